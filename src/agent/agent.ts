@@ -1,0 +1,194 @@
+import type { Interaction } from '../dialog.ts';
+import { Fault } from '../fault.ts';
+import type { PathStep, TurnComplete } from '../frames.gen.ts';
+import { compile, type Graph } from '../graph/compile.ts';
+import { ParamsRefused, type Supplies } from '../graph/node.ts';
+import type { Registry } from '../graph/registry.ts';
+import { walk } from '../graph/walk.ts';
+import type { ModelPool, ModelUse } from '../models/pool.ts';
+import type { Shelf } from '../storage/shelf.ts';
+import { LiveTurn, type Emit, type TurnStart } from './liveTurn.ts';
+
+const defaultMaxSteps = 64;
+
+/** What an agent is made of. */
+export interface AgentOptions {
+  readonly id: number;
+  /** A graph document, not yet checked. */
+  readonly graph: unknown;
+  readonly registry: Registry;
+  readonly pool: ModelPool;
+  /** Model of the nodes that name none, before the graph's own default; "" = none. */
+  readonly defaultModelName: string;
+  readonly diagnostics: boolean;
+  /** Nodes that one turn may visit; 0 = 64. */
+  readonly maxSteps: number;
+  /** The conversation to go on with. */
+  readonly history: readonly Interaction[];
+  readonly shelf: Shelf;
+}
+
+interface Running {
+  readonly turnId: number;
+  readonly abort: AbortController;
+  readonly done: Promise<unknown>;
+}
+
+/** One conversation: a compiled graph, a dialog, and at most one turn at a time. */
+export class Agent implements AsyncDisposable {
+  readonly id: number;
+  readonly warnings: readonly string[];
+  readonly #graph: Graph;
+  readonly #uses: readonly ModelUse[];
+  readonly #options: AgentOptions;
+  // What nodes have warned of since the last turn.
+  readonly #noticed: string[];
+  #dialog: readonly Interaction[];
+  #running: Running | undefined;
+  #turns = 0;
+
+  private constructor(graph: Graph, uses: readonly ModelUse[], noticed: string[], options: AgentOptions) {
+    this.id = options.id;
+    this.warnings = noticed.splice(0);
+    this.#graph = graph;
+    this.#uses = uses;
+    this.#noticed = noticed;
+    this.#options = options;
+    this.#dialog = options.history;
+  }
+
+  /** The conversation so far. */
+  get history(): readonly Interaction[] {
+    return this.#dialog;
+  }
+
+  /**
+   * Compiles the graph and loads its models.
+   * @throws Fault of the graph (3003, 3008) or of a model (6007 to 6009); then nothing is kept.
+   */
+  static async create(options: AgentOptions): Promise<Agent> {
+    const uses: ModelUse[] = [];
+    const noticed: string[] = [];
+    const supply = (nodeName: string, graphDefault: string): Supplies => ({
+      nodeName,
+      warn: (warning) => noticed.push(warning),
+      strings: (nameOrPath) => options.shelf.find(nameOrPath),
+      async model(name = options.defaultModelName || graphDefault) {
+        if (name === '' && options.pool.needsName) throw modelless();
+        const use = await options.pool.use(name);
+        uses.push(use);
+        return use;
+      },
+    });
+    try {
+      const graph = await compile(options.graph, { registry: options.registry, supply });
+      return new Agent(graph, uses, noticed, options);
+    } catch (error) {
+      await giveBack(uses);
+      throw error;
+    }
+  }
+
+  /** Evaluates what can be evaluated before a message is there. */
+  async warmUp(signal: AbortSignal): Promise<void> {
+    const turn = this.#turn({ turnId: 0, message: '', variables: {}, signal, emit: () => undefined });
+    for (const { node } of this.#graph.steps.values()) await node.warm?.(turn);
+  }
+
+  /**
+   * Starts a turn and resolves when its last frame has been emitted, with what made it fail if it failed.
+   * @throws Fault AGENT_BUSY while another turn runs.
+   */
+  hear(text: string, variables: Readonly<Record<string, string>>, emit: Emit): Promise<Fault | undefined> {
+    this.#beIdle();
+    const abort = new AbortController();
+    const turnId = ++this.#turns;
+    const turn = this.#turn({ turnId, message: text, variables, signal: abort.signal, emit });
+    for (const warning of this.#noticed.splice(0)) turn.warn(warning);
+    const done = this.#run(turn, abort.signal);
+    this.#running = { turnId, abort, done };
+    return done;
+  }
+
+  /** Cancels a turn; 0 = the current one. Nothing happens when no such turn runs. */
+  cancel(turnId = 0): void {
+    if (this.#running && (turnId === 0 || turnId === this.#running.turnId)) this.#running.abort.abort();
+  }
+
+  /**
+   * Changes live parameters of a node.
+   * @throws Fault AGENT_BUSY while a turn runs, UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE.
+   */
+  async change(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void> {
+    this.#beIdle();
+    await this.#graph.change(nodeName, changes);
+  }
+
+  /** Forgets the conversation; a turn that runs is cancelled first. */
+  async clear(): Promise<void> {
+    await this.#stop();
+    this.#dialog = [];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
+    await this.#graph[Symbol.asyncDispose]();
+    await giveBack(this.#uses);
+  }
+
+  #turn(start: Omit<TurnStart, 'agentId' | 'dialog' | 'diagnostics'>): LiveTurn {
+    const { id: agentId, diagnostics } = this.#options;
+    return new LiveTurn({ ...start, agentId, diagnostics, dialog: { interactions: this.#dialog } });
+  }
+
+  #beIdle(): void {
+    if (!this.#running) return;
+    const { turnId } = this.#running;
+    throw new Fault('AGENT_BUSY', `agent ${this.id} is in turn ${turnId}; wait for its turnComplete, or cancel it`);
+  }
+
+  async #stop(): Promise<void> {
+    this.cancel();
+    await this.#running?.done;
+  }
+
+  async #run(turn: LiveTurn, signal: AbortSignal): Promise<Fault | undefined> {
+    const path: PathStep[] = [];
+    const { status, mark, fault } = await this.#outcome(turn, path, signal);
+    this.#dialog = [...this.#dialog, turn.interaction(mark)];
+    this.#running = undefined;
+    const error = fault ? { code: fault.code, name: fault.name, message: fault.message } : null;
+    turn.complete({ status, error, path });
+    return fault;
+  }
+
+  async #outcome(turn: LiveTurn, path: PathStep[], signal: AbortSignal): Promise<Outcome> {
+    try {
+      const maxSteps = this.#options.maxSteps || defaultMaxSteps;
+      await walk(this.#graph, turn, { maxSteps, enter: (name) => turn.enter(name), path });
+      turn.flush();
+      return { status: 'SUCCESS' };
+    } catch (error) {
+      if (signal.aborted) return { status: 'CANCELLED', mark: 'cancelled' };
+      return { status: 'ERROR', mark: 'failed', fault: Fault.from(error) };
+    }
+  }
+}
+
+interface Outcome {
+  readonly status: TurnComplete['status'];
+  readonly mark?: Interaction['mark'];
+  readonly fault?: Fault;
+}
+
+const modelless = (): ParamsRefused =>
+  new ParamsRefused([
+    {
+      pointer: '/model_name',
+      message: 'names no model, and neither the graph nor the client has a default; name one of models.json',
+    },
+  ]);
+
+async function giveBack(uses: readonly ModelUse[]): Promise<void> {
+  for (const use of uses) await use[Symbol.asyncDispose]();
+}

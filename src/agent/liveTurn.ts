@@ -1,0 +1,202 @@
+import type { Dialog, Interaction } from '../dialog.ts';
+import type { ServerFrameBodies, TurnComplete } from '../frames.gen.ts';
+import type { Call, Inference, Turn } from '../graph/turn.ts';
+import { inPieces } from './pieces.ts';
+
+/** Takes the frames of a turn, in their order. */
+export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(
+  body: K,
+  frame: ServerFrameBodies[K],
+) => void;
+
+/** What a turn is made of. */
+export interface TurnStart {
+  readonly agentId: number;
+  readonly turnId: number;
+  readonly message: string;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly dialog: Dialog;
+  readonly signal: AbortSignal;
+  readonly diagnostics: boolean;
+  readonly emit: Emit;
+}
+
+interface Held {
+  readonly nodeName: string;
+  readonly text: string;
+}
+
+/** A turn under way: what its nodes have said, held, found and spent, as frames and as an account. */
+export class LiveTurn implements Turn {
+  readonly #start: TurnStart;
+  readonly #began = performance.now();
+  readonly #said: Held[] = [];
+  readonly #calls: Call[] = [];
+  readonly #inferences: (Inference & { readonly nodeName: string })[] = [];
+  readonly #warnings = new Set<string>();
+  #nodeName = '';
+  #held: Held | undefined;
+  #firstTokenMs = 0;
+
+  constructor(start: TurnStart) {
+    this.#start = start;
+  }
+
+  get message(): string {
+    return this.#start.message;
+  }
+
+  get dialog(): Dialog {
+    return this.#start.dialog;
+  }
+
+  get variables(): Readonly<Record<string, string>> {
+    return this.#start.variables;
+  }
+
+  get signal(): AbortSignal {
+    return this.#start.signal;
+  }
+
+  get calls(): readonly Call[] {
+    return this.#calls;
+  }
+
+  get answer(): string {
+    return joined(this.#held ? [...this.#said, this.#held] : this.#said);
+  }
+
+  /** Names the node that runs from now on. */
+  enter(nodeName: string): void {
+    this.#nodeName = nodeName;
+  }
+
+  say(text: string, kind: 'delta' | 'whole'): void {
+    this.#say({ nodeName: this.#nodeName, text }, kind);
+  }
+
+  hold(text: string): void {
+    if (this.#held) this.warn(`${this.#nodeName} took the place of the answer that ${this.#held.nodeName} held`);
+    this.#held = { nodeName: this.#nodeName, text };
+  }
+
+  release(): void {
+    this.#held = undefined;
+  }
+
+  called(call: Call, notify: boolean): void {
+    const callIndex = this.#calls.push(call) - 1;
+    if (!notify) return;
+    this.#start.emit('toolCallNotification', {
+      ...this.#ids,
+      nodeName: this.#nodeName,
+      callIndex,
+      callId: call.id,
+      toolName: call.name,
+      argumentsJson: call.flatArguments,
+      typedArgumentsJson: call.typedArguments,
+      known: call.known,
+      repaired: call.repaired,
+      consequential: false,
+      because: '',
+      issues: call.issues,
+    });
+  }
+
+  inferred(inference: Inference): void {
+    this.#inferences.push({ ...inference, nodeName: this.#nodeName });
+    const { firstToken, total } = inference.timings;
+    if (this.#firstTokenMs === 0 && firstToken > 0) this.#firstTokenMs = this.#elapsed - (total - firstToken);
+  }
+
+  tell(event: string, payload: object): void {
+    if (!this.#start.diagnostics) return;
+    const pieces = inPieces(JSON.stringify(payload));
+    pieces.forEach((payloadJson, index) => {
+      const part = { part: index + 1, of: pieces.length };
+      this.#start.emit('nodeEvent', { ...this.#ids, nodeName: this.#nodeName, eventType: event, payloadJson, ...part });
+    });
+  }
+
+  warn(warning: string): void {
+    this.#warnings.add(warning);
+  }
+
+  /** Sends what is still held. */
+  flush(): void {
+    if (this.#held) this.#say(this.#held, 'whole');
+    this.#held = undefined;
+  }
+
+  /** Ends the text of the answer and sends the account of the turn. */
+  complete(outcome: Pick<TurnComplete, 'status' | 'error' | 'path'>): void {
+    this.#start.emit('answerText', { ...this.#ids, nodeName: this.#nodeName, text: '', isDelta: false, isFinal: true });
+    this.#start.emit('turnComplete', this.#account(outcome));
+  }
+
+  /** What the turn adds to the dialog. */
+  interaction(mark?: Interaction['mark']): Interaction {
+    const { message: user, variables } = this.#start;
+    const given = Object.keys(variables).length > 0;
+    return { user, assistant: joined(this.#said), ...(mark && { mark }), ...(given && { variables }) };
+  }
+
+  get #ids(): { readonly agentId: number; readonly turnId: number } {
+    return { agentId: this.#start.agentId, turnId: this.#start.turnId };
+  }
+
+  get #elapsed(): number {
+    return performance.now() - this.#began;
+  }
+
+  #say({ nodeName, text }: Held, kind: 'delta' | 'whole'): void {
+    if (text === '') return;
+    this.#said.push({ nodeName, text });
+    const pieces = inPieces(text);
+    for (const piece of pieces) {
+      const isDelta = kind === 'delta' || pieces.length > 1;
+      this.#start.emit('answerText', { ...this.#ids, nodeName, text: piece, isDelta, isFinal: false });
+    }
+  }
+
+  #account({ status, error, path }: Pick<TurnComplete, 'status' | 'error' | 'path'>): TurnComplete {
+    const sum = (pick: (inference: Inference) => number): number =>
+      this.#inferences.reduce((total, inference) => total + pick(inference), 0);
+    const last = this.#inferences.at(-1);
+    return {
+      ...this.#ids,
+      status,
+      error,
+      path,
+      stopReason: last ? stopReasons[last.stopped] : 'NONE',
+      tokensPrompt: sum(({ tokens }) => tokens.prompt),
+      tokensReused: sum(({ tokens }) => tokens.reused),
+      tokensGenerated: sum(({ tokens }) => tokens.generated),
+      interactionsDropped: Math.max(0, ...this.#inferences.map(({ dropped }) => dropped)),
+      timeToFirstTokenMs: this.#firstTokenMs,
+      durationMs: this.#elapsed,
+      warnings: [...this.#warnings],
+      debugInfo: this.#start.diagnostics ? JSON.stringify(this.#diagnosis()) : '',
+    };
+  }
+
+  #diagnosis(): object {
+    const calls = this.#calls.map(({ id, name, typedArguments, known, repaired }) => {
+      return { id, name, arguments: typedArguments, known, repaired };
+    });
+    const inferences = this.#inferences.map(({ nodeName, stopped, tokens, timings, dropped, notes }) => {
+      return { node: nodeName, ...notes, stopped, tokens, timings_ms: timings, interactions_dropped: dropped };
+    });
+    return { calls, inferences };
+  }
+}
+
+const stopReasons = { end: 'END', length: 'LENGTH', stop: 'STOP', aborted: 'ABORTED' } as const;
+
+// Pieces of one node belong together; what different nodes say are lines of their own.
+function joined(said: readonly Held[]): string {
+  return said.reduce((text, { nodeName, text: more }, index) => {
+    const before = said[index - 1];
+    return before && before.nodeName !== nodeName ? `${text}\n${more}` : text + more;
+  }, '');
+}

@@ -1,0 +1,57 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { Option, type Command } from 'commander';
+import { connect, type Agent, type Client } from '../client/index.ts';
+import { start } from '../main.ts';
+import { engineNames } from '../session/session.ts';
+import { serverFlags, serverOptions } from './options.ts';
+
+/** Flags of the commands that talk to an agent. */
+export interface AgentFlags {
+  readonly url?: string;
+  readonly engine?: string;
+  readonly model?: string;
+  readonly diagnostics?: boolean;
+  readonly var?: Readonly<Record<string, string>>;
+  readonly [serverFlag: string]: unknown;
+}
+
+/** An agent and the client that it belongs to. */
+export interface Talk {
+  readonly client: Client;
+  readonly agent: Agent;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** Gives a command the argument GRAPH and the flags that `withAgent` reads. */
+export function agentFlags(command: Command): Command {
+  command
+    .argument('<graph>', 'a graph file, or the name of one in the graphs folder')
+    .option('--url <url>', 'a server that runs already; without it the command starts one of its own')
+    .addOption(new Option('--engine <name>', 'what runs the models').choices(engineNames))
+    .option('--model <name>', 'model of the nodes that name none')
+    .option('--diagnostics', 'ask for events and debug info')
+    .option('--var <name=value>', 'a variable for templates; may be given again', addVariable, {});
+  return serverFlags(command, ['token', 'graphs', 'catalogue', 'mockScript', 'threads', 'gpu']);
+}
+
+/** Makes an agent of a graph, on a server of the command's own unless a URL is given, and takes all of it down afterwards. */
+export async function withAgent(graph: string, flags: AgentFlags, talk: (talk: Talk) => Promise<void>): Promise<void> {
+  const options = serverOptions({ ...flags, port: 0, logLevel: 'warn', seats: 1 });
+  await using server = flags.url === undefined ? await start(options) : undefined;
+  const url = flags.url ?? server?.url ?? '';
+  await using client = await connect(url, { codec: 'proto', ...(options.token !== '' && { token: options.token }) });
+  await client.configure({ engine: flags.engine ?? '' });
+  await using agent = await client.createAgent({
+    ...(existsSync(graph) ? { graph: await readFile(graph, 'utf8') } : { graphName: graph }),
+    defaultModelName: flags.model ?? '',
+    enableDiagnostics: flags.diagnostics ?? false,
+  });
+  for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
+  await talk({ client, agent, variables: flags.var ?? {} });
+}
+
+function addVariable(given: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const [name = '', ...value] = given.split('=');
+  return { ...before, [name]: value.join('=') };
+}

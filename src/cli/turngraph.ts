@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander';
+import { Fault } from '../fault.ts';
+import { version } from '../version.ts';
+import { chatCommand } from './chat.ts';
+import { checkCommand } from './check.ts';
+import { modelsCommand } from './models.ts';
+import { runCommand } from './run.ts';
+import { serveCommand } from './serve.ts';
+import { toolsCommand } from './tools.ts';
+import { UsageError } from './usage.ts';
+
+const program = new Command('turngraph')
+  .description('Graphs of small local language models for games and desktop apps, over one WebSocket.')
+  .version(version);
+for (const command of [serveCommand(), chatCommand(), runCommand(), checkCommand(), modelsCommand(), toolsCommand()]) {
+  program.addCommand(command);
+}
+
+const usage = 2;
+
+// Every command throws instead of ending the process, so that the exit code is decided in one place.
+function throwing(command: Command): void {
+  command.exitOverride();
+  command.commands.forEach(throwing);
+}
+throwing(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = exitCodeOf(error);
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usage;
+  if (error instanceof UsageError) {
+    process.stderr.write(`error: ${error.message}\n`);
+    return usage;
+  }
+  if (error instanceof Fault) process.stderr.write(`error: ${error.name} (${error.code}): ${error.message}\n`);
+  else process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  return 1;
+}

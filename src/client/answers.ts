@@ -1,0 +1,50 @@
+import { Fault } from '../fault.ts';
+import {
+  codes,
+  type ClientFrameBodies,
+  type CodeName,
+  type ServerFrame,
+  type ServerFrameBodies,
+} from '../frames.gen.ts';
+
+/** The name of a request's message: that of its field in the envelope. */
+export type RequestName = keyof ClientFrameBodies;
+
+/** What a request is answered with in the end. */
+export type AnswerTo<Name extends RequestName> = ServerFrameBodies[(typeof finalAnswers)[Name]];
+
+const finalAnswers = {
+  configureSession: 'configureSession',
+  resumeSession: 'resumeSession',
+  createAgent: 'createAgent',
+  sendMessage: 'turnComplete',
+  cancelTurn: 'ack',
+  submitToolResults: 'ack',
+  changeParams: 'ack',
+  exportDialog: 'exportDialog',
+  clearDialog: 'ack',
+  destroyAgent: 'ack',
+  listModels: 'listModels',
+  downloadModel: 'downloadModel',
+  cancelDownload: 'ack',
+  loadModel: 'loadModel',
+  unloadModel: 'ack',
+  deleteModel: 'ack',
+  createStringStorage: 'createStringStorage',
+  destroyStringStorage: 'ack',
+} as const satisfies { readonly [Name in RequestName]: keyof ServerFrameBodies };
+
+/** The final answer to a request, if a frame is that; undefined for the frames that come before it. */
+export function finalAnswer<Name extends RequestName>(request: Name, frame: ServerFrame): AnswerTo<Name> | undefined {
+  if (frame.body !== finalAnswers[request]) return undefined;
+  if (frame.body === 'exportDialog' && frame.exportDialog.part < frame.exportDialog.of) return undefined;
+  // The compiler does not follow from the name of the body to its type.
+  return (frame as unknown as Readonly<Record<string, AnswerTo<Name>>>)[frame.body];
+}
+
+/** An error of the server as a Fault; a code that this client does not know yet becomes INTERNAL and leads the message. */
+export function faultOf(error: { readonly name: string; readonly message: string; readonly detail?: string }): Fault {
+  const { name, message, detail = '' } = error;
+  if (Object.hasOwn(codes, name)) return new Fault(name as CodeName, message, { detail });
+  return new Fault('INTERNAL', `${name}: ${message}`, { detail });
+}

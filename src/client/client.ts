@@ -1,0 +1,118 @@
+import { Fault } from '../fault.ts';
+import type {
+  ClientFrameBodies,
+  ConfigureSessionRequest,
+  CreateAgentRequest,
+  ModelInfo,
+  ModelProgress,
+  SessionReady,
+} from '../frames.gen.ts';
+import { Agent } from './agent.ts';
+import type { AnswerTo, RequestName } from './answers.ts';
+import type { Closing, Connection, RequestOptions } from './connection.ts';
+
+/** What an agent is made of: a graph, or the name of one in the server's graphs folder. */
+export interface CreateAgentOptions extends Partial<
+  Omit<CreateAgentRequest, 'graphJson' | 'graphName' | 'historyJson'>
+> {
+  /** A graph document: the value itself or its JSON text. */
+  readonly graph?: object | string;
+  readonly graphName?: string;
+  /** A conversation to go on with: what `exportDialog` gave, or a list of `{ user, assistant }`. */
+  readonly history?: object | string;
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+/** How a model is waited for. */
+export interface LoadModelOptions {
+  readonly onProgress?: (progress: ModelProgress) => void;
+  /** Gives up waiting; the server goes on. */
+  readonly signal?: AbortSignal;
+}
+
+/** A session on a server. */
+export class Client implements AsyncDisposable {
+  /** How the server introduced the session. */
+  readonly session: SessionReady;
+  readonly #connection: Connection;
+
+  constructor(connection: Connection, session: SessionReady) {
+    this.#connection = connection;
+    this.session = session;
+  }
+
+  /** Resolves with the close code and reason when the connection has ended, by whichever side. */
+  get closed(): Promise<Closing> {
+    return this.#connection.closed;
+  }
+
+  /** Settings of the session, before its first agent is made. */
+  async configure(settings: Partial<ConfigureSessionRequest>): Promise<void> {
+    await this.request('configureSession', settings);
+  }
+
+  /** Compiles a graph and begins a conversation with it. */
+  async createAgent(options: CreateAgentOptions): Promise<Agent> {
+    const { graph, graphName, history, signal, timeoutMs, ...settings } = options;
+    if (graph !== undefined && graphName !== undefined) {
+      throw new Fault('MALFORMED_MESSAGE', 'createAgent takes graph or graphName, not both');
+    }
+    const fields = {
+      ...settings,
+      ...(graph !== undefined && { graphJson: jsonText(graph) }),
+      ...(graphName !== undefined && { graphName }),
+      ...(history !== undefined && { historyJson: jsonText(history) }),
+    };
+    const { agentId, warnings } = await this.request('createAgent', fields, { signal, timeoutMs });
+    return new Agent(this.#connection, agentId, warnings);
+  }
+
+  /** All models that the server knows. */
+  async listModels(): Promise<readonly ModelInfo[]> {
+    const models: ModelInfo[] = [];
+    let pageToken = '';
+    do {
+      const page = await this.request('listModels', { pageToken });
+      models.push(...page.models);
+      pageToken = page.nextPageToken;
+    } while (pageToken !== '');
+    return models;
+  }
+
+  /** Loads a model, downloading nothing, and keeps it loaded until `unloadModel`. */
+  async loadModel(modelName: string, { onProgress, signal }: LoadModelOptions = {}): Promise<void> {
+    await this.request(
+      'loadModel',
+      { modelName },
+      { signal, onFrame: (frame) => frame.body === 'modelProgress' && onProgress?.(frame.modelProgress) },
+    );
+  }
+
+  /** Lets a model go; it is freed when no agent uses it. */
+  async unloadModel(modelName: string): Promise<void> {
+    await this.request('unloadModel', { modelName });
+  }
+
+  /** Sends any request of the protocol and waits for its final answer; fields that are not given take their defaults. */
+  request<Name extends RequestName>(
+    name: Name,
+    fields?: Partial<ClientFrameBodies[Name]>,
+    options?: RequestOptions,
+  ): Promise<AnswerTo<Name>> {
+    return this.#connection.request(name, fields, options);
+  }
+
+  /** Closes the connection; what is still waited for rejects with CONNECTION_DROPPED. */
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  /** As `close`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+const jsonText = (document: object | string): string =>
+  typeof document === 'string' ? document : JSON.stringify(document);

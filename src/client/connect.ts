@@ -1,0 +1,57 @@
+import { Fault } from '../fault.ts';
+import type { ServerFrame } from '../frames.gen.ts';
+import { clientCodecs } from '../wire/codec.ts';
+import { Client } from './client.ts';
+import { Connection } from './connection.ts';
+import { openSocket, type WebSocketClass } from './socket.ts';
+
+/** How a client connects. */
+export interface ConnectOptions {
+  /** Binary frames, or JSON that a person can read in the network view; default: proto. */
+  readonly codec?: 'proto' | 'json';
+  /** The token that the server was started with, if it was. */
+  readonly token?: string;
+  /** Gives up connecting. */
+  readonly signal?: AbortSignal;
+  /** A class to use instead of the platform's own. */
+  readonly WebSocket?: WebSocketClass;
+  /** Hears frames that answer no request, such as the error that says why the server hangs up. */
+  readonly onUnasked?: (frame: ServerFrame) => void;
+}
+
+/**
+ * Connects to a server and waits for its greeting; rejects with CONNECTION_FAILED.
+ *
+ * @example
+ * const client = await connect('ws://127.0.0.1:9100');
+ * const agent = await client.createAgent({ graphName: 'companion' });
+ * const turn = agent.send('It is dark in here.');
+ * for await (const piece of turn.text) print(piece);
+ * const { calls } = await turn.done;
+ */
+export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
+  const { codec = 'proto', token, signal, WebSocket, onUnasked } = options;
+  signal?.throwIfAborted();
+  const { subprotocol } = clientCodecs[`turngraph.v1.${codec}`];
+  try {
+    const socket = await openSocket(url, { subprotocol, token, WebSocket });
+    const connection = new Connection(socket, clientCodecs[subprotocol], onUnasked);
+    return new Client(connection, await greeting(connection, signal));
+  } catch (thrown) {
+    if (signal?.aborted) throw signal.reason;
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const place = url.replace(/[?#].*/s, '');
+    throw new Fault('CONNECTION_FAILED', `cannot connect to ${place}: ${why}`, { cause: thrown });
+  }
+}
+
+async function greeting(connection: Connection, signal: AbortSignal | undefined) {
+  const giveUp = (): void => void connection.close();
+  signal?.addEventListener('abort', giveUp);
+  if (signal?.aborted) giveUp();
+  try {
+    return await connection.ready;
+  } finally {
+    signal?.removeEventListener('abort', giveUp);
+  }
+}

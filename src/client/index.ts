@@ -1,0 +1,10 @@
+export { connect, type ConnectOptions } from './connect.ts';
+export type { Client, CreateAgentOptions, LoadModelOptions } from './client.ts';
+export type { Agent } from './agent.ts';
+export type { FinishedTurn, SendOptions, Turn } from './turn.ts';
+export type { Call, TurnEvent } from './call.ts';
+export type { Closing, RequestOptions } from './connection.ts';
+export type { AnswerTo, RequestName } from './answers.ts';
+export type { WebSocketClass, WebSocketLike } from './socket.ts';
+export { Fault } from '../fault.ts';
+export type * from '../frames.gen.ts';

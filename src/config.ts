@@ -1,0 +1,78 @@
+import { reader, type FromSchema, type ObjectSchema, type Schema } from './schema.ts';
+
+/** Options of the server: the one truth for the flags of `serve`, their environment variables, defaults and help. */
+export const serverSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    port: { type: 'integer', minimum: 0, maximum: 65535, default: 9100, description: 'TCP port; 0 = any free one' },
+    host: {
+      type: 'string',
+      default: '127.0.0.1',
+      description: 'address to listen on; beyond loopback a token is demanded',
+    },
+    token: { type: 'string', default: '', description: 'secret that clients must show' },
+    allowHost: {
+      type: 'array',
+      items: { type: 'string' },
+      default: [],
+      description: 'further names that the Host header may give',
+    },
+    allowOrigin: {
+      type: 'array',
+      items: { type: 'string' },
+      default: [],
+      description: 'further origins that web pages may come from',
+    },
+    graphs: { type: 'string', default: './graphs', description: 'folder of the graphs that clients may name' },
+    catalogue: { type: 'string', default: './models.json', description: 'the model catalogue' },
+    storageRoot: { type: 'string', default: '', description: 'folder of string storages; default: the graphs folder' },
+    preload: { type: 'array', items: { type: 'string' }, default: [], description: 'models to load and keep at start' },
+    seats: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 256,
+      default: 4,
+      description: 'sequences that each model holds in memory',
+    },
+    threads: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 1024,
+      default: 0,
+      description: 'threads of inference; 0 = chosen by the engine',
+    },
+    gpu: { type: 'string', enum: ['auto', 'off'], default: 'auto', description: 'whether to use a graphics card' },
+    modelIdle: {
+      type: 'number',
+      minimum: 0,
+      default: 300,
+      description: 'seconds that an unused model stays in memory',
+    },
+    mockScript: { type: 'string', default: '', description: 'answers of the mock engine' },
+    maxConnections: { type: 'integer', minimum: 1, default: 64, description: 'open connections' },
+    maxAgents: { type: 'integer', minimum: 1, default: 256, description: 'agents of one session' },
+    maxMessageBytes: { type: 'integer', minimum: 1, default: 262144, description: 'bytes of one user message' },
+    maxPatterns: { type: 'integer', minimum: 1, default: 10_000, description: 'entries of one string storage' },
+    logLevel: {
+      type: 'string',
+      enum: ['silent', 'error', 'warn', 'info', 'debug'],
+      default: 'info',
+      description: 'how much to log, on standard error',
+    },
+    json: { type: 'boolean', default: false, description: 'print one JSON line when listening, and log in JSON lines' },
+    portFile: { type: 'string', default: '', description: 'file to write the JSON line to' },
+  },
+} as const satisfies ObjectSchema;
+
+/** Options of the server, every one given. */
+export type ServerOptions = FromSchema<typeof serverSchema>;
+
+/** The schema of one option. */
+export type OptionSchema = Schema & { readonly description: string };
+
+/** The environment variable of an option: TURNGRAPH_ and its name in capitals. */
+export const variableOf = (option: string): string => `TURNGRAPH_${option.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`;
+
+/** Checks server options and fills in their defaults. */
+export const readServerOptions = reader(serverSchema);

@@ -1,0 +1,47 @@
+/** One utterance as a model's chat template takes it. */
+export interface Message {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly text: string;
+}
+
+/** Tools as they go into a prompt. */
+export interface ToolBlock {
+  /** Where our own wording stands: at the end of the system message, or before the text of the first or last user message. */
+  readonly place: 'system' | 'first-user' | 'last-user';
+  /** Our own wording, for a model whose template knows no tools. */
+  readonly text: string;
+}
+
+/** What an inference node asks a model: the messages, the last of which awaits an answer, and the tools on offer. */
+export interface Prompt {
+  readonly messages: readonly Message[];
+  readonly tools?: ToolBlock;
+}
+
+/** The messages of a prompt with our own wording of the tools put in their place. */
+export function weave({ messages, tools }: Prompt): readonly Message[] {
+  if (!tools) return messages;
+  if (tools.place === 'system') {
+    const [first, ...rest] = messages;
+    if (first?.role !== 'system') return [{ role: 'system', text: tools.text }, ...messages];
+    return [{ role: 'system', text: first.text === '' ? tools.text : `${first.text}\n\n${tools.text}` }, ...rest];
+  }
+  const isUser = (message: Message): boolean => message.role === 'user';
+  const at = tools.place === 'first-user' ? messages.findIndex(isUser) : messages.findLastIndex(isUser);
+  return messages.map((message, index) => (index === at ? { ...message, text: tools.text + message.text } : message));
+}
+
+/** One turn as the dialog keeps it: what the user said and what the client was sent. */
+export interface Interaction {
+  readonly user: string;
+  readonly assistant: string;
+  /** How the turn ended when it did not end well; the answer is then what had been sent until there. */
+  readonly mark?: 'cancelled' | 'failed';
+  /** What the client gave along with the message. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** The conversation so far, oldest interaction first. */
+export interface Dialog {
+  readonly interactions: readonly Interaction[];
+}

@@ -1,0 +1,92 @@
+import type { Prompt } from '../dialog.ts';
+
+/** How a token is drawn. Names and meanings are llama.cpp's. */
+export interface Sampling {
+  /** 0 = always the likeliest token. */
+  readonly temperature: number;
+  readonly top_p: number;
+  /** 0 = no limit. */
+  readonly top_k: number;
+  readonly min_p: number;
+  /** 1 = none. */
+  readonly repeat_penalty: number;
+  readonly presence_penalty: number;
+  readonly frequency_penalty: number;
+  /** Tokens that one generation may write. */
+  readonly max_tokens: number;
+  /** 0 = random. */
+  readonly seed: number;
+  /** Strings that end the text; none of them is part of it. */
+  readonly stop: readonly string[];
+}
+
+/** Why a generation ended: by the model, by max_tokens or a full context, by a stop string, by its signal. */
+export type Stopped = 'end' | 'length' | 'stop' | 'aborted';
+
+/** What a generation gave. */
+export interface Completion {
+  readonly text: string;
+  readonly stopped: Stopped;
+  /** `prompt` counts the whole prompt, `reused` the part of it that was in the cache already. */
+  readonly tokens: { readonly prompt: number; readonly reused: number; readonly generated: number };
+  /** Milliseconds from the call: until a cache was had, until the first token (0 = none came), until the end. */
+  readonly timings: { readonly waited: number; readonly firstToken: number; readonly total: number };
+}
+
+export interface GenerateOptions {
+  readonly sampling: Sampling;
+  /** Ends the generation within one token or one chunk of prompt; the text so far is the completion's. */
+  readonly signal: AbortSignal;
+  /** Called with each piece of text, cut at code point boundaries, never with a part of a stop string. */
+  readonly onText?: (piece: string) => void;
+  /** Whether control tokens that the model writes stand in the text as their names (the end token never does). */
+  readonly controlTokens?: boolean;
+}
+
+/** One KV cache: it belongs to one inference node of one agent, and one generation runs in it at a time. */
+export interface Sequence extends AsyncDisposable {
+  /**
+   * Completes a prompt. Only what differs from the prompt before is evaluated.
+   * @throws Fault PROMPT_TOO_LARGE when prompt and one token do not fit in the context, INFERENCE_FAILED when the engine fails.
+   */
+  generate(prompt: Prompt, options: GenerateOptions): Promise<Completion>;
+  /** Evaluates a prompt's unchanging head (system message, tools) ahead of time. */
+  warm(prompt: Prompt, signal: AbortSignal): Promise<void>;
+}
+
+/** Weights in memory. */
+export interface Model extends AsyncDisposable {
+  /** Tokens that one sequence can hold. */
+  readonly contextSize: number;
+  /** The tool-call format that the model's own chat template and vocabulary speak, if any. */
+  readonly detectedFormat: string | undefined;
+  /** What a person should know about this model: a chat template that does not work, a context cut to size, ... */
+  readonly notes: readonly string[];
+  /** Tokens that the chat template adds to a prompt, and to each message of it, beside the texts (measured at load). */
+  readonly overhead: { readonly prompt: number; readonly message: number };
+  /** The number of tokens of each text, read as plain text. */
+  count(texts: readonly string[]): Promise<readonly number[]>;
+  openSequence(): Sequence;
+}
+
+export interface LoadOptions {
+  /** Tokens; 0 = 8192 or what the model was trained with, the smaller. */
+  readonly contextSize: number;
+  /** Sequences that can be in memory at once. */
+  readonly seats: number;
+  /** 0 = chosen by the engine. */
+  readonly threads: number;
+  readonly gpu: 'auto' | 'off';
+  readonly signal?: AbortSignal;
+  /** Called with the fraction loaded, 0 to 1. */
+  readonly onProgress?: (fraction: number) => void;
+}
+
+/** What runs models. It knows nothing of graphs or dialogs; all it takes and gives is plain data and callbacks. */
+export interface Engine extends AsyncDisposable {
+  readonly name: string;
+  /** Whether models are files on disk; an engine without files takes "" for one. */
+  readonly needsFiles: boolean;
+  /** @throws Fault MODEL_LOAD_FAILED with the reason. */
+  load(file: string, options: LoadOptions): Promise<Model>;
+}

@@ -1,0 +1,7 @@
+/** The tool-call format that a chat template and its vocabulary speak, by the marks that the families leave in them. */
+export function detectFormat(template: string, vocabulary: { has(spelling: string): boolean }): string | undefined {
+  if (template.includes('<tool_call>')) return 'chatml';
+  if (template.includes('[TOOL_CALLS]') || vocabulary.has('[TOOL_CALLS]')) return 'mistral';
+  if (template.includes('<|start_header_id|>') && template.includes('"parameters"')) return 'llama3';
+  return undefined;
+}

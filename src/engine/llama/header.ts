@@ -1,0 +1,144 @@
+/** A tensor as a GGUF header announces it. */
+export interface TensorInfo {
+  readonly name: string;
+  readonly dimensions: readonly number[];
+  readonly type: number;
+  /** Bytes from the start of the data. */
+  readonly offset: number;
+}
+
+/** What a GGUF header says. */
+export interface GgufHeader {
+  /** Its values by key; of a list, how many entries it has. */
+  readonly values: ReadonlyMap<string, string | number | boolean>;
+  readonly tensors: readonly TensorInfo[];
+  /** Whether a token stands in the vocabulary twice. */
+  readonly ambiguous: boolean;
+}
+
+/** The header goes on behind the bytes at hand. */
+export class NeedsMore extends Error {}
+
+/** Reads a header from the first bytes of a GGUF file. @throws NeedsMore, or Error with what is wrong in it. */
+export function parseHeader(bytes: Buffer): GgufHeader {
+  const reader = new Reader(bytes);
+  if (reader.bytes(4).toString('latin1') !== 'GGUF') throw new Error('it does not begin with GGUF');
+  const version = reader.number('u32');
+  if (version < 2 || version > 3) throw new Error(`its GGUF version is ${version}, and 2 and 3 are known`);
+  const tensorCount = reader.number('u64');
+  const valueCount = reader.number('u64');
+  const values = new Map<string, string | number | boolean>();
+  const words = new Words();
+  for (let index = 0; index < valueCount; index++) {
+    const key = reader.text();
+    if (!/^[!-~]+$/.test(key)) throw new Error(`it has a key that is no word, ${JSON.stringify(key.slice(0, 40))}`);
+    if (values.has(key)) throw new Error(`it has ${key} twice`);
+    values.set(key, reader.value(key === 'tokenizer.ggml.tokens' ? words : undefined));
+  }
+  const tensors: TensorInfo[] = [];
+  for (let index = 0; index < tensorCount; index++) tensors.push(tensorInfo(reader));
+  return { values, tensors, ambiguous: words.ambiguous };
+}
+
+function tensorInfo(reader: Reader): TensorInfo {
+  const name = reader.text();
+  const rank = reader.number('u32');
+  if (rank < 1 || rank > 4) throw new Error(`its tensor ${name} has ${rank} dimensions`);
+  const dimensions = Array.from({ length: rank }, () => reader.number('u64'));
+  return { name, dimensions, type: reader.number('u32'), offset: reader.number('u64') };
+}
+
+const widths = { u8: 1, i8: 1, u16: 2, i16: 2, u32: 4, i32: 4, f32: 4, bool: 1, u64: 8, i64: 8, f64: 8 } as const;
+type NumberKind = keyof typeof widths;
+
+const kinds = ['u8', 'i8', 'u16', 'i16', 'u32', 'i32', 'f32', 'bool', 'text', 'list', 'u64', 'i64', 'f64'] as const;
+
+class Words {
+  readonly #seen = new Set<string>();
+  ambiguous = false;
+
+  // llama.cpp reads them as C strings, and names the empty ones itself.
+  add(bytes: Buffer): void {
+    const [word = ''] = bytes.toString('latin1').split('\0', 1);
+    this.ambiguous ||= word !== '' && this.#seen.has(word);
+    this.#seen.add(word);
+  }
+}
+
+class Reader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  bytes(length: number): Buffer {
+    const end = this.#at + length;
+    if (end > this.#bytes.length) throw new NeedsMore();
+    const taken = this.#bytes.subarray(this.#at, end);
+    this.#at = end;
+    return taken;
+  }
+
+  number(kind: NumberKind): number {
+    const bytes = this.bytes(widths[kind]);
+    switch (kind) {
+      case 'u8':
+      case 'bool':
+        return bytes.readUInt8();
+      case 'i8':
+        return bytes.readInt8();
+      case 'u16':
+        return bytes.readUInt16LE();
+      case 'i16':
+        return bytes.readInt16LE();
+      case 'u32':
+        return bytes.readUInt32LE();
+      case 'i32':
+        return bytes.readInt32LE();
+      case 'f32':
+        return bytes.readFloatLE();
+      case 'f64':
+        return bytes.readDoubleLE();
+      case 'u64':
+        return Number(bytes.readBigUInt64LE());
+      case 'i64':
+        return Number(bytes.readBigInt64LE());
+      default:
+        return kind satisfies never;
+    }
+  }
+
+  text(): string {
+    return this.bytes(this.number('u64')).toString('utf8');
+  }
+
+  value(words?: Words): string | number | boolean {
+    const kind = this.#kind();
+    if (kind === 'text') return this.text();
+    if (kind === 'list') return this.#list(words);
+    return kind === 'bool' ? this.number(kind) !== 0 : this.number(kind);
+  }
+
+  #kind(): (typeof kinds)[number] {
+    const code = this.number('u32');
+    const kind = kinds[code];
+    if (kind === undefined) throw new Error(`it has a value of the unknown type ${code}`);
+    return kind;
+  }
+
+  #list(words?: Words): number {
+    const kind = this.#kind();
+    const length = this.number('u64');
+    if (kind === 'list') throw new Error('it has a list of lists');
+    if (kind !== 'text') this.bytes(length * widths[kind]);
+    else {
+      for (let index = 0; index < length; index++) {
+        const entry = this.bytes(this.number('u64'));
+        words?.add(entry);
+      }
+    }
+    return length;
+  }
+}

@@ -1,0 +1,86 @@
+import type { Message } from '../../dialog.ts';
+import { compile, stoppedClock, type Ends, type Render } from './jinja.ts';
+
+/** How a model's chat template writes messages: only such as it accepts, in the order in which it wants them. */
+export interface Layout {
+  /** The template itself (Jinja). */
+  readonly source: string;
+  /** What a person should know: why the file's own template is not used, or which messages it refuses. */
+  readonly notes: readonly string[];
+  /** The messages in a shape that the template accepts. */
+  fit(messages: readonly Message[]): readonly Message[];
+  readonly render: Render;
+}
+
+const chatml =
+  "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
+  "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/** The layout of a chat template (Jinja source), or ChatML where there is none that works. */
+export function layoutOf(source: string | undefined, ends: Ends): Layout {
+  if (source === undefined) return chatmlLayout(ends, 'the file has no chat template');
+  const clock = { strftime_now: stoppedClock(new Date()) };
+  const failures: string[] = [];
+  // What some templates cannot do without; the first that works is the one closest to how they are meant to be used.
+  for (const extras of [{}, clock, { ...clock, tools: [] }]) {
+    try {
+      const render = compile(source, ends, extras);
+      if (render([ask]).includes(ask.text)) return layout(source, render, []);
+      failures.push("it leaves the user's message out");
+    } catch (error) {
+      failures.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  return chatmlLayout(ends, `the file's chat template does not work (${failures[0]})`);
+}
+
+const chatmlLayout = (ends: Ends, why: string): Layout =>
+  layout(chatml, compile(chatml, ends), [`${why}, so prompts are written as ChatML`]);
+
+const rule: Message = { role: 'system', text: 'Probe of a rule.' };
+const ask: Message = { role: 'user', text: 'Probe of a question.' };
+const answer: Message = { role: 'assistant', text: 'Probe of an answer.' };
+const lateRule: Message = { role: 'system', text: 'Probe of a later rule.' };
+const lateAsk: Message = { role: 'user', text: 'Probe of a later question.' };
+
+function layout(source: string, render: Render, failures: readonly string[]): Layout {
+  const accepts = (...messages: readonly Message[]): boolean => writesAll(render, messages);
+  const system = accepts(rule, ask);
+  const anywhere = system && accepts(rule, ask, answer, lateRule, lateAsk) && accepts(ask, lateRule);
+  const doubled = accepts(rule, ask, lateAsk) && accepts(ask, answer, answer, lateAsk);
+  const answerFirst = accepts(answer, ask);
+  const fit = (messages: readonly Message[]): readonly Message[] => {
+    const known = anywhere ? messages : messages.map((message, at) => (system && at === 0 ? message : asUser(message)));
+    const opened =
+      answerFirst || known[0]?.role !== 'assistant' ? known : [{ role: 'user' as const, text: '' }, ...known];
+    return doubled && anywhere ? opened : joined(opened);
+  };
+  const notes = [...failures];
+  if (!system) notes.push("the model's chat template knows no system message: it is written as the user's");
+  else if (!anywhere)
+    notes.push("the model's chat template has one system message, the first: later ones are the user's");
+  return { source, notes, fit, render };
+}
+
+// Some templates refuse what they do not know with an error, others leave it out without a word.
+function writesAll(render: Render, messages: readonly Message[]): boolean {
+  try {
+    const text = render(messages);
+    return messages.every((message) => text.includes(message.text));
+  } catch {
+    return false;
+  }
+}
+
+const asUser = (message: Message): Message =>
+  message.role === 'system' ? { role: 'user', text: message.text } : message;
+
+function joined(messages: readonly Message[]): readonly Message[] {
+  const whole: Message[] = [];
+  for (const message of messages) {
+    const last = whole.at(-1);
+    if (last?.role === message.role) whole[whole.length - 1] = { ...last, text: `${last.text}\n\n${message.text}` };
+    else whole.push(message);
+  }
+  return whole;
+}

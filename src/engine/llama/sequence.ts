@@ -1,0 +1,168 @@
+import type { Token } from 'node-llama-cpp';
+import type { Message, Prompt } from '../../dialog.ts';
+import { Fault } from '../../fault.ts';
+import type { Completion, GenerateOptions, Sequence, Stopped } from '../engine.ts';
+import { promptTooLarge } from '../promptTooLarge.ts';
+import { align, fill, held } from './cache.ts';
+import { samplingOptions } from './sampling.ts';
+import type { Seat, Seats } from './seats.ts';
+import type { PromptTemplate } from './template.ts';
+import { TextStream } from './textStream.ts';
+import { Transcript } from './transcript.ts';
+import type { Vocabulary } from './vocabulary.ts';
+
+/** What a sequence has of its model. */
+export interface SequenceParts {
+  readonly seats: Seats;
+  readonly template: PromptTemplate;
+  readonly vocabulary: Vocabulary;
+  /** Tokens. */
+  readonly contextSize: number;
+  /** Tokens of a prompt that are evaluated between two looks at the signal. */
+  readonly chunk: number;
+  readonly onClose: (sequence: Sequence) => void;
+}
+
+/** A sequence of llama.cpp: it has a seat while it works, and evaluates nothing that the seat still holds. */
+export class LlamaSequence implements Sequence {
+  readonly #parts: SequenceParts;
+  readonly #transcript: Transcript;
+  readonly #work = new Set<Promise<unknown>>();
+  #closed = false;
+
+  constructor(parts: SequenceParts) {
+    this.#parts = parts;
+    this.#transcript = new Transcript(parts.template, parts.vocabulary);
+  }
+
+  async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
+    const since = stopwatch();
+    const rendered = this.#parts.template.render(prompt);
+    const tokens = this.#transcript.tokens(rendered);
+    if (tokens.length >= this.#parts.contextSize) throw promptTooLarge(tokens.length, this.#parts.contextSize);
+    const stream = new TextStream(this.#parts.vocabulary, {
+      before: tokens,
+      stop: options.sampling.stop,
+      controlTokens: options.controlTokens ?? false,
+      onText: options.onText ?? (() => {}),
+    });
+    const timings = { waited: 0, firstToken: 0 };
+    let reused = 0;
+    const stopped = await this.#seated(options.signal, async (seat) => {
+      timings.waited = since();
+      reused = await this.#read(seat, tokens, options.signal);
+      const end = await this.#write(seat, tokens, options, stream, () => (timings.firstToken ||= since()));
+      this.#transcript.remember(rendered, tokens, stream.written());
+      return end;
+    });
+    return {
+      text: stream.text,
+      stopped: stopped ?? 'aborted',
+      tokens: { prompt: tokens.length, reused, generated: stream.tokens.length },
+      timings: { ...timings, waited: stopped ? timings.waited : since(), total: since() },
+    };
+  }
+
+  async warm(prompt: Prompt, signal: AbortSignal): Promise<void> {
+    const tokens = this.#head(prompt);
+    if (tokens.length >= this.#parts.contextSize) return;
+    await this.#seated(signal, async (seat) => {
+      if (held(seat.cache, tokens) === tokens.length) return;
+      await align(seat.cache, tokens);
+      await fill(seat.cache, tokens, { end: tokens.length, chunk: this.#parts.chunk, halted: this.#halted(signal) });
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    this.#parts.seats.leave(this);
+    await Promise.allSettled(this.#work);
+    this.#parts.onClose(this);
+  }
+
+  /** Works with a seat; gives undefined when the wait for one was ended. */
+  async #seated<T>(signal: AbortSignal, work: (seat: Seat) => Promise<T>): Promise<T | undefined> {
+    if (this.#closed) return undefined;
+    const { seats } = this.#parts;
+    const seat = await seats.take(this, signal);
+    if (!seat) return undefined;
+    const working = work(seat);
+    this.#work.add(working);
+    try {
+      return await working;
+    } finally {
+      this.#work.delete(working);
+      seats.release(seat);
+    }
+  }
+
+  /** Brings the cache to the point where only the last chunk of the prompt is missing; gives how much was there. */
+  async #read(seat: Seat, tokens: Token[], signal: AbortSignal): Promise<number> {
+    const { chunk } = this.#parts;
+    return this.#engine(seat, async () => {
+      const reused = await align(seat.cache, tokens.slice(0, -1));
+      const whole = Math.floor((tokens.length - 1 - reused) / chunk);
+      await fill(seat.cache, tokens, { end: reused + whole * chunk, chunk, halted: this.#halted(signal) });
+      return reused;
+    });
+  }
+
+  async #write(
+    seat: Seat,
+    tokens: readonly Token[],
+    { sampling, signal }: GenerateOptions,
+    stream: TextStream,
+    onToken: () => void,
+  ): Promise<Stopped> {
+    const halted = this.#halted(signal);
+    const room = Math.min(sampling.max_tokens, this.#parts.contextSize - tokens.length);
+    const latest = (count: number): Token[] => [...tokens.slice(-count), ...stream.tokens.slice(-count)].slice(-count);
+    const draws = seat.cache.evaluate(tokens.slice(seat.cache.nextTokenIndex), samplingOptions(sampling, latest));
+    try {
+      for (;;) {
+        if (halted()) return 'aborted';
+        if (stream.tokens.length >= room) return 'length';
+        const draw = await this.#engine(seat, () => draws.next());
+        if (draw.done) return 'end';
+        onToken();
+        stream.push(draw.value);
+        if (stream.stopped) return 'stop';
+      }
+    } finally {
+      stream.end();
+      await draws.return();
+    }
+  }
+
+  /** Runs a step of the engine; when it fails, what the seat holds is unknown, so it is emptied. */
+  async #engine<T>(seat: Seat, step: () => Promise<T>): Promise<T> {
+    try {
+      return await step();
+    } catch (error) {
+      await Promise.allSettled([this.#parts.seats.renew(seat)]);
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Fault('INFERENCE_FAILED', `the engine failed to evaluate tokens: ${why}`, { cause: error });
+    }
+  }
+
+  /** The tokens of a prompt that are the same whatever its last message says. */
+  #head(prompt: Prompt): Token[] {
+    const [one, other] = ['A', 'B'].map((text) => {
+      const last = prompt.messages.at(-1);
+      const messages: readonly Message[] = last ? [...prompt.messages.slice(0, -1), { ...last, text }] : [];
+      return this.#parts.template.tokens(this.#parts.template.render({ ...prompt, messages }));
+    });
+    if (!one || !other) return [];
+    const end = one.findIndex((token, index) => token !== other[index]);
+    return end < 0 ? [] : one.slice(0, end);
+  }
+
+  #halted(signal: AbortSignal): () => boolean {
+    return () => signal.aborted || this.#closed;
+  }
+}
+
+function stopwatch(): () => number {
+  const start = performance.now();
+  return () => performance.now() - start;
+}

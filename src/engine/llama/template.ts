@@ -1,0 +1,88 @@
+import type { Token } from 'node-llama-cpp';
+import { weave, type Message, type Prompt } from '../../dialog.ts';
+import { Fault } from '../../fault.ts';
+import type { ControlString } from './controlStrings.ts';
+import { Disguise } from './disguise.ts';
+import type { Layout } from './layout.ts';
+import type { Vocabulary } from './vocabulary.ts';
+
+/** A prompt as the model's chat template writes it. */
+export interface Rendered {
+  readonly text: string;
+  /** Where letters of the messages stand that must not be read as the beginning of a control string, ascending. */
+  readonly masked: readonly number[];
+  /** The control strings of the template's frame, from left to right. */
+  readonly frame: readonly ControlString[];
+}
+
+/** Turns prompts into tokens: the frame's control strings become control tokens, those in the messages never do. */
+export class PromptTemplate {
+  readonly #layout: Layout;
+  readonly #vocabulary: Vocabulary;
+
+  constructor(layout: Layout, vocabulary: Vocabulary) {
+    this.#layout = layout;
+    this.#vocabulary = vocabulary;
+  }
+
+  /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
+  render(prompt: Prompt): Rendered {
+    const messages = this.#layout.fit(weave(prompt));
+    const disguise = new Disguise([this.#layout.source, ...messages.map(({ text }) => text)]);
+    const written = this.#write(messages.map((message) => this.#disguised(message, disguise)));
+    return {
+      text: disguise.lifted(written),
+      masked: disguise.found(written),
+      frame: this.#vocabulary.controlStrings.find(written),
+    };
+  }
+
+  /** Where letters of a message's text are masked. */
+  masks(text: string): readonly number[] {
+    return this.#vocabulary.controlStrings.hazards(text);
+  }
+
+  /**
+   * The tokens of a prompt, or of what stands behind one of its frame's control strings (that included). They are the
+   * official ones of the whole prompt, but that a stretch of text with masked letters is read as plain text.
+   */
+  tokens({ text, masked, frame }: Rendered, from = 0): Token[] {
+    const tokens: Token[] = [];
+    let official = from;
+    let next = 0;
+    for (const { start, end } of stretches(frame, from, text.length)) {
+      while ((masked[next] ?? Infinity) < start) next++;
+      if ((masked[next] ?? Infinity) >= end) continue;
+      tokens.push(
+        ...this.#vocabulary.framed(text.slice(official, start)),
+        ...this.#vocabulary.plain(text.slice(start, end)),
+      );
+      official = end;
+    }
+    tokens.push(...this.#vocabulary.framed(text.slice(official)));
+    const { first } = this.#vocabulary;
+    return from > 0 || first === undefined || tokens[0] === first ? tokens : [first, ...tokens];
+  }
+
+  #disguised(message: Message, disguise: Disguise): Message {
+    const places = this.masks(message.text);
+    return places.length === 0 ? message : { ...message, text: disguise.over(message.text, places) };
+  }
+
+  #write(messages: readonly Message[]): string {
+    try {
+      return this.#layout.render(messages);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Fault('INFERENCE_FAILED', `the model's chat template refuses this prompt: ${why}`, { cause: error });
+    }
+  }
+}
+
+/** What stands between the control strings of a frame. */
+function stretches(frame: readonly ControlString[], from: number, end: number): readonly ControlString[] {
+  const behind = frame.filter(({ start }) => start >= from);
+  const starts = [from, ...behind.map((control) => control.end)];
+  const ends = [...behind.map((control) => control.start), end];
+  return starts.map((start, index) => ({ start, end: ends[index] ?? end }));
+}

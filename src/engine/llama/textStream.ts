@@ -1,0 +1,91 @@
+import type { Token } from 'node-llama-cpp';
+import { Stops } from '../stops.ts';
+import type { Written } from './transcript.ts';
+import type { Vocabulary } from './vocabulary.ts';
+
+export interface TextStreamOptions {
+  /** The end of the prompt: how the first token is spelt depends on it. */
+  readonly before: readonly Token[];
+  readonly stop: readonly string[];
+  /** Whether control tokens stand in the text as their names. */
+  readonly controlTokens: boolean;
+  readonly onText: (piece: string) => void;
+}
+
+/** The text of a generation as its tokens come: whole characters only, and nothing of a stop string. */
+export class TextStream {
+  readonly #vocabulary: Vocabulary;
+  readonly #options: TextStreamOptions;
+  readonly #stops: Stops;
+  readonly #tokens: Token[] = [];
+  #pending: Token[] = [];
+  #before: readonly Token[];
+  #sent = '';
+  #decoded = 0;
+  #plain: { textLength: number; tokens: number } = { textLength: 0, tokens: 0 };
+  #pure = true;
+
+  constructor(vocabulary: Vocabulary, options: TextStreamOptions) {
+    this.#vocabulary = vocabulary;
+    this.#options = options;
+    this.#stops = new Stops(options.stop);
+    this.#before = options.before.slice(-lookBehind);
+  }
+
+  /** Everything that was sent. */
+  get text(): string {
+    return this.#sent;
+  }
+
+  get tokens(): readonly Token[] {
+    return this.#tokens;
+  }
+
+  /** Whether a stop string has come. */
+  get stopped(): boolean {
+    return this.#stops.hit;
+  }
+
+  push(token: Token): void {
+    this.#tokens.push(token);
+    this.#pending.push(token);
+    const text = this.#spellPending();
+    if (text.endsWith('\uFFFD') && this.#pending.length < bytesOfCharacter) return;
+    this.#settle(text);
+    this.#pure &&= !this.#vocabulary.isControl(token);
+    if (this.#pure) this.#plain = { textLength: this.#decoded, tokens: this.#tokens.length };
+  }
+
+  /** Sends what was held back, but for the beginning of a character that never came. */
+  end(): void {
+    if (!this.stopped) this.#settle(this.#spellPending().replace(/\uFFFD+$/, ''));
+    this.#send(this.#stops.rest());
+  }
+
+  /** The tokens that spell the text exactly, if there are such; else none. */
+  written(): Written {
+    const { textLength, tokens } = this.#plain;
+    if (textLength !== this.#sent.length) return { text: '', tokens: [] };
+    return { text: this.#sent, tokens: this.#tokens.slice(0, tokens) };
+  }
+
+  #spellPending(): string {
+    return this.#vocabulary.spell(this.#pending, this.#before, this.#options.controlTokens);
+  }
+
+  #settle(text: string): void {
+    this.#before = [...this.#before, ...this.#pending].slice(-lookBehind);
+    this.#pending = [];
+    this.#decoded += text.length;
+    this.#send(this.#stops.pass(text));
+  }
+
+  #send(piece: string): void {
+    if (piece === '') return;
+    this.#sent += piece;
+    this.#options.onText(piece);
+  }
+}
+
+const bytesOfCharacter = 4;
+const lookBehind = 3;

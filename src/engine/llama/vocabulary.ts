@@ -1,0 +1,49 @@
+import type { LlamaModel, Token } from 'node-llama-cpp';
+import { ControlStrings } from './controlStrings.ts';
+
+/** A model's tokeniser, and the tokens that steer the model instead of spelling text. */
+export class Vocabulary {
+  readonly controlStrings: ControlStrings;
+  /** The token that every prompt has to begin with, if the model wants one. */
+  readonly first: Token | undefined;
+  readonly #model: LlamaModel;
+  readonly #control: ReadonlySet<Token>;
+
+  constructor(model: LlamaModel) {
+    this.#model = model;
+    this.#control = new Set(
+      [...model.iterateAllTokens()].filter((token) => {
+        const { control, unknown } = model.getTokenAttributes(token);
+        return control || unknown;
+      }),
+    );
+    // The spellings as the file has them: these are what llama.cpp looks for in a text.
+    const spellings = model.fileInfo.metadata.tokenizer.ggml.tokens;
+    this.controlStrings = new ControlStrings([...this.#control].map((token) => spellings[token] ?? ''));
+    this.first = model.tokens.shouldPrependBosToken ? (model.tokens.bos ?? undefined) : undefined;
+  }
+
+  /** Whether a token of any kind has exactly this spelling. */
+  has(spelling: string): boolean {
+    return this.#model.fileInfo.metadata.tokenizer.ggml.tokens.includes(spelling);
+  }
+
+  isControl(token: Token): boolean {
+    return this.#control.has(token);
+  }
+
+  /** The tokens of a text in which control strings are control tokens. */
+  framed(text: string): Token[] {
+    return this.#model.tokenize(text, true);
+  }
+
+  /** The tokens of a text in which every letter is just a letter. */
+  plain(text: string): Token[] {
+    return this.#model.tokenize(text, false);
+  }
+
+  /** The text that tokens spell behind the ones before them; control tokens are left out unless wanted. */
+  spell(tokens: readonly Token[], before: readonly Token[], control: boolean): string {
+    return this.#model.detokenize(tokens, control, before);
+  }
+}

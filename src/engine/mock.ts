@@ -1,0 +1,154 @@
+import { weave, type Message, type Prompt } from '../dialog.ts';
+import { Fault } from '../fault.ts';
+import { promptTooLarge } from './promptTooLarge.ts';
+import type { Completion, Engine, GenerateOptions, LoadOptions, Model, Sequence } from './engine.ts';
+import { replyTo, type MockScript, type Reply } from './mockScript.ts';
+import { mockOverhead, mockShared, mockSize, mockTokens } from './mockTokens.ts';
+import { write } from './mockWriting.ts';
+
+export { readMockScript } from './mockScript.ts';
+
+export interface MockOptions {
+  readonly script?: MockScript;
+  /** Tokens of a context when the load does not say; 8192 when this does not either. */
+  readonly contextSize?: number;
+}
+
+/** An engine without a model: it answers by a script, the same way every time, and remembers what it was asked. */
+export interface MockEngine extends Engine {
+  /** Every prompt that was given to generate, oldest first. */
+  readonly prompts: readonly Prompt[];
+}
+
+export function mockEngine(options: MockOptions = {}): MockEngine {
+  return new ScriptedEngine(options);
+}
+
+class ScriptedEngine implements MockEngine {
+  readonly name = 'mock';
+  readonly needsFiles = false;
+  readonly prompts: Prompt[] = [];
+  readonly #options: MockOptions;
+  readonly #models = new Set<Model>();
+
+  constructor(options: MockOptions) {
+    this.#options = options;
+  }
+
+  async load(_file: string, { contextSize, signal, onProgress }: LoadOptions): Promise<Model> {
+    if (signal?.aborted) throw new Fault('MODEL_LOAD_FAILED', 'loading the mock model was cancelled');
+    onProgress?.(1);
+    const { script = [], contextSize: usual = 8192 } = this.#options;
+    const model = new MockModel(contextSize || usual, (prompt) => {
+      this.prompts.push(prompt);
+      return replyTo(script, prompt.messages.findLast(({ role }) => role === 'user')?.text ?? '');
+    });
+    this.#models.add(model);
+    return model;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
+    this.#models.clear();
+  }
+}
+
+class MockModel implements Model {
+  readonly contextSize: number;
+  readonly detectedFormat = undefined;
+  readonly notes = [];
+  readonly overhead = mockOverhead;
+  readonly #reply: (prompt: Prompt) => Reply;
+  readonly #sequences = new Set<Sequence>();
+
+  constructor(contextSize: number, reply: (prompt: Prompt) => Reply) {
+    this.contextSize = contextSize;
+    this.#reply = reply;
+  }
+
+  async count(texts: readonly string[]): Promise<readonly number[]> {
+    return texts.map(mockTokens);
+  }
+
+  openSequence(): Sequence {
+    const sequence = new MockSequence(this.contextSize, this.#reply);
+    this.#sequences.add(sequence);
+    return sequence;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
+    this.#sequences.clear();
+  }
+}
+
+class MockSequence implements Sequence {
+  readonly #contextSize: number;
+  readonly #reply: (prompt: Prompt) => Reply;
+  readonly #halts = new Set<AbortController>();
+  #working: Promise<unknown> = Promise.resolve();
+  #closed = false;
+  #held: readonly Message[] = [];
+
+  constructor(contextSize: number, reply: (prompt: Prompt) => Reply) {
+    this.#contextSize = contextSize;
+    this.#reply = reply;
+  }
+
+  async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
+    const messages = weave(prompt);
+    const tokens = mockOverhead.prompt + mockSize(messages);
+    if (tokens >= this.#contextSize) throw promptTooLarge(tokens, this.#contextSize);
+    const reply = this.#reply(prompt);
+    const halt = new AbortController();
+    const stop = (): void => halt.abort();
+    if (options.signal.aborted || this.#closed) stop();
+    options.signal.addEventListener('abort', stop);
+    this.#halts.add(halt);
+    const working = this.#generate(messages, tokens, reply, { ...options, signal: halt.signal });
+    this.#working = Promise.allSettled([this.#working, working]);
+    try {
+      return await working;
+    } finally {
+      this.#halts.delete(halt);
+      options.signal.removeEventListener('abort', stop);
+    }
+  }
+
+  async warm(prompt: Prompt): Promise<void> {
+    const head = weave(prompt).slice(0, -1);
+    if (mockShared(this.#held, head) < mockSize(head)) this.#held = head;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    for (const halt of this.#halts) halt.abort();
+    await this.#working;
+  }
+
+  async #generate(
+    messages: readonly Message[],
+    tokens: number,
+    reply: Reply,
+    options: GenerateOptions,
+  ): Promise<Completion> {
+    const start = performance.now();
+    const reused = options.signal.aborted ? 0 : Math.min(tokens - 1, this.#reusable(messages));
+    if (!options.signal.aborted) this.#held = messages;
+    const room = Math.min(options.sampling.max_tokens, this.#contextSize - tokens);
+    const { text, stopped, first } = await write(reply, options, room);
+    if (text !== '') this.#held = [...messages, { role: 'assistant', text }];
+    return {
+      text,
+      stopped,
+      tokens: { prompt: tokens, reused, generated: mockTokens(text) },
+      timings: { waited: 0, firstToken: first && first - start, total: performance.now() - start },
+    };
+  }
+
+  // The frame's own tokens stand before the first message.
+  #reusable(messages: readonly Message[]): number {
+    const shared = mockShared(this.#held, messages);
+    return shared === 0 ? 0 : mockOverhead.prompt + shared;
+  }
+}

@@ -1,0 +1,64 @@
+import { RE2JS, RE2JSSyntaxException } from 're2js';
+import { Fault } from '../fault.ts';
+import { reader, type FromSchema } from '../schema.ts';
+
+const entrySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['match', 'answer'],
+  properties: {
+    match: { type: 'string', description: "Regular expression (RE2 syntax), matched anywhere in the user's message." },
+    answer: { type: 'string', description: 'What the model writes, <|control|> tokens included.' },
+    delay_ms: { type: 'integer', minimum: 0, default: 0, description: 'Wait before each chunk of the answer.' },
+    chunk: { type: 'integer', minimum: 0, default: 0, description: 'Characters of a chunk; 0 = a word and its space.' },
+  },
+} as const;
+
+const readEntries = reader({ type: 'array', items: entrySchema });
+
+/** What the mock engine answers, and how fast. */
+export type Reply = Omit<FromSchema<typeof entrySchema>, 'match'>;
+
+/** Answers of the mock engine: the first that matches the user's message is given. */
+export type MockScript = readonly { readonly matches: (message: string) => boolean; readonly reply: Reply }[];
+
+/** Reads a script from JSON text. @throws Fault INVALID_PARAM_VALUE that names the file and the entry. */
+export function readMockScript(text: string, file: string): MockScript {
+  const entries = readEntries(parse(text, file));
+  if (!entries.ok) {
+    throw refused(
+      file,
+      entries.refusals.map(({ pointer, message }) => `${pointer || 'the script'} ${message}`).join('; '),
+    );
+  }
+  return entries.value.map(({ match, ...reply }, index) => {
+    const pattern = compile(match, `${file}: /${index}/match`);
+    return { matches: (message) => pattern.matcher(message).find(), reply };
+  });
+}
+
+/** The first reply of a script that fits a message; without one, the message said back. */
+export function replyTo(script: MockScript, message: string): Reply {
+  const found = script.find(({ matches }) => matches(message));
+  return found?.reply ?? { answer: `You said: ${message}`, delay_ms: 0, chunk: 0 };
+}
+
+function parse(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw refused(file, `it is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function compile(pattern: string, place: string): RE2JS {
+  try {
+    return RE2JS.compile(pattern);
+  } catch (error) {
+    if (!(error instanceof RE2JSSyntaxException)) throw error;
+    throw refused(place, `is no pattern that can run in linear time: ${error.error}`);
+  }
+}
+
+const refused = (place: string, why: string): Fault =>
+  new Fault('INVALID_PARAM_VALUE', `the mock script ${place}: ${why}`);

@@ -1,0 +1,61 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { GenerateOptions, Stopped } from './engine.ts';
+import type { Reply } from './mockScript.ts';
+import { mockCut } from './mockTokens.ts';
+import { Stops } from './stops.ts';
+
+/** What became of a reply. */
+export interface Written {
+  readonly text: string;
+  readonly stopped: Stopped;
+  /** When the first text came (performance.now()); 0 = none did. */
+  readonly first: number;
+}
+
+/** Writes a reply chunk by chunk, as a model would: at most so many tokens, up to a stop string or the signal. */
+export async function write(reply: Reply, options: GenerateOptions, tokens: number): Promise<Written> {
+  const { signal, onText, sampling, controlTokens } = options;
+  const whole = controlTokens ? reply.answer : reply.answer.replace(controlStrings, '');
+  const answer = mockCut(whole, tokens);
+  const stops = new Stops(sampling.stop);
+  let text = '';
+  let first = 0;
+  const send = (piece: string): void => {
+    if (piece === '') return;
+    first ||= performance.now();
+    text += piece;
+    onText?.(piece);
+  };
+  const ended = async (): Promise<Stopped> => {
+    for (const chunk of chunks(answer, reply.chunk)) {
+      await pause(reply.delay_ms, signal);
+      if (signal.aborted) return 'aborted';
+      send(stops.pass(chunk));
+      if (stops.hit) return 'stop';
+    }
+    return answer === whole ? 'end' : 'length';
+  };
+  const stopped = await ended();
+  send(stops.rest());
+  return { text, stopped, first };
+}
+
+// What counts as a control token in a scripted answer: the spellings that real vocabularies have.
+const controlStrings = /<\|[^<>|]*\|>|\[TOOL_CALLS\]/g;
+
+function chunks(text: string, size: number): readonly string[] {
+  if (size === 0) return text.match(/\S*\s+|\S+/g) ?? [];
+  const characters = [...text];
+  return Array.from({ length: Math.ceil(characters.length / size) }, (_, index) =>
+    characters.slice(index * size, (index + 1) * size).join(''),
+  );
+}
+
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (milliseconds === 0) return;
+  try {
+    await wait(milliseconds, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

@@ -1,0 +1,53 @@
+/** Text on its way out, cut before the first stop string; what may yet become one is held back. */
+export class Stops {
+  readonly #stops: readonly string[];
+  #held = '';
+  #hit = false;
+
+  constructor(stops: readonly string[]) {
+    this.#stops = stops.filter((stop) => stop !== '');
+  }
+
+  /** Whether a stop string has come: nothing is let through any more. */
+  get hit(): boolean {
+    return this.#hit;
+  }
+
+  /** Takes the next piece of text and gives what may be sent now. */
+  pass(piece: string): string {
+    if (this.#hit) return '';
+    if (this.#stops.length === 0) return piece;
+    const text = this.#held + piece;
+    const cut = this.#firstStop(text);
+    this.#hit = cut !== undefined;
+    const safe = cut ?? text.length - this.#doubtful(text);
+    this.#held = this.#hit ? '' : text.slice(safe);
+    return text.slice(0, safe);
+  }
+
+  /** What was held back, when no more text comes. */
+  rest(): string {
+    const held = this.#held;
+    this.#held = '';
+    return held;
+  }
+
+  // The one that is complete first wins, so that the result does not depend on how the text was cut into pieces.
+  #firstStop(text: string): number | undefined {
+    const found = this.#stops
+      .map((stop) => ({ start: text.indexOf(stop), end: text.indexOf(stop) + stop.length }))
+      .filter(({ start }) => start >= 0)
+      .sort((a, b) => a.end - b.end || a.start - b.start);
+    return found[0]?.start;
+  }
+
+  #doubtful(text: string): number {
+    const lengths = this.#stops.map((stop) => {
+      for (let length = Math.min(stop.length - 1, text.length); length > 0; length--) {
+        if (text.endsWith(stop.slice(0, length))) return length;
+      }
+      return 0;
+    });
+    return Math.max(...lengths);
+  }
+}

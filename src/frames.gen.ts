@@ -1,0 +1,709 @@
+// GENERATED from proto/turngraph/v1/wire.proto by npm run gen. Do not edit.
+
+/** The first frame on every connection, sent before the client has said anything. */
+export interface SessionReady {
+  /** Version of this protocol: 1. */
+  readonly protocolVersion: number;
+  readonly sessionId: string;
+  /** Secret that a later connection shows to take the session over. */
+  readonly resumeToken: string;
+  readonly serverVersion: string;
+}
+
+/** Settings of the session; optional, and only before its first agent is made. */
+export interface ConfigureSessionRequest {
+  /** "llama-cpp" (also when empty) or "mock". */
+  readonly engine: string;
+  /** Folder of the session's storages, relative to the server's storage root. */
+  readonly storageDataFolder: string;
+  /** Whether create_agent may download a model that is absent. */
+  readonly allowAutoModelDownloading: boolean;
+}
+
+export interface ConfigureSessionResponse {
+}
+
+/** Takes an earlier session over; only as the first request of a connection. */
+export interface ResumeSessionRequest {
+  readonly sessionId: string;
+  readonly resumeToken: string;
+  /** The highest seq that the client has read. */
+  readonly lastSeq: number;
+}
+
+/** Followed by the missed frames. */
+export interface ResumeSessionResponse {
+  /** How many frames are sent again. */
+  readonly replayed: number;
+}
+
+/** Compiles a graph and begins a conversation with it. */
+export interface CreateAgentRequest {
+  /** A graph document as JSON text (in JSON frames also as the value itself, under "graph"). */
+  readonly graphJson?: string;
+  /** A file in the server's graphs folder, without its ending. */
+  readonly graphName?: string;
+  /** Model of the nodes that name none; before the graph's own default. */
+  readonly defaultModelName: string;
+  /** Sends guardrail events and fills TurnComplete.debug_info. */
+  readonly enableDiagnostics: boolean;
+  /** Nodes that one turn may visit; 0 = 64. */
+  readonly maxStepsPerTurn: number;
+  /** What export_dialog gave, or a JSON list of {"user", "assistant"} (in JSON frames also the value itself, under "history"). */
+  readonly historyJson: string;
+  /** Evaluates system prompts and tools before the answer. */
+  readonly warmUp: boolean;
+}
+
+export interface CreateAgentResponse {
+  readonly agentId: number;
+  readonly warnings: readonly string[];
+}
+
+/** One user message: one turn. */
+export interface SendMessageRequest {
+  readonly agentId: number;
+  readonly text: string;
+  /** Values that templates of this turn can name. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** Ends a turn early; acknowledged also when no such turn runs. */
+export interface CancelTurnRequest {
+  readonly agentId: number;
+  /** 0 = the current one. */
+  readonly turnId: number;
+}
+
+/** What came of one detected call. */
+export interface ToolResult {
+  readonly callId: string;
+  readonly ok: boolean;
+  /** Text or JSON. */
+  readonly content: string;
+  readonly lifespan: 'TURN' | 'DIALOG';
+}
+
+export interface SubmitToolResultsRequest {
+  readonly agentId: number;
+  readonly turnId: number;
+  readonly results: readonly ToolResult[];
+}
+
+/** Changes live parameters of one node between turns. */
+export interface ChangeParamsRequest {
+  readonly agentId: number;
+  readonly nodeName: string;
+  /** Only the fields to change, as a JSON object (in JSON frames also the value itself, under "params"). */
+  readonly paramsJson: string;
+}
+
+export interface ExportDialogRequest {
+  readonly agentId: number;
+}
+
+/** One part of an exported dialog; the parts joined in order are one JSON document. */
+export interface ExportDialogResponse {
+  /** From 1. */
+  readonly part: number;
+  readonly of: number;
+  readonly historyJson: string;
+}
+
+export interface ClearDialogRequest {
+  readonly agentId: number;
+}
+
+export interface DestroyAgentRequest {
+  readonly agentId: number;
+}
+
+/** Text of the answer. */
+export interface AnswerText {
+  readonly agentId: number;
+  readonly turnId: number;
+  readonly nodeName: string;
+  readonly text: string;
+  /** True for a piece of text as it is generated, false for a whole one. */
+  readonly isDelta: boolean;
+  /** True on the one empty frame that ends the text of a turn. */
+  readonly isFinal: boolean;
+}
+
+/** What is wrong with a call, in a stable code and a sentence. */
+export interface ToolCallIssue {
+  readonly code: string;
+  readonly param: string;
+  readonly message: string;
+}
+
+/** A call that the model wishes; the server never runs it. */
+export interface ToolCallNotification {
+  readonly agentId: number;
+  readonly turnId: number;
+  readonly nodeName: string;
+  /** From 0 within the turn. */
+  readonly callIndex: number;
+  /** Nine characters of [A-Za-z0-9]. */
+  readonly callId: string;
+  readonly toolName: string;
+  /** A flat JSON object whose values are all strings. */
+  readonly argumentsJson: string;
+  /** A JSON object with the values as the model wrote them, coerced to the declared types where nothing is lost. */
+  readonly typedArgumentsJson: string;
+  /** Whether the node declares a tool of this name. */
+  readonly known: boolean;
+  /** Whether the text of the call had to be read leniently. */
+  readonly repaired: boolean;
+  readonly consequential: boolean;
+  /** The guideline that brought the tool, if one did. */
+  readonly because: string;
+  readonly issues: readonly ToolCallIssue[];
+}
+
+/** Something that a node wants known beside its text. */
+export interface NodeEvent {
+  readonly agentId: number;
+  readonly turnId: number;
+  readonly nodeName: string;
+  readonly eventType: string;
+  /** A JSON object; the parts of one event joined in order. */
+  readonly payloadJson: string;
+  /** From 1. */
+  readonly part: number;
+  readonly of: number;
+}
+
+/** One step of the walk. */
+export interface PathStep {
+  readonly nodeName: string;
+  readonly exit: string;
+}
+
+/** Why a turn failed. */
+export interface TurnError {
+  readonly code: number;
+  readonly name: string;
+  readonly message: string;
+}
+
+/** The account of a turn; its last frame. */
+export interface TurnComplete {
+  readonly agentId: number;
+  readonly turnId: number;
+  readonly status: 'SUCCESS' | 'ERROR' | 'CANCELLED';
+  /** Present when status is ERROR. */
+  readonly error: TurnError | null;
+  readonly path: readonly PathStep[];
+  readonly stopReason: 'NONE' | 'END' | 'LENGTH' | 'STOP' | 'ABORTED';
+  /** Tokens of all prompts of the turn, the reused ones included. */
+  readonly tokensPrompt: number;
+  readonly tokensReused: number;
+  readonly tokensGenerated: number;
+  /** Interactions that the budget has cut from the prompts of this turn, at most over its nodes. */
+  readonly interactionsDropped: number;
+  /** Milliseconds from the request to the first generated token; 0 when none was generated. */
+  readonly timeToFirstTokenMs: number;
+  readonly durationMs: number;
+  readonly warnings: readonly string[];
+  /** A JSON document with diagnostics on, else empty. */
+  readonly debugInfo: string;
+}
+
+/** Parameters of sampling. */
+export interface Sampling {
+  readonly temperature: number;
+  readonly topP: number;
+  readonly topK: number;
+  readonly minP: number;
+  readonly repeatPenalty: number;
+  readonly presencePenalty: number;
+  readonly frequencyPenalty: number;
+  readonly maxTokens: number;
+  /** 0 = random. */
+  readonly seed: number;
+}
+
+export interface ModelInfo {
+  readonly name: string;
+  readonly status: 'ABSENT' | 'DOWNLOADING' | 'DOWNLOADED' | 'LOCAL' | 'LOADED';
+  /** Loaded by load_model, until unloaded. */
+  readonly pinned: boolean;
+  /** Agents that use it now. */
+  readonly agents: number;
+  /** Bytes on disk, or expected; 0 = unknown. */
+  readonly sizeBytes: number;
+  /** Tokens. */
+  readonly contextSize: number;
+  readonly toolCallFormat: string;
+  /** Whether the format was read off the loaded model rather than from the catalogue. */
+  readonly toolCallFormatDetected: boolean;
+  readonly huggingfaceRepo: string;
+  readonly files: readonly string[];
+  readonly license: string;
+  readonly defaultSampling: Sampling | null;
+  readonly description: string;
+}
+
+export interface ListModelsRequest {
+  /** Empty for the first page, then next_page_token of the one before. */
+  readonly pageToken: string;
+}
+
+export interface ListModelsResponse {
+  readonly models: readonly ModelInfo[];
+  /** Empty on the last page. */
+  readonly nextPageToken: string;
+}
+
+export interface DownloadModelRequest {
+  readonly modelName: string;
+}
+
+export interface DownloadModelResponse {
+  readonly sizeBytes: number;
+}
+
+export interface CancelDownloadRequest {
+  readonly modelName: string;
+}
+
+/** Loads a model and pins it until it is unloaded. */
+export interface LoadModelRequest {
+  readonly modelName: string;
+}
+
+export interface LoadModelResponse {
+}
+
+/** Takes the pin off; the model is freed when nobody uses it. */
+export interface UnloadModelRequest {
+  readonly modelName: string;
+}
+
+export interface DeleteModelRequest {
+  readonly modelName: string;
+}
+
+/** How far a download or a load has come; sent under the request that waits for it. */
+export interface ModelProgress {
+  readonly modelName: string;
+  readonly phase: 'DOWNLOADING' | 'LOADING';
+  /** 0 to 1. */
+  readonly fraction: number;
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+}
+
+/** Names a list or map of strings for the graphs of this session. */
+export interface CreateStringStorageRequest {
+  readonly name: string;
+  readonly kind: 'LIST' | 'MAP' | 'MULTIMAP';
+  /** The entries, when file_path is empty. */
+  readonly strings: readonly string[];
+  /** For MAP and MULTIMAP: the key of each entry. */
+  readonly keys: readonly string[];
+  /** Relative to the session's storage folder. */
+  readonly filePath: string;
+}
+
+export interface CreateStringStorageResponse {
+  readonly entries: number;
+}
+
+export interface DestroyStringStorageRequest {
+  readonly name: string;
+}
+
+export interface Ack {
+}
+
+/** A request that failed. */
+export interface ErrorResponse {
+  readonly code: number;
+  readonly name: string;
+  /** One sentence that names the place and the mend. */
+  readonly message: string;
+  /** More, where there is more: for a graph a JSON list of faults. */
+  readonly detail: string;
+}
+
+/** The bodies of a ClientFrame, by the name of their field. */
+export interface ClientFrameBodies {
+  readonly configureSession: ConfigureSessionRequest;
+  readonly resumeSession: ResumeSessionRequest;
+  readonly createAgent: CreateAgentRequest;
+  readonly sendMessage: SendMessageRequest;
+  readonly cancelTurn: CancelTurnRequest;
+  readonly submitToolResults: SubmitToolResultsRequest;
+  readonly changeParams: ChangeParamsRequest;
+  readonly exportDialog: ExportDialogRequest;
+  readonly clearDialog: ClearDialogRequest;
+  readonly destroyAgent: DestroyAgentRequest;
+  readonly listModels: ListModelsRequest;
+  readonly downloadModel: DownloadModelRequest;
+  readonly cancelDownload: CancelDownloadRequest;
+  readonly loadModel: LoadModelRequest;
+  readonly unloadModel: UnloadModelRequest;
+  readonly deleteModel: DeleteModelRequest;
+  readonly createStringStorage: CreateStringStorageRequest;
+  readonly destroyStringStorage: DestroyStringStorageRequest;
+}
+
+/** One request of a client: one WebSocket message. */
+export type ClientFrame = {
+  readonly [K in keyof ClientFrameBodies]: { readonly requestId: number; readonly body: K } & {
+    readonly [P in K]: ClientFrameBodies[P];
+  };
+}[keyof ClientFrameBodies];
+
+/** The bodies of a ServerFrame, by the name of their field. */
+export interface ServerFrameBodies {
+  readonly sessionReady: SessionReady;
+  readonly configureSession: ConfigureSessionResponse;
+  readonly resumeSession: ResumeSessionResponse;
+  readonly createAgent: CreateAgentResponse;
+  readonly answerText: AnswerText;
+  readonly toolCallNotification: ToolCallNotification;
+  readonly nodeEvent: NodeEvent;
+  readonly turnComplete: TurnComplete;
+  readonly exportDialog: ExportDialogResponse;
+  readonly listModels: ListModelsResponse;
+  readonly modelProgress: ModelProgress;
+  readonly downloadModel: DownloadModelResponse;
+  readonly loadModel: LoadModelResponse;
+  readonly createStringStorage: CreateStringStorageResponse;
+  readonly ack: Ack;
+  readonly error: ErrorResponse;
+}
+
+/** One answer or event of the server: one WebSocket message. */
+export type ServerFrame = {
+  readonly [K in keyof ServerFrameBodies]: { readonly requestId: number; readonly seq: number; readonly body: K } & {
+    readonly [P in K]: ServerFrameBodies[P];
+  };
+}[keyof ServerFrameBodies];
+
+/** What a field of a message holds. */
+export type FieldShape = {
+  readonly repeated?: boolean;
+  /** The oneof that the field is a member of. */
+  readonly oneof?: string;
+} & (
+  | { readonly scalar: 'string' | 'bool' | 'uint32' | 'double' }
+  | { readonly enum: readonly string[] }
+  | { readonly message: keyof typeof shapes }
+  | { readonly map: 'string' }
+);
+
+/** The fields of every message, in the proto's order. */
+export const shapes = {
+  ClientFrame: {
+    requestId: {"scalar":"uint32"},
+    configureSession: {"message":"ConfigureSessionRequest","oneof":"body"},
+    resumeSession: {"message":"ResumeSessionRequest","oneof":"body"},
+    createAgent: {"message":"CreateAgentRequest","oneof":"body"},
+    sendMessage: {"message":"SendMessageRequest","oneof":"body"},
+    cancelTurn: {"message":"CancelTurnRequest","oneof":"body"},
+    submitToolResults: {"message":"SubmitToolResultsRequest","oneof":"body"},
+    changeParams: {"message":"ChangeParamsRequest","oneof":"body"},
+    exportDialog: {"message":"ExportDialogRequest","oneof":"body"},
+    clearDialog: {"message":"ClearDialogRequest","oneof":"body"},
+    destroyAgent: {"message":"DestroyAgentRequest","oneof":"body"},
+    listModels: {"message":"ListModelsRequest","oneof":"body"},
+    downloadModel: {"message":"DownloadModelRequest","oneof":"body"},
+    cancelDownload: {"message":"CancelDownloadRequest","oneof":"body"},
+    loadModel: {"message":"LoadModelRequest","oneof":"body"},
+    unloadModel: {"message":"UnloadModelRequest","oneof":"body"},
+    deleteModel: {"message":"DeleteModelRequest","oneof":"body"},
+    createStringStorage: {"message":"CreateStringStorageRequest","oneof":"body"},
+    destroyStringStorage: {"message":"DestroyStringStorageRequest","oneof":"body"},
+  },
+  ServerFrame: {
+    requestId: {"scalar":"uint32"},
+    seq: {"scalar":"uint32"},
+    sessionReady: {"message":"SessionReady","oneof":"body"},
+    configureSession: {"message":"ConfigureSessionResponse","oneof":"body"},
+    resumeSession: {"message":"ResumeSessionResponse","oneof":"body"},
+    createAgent: {"message":"CreateAgentResponse","oneof":"body"},
+    answerText: {"message":"AnswerText","oneof":"body"},
+    toolCallNotification: {"message":"ToolCallNotification","oneof":"body"},
+    nodeEvent: {"message":"NodeEvent","oneof":"body"},
+    turnComplete: {"message":"TurnComplete","oneof":"body"},
+    exportDialog: {"message":"ExportDialogResponse","oneof":"body"},
+    listModels: {"message":"ListModelsResponse","oneof":"body"},
+    modelProgress: {"message":"ModelProgress","oneof":"body"},
+    downloadModel: {"message":"DownloadModelResponse","oneof":"body"},
+    loadModel: {"message":"LoadModelResponse","oneof":"body"},
+    createStringStorage: {"message":"CreateStringStorageResponse","oneof":"body"},
+    ack: {"message":"Ack","oneof":"body"},
+    error: {"message":"ErrorResponse","oneof":"body"},
+  },
+  SessionReady: {
+    protocolVersion: {"scalar":"uint32"},
+    sessionId: {"scalar":"string"},
+    resumeToken: {"scalar":"string"},
+    serverVersion: {"scalar":"string"},
+  },
+  ConfigureSessionRequest: {
+    engine: {"scalar":"string"},
+    storageDataFolder: {"scalar":"string"},
+    allowAutoModelDownloading: {"scalar":"bool"},
+  },
+  ConfigureSessionResponse: {
+  },
+  ResumeSessionRequest: {
+    sessionId: {"scalar":"string"},
+    resumeToken: {"scalar":"string"},
+    lastSeq: {"scalar":"uint32"},
+  },
+  ResumeSessionResponse: {
+    replayed: {"scalar":"uint32"},
+  },
+  CreateAgentRequest: {
+    graphJson: {"scalar":"string","oneof":"source"},
+    graphName: {"scalar":"string","oneof":"source"},
+    defaultModelName: {"scalar":"string"},
+    enableDiagnostics: {"scalar":"bool"},
+    maxStepsPerTurn: {"scalar":"uint32"},
+    historyJson: {"scalar":"string"},
+    warmUp: {"scalar":"bool"},
+  },
+  CreateAgentResponse: {
+    agentId: {"scalar":"uint32"},
+    warnings: {"scalar":"string","repeated":true},
+  },
+  SendMessageRequest: {
+    agentId: {"scalar":"uint32"},
+    text: {"scalar":"string"},
+    variables: {"map":"string"},
+  },
+  CancelTurnRequest: {
+    agentId: {"scalar":"uint32"},
+    turnId: {"scalar":"uint32"},
+  },
+  ToolResult: {
+    callId: {"scalar":"string"},
+    ok: {"scalar":"bool"},
+    content: {"scalar":"string"},
+    lifespan: {"enum":["TURN","DIALOG"]},
+  },
+  SubmitToolResultsRequest: {
+    agentId: {"scalar":"uint32"},
+    turnId: {"scalar":"uint32"},
+    results: {"message":"ToolResult","repeated":true},
+  },
+  ChangeParamsRequest: {
+    agentId: {"scalar":"uint32"},
+    nodeName: {"scalar":"string"},
+    paramsJson: {"scalar":"string"},
+  },
+  ExportDialogRequest: {
+    agentId: {"scalar":"uint32"},
+  },
+  ExportDialogResponse: {
+    part: {"scalar":"uint32"},
+    of: {"scalar":"uint32"},
+    historyJson: {"scalar":"string"},
+  },
+  ClearDialogRequest: {
+    agentId: {"scalar":"uint32"},
+  },
+  DestroyAgentRequest: {
+    agentId: {"scalar":"uint32"},
+  },
+  AnswerText: {
+    agentId: {"scalar":"uint32"},
+    turnId: {"scalar":"uint32"},
+    nodeName: {"scalar":"string"},
+    text: {"scalar":"string"},
+    isDelta: {"scalar":"bool"},
+    isFinal: {"scalar":"bool"},
+  },
+  ToolCallIssue: {
+    code: {"scalar":"string"},
+    param: {"scalar":"string"},
+    message: {"scalar":"string"},
+  },
+  ToolCallNotification: {
+    agentId: {"scalar":"uint32"},
+    turnId: {"scalar":"uint32"},
+    nodeName: {"scalar":"string"},
+    callIndex: {"scalar":"uint32"},
+    callId: {"scalar":"string"},
+    toolName: {"scalar":"string"},
+    argumentsJson: {"scalar":"string"},
+    typedArgumentsJson: {"scalar":"string"},
+    known: {"scalar":"bool"},
+    repaired: {"scalar":"bool"},
+    consequential: {"scalar":"bool"},
+    because: {"scalar":"string"},
+    issues: {"message":"ToolCallIssue","repeated":true},
+  },
+  NodeEvent: {
+    agentId: {"scalar":"uint32"},
+    turnId: {"scalar":"uint32"},
+    nodeName: {"scalar":"string"},
+    eventType: {"scalar":"string"},
+    payloadJson: {"scalar":"string"},
+    part: {"scalar":"uint32"},
+    of: {"scalar":"uint32"},
+  },
+  PathStep: {
+    nodeName: {"scalar":"string"},
+    exit: {"scalar":"string"},
+  },
+  TurnError: {
+    code: {"scalar":"uint32"},
+    name: {"scalar":"string"},
+    message: {"scalar":"string"},
+  },
+  TurnComplete: {
+    agentId: {"scalar":"uint32"},
+    turnId: {"scalar":"uint32"},
+    status: {"enum":["SUCCESS","ERROR","CANCELLED"]},
+    error: {"message":"TurnError"},
+    path: {"message":"PathStep","repeated":true},
+    stopReason: {"enum":["NONE","END","LENGTH","STOP","ABORTED"]},
+    tokensPrompt: {"scalar":"uint32"},
+    tokensReused: {"scalar":"uint32"},
+    tokensGenerated: {"scalar":"uint32"},
+    interactionsDropped: {"scalar":"uint32"},
+    timeToFirstTokenMs: {"scalar":"double"},
+    durationMs: {"scalar":"double"},
+    warnings: {"scalar":"string","repeated":true},
+    debugInfo: {"scalar":"string"},
+  },
+  Sampling: {
+    temperature: {"scalar":"double"},
+    topP: {"scalar":"double"},
+    topK: {"scalar":"uint32"},
+    minP: {"scalar":"double"},
+    repeatPenalty: {"scalar":"double"},
+    presencePenalty: {"scalar":"double"},
+    frequencyPenalty: {"scalar":"double"},
+    maxTokens: {"scalar":"uint32"},
+    seed: {"scalar":"uint32"},
+  },
+  ModelInfo: {
+    name: {"scalar":"string"},
+    status: {"enum":["ABSENT","DOWNLOADING","DOWNLOADED","LOCAL","LOADED"]},
+    pinned: {"scalar":"bool"},
+    agents: {"scalar":"uint32"},
+    sizeBytes: {"scalar":"double"},
+    contextSize: {"scalar":"uint32"},
+    toolCallFormat: {"scalar":"string"},
+    toolCallFormatDetected: {"scalar":"bool"},
+    huggingfaceRepo: {"scalar":"string"},
+    files: {"scalar":"string","repeated":true},
+    license: {"scalar":"string"},
+    defaultSampling: {"message":"Sampling"},
+    description: {"scalar":"string"},
+  },
+  ListModelsRequest: {
+    pageToken: {"scalar":"string"},
+  },
+  ListModelsResponse: {
+    models: {"message":"ModelInfo","repeated":true},
+    nextPageToken: {"scalar":"string"},
+  },
+  DownloadModelRequest: {
+    modelName: {"scalar":"string"},
+  },
+  DownloadModelResponse: {
+    sizeBytes: {"scalar":"double"},
+  },
+  CancelDownloadRequest: {
+    modelName: {"scalar":"string"},
+  },
+  LoadModelRequest: {
+    modelName: {"scalar":"string"},
+  },
+  LoadModelResponse: {
+  },
+  UnloadModelRequest: {
+    modelName: {"scalar":"string"},
+  },
+  DeleteModelRequest: {
+    modelName: {"scalar":"string"},
+  },
+  ModelProgress: {
+    modelName: {"scalar":"string"},
+    phase: {"enum":["DOWNLOADING","LOADING"]},
+    fraction: {"scalar":"double"},
+    bytesDone: {"scalar":"double"},
+    bytesTotal: {"scalar":"double"},
+  },
+  CreateStringStorageRequest: {
+    name: {"scalar":"string"},
+    kind: {"enum":["LIST","MAP","MULTIMAP"]},
+    strings: {"scalar":"string","repeated":true},
+    keys: {"scalar":"string","repeated":true},
+    filePath: {"scalar":"string"},
+  },
+  CreateStringStorageResponse: {
+    entries: {"scalar":"uint32"},
+  },
+  DestroyStringStorageRequest: {
+    name: {"scalar":"string"},
+  },
+  Ack: {
+  },
+  ErrorResponse: {
+    code: {"scalar":"uint32"},
+    name: {"scalar":"string"},
+    message: {"scalar":"string"},
+    detail: {"scalar":"string"},
+  },
+} as const;
+
+/** The number of every error of the protocol, by its name. */
+export const codes = {
+  CONNECTION_FAILED: 1001,
+  CONNECTION_DROPPED: 1002,
+  TIMEOUT: 1003,
+  SERVER_SHUTTING_DOWN: 2001,
+  SESSION_NOT_RESUMABLE: 2003,
+  UNAUTHORIZED: 2004,
+  LIMIT_EXCEEDED: 2005,
+  INVALID_AGENT_ID: 3001,
+  AGENT_ALREADY_DESTROYED: 3002,
+  GRAPH_COMPILATION_FAILED: 3003,
+  AGENT_BUSY: 3004,
+  UNKNOWN_NODE: 3005,
+  PARAM_NOT_MUTABLE: 3006,
+  INVALID_PARAM_VALUE: 3007,
+  INVALID_EXIT_TARGET: 3008,
+  STORAGE_OUTSIDE_ROOT: 3009,
+  STORAGE_FILE_NOT_FOUND: 3010,
+  STORAGE_KIND_MISMATCH: 3011,
+  NO_RESULTS_AWAITED: 3012,
+  INFERENCE_FAILED: 4001,
+  INFERENCE_TIMEOUT: 4002,
+  MAX_STEPS_EXCEEDED: 4003,
+  PROMPT_TOO_LARGE: 4004,
+  ENGINE_CRASHED: 4005,
+  MALFORMED_MESSAGE: 5001,
+  UNKNOWN_MESSAGE_TYPE: 5002,
+  FRAME_TOO_LARGE: 5003,
+  PROTOCOL_VERSION_MISMATCH: 5004,
+  INTERNAL: 5005,
+  DOWNLOAD_FAILED: 6001,
+  DOWNLOAD_NOT_AVAILABLE: 6002,
+  INSUFFICIENT_DISK_SPACE: 6003,
+  DOWNLOAD_ALREADY_ACTIVE: 6004,
+  CHECKSUM_MISMATCH: 6005,
+  MODEL_AUTO_DOWNLOAD_FAILED: 6006,
+  UNKNOWN_MODEL: 6007,
+  MODEL_NOT_ON_DISK: 6008,
+  MODEL_LOAD_FAILED: 6009,
+  MODEL_IN_USE: 6010,
+  DOWNLOAD_CANCELLED: 6011,
+  INVALID_STRING_STORAGE_NAME: 7001,
+  STRING_STORAGE_ALREADY_EXISTS: 7002,
+  INVALID_STRING_STORAGE_DATA: 7003,
+  STORAGE_NAME_IN_USE: 7004,
+} as const;
+
+/** The name of an error of the protocol. */
+export type CodeName = keyof typeof codes;

@@ -1,0 +1,67 @@
+import { Fault } from '../fault.ts';
+import { pointerToken, type Refusal } from '../schema.ts';
+import { didYouMean } from '../spelling.ts';
+import { placeInGraph } from './document.ts';
+import { ParamsRefused, type Node } from './node.ts';
+import type { RegisteredType } from './registry.ts';
+
+/** What a change of parameters needs to know of a node. */
+export interface Changeable {
+  readonly node: Node;
+  readonly type: RegisteredType;
+  /** The parameters as they were given, without defaults. */
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Changes live parameters of a node: only the fields given; objects merge one level deep, null restores the default.
+ * @returns the parameters as they are given from now on.
+ * @throws Fault PARAM_NOT_MUTABLE or INVALID_PARAM_VALUE, and then nothing has changed.
+ */
+export async function change(
+  { node, type, given }: Changeable,
+  changes: Readonly<Record<string, unknown>>,
+  nodeName: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { properties } = type.params;
+  for (const name of Object.keys(changes)) {
+    const param = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const place = `${nodeName}.params.${name}`;
+    if (!param) throw refused(`${place} is not known here${didYouMean(name, Object.keys(properties))}`);
+    if (!param.live)
+      throw new Fault('PARAM_NOT_MUTABLE', `${place} is fixed when the agent is made; make a new agent to change it`);
+  }
+  const merged = merge(given, changes, 1);
+  const reading = type.read(merged);
+  if (!reading.ok) throw refusedAt(nodeName, reading.refusals);
+  try {
+    // `read` has accepted what `change` is given.
+    await node.change?.(reading.value as never);
+  } catch (error) {
+    if (!(error instanceof ParamsRefused)) throw error;
+    throw refusedAt(nodeName, error.refusals);
+  }
+  return merged;
+}
+
+const refused = (message: string): Fault => new Fault('INVALID_PARAM_VALUE', message);
+
+function refusedAt(nodeName: string, refusals: readonly Refusal[]): Fault {
+  const params = `/nodes${pointerToken(nodeName)}/params`;
+  return refused(refusals.map(({ pointer, message }) => `${placeInGraph(params + pointer)} ${message}`).join('; '));
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function merge(before: Fields, changes: Fields, levels: number): Fields {
+  const merged = new Map(Object.entries(before));
+  for (const [name, value] of Object.entries(changes)) {
+    const old = merged.get(name);
+    if (value === null) merged.delete(name);
+    else merged.set(name, levels > 0 && isFields(value) ? merge(isFields(old) ? old : {}, value, levels - 1) : value);
+  }
+  return Object.fromEntries(merged);
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

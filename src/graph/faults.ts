@@ -1,0 +1,38 @@
+import { Fault } from '../fault.ts';
+import { placeInGraph } from './document.ts';
+import { ParamsRefused } from './node.ts';
+
+/** One thing that is wrong with a graph. */
+export interface GraphFault {
+  readonly code: 'GRAPH_COMPILATION_FAILED' | 'INVALID_EXIT_TARGET';
+  /** JSON pointer into the document. */
+  readonly pointer: string;
+  /** A sentence with its place. */
+  readonly message: string;
+}
+
+const shown = 100;
+
+/** A fault at a place: the sentence begins with it. */
+export const faultAt = (
+  pointer: string,
+  message: string,
+  code: GraphFault['code'] = 'GRAPH_COMPILATION_FAILED',
+): GraphFault => ({
+  code,
+  pointer,
+  message: `${placeInGraph(pointer)} ${message}`,
+});
+
+/** All faults of a graph as one error: the first is its message, the first hundred are its detail. */
+export function refuse(faults: readonly GraphFault[]): Fault {
+  const [first] = faults;
+  if (!first) throw new TypeError('a graph was refused without a fault');
+  return new Fault(first.code, first.message, { detail: JSON.stringify(faults.slice(0, shown)) });
+}
+
+/** Refused parameters of a node as faults of the graph; other errors (a model that does not load) go on as they are. */
+export function asGraphFaults(error: unknown, nodePointer: string): GraphFault[] {
+  if (!(error instanceof ParamsRefused)) throw error;
+  return error.refusals.map(({ pointer, message }) => faultAt(`${nodePointer}/params${pointer}`, message));
+}

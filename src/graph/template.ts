@@ -1,0 +1,80 @@
+import Mustache from 'mustache';
+import type { Reading } from '../schema.ts';
+import type { Call, Turn } from './turn.ts';
+
+/** A Mustache text of a graph: no HTML escaping, no partials, no lambdas. */
+export interface Template {
+  readonly text: string;
+  /** All names that the template mentions. */
+  readonly names: ReadonlySet<string>;
+  /** The text for one turn; an unknown variable renders empty and becomes a warning of the turn. */
+  render(turn: Turn): string;
+}
+
+/** Names that templates have in scope beside the variables of the message. */
+const reserved = ['user_message', 'tool_calls'] as const;
+
+/** Compiles a template of a graph; `place` is how its warnings name it. */
+export function compileTemplate(text: string, place: string): Reading<Template> {
+  if (/\{\{\s*>/.test(text)) return refused('uses a partial ({{> ...}}), and graphs have none');
+  const writer = new PlainWriter();
+  let names: ReadonlySet<string>;
+  try {
+    names = new Set(namesIn(writer.parse(text) as readonly Token[]));
+  } catch (error) {
+    return refused(`is no Mustache template: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const render = (turn: Turn): string => {
+    const { rendered, unknown } = writer.plain(text, scopeOf(turn));
+    for (const name of unknown) turn.warn(`${place} names {{${name}}}, which this turn does not have`);
+    return rendered;
+  };
+  return { ok: true, value: { text, names, render } };
+}
+
+type Token = readonly [kind: string, name: string, start: number, end: number, inner?: readonly Token[] | string];
+
+function* namesIn(tokens: readonly Token[]): Generator<string> {
+  for (const [kind, name, , , inner] of tokens) {
+    if (kind === 'name' || kind === '&' || kind === '#' || kind === '^') yield name;
+    if (typeof inner === 'object') yield* namesIn(inner);
+  }
+}
+
+const refused = (message: string): Reading<Template> => ({ ok: false, refusals: [{ pointer: '', message }] });
+
+function scopeOf(turn: Turn): object {
+  for (const name of reserved) {
+    if (Object.hasOwn(turn.variables, name)) turn.warn(`variables.${name} is not used: the name belongs to the turn`);
+  }
+  return { ...turn.variables, user_message: turn.message, tool_calls: turn.calls.map(callScope) };
+}
+
+// {{arguments}} prints the JSON text, {{arguments.name}} one value of it.
+function callScope({ name, flatArguments, typedArguments }: Call): object {
+  const values = JSON.parse(flatArguments) as object;
+  Object.defineProperty(values, 'toString', { value: () => typedArguments, enumerable: false });
+  return { name, arguments: values };
+}
+
+// Unknown names are collected while a text is rendered, which is one synchronous call.
+class PlainWriter extends Mustache.Writer {
+  #unknown = new Set<string>();
+
+  plain(text: string, scope: object): { readonly rendered: string; readonly unknown: ReadonlySet<string> } {
+    this.#unknown = new Set();
+    return { rendered: this.render(text, scope), unknown: this.#unknown };
+  }
+
+  override escapedValue(token: string[], context: Mustache.Context): string {
+    return this.unescapedValue(token, context);
+  }
+
+  override unescapedValue(token: string[], context: Mustache.Context): string {
+    const name = token[1] ?? '';
+    const value: unknown = context.lookup(name);
+    if (value !== undefined && value !== null) return String(value);
+    this.#unknown.add(name);
+    return '';
+  }
+}

@@ -1,0 +1,38 @@
+import { readFile } from 'node:fs/promises';
+import type { ServerOptions } from './config.ts';
+import type { Engine } from './engine/engine.ts';
+import { llamaEngine } from './engine/llama/engine.ts';
+import { mockEngine, readMockScript } from './engine/mock.ts';
+import { readGraph } from './graph/folder.ts';
+import type { AnyNodeType } from './graph/node.ts';
+import { registryOf } from './graph/registry.ts';
+import { createLog } from './log.ts';
+import { readCatalogue } from './models/catalogue.ts';
+import { ModelPool } from './models/pool.ts';
+import { nodeTypes } from './nodes/index.ts';
+import { listen, type Listening } from './server/server.ts';
+import type { House } from './session/session.ts';
+
+/** Builds a server of its parts and starts it. */
+export async function start(options: ServerOptions, moreNodeTypes: readonly AnyNodeType[] = []): Promise<Listening> {
+  const log = createLog({ level: options.logLevel, json: options.json });
+  const catalogue = await readCatalogue(options.catalogue);
+  for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
+  const poolOf = (engine: Engine): ModelPool =>
+    new ModelPool(engine, { ...options, catalogue, idleMs: options.modelIdle * 1000 });
+  const house: House = {
+    registry: registryOf([...nodeTypes, ...moreNodeTypes]),
+    pools: { 'llama-cpp': poolOf(llamaEngine()), mock: poolOf(await mock(options.mockScript)) },
+    graph: (name) => readGraph(options.graphs, name),
+    storageRoot: options.storageRoot || options.graphs,
+    limits: { agents: options.maxAgents, messageBytes: options.maxMessageBytes, patterns: options.maxPatterns },
+    log,
+  };
+  for (const name of options.preload) await house.pools['llama-cpp'].pin(name);
+  return listen(house, options);
+}
+
+async function mock(scriptFile: string): Promise<Engine> {
+  if (scriptFile === '') return mockEngine();
+  return mockEngine({ script: readMockScript(await readFile(scriptFile, 'utf8'), scriptFile) });
+}

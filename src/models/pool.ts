@@ -1,0 +1,196 @@
+import { access } from 'node:fs/promises';
+import type { Engine, LoadOptions, Model, Sampling } from '../engine/engine.ts';
+import { Fault } from '../fault.ts';
+import { didYouMean } from '../spelling.ts';
+import type { Catalogue, CatalogueEntry } from './catalogue.ts';
+import { defaultSampling } from './sampling.ts';
+
+/** A loaded model in somebody's use; disposing of it gives it back. */
+export interface ModelUse extends AsyncDisposable {
+  readonly name: string;
+  readonly model: Model;
+  readonly defaultSampling: Sampling;
+  /** The format that the catalogue gives the model; "" = none. */
+  readonly toolCallFormat: string;
+}
+
+/** Told while a load is waited for: the fraction done, 0 to 1. */
+export type OnProgress = (fraction: number) => void;
+
+/** What the pool knows of one model at this moment. */
+export interface ModelState {
+  readonly loaded: boolean;
+  readonly pinned: boolean;
+  readonly uses: number;
+  readonly contextSize: number;
+  readonly detectedFormat: string | undefined;
+}
+
+// An engine without files can do without a name.
+const nameless: CatalogueEntry = {
+  name: '',
+  description: '',
+  tool_call_format: '',
+  default_sampling: {},
+  variants: [],
+  file: undefined,
+};
+
+interface Slot {
+  readonly loading: Promise<Model>;
+  model: Model | undefined;
+  readonly listeners: Set<OnProgress>;
+  uses: number;
+  pinned: boolean;
+  idle: NodeJS.Timeout | undefined;
+}
+
+export interface PoolOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'gpu'> {
+  readonly catalogue: Catalogue;
+  /** Milliseconds that an unpinned model stays in memory after its last use. */
+  readonly idleMs: number;
+}
+
+/** The models of the server: each loaded once, shared, counted, and freed when nobody has used it for a while. */
+export class ModelPool implements AsyncDisposable {
+  readonly #engine: Engine;
+  readonly #options: PoolOptions;
+  readonly #slots = new Map<string, Slot>();
+
+  constructor(engine: Engine, options: PoolOptions) {
+    this.#engine = engine;
+    this.#options = options;
+  }
+
+  /** Whether a model must be named: an engine without files needs none. */
+  get needsName(): boolean {
+    return this.#engine.needsFiles;
+  }
+
+  get catalogue(): Catalogue {
+    return this.#options.catalogue;
+  }
+
+  /** Takes a model into use, loading it if it is not in memory; who asks meanwhile waits for the same load. */
+  async use(name: string, onProgress?: OnProgress): Promise<ModelUse> {
+    const entry = this.#entry(name);
+    const slot = this.#slot(entry);
+    slot.uses++;
+    clearTimeout(slot.idle);
+    try {
+      const model = await this.#loaded(slot, onProgress);
+      return this.#hand(entry, slot, model);
+    } catch (error) {
+      this.#giveBack(name, slot);
+      throw error;
+    }
+  }
+
+  /** Loads a model and keeps it until it is unpinned. */
+  async pin(name: string, onProgress?: OnProgress): Promise<void> {
+    const use = await this.use(name, onProgress);
+    const slot = this.#slots.get(name);
+    if (slot) slot.pinned = true;
+    await use[Symbol.asyncDispose]();
+  }
+
+  /** Takes the pin off: a model in use stays until its last user goes, another is freed now. */
+  async unpin(name: string): Promise<void> {
+    this.#entry(name);
+    const slot = this.#slots.get(name);
+    if (!slot) return;
+    slot.pinned = false;
+    if (slot.uses === 0) await this.#free(name, slot);
+  }
+
+  state(name: string): ModelState {
+    const slot = this.#slots.get(name);
+    return {
+      loaded: slot?.model !== undefined,
+      pinned: slot?.pinned ?? false,
+      uses: slot?.uses ?? 0,
+      contextSize: slot?.model?.contextSize ?? 0,
+      detectedFormat: slot?.model?.detectedFormat,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const [name, slot] of this.#slots) await this.#free(name, slot);
+    await this.#engine[Symbol.asyncDispose]();
+  }
+
+  #entry(name: string): CatalogueEntry {
+    const { models } = this.#options.catalogue;
+    const entry = models.get(name);
+    if (entry) return entry;
+    if (name === '' && !this.#engine.needsFiles) return nameless;
+    const mend = didYouMean(name, models.keys()) || '; turngraph models list shows what there is';
+    throw new Fault('UNKNOWN_MODEL', `the catalogue has no model "${name}"${mend}`);
+  }
+
+  #slot(entry: CatalogueEntry): Slot {
+    const known = this.#slots.get(entry.name);
+    if (known) return known;
+    const listeners = new Set<OnProgress>();
+    const loading = this.#load(entry, (fraction) => listeners.forEach((listen) => listen(fraction)));
+    const slot: Slot = { loading, listeners, model: undefined, uses: 0, pinned: false, idle: undefined };
+    this.#slots.set(entry.name, slot);
+    loading.then(
+      (model) => (slot.model = model),
+      () => this.#slots.delete(entry.name),
+    );
+    return slot;
+  }
+
+  async #load(entry: CatalogueEntry, onProgress: OnProgress): Promise<Model> {
+    const { seats, threads, gpu } = this.#options;
+    const contextSize = entry.variants[0]?.context_size ?? 0;
+    if (this.#engine.needsFiles) await onDisk(entry);
+    return this.#engine.load(entry.file ?? '', { contextSize, seats, threads, gpu, onProgress });
+  }
+
+  async #loaded(slot: Slot, onProgress?: OnProgress): Promise<Model> {
+    if (!onProgress) return slot.loading;
+    slot.listeners.add(onProgress);
+    try {
+      return await slot.loading;
+    } finally {
+      slot.listeners.delete(onProgress);
+    }
+  }
+
+  #hand(entry: CatalogueEntry, slot: Slot, model: Model): ModelUse {
+    let given = false;
+    return {
+      name: entry.name,
+      model,
+      defaultSampling: { ...defaultSampling, ...entry.default_sampling },
+      toolCallFormat: entry.tool_call_format,
+      [Symbol.asyncDispose]: async () => {
+        if (given) return;
+        given = true;
+        this.#giveBack(entry.name, slot);
+      },
+    };
+  }
+
+  #giveBack(name: string, slot: Slot): void {
+    slot.uses--;
+    if (slot.uses > 0 || slot.pinned) return;
+    slot.idle = setTimeout(() => void this.#free(name, slot), this.#options.idleMs).unref();
+  }
+
+  async #free(name: string, slot: Slot): Promise<void> {
+    clearTimeout(slot.idle);
+    if (this.#slots.get(name) === slot) this.#slots.delete(name);
+    const model = await slot.loading.catch(() => undefined);
+    await model?.[Symbol.asyncDispose]();
+  }
+}
+
+async function onDisk({ name, file }: CatalogueEntry): Promise<void> {
+  if (file === undefined) throw new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk; download it first`);
+  await access(file).catch((cause: unknown) => {
+    throw new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk: there is no file ${file}`, { cause });
+  });
+}

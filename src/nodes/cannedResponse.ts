@@ -1,0 +1,60 @@
+import { live } from '../graph/live.ts';
+import { defineNode } from '../graph/node.ts';
+import { compileTemplate } from '../graph/template.ts';
+import { refuseStrings, stringParams, stringsOf, type Strings } from './strings.ts';
+
+/** Says one of a list of lines, without a model. */
+export const cannedResponse = defineNode({
+  type: 'CannedResponse',
+  summary: 'Says one line of a list, without a model; it takes the place of a held answer.',
+  params: {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      ...stringParams('The lines, each a template'),
+      selection_strategy: {
+        type: 'string',
+        enum: ['random', 'first', 'in_turn'],
+        default: 'random',
+        live: true,
+        description: 'Which line: one at random, always the first, or one after the other.',
+      },
+    },
+  },
+  exits: ['default'],
+  async create(params, supplies) {
+    const settings = await live(params, async (given) => {
+      const strings = await stringsOf(given, supplies);
+      return { lines: linesOf(strings, supplies.nodeName), strategy: given.selection_strategy };
+    });
+    let said = 0;
+    const choose = {
+      random: (count: number) => Math.floor(Math.random() * count),
+      first: () => 0,
+      in_turn: (count: number) => said++ % count,
+    };
+    return {
+      async run(turn) {
+        const { lines, strategy } = settings.now;
+        turn.release();
+        turn.say(lines[choose[strategy](lines.length)]?.render(turn) ?? '', 'whole');
+        return 'default';
+      },
+      change: settings.change,
+    };
+  },
+});
+
+function linesOf(strings: Strings, nodeName: string) {
+  if (strings.list.length === 0)
+    throw refuseStrings(strings, [{ pointer: '', message: 'has no line to say; add at least one' }]);
+  return strings.list.map((line, index) => {
+    const template = compileTemplate(line, `${nodeName}, line ${index}`);
+    if (!template.ok)
+      throw refuseStrings(
+        strings,
+        template.refusals.map(({ message }) => ({ pointer: `/${index}`, message })),
+      );
+    return template.value;
+  });
+}

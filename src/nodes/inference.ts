@@ -1,0 +1,73 @@
+import type { Completion, GenerateOptions, Sampling, Sequence } from '../engine/engine.ts';
+import type { Supplies } from '../graph/node.ts';
+import type { Turn } from '../graph/turn.ts';
+import type { ModelUse } from '../models/pool.ts';
+import { samplingSchema, type PartialSampling } from '../models/sampling.ts';
+import type { Contribution, Projected, Projection } from '../projection/projection.ts';
+import type { Schema } from '../schema.ts';
+
+/** Parameters that every node with a model has. */
+export const inferenceParams = {
+  model_name: { type: 'string', default: '', description: 'A name in models.json; "" = the agent\'s default.' },
+  system_prompt: { type: 'string', default: '', live: true, description: 'Template of the system message.' },
+  sampling: { ...samplingSchema, live: true },
+} as const satisfies Readonly<Record<string, Schema>>;
+
+/** What a node contributes to its prompt, and how the prompt is made of it. */
+export interface Question extends Omit<Contribution, 'maxTokens' | 'dialog'> {
+  readonly projection: Projection;
+  readonly sampling: PartialSampling;
+}
+
+/** How a completion is wanted. */
+export interface Wish extends Pick<GenerateOptions, 'onText' | 'controlTokens'> {
+  /** Facts for debug_info. */
+  readonly notes?: object;
+}
+
+/** One node's access to its model, through a sequence of its own. */
+export class Inference implements AsyncDisposable {
+  readonly #use: ModelUse;
+  readonly #sequence: Sequence;
+  readonly #standing: Partial<Sampling>;
+
+  /** @param standing sampling that holds for this node type unless the graph says otherwise. */
+  constructor(use: ModelUse, standing: Partial<Sampling> = {}) {
+    this.#use = use;
+    this.#sequence = use.model.openSequence();
+    this.#standing = standing;
+  }
+
+  /** Completes this turn's prompt and accounts for it. @throws the signal's reason when the turn is cancelled meanwhile. */
+  async complete(turn: Turn, question: Question, { notes, ...wish }: Wish = {}): Promise<Completion> {
+    const { prompt, dropped } = await this.#project(turn, question);
+    const sampling = this.#drawn(question);
+    const completion = await this.#sequence.generate(prompt, { ...wish, sampling, signal: turn.signal });
+    turn.inferred({ ...completion, dropped, notes: { model: this.#use.name, ...notes } });
+    turn.signal.throwIfAborted();
+    return completion;
+  }
+
+  /** Evaluates the head of the prompt ahead of time. */
+  async warm(turn: Turn, question: Question): Promise<void> {
+    const { prompt } = await this.#project(turn, question);
+    await this.#sequence.warm(prompt, turn.signal);
+  }
+
+  [Symbol.asyncDispose](): PromiseLike<void> {
+    return this.#sequence[Symbol.asyncDispose]();
+  }
+
+  #project(turn: Turn, question: Question): Promise<Projected> {
+    const { projection, sampling: _, ...contribution } = question;
+    return projection.project({ ...contribution, dialog: turn.dialog, maxTokens: this.#drawn(question).max_tokens });
+  }
+
+  #drawn({ sampling }: Question): Sampling {
+    return { ...this.#use.defaultSampling, ...this.#standing, ...sampling };
+  }
+}
+
+/** The model of a node: the one it names, or the agent's default. */
+export const modelOf = (supplies: Supplies, modelName: string): Promise<ModelUse> =>
+  supplies.model(modelName === '' ? undefined : modelName);

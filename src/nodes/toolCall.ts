@@ -1,0 +1,166 @@
+import { randomInt } from 'node:crypto';
+import { live } from '../graph/live.ts';
+import { accept, defineNode, ParamsRefused } from '../graph/node.ts';
+import { compileTemplate } from '../graph/template.ts';
+import type { Call, Turn } from '../graph/turn.ts';
+import type { ModelUse } from '../models/pool.ts';
+import { dialogue } from '../projection/dialogue.ts';
+import { place } from '../projection/placement.ts';
+import { withTools } from '../projection/withTools.ts';
+import { flatArguments, typedArguments } from '../tools/check.ts';
+import { formats } from '../tools/formats/index.ts';
+import {
+  readTool,
+  toolSchema,
+  type DetectedCall,
+  type Detection,
+  type Tool,
+  type ToolCallFormat,
+  type ToolDeclaration,
+} from '../tools/tool.ts';
+import { Inference, inferenceParams, modelOf, type Question } from './inference.ts';
+
+// Above this small models get lost.
+const manyTools = 8;
+
+/** Finds out whether the model wishes to call a tool, and tells the client; it never runs one. */
+export const toolCall = defineNode({
+  type: 'ToolCall',
+  summary: 'Offers tools to a model, reads calls out of its text and notifies the client of each.',
+  params: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['tools'],
+    properties: {
+      ...inferenceParams,
+      tools: { type: 'array', minItems: 1, items: toolSchema, description: 'The tools on offer.' },
+      tool_call_format: {
+        type: 'string',
+        enum: ['', ...formats.keys()],
+        default: '',
+        description: 'How tools are written and calls are read; "" = the model\'s own.',
+      },
+      tool_choice: {
+        type: 'string',
+        enum: ['auto', 'none'],
+        default: 'auto',
+        live: true,
+        description: 'auto: the model decides; none: no tool is offered.',
+      },
+      generate_on_no_tool: {
+        type: 'boolean',
+        default: false,
+        live: true,
+        description: 'Without a call, sends the text as the answer.',
+      },
+      notify_client: {
+        type: 'boolean',
+        default: true,
+        live: true,
+        description: 'Sends a ToolCallNotification for each call.',
+      },
+    },
+  },
+  exits: ['tool_called', 'no_tool_called'],
+  async create(params, supplies) {
+    const at = `${supplies.nodeName}.params`;
+    const tools = readTools(params.tools);
+    if (tools.size > manyTools)
+      supplies.warn(`${at}.tools has ${tools.size} entries: small models get lost above ${manyTools}`);
+    const settings = await live(params, (given) => ({
+      ...given,
+      system: accept('/system_prompt', compileTemplate(given.system_prompt, `${at}.system_prompt`)),
+    }));
+    const use = await modelOf(supplies, params.model_name);
+    const { format, because, warning } = chooseFormat(params.tool_call_format, use);
+    if (warning !== '') supplies.warn(`${at}.tool_call_format ${warning}`);
+    const offering = withTools(use.model, { place: format.place, text: format.render([...tools.values()]) });
+    const plain = dialogue(use.model);
+    const inference = new Inference(use, { temperature: 0 });
+
+    const question = (turn: Turn): Question => {
+      const { system, sampling, tool_choice } = settings.now;
+      const projection = tool_choice === 'none' ? plain : offering;
+      return { projection, system: system.render(turn), current: place(turn.message), sampling };
+    };
+    const detect = async (turn: Turn): Promise<Detection> => {
+      const notes = { tool_call_format: format.name, because };
+      const { text } = await inference.complete(turn, question(turn), { controlTokens: true, notes });
+      return format.detect(text);
+    };
+
+    return {
+      async run(turn) {
+        const { tool_choice, generate_on_no_tool, notify_client } = settings.now;
+        if (tool_choice === 'none') {
+          if (generate_on_no_tool) turn.say((await inference.complete(turn, question(turn))).text, 'whole');
+          return 'no_tool_called';
+        }
+        const { calls, residual, truncated } = await detect(turn);
+        if (truncated) turn.warn(`${supplies.nodeName} was cut off inside a call; raise sampling.max_tokens`);
+        for (const call of calls) turn.called(record(call, tools.get(call.name)), notify_client);
+        if (calls.length > 0) return 'tool_called';
+        if (generate_on_no_tool) turn.say(residual, 'whole');
+        return 'no_tool_called';
+      },
+      warm: (turn) => inference.warm(turn, question(turn)),
+      change: settings.change,
+      [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
+    };
+  },
+});
+
+function readTools(declarations: readonly ToolDeclaration[]): ReadonlyMap<string, Tool> {
+  const tools = new Map<string, Tool>();
+  declarations.forEach((declaration, index) => {
+    const pointer = `/tools/${index}`;
+    const tool = accept(pointer, readTool(declaration));
+    if (tools.has(tool.name)) {
+      throw new ParamsRefused([{ pointer: `${pointer}/name`, message: `stands twice: "${tool.name}"` }]);
+    }
+    tools.set(tool.name, tool);
+  });
+  return tools;
+}
+
+function chooseFormat(
+  wanted: string,
+  { model, toolCallFormat }: ModelUse,
+): {
+  readonly format: ToolCallFormat;
+  readonly because: string;
+  readonly warning: string;
+} {
+  const detected = model.detectedFormat ?? '';
+  const [name, because] = [
+    [wanted, 'the node names it'],
+    [toolCallFormat, 'models.json names it'],
+    [detected, 'read off the model'],
+    ['chatml', 'nothing names or shows another'],
+  ].find(([candidate]) => candidate !== '') as [string, string];
+  const format = formats.get(name);
+  if (!format)
+    throw new ParamsRefused([{ pointer: '/tool_call_format', message: `is no format: "${name}" (${because})` }]);
+  const contradicts = wanted !== '' && detected !== '' && wanted !== detected;
+  const warning = contradicts
+    ? `is ${wanted}, but the model was trained on ${detected}: expect fewer and worse calls`
+    : '';
+  return { format, because, warning };
+}
+
+function record(call: DetectedCall, tool: Tool | undefined): Call {
+  return {
+    id: callId(),
+    name: call.name,
+    flatArguments: flatArguments(call.arguments),
+    typedArguments: typedArguments(call.arguments, tool),
+    known: tool !== undefined,
+    repaired: call.repaired,
+    issues: [],
+  };
+}
+
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+// Nine of [A-Za-z0-9]: the template of Mistral refuses anything else.
+const callId = (): string => Array.from({ length: 9 }, () => letters[randomInt(letters.length)]).join('');

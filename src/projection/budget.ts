@@ -1,0 +1,65 @@
+import type { Interaction } from '../dialog.ts';
+import type { Model } from '../engine/engine.ts';
+import { Fault } from '../fault.ts';
+
+// Above the high mark the oldest interactions go until the prompt is at this share of it, so that the next cut is many turns away.
+const low = 0.75;
+
+/** The part of a dialog that fits: a window whose beginning only ever moves forward, so that what was cut stays cut. */
+export class Window {
+  readonly #model: Model;
+  readonly #tokens = new WeakMap<Interaction, number>();
+  #cut = 0;
+  #lastCut: Interaction | undefined;
+
+  constructor(model: Model) {
+    this.#model = model;
+  }
+
+  /**
+   * The youngest interactions that fit beside `fixed`, the texts that are never cut.
+   * @param maxTokens the most that the answer may take; at most a quarter of the context is kept free for it.
+   * @throws Fault PROMPT_TOO_LARGE with the numbers, when the fixed texts alone do not fit.
+   */
+  async fit(
+    interactions: readonly Interaction[],
+    fixed: readonly string[],
+    maxTokens: number,
+  ): Promise<{ readonly visible: readonly Interaction[]; readonly dropped: number }> {
+    const { contextSize } = this.#model;
+    const high = contextSize - Math.min(maxTokens, Math.floor(contextSize / 4));
+    const base = this.#model.overhead.prompt + (await this.#count(fixed));
+    if (base > high) {
+      throw new Fault(
+        'PROMPT_TOO_LARGE',
+        `system prompt, tools and message take ${base} tokens, and ${high} of the context's ${contextSize} are free for them; shorten them or choose a larger context_size`,
+      );
+    }
+    // In a dialog that was cleared, what was cut last is no longer where it was.
+    if (interactions[this.#cut - 1] !== this.#lastCut) this.#cut = 0;
+    const sizes = await Promise.all(interactions.slice(this.#cut).map((one) => this.#size(one)));
+    let total = base + sizes.reduce((sum, size) => sum + size, 0);
+    if (total > high) {
+      for (const size of sizes) {
+        if (total <= low * high) break;
+        total -= size;
+        this.#cut++;
+      }
+    }
+    this.#lastCut = interactions[this.#cut - 1];
+    return { visible: interactions.slice(this.#cut), dropped: this.#cut };
+  }
+
+  async #size(interaction: Interaction): Promise<number> {
+    const known = this.#tokens.get(interaction);
+    if (known !== undefined) return known;
+    const size = await this.#count([interaction.user, interaction.assistant]);
+    this.#tokens.set(interaction, size);
+    return size;
+  }
+
+  async #count(texts: readonly string[]): Promise<number> {
+    const counts = await this.#model.count(texts);
+    return counts.reduce((sum, count) => sum + count + this.#model.overhead.message, 0);
+  }
+}

@@ -1,0 +1,37 @@
+import type { Message } from '../dialog.ts';
+
+/** Where a node's template stands relative to the user's message. */
+export const placements = [
+  'in_place_of_user',
+  'before_user_as_system',
+  'before_user_as_user',
+  'after_user_as_system',
+  'after_user_as_user',
+] as const;
+
+/** One of the places of a template. */
+export type Placement = (typeof placements)[number];
+
+/** The current messages of a prompt: the user's, and a template's text at its place if there is one. */
+export function place(
+  message: string,
+  template?: { readonly text: string; readonly placement: Placement },
+): readonly Message[] {
+  const user: Message = { role: 'user', text: message };
+  if (!template || template.text === '') return [user];
+  const { text } = template;
+  switch (template.placement) {
+    case 'in_place_of_user':
+      return [{ role: 'user', text }];
+    case 'before_user_as_system':
+      return [{ role: 'system', text }, user];
+    case 'before_user_as_user':
+      return [{ role: 'user', text }, user];
+    case 'after_user_as_system':
+      return [user, { role: 'system', text }];
+    case 'after_user_as_user':
+      return [user, { role: 'user', text }];
+    default:
+      return template.placement satisfies never;
+  }
+}

@@ -1,0 +1,50 @@
+import type { Dialog, Interaction, Message, Prompt } from '../dialog.ts';
+import type { Model } from '../engine/engine.ts';
+import { Window } from './budget.ts';
+
+/** What one node contributes to its prompt. */
+export interface Contribution {
+  readonly dialog: Dialog;
+  /** The system message; "" = none. */
+  readonly system: string;
+  /** The current message, with a template at its placement: never cut. */
+  readonly current: readonly Message[];
+  /** Tokens that the answer may take. */
+  readonly maxTokens: number;
+}
+
+/** A prompt, and how many interactions are no longer in it. */
+export interface Projected {
+  readonly prompt: Prompt;
+  readonly dropped: number;
+}
+
+/** Dialog to prompt for one inference node; it remembers where it last cut. */
+export interface Projection {
+  /** @throws Fault PROMPT_TOO_LARGE when what is never cut does not fit. */
+  project(contribution: Contribution): Promise<Projected>;
+}
+
+/** Messages of a prompt, fitted to the context: what the projections have in common. */
+export class Fitting {
+  readonly #window: Window;
+
+  constructor(model: Model) {
+    this.#window = new Window(model);
+  }
+
+  async messages(
+    { dialog, system, current, maxTokens }: Contribution,
+    beside: readonly string[] = [],
+  ): Promise<{ readonly messages: readonly Message[]; readonly dropped: number }> {
+    const head: readonly Message[] = system === '' ? [] : [{ role: 'system', text: system }];
+    const fixed = [...head, ...current].map(({ text }) => text);
+    const { visible, dropped } = await this.#window.fit(dialog.interactions, [...fixed, ...beside], maxTokens);
+    return { messages: [...head, ...visible.flatMap(spoken), ...current], dropped };
+  }
+}
+
+function spoken({ user, assistant }: Interaction): Message[] {
+  const question: Message = { role: 'user', text: user };
+  return assistant === '' ? [question] : [question, { role: 'assistant', text: assistant }];
+}

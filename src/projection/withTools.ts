@@ -1,0 +1,14 @@
+import type { ToolBlock } from '../dialog.ts';
+import type { Model } from '../engine/engine.ts';
+import { Fitting, type Projection } from './projection.ts';
+
+/** The projection of a node that looks for calls: plain chat with the tools, and without any earlier call. */
+export function withTools(model: Model, tools: ToolBlock): Projection {
+  const fitting = new Fitting(model);
+  return {
+    async project(contribution) {
+      const { messages, dropped } = await fitting.messages(contribution, [tools.text]);
+      return { prompt: { messages, tools }, dropped };
+    },
+  };
+}

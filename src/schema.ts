@@ -1,0 +1,155 @@
+import { Ajv, type ErrorObject } from 'ajv';
+import { didYouMean } from './spelling.ts';
+
+/** A JSON Schema (draft-07) as a value, in the part of the language that parameters are declared in. */
+export interface Schema {
+  readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object';
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly (string | number)[];
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly properties?: { readonly [name: string]: Schema };
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly pattern?: string;
+  /** Whether a node's parameter may change between turns (ChangeParamsRequest). */
+  readonly live?: boolean;
+}
+
+/** A schema of an object with named properties. */
+export interface ObjectSchema extends Schema {
+  readonly type: 'object';
+  readonly properties: { readonly [name: string]: Schema };
+}
+
+/** The type of the values that a schema accepts, after its defaults have been filled in. */
+export type FromSchema<S extends Schema> = S extends { anyOf: readonly (infer One extends Schema)[] }
+  ? One extends Schema
+    ? FromSchema<One>
+    : never
+  : S extends { enum: readonly (infer Value)[] }
+    ? Value
+    : S extends { type: 'string' }
+      ? string
+      : S extends { type: 'number' | 'integer' }
+        ? number
+        : S extends { type: 'boolean' }
+          ? boolean
+          : S extends { type: 'array'; items: infer Items extends Schema }
+            ? readonly FromSchema<Items>[]
+            : S extends { type: 'object'; properties: infer Properties extends { readonly [name: string]: Schema } }
+              ? FromProperties<Properties, S extends { required: readonly (infer Name)[] } ? Name : never>
+              : S extends { type: 'object'; additionalProperties: infer Values extends Schema }
+                ? { readonly [name: string]: FromSchema<Values> }
+                : S extends { type: 'object' }
+                  ? { readonly [name: string]: unknown }
+                  : unknown;
+
+type FromProperties<Properties extends { readonly [name: string]: Schema }, Required> = {
+  readonly [
+    Name in keyof Properties as Name extends Required
+      ? Name
+      : Properties[Name] extends { default: unknown }
+        ? Name
+        : never
+  ]: FromSchema<Properties[Name]>;
+} & {
+  readonly [
+    Name in keyof Properties as Name extends Required
+      ? never
+      : Properties[Name] extends { default: unknown }
+        ? never
+        : Name
+  ]?: FromSchema<Properties[Name]>;
+};
+
+/** One reason why a value was refused: a JSON pointer, and a sentence without its subject ("must be a number, not "hot""). */
+export interface Refusal {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+/** A checked value, or everything that is wrong with it. */
+export type Reading<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusals: readonly Refusal[] };
+
+const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, keywords: ['live'] });
+
+/** A check for values of one schema: fills defaults into a copy, or lists all refusals. */
+export function reader<const S extends Schema>(schema: S): (value: unknown) => Reading<FromSchema<S>> {
+  const validate = ajv.compile<FromSchema<S>>(schema);
+  return (value) => {
+    try {
+      const copy: unknown = structuredClone(value);
+      if (validate(copy)) return { ok: true, value: copy };
+      return { ok: false, refusals: sentences(validate.errors ?? []) };
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return { ok: false, refusals: [{ pointer: '', message: 'is nested too deeply' }] };
+    }
+  };
+}
+
+/** One token of a JSON pointer. */
+export const pointerToken = (name: string | number): string =>
+  `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+
+/** A JSON pointer as people write the place: `.nodes.answer` or `[2].user`; "" = the whole. */
+export const placeOf = (pointer: string): string =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((name) => (/^\d+$/.test(name) ? `[${name}]` : `.${name}`))
+    .join('');
+
+// A failed anyOf reports each branch and itself: the branches that fail below the value's own type say the most.
+function sentences(errors: readonly ErrorObject[]): Refusal[] {
+  const unions = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.schemaPath);
+  const told = errors.filter((error) => !unions.some((path) => error.schemaPath.startsWith(`${path}/`)));
+  return told.map((error) => {
+    const { pointer, message } = sentence(error);
+    return { pointer: error.instancePath + pointer, message };
+  });
+}
+
+function sentence(error: ErrorObject): Refusal {
+  const params = error.params as Readonly<Record<string, unknown>>;
+  const got = shown(error.data);
+  switch (error.keyword) {
+    case 'required':
+      return { pointer: pointerToken(String(params['missingProperty'])), message: 'is missing' };
+    case 'additionalProperties': {
+      const name = String(params['additionalProperty']);
+      const known = Object.keys((error.parentSchema as Schema).properties ?? {});
+      return { pointer: pointerToken(name), message: `is not known here${didYouMean(name, known)}` };
+    }
+    case 'enum': {
+      const allowed = params['allowedValues'] as readonly unknown[];
+      const hint = typeof error.data === 'string' ? didYouMean(error.data, allowed.map(String)) : '';
+      return { pointer: '', message: `must be one of ${allowed.map(shown).join(', ')}, not ${got}${hint}` };
+    }
+    case 'type':
+      return { pointer: '', message: `must be ${article(String(params['type']))}, not ${got}` };
+    case 'anyOf':
+      return { pointer: '', message: `must be ${(error.schema as Schema[]).map(branch).join(' or ')}, not ${got}` };
+    default:
+      return { pointer: '', message: `${error.message ?? 'is not allowed'}, not ${got}` };
+  }
+}
+
+const branch = (schema: Schema): string =>
+  schema.description ?? (schema.type ? article(schema.type) : 'something else');
+const article = (type: string): string => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

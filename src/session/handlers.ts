@@ -1,0 +1,164 @@
+import { historyText, readHistory } from '../agent/history.ts';
+import { inPieces } from '../agent/pieces.ts';
+import { Fault } from '../fault.ts';
+import type { ClientFrameBodies, ServerFrameBodies } from '../frames.gen.ts';
+import { parseGraph } from '../graph/folder.ts';
+import { didYouMean } from '../spelling.ts';
+import { modelInfos } from './modelInfos.ts';
+import { engineNames, type EngineName, type Session } from './session.ts';
+
+/** Sends one frame of the answer to a request. */
+export type Reply = <K extends keyof ServerFrameBodies>(body: K, frame: ServerFrameBodies[K]) => void;
+
+/** A request is done, or goes on while the next ones take effect. */
+export type Answer = void | { readonly meanwhile: Promise<unknown> };
+
+/** One handler per message of the proto: a message without one does not compile. It replies, or throws a Fault. */
+export type Handlers = {
+  readonly [K in keyof ClientFrameBodies]: (
+    session: Session,
+    request: ClientFrameBodies[K],
+    reply: Reply,
+  ) => Answer | Promise<Answer>;
+};
+
+/** What the server does for each message. */
+export const handlers: Handlers = {
+  configureSession(session, { engine, storageDataFolder, allowAutoModelDownloading }, reply) {
+    if (allowAutoModelDownloading) throw notYet('configureSession.allowAutoModelDownloading');
+    session.configure(engineNamed(engine), storageDataFolder);
+    reply('configureSession', {});
+  },
+
+  async createAgent(session, request, reply) {
+    const agent = await session.createAgent({
+      graph: await graphOf(session, request),
+      defaultModelName: request.defaultModelName,
+      diagnostics: request.enableDiagnostics,
+      maxSteps: request.maxStepsPerTurn,
+      history: readHistory(request.historyJson),
+    });
+    if (request.warmUp) await session.warmUp(agent);
+    reply('createAgent', { agentId: agent.id, warnings: agent.warnings });
+  },
+
+  sendMessage(session, { agentId, text, variables }, reply) {
+    const agent = session.agent(agentId);
+    const { messageBytes } = session.house.limits;
+    const bytes = Buffer.byteLength(text);
+    if (bytes > messageBytes) {
+      throw new Fault(
+        'LIMIT_EXCEEDED',
+        `sendMessage.text has ${bytes} bytes, and ${messageBytes} are allowed; send less`,
+      );
+    }
+    const turn = agent.hear(text, variables, reply);
+    return {
+      meanwhile: turn.then(
+        (fault) =>
+          fault && session.house.log.warn({ agentId, code: fault.code, err: fault.cause ?? fault }, 'turn failed'),
+      ),
+    };
+  },
+
+  cancelTurn(session, { agentId, turnId }, reply) {
+    session.agent(agentId).cancel(turnId);
+    reply('ack', {});
+  },
+
+  async changeParams(session, { agentId, nodeName, paramsJson }, reply) {
+    await session.agent(agentId).change(nodeName, changesOf(paramsJson));
+    reply('ack', {});
+  },
+
+  exportDialog(session, { agentId }, reply) {
+    const parts = inPieces(historyText(session.agent(agentId).history));
+    parts.forEach((historyJson, index) => reply('exportDialog', { part: index + 1, of: parts.length, historyJson }));
+  },
+
+  async clearDialog(session, { agentId }, reply) {
+    await session.agent(agentId).clear();
+    reply('ack', {});
+  },
+
+  async destroyAgent(session, { agentId }, reply) {
+    await session.destroyAgent(agentId);
+    reply('ack', {});
+  },
+
+  async listModels(session, { pageToken }, reply) {
+    reply('listModels', await modelInfos(session.pool, pageToken));
+  },
+
+  loadModel(session, { modelName }, reply) {
+    const progress = (fraction: number): void =>
+      reply('modelProgress', { modelName, phase: 'LOADING', fraction, bytesDone: 0, bytesTotal: 0 });
+    return { meanwhile: session.pool.pin(modelName, progress).then(() => reply('loadModel', {})) };
+  },
+
+  async unloadModel(session, { modelName }, reply) {
+    await session.pool.unpin(modelName);
+    reply('ack', {});
+  },
+
+  async createStringStorage(session, request, reply) {
+    const { list } = await session.shelf.create(request);
+    reply('createStringStorage', { entries: list.length });
+  },
+
+  destroyStringStorage(session, { name }, reply) {
+    session.shelf.destroy(name);
+    reply('ack', {});
+  },
+
+  resumeSession() {
+    throw new Fault('SESSION_NOT_RESUMABLE', 'this server ends a session with its connection; make new agents');
+  },
+  submitToolResults() {
+    throw new Fault(
+      'NO_RESULTS_AWAITED',
+      'no turn of this server waits for results; say what came of a call in the next message',
+    );
+  },
+  downloadModel: unbuilt('downloadModel'),
+  cancelDownload: unbuilt('cancelDownload'),
+  deleteModel: unbuilt('deleteModel'),
+};
+
+const notYet = (what: string): Fault =>
+  new Fault('UNKNOWN_MESSAGE_TYPE', `${what} is part of the protocol, but not of this version of the server`);
+
+function unbuilt(message: string): () => never {
+  return () => {
+    throw notYet(message);
+  };
+}
+
+function engineNamed(name: string): EngineName {
+  const engine = engineNames.find((known) => known === (name || 'llama-cpp'));
+  if (engine) return engine;
+  throw new Fault(
+    'MALFORMED_MESSAGE',
+    `configureSession.engine must be one of ${engineNames.join(', ')}, not "${name}"${didYouMean(name, engineNames)}`,
+  );
+}
+
+function changesOf(paramsJson: string): Readonly<Record<string, unknown>> {
+  const changes: unknown = jsonOf(paramsJson);
+  if (typeof changes === 'object' && changes !== null && !Array.isArray(changes)) return { ...changes };
+  throw new Fault('INVALID_PARAM_VALUE', 'changeParams.paramsJson must be a JSON object with the parameters to change');
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function graphOf(session: Session, { graphJson, graphName }: ClientFrameBodies['createAgent']): Promise<unknown> {
+  if (graphName) return session.house.graph(graphName);
+  if (!graphJson) throw new Fault('GRAPH_COMPILATION_FAILED', 'createAgent needs a graph: give graphJson or graphName');
+  return parseGraph(graphJson, 'createAgent.graphJson');
+}

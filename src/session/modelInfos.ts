@@ -1,0 +1,59 @@
+import { stat } from 'node:fs/promises';
+import { Fault } from '../fault.ts';
+import type { ListModelsResponse, ModelInfo } from '../frames.gen.ts';
+import type { CatalogueEntry } from '../models/catalogue.ts';
+import type { ModelPool } from '../models/pool.ts';
+import { defaultSampling } from '../models/sampling.ts';
+
+// A page of so many models stays well under the 60 KiB of a frame.
+const perPage = 32;
+
+/** One page of what the catalogue offers, and what of it is in memory. */
+export async function modelInfos(pool: ModelPool, pageToken: string): Promise<ListModelsResponse> {
+  const entries = [...pool.catalogue.models.values()];
+  const from = pageToken === '' ? 0 : Number(pageToken);
+  if (!Number.isInteger(from) || from < 0 || from >= Math.max(1, entries.length)) {
+    throw new Fault('MALFORMED_MESSAGE', `listModels.pageToken is none that the server gave: "${pageToken}"`);
+  }
+  const to = from + perPage;
+  const models = await Promise.all(entries.slice(from, to).map((entry) => infoOf(pool, entry)));
+  return { models, nextPageToken: to < entries.length ? String(to) : '' };
+}
+
+async function infoOf(pool: ModelPool, entry: CatalogueEntry): Promise<ModelInfo> {
+  const state = pool.state(entry.name);
+  const [variant] = entry.variants;
+  const bytes = entry.file === undefined ? undefined : await sizeOf(entry.file);
+  const { stop: _, ...sampling } = { ...defaultSampling, ...entry.default_sampling };
+  return {
+    name: entry.name,
+    status: state.loaded ? 'LOADED' : bytes === undefined ? 'ABSENT' : 'LOCAL',
+    pinned: state.pinned,
+    agents: state.uses,
+    sizeBytes: bytes ?? variant?.size_bytes ?? 0,
+    contextSize: state.contextSize || (variant?.context_size ?? 0),
+    toolCallFormat: entry.tool_call_format || (state.detectedFormat ?? ''),
+    toolCallFormatDetected: entry.tool_call_format === '' && state.detectedFormat !== undefined,
+    huggingfaceRepo: variant?.huggingface_repo ?? '',
+    files: variant?.files ?? [],
+    license: variant?.license ?? '',
+    defaultSampling: {
+      temperature: sampling.temperature,
+      topP: sampling.top_p,
+      topK: sampling.top_k,
+      minP: sampling.min_p,
+      repeatPenalty: sampling.repeat_penalty,
+      presencePenalty: sampling.presence_penalty,
+      frequencyPenalty: sampling.frequency_penalty,
+      maxTokens: sampling.max_tokens,
+      seed: sampling.seed,
+    },
+    description: entry.description,
+  };
+}
+
+const sizeOf = (file: string): Promise<number | undefined> =>
+  stat(file).then(
+    ({ size }) => size,
+    () => undefined,
+  );

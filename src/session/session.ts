@@ -1,0 +1,125 @@
+import { Agent, type AgentOptions } from '../agent/agent.ts';
+import { Fault } from '../fault.ts';
+import type { Registry } from '../graph/registry.ts';
+import type { Log } from '../log.ts';
+import type { ModelPool } from '../models/pool.ts';
+import { StorageRoot } from '../storage/root.ts';
+import { Shelf } from '../storage/shelf.ts';
+
+/** Names of the engines that a session can choose. */
+export const engineNames = ['llama-cpp', 'mock'] as const;
+
+/** One of the engines. */
+export type EngineName = (typeof engineNames)[number];
+
+/** How much one session may ask for. */
+export interface Limits {
+  readonly agents: number;
+  readonly messageBytes: number;
+  readonly patterns: number;
+}
+
+/** What all sessions of a server share. */
+export interface House {
+  readonly registry: Registry;
+  readonly pools: Readonly<Record<EngineName, ModelPool>>;
+  /** A graph document of the graphs folder. @throws Fault GRAPH_COMPILATION_FAILED when there is none of the name. */
+  readonly graph: (name: string) => Promise<unknown>;
+  /** Folder that storage files are read from. */
+  readonly storageRoot: string;
+  readonly limits: Limits;
+  readonly log: Log;
+}
+
+/** What one client owns: its settings and its agents. It knows no socket. */
+export class Session implements AsyncDisposable {
+  readonly id: string;
+  readonly house: House;
+  readonly #agents = new Map<number, Agent>();
+  readonly #end = new AbortController();
+  #engine: EngineName = 'llama-cpp';
+  #shelf: Shelf;
+  #used = false;
+  #lastAgentId = 0;
+
+  constructor(id: string, house: House) {
+    this.id = id;
+    this.house = house;
+    this.#shelf = this.#emptyShelf('');
+  }
+
+  /** The session's string storages. */
+  get shelf(): Shelf {
+    this.#used = true;
+    return this.#shelf;
+  }
+
+  get pool(): ModelPool {
+    return this.house.pools[this.#engine];
+  }
+
+  /**
+   * Chooses the engine and the storage folder; only before the first agent and the first storage.
+   * @throws Fault STORAGE_OUTSIDE_ROOT for a folder that leads out.
+   */
+  configure(engine: EngineName, storageDataFolder: string): void {
+    if (this.#used) {
+      throw new Fault(
+        'MALFORMED_MESSAGE',
+        'configureSession comes too late: the session has an agent or a storage; configure first',
+      );
+    }
+    this.#shelf = this.#emptyShelf(storageDataFolder);
+    this.#engine = engine;
+  }
+
+  /** Makes an agent under the next id. */
+  async createAgent(options: Omit<AgentOptions, 'id' | 'registry' | 'pool' | 'shelf'>): Promise<Agent> {
+    const { agents: limit } = this.house.limits;
+    if (this.#agents.size >= limit) {
+      throw new Fault('LIMIT_EXCEEDED', `the session has ${limit} agents, and more are not allowed; destroy one first`);
+    }
+    const id = this.#lastAgentId + 1;
+    const { registry } = this.house;
+    const agent = await Agent.create({ ...options, id, registry, pool: this.pool, shelf: this.shelf });
+    this.#lastAgentId = id;
+    this.#agents.set(id, agent);
+    return agent;
+  }
+
+  /** Evaluates what can be evaluated of an agent; one that cannot be is destroyed. */
+  async warmUp(agent: Agent): Promise<void> {
+    try {
+      await agent.warmUp(this.#end.signal);
+    } catch (error) {
+      await this.destroyAgent(agent.id);
+      throw error;
+    }
+  }
+
+  /** @throws Fault INVALID_AGENT_ID or AGENT_ALREADY_DESTROYED. */
+  agent(id: number): Agent {
+    const agent = this.#agents.get(id);
+    if (agent) return agent;
+    if (id >= 1 && id <= this.#lastAgentId)
+      throw new Fault('AGENT_ALREADY_DESTROYED', `agent ${id} has been destroyed`);
+    throw new Fault('INVALID_AGENT_ID', `there is no agent ${id} in this session; createAgent gives the ids`);
+  }
+
+  async destroyAgent(id: number): Promise<void> {
+    const agent = this.agent(id);
+    this.#agents.delete(id);
+    await agent[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort();
+    const agents = [...this.#agents.values()];
+    this.#agents.clear();
+    await Promise.all(agents.map((agent) => agent[Symbol.asyncDispose]()));
+  }
+
+  #emptyShelf(folder: string): Shelf {
+    return new Shelf(new StorageRoot(this.house.storageRoot, folder), this.house.limits.patterns);
+  }
+}

@@ -1,0 +1,123 @@
+import type { CreateStringStorageRequest } from '../frames.gen.ts';
+import { Fault } from '../fault.ts';
+import { didYouMean } from '../spelling.ts';
+import { kindOfFile, readStorageFile } from './file.ts';
+import type { StorageRoot } from './root.ts';
+import { invalid, listOf, mapOf, type StringStorage } from './strings.ts';
+
+const storageName = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,127}$/u;
+
+/** The string storages of one session: by name, and by file; each file is read once and shared. */
+export class Shelf {
+  readonly #root: StorageRoot;
+  readonly #maxEntries: number;
+  readonly #named = new Map<string, StringStorage>();
+  readonly #files = new Map<string, Promise<StringStorage>>();
+
+  constructor(root: StorageRoot, maxEntries: number) {
+    this.#root = root;
+    this.#maxEntries = maxEntries;
+  }
+
+  /**
+   * Makes a storage from the entries given, or from a file.
+   * @throws Fault 7001 to 7004 for the name or the data, 3009 to 3011 for the file, LIMIT_EXCEEDED.
+   */
+  async create({ name, kind, strings, keys, filePath }: CreateStringStorageRequest): Promise<StringStorage> {
+    if (!storageName.test(name)) {
+      throw new Fault(
+        'INVALID_STRING_STORAGE_NAME',
+        `"${name}" is no name for a storage: letters, digits, _ . - and spaces, at most 128`,
+      );
+    }
+    if (this.#named.has(name)) {
+      throw new Fault('STRING_STORAGE_ALREADY_EXISTS', `there is a storage "${name}" already; destroy it first`);
+    }
+    const storage =
+      filePath === '' ? await this.#inline(name, kind, strings, keys) : await this.#fromFile(filePath, kind, strings);
+    this.#named.set(name, storage);
+    return storage;
+  }
+
+  /** Takes a name away; whoever holds the storage keeps it. @throws Fault INVALID_STRING_STORAGE_NAME when nobody has it. */
+  destroy(name: string): void {
+    if (this.#named.delete(name)) return;
+    throw new Fault(
+      'INVALID_STRING_STORAGE_NAME',
+      `there is no storage "${name}"${didYouMean(name, this.#named.keys())}`,
+    );
+  }
+
+  /**
+   * The storage that a node means: one of the session by its name, else a file.
+   * @throws Fault STORAGE_FILE_NOT_FOUND when it is neither, STORAGE_OUTSIDE_ROOT.
+   */
+  async find(nameOrPath: string): Promise<StringStorage> {
+    const named = this.#named.get(nameOrPath);
+    if (named) return named;
+    const storage = await this.#file(nameOrPath);
+    if (storage) return storage;
+    throw new Fault(
+      'STORAGE_FILE_NOT_FOUND',
+      `"${nameOrPath}" is neither a storage of this session nor a file of its storage folder${didYouMean(nameOrPath, this.#named.keys())}`,
+    );
+  }
+
+  async #inline(
+    name: string,
+    kind: StringStorage['kind'],
+    strings: readonly string[],
+    keys: readonly string[],
+  ): Promise<StringStorage> {
+    if ((await this.#root.find(name)) !== undefined) {
+      throw new Fault('STORAGE_NAME_IN_USE', `"${name}" is a file of the storage folder; choose another name`);
+    }
+    this.#limit(strings.length, name);
+    if (kind === 'LIST') {
+      if (keys.length > 0) throw invalid(`"${name}" is a LIST and has keys; leave them out, or make it a MAP`);
+      return listOf(strings);
+    }
+    if (keys.length !== strings.length) {
+      throw invalid(`"${name}" has ${strings.length} strings and ${keys.length} keys; each string needs a key`);
+    }
+    return mapOf(
+      kind,
+      strings.map((text, index) => ({ key: keys[index] ?? '', text })),
+      `"${name}"`,
+    );
+  }
+
+  async #fromFile(path: string, kind: StringStorage['kind'], strings: readonly string[]): Promise<StringStorage> {
+    if (strings.length > 0) throw invalid('strings and filePath exclude each other; give one of them');
+    const storage = await this.#file(path);
+    if (!storage) throw new Fault('STORAGE_FILE_NOT_FOUND', `the storage folder has no file "${path}"`);
+    if (storage.kind === kind) return storage;
+    throw new Fault(
+      'STORAGE_KIND_MISMATCH',
+      `"${path}" holds a ${storage.kind}, not a ${kind} (.txt = LIST, .json = MAP, .mm.json = MULTIMAP)`,
+    );
+  }
+
+  async #file(path: string): Promise<StringStorage | undefined> {
+    const file = await this.#root.find(path);
+    if (file === undefined) return undefined;
+    const kind = kindOfFile(path);
+    if (!kind)
+      throw new Fault('STORAGE_KIND_MISMATCH', `"${path}" is no storage file: it must end in .txt, .json or .mm.json`);
+    const known = this.#files.get(file);
+    if (known) return known;
+    const reading = readStorageFile(file, kind, path).then((storage) => {
+      this.#limit(storage.list.length, path);
+      return storage;
+    });
+    this.#files.set(file, reading);
+    reading.catch(() => this.#files.delete(file));
+    return reading;
+  }
+
+  #limit(entries: number, name: string): void {
+    if (entries > this.#maxEntries) {
+      throw new Fault('LIMIT_EXCEEDED', `"${name}" has ${entries} entries, and ${this.#maxEntries} are allowed`);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import type { ArgumentsSchema, Tool } from './tool.ts';
+import { isMembers, jsonText, Numeral, type Members, type Value } from './value.ts';
+
+/** Arguments as a flat JSON object whose values are all strings; what is no string stands as its JSON text. */
+export const flatArguments = (args: Members): string =>
+  jsonText(new Map([...args].map(([name, value]) => [name, typeof value === 'string' ? value : jsonText(value)])));
+
+/** Arguments as JSON with the values coerced to the types that the tool declares, where that loses nothing. */
+export const typedArguments = (args: Members, tool: Tool | undefined): string =>
+  jsonText(tool ? coerceMembers(args, tool.parameters) : args);
+
+type ValueSchema = { readonly [keyword: string]: unknown };
+
+function coerceMembers(members: Members, { properties }: Pick<ArgumentsSchema, 'properties'>): Members {
+  const schemaOf = (name: string): ValueSchema =>
+    properties && Object.hasOwn(properties, name) ? (properties[name] ?? {}) : {};
+  return new Map([...members].map(([name, value]) => [name, coerce(value, schemaOf(name))]));
+}
+
+function coerce(value: Value, schema: ValueSchema): Value {
+  switch (schema['type']) {
+    case 'integer':
+      return integerOf(value) ?? value;
+    case 'number':
+      return typeof value === 'string' && isNumber(value) ? new Numeral(value) : value;
+    case 'boolean':
+      return value === 'true' ? true : value === 'false' ? false : value;
+    case 'string':
+      return value instanceof Numeral || typeof value === 'boolean' ? jsonText(value) : value;
+    case 'array':
+      return isList(value) ? value.map((item) => coerce(item, (schema['items'] ?? {}) as ValueSchema)) : value;
+    case 'object':
+      return isMembers(value) ? coerceMembers(value, schema as Pick<ArgumentsSchema, 'properties'>) : value;
+    default:
+      return value;
+  }
+}
+
+const isList = (value: Value): value is readonly Value[] => Array.isArray(value);
+
+const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text);
+
+// 3.0 is the integer 3; 3.5 is none.
+function integerOf(value: Value): Numeral | undefined {
+  const digits = value instanceof Numeral ? value.digits : typeof value === 'string' ? value : '';
+  const [, whole] = /^(-?(?:0|[1-9]\d*))(?:\.0+)?$/.exec(digits) ?? [];
+  return whole === undefined ? undefined : new Numeral(whole);
+}

@@ -1,0 +1,30 @@
+import type { Placed } from './run.ts';
+import type { Said } from './shape.ts';
+import type { DetectedCall } from './tool.ts';
+
+/** Calls and the piece of the text that they take up, its tag included. */
+export interface Found {
+  readonly calls: readonly DetectedCall[];
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What one walk over a text finds. */
+export interface Findings {
+  readonly found: readonly Found[];
+  /** Where the call starts in which the text ends. */
+  readonly cutAt: number | undefined;
+}
+
+/** What a value in a text says, as calls found there. */
+export function foundIn(text: string, { start, end, repaired }: Omit<Placed, 'value'>, said: readonly Said[]): Found {
+  const raw = text.slice(start, end);
+  return { calls: said.map((call) => callAs(call, raw, repaired)), start, end };
+}
+
+const callAs = ({ name, arguments: given, repaired }: Said, raw: string, valueRepaired: boolean): DetectedCall => ({
+  name,
+  arguments: given,
+  raw,
+  repaired: repaired || valueRepaired,
+});

@@ -1,0 +1,23 @@
+import { detect } from '../detect.ts';
+import type { ToolCallFormat } from '../tool.ts';
+import { functionJson } from './functionJson.ts';
+
+/** The dialect of Qwen2.5, Qwen3, Hermes and others: calls in <tool_call> tags. */
+export const chatml: ToolCallFormat = {
+  name: 'chatml',
+  place: 'system',
+  render: (tools) => `# Tools
+
+You may call one or more functions to assist with the user query.
+
+You are provided with function signatures within <tools></tools> XML tags:
+<tools>
+${tools.map(functionJson).join('\n')}
+</tools>
+
+For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:
+<tool_call>
+{"name": <function-name>, "arguments": <args-json-object>}
+</tool_call>`,
+  detect: (text) => detect(text, { name: 'name', arguments: 'arguments' }),
+};

@@ -1,0 +1,23 @@
+import { detect } from '../detect.ts';
+import type { ArgumentsSchema, Tool, ToolCallFormat } from '../tool.ts';
+
+/** A dialect for models without tool training: one line a tool, bare JSON with "tool" and "args". */
+export const generic: ToolCallFormat = {
+  name: 'generic',
+  place: 'system',
+  render: (tools) => `You can call tools. To call one, reply with only {"tool": "<name>", "args": {...}}.
+
+Tools:
+${tools.map(signature).join('\n')}`,
+  detect: (text) => detect(text, { name: 'tool', arguments: 'args' }),
+};
+
+const signature = ({ name, description, parameters }: Tool): string =>
+  `- ${name}(${paramsOf(parameters).join(', ')}): ${description}`;
+
+function paramsOf({ properties = {}, required = [] }: ArgumentsSchema): string[] {
+  return Object.entries(properties).map(([name, { type, enum: values }]) => {
+    const kind = Array.isArray(values) ? values.join('|') : String(type ?? 'any');
+    return `${name}${required.includes(name) ? '' : '?'}: ${kind}`;
+  });
+}

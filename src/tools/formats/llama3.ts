@@ -1,0 +1,17 @@
+import { detect } from '../detect.ts';
+import type { ToolCallFormat } from '../tool.ts';
+import { functionJson } from './functionJson.ts';
+
+/** The dialect of Llama 3.1 and 3.2: bare JSON with "parameters". */
+export const llama3: ToolCallFormat = {
+  name: 'llama3',
+  place: 'first-user',
+  render: (
+    tools,
+  ) => `Given the following functions, please respond with a JSON for a function call with its proper arguments that best answers the given prompt.
+
+Respond in the format {"name": function name, "parameters": dictionary of argument name and its value}.Do not use variables.
+
+${tools.map((tool) => `${functionJson(tool)}\n\n`).join('')}`,
+  detect: (text) => detect(text, { name: 'name', arguments: 'parameters' }),
+};

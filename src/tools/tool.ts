@@ -1,0 +1,129 @@
+import type { FromSchema, Reading } from '../schema.ts';
+import type { Members } from './value.ts';
+
+const paramSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name', 'type'],
+  properties: {
+    name: { type: 'string', minLength: 1, description: 'Name of the parameter.' },
+    type: {
+      type: 'string',
+      enum: ['string', 'integer', 'number', 'boolean', 'array', 'object'],
+      description: 'Type of its value.',
+    },
+    description: { type: 'string', description: 'What it is, for the model.' },
+    required: { type: 'boolean', description: 'Whether a call must give it; true unless said otherwise.' },
+    enum: { type: 'array', minItems: 1, items: {}, description: 'The only values allowed.' },
+    items: { type: 'object', description: 'JSON Schema of the elements of an array.' },
+  },
+} as const;
+
+/** How a client declares a tool: the one truth for its shape. */
+export const toolSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name', 'description'],
+  properties: {
+    name: {
+      type: 'string',
+      pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,63}$',
+      description: 'Name of the tool, as the model writes it: a letter or _, then at most 63 of A-Z a-z 0-9 _ . -',
+    },
+    description: { type: 'string', description: 'What the tool does, for the model.' },
+    parameters: {
+      default: [],
+      description: 'A list of parameters, or a JSON Schema of type object that is passed on as it is.',
+      anyOf: [
+        { type: 'array', items: paramSchema, description: 'a list of parameters' },
+        { type: 'object', description: 'a JSON Schema of type object' },
+      ],
+    },
+  },
+} as const;
+
+/** A tool as a client declares it. */
+export type ToolDeclaration = FromSchema<typeof toolSchema>;
+
+/** A JSON Schema of a tool's arguments, keys in the order in which the model reads them. */
+export interface ArgumentsSchema {
+  readonly type: 'object';
+  readonly properties?: { readonly [name: string]: { readonly type?: string; readonly [keyword: string]: unknown } };
+  readonly required?: readonly string[];
+  readonly [keyword: string]: unknown;
+}
+
+/** A function that the client offers. */
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: ArgumentsSchema;
+}
+
+/** A call as it stands in a model's text. */
+export interface DetectedCall {
+  readonly name: string;
+  /** As the model wrote them: nothing is coerced or rounded. */
+  readonly arguments: Members;
+  /** The piece of the text that was read as the call. */
+  readonly raw: string;
+  /** Whether the text had to be read leniently. */
+  readonly repaired: boolean;
+}
+
+/** What a format finds in a model's text. */
+export interface Detection {
+  readonly calls: readonly DetectedCall[];
+  /** The text around the calls. */
+  readonly residual: string;
+  /** Whether the text ends inside a call. */
+  readonly truncated: boolean;
+}
+
+/** How a family of models was trained to call tools: three things that break when mixed. */
+export interface ToolCallFormat {
+  readonly name: string;
+  /** Where our own wording of the tools stands in the prompt. */
+  readonly place: 'system' | 'first-user' | 'last-user';
+  /** Our own wording, for models whose template knows no tools. */
+  render(tools: readonly Tool[]): string;
+  /** Reads calls out of the whole text of a model, its control tokens included. Never throws. */
+  detect(text: string): Detection;
+}
+
+/** The tool of a declaration; refusals point into the declaration. */
+export function readTool({ name, description, parameters }: ToolDeclaration): Reading<Tool> {
+  if (!isList(parameters)) {
+    if (parameters['type'] !== 'object') return refused('/parameters/type', 'must be "object": arguments are named');
+    return { ok: true, value: { name, description, parameters: parameters as ArgumentsSchema } };
+  }
+  const names = parameters.map((param) => param.name);
+  const twice = names.findIndex((param, index) => names.indexOf(param) !== index);
+  if (twice >= 0) return refused(`/parameters/${twice}/name`, `stands twice: "${names[twice]}"`);
+  return { ok: true, value: { name, description, parameters: schemaOf(parameters) } };
+}
+
+type Params = Extract<ToolDeclaration['parameters'], readonly unknown[]>;
+
+const isList = (parameters: ToolDeclaration['parameters']): parameters is Params => Array.isArray(parameters);
+
+const refused = (pointer: string, message: string): Reading<Tool> => ({ ok: false, refusals: [{ pointer, message }] });
+
+// Keys in the order that the model families were trained on; absent ones are left out.
+function schemaOf(params: Params): ArgumentsSchema {
+  const properties = params.map(({ name, type, description, enum: values, items }) => [
+    name,
+    {
+      type,
+      ...(description !== undefined && { description }),
+      ...(values && { enum: values }),
+      ...(items && { items }),
+    },
+  ]);
+  const required = params.filter(({ required: wanted = true }) => wanted).map(({ name }) => name);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(properties) as NonNullable<ArgumentsSchema['properties']>,
+    ...(required.length > 0 && { required }),
+  };
+}

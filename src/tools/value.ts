@@ -1,0 +1,30 @@
+/** A number as it was written: nothing is rounded. */
+export class Numeral {
+  readonly digits: string;
+
+  /** @param digits a number in JSON's grammar. */
+  constructor(digits: string) {
+    this.digits = digits;
+  }
+}
+
+/** A JSON object with its keys in order; a map, because a model may write any key, `__proto__` too. */
+export type Members = ReadonlyMap<string, Value>;
+
+/** A JSON value out of a model's text. */
+export type Value = null | boolean | string | Numeral | readonly Value[] | Members;
+
+/** Whether a value is an object. */
+export const isMembers = (value: Value): value is Members => value instanceof Map;
+
+/** The JSON text of a value out of a text, or of plain data; spaced as Jinja's tojson does, keys in their order. */
+export function jsonText(value: unknown): string {
+  if (value instanceof Numeral) return value.digits;
+  if (value instanceof Map) return objectText([...(value as Members)]);
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(', ')}]`;
+  if (typeof value === 'object' && value !== null) return objectText(Object.entries(value));
+  return JSON.stringify(value) ?? 'null';
+}
+
+const objectText = (members: readonly (readonly [string, unknown])[]): string =>
+  `{${members.map(([key, member]) => `${JSON.stringify(key)}: ${jsonText(member)}`).join(', ')}}`;

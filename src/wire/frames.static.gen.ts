@@ -1,0 +1,4859 @@
+// GENERATED from proto/turngraph/v1/wire.proto by npm run gen. Do not edit.
+// @ts-nocheck
+import $protobuf from 'protobufjs/minimal.js';
+import type { Reader, Writer } from 'protobufjs/minimal.js';
+
+var $Reader = $protobuf.Reader, $Writer = $protobuf.Writer, $util = $protobuf.util;
+var $Object = $util.global.Object, $undefined = $util.global.undefined, $Error = $util.global.Error, $RangeError = $util.global.RangeError;
+var $root = $protobuf.roots["turngraph"] || ($protobuf.roots["turngraph"] = {});
+$root.turngraph = (function() {
+var turngraph = {};
+turngraph.v1 = (function() {
+var v1 = {};
+v1.ClientFrame = (function() {
+var ClientFrame = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ClientFrame.prototype.requestId = 0;
+ClientFrame.prototype.configureSession = null;
+ClientFrame.prototype.resumeSession = null;
+ClientFrame.prototype.createAgent = null;
+ClientFrame.prototype.sendMessage = null;
+ClientFrame.prototype.cancelTurn = null;
+ClientFrame.prototype.submitToolResults = null;
+ClientFrame.prototype.changeParams = null;
+ClientFrame.prototype.exportDialog = null;
+ClientFrame.prototype.clearDialog = null;
+ClientFrame.prototype.destroyAgent = null;
+ClientFrame.prototype.listModels = null;
+ClientFrame.prototype.downloadModel = null;
+ClientFrame.prototype.cancelDownload = null;
+ClientFrame.prototype.loadModel = null;
+ClientFrame.prototype.unloadModel = null;
+ClientFrame.prototype.deleteModel = null;
+ClientFrame.prototype.createStringStorage = null;
+ClientFrame.prototype.destroyStringStorage = null;
+var $oneOfFields;
+$Object.defineProperty(ClientFrame.prototype, "body", {
+get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage"]),
+set: $util.oneOfSetter($oneOfFields)
+});
+ClientFrame.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.requestId != null && $Object.hasOwnProperty.call(m, "requestId") && m.requestId !== 0)
+w.uint32(8).uint32(m.requestId);
+if (m.configureSession != null && $Object.hasOwnProperty.call(m, "configureSession"))
+$root.turngraph.v1.ConfigureSessionRequest.encode(m.configureSession, w.uint32(18).fork(), q + 1).ldelim();
+if (m.resumeSession != null && $Object.hasOwnProperty.call(m, "resumeSession"))
+$root.turngraph.v1.ResumeSessionRequest.encode(m.resumeSession, w.uint32(26).fork(), q + 1).ldelim();
+if (m.createAgent != null && $Object.hasOwnProperty.call(m, "createAgent"))
+$root.turngraph.v1.CreateAgentRequest.encode(m.createAgent, w.uint32(34).fork(), q + 1).ldelim();
+if (m.sendMessage != null && $Object.hasOwnProperty.call(m, "sendMessage"))
+$root.turngraph.v1.SendMessageRequest.encode(m.sendMessage, w.uint32(42).fork(), q + 1).ldelim();
+if (m.cancelTurn != null && $Object.hasOwnProperty.call(m, "cancelTurn"))
+$root.turngraph.v1.CancelTurnRequest.encode(m.cancelTurn, w.uint32(50).fork(), q + 1).ldelim();
+if (m.submitToolResults != null && $Object.hasOwnProperty.call(m, "submitToolResults"))
+$root.turngraph.v1.SubmitToolResultsRequest.encode(m.submitToolResults, w.uint32(58).fork(), q + 1).ldelim();
+if (m.changeParams != null && $Object.hasOwnProperty.call(m, "changeParams"))
+$root.turngraph.v1.ChangeParamsRequest.encode(m.changeParams, w.uint32(66).fork(), q + 1).ldelim();
+if (m.exportDialog != null && $Object.hasOwnProperty.call(m, "exportDialog"))
+$root.turngraph.v1.ExportDialogRequest.encode(m.exportDialog, w.uint32(74).fork(), q + 1).ldelim();
+if (m.clearDialog != null && $Object.hasOwnProperty.call(m, "clearDialog"))
+$root.turngraph.v1.ClearDialogRequest.encode(m.clearDialog, w.uint32(82).fork(), q + 1).ldelim();
+if (m.destroyAgent != null && $Object.hasOwnProperty.call(m, "destroyAgent"))
+$root.turngraph.v1.DestroyAgentRequest.encode(m.destroyAgent, w.uint32(90).fork(), q + 1).ldelim();
+if (m.listModels != null && $Object.hasOwnProperty.call(m, "listModels"))
+$root.turngraph.v1.ListModelsRequest.encode(m.listModels, w.uint32(98).fork(), q + 1).ldelim();
+if (m.downloadModel != null && $Object.hasOwnProperty.call(m, "downloadModel"))
+$root.turngraph.v1.DownloadModelRequest.encode(m.downloadModel, w.uint32(106).fork(), q + 1).ldelim();
+if (m.cancelDownload != null && $Object.hasOwnProperty.call(m, "cancelDownload"))
+$root.turngraph.v1.CancelDownloadRequest.encode(m.cancelDownload, w.uint32(114).fork(), q + 1).ldelim();
+if (m.loadModel != null && $Object.hasOwnProperty.call(m, "loadModel"))
+$root.turngraph.v1.LoadModelRequest.encode(m.loadModel, w.uint32(122).fork(), q + 1).ldelim();
+if (m.unloadModel != null && $Object.hasOwnProperty.call(m, "unloadModel"))
+$root.turngraph.v1.UnloadModelRequest.encode(m.unloadModel, w.uint32(130).fork(), q + 1).ldelim();
+if (m.deleteModel != null && $Object.hasOwnProperty.call(m, "deleteModel"))
+$root.turngraph.v1.DeleteModelRequest.encode(m.deleteModel, w.uint32(138).fork(), q + 1).ldelim();
+if (m.createStringStorage != null && $Object.hasOwnProperty.call(m, "createStringStorage"))
+$root.turngraph.v1.CreateStringStorageRequest.encode(m.createStringStorage, w.uint32(146).fork(), q + 1).ldelim();
+if (m.destroyStringStorage != null && $Object.hasOwnProperty.call(m, "destroyStringStorage"))
+$root.turngraph.v1.DestroyStringStorageRequest.encode(m.destroyStringStorage, w.uint32(154).fork(), q + 1).ldelim();
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ClientFrame.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ClientFrame();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.requestId = v;
+else
+delete m.requestId;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+m.configureSession = $root.turngraph.v1.ConfigureSessionRequest.decode(r, r.size(), $undefined, q + 1, m.configureSession);
+m.body = "configureSession";
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+m.resumeSession = $root.turngraph.v1.ResumeSessionRequest.decode(r, r.size(), $undefined, q + 1, m.resumeSession);
+m.body = "resumeSession";
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+m.createAgent = $root.turngraph.v1.CreateAgentRequest.decode(r, r.size(), $undefined, q + 1, m.createAgent);
+m.body = "createAgent";
+continue;
+}
+case 5: {
+if (u !== 2)
+break;
+m.sendMessage = $root.turngraph.v1.SendMessageRequest.decode(r, r.size(), $undefined, q + 1, m.sendMessage);
+m.body = "sendMessage";
+continue;
+}
+case 6: {
+if (u !== 2)
+break;
+m.cancelTurn = $root.turngraph.v1.CancelTurnRequest.decode(r, r.size(), $undefined, q + 1, m.cancelTurn);
+m.body = "cancelTurn";
+continue;
+}
+case 7: {
+if (u !== 2)
+break;
+m.submitToolResults = $root.turngraph.v1.SubmitToolResultsRequest.decode(r, r.size(), $undefined, q + 1, m.submitToolResults);
+m.body = "submitToolResults";
+continue;
+}
+case 8: {
+if (u !== 2)
+break;
+m.changeParams = $root.turngraph.v1.ChangeParamsRequest.decode(r, r.size(), $undefined, q + 1, m.changeParams);
+m.body = "changeParams";
+continue;
+}
+case 9: {
+if (u !== 2)
+break;
+m.exportDialog = $root.turngraph.v1.ExportDialogRequest.decode(r, r.size(), $undefined, q + 1, m.exportDialog);
+m.body = "exportDialog";
+continue;
+}
+case 10: {
+if (u !== 2)
+break;
+m.clearDialog = $root.turngraph.v1.ClearDialogRequest.decode(r, r.size(), $undefined, q + 1, m.clearDialog);
+m.body = "clearDialog";
+continue;
+}
+case 11: {
+if (u !== 2)
+break;
+m.destroyAgent = $root.turngraph.v1.DestroyAgentRequest.decode(r, r.size(), $undefined, q + 1, m.destroyAgent);
+m.body = "destroyAgent";
+continue;
+}
+case 12: {
+if (u !== 2)
+break;
+m.listModels = $root.turngraph.v1.ListModelsRequest.decode(r, r.size(), $undefined, q + 1, m.listModels);
+m.body = "listModels";
+continue;
+}
+case 13: {
+if (u !== 2)
+break;
+m.downloadModel = $root.turngraph.v1.DownloadModelRequest.decode(r, r.size(), $undefined, q + 1, m.downloadModel);
+m.body = "downloadModel";
+continue;
+}
+case 14: {
+if (u !== 2)
+break;
+m.cancelDownload = $root.turngraph.v1.CancelDownloadRequest.decode(r, r.size(), $undefined, q + 1, m.cancelDownload);
+m.body = "cancelDownload";
+continue;
+}
+case 15: {
+if (u !== 2)
+break;
+m.loadModel = $root.turngraph.v1.LoadModelRequest.decode(r, r.size(), $undefined, q + 1, m.loadModel);
+m.body = "loadModel";
+continue;
+}
+case 16: {
+if (u !== 2)
+break;
+m.unloadModel = $root.turngraph.v1.UnloadModelRequest.decode(r, r.size(), $undefined, q + 1, m.unloadModel);
+m.body = "unloadModel";
+continue;
+}
+case 17: {
+if (u !== 2)
+break;
+m.deleteModel = $root.turngraph.v1.DeleteModelRequest.decode(r, r.size(), $undefined, q + 1, m.deleteModel);
+m.body = "deleteModel";
+continue;
+}
+case 18: {
+if (u !== 2)
+break;
+m.createStringStorage = $root.turngraph.v1.CreateStringStorageRequest.decode(r, r.size(), $undefined, q + 1, m.createStringStorage);
+m.body = "createStringStorage";
+continue;
+}
+case 19: {
+if (u !== 2)
+break;
+m.destroyStringStorage = $root.turngraph.v1.DestroyStringStorageRequest.decode(r, r.size(), $undefined, q + 1, m.destroyStringStorage);
+m.body = "destroyStringStorage";
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ClientFrame;
+})();
+v1.ServerFrame = (function() {
+var ServerFrame = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ServerFrame.prototype.requestId = 0;
+ServerFrame.prototype.seq = 0;
+ServerFrame.prototype.sessionReady = null;
+ServerFrame.prototype.configureSession = null;
+ServerFrame.prototype.resumeSession = null;
+ServerFrame.prototype.createAgent = null;
+ServerFrame.prototype.answerText = null;
+ServerFrame.prototype.toolCallNotification = null;
+ServerFrame.prototype.nodeEvent = null;
+ServerFrame.prototype.turnComplete = null;
+ServerFrame.prototype.exportDialog = null;
+ServerFrame.prototype.listModels = null;
+ServerFrame.prototype.modelProgress = null;
+ServerFrame.prototype.downloadModel = null;
+ServerFrame.prototype.loadModel = null;
+ServerFrame.prototype.createStringStorage = null;
+ServerFrame.prototype.ack = null;
+ServerFrame.prototype.error = null;
+var $oneOfFields;
+$Object.defineProperty(ServerFrame.prototype, "body", {
+get: $util.oneOfGetter($oneOfFields = ["sessionReady", "configureSession", "resumeSession", "createAgent", "answerText", "toolCallNotification", "nodeEvent", "turnComplete", "exportDialog", "listModels", "modelProgress", "downloadModel", "loadModel", "createStringStorage", "ack", "error"]),
+set: $util.oneOfSetter($oneOfFields)
+});
+ServerFrame.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.requestId != null && $Object.hasOwnProperty.call(m, "requestId") && m.requestId !== 0)
+w.uint32(8).uint32(m.requestId);
+if (m.seq != null && $Object.hasOwnProperty.call(m, "seq") && m.seq !== 0)
+w.uint32(16).uint32(m.seq);
+if (m.sessionReady != null && $Object.hasOwnProperty.call(m, "sessionReady"))
+$root.turngraph.v1.SessionReady.encode(m.sessionReady, w.uint32(26).fork(), q + 1).ldelim();
+if (m.configureSession != null && $Object.hasOwnProperty.call(m, "configureSession"))
+$root.turngraph.v1.ConfigureSessionResponse.encode(m.configureSession, w.uint32(34).fork(), q + 1).ldelim();
+if (m.resumeSession != null && $Object.hasOwnProperty.call(m, "resumeSession"))
+$root.turngraph.v1.ResumeSessionResponse.encode(m.resumeSession, w.uint32(42).fork(), q + 1).ldelim();
+if (m.createAgent != null && $Object.hasOwnProperty.call(m, "createAgent"))
+$root.turngraph.v1.CreateAgentResponse.encode(m.createAgent, w.uint32(50).fork(), q + 1).ldelim();
+if (m.answerText != null && $Object.hasOwnProperty.call(m, "answerText"))
+$root.turngraph.v1.AnswerText.encode(m.answerText, w.uint32(58).fork(), q + 1).ldelim();
+if (m.toolCallNotification != null && $Object.hasOwnProperty.call(m, "toolCallNotification"))
+$root.turngraph.v1.ToolCallNotification.encode(m.toolCallNotification, w.uint32(66).fork(), q + 1).ldelim();
+if (m.nodeEvent != null && $Object.hasOwnProperty.call(m, "nodeEvent"))
+$root.turngraph.v1.NodeEvent.encode(m.nodeEvent, w.uint32(74).fork(), q + 1).ldelim();
+if (m.turnComplete != null && $Object.hasOwnProperty.call(m, "turnComplete"))
+$root.turngraph.v1.TurnComplete.encode(m.turnComplete, w.uint32(82).fork(), q + 1).ldelim();
+if (m.exportDialog != null && $Object.hasOwnProperty.call(m, "exportDialog"))
+$root.turngraph.v1.ExportDialogResponse.encode(m.exportDialog, w.uint32(90).fork(), q + 1).ldelim();
+if (m.listModels != null && $Object.hasOwnProperty.call(m, "listModels"))
+$root.turngraph.v1.ListModelsResponse.encode(m.listModels, w.uint32(98).fork(), q + 1).ldelim();
+if (m.modelProgress != null && $Object.hasOwnProperty.call(m, "modelProgress"))
+$root.turngraph.v1.ModelProgress.encode(m.modelProgress, w.uint32(106).fork(), q + 1).ldelim();
+if (m.downloadModel != null && $Object.hasOwnProperty.call(m, "downloadModel"))
+$root.turngraph.v1.DownloadModelResponse.encode(m.downloadModel, w.uint32(114).fork(), q + 1).ldelim();
+if (m.loadModel != null && $Object.hasOwnProperty.call(m, "loadModel"))
+$root.turngraph.v1.LoadModelResponse.encode(m.loadModel, w.uint32(122).fork(), q + 1).ldelim();
+if (m.createStringStorage != null && $Object.hasOwnProperty.call(m, "createStringStorage"))
+$root.turngraph.v1.CreateStringStorageResponse.encode(m.createStringStorage, w.uint32(130).fork(), q + 1).ldelim();
+if (m.ack != null && $Object.hasOwnProperty.call(m, "ack"))
+$root.turngraph.v1.Ack.encode(m.ack, w.uint32(138).fork(), q + 1).ldelim();
+if (m.error != null && $Object.hasOwnProperty.call(m, "error"))
+$root.turngraph.v1.ErrorResponse.encode(m.error, w.uint32(146).fork(), q + 1).ldelim();
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ServerFrame.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ServerFrame();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.requestId = v;
+else
+delete m.requestId;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.seq = v;
+else
+delete m.seq;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+m.sessionReady = $root.turngraph.v1.SessionReady.decode(r, r.size(), $undefined, q + 1, m.sessionReady);
+m.body = "sessionReady";
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+m.configureSession = $root.turngraph.v1.ConfigureSessionResponse.decode(r, r.size(), $undefined, q + 1, m.configureSession);
+m.body = "configureSession";
+continue;
+}
+case 5: {
+if (u !== 2)
+break;
+m.resumeSession = $root.turngraph.v1.ResumeSessionResponse.decode(r, r.size(), $undefined, q + 1, m.resumeSession);
+m.body = "resumeSession";
+continue;
+}
+case 6: {
+if (u !== 2)
+break;
+m.createAgent = $root.turngraph.v1.CreateAgentResponse.decode(r, r.size(), $undefined, q + 1, m.createAgent);
+m.body = "createAgent";
+continue;
+}
+case 7: {
+if (u !== 2)
+break;
+m.answerText = $root.turngraph.v1.AnswerText.decode(r, r.size(), $undefined, q + 1, m.answerText);
+m.body = "answerText";
+continue;
+}
+case 8: {
+if (u !== 2)
+break;
+m.toolCallNotification = $root.turngraph.v1.ToolCallNotification.decode(r, r.size(), $undefined, q + 1, m.toolCallNotification);
+m.body = "toolCallNotification";
+continue;
+}
+case 9: {
+if (u !== 2)
+break;
+m.nodeEvent = $root.turngraph.v1.NodeEvent.decode(r, r.size(), $undefined, q + 1, m.nodeEvent);
+m.body = "nodeEvent";
+continue;
+}
+case 10: {
+if (u !== 2)
+break;
+m.turnComplete = $root.turngraph.v1.TurnComplete.decode(r, r.size(), $undefined, q + 1, m.turnComplete);
+m.body = "turnComplete";
+continue;
+}
+case 11: {
+if (u !== 2)
+break;
+m.exportDialog = $root.turngraph.v1.ExportDialogResponse.decode(r, r.size(), $undefined, q + 1, m.exportDialog);
+m.body = "exportDialog";
+continue;
+}
+case 12: {
+if (u !== 2)
+break;
+m.listModels = $root.turngraph.v1.ListModelsResponse.decode(r, r.size(), $undefined, q + 1, m.listModels);
+m.body = "listModels";
+continue;
+}
+case 13: {
+if (u !== 2)
+break;
+m.modelProgress = $root.turngraph.v1.ModelProgress.decode(r, r.size(), $undefined, q + 1, m.modelProgress);
+m.body = "modelProgress";
+continue;
+}
+case 14: {
+if (u !== 2)
+break;
+m.downloadModel = $root.turngraph.v1.DownloadModelResponse.decode(r, r.size(), $undefined, q + 1, m.downloadModel);
+m.body = "downloadModel";
+continue;
+}
+case 15: {
+if (u !== 2)
+break;
+m.loadModel = $root.turngraph.v1.LoadModelResponse.decode(r, r.size(), $undefined, q + 1, m.loadModel);
+m.body = "loadModel";
+continue;
+}
+case 16: {
+if (u !== 2)
+break;
+m.createStringStorage = $root.turngraph.v1.CreateStringStorageResponse.decode(r, r.size(), $undefined, q + 1, m.createStringStorage);
+m.body = "createStringStorage";
+continue;
+}
+case 17: {
+if (u !== 2)
+break;
+m.ack = $root.turngraph.v1.Ack.decode(r, r.size(), $undefined, q + 1, m.ack);
+m.body = "ack";
+continue;
+}
+case 18: {
+if (u !== 2)
+break;
+m.error = $root.turngraph.v1.ErrorResponse.decode(r, r.size(), $undefined, q + 1, m.error);
+m.body = "error";
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ServerFrame;
+})();
+v1.SessionReady = (function() {
+var SessionReady = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SessionReady.prototype.protocolVersion = 0;
+SessionReady.prototype.sessionId = "";
+SessionReady.prototype.resumeToken = "";
+SessionReady.prototype.serverVersion = "";
+SessionReady.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.protocolVersion != null && $Object.hasOwnProperty.call(m, "protocolVersion") && m.protocolVersion !== 0)
+w.uint32(8).uint32(m.protocolVersion);
+if (m.sessionId != null && $Object.hasOwnProperty.call(m, "sessionId") && m.sessionId !== "")
+w.uint32(18).string(m.sessionId);
+if (m.resumeToken != null && $Object.hasOwnProperty.call(m, "resumeToken") && m.resumeToken !== "")
+w.uint32(26).string(m.resumeToken);
+if (m.serverVersion != null && $Object.hasOwnProperty.call(m, "serverVersion") && m.serverVersion !== "")
+w.uint32(34).string(m.serverVersion);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SessionReady.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SessionReady();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.protocolVersion = v;
+else
+delete m.protocolVersion;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.sessionId = v;
+else
+delete m.sessionId;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.resumeToken = v;
+else
+delete m.resumeToken;
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.serverVersion = v;
+else
+delete m.serverVersion;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SessionReady;
+})();
+v1.ConfigureSessionRequest = (function() {
+var ConfigureSessionRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ConfigureSessionRequest.prototype.engine = "";
+ConfigureSessionRequest.prototype.storageDataFolder = "";
+ConfigureSessionRequest.prototype.allowAutoModelDownloading = false;
+ConfigureSessionRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.engine != null && $Object.hasOwnProperty.call(m, "engine") && m.engine !== "")
+w.uint32(10).string(m.engine);
+if (m.storageDataFolder != null && $Object.hasOwnProperty.call(m, "storageDataFolder") && m.storageDataFolder !== "")
+w.uint32(18).string(m.storageDataFolder);
+if (m.allowAutoModelDownloading != null && $Object.hasOwnProperty.call(m, "allowAutoModelDownloading") && m.allowAutoModelDownloading !== false)
+w.uint32(24).bool(m.allowAutoModelDownloading);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ConfigureSessionRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ConfigureSessionRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.engine = v;
+else
+delete m.engine;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.storageDataFolder = v;
+else
+delete m.storageDataFolder;
+continue;
+}
+case 3: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.allowAutoModelDownloading = v;
+else
+delete m.allowAutoModelDownloading;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ConfigureSessionRequest;
+})();
+v1.ConfigureSessionResponse = (function() {
+var ConfigureSessionResponse = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ConfigureSessionResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ConfigureSessionResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ConfigureSessionResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+r.skipType(t & 7, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ConfigureSessionResponse;
+})();
+v1.ResumeSessionRequest = (function() {
+var ResumeSessionRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ResumeSessionRequest.prototype.sessionId = "";
+ResumeSessionRequest.prototype.resumeToken = "";
+ResumeSessionRequest.prototype.lastSeq = 0;
+ResumeSessionRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.sessionId != null && $Object.hasOwnProperty.call(m, "sessionId") && m.sessionId !== "")
+w.uint32(10).string(m.sessionId);
+if (m.resumeToken != null && $Object.hasOwnProperty.call(m, "resumeToken") && m.resumeToken !== "")
+w.uint32(18).string(m.resumeToken);
+if (m.lastSeq != null && $Object.hasOwnProperty.call(m, "lastSeq") && m.lastSeq !== 0)
+w.uint32(24).uint32(m.lastSeq);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ResumeSessionRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ResumeSessionRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.sessionId = v;
+else
+delete m.sessionId;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.resumeToken = v;
+else
+delete m.resumeToken;
+continue;
+}
+case 3: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.lastSeq = v;
+else
+delete m.lastSeq;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ResumeSessionRequest;
+})();
+v1.ResumeSessionResponse = (function() {
+var ResumeSessionResponse = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ResumeSessionResponse.prototype.replayed = 0;
+ResumeSessionResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.replayed != null && $Object.hasOwnProperty.call(m, "replayed") && m.replayed !== 0)
+w.uint32(8).uint32(m.replayed);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ResumeSessionResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ResumeSessionResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.replayed = v;
+else
+delete m.replayed;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ResumeSessionResponse;
+})();
+v1.CreateAgentRequest = (function() {
+var CreateAgentRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+CreateAgentRequest.prototype.graphJson = null;
+CreateAgentRequest.prototype.graphName = null;
+CreateAgentRequest.prototype.defaultModelName = "";
+CreateAgentRequest.prototype.enableDiagnostics = false;
+CreateAgentRequest.prototype.maxStepsPerTurn = 0;
+CreateAgentRequest.prototype.historyJson = "";
+CreateAgentRequest.prototype.warmUp = false;
+var $oneOfFields;
+$Object.defineProperty(CreateAgentRequest.prototype, "source", {
+get: $util.oneOfGetter($oneOfFields = ["graphJson", "graphName"]),
+set: $util.oneOfSetter($oneOfFields)
+});
+CreateAgentRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.graphJson != null && $Object.hasOwnProperty.call(m, "graphJson"))
+w.uint32(10).string(m.graphJson);
+if (m.graphName != null && $Object.hasOwnProperty.call(m, "graphName"))
+w.uint32(18).string(m.graphName);
+if (m.defaultModelName != null && $Object.hasOwnProperty.call(m, "defaultModelName") && m.defaultModelName !== "")
+w.uint32(26).string(m.defaultModelName);
+if (m.enableDiagnostics != null && $Object.hasOwnProperty.call(m, "enableDiagnostics") && m.enableDiagnostics !== false)
+w.uint32(32).bool(m.enableDiagnostics);
+if (m.maxStepsPerTurn != null && $Object.hasOwnProperty.call(m, "maxStepsPerTurn") && m.maxStepsPerTurn !== 0)
+w.uint32(40).uint32(m.maxStepsPerTurn);
+if (m.historyJson != null && $Object.hasOwnProperty.call(m, "historyJson") && m.historyJson !== "")
+w.uint32(50).string(m.historyJson);
+if (m.warmUp != null && $Object.hasOwnProperty.call(m, "warmUp") && m.warmUp !== false)
+w.uint32(56).bool(m.warmUp);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+CreateAgentRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.CreateAgentRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+m.graphJson = r.stringVerify();
+m.source = "graphJson";
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+m.graphName = r.stringVerify();
+m.source = "graphName";
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.defaultModelName = v;
+else
+delete m.defaultModelName;
+continue;
+}
+case 4: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.enableDiagnostics = v;
+else
+delete m.enableDiagnostics;
+continue;
+}
+case 5: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.maxStepsPerTurn = v;
+else
+delete m.maxStepsPerTurn;
+continue;
+}
+case 6: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.historyJson = v;
+else
+delete m.historyJson;
+continue;
+}
+case 7: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.warmUp = v;
+else
+delete m.warmUp;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return CreateAgentRequest;
+})();
+v1.CreateAgentResponse = (function() {
+var CreateAgentResponse = function (p) {
+this.warnings = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+CreateAgentResponse.prototype.agentId = 0;
+CreateAgentResponse.prototype.warnings = $util.emptyArray;
+CreateAgentResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.warnings != null && m.warnings.length) {
+for (var i = 0; i < m.warnings.length; ++i)
+w.uint32(18).string(m.warnings[i]);
+}
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+CreateAgentResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.CreateAgentResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if (!(m.warnings && m.warnings.length))
+m.warnings = [];
+m.warnings.push(r.stringVerify());
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return CreateAgentResponse;
+})();
+v1.SendMessageRequest = (function() {
+var SendMessageRequest = function (p) {
+this.variables = {};
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SendMessageRequest.prototype.agentId = 0;
+SendMessageRequest.prototype.text = "";
+SendMessageRequest.prototype.variables = $util.emptyObject;
+SendMessageRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.text != null && $Object.hasOwnProperty.call(m, "text") && m.text !== "")
+w.uint32(18).string(m.text);
+if (m.variables != null && $Object.hasOwnProperty.call(m, "variables")) {
+for (var ks = $Object.keys(m.variables), i = 0; i < ks.length; ++i) {
+w.uint32(26).fork().uint32(10).string(ks[i]).uint32(18).string(m.variables[ks[i]]).ldelim();
+}
+}
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SendMessageRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, k, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SendMessageRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.text = v;
+else
+delete m.text;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if (m.variables === $util.emptyObject)
+m.variables = {};
+var c2 = r.size() + r.pos;
+if (c2 > r.len)
+throw $RangeError("index out of range");
+r.len = c2;
+k = "";
+v = "";
+while (r.pos < c2) {
+var t2 = r.tag();
+u = t2 & 7;
+switch (t2 >>>= 3) {
+case 1:
+if (u !== 2)
+break;
+k = r.stringVerify();
+continue;
+case 2:
+if (u !== 2)
+break;
+v = r.stringVerify();
+continue;
+}
+r.skipType(u, q, t2);
+}
+if (r.pos !== c2)
+throw $RangeError("index out of range");
+r.len = c;
+if (k === "__proto__")
+$util.makeProp(m.variables, k);
+m.variables[k] = v;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SendMessageRequest;
+})();
+v1.CancelTurnRequest = (function() {
+var CancelTurnRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+CancelTurnRequest.prototype.agentId = 0;
+CancelTurnRequest.prototype.turnId = 0;
+CancelTurnRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.turnId != null && $Object.hasOwnProperty.call(m, "turnId") && m.turnId !== 0)
+w.uint32(16).uint32(m.turnId);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+CancelTurnRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.CancelTurnRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.turnId = v;
+else
+delete m.turnId;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return CancelTurnRequest;
+})();
+v1.ToolResult = (function() {
+var ToolResult = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ToolResult.prototype.callId = "";
+ToolResult.prototype.ok = false;
+ToolResult.prototype.content = "";
+ToolResult.prototype.lifespan = 0;
+ToolResult.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.callId != null && $Object.hasOwnProperty.call(m, "callId") && m.callId !== "")
+w.uint32(10).string(m.callId);
+if (m.ok != null && $Object.hasOwnProperty.call(m, "ok") && m.ok !== false)
+w.uint32(16).bool(m.ok);
+if (m.content != null && $Object.hasOwnProperty.call(m, "content") && m.content !== "")
+w.uint32(26).string(m.content);
+if (m.lifespan != null && $Object.hasOwnProperty.call(m, "lifespan") && m.lifespan !== 0)
+w.uint32(32).int32(m.lifespan);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ToolResult.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ToolResult();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.callId = v;
+else
+delete m.callId;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.ok = v;
+else
+delete m.ok;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.content = v;
+else
+delete m.content;
+continue;
+}
+case 4: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.lifespan = v;
+else
+delete m.lifespan;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+ToolResult.Lifespan = (function() {
+var valuesById = $Object.create(null), values = $Object.create(valuesById);
+values[valuesById[0] = "TURN"] = 0;
+values[valuesById[1] = "DIALOG"] = 1;
+return values;
+})();
+return ToolResult;
+})();
+v1.SubmitToolResultsRequest = (function() {
+var SubmitToolResultsRequest = function (p) {
+this.results = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SubmitToolResultsRequest.prototype.agentId = 0;
+SubmitToolResultsRequest.prototype.turnId = 0;
+SubmitToolResultsRequest.prototype.results = $util.emptyArray;
+SubmitToolResultsRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.turnId != null && $Object.hasOwnProperty.call(m, "turnId") && m.turnId !== 0)
+w.uint32(16).uint32(m.turnId);
+if (m.results != null && m.results.length) {
+for (var i = 0; i < m.results.length; ++i)
+$root.turngraph.v1.ToolResult.encode(m.results[i], w.uint32(26).fork(), q + 1).ldelim();
+}
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SubmitToolResultsRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SubmitToolResultsRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.turnId = v;
+else
+delete m.turnId;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if (!(m.results && m.results.length))
+m.results = [];
+m.results.push($root.turngraph.v1.ToolResult.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SubmitToolResultsRequest;
+})();
+v1.ChangeParamsRequest = (function() {
+var ChangeParamsRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ChangeParamsRequest.prototype.agentId = 0;
+ChangeParamsRequest.prototype.nodeName = "";
+ChangeParamsRequest.prototype.paramsJson = "";
+ChangeParamsRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.nodeName != null && $Object.hasOwnProperty.call(m, "nodeName") && m.nodeName !== "")
+w.uint32(18).string(m.nodeName);
+if (m.paramsJson != null && $Object.hasOwnProperty.call(m, "paramsJson") && m.paramsJson !== "")
+w.uint32(26).string(m.paramsJson);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ChangeParamsRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ChangeParamsRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.nodeName = v;
+else
+delete m.nodeName;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.paramsJson = v;
+else
+delete m.paramsJson;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ChangeParamsRequest;
+})();
+v1.ExportDialogRequest = (function() {
+var ExportDialogRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ExportDialogRequest.prototype.agentId = 0;
+ExportDialogRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ExportDialogRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ExportDialogRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ExportDialogRequest;
+})();
+v1.ExportDialogResponse = (function() {
+var ExportDialogResponse = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ExportDialogResponse.prototype.part = 0;
+ExportDialogResponse.prototype.of = 0;
+ExportDialogResponse.prototype.historyJson = "";
+ExportDialogResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.part != null && $Object.hasOwnProperty.call(m, "part") && m.part !== 0)
+w.uint32(8).uint32(m.part);
+if (m.of != null && $Object.hasOwnProperty.call(m, "of") && m.of !== 0)
+w.uint32(16).uint32(m.of);
+if (m.historyJson != null && $Object.hasOwnProperty.call(m, "historyJson") && m.historyJson !== "")
+w.uint32(26).string(m.historyJson);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ExportDialogResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ExportDialogResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.part = v;
+else
+delete m.part;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.of = v;
+else
+delete m.of;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.historyJson = v;
+else
+delete m.historyJson;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ExportDialogResponse;
+})();
+v1.ClearDialogRequest = (function() {
+var ClearDialogRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ClearDialogRequest.prototype.agentId = 0;
+ClearDialogRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ClearDialogRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ClearDialogRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ClearDialogRequest;
+})();
+v1.DestroyAgentRequest = (function() {
+var DestroyAgentRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+DestroyAgentRequest.prototype.agentId = 0;
+DestroyAgentRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+DestroyAgentRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.DestroyAgentRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return DestroyAgentRequest;
+})();
+v1.AnswerText = (function() {
+var AnswerText = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+AnswerText.prototype.agentId = 0;
+AnswerText.prototype.turnId = 0;
+AnswerText.prototype.nodeName = "";
+AnswerText.prototype.text = "";
+AnswerText.prototype.isDelta = false;
+AnswerText.prototype.isFinal = false;
+AnswerText.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.turnId != null && $Object.hasOwnProperty.call(m, "turnId") && m.turnId !== 0)
+w.uint32(16).uint32(m.turnId);
+if (m.nodeName != null && $Object.hasOwnProperty.call(m, "nodeName") && m.nodeName !== "")
+w.uint32(26).string(m.nodeName);
+if (m.text != null && $Object.hasOwnProperty.call(m, "text") && m.text !== "")
+w.uint32(34).string(m.text);
+if (m.isDelta != null && $Object.hasOwnProperty.call(m, "isDelta") && m.isDelta !== false)
+w.uint32(40).bool(m.isDelta);
+if (m.isFinal != null && $Object.hasOwnProperty.call(m, "isFinal") && m.isFinal !== false)
+w.uint32(48).bool(m.isFinal);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+AnswerText.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.AnswerText();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.turnId = v;
+else
+delete m.turnId;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.nodeName = v;
+else
+delete m.nodeName;
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.text = v;
+else
+delete m.text;
+continue;
+}
+case 5: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.isDelta = v;
+else
+delete m.isDelta;
+continue;
+}
+case 6: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.isFinal = v;
+else
+delete m.isFinal;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return AnswerText;
+})();
+v1.ToolCallIssue = (function() {
+var ToolCallIssue = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ToolCallIssue.prototype.code = "";
+ToolCallIssue.prototype.param = "";
+ToolCallIssue.prototype.message = "";
+ToolCallIssue.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.code != null && $Object.hasOwnProperty.call(m, "code") && m.code !== "")
+w.uint32(10).string(m.code);
+if (m.param != null && $Object.hasOwnProperty.call(m, "param") && m.param !== "")
+w.uint32(18).string(m.param);
+if (m.message != null && $Object.hasOwnProperty.call(m, "message") && m.message !== "")
+w.uint32(26).string(m.message);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ToolCallIssue.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ToolCallIssue();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.code = v;
+else
+delete m.code;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.param = v;
+else
+delete m.param;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.message = v;
+else
+delete m.message;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ToolCallIssue;
+})();
+v1.ToolCallNotification = (function() {
+var ToolCallNotification = function (p) {
+this.issues = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ToolCallNotification.prototype.agentId = 0;
+ToolCallNotification.prototype.turnId = 0;
+ToolCallNotification.prototype.nodeName = "";
+ToolCallNotification.prototype.callIndex = 0;
+ToolCallNotification.prototype.callId = "";
+ToolCallNotification.prototype.toolName = "";
+ToolCallNotification.prototype.argumentsJson = "";
+ToolCallNotification.prototype.typedArgumentsJson = "";
+ToolCallNotification.prototype.known = false;
+ToolCallNotification.prototype.repaired = false;
+ToolCallNotification.prototype.consequential = false;
+ToolCallNotification.prototype.because = "";
+ToolCallNotification.prototype.issues = $util.emptyArray;
+ToolCallNotification.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.turnId != null && $Object.hasOwnProperty.call(m, "turnId") && m.turnId !== 0)
+w.uint32(16).uint32(m.turnId);
+if (m.nodeName != null && $Object.hasOwnProperty.call(m, "nodeName") && m.nodeName !== "")
+w.uint32(26).string(m.nodeName);
+if (m.callIndex != null && $Object.hasOwnProperty.call(m, "callIndex") && m.callIndex !== 0)
+w.uint32(32).uint32(m.callIndex);
+if (m.callId != null && $Object.hasOwnProperty.call(m, "callId") && m.callId !== "")
+w.uint32(42).string(m.callId);
+if (m.toolName != null && $Object.hasOwnProperty.call(m, "toolName") && m.toolName !== "")
+w.uint32(50).string(m.toolName);
+if (m.argumentsJson != null && $Object.hasOwnProperty.call(m, "argumentsJson") && m.argumentsJson !== "")
+w.uint32(58).string(m.argumentsJson);
+if (m.typedArgumentsJson != null && $Object.hasOwnProperty.call(m, "typedArgumentsJson") && m.typedArgumentsJson !== "")
+w.uint32(66).string(m.typedArgumentsJson);
+if (m.known != null && $Object.hasOwnProperty.call(m, "known") && m.known !== false)
+w.uint32(72).bool(m.known);
+if (m.repaired != null && $Object.hasOwnProperty.call(m, "repaired") && m.repaired !== false)
+w.uint32(80).bool(m.repaired);
+if (m.consequential != null && $Object.hasOwnProperty.call(m, "consequential") && m.consequential !== false)
+w.uint32(88).bool(m.consequential);
+if (m.because != null && $Object.hasOwnProperty.call(m, "because") && m.because !== "")
+w.uint32(98).string(m.because);
+if (m.issues != null && m.issues.length) {
+for (var i = 0; i < m.issues.length; ++i)
+$root.turngraph.v1.ToolCallIssue.encode(m.issues[i], w.uint32(106).fork(), q + 1).ldelim();
+}
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ToolCallNotification.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ToolCallNotification();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.turnId = v;
+else
+delete m.turnId;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.nodeName = v;
+else
+delete m.nodeName;
+continue;
+}
+case 4: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.callIndex = v;
+else
+delete m.callIndex;
+continue;
+}
+case 5: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.callId = v;
+else
+delete m.callId;
+continue;
+}
+case 6: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.toolName = v;
+else
+delete m.toolName;
+continue;
+}
+case 7: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.argumentsJson = v;
+else
+delete m.argumentsJson;
+continue;
+}
+case 8: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.typedArgumentsJson = v;
+else
+delete m.typedArgumentsJson;
+continue;
+}
+case 9: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.known = v;
+else
+delete m.known;
+continue;
+}
+case 10: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.repaired = v;
+else
+delete m.repaired;
+continue;
+}
+case 11: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.consequential = v;
+else
+delete m.consequential;
+continue;
+}
+case 12: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.because = v;
+else
+delete m.because;
+continue;
+}
+case 13: {
+if (u !== 2)
+break;
+if (!(m.issues && m.issues.length))
+m.issues = [];
+m.issues.push($root.turngraph.v1.ToolCallIssue.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ToolCallNotification;
+})();
+v1.NodeEvent = (function() {
+var NodeEvent = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+NodeEvent.prototype.agentId = 0;
+NodeEvent.prototype.turnId = 0;
+NodeEvent.prototype.nodeName = "";
+NodeEvent.prototype.eventType = "";
+NodeEvent.prototype.payloadJson = "";
+NodeEvent.prototype.part = 0;
+NodeEvent.prototype.of = 0;
+NodeEvent.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.turnId != null && $Object.hasOwnProperty.call(m, "turnId") && m.turnId !== 0)
+w.uint32(16).uint32(m.turnId);
+if (m.nodeName != null && $Object.hasOwnProperty.call(m, "nodeName") && m.nodeName !== "")
+w.uint32(26).string(m.nodeName);
+if (m.eventType != null && $Object.hasOwnProperty.call(m, "eventType") && m.eventType !== "")
+w.uint32(34).string(m.eventType);
+if (m.payloadJson != null && $Object.hasOwnProperty.call(m, "payloadJson") && m.payloadJson !== "")
+w.uint32(42).string(m.payloadJson);
+if (m.part != null && $Object.hasOwnProperty.call(m, "part") && m.part !== 0)
+w.uint32(48).uint32(m.part);
+if (m.of != null && $Object.hasOwnProperty.call(m, "of") && m.of !== 0)
+w.uint32(56).uint32(m.of);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+NodeEvent.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.NodeEvent();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.turnId = v;
+else
+delete m.turnId;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.nodeName = v;
+else
+delete m.nodeName;
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.eventType = v;
+else
+delete m.eventType;
+continue;
+}
+case 5: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.payloadJson = v;
+else
+delete m.payloadJson;
+continue;
+}
+case 6: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.part = v;
+else
+delete m.part;
+continue;
+}
+case 7: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.of = v;
+else
+delete m.of;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return NodeEvent;
+})();
+v1.PathStep = (function() {
+var PathStep = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+PathStep.prototype.nodeName = "";
+PathStep.prototype.exit = "";
+PathStep.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.nodeName != null && $Object.hasOwnProperty.call(m, "nodeName") && m.nodeName !== "")
+w.uint32(10).string(m.nodeName);
+if (m.exit != null && $Object.hasOwnProperty.call(m, "exit") && m.exit !== "")
+w.uint32(18).string(m.exit);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+PathStep.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.PathStep();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.nodeName = v;
+else
+delete m.nodeName;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.exit = v;
+else
+delete m.exit;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return PathStep;
+})();
+v1.TurnError = (function() {
+var TurnError = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+TurnError.prototype.code = 0;
+TurnError.prototype.name = "";
+TurnError.prototype.message = "";
+TurnError.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.code != null && $Object.hasOwnProperty.call(m, "code") && m.code !== 0)
+w.uint32(8).uint32(m.code);
+if (m.name != null && $Object.hasOwnProperty.call(m, "name") && m.name !== "")
+w.uint32(18).string(m.name);
+if (m.message != null && $Object.hasOwnProperty.call(m, "message") && m.message !== "")
+w.uint32(26).string(m.message);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+TurnError.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.TurnError();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.code = v;
+else
+delete m.code;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.name = v;
+else
+delete m.name;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.message = v;
+else
+delete m.message;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return TurnError;
+})();
+v1.TurnComplete = (function() {
+var TurnComplete = function (p) {
+this.path = [];
+this.warnings = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+TurnComplete.prototype.agentId = 0;
+TurnComplete.prototype.turnId = 0;
+TurnComplete.prototype.status = 0;
+TurnComplete.prototype.error = null;
+TurnComplete.prototype.path = $util.emptyArray;
+TurnComplete.prototype.stopReason = 0;
+TurnComplete.prototype.tokensPrompt = 0;
+TurnComplete.prototype.tokensReused = 0;
+TurnComplete.prototype.tokensGenerated = 0;
+TurnComplete.prototype.interactionsDropped = 0;
+TurnComplete.prototype.timeToFirstTokenMs = 0;
+TurnComplete.prototype.durationMs = 0;
+TurnComplete.prototype.warnings = $util.emptyArray;
+TurnComplete.prototype.debugInfo = "";
+TurnComplete.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.turnId != null && $Object.hasOwnProperty.call(m, "turnId") && m.turnId !== 0)
+w.uint32(16).uint32(m.turnId);
+if (m.status != null && $Object.hasOwnProperty.call(m, "status") && m.status !== 0)
+w.uint32(24).int32(m.status);
+if (m.error != null && $Object.hasOwnProperty.call(m, "error"))
+$root.turngraph.v1.TurnError.encode(m.error, w.uint32(34).fork(), q + 1).ldelim();
+if (m.path != null && m.path.length) {
+for (var i = 0; i < m.path.length; ++i)
+$root.turngraph.v1.PathStep.encode(m.path[i], w.uint32(42).fork(), q + 1).ldelim();
+}
+if (m.stopReason != null && $Object.hasOwnProperty.call(m, "stopReason") && m.stopReason !== 0)
+w.uint32(48).int32(m.stopReason);
+if (m.tokensPrompt != null && $Object.hasOwnProperty.call(m, "tokensPrompt") && m.tokensPrompt !== 0)
+w.uint32(56).uint32(m.tokensPrompt);
+if (m.tokensReused != null && $Object.hasOwnProperty.call(m, "tokensReused") && m.tokensReused !== 0)
+w.uint32(64).uint32(m.tokensReused);
+if (m.tokensGenerated != null && $Object.hasOwnProperty.call(m, "tokensGenerated") && m.tokensGenerated !== 0)
+w.uint32(72).uint32(m.tokensGenerated);
+if (m.interactionsDropped != null && $Object.hasOwnProperty.call(m, "interactionsDropped") && m.interactionsDropped !== 0)
+w.uint32(80).uint32(m.interactionsDropped);
+if (m.timeToFirstTokenMs != null && $Object.hasOwnProperty.call(m, "timeToFirstTokenMs") && !$Object.is(m.timeToFirstTokenMs, 0))
+w.uint32(89).double(m.timeToFirstTokenMs);
+if (m.durationMs != null && $Object.hasOwnProperty.call(m, "durationMs") && !$Object.is(m.durationMs, 0))
+w.uint32(97).double(m.durationMs);
+if (m.warnings != null && m.warnings.length) {
+for (var i = 0; i < m.warnings.length; ++i)
+w.uint32(106).string(m.warnings[i]);
+}
+if (m.debugInfo != null && $Object.hasOwnProperty.call(m, "debugInfo") && m.debugInfo !== "")
+w.uint32(114).string(m.debugInfo);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+TurnComplete.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.TurnComplete();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.turnId = v;
+else
+delete m.turnId;
+continue;
+}
+case 3: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.status = v;
+else
+delete m.status;
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+m.error = $root.turngraph.v1.TurnError.decode(r, r.size(), $undefined, q + 1, m.error);
+continue;
+}
+case 5: {
+if (u !== 2)
+break;
+if (!(m.path && m.path.length))
+m.path = [];
+m.path.push($root.turngraph.v1.PathStep.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
+case 6: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.stopReason = v;
+else
+delete m.stopReason;
+continue;
+}
+case 7: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.tokensPrompt = v;
+else
+delete m.tokensPrompt;
+continue;
+}
+case 8: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.tokensReused = v;
+else
+delete m.tokensReused;
+continue;
+}
+case 9: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.tokensGenerated = v;
+else
+delete m.tokensGenerated;
+continue;
+}
+case 10: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.interactionsDropped = v;
+else
+delete m.interactionsDropped;
+continue;
+}
+case 11: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.timeToFirstTokenMs = v;
+else
+delete m.timeToFirstTokenMs;
+continue;
+}
+case 12: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.durationMs = v;
+else
+delete m.durationMs;
+continue;
+}
+case 13: {
+if (u !== 2)
+break;
+if (!(m.warnings && m.warnings.length))
+m.warnings = [];
+m.warnings.push(r.stringVerify());
+continue;
+}
+case 14: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.debugInfo = v;
+else
+delete m.debugInfo;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+TurnComplete.Status = (function() {
+var valuesById = $Object.create(null), values = $Object.create(valuesById);
+values[valuesById[0] = "SUCCESS"] = 0;
+values[valuesById[1] = "ERROR"] = 1;
+values[valuesById[2] = "CANCELLED"] = 2;
+return values;
+})();
+TurnComplete.StopReason = (function() {
+var valuesById = $Object.create(null), values = $Object.create(valuesById);
+values[valuesById[0] = "NONE"] = 0;
+values[valuesById[1] = "END"] = 1;
+values[valuesById[2] = "LENGTH"] = 2;
+values[valuesById[3] = "STOP"] = 3;
+values[valuesById[4] = "ABORTED"] = 4;
+return values;
+})();
+return TurnComplete;
+})();
+v1.Sampling = (function() {
+var Sampling = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+Sampling.prototype.temperature = 0;
+Sampling.prototype.topP = 0;
+Sampling.prototype.topK = 0;
+Sampling.prototype.minP = 0;
+Sampling.prototype.repeatPenalty = 0;
+Sampling.prototype.presencePenalty = 0;
+Sampling.prototype.frequencyPenalty = 0;
+Sampling.prototype.maxTokens = 0;
+Sampling.prototype.seed = 0;
+Sampling.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.temperature != null && $Object.hasOwnProperty.call(m, "temperature") && !$Object.is(m.temperature, 0))
+w.uint32(9).double(m.temperature);
+if (m.topP != null && $Object.hasOwnProperty.call(m, "topP") && !$Object.is(m.topP, 0))
+w.uint32(17).double(m.topP);
+if (m.topK != null && $Object.hasOwnProperty.call(m, "topK") && m.topK !== 0)
+w.uint32(24).uint32(m.topK);
+if (m.minP != null && $Object.hasOwnProperty.call(m, "minP") && !$Object.is(m.minP, 0))
+w.uint32(33).double(m.minP);
+if (m.repeatPenalty != null && $Object.hasOwnProperty.call(m, "repeatPenalty") && !$Object.is(m.repeatPenalty, 0))
+w.uint32(41).double(m.repeatPenalty);
+if (m.presencePenalty != null && $Object.hasOwnProperty.call(m, "presencePenalty") && !$Object.is(m.presencePenalty, 0))
+w.uint32(49).double(m.presencePenalty);
+if (m.frequencyPenalty != null && $Object.hasOwnProperty.call(m, "frequencyPenalty") && !$Object.is(m.frequencyPenalty, 0))
+w.uint32(57).double(m.frequencyPenalty);
+if (m.maxTokens != null && $Object.hasOwnProperty.call(m, "maxTokens") && m.maxTokens !== 0)
+w.uint32(64).uint32(m.maxTokens);
+if (m.seed != null && $Object.hasOwnProperty.call(m, "seed") && m.seed !== 0)
+w.uint32(72).uint32(m.seed);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+Sampling.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.Sampling();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.temperature = v;
+else
+delete m.temperature;
+continue;
+}
+case 2: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.topP = v;
+else
+delete m.topP;
+continue;
+}
+case 3: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.topK = v;
+else
+delete m.topK;
+continue;
+}
+case 4: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.minP = v;
+else
+delete m.minP;
+continue;
+}
+case 5: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.repeatPenalty = v;
+else
+delete m.repeatPenalty;
+continue;
+}
+case 6: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.presencePenalty = v;
+else
+delete m.presencePenalty;
+continue;
+}
+case 7: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.frequencyPenalty = v;
+else
+delete m.frequencyPenalty;
+continue;
+}
+case 8: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.maxTokens = v;
+else
+delete m.maxTokens;
+continue;
+}
+case 9: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.seed = v;
+else
+delete m.seed;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return Sampling;
+})();
+v1.ModelInfo = (function() {
+var ModelInfo = function (p) {
+this.files = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ModelInfo.prototype.name = "";
+ModelInfo.prototype.status = 0;
+ModelInfo.prototype.pinned = false;
+ModelInfo.prototype.agents = 0;
+ModelInfo.prototype.sizeBytes = 0;
+ModelInfo.prototype.contextSize = 0;
+ModelInfo.prototype.toolCallFormat = "";
+ModelInfo.prototype.toolCallFormatDetected = false;
+ModelInfo.prototype.huggingfaceRepo = "";
+ModelInfo.prototype.files = $util.emptyArray;
+ModelInfo.prototype.license = "";
+ModelInfo.prototype.defaultSampling = null;
+ModelInfo.prototype.description = "";
+ModelInfo.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.name != null && $Object.hasOwnProperty.call(m, "name") && m.name !== "")
+w.uint32(10).string(m.name);
+if (m.status != null && $Object.hasOwnProperty.call(m, "status") && m.status !== 0)
+w.uint32(16).int32(m.status);
+if (m.pinned != null && $Object.hasOwnProperty.call(m, "pinned") && m.pinned !== false)
+w.uint32(24).bool(m.pinned);
+if (m.agents != null && $Object.hasOwnProperty.call(m, "agents") && m.agents !== 0)
+w.uint32(32).uint32(m.agents);
+if (m.sizeBytes != null && $Object.hasOwnProperty.call(m, "sizeBytes") && !$Object.is(m.sizeBytes, 0))
+w.uint32(41).double(m.sizeBytes);
+if (m.contextSize != null && $Object.hasOwnProperty.call(m, "contextSize") && m.contextSize !== 0)
+w.uint32(48).uint32(m.contextSize);
+if (m.toolCallFormat != null && $Object.hasOwnProperty.call(m, "toolCallFormat") && m.toolCallFormat !== "")
+w.uint32(58).string(m.toolCallFormat);
+if (m.toolCallFormatDetected != null && $Object.hasOwnProperty.call(m, "toolCallFormatDetected") && m.toolCallFormatDetected !== false)
+w.uint32(64).bool(m.toolCallFormatDetected);
+if (m.huggingfaceRepo != null && $Object.hasOwnProperty.call(m, "huggingfaceRepo") && m.huggingfaceRepo !== "")
+w.uint32(74).string(m.huggingfaceRepo);
+if (m.files != null && m.files.length) {
+for (var i = 0; i < m.files.length; ++i)
+w.uint32(82).string(m.files[i]);
+}
+if (m.license != null && $Object.hasOwnProperty.call(m, "license") && m.license !== "")
+w.uint32(90).string(m.license);
+if (m.defaultSampling != null && $Object.hasOwnProperty.call(m, "defaultSampling"))
+$root.turngraph.v1.Sampling.encode(m.defaultSampling, w.uint32(98).fork(), q + 1).ldelim();
+if (m.description != null && $Object.hasOwnProperty.call(m, "description") && m.description !== "")
+w.uint32(106).string(m.description);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ModelInfo.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ModelInfo();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.name = v;
+else
+delete m.name;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.status = v;
+else
+delete m.status;
+continue;
+}
+case 3: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.pinned = v;
+else
+delete m.pinned;
+continue;
+}
+case 4: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agents = v;
+else
+delete m.agents;
+continue;
+}
+case 5: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.sizeBytes = v;
+else
+delete m.sizeBytes;
+continue;
+}
+case 6: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.contextSize = v;
+else
+delete m.contextSize;
+continue;
+}
+case 7: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.toolCallFormat = v;
+else
+delete m.toolCallFormat;
+continue;
+}
+case 8: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.toolCallFormatDetected = v;
+else
+delete m.toolCallFormatDetected;
+continue;
+}
+case 9: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.huggingfaceRepo = v;
+else
+delete m.huggingfaceRepo;
+continue;
+}
+case 10: {
+if (u !== 2)
+break;
+if (!(m.files && m.files.length))
+m.files = [];
+m.files.push(r.stringVerify());
+continue;
+}
+case 11: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.license = v;
+else
+delete m.license;
+continue;
+}
+case 12: {
+if (u !== 2)
+break;
+m.defaultSampling = $root.turngraph.v1.Sampling.decode(r, r.size(), $undefined, q + 1, m.defaultSampling);
+continue;
+}
+case 13: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.description = v;
+else
+delete m.description;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+ModelInfo.Status = (function() {
+var valuesById = $Object.create(null), values = $Object.create(valuesById);
+values[valuesById[0] = "ABSENT"] = 0;
+values[valuesById[1] = "DOWNLOADING"] = 1;
+values[valuesById[2] = "DOWNLOADED"] = 2;
+values[valuesById[3] = "LOCAL"] = 3;
+values[valuesById[4] = "LOADED"] = 4;
+return values;
+})();
+return ModelInfo;
+})();
+v1.ListModelsRequest = (function() {
+var ListModelsRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ListModelsRequest.prototype.pageToken = "";
+ListModelsRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.pageToken != null && $Object.hasOwnProperty.call(m, "pageToken") && m.pageToken !== "")
+w.uint32(10).string(m.pageToken);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ListModelsRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ListModelsRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.pageToken = v;
+else
+delete m.pageToken;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ListModelsRequest;
+})();
+v1.ListModelsResponse = (function() {
+var ListModelsResponse = function (p) {
+this.models = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ListModelsResponse.prototype.models = $util.emptyArray;
+ListModelsResponse.prototype.nextPageToken = "";
+ListModelsResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.models != null && m.models.length) {
+for (var i = 0; i < m.models.length; ++i)
+$root.turngraph.v1.ModelInfo.encode(m.models[i], w.uint32(10).fork(), q + 1).ldelim();
+}
+if (m.nextPageToken != null && $Object.hasOwnProperty.call(m, "nextPageToken") && m.nextPageToken !== "")
+w.uint32(18).string(m.nextPageToken);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ListModelsResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ListModelsResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if (!(m.models && m.models.length))
+m.models = [];
+m.models.push($root.turngraph.v1.ModelInfo.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.nextPageToken = v;
+else
+delete m.nextPageToken;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ListModelsResponse;
+})();
+v1.DownloadModelRequest = (function() {
+var DownloadModelRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+DownloadModelRequest.prototype.modelName = "";
+DownloadModelRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.modelName != null && $Object.hasOwnProperty.call(m, "modelName") && m.modelName !== "")
+w.uint32(10).string(m.modelName);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+DownloadModelRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.DownloadModelRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.modelName = v;
+else
+delete m.modelName;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return DownloadModelRequest;
+})();
+v1.DownloadModelResponse = (function() {
+var DownloadModelResponse = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+DownloadModelResponse.prototype.sizeBytes = 0;
+DownloadModelResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.sizeBytes != null && $Object.hasOwnProperty.call(m, "sizeBytes") && !$Object.is(m.sizeBytes, 0))
+w.uint32(9).double(m.sizeBytes);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+DownloadModelResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.DownloadModelResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.sizeBytes = v;
+else
+delete m.sizeBytes;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return DownloadModelResponse;
+})();
+v1.CancelDownloadRequest = (function() {
+var CancelDownloadRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+CancelDownloadRequest.prototype.modelName = "";
+CancelDownloadRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.modelName != null && $Object.hasOwnProperty.call(m, "modelName") && m.modelName !== "")
+w.uint32(10).string(m.modelName);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+CancelDownloadRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.CancelDownloadRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.modelName = v;
+else
+delete m.modelName;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return CancelDownloadRequest;
+})();
+v1.LoadModelRequest = (function() {
+var LoadModelRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+LoadModelRequest.prototype.modelName = "";
+LoadModelRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.modelName != null && $Object.hasOwnProperty.call(m, "modelName") && m.modelName !== "")
+w.uint32(10).string(m.modelName);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+LoadModelRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.LoadModelRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.modelName = v;
+else
+delete m.modelName;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return LoadModelRequest;
+})();
+v1.LoadModelResponse = (function() {
+var LoadModelResponse = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+LoadModelResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+LoadModelResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.LoadModelResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+r.skipType(t & 7, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return LoadModelResponse;
+})();
+v1.UnloadModelRequest = (function() {
+var UnloadModelRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+UnloadModelRequest.prototype.modelName = "";
+UnloadModelRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.modelName != null && $Object.hasOwnProperty.call(m, "modelName") && m.modelName !== "")
+w.uint32(10).string(m.modelName);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+UnloadModelRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.UnloadModelRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.modelName = v;
+else
+delete m.modelName;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return UnloadModelRequest;
+})();
+v1.DeleteModelRequest = (function() {
+var DeleteModelRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+DeleteModelRequest.prototype.modelName = "";
+DeleteModelRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.modelName != null && $Object.hasOwnProperty.call(m, "modelName") && m.modelName !== "")
+w.uint32(10).string(m.modelName);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+DeleteModelRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.DeleteModelRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.modelName = v;
+else
+delete m.modelName;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return DeleteModelRequest;
+})();
+v1.ModelProgress = (function() {
+var ModelProgress = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ModelProgress.prototype.modelName = "";
+ModelProgress.prototype.phase = 0;
+ModelProgress.prototype.fraction = 0;
+ModelProgress.prototype.bytesDone = 0;
+ModelProgress.prototype.bytesTotal = 0;
+ModelProgress.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.modelName != null && $Object.hasOwnProperty.call(m, "modelName") && m.modelName !== "")
+w.uint32(10).string(m.modelName);
+if (m.phase != null && $Object.hasOwnProperty.call(m, "phase") && m.phase !== 0)
+w.uint32(16).int32(m.phase);
+if (m.fraction != null && $Object.hasOwnProperty.call(m, "fraction") && !$Object.is(m.fraction, 0))
+w.uint32(25).double(m.fraction);
+if (m.bytesDone != null && $Object.hasOwnProperty.call(m, "bytesDone") && !$Object.is(m.bytesDone, 0))
+w.uint32(33).double(m.bytesDone);
+if (m.bytesTotal != null && $Object.hasOwnProperty.call(m, "bytesTotal") && !$Object.is(m.bytesTotal, 0))
+w.uint32(41).double(m.bytesTotal);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ModelProgress.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ModelProgress();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.modelName = v;
+else
+delete m.modelName;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.phase = v;
+else
+delete m.phase;
+continue;
+}
+case 3: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.fraction = v;
+else
+delete m.fraction;
+continue;
+}
+case 4: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.bytesDone = v;
+else
+delete m.bytesDone;
+continue;
+}
+case 5: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.bytesTotal = v;
+else
+delete m.bytesTotal;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+ModelProgress.Phase = (function() {
+var valuesById = $Object.create(null), values = $Object.create(valuesById);
+values[valuesById[0] = "DOWNLOADING"] = 0;
+values[valuesById[1] = "LOADING"] = 1;
+return values;
+})();
+return ModelProgress;
+})();
+v1.CreateStringStorageRequest = (function() {
+var CreateStringStorageRequest = function (p) {
+this.strings = [];
+this.keys = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+CreateStringStorageRequest.prototype.name = "";
+CreateStringStorageRequest.prototype.kind = 0;
+CreateStringStorageRequest.prototype.strings = $util.emptyArray;
+CreateStringStorageRequest.prototype.keys = $util.emptyArray;
+CreateStringStorageRequest.prototype.filePath = "";
+CreateStringStorageRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.name != null && $Object.hasOwnProperty.call(m, "name") && m.name !== "")
+w.uint32(10).string(m.name);
+if (m.kind != null && $Object.hasOwnProperty.call(m, "kind") && m.kind !== 0)
+w.uint32(16).int32(m.kind);
+if (m.strings != null && m.strings.length) {
+for (var i = 0; i < m.strings.length; ++i)
+w.uint32(26).string(m.strings[i]);
+}
+if (m.keys != null && m.keys.length) {
+for (var i = 0; i < m.keys.length; ++i)
+w.uint32(34).string(m.keys[i]);
+}
+if (m.filePath != null && $Object.hasOwnProperty.call(m, "filePath") && m.filePath !== "")
+w.uint32(42).string(m.filePath);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+CreateStringStorageRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.CreateStringStorageRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.name = v;
+else
+delete m.name;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.kind = v;
+else
+delete m.kind;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if (!(m.strings && m.strings.length))
+m.strings = [];
+m.strings.push(r.stringVerify());
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+if (!(m.keys && m.keys.length))
+m.keys = [];
+m.keys.push(r.stringVerify());
+continue;
+}
+case 5: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.filePath = v;
+else
+delete m.filePath;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+CreateStringStorageRequest.Kind = (function() {
+var valuesById = $Object.create(null), values = $Object.create(valuesById);
+values[valuesById[0] = "LIST"] = 0;
+values[valuesById[1] = "MAP"] = 1;
+values[valuesById[2] = "MULTIMAP"] = 2;
+return values;
+})();
+return CreateStringStorageRequest;
+})();
+v1.CreateStringStorageResponse = (function() {
+var CreateStringStorageResponse = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+CreateStringStorageResponse.prototype.entries = 0;
+CreateStringStorageResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.entries != null && $Object.hasOwnProperty.call(m, "entries") && m.entries !== 0)
+w.uint32(8).uint32(m.entries);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+CreateStringStorageResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.CreateStringStorageResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.entries = v;
+else
+delete m.entries;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return CreateStringStorageResponse;
+})();
+v1.DestroyStringStorageRequest = (function() {
+var DestroyStringStorageRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+DestroyStringStorageRequest.prototype.name = "";
+DestroyStringStorageRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.name != null && $Object.hasOwnProperty.call(m, "name") && m.name !== "")
+w.uint32(10).string(m.name);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+DestroyStringStorageRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.DestroyStringStorageRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.name = v;
+else
+delete m.name;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return DestroyStringStorageRequest;
+})();
+v1.Ack = (function() {
+var Ack = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+Ack.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+Ack.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.Ack();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+r.skipType(t & 7, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return Ack;
+})();
+v1.ErrorResponse = (function() {
+var ErrorResponse = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ErrorResponse.prototype.code = 0;
+ErrorResponse.prototype.name = "";
+ErrorResponse.prototype.message = "";
+ErrorResponse.prototype.detail = "";
+ErrorResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.code != null && $Object.hasOwnProperty.call(m, "code") && m.code !== 0)
+w.uint32(8).uint32(m.code);
+if (m.name != null && $Object.hasOwnProperty.call(m, "name") && m.name !== "")
+w.uint32(18).string(m.name);
+if (m.message != null && $Object.hasOwnProperty.call(m, "message") && m.message !== "")
+w.uint32(26).string(m.message);
+if (m.detail != null && $Object.hasOwnProperty.call(m, "detail") && m.detail !== "")
+w.uint32(34).string(m.detail);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ErrorResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ErrorResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.code = v;
+else
+delete m.code;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.name = v;
+else
+delete m.name;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.message = v;
+else
+delete m.message;
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.detail = v;
+else
+delete m.detail;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+ErrorResponse.Code = (function() {
+var valuesById = $Object.create(null), values = $Object.create(valuesById);
+values[valuesById[0] = "OK"] = 0;
+values[valuesById[1001] = "CONNECTION_FAILED"] = 1001;
+values[valuesById[1002] = "CONNECTION_DROPPED"] = 1002;
+values[valuesById[1003] = "TIMEOUT"] = 1003;
+values[valuesById[2001] = "SERVER_SHUTTING_DOWN"] = 2001;
+values[valuesById[2003] = "SESSION_NOT_RESUMABLE"] = 2003;
+values[valuesById[2004] = "UNAUTHORIZED"] = 2004;
+values[valuesById[2005] = "LIMIT_EXCEEDED"] = 2005;
+values[valuesById[3001] = "INVALID_AGENT_ID"] = 3001;
+values[valuesById[3002] = "AGENT_ALREADY_DESTROYED"] = 3002;
+values[valuesById[3003] = "GRAPH_COMPILATION_FAILED"] = 3003;
+values[valuesById[3004] = "AGENT_BUSY"] = 3004;
+values[valuesById[3005] = "UNKNOWN_NODE"] = 3005;
+values[valuesById[3006] = "PARAM_NOT_MUTABLE"] = 3006;
+values[valuesById[3007] = "INVALID_PARAM_VALUE"] = 3007;
+values[valuesById[3008] = "INVALID_EXIT_TARGET"] = 3008;
+values[valuesById[3009] = "STORAGE_OUTSIDE_ROOT"] = 3009;
+values[valuesById[3010] = "STORAGE_FILE_NOT_FOUND"] = 3010;
+values[valuesById[3011] = "STORAGE_KIND_MISMATCH"] = 3011;
+values[valuesById[3012] = "NO_RESULTS_AWAITED"] = 3012;
+values[valuesById[4001] = "INFERENCE_FAILED"] = 4001;
+values[valuesById[4002] = "INFERENCE_TIMEOUT"] = 4002;
+values[valuesById[4003] = "MAX_STEPS_EXCEEDED"] = 4003;
+values[valuesById[4004] = "PROMPT_TOO_LARGE"] = 4004;
+values[valuesById[4005] = "ENGINE_CRASHED"] = 4005;
+values[valuesById[5001] = "MALFORMED_MESSAGE"] = 5001;
+values[valuesById[5002] = "UNKNOWN_MESSAGE_TYPE"] = 5002;
+values[valuesById[5003] = "FRAME_TOO_LARGE"] = 5003;
+values[valuesById[5004] = "PROTOCOL_VERSION_MISMATCH"] = 5004;
+values[valuesById[5005] = "INTERNAL"] = 5005;
+values[valuesById[6001] = "DOWNLOAD_FAILED"] = 6001;
+values[valuesById[6002] = "DOWNLOAD_NOT_AVAILABLE"] = 6002;
+values[valuesById[6003] = "INSUFFICIENT_DISK_SPACE"] = 6003;
+values[valuesById[6004] = "DOWNLOAD_ALREADY_ACTIVE"] = 6004;
+values[valuesById[6005] = "CHECKSUM_MISMATCH"] = 6005;
+values[valuesById[6006] = "MODEL_AUTO_DOWNLOAD_FAILED"] = 6006;
+values[valuesById[6007] = "UNKNOWN_MODEL"] = 6007;
+values[valuesById[6008] = "MODEL_NOT_ON_DISK"] = 6008;
+values[valuesById[6009] = "MODEL_LOAD_FAILED"] = 6009;
+values[valuesById[6010] = "MODEL_IN_USE"] = 6010;
+values[valuesById[6011] = "DOWNLOAD_CANCELLED"] = 6011;
+values[valuesById[7001] = "INVALID_STRING_STORAGE_NAME"] = 7001;
+values[valuesById[7002] = "STRING_STORAGE_ALREADY_EXISTS"] = 7002;
+values[valuesById[7003] = "INVALID_STRING_STORAGE_DATA"] = 7003;
+values[valuesById[7004] = "STORAGE_NAME_IN_USE"] = 7004;
+return values;
+})();
+return ErrorResponse;
+})();
+return v1;
+})();
+return turngraph;
+})();
+
+/** One message in protobuf's binary form: encode reads plain objects with enums as numbers, decode leaves defaults on a prototype. */
+export interface StaticMessage {
+  encode(message: object, writer: Writer): Writer;
+  decode(reader: Reader): object;
+}
+
+/** The two envelopes. */
+export const envelopes: { readonly ClientFrame: StaticMessage; readonly ServerFrame: StaticMessage } = $root.turngraph.v1;

@@ -1,0 +1,65 @@
+import { Fault } from '../fault.ts';
+import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
+import { messageOf, type Envelope, type Frames } from './frame.ts';
+import { isUint32, jsonNotation } from './jsonNotation.ts';
+import { frameReader, malformed, type Decoded } from './reading.ts';
+import { rewriters, type Change } from './rewriter.ts';
+import { wellFormed } from './text.ts';
+
+/** A frame as proto3 JSON with every field written, save absent messages. */
+export function encodeJson(frame: ClientFrame | ServerFrame): string {
+  const { requestId, body } = frame;
+  const message = messageOf(frame);
+  const rewrite = 'seq' in frame ? withoutNulls.ServerFrame.get(body) : withoutNulls.ClientFrame.get(body);
+  const written = rewrite ? rewrite(message) : message;
+  const envelope = 'seq' in frame ? { requestId, seq: frame.seq, [body]: written } : { requestId, [body]: written };
+  const text = JSON.stringify(envelope);
+  // That is how JSON.stringify writes half of a surrogate pair, which parsers in other languages refuse.
+  if (!text.includes('\\ud')) return text;
+  return JSON.stringify(envelope, (_, value: unknown) => (typeof value === 'string' ? wellFormed(value) : value));
+}
+
+/** Reads a JSON frame, given as text or as the UTF-8 bytes of it. */
+export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8Array): Decoded<Frames[E]> {
+  let requestId = 0;
+  try {
+    const value = parse(data);
+    requestId = requestIdOf(value);
+    return { ok: true, frame: readers[envelope](value) };
+  } catch (thrown) {
+    // A document that nests some thousands deep, given as the value itself, is more than JSON.stringify can walk.
+    const fault = thrown instanceof RangeError ? malformed('the frame nests too deeply', thrown) : Fault.from(thrown);
+    return { ok: false, requestId, fault };
+  }
+}
+
+const absentMessages: Change = {
+  concerns: (shape) => 'message' in shape && !shape.repeated,
+  apply: (_, value) => value ?? undefined,
+};
+
+const withoutNulls = {
+  ClientFrame: rewriters('ClientFrame', absentMessages),
+  ServerFrame: rewriters('ServerFrame', absentMessages),
+};
+
+const readers: { readonly [E in Envelope]: (value: unknown) => Frames[E] } = {
+  ClientFrame: frameReader('ClientFrame', jsonNotation),
+  ServerFrame: frameReader('ServerFrame', jsonNotation),
+};
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function parse(data: string | Uint8Array): unknown {
+  try {
+    return JSON.parse(typeof data === 'string' ? data : utf8.decode(data));
+  } catch (thrown) {
+    throw malformed(`the frame is not JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`, thrown);
+  }
+}
+
+// Known even of a frame that is refused, so that the refusal reaches who sent it.
+function requestIdOf(value: unknown): number {
+  const id = typeof value === 'object' && value !== null && 'requestId' in value ? value.requestId : undefined;
+  return isUint32(id) ? id : 0;
+}

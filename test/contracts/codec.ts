@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { hammer, randomFrame, randomFrom } from '../../scripts/fuzz/frames.mjs';
+import { shapes, type ClientFrameBodies, type ServerFrameBodies } from '../../src/frames.gen.ts';
+import { clientCodecs, serverCodecs, type Codec, type Subprotocol } from '../../src/wire/codec.ts';
+import { clientFrame, messageOf, serverFrame, type Envelope, type Frames } from '../../src/wire/frame.ts';
+import { bodiesOf } from '../../src/wire/shape.ts';
+
+/** What every subprotocol promises, in both directions. */
+export function codecContract(subprotocol: Subprotocol): void {
+  const server = serverCodecs[subprotocol];
+  const client = clientCodecs[subprotocol];
+
+  describe(`the codec ${subprotocol}`, () => {
+    direction('ClientFrame', client, server, (body) => clientFrame(0, body as keyof ClientFrameBodies));
+    direction('ServerFrame', server, client, (body) => serverFrame(0, 0, body as keyof ServerFrameBodies));
+
+    it('knows its name and whether it is binary', () => {
+      expect(server.subprotocol).toBe(subprotocol);
+      expect(server.binary).toBe(client.encode(clientFrame(1, 'listModels')) instanceof Uint8Array);
+      expect(server.binary).toBe(client.binary);
+    });
+
+    it('carries a frame of a megabyte', () => {
+      const text = 'Grüße 👋 '.repeat(100_000);
+      const frame = clientFrame(1, 'sendMessage', { agentId: 1, text });
+      expect(server.decode(client.encode(frame))).toEqual({ ok: true, frame });
+    });
+
+    it('carries a variable called __proto__ as any other', () => {
+      const variables = JSON.parse('{"__proto__": "mine", "constructor": "too"}') as Record<string, string>;
+      const frame = clientFrame(1, 'sendMessage', { variables });
+      const decoded = server.decode(client.encode(frame));
+      if (!decoded.ok || decoded.frame.body !== 'sendMessage') throw new Error('expected the message');
+      const read = decoded.frame.sendMessage.variables;
+      expect(Object.entries(read)).toEqual([
+        ['__proto__', 'mine'],
+        ['constructor', 'too'],
+      ]);
+      expect(read['toString']).toBeUndefined();
+      expect(Object.prototype).not.toHaveProperty('mine');
+    });
+
+    it('replaces half of a surrogate pair in what it writes', () => {
+      for (const padding of ['', 'é'.repeat(50), 'x'.repeat(500)]) {
+        const frame = serverFrame(1, 1, 'answerText', { text: `${padding}\ud83d and \\ud83d` });
+        const decoded = client.decode(server.encode(frame));
+        expect(decoded).toMatchObject({ ok: true, frame: { answerText: { text: `${padding}\ufffd and \\ud83d` } } });
+      }
+    });
+
+    it('gives frames or refusals, and nothing else, for whatever bytes come', () => {
+      const only = { serverCodecs: { [subprotocol]: server }, clientCodecs: { [subprotocol]: client } };
+      const tally = hammer({ ...only, shapes }, { count: 3000, seed: 20 });
+      expect(Math.min(tally.frames, tally.faults)).toBeGreaterThan(100);
+    });
+  });
+}
+
+function direction<E extends Envelope>(
+  envelope: E,
+  writer: Codec<unknown, Frames[E]>,
+  reader: Codec<Frames[E], never>,
+  blank: (body: string) => Frames[Envelope],
+): void {
+  describe.each([...bodiesOf(envelope).keys()])(`a ${envelope} with %s`, (body) => {
+    it('comes back with all its defaults', () => {
+      const frame = blank(body);
+      const decoded = reader.decode(writer.encode(frame as Frames[E]));
+      expect(decoded).toEqual({ ok: true, frame });
+      if (decoded.ok) expect(fieldNames(decoded.frame)).toEqual(fieldNames(frame));
+    });
+
+    it('comes back with a value in every field', () => {
+      const random = randomFrom(7);
+      for (let round = 0; round < 20; round++) {
+        const frame = randomFrame(shapes, envelope, random, body);
+        expect(reader.decode(writer.encode(frame))).toEqual({ ok: true, frame });
+      }
+    });
+  });
+}
+
+const fieldNames = (frame: Frames[Envelope]): string[] => Object.keys(messageOf(frame)).sort();

@@ -1,0 +1,24 @@
+import { fileURLToPath } from 'node:url';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { mockEngine, readMockScript } from '../../src/engine/mock.ts';
+import { engineContract } from './engine.ts';
+
+const script = [
+  { match: 'story', answer: 'Once upon a time there was a lamp. '.repeat(20), delay_ms: 2 },
+  { match: '^How are you', answer: 'I am fine, thank you.' },
+  { match: 'Zürich', answer: '東京 🎉🎊 नमस्ते', chunk: 1 },
+];
+
+engineContract({
+  name: 'mock',
+  open: () => mockEngine({ script: readMockScript(JSON.stringify(script), 'script.json') }),
+  file: '',
+  long: 'Tell me a story.',
+});
+
+engineContract({
+  name: 'llama-cpp',
+  open: llamaEngine,
+  file: fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url)),
+  long: 'Tell me a long story about the sea, the wind and the old house.',
+});

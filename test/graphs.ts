@@ -1,0 +1,66 @@
+/** Graphs for stories: small, and each as plain as its point allows. */
+
+/** A graph document. */
+export interface GraphText {
+  readonly start_node: string;
+  readonly nodes: Readonly<
+    Record<
+      string,
+      { readonly type: string; readonly params?: object; readonly exits?: Readonly<Record<string, string>> }
+    >
+  >;
+  readonly [key: string]: unknown;
+}
+
+/** Answers in words. */
+export const chat = (params: object = {}): GraphText => ({
+  start_node: 'answer',
+  nodes: { answer: { type: 'Generate', params } },
+});
+
+/** A tool of a lamp. */
+export const setLight = {
+  name: 'set_light',
+  description: 'Turn a named light on or off.',
+  parameters: [
+    { name: 'name', type: 'string', description: 'Which light.' },
+    { name: 'on', type: 'boolean', description: 'true to turn it on.' },
+  ],
+};
+
+/** Looks for calls, and answers in words when there is none. */
+export const lamp = (params: object = {}): GraphText => ({
+  start_node: 'detect',
+  nodes: {
+    detect: { type: 'ToolCall', params: { tools: [setLight], ...params }, exits: { no_tool_called: 'answer' } },
+    answer: { type: 'Generate' },
+  },
+});
+
+/** Refuses an attack with a canned line, and answers everything else. */
+export const guarded = (patterns: readonly string[]): GraphText => ({
+  start_node: 'guard',
+  nodes: {
+    guard: {
+      type: 'Guardrail',
+      params: { inline_strings: patterns },
+      exits: { triggered: 'refuse', not_triggered: 'answer' },
+    },
+    refuse: { type: 'CannedResponse', params: { inline_strings: ["I can't help with that."] } },
+    answer: { type: 'Generate' },
+  },
+});
+
+/** Holds its answer, and says a canned line in its place when the answer says too much. */
+export const discreet = (secret: string): GraphText => ({
+  start_node: 'answer',
+  nodes: {
+    answer: { type: 'Generate', params: { hold: true }, exits: { default: 'judge' } },
+    judge: {
+      type: 'Guardrail',
+      params: { watch: 'answer', inline_strings: [secret] },
+      exits: { triggered: 'instead' },
+    },
+    instead: { type: 'CannedResponse', params: { inline_strings: ['My lips are sealed.'] } },
+  },
+});

@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import type { Prompt } from '../../src/dialog.ts';
+import { align } from '../../src/engine/llama/cache.ts';
+import { ask, following, never, say } from '../contracts/engine.ts';
+import { contextSize, openDemo, type Demo } from './demo.ts';
+
+describe('a KV cache', () => {
+  let demo: Demo;
+  let cache: LlamaContextSequence;
+  beforeAll(async () => {
+    demo = await openDemo();
+    cache = (await demo.weights.createContext({ contextSize, threads: 1 })).getSequence();
+  });
+  afterAll(() => demo.close());
+
+  const tokens = (text: string): Token[] => demo.weights.tokenize(text, true);
+
+  it('keeps nothing behind a changed middle, though later tokens are the same', async () => {
+    const [before, after] = [tokens('one two three four five six'), tokens('one two nine four five six')];
+    await align(cache, []);
+    await cache.evaluateWithoutGeneratingNewTokens(before);
+    const kept = await align(cache, after);
+    expect(kept).toBe(after.findIndex((token, index) => token !== before[index]));
+    expect(cache.contextTokens).toEqual(before.slice(0, kept));
+  });
+
+  it('keeps no tail when the prompt is a strict prefix of what it holds', async () => {
+    await align(cache, []);
+    await cache.evaluateWithoutGeneratingNewTokens(tokens('one two three four five six'));
+    expect(await align(cache, tokens('one two three'))).toBe(tokens('one two three').length);
+    expect(cache.contextTokens).toEqual(tokens('one two three'));
+  });
+});
+
+describe('a sequence', () => {
+  let demo: Demo;
+  beforeAll(async () => void (demo = await openDemo()));
+  afterAll(() => demo.close());
+
+  const tokensOf = (prompt: Prompt): Token[] => demo.template.tokens(demo.template.render(prompt));
+
+  /** What is in the one seat of a context. */
+  async function opened(): Promise<{
+    sequence: ReturnType<Awaited<ReturnType<Demo['open']>>['sequence']>;
+    held: () => Promise<Token[]>;
+  }> {
+    const { seats, sequence } = await demo.open(1);
+    const speaker = sequence();
+    const held = async (): Promise<Token[]> => {
+      const seat = await seats.take(speaker, never);
+      if (!seat) throw new Error('no seat');
+      const { contextTokens } = seat.cache;
+      seats.release(seat);
+      return contextTokens;
+    };
+    return { sequence: speaker, held };
+  }
+
+  /** What the model writes behind tokens that were never seen before. */
+  async function freshly(tokens: Token[], count: number): Promise<Token[]> {
+    const context = await demo.weights.createContext({ contextSize, batchSize: 256, threads: 1, flashAttention: true });
+    const written: Token[] = [];
+    for await (const token of context.getSequence().evaluate(tokens, { temperature: 0 })) {
+      written.push(token);
+      if (written.length === count) break;
+    }
+    await context.dispose();
+    return written;
+  }
+
+  it('evaluates a changed middle anew', async () => {
+    const { sequence } = await opened();
+    const prompt = following(ask('How are you today?'), 'I am fine.', 'Tell me a joke');
+    const changed = following(ask('How is she today?'), 'I am fine.', 'Tell me a joke');
+    await say(sequence, prompt);
+    const { tokens, text } = await say(sequence, changed);
+    const [a, b] = [tokensOf(prompt), tokensOf(changed)];
+    expect(tokens.reused).toBe(b.findIndex((token, index) => token !== a[index]));
+    const fresh = await freshly(b, 30);
+    expect(text).not.toBe('');
+    expect(demo.weights.detokenize(fresh).startsWith(text)).toBe(true);
+  });
+
+  it('leaves no tail of a longer prompt', async () => {
+    const { sequence, held } = await opened();
+    const short = ask('How are you today?');
+    await say(sequence, following(short, 'I am fine.', 'Tell me a joke'));
+    const { tokens } = await say(sequence, short, { sampling: { max_tokens: 1 } });
+    expect(tokens.reused).toBe(tokens.prompt - 1);
+    expect(await held()).toEqual(tokensOf(short));
+  });
+
+  it('evaluates the new message and nothing else over five turns, and answers as if it had never read before', async () => {
+    const { sequence, held } = await opened();
+    let prompt = ask('How are you today?');
+    let { text } = await say(sequence, prompt);
+    for (const message of ['Tell me a joke', 'Who are you?', 'Thank you', 'What is your name?']) {
+      prompt = following(prompt, text, message);
+      // The end of the answer, the new message in its frame, and the opening of the next answer.
+      const news = demo.weights.tokenize(
+        `<|im_end|>\n<|im_start|>user\n${message}<|im_end|>\n<|im_start|>assistant\n`,
+        true,
+      );
+      const next = await say(sequence, prompt);
+      expect(next.tokens.prompt - next.tokens.reused).toBe(news.length);
+      const all = await held();
+      const written = await freshly(all.slice(0, next.tokens.prompt), next.tokens.generated);
+      expect(all.slice(next.tokens.prompt)).toEqual(written);
+      text = next.text;
+    }
+  });
+
+  it('reuses its own spelling of an answer where the tokeniser would have spelt it otherwise', async () => {
+    const { sequence, held } = await opened();
+    const wild = { temperature: 3, seed: 5, max_tokens: 30 };
+    const prompt = ask('Tell me a joke');
+    const { text, tokens } = await say(sequence, prompt, { sampling: wild });
+    const spelt = (await held()).slice(tokens.prompt);
+    expect(spelt).not.toEqual(demo.weights.tokenize(text, false).slice(0, spelt.length));
+    const next = await say(sequence, following(prompt, text, 'Thank you'));
+    expect(next.tokens.reused).toBe(tokens.prompt + spelt.length);
+  });
+
+  it('reads an answer anew that is not the one it wrote, from its beginning', async () => {
+    const { sequence } = await opened();
+    const prompt = ask('How are you today?');
+    const { tokens } = await say(sequence, prompt);
+    const next = await say(sequence, following(prompt, 'Never better!', 'Thank you'));
+    expect(next.tokens.reused).toBe(tokens.prompt);
+  });
+
+  it('holds a prefix of prompt and answer after an abort at any moment', async () => {
+    const { sequence, held } = await opened();
+    const prompt = ask(`${'The lamp stands in the hall. '.repeat(60)} Tell me a long story about the sea.`);
+    const all = [...tokensOf(prompt), ...(await freshly(tokensOf(prompt), 60))];
+    for (const moment of [0, 1, 2, 5, 10, 20, 40]) {
+      const control = new AbortController();
+      const cutting = say(sequence, prompt, { signal: control.signal, sampling: { max_tokens: 60 } });
+      setTimeout(() => control.abort(), moment);
+      await cutting;
+      const now = await held();
+      expect(now).toEqual(all.slice(0, now.length));
+      await say(sequence, ask(`Something else ${moment}.`), { sampling: { max_tokens: 2 } });
+    }
+  });
+
+  it('goes on in a long conversation until the context is full, and says so', async () => {
+    const { sequence } = await opened();
+    let prompt = ask('How are you today?');
+    let turns = 0;
+    const talk = async (): Promise<void> => {
+      for (;;) {
+        const { text, tokens } = await say(sequence, prompt, { sampling: { max_tokens: 20 } });
+        expect(tokens.prompt - tokens.reused).toBeLessThan(60);
+        prompt = following(prompt, text, `Tell me more about number ${++turns}, please.`);
+      }
+    };
+    await expect(talk()).rejects.toMatchObject({ name: 'PROMPT_TOO_LARGE' });
+    expect(turns).toBeGreaterThan(10);
+  });
+
+  it('hands its seat to another without a trace of what it held', async () => {
+    const { sequence: open } = await demo.open(1);
+    const [mine, yours] = [open(), open()];
+    await say(mine, ask('My secret word is walrus.', 'You keep secrets.'));
+    const { text, tokens } = await say(yours, ask('Which secret word?', 'You tell all.'));
+    const [a, b] = [
+      tokensOf(ask('My secret word is walrus.', 'You keep secrets.')),
+      tokensOf(ask('Which secret word?', 'You tell all.')),
+    ];
+    expect(tokens.reused).toBe(b.findIndex((token, index) => token !== a[index]));
+    expect(demo.weights.detokenize(await freshly(b, 40)).startsWith(text)).toBe(true);
+    expect((await say(mine, ask('My secret word is walrus.', 'You keep secrets.'))).stopped).toBe('end');
+  });
+
+  it('warms the head of a prompt without disturbing what follows it', async () => {
+    const { sequence, held } = await opened();
+    await sequence.warm(ask('anything', 'You are a lamp in a long hall.'), never);
+    const head = await held();
+    expect(demo.weights.detokenize(head, true)).toBe(
+      '<|im_start|>system\nYou are a lamp in a long hall.<|im_end|>\n<|im_start|>user\n',
+    );
+    const prompt = ask('How are you today?', 'You are a lamp in a long hall.');
+    expect((await say(sequence, prompt)).tokens.reused).toBe(head.length);
+    const before = await held();
+    await sequence.warm(prompt, never);
+    expect(await held()).toEqual(before);
+  });
+});

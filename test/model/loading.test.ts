@@ -1,0 +1,92 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Engine, LoadOptions } from '../../src/engine/engine.ts';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { demoFile } from './demo.ts';
+
+describe('loading a GGUF file', () => {
+  let folder: string;
+  let whole: Buffer;
+  let engine: Engine;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    whole = await readFile(demoFile);
+    engine = llamaEngine();
+  });
+  afterAll(async () => {
+    await engine[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  });
+
+  const load = (file: string, options: Partial<LoadOptions> = {}) =>
+    engine.load(file, { contextSize: 256, seats: 1, threads: 1, gpu: 'off', ...options });
+
+  async function fileOf(content: Uint8Array): Promise<string> {
+    const file = join(folder, 'broken.gguf');
+    await writeFile(file, content);
+    return file;
+  }
+
+  it.each([
+    [
+      'is not there',
+      (): Promise<string> => Promise.resolve(join(folder, 'none.gguf')),
+      'there is no such file: check the path',
+    ],
+    ['is a folder', () => Promise.resolve(folder), 'it is no file'],
+    ['is empty', () => fileOf(new Uint8Array()), 'it is no GGUF file'],
+    ['is a text', () => fileOf(Buffer.from('Once upon a time there was a lamp.')), 'it is no GGUF file'],
+    [
+      'is of another version',
+      () => fileOf(Buffer.concat([whole.subarray(0, 4), Buffer.from([9, 0, 0, 0]), whole.subarray(8)])),
+      'its GGUF version is 9',
+    ],
+    ['ends in its header', () => fileOf(whole.subarray(0, 5000)), 'download it again'],
+    ['ends in its vocabulary', () => fileOf(whole.subarray(0, 20_000)), 'download it again'],
+    ['ends in its weights', () => fileOf(whole.subarray(0, 4_000_000)), 'download it again'],
+    ['ends a byte too early', () => fileOf(whole.subarray(0, -1)), 'download it again'],
+    ['counts more entries than it has', () => fileOf(patched(16, 9_999_999_999n)), 'download it again'],
+    ['counts more tensors than it has', () => fileOf(patched(8, 2n ** 60n)), 'download it again'],
+  ])('refuses one that %s', async (_, file, why) => {
+    await expect(load(await file())).rejects.toMatchObject({
+      name: 'MODEL_LOAD_FAILED',
+      message: expect.stringContaining(why),
+    });
+  });
+
+  function patched(at: number, value: bigint): Buffer {
+    const copy = Buffer.from(whole);
+    copy.writeBigUInt64LE(value, at);
+    return copy;
+  }
+
+  it('refuses more seats than memory holds, with both numbers', async () => {
+    await expect(load(demoFile, { seats: 200_000, contextSize: 2048 })).rejects.toMatchObject({
+      name: 'MODEL_LOAD_FAILED',
+      message: expect.stringMatching(/200000 seats of 2048 tokens need \d+ MB of memory and \d+ MB are free: lower/),
+    });
+  });
+
+  it('takes the trained context for 0, and no more than that, and says so', async () => {
+    const trained = await load(demoFile, { contextSize: 0 });
+    expect([trained.contextSize, trained.notes]).toEqual([2048, []]);
+    const asked = await load(demoFile, { contextSize: 10_000 });
+    expect(asked.contextSize).toBe(2048);
+    expect(asked.notes).toEqual([expect.stringContaining('10000')]);
+  });
+
+  it('stops when it is cancelled', async () => {
+    const control = new AbortController();
+    const loading = load(demoFile, { signal: control.signal, onProgress: () => control.abort() });
+    await expect(loading).rejects.toMatchObject({
+      name: 'MODEL_LOAD_FAILED',
+      message: expect.stringContaining('cancelled'),
+    });
+  });
+
+  it('knows no tool-call format of the demo model', async () => {
+    expect((await load(demoFile)).detectedFormat).toBeUndefined();
+  });
+});

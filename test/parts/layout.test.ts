@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import type { Message } from '../../src/dialog.ts';
+import { detectFormat } from '../../src/engine/llama/format.ts';
+import { stoppedClock } from '../../src/engine/llama/jinja.ts';
+import { layoutOf } from '../../src/engine/llama/layout.ts';
+
+const ends = { bos: '<s>', eos: '</s>' };
+const system = (text: string): Message => ({ role: 'system', text });
+const user = (text: string): Message => ({ role: 'user', text });
+const assistant = (text: string): Message => ({ role: 'assistant', text });
+
+const each = (body: string): string => `{% for message in messages %}${body}{% endfor %}`;
+const plain = each("[{{ message['role'] }}]{{ message['content'] }}");
+const onlyFirstSystem =
+  "{% if messages[0]['role'] == 'system' %}<<{{ messages[0]['content'] }}>>{% endif %}" +
+  each("{% if message['role'] != 'system' %}[{{ message['role'] }}]{{ message['content'] }}{% endif %}");
+const noSystem = each(
+  "{% if message['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}[{{ message['role'] }}]{{ message['content'] }}",
+);
+const strict = each(
+  "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('take turns') }}{% endif %}" +
+    "[{{ message['role'] }}]{{ message['content'] }}",
+);
+
+const talk = [system('S'), user('U'), assistant('A'), system('T'), user('V')];
+
+function written(source: string | undefined, messages: readonly Message[]): string {
+  const layout = layoutOf(source, ends);
+  return layout.render(layout.fit(messages));
+}
+
+describe('a chat template', () => {
+  it.each([
+    ['takes all roles anywhere', plain, '[system]S[user]U[assistant]A[system]T[user]V'],
+    ['takes a system message only at the start', onlyFirstSystem, '<<S>>[user]U[assistant]A[user]T\n\nV'],
+    ['takes no system message', noSystem, '[user]S\n\nU[assistant]A[user]T\n\nV'],
+    ['wants the roles to take turns', strict, '[user]S\n\nU[assistant]A[user]T\n\nV'],
+  ])('that %s gets what it takes', (_, source, expected) => {
+    expect(written(source, talk)).toBe(expected);
+  });
+
+  it('that wants the user to begin gets an empty message before an answer', () => {
+    expect(written(strict, [assistant('A'), user('U')])).toBe('[user][assistant]A[user]U');
+  });
+
+  it('says which messages it does not take', () => {
+    expect(layoutOf(plain, ends).notes).toEqual([]);
+    expect(layoutOf(onlyFirstSystem, ends).notes).toEqual([expect.stringContaining('one system message')]);
+    expect(layoutOf(noSystem, ends).notes).toEqual([expect.stringContaining('no system message')]);
+  });
+
+  it('knows the special tokens, and that an answer is wanted', () => {
+    const source = `{{ bos_token }}${plain}{{ eos_token }}{% if add_generation_prompt %}[assistant]{% endif %}`;
+    expect(written(source, [user('U')])).toBe('<s>[user]U</s>[assistant]');
+  });
+
+  it('has no clock where it can do without, and else one that stands still', () => {
+    const pinned = `{% if strftime_now is defined %}{{ strftime_now('%d %b %Y') }}{% else %}26 Jul{% endif %}${plain}`;
+    expect(written(pinned, [user('U')])).toBe('26 Jul[user]U');
+    expect(written(`{{ strftime_now('%Y') }}${plain}`, [user('U')])).toMatch(/^\d{4}\[user\]U$/);
+    const clock = stoppedClock(new Date(2026, 0, 2, 3, 4, 5));
+    expect(clock('%A %a %d %B %b %m %Y %H:%M:%S')).toBe('Friday Fri 02 January Jan 01 2026 03:04:05');
+  });
+
+  it.each([
+    ['is absent', undefined, 'has no chat template'],
+    ['does not parse', '{% if %}', 'does not work'],
+    ['fails', "{{ raise_exception('never') }}", 'never'],
+    ['leaves the message out', 'Hello!', "leaves the user's message out"],
+  ])('that %s gives way to ChatML, and that is said', (_, source, why) => {
+    expect(written(source, [system('S'), user('U')])).toMatchInlineSnapshot(`
+      "<|im_start|>system
+      S<|im_end|>
+      <|im_start|>user
+      U<|im_end|>
+      <|im_start|>assistant
+      "
+    `);
+    const { notes } = layoutOf(source, ends);
+    expect(notes).toEqual([expect.stringContaining(why)]);
+    expect(notes[0]).toContain('ChatML');
+  });
+});
+
+describe('the tool-call format of a model', () => {
+  const words = (...known: readonly string[]) => ({ has: (spelling: string): boolean => known.includes(spelling) });
+
+  it.each([
+    ['chatml', '... <tool_call> ...', words()],
+    ['mistral', "... '[TOOL_CALLS]' ...", words()],
+    ['mistral', plain, words('[TOOL_CALLS]')],
+    ['llama3', '<|start_header_id|> ... {"name": f, "parameters": p}', words()],
+    [undefined, '<|start_header_id|>', words()],
+    [undefined, plain, words('<tool_call>')],
+  ])('is %s by the marks of its template', (format, template, vocabulary) => {
+    expect(detectFormat(template, vocabulary)).toBe(format);
+  });
+});
