@@ -1,27 +1,38 @@
-// Writes what follows from the proto: src/frames.gen.ts (types, shapes, codes) and src/wire/frames.static.gen.ts (the binary codec).
-// With --check it writes nothing and exits 1 when a file is stale.
+// Writes what follows from the one truths: `proto` needs only the proto, `graphs` needs the built server.
+// usage: gen.mjs [proto] [graphs] [--check]; with --check nothing is written, and the exit code is 1 when a file is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import prettier from 'prettier';
 import { frameTypes } from './gen/frameTypes.mjs';
+import { graphSchemaText, nodeReference } from './gen/graphDocs.mjs';
 import { staticCodec } from './gen/staticCodec.mjs';
 
 const root = new URL('..', import.meta.url);
 const proto = fileURLToPath(new URL('proto/turngraph/v1/wire.proto', root));
-const check = process.argv.includes('--check');
+const options = await prettier.resolveConfig(fileURLToPath(new URL('package.json', root)));
+const pretty = async (text, parser) => prettier.format(await text, { ...options, printWidth: 110, parser });
 
 const outputs = {
-  'src/frames.gen.ts': frameTypes(proto),
-  'src/wire/frames.static.gen.ts': await staticCodec(proto),
+  proto: {
+    'src/frames.gen.ts': () => frameTypes(proto),
+    'src/wire/frames.static.gen.ts': () => staticCodec(proto),
+  },
+  graphs: {
+    'graphs/graph.schema.json': () => pretty(graphSchemaText(), 'json'),
+    'graphs/README.md': () => pretty(nodeReference(), 'markdown'),
+  },
 };
 
-let stale = 0;
-for (const [path, text] of Object.entries(outputs)) {
-  const url = new URL(path, root);
-  const before = existsSync(url) ? readFileSync(url, 'utf8') : undefined;
-  if (before === text) continue;
-  if (check) {
-    console.error(`${path} is stale: run npm run gen`);
-    stale++;
-  } else writeFileSync(url, text);
+const asked = process.argv.slice(2).filter((word) => word in outputs);
+const check = process.argv.includes('--check');
+for (const name of asked.length > 0 ? asked : Object.keys(outputs)) {
+  for (const [path, make] of Object.entries(outputs[name])) await write(path, await make());
 }
-process.exitCode = stale ? 1 : 0;
+
+async function write(path, text) {
+  const url = new URL(path, root);
+  if (existsSync(url) && readFileSync(url, 'utf8') === text) return;
+  if (!check) return writeFileSync(url, text);
+  console.error(`${path} is stale: run npm run gen`);
+  process.exitCode = 1;
+}

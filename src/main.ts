@@ -20,16 +20,33 @@ export async function start(options: ServerOptions, moreNodeTypes: readonly AnyN
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
   const poolOf = (engine: Engine): ModelPool =>
     new ModelPool(engine, { ...options, catalogue, idleMs: options.modelIdle * 1000 });
+  const closing = new AbortController();
   const house: House = {
     registry: registryOf([...nodeTypes, ...moreNodeTypes]),
     pools: { 'llama-cpp': poolOf(llamaEngine()), mock: poolOf(await mock(options.mockScript)) },
     graph: (name) => readGraph(options.graphs, name),
     storageRoot: options.storageRoot || options.graphs,
-    limits: { agents: options.maxAgents, messageBytes: options.maxMessageBytes, patterns: options.maxPatterns },
+    limits: {
+      agents: options.maxAgents,
+      messageBytes: options.maxMessageBytes,
+      patterns: options.maxPatterns,
+      requests: options.maxRequests,
+      nodes: options.maxNodes,
+      tools: options.maxTools,
+    },
+    turnTimeoutMs: options.turnTimeout * 1000,
+    closing: closing.signal,
     log,
   };
-  for (const name of options.preload) await house.pools['llama-cpp'].pin(name);
-  return listen(house, options);
+  const listening = await listen(house, options, { closing });
+  try {
+    // Who asks meanwhile is answered; /health/ready says what is still being loaded.
+    await Promise.all(options.preload.map((name) => house.pools['llama-cpp'].pin(name)));
+    return listening;
+  } catch (error) {
+    await listening[Symbol.asyncDispose]();
+    throw error;
+  }
 }
 
 async function mock(scriptFile: string): Promise<Engine> {

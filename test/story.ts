@@ -52,6 +52,7 @@ async function listening(
     graphs: fileOf('graphs'),
     catalogue: fileOf('models.json'),
     logLevel: 'silent',
+    maxConnectionRate: 100_000,
     threads: 1,
     gpu: 'off',
     mockScript,

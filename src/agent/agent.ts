@@ -7,7 +7,7 @@ import type { Registry } from '../graph/registry.ts';
 import { walk } from '../graph/walk.ts';
 import type { ModelPool, ModelUse } from '../models/pool.ts';
 import type { Shelf } from '../storage/shelf.ts';
-import { LiveTurn, type Emit, type TurnStart } from './liveTurn.ts';
+import { LiveTurn, type TurnStart } from './liveTurn.ts';
 
 const defaultMaxSteps = 64;
 
@@ -26,7 +26,13 @@ export interface AgentOptions {
   /** The conversation to go on with. */
   readonly history: readonly Interaction[];
   readonly shelf: Shelf;
+  readonly limits: { readonly nodes: number; readonly tools: number };
+  /** Milliseconds that one turn may take. */
+  readonly turnTimeoutMs: number;
 }
+
+/** Who hears of a turn. */
+export type Listener = Pick<TurnStart, 'emit' | 'pace'>;
 
 interface Running {
   readonly turnId: number;
@@ -72,6 +78,7 @@ export class Agent implements AsyncDisposable {
     const supply = (nodeName: string, graphDefault: string): Supplies => ({
       nodeName,
       warn: (warning) => noticed.push(warning),
+      maxTools: options.limits.tools,
       strings: (nameOrPath) => options.shelf.find(nameOrPath),
       async model(name = options.defaultModelName || graphDefault) {
         if (name === '' && options.pool.needsName) throw modelless();
@@ -81,7 +88,12 @@ export class Agent implements AsyncDisposable {
       },
     });
     try {
-      const graph = await compile(options.graph, { registry: options.registry, supply });
+      const graph = await compile(options.graph, {
+        registry: options.registry,
+        maxNodes: options.limits.nodes,
+        warn: (warning) => noticed.push(warning),
+        supply,
+      });
       return new Agent(graph, uses, noticed, options);
     } catch (error) {
       await giveBack(uses);
@@ -91,7 +103,14 @@ export class Agent implements AsyncDisposable {
 
   /** Evaluates what can be evaluated before a message is there. */
   async warmUp(signal: AbortSignal): Promise<void> {
-    const turn = this.#turn({ turnId: 0, message: '', variables: {}, signal, emit: () => undefined });
+    const turn = this.#turn({
+      turnId: 0,
+      message: '',
+      variables: {},
+      signal,
+      emit: () => undefined,
+      pace: () => undefined,
+    });
     for (const { node } of this.#graph.steps.values()) await node.warm?.(turn);
   }
 
@@ -99,13 +118,13 @@ export class Agent implements AsyncDisposable {
    * Starts a turn and resolves when its last frame has been emitted, with what made it fail if it failed.
    * @throws Fault AGENT_BUSY while another turn runs.
    */
-  hear(text: string, variables: Readonly<Record<string, string>>, emit: Emit): Promise<Fault | undefined> {
+  hear(text: string, variables: Readonly<Record<string, string>>, listener: Listener): Promise<Fault | undefined> {
     this.#beIdle();
     const abort = new AbortController();
     const turnId = ++this.#turns;
-    const turn = this.#turn({ turnId, message: text, variables, signal: abort.signal, emit });
+    const turn = this.#turn({ turnId, message: text, variables, signal: abort.signal, ...listener });
     for (const warning of this.#noticed.splice(0)) turn.warn(warning);
-    const done = this.#run(turn, abort.signal);
+    const done = this.#run(turn, abort);
     this.#running = { turnId, abort, done };
     return done;
   }
@@ -152,9 +171,13 @@ export class Agent implements AsyncDisposable {
     await this.#running?.done;
   }
 
-  async #run(turn: LiveTurn, signal: AbortSignal): Promise<Fault | undefined> {
+  async #run(turn: LiveTurn, abort: AbortController): Promise<Fault | undefined> {
+    const { turnTimeoutMs } = this.#options;
+    const sentence = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
+    const timeout = setTimeout(() => abort.abort(new Fault('INFERENCE_TIMEOUT', sentence)), turnTimeoutMs);
     const path: PathStep[] = [];
-    const { status, mark, fault } = await this.#outcome(turn, path, signal);
+    const { status, mark, fault } = await this.#outcome(turn, path, abort.signal);
+    clearTimeout(timeout);
     this.#dialog = [...this.#dialog, turn.interaction(mark)];
     this.#running = undefined;
     const error = fault ? { code: fault.code, name: fault.name, message: fault.message } : null;
@@ -168,8 +191,9 @@ export class Agent implements AsyncDisposable {
       await walk(this.#graph, turn, { maxSteps, enter: (name) => turn.enter(name), path });
       turn.flush();
       return { status: 'SUCCESS' };
-    } catch (error) {
-      if (signal.aborted) return { status: 'CANCELLED', mark: 'cancelled' };
+    } catch (thrown) {
+      const error: unknown = signal.aborted ? signal.reason : thrown;
+      if (signal.aborted && !(error instanceof Fault)) return { status: 'CANCELLED', mark: 'cancelled' };
       return { status: 'ERROR', mark: 'failed', fault: Fault.from(error) };
     }
   }

@@ -19,6 +19,8 @@ export interface TurnStart {
   readonly signal: AbortSignal;
   readonly diagnostics: boolean;
   readonly emit: Emit;
+  /** Undefined while the client keeps up with what is sent, else what to wait for. */
+  readonly pace: () => Promise<void> | undefined;
 }
 
 interface Held {
@@ -69,6 +71,11 @@ export class LiveTurn implements Turn {
   /** Names the node that runs from now on. */
   enter(nodeName: string): void {
     this.#nodeName = nodeName;
+  }
+
+  pace(): Promise<void> | undefined {
+    const wait = this.#start.pace();
+    return wait && Promise.race([wait, aborted(this.signal)]);
   }
 
   say(text: string, kind: 'delta' | 'whole'): void {
@@ -190,6 +197,12 @@ export class LiveTurn implements Turn {
     return { calls, inferences };
   }
 }
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 
 const stopReasons = { end: 'END', length: 'LENGTH', stop: 'STOP', aborted: 'ABORTED' } as const;
 

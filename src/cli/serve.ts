@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
+import type { ServerOptions } from '../config.ts';
 import { start } from '../main.ts';
 import { serverFlags, serverOptions } from './options.ts';
 
@@ -11,11 +12,32 @@ export const serveCommand = (): Command =>
     const line = `${JSON.stringify({ event: 'listening', port: server.port, pid: process.pid })}\n`;
     if (options.json) process.stdout.write(line);
     if (options.portFile !== '') await writeFile(options.portFile, line);
-    await stopSignal();
+    await toldToStop(options);
     await server[Symbol.asyncDispose]();
   });
 
-const stopSignal = (): Promise<void> =>
+/** Resolves when the server is to end: by a signal, with its parent, or with its standard input. */
+const toldToStop = ({ parentPid, stdin }: ServerOptions): Promise<void> =>
   new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+    process.once('SIGTERM', resolve);
+    process.once('SIGINT', () => {
+      resolve();
+      process.once('SIGINT', () => process.exit(killed));
+    });
+    if (parentPid > 0) setInterval(() => lives(parentPid) || resolve(), parentCheckMs).unref();
+    if (stdin) process.stdin.on('end', resolve).on('error', resolve).resume();
   });
+
+const parentCheckMs = 1000;
+// What a shell reports of a process that SIGINT has killed.
+const killed = 130;
+
+function lives(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // A process of another user is there and may not be asked.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -4,6 +4,7 @@ import { Fault } from '../fault.ts';
 import { version } from '../version.ts';
 import { chatCommand } from './chat.ts';
 import { checkCommand } from './check.ts';
+import { drawCommand } from './draw.ts';
 import { modelsCommand } from './models.ts';
 import { runCommand } from './run.ts';
 import { serveCommand } from './serve.ts';
@@ -13,7 +14,15 @@ import { UsageError } from './usage.ts';
 const program = new Command('turngraph')
   .description('Graphs of small local language models for games and desktop apps, over one WebSocket.')
   .version(version);
-for (const command of [serveCommand(), chatCommand(), runCommand(), checkCommand(), modelsCommand(), toolsCommand()]) {
+for (const command of [
+  serveCommand(),
+  chatCommand(),
+  runCommand(),
+  checkCommand(),
+  drawCommand(),
+  modelsCommand(),
+  toolsCommand(),
+]) {
   program.addCommand(command);
 }
 

@@ -39,6 +39,8 @@ export interface GenerateOptions {
   readonly signal: AbortSignal;
   /** Called with each piece of text, cut at code point boundaries, never with a part of a stop string. */
   readonly onText?: (piece: string) => void;
+  /** Asked between tokens: undefined, or what to wait for before the next one. */
+  readonly pace?: () => Promise<void> | undefined;
   /** Whether control tokens that the model writes stand in the text as their names (the end token never does). */
   readonly controlTokens?: boolean;
 }

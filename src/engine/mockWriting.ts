@@ -1,7 +1,8 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { GenerateOptions, Stopped } from './engine.ts';
 import type { Reply } from './mockScript.ts';
 import { mockCut } from './mockTokens.ts';
+import { pause } from './pause.ts';
 import { Stops } from './stops.ts';
 
 /** What became of a reply. */
@@ -14,7 +15,7 @@ export interface Written {
 
 /** Writes a reply chunk by chunk, as a model would: at most so many tokens, up to a stop string or the signal. */
 export async function write(reply: Reply, options: GenerateOptions, tokens: number): Promise<Written> {
-  const { signal, onText, sampling, controlTokens } = options;
+  const { signal, onText, pace, sampling, controlTokens } = options;
   const whole = controlTokens ? reply.answer : reply.answer.replace(controlStrings, '');
   const answer = mockCut(whole, tokens);
   const stops = new Stops(sampling.stop);
@@ -28,7 +29,9 @@ export async function write(reply: Reply, options: GenerateOptions, tokens: numb
   };
   const ended = async (): Promise<Stopped> => {
     for (const chunk of chunks(answer, reply.chunk)) {
-      await pause(reply.delay_ms, signal);
+      await delay(reply.delay_ms, signal);
+      const wait = pace?.();
+      if (wait) await pause(wait, signal);
       if (signal.aborted) return 'aborted';
       send(stops.pass(chunk));
       if (stops.hit) return 'stop';
@@ -51,10 +54,10 @@ function chunks(text: string, size: number): readonly string[] {
   );
 }
 
-async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+async function delay(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (milliseconds === 0) return;
   try {
-    await wait(milliseconds, undefined, { signal });
+    await sleep(milliseconds, undefined, { signal });
   } catch (error) {
     if (!signal.aborted) throw error;
   }

@@ -1,10 +1,12 @@
 import { pointerToken, reader } from '../schema.ts';
 import { didYouMean } from '../spelling.ts';
 import { Fault } from '../fault.ts';
+import { doubts, type Ways } from './doubts.ts';
 import { change, type Changeable } from './change.ts';
 import { graphSchema, type GraphDocument } from './document.ts';
-import { asGraphFaults, faultAt, refuse, type GraphFault } from './faults.ts';
-import type { Supplies } from './node.ts';
+import { faultAt, refuse, type GraphFault } from './faults.ts';
+import { makeNodes, release, type Plan } from './making.ts';
+import type { Node, Supplies } from './node.ts';
 import type { RegisteredType, Registry } from './registry.ts';
 
 /** One node of a compiled graph and where its exits lead. */
@@ -23,15 +25,12 @@ export interface Graph extends AsyncDisposable {
 /** What a compilation needs beside the document. */
 export interface GraphSupplies {
   readonly registry: Registry;
+  /** Nodes that a graph may have. */
+  readonly maxNodes: number;
+  /** Told what is allowed, but hardly meant. */
+  warn(warning: string): void;
   /** Supplies for one node; `defaultModel` is the graph's own default. */
   supply(nodeName: string, defaultModel: string): Supplies;
-}
-
-interface Plan {
-  readonly type: RegisteredType;
-  readonly given: Readonly<Record<string, unknown>>;
-  readonly params: object;
-  readonly exits: ReadonlyMap<string, string>;
 }
 
 const readGraph = reader(graphSchema);
@@ -40,12 +39,15 @@ const readGraph = reader(graphSchema);
  * Makes a graph of a document: checks all of it first, then makes the nodes.
  * @throws Fault GRAPH_COMPILATION_FAILED or INVALID_EXIT_TARGET with all faults in its detail; what was made is released.
  */
-export async function compile(document: unknown, { registry, supply }: GraphSupplies): Promise<Graph> {
+export async function compile(document: unknown, { registry, maxNodes, supply, warn }: GraphSupplies): Promise<Graph> {
   const reading = readGraph(document);
   if (!reading.ok) throw refuse(reading.refusals.map(({ pointer, message }) => faultAt(pointer, message)));
+  const count = Object.keys(reading.value.nodes).length;
+  if (count > maxNodes) throw new Fault('LIMIT_EXCEEDED', `the graph has ${count} nodes, and ${maxNodes} are allowed`);
   const { plans, faults } = check(reading.value, registry);
-  if (faults.length > 0) throw refuse(faults);
-  const steps = await makeNodes(plans, (name) => supply(name, reading.value.default_model_name));
+  const nodes = await makeNodes(plans, (name) => supply(name, reading.value.default_model_name), faults);
+  for (const doubt of doubts(reading.value.start_node, waysOf(plans))) warn(doubt);
+  const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: madeOf(nodes, name) }]));
   return {
     start: reading.value.start_node,
     steps,
@@ -55,9 +57,18 @@ export async function compile(document: unknown, { registry, supply }: GraphSupp
         throw new Fault('UNKNOWN_NODE', `the graph has no node "${nodeName}"${didYouMean(nodeName, steps.keys())}`);
       steps.set(nodeName, { ...step, given: await change(step, changes, nodeName) });
     },
-    [Symbol.asyncDispose]: () => release(steps),
+    [Symbol.asyncDispose]: () => release(nodes),
   };
 }
+
+function madeOf(nodes: ReadonlyMap<string, Node>, name: string): Node {
+  const node = nodes.get(name);
+  if (!node) throw new TypeError(`no node was made of ${name}`);
+  return node;
+}
+
+const waysOf = (plans: ReadonlyMap<string, Plan>): Ways =>
+  new Map([...plans].map(([name, { type, exits }]) => [name, { type: type.type, exits: type.exits, leads: exits }]));
 
 function check(graph: GraphDocument, registry: Registry): { plans: Map<string, Plan>; faults: GraphFault[] } {
   const plans = new Map<string, Plan>();
@@ -82,11 +93,14 @@ function check(graph: GraphDocument, registry: Registry): { plans: Map<string, P
       );
     }
     faults.push(...exitFaults(exits, type, names, `${pointer}/exits`));
-    if (reading.ok)
-      plans.set(name, { type, given: params, params: reading.value, exits: new Map(Object.entries(exits)) });
+    if (reading.ok) plans.set(name, { type, given: params, params: reading.value, exits: leadsOf(exits) });
   }
   return { plans, faults };
 }
+
+// An exit that leads to "" is one that is absent: it ends the turn.
+const leadsOf = (exits: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
+  new Map(Object.entries(exits).filter(([, target]) => target !== ''));
 
 function* exitFaults(
   exits: Readonly<Record<string, string>>,
@@ -107,29 +121,3 @@ function* exitFaults(
 
 const leadsNowhere = (target: string, names: readonly string[]): string =>
   `leads to no node: "${target}"${didYouMean(target, names)}`;
-
-async function makeNodes(
-  plans: ReadonlyMap<string, Plan>,
-  supply: (nodeName: string) => Supplies,
-): Promise<Map<string, Step>> {
-  const steps = new Map<string, Step>();
-  const faults: GraphFault[] = [];
-  try {
-    for (const [name, { type, given, params, exits }] of plans) {
-      try {
-        steps.set(name, { node: await type.create(params, supply(name)), type, given, exits });
-      } catch (error) {
-        faults.push(...asGraphFaults(error, `/nodes${pointerToken(name)}`));
-      }
-    }
-    if (faults.length > 0) throw refuse(faults);
-    return steps;
-  } catch (error) {
-    await release(steps);
-    throw error;
-  }
-}
-
-async function release(steps: ReadonlyMap<string, Step>): Promise<void> {
-  for (const { node } of steps.values()) await node[Symbol.asyncDispose]?.();
-}

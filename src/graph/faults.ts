@@ -31,8 +31,8 @@ export function refuse(faults: readonly GraphFault[]): Fault {
   return new Fault(first.code, first.message, { detail: JSON.stringify(faults.slice(0, shown)) });
 }
 
-/** Refused parameters of a node as faults of the graph; other errors (a model that does not load) go on as they are. */
+/** Refused parameters of a node as faults of the graph; none for any other error, such as a model that does not load. */
 export function asGraphFaults(error: unknown, nodePointer: string): GraphFault[] {
-  if (!(error instanceof ParamsRefused)) throw error;
+  if (!(error instanceof ParamsRefused)) return [];
   return error.refusals.map(({ pointer, message }) => faultAt(`${nodePointer}/params${pointer}`, message));
 }

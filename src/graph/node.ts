@@ -16,6 +16,8 @@ export interface Node<Exit extends string = string, Params = never> extends Part
 /** What a node is given when it is made. */
 export interface Supplies {
   readonly nodeName: string;
+  /** Tools that one node may offer. */
+  readonly maxTools: number;
   /**
    * A model by its name, or the agent's default; the agent gives it back when it goes.
    * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED.

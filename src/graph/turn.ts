@@ -39,6 +39,8 @@ export interface Turn {
   readonly answer: string;
   /** Sends text of the answer: a piece as it is generated, or a whole one. */
   say(text: string, kind: 'delta' | 'whole'): void;
+  /** Undefined while the client keeps up with what is said, else what to wait for before saying more. */
+  pace(): Promise<void> | undefined;
   /** Keeps an answer back; it is sent at the end of the turn unless something takes its place. */
   hold(text: string): void;
   /** Takes a held answer's place: nothing is held any more. */

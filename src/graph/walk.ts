@@ -15,6 +15,7 @@ export async function walk(
   { maxSteps, enter, path }: { maxSteps: number; enter: (nodeName: string) => void; path: PathStep[] },
 ): Promise<void> {
   for (let name = graph.start; name !== '';) {
+    await turn.pace();
     turn.signal.throwIfAborted();
     if (path.length === maxSteps) {
       throw new Fault(

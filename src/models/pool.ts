@@ -67,6 +67,11 @@ export class ModelPool implements AsyncDisposable {
     return this.#engine.needsFiles;
   }
 
+  /** Names of the models that are being loaded. */
+  get loading(): readonly string[] {
+    return [...this.#slots].filter(([, { model }]) => model === undefined).map(([name]) => name);
+  }
+
   get catalogue(): Catalogue {
     return this.#options.catalogue;
   }

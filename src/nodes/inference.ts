@@ -42,7 +42,12 @@ export class Inference implements AsyncDisposable {
   async complete(turn: Turn, question: Question, { notes, ...wish }: Wish = {}): Promise<Completion> {
     const { prompt, dropped } = await this.#project(turn, question);
     const sampling = this.#drawn(question);
-    const completion = await this.#sequence.generate(prompt, { ...wish, sampling, signal: turn.signal });
+    const completion = await this.#sequence.generate(prompt, {
+      ...wish,
+      sampling,
+      signal: turn.signal,
+      pace: () => turn.pace(),
+    });
     turn.inferred({ ...completion, dropped, notes: { model: this.#use.name, ...notes } });
     turn.signal.throwIfAborted();
     return completion;

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { live } from '../graph/live.ts';
-import { accept, defineNode, ParamsRefused } from '../graph/node.ts';
+import { Fault } from '../fault.ts';
+import { accept, defineNode, ParamsRefused, type Supplies } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
 import type { Call, Turn } from '../graph/turn.ts';
 import type { ModelUse } from '../models/pool.ts';
@@ -64,7 +65,7 @@ export const toolCall = defineNode({
   exits: ['tool_called', 'no_tool_called'],
   async create(params, supplies) {
     const at = `${supplies.nodeName}.params`;
-    const tools = readTools(params.tools);
+    const tools = readTools(params.tools, supplies);
     if (tools.size > manyTools)
       supplies.warn(`${at}.tools has ${tools.size} entries: small models get lost above ${manyTools}`);
     const settings = await live(params, (given) => ({
@@ -110,7 +111,14 @@ export const toolCall = defineNode({
   },
 });
 
-function readTools(declarations: readonly ToolDeclaration[]): ReadonlyMap<string, Tool> {
+function readTools(
+  declarations: readonly ToolDeclaration[],
+  { nodeName, maxTools }: Supplies,
+): ReadonlyMap<string, Tool> {
+  if (declarations.length > maxTools) {
+    const count = declarations.length;
+    throw new Fault('LIMIT_EXCEEDED', `${nodeName}.params.tools has ${count} entries, and ${maxTools} are allowed`);
+  }
   const tools = new Map<string, Tool>();
   declarations.forEach((declaration, index) => {
     const pointer = `/tools/${index}`;

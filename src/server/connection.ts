@@ -8,65 +8,82 @@ import { serverCodecs, type Codec, type Subprotocol } from '../wire/codec.ts';
 import { serverFrame } from '../wire/frame.ts';
 import type { ClientFrame } from '../frames.gen.ts';
 import { version } from '../version.ts';
+import { Outflow, type OutflowLimits } from './outflow.ts';
 
 /** The most bytes that a frame of a client may have. */
 export const maxFrameBytes = 1024 * 1024;
 
 const protocolVersion = 1;
-const tooLarge = 1009;
+const patienceMs = 2_000;
+
+/** Why the server closes a connection. */
+export const closeCodes = { goingAway: 1001, tooLarge: 1009, subprotocol: 4406, slow: 4408, tooMany: 4429 } as const;
 
 /** A WebSocket that says what is wrong before it closes over a frame that is too large. */
 export class Peer extends WebSocket {
   onTooLarge: (() => void) | undefined;
 
   override close(code?: number, reason?: string | Buffer): void {
-    if (code === tooLarge) this.onTooLarge?.();
+    if (code === closeCodes.tooLarge) this.onTooLarge?.();
     super.close(code, reason);
   }
+}
+
+/** What a connection needs beside its socket. */
+export interface ConnectionOptions {
+  readonly subprotocol: Subprotocol;
+  readonly house: House;
+  readonly pingMs: number;
+  readonly outflow: OutflowLimits;
 }
 
 /** One client on its socket: a session that lives as long as the connection. */
 export class Connection implements AsyncDisposable {
   readonly #socket: Peer;
   readonly #codec: Codec<ClientFrame, ServerFrame>;
+  readonly #outflow: Outflow;
   readonly #conversation: Conversation;
   readonly #ping: NodeJS.Timeout;
   #alive = true;
   #ended: Promise<void> | undefined;
 
-  constructor(socket: Peer, subprotocol: Subprotocol, house: House, pingMs: number) {
+  constructor(socket: Peer, { subprotocol, house, pingMs, outflow }: ConnectionOptions) {
     this.#socket = socket;
     this.#codec = serverCodecs[subprotocol];
-    const session = new Session(randomUUID(), house);
-    this.#conversation = new Conversation(session, (frame) => this.#send(frame));
-    socket.onTooLarge = () =>
-      this.#complain(new Fault('FRAME_TOO_LARGE', `a frame may have ${maxFrameBytes} bytes; send less at a time`));
+    const slow = new Fault('LIMIT_EXCEEDED', 'the client reads too slowly; read what is sent, or ask for less');
+    this.#outflow = new Outflow(outflow, () => this.#hangUp(slow, closeCodes.slow));
+    const id = randomUUID();
+    this.#conversation = new Conversation(new Session(id, house, () => this.#outflow.pace()), {
+      send: (frame) => this.#send(frame),
+      hangUp: (fault) => this.#hangUp(fault, closeCodes.tooMany),
+    });
+    const tooLarge = new Fault('FRAME_TOO_LARGE', `a frame may have ${maxFrameBytes} bytes; send less at a time`);
+    socket.onTooLarge = () => this.#complain(tooLarge);
     socket.on('message', (data: RawData, isBinary: boolean) => this.#hear(data, isBinary));
     socket.on('pong', () => (this.#alive = true));
     // ws reports here what it then closes the socket for.
-    socket.on('error', (error) => house.log.debug({ session: session.id, err: error }, 'socket failed'));
+    socket.on('error', (error) => house.log.debug({ session: id, err: error }, 'socket failed'));
     socket.on('close', (code) => {
-      house.log.info({ session: session.id, code }, 'session ended');
+      house.log.info({ session: id, code }, 'session ended');
       this[Symbol.asyncDispose]().catch((error: unknown) =>
-        house.log.error({ session: session.id, err: error }, 'session ended badly'),
+        house.log.error({ session: id, err: error }, 'session ended badly'),
       );
     });
     this.#ping = setInterval(() => this.#checkAlive(), pingMs).unref();
-    house.log.info({ session: session.id, subprotocol: this.#codec.subprotocol }, 'session began');
-    this.#send(
-      serverFrame(0, 0, 'sessionReady', {
-        protocolVersion,
-        sessionId: session.id,
-        resumeToken: randomUUID(),
-        serverVersion: version,
-      }),
-    );
+    house.log.info({ session: id, subprotocol }, 'session began');
+    const ready = { protocolVersion, sessionId: id, resumeToken: randomUUID(), serverVersion: version };
+    this.#send(serverFrame(0, 0, 'sessionReady', ready));
   }
 
-  /** Closes the socket and waits until everything of the session is gone. */
-  close(code: number, reason: string): Promise<void> {
+  /** Resolves when no turn of the session runs. */
+  idle(): Promise<void> {
+    return this.#conversation.idle();
+  }
+
+  /** Ends the session, its turns as cancelled ones, and then the socket. */
+  async close(code: number, reason: string): Promise<void> {
+    await this[Symbol.asyncDispose]();
     this.#socket.close(code, reason);
-    return this[Symbol.asyncDispose]();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -76,22 +93,32 @@ export class Connection implements AsyncDisposable {
 
   async #end(): Promise<void> {
     clearInterval(this.#ping);
+    this.#outflow.end();
     await this.#conversation[Symbol.asyncDispose]();
   }
 
   #hear(data: RawData, isBinary: boolean): void {
     const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [Buffer.from(data)]);
     // Text is taken as bytes where it is expected, so that the codec answers for what is no UTF-8.
-    this.#conversation.receive(this.#codec.decode(isBinary || !this.#codec.binary ? bytes : bytes.toString('utf8')));
+    const asBytes = isBinary || !this.#codec.binary;
+    this.#conversation.receive(this.#codec.decode(asBytes ? bytes : bytes.toString('utf8')));
   }
 
   #send(frame: ServerFrame): void {
-    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(this.#codec.encode(frame));
+    if (this.#socket.readyState !== WebSocket.OPEN) return;
+    const data = this.#codec.encode(frame);
+    this.#socket.send(data, this.#outflow.sending(data.length));
   }
 
-  #complain(fault: Fault): void {
-    const { code, name, message, detail } = fault;
+  #complain({ code, name, message, detail }: Fault): void {
     this.#send(serverFrame(0, 0, 'error', { code, name, message, detail }));
+  }
+
+  // A client that does not read does not answer a close either, so it is not waited for.
+  #hangUp(fault: Fault, closeCode: number): void {
+    this.#complain(fault);
+    this.#socket.close(closeCode, fault.name);
+    setTimeout(() => this.#socket.terminate(), patienceMs).unref();
   }
 
   #checkAlive(): void {

@@ -5,43 +5,76 @@ import { serverFrame } from '../wire/frame.ts';
 import { handlers, type Answer, type Reply } from './handlers.ts';
 import type { Session } from './session.ts';
 
+/** Where the frames of a session go. */
+export interface Outlet {
+  /** Puts a frame on its way. */
+  send(frame: ServerFrame): void;
+  /** Ends the connection, saying why: the client asks too much of it. */
+  hangUp(fault: Fault): void;
+}
+
 /**
  * The protocol of one session, without a socket: takes requests, has them take effect in the order of their arrival,
  * and numbers the frames that go out.
  */
 export class Conversation implements AsyncDisposable {
   readonly #session: Session;
-  readonly #send: (frame: ServerFrame) => void;
+  readonly #outlet: Outlet;
+  readonly #turns = new Set<Promise<unknown>>();
   #seq = 0;
+  #unanswered = 0;
   #tail: Promise<void> = Promise.resolve();
 
-  /** @param send puts a frame on its way; it is not called any more once the conversation is disposed of. */
-  constructor(session: Session, send: (frame: ServerFrame) => void) {
+  constructor(session: Session, outlet: Outlet) {
     this.#session = session;
-    this.#send = send;
+    this.#outlet = outlet;
   }
 
   /** Takes what a codec has read. Never throws: what is wrong with it is answered. */
   receive(decoded: Decoded<ClientFrame>): void {
+    const { requests } = this.#session.house.limits;
+    if (this.#unanswered >= requests) {
+      this.#outlet.hangUp(
+        new Fault('LIMIT_EXCEEDED', `${requests} requests wait for their answer, and more are not allowed`),
+      );
+      return;
+    }
+    this.#unanswered++;
     this.#tail = this.#tail.then(() => this.#handle(decoded));
+  }
+
+  /** Resolves when everything that was asked has been answered. */
+  async idle(): Promise<void> {
+    await this.#tail;
+    await Promise.allSettled(this.#turns);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#session[Symbol.asyncDispose]();
-    await this.#tail;
+    await this.idle();
     // What was still in the queue may have made agents.
     await this.#session[Symbol.asyncDispose]();
   }
 
   async #handle(decoded: Decoded<ClientFrame>): Promise<void> {
-    if (!decoded.ok) return this.#refuse(decoded.requestId, decoded.fault);
-    const { frame } = decoded;
+    const requestId = decoded.ok ? decoded.frame.requestId : decoded.requestId;
     try {
-      const answer = await this.#answer(frame);
-      answer?.meanwhile.catch((error: unknown) => this.#refuse(frame.requestId, error));
+      if (!decoded.ok) throw decoded.fault;
+      const answer = await this.#answer(decoded.frame);
+      if (answer) this.#goOn(requestId, answer.meanwhile);
+      else this.#unanswered--;
     } catch (error) {
-      this.#refuse(frame.requestId, error);
+      this.#refuse(requestId, error);
     }
+  }
+
+  #goOn(requestId: number, meanwhile: Promise<unknown>): void {
+    const done = meanwhile.then(
+      () => void this.#unanswered--,
+      (error: unknown) => this.#refuse(requestId, error),
+    );
+    this.#turns.add(done);
+    void done.then(() => this.#turns.delete(done));
   }
 
   #answer(frame: ClientFrame): Answer | Promise<Answer> {
@@ -56,6 +89,7 @@ export class Conversation implements AsyncDisposable {
   }
 
   #refuse(requestId: number, error: unknown): void {
+    this.#unanswered--;
     const { code, name, message, detail, cause } = Fault.from(error);
     if (name === 'INTERNAL')
       this.#session.house.log.error({ session: this.#session.id, requestId, err: cause }, 'request failed inside');
@@ -63,6 +97,6 @@ export class Conversation implements AsyncDisposable {
   }
 
   #emit<K extends keyof ServerFrameBodies>(requestId: number, body: K, fields: ServerFrameBodies[K]): void {
-    this.#send(serverFrame(requestId, ++this.#seq, body, fields));
+    this.#outlet.send(serverFrame(requestId, ++this.#seq, body, fields));
   }
 }

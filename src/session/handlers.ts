@@ -31,6 +31,7 @@ export const handlers: Handlers = {
   },
 
   async createAgent(session, request, reply) {
+    beOpen(session);
     const agent = await session.createAgent({
       graph: await graphOf(session, request),
       defaultModelName: request.defaultModelName,
@@ -43,6 +44,7 @@ export const handlers: Handlers = {
   },
 
   sendMessage(session, { agentId, text, variables }, reply) {
+    beOpen(session);
     const agent = session.agent(agentId);
     const { messageBytes } = session.house.limits;
     const bytes = Buffer.byteLength(text);
@@ -52,7 +54,7 @@ export const handlers: Handlers = {
         `sendMessage.text has ${bytes} bytes, and ${messageBytes} are allowed; send less`,
       );
     }
-    const turn = agent.hear(text, variables, reply);
+    const turn = agent.hear(text, variables, { emit: reply, pace: session.pace });
     return {
       meanwhile: turn.then(
         (fault) =>
@@ -127,6 +129,11 @@ export const handlers: Handlers = {
 
 const notYet = (what: string): Fault =>
   new Fault('UNKNOWN_MESSAGE_TYPE', `${what} is part of the protocol, but not of this version of the server`);
+
+function beOpen({ house }: Session): void {
+  if (house.closing.aborted)
+    throw new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later');
+}
 
 function unbuilt(message: string): () => never {
   return () => {

@@ -17,6 +17,10 @@ export interface Limits {
   readonly agents: number;
   readonly messageBytes: number;
   readonly patterns: number;
+  /** Requests of one connection that wait for their answer. */
+  readonly requests: number;
+  readonly nodes: number;
+  readonly tools: number;
 }
 
 /** What all sessions of a server share. */
@@ -28,6 +32,10 @@ export interface House {
   /** Folder that storage files are read from. */
   readonly storageRoot: string;
   readonly limits: Limits;
+  /** Milliseconds that one turn may take. */
+  readonly turnTimeoutMs: number;
+  /** Aborted when the server shuts down: no turn and no agent begins any more. */
+  readonly closing: AbortSignal;
   readonly log: Log;
 }
 
@@ -35,6 +43,8 @@ export interface House {
 export class Session implements AsyncDisposable {
   readonly id: string;
   readonly house: House;
+  /** Undefined while the client keeps up with what is sent, else what to wait for. */
+  readonly pace: () => Promise<void> | undefined;
   readonly #agents = new Map<number, Agent>();
   readonly #end = new AbortController();
   #engine: EngineName = 'llama-cpp';
@@ -42,9 +52,10 @@ export class Session implements AsyncDisposable {
   #used = false;
   #lastAgentId = 0;
 
-  constructor(id: string, house: House) {
+  constructor(id: string, house: House, pace: () => Promise<void> | undefined) {
     this.id = id;
     this.house = house;
+    this.pace = pace;
     this.#shelf = this.#emptyShelf('');
   }
 
@@ -74,14 +85,17 @@ export class Session implements AsyncDisposable {
   }
 
   /** Makes an agent under the next id. */
-  async createAgent(options: Omit<AgentOptions, 'id' | 'registry' | 'pool' | 'shelf'>): Promise<Agent> {
+  async createAgent(
+    options: Omit<AgentOptions, 'id' | 'registry' | 'pool' | 'shelf' | 'limits' | 'turnTimeoutMs'>,
+  ): Promise<Agent> {
     const { agents: limit } = this.house.limits;
     if (this.#agents.size >= limit) {
       throw new Fault('LIMIT_EXCEEDED', `the session has ${limit} agents, and more are not allowed; destroy one first`);
     }
     const id = this.#lastAgentId + 1;
-    const { registry } = this.house;
-    const agent = await Agent.create({ ...options, id, registry, pool: this.pool, shelf: this.shelf });
+    const { registry, limits, turnTimeoutMs } = this.house;
+    const own = { id, pool: this.pool, shelf: this.shelf };
+    const agent = await Agent.create({ ...options, ...own, registry, limits, turnTimeoutMs });
     this.#lastAgentId = id;
     this.#agents.set(id, agent);
     return agent;

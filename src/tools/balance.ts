@@ -9,7 +9,7 @@ export interface Bracketed {
 
 /** The brackets of a text. */
 export interface Balance {
-  /** The outermost pieces that close, in order. */
+  /** The outermost pieces that close, in order, without those that look like no JSON. */
   readonly pieces: readonly Bracketed[];
   /** Where an object starts that the text never closes; no piece lies beyond. */
   readonly cutAt: number | undefined;
@@ -45,10 +45,10 @@ export function balance(text: string, from: number, past: Past): Balance {
     } else if (mark === '[') {
       open.push({ at: index, closer: ']', json: startsAs(jsonList, text, index) });
     } else if (mark === '}' || mark === ']') {
-      const start = open.close(mark);
-      if (start === undefined) continue;
-      while ((pieces.at(-1)?.start ?? -1) > start) pieces.pop();
-      pieces.push({ start, end: at });
+      const opener = open.close(mark);
+      if (opener === undefined) continue;
+      while ((pieces.at(-1)?.start ?? -1) > opener.at) pieces.pop();
+      if (opener.json) pieces.push({ start: opener.at, end: at });
     } else if (mark === '`') {
       if (!open.inJson) at = pastCode(text, index);
     } else if (open.inJson && index >= noStringBefore) {
@@ -76,8 +76,8 @@ class Openers {
     this.#waiting[opener.closer]++;
   }
 
-  /** Where the opener stands that a closer closes; those opened after it stay unclosed. */
-  close(closer: Opener['closer']): number | undefined {
+  /** The opener that a closer closes; those opened after it stay unclosed. */
+  close(closer: Opener['closer']): Opener | undefined {
     // Counted, so that a closer of nothing does not search the stack.
     if (this.#waiting[closer] === 0) return undefined;
     let opener = this.#stack.pop();
@@ -86,7 +86,7 @@ class Openers {
       opener = this.#stack.pop();
     }
     this.#waiting[closer]--;
-    return opener?.at;
+    return opener;
   }
 
   /** Where the outermost unclosed object starts that looks like JSON. */

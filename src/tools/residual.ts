@@ -7,35 +7,48 @@ import { isMembers, jsonText, type Value } from './value.ts';
 
 /** The text around the calls, without what only held them together or only repeats their arguments. */
 export function residualOf(text: string, found: readonly Found[]): string {
+  if (found.length === 0) return withoutEndTokens(text).trim();
   const pieces: string[] = [];
   let at = 0;
-  let fenced = false;
-  for (const { start, end } of found) {
-    const before = pieceBefore(text, at, start);
+  let fence: Fence = 'none';
+  for (const { start, rawStart, end } of found) {
+    const before = pieceBefore(text.slice(at, start), fence);
     pieces.push(before.piece);
-    fenced ||= before.fenced;
-    const closed = pastClosers(text, end);
-    const fence: number | undefined = fenced ? pastClosingFence(text, closed) : undefined;
-    fenced &&= fence === undefined;
-    at = fence === undefined ? closed : pastClosers(text, fence);
-    const next = pastSeparators(text, at);
-    if (text[next] === '{') at = next;
+    fence = text.slice(start, rawStart).includes('```') ? 'around calls' : before.fence;
+    at = pastClosers(text, end);
+    const closed: number | undefined = fence === 'around calls' ? pastClosingFence(text, at) : undefined;
+    if (closed !== undefined) [fence, at] = ['none', pastClosers(text, closed)];
+    at = pastLink(text, at);
   }
   pieces.push(withoutEndTokens(text.slice(at)));
-  if (found.length === 0) return pieces.join('').trim();
+  const said = pieces.map((piece) => piece.trim()).filter((piece) => pastSeparators(piece, 0) < piece.length);
+  if (!said.some((piece) => /^[{`]/.test(piece))) return said.join('\n');
   const echoes = new Set(found.flatMap(({ calls }) => calls.map((call) => canonical(call.arguments))));
-  return pieces
-    .map((piece) => piece.trim())
-    .filter((piece) => pastSeparators(piece, 0) < piece.length && !isEcho(piece, echoes))
-    .join('\n');
+  return said.filter((piece) => !isEcho(piece, echoes)).join('\n');
 }
 
-// The bracket of a list whose end is missing goes with the first call in it.
-function pieceBefore(text: string, from: number, start: number): { readonly piece: string; readonly fenced: boolean } {
-  const piece = text.slice(from, start).trimEnd();
-  const outside = piece.endsWith('[') ? piece.slice(0, -1) : piece;
-  const fence = openingFenceBefore(outside, outside.length);
-  return { piece: outside.slice(0, fence), fenced: fence !== undefined };
+/** The fence in which a walk over the text stands: one that holds calls only, or one that stays in the text. */
+type Fence = 'none' | 'around calls' | 'in the text';
+
+// The bracket of a list whose end is missing goes with the first call in it, and so does the fence that it opens.
+function pieceBefore(whole: string, before: Fence): { readonly piece: string; readonly fence: Fence } {
+  if (whole.trim() === '') return { piece: '', fence: before };
+  const marks = [...whole.matchAll(/`{3,}/g)].length;
+  if (marks === 0 && before !== 'none') return { piece: whole, fence: before };
+  const isOpen = (before === 'none') === (marks % 2 === 1);
+  const trimmed = whole.trimEnd();
+  const piece = trimmed.endsWith('[') ? trimmed.slice(0, -1) : trimmed;
+  const opening = isOpen ? openingFenceBefore(piece, piece.length) : undefined;
+  if (opening !== undefined) return { piece: piece.slice(0, opening), fence: 'around calls' };
+  return { piece, fence: isOpen ? 'in the text' : 'none' };
+}
+
+// Separators that lead to another object or to closers go too; before prose they belong to it.
+function pastLink(text: string, at: number): number {
+  const next = pastSeparators(text, at);
+  if (text[next] === '{') return next;
+  const closed = pastClosers(text, next);
+  return closed === next ? at : closed;
 }
 
 function isEcho(piece: string, echoes: ReadonlySet<string>): boolean {

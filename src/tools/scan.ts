@@ -85,16 +85,17 @@ class Reader {
   }
 
   #members(depth: number): Members | undefined {
-    const members = new Map<string, Value>();
+    // Made with the first member: a storm of braces is refused before there is one.
+    let members: Map<string, Value> | undefined;
     this.at++;
-    if (this.#take('}')) return members;
+    if (this.#take('}')) return new Map();
     for (;;) {
       const quote = this.#peek();
       const key = this.#isQuote(quote) ? this.#string(quote) : undefined;
       if (key === undefined || !this.#take(':')) return undefined;
       const value = this.value(depth + 1);
       if (value === undefined) return undefined;
-      members.set(key, value);
+      members = (members ?? new Map<string, Value>()).set(key, value);
       if (this.#closes('}')) return members;
       if (!this.#take(',')) return undefined;
       if (this.#lenient && this.#take('}')) return members;
@@ -116,10 +117,9 @@ class Reader {
   }
 
   #string(quote: Quote): string | undefined {
-    let content = '';
     this.at++;
+    let content = this.#match(plain[quote]);
     for (;;) {
-      content += this.#match(plain[quote]);
       const next = this.#text[this.at];
       if (next === quote) {
         this.at++;
@@ -127,7 +127,7 @@ class Reader {
       }
       const piece = next === '\\' ? this.#escape() : this.#control(next);
       if (piece === undefined) return undefined;
-      content += piece;
+      content += piece + this.#match(plain[quote]);
     }
   }
 
@@ -197,16 +197,19 @@ class Reader {
 
   #match(pattern: RegExp): string {
     pattern.lastIndex = this.at;
-    const matched = pattern.exec(this.#text)?.[0] ?? '';
-    this.at += matched.length;
+    if (!pattern.test(this.#text)) return '';
+    const matched = this.#text.slice(this.at, pattern.lastIndex);
+    this.at = pattern.lastIndex;
     return matched;
   }
 }
 
-const lastWord = /[-+.\w]{0,16}$/y;
+const longestWord = 16;
+const lastWord = /[-+.\w]*$/y;
 
 // A number or a word that the text broke off in, or nothing more at all.
 function endsInWord(text: string, at: number): boolean {
+  if (text.length - at > longestWord) return false;
   lastWord.lastIndex = at;
   return lastWord.test(text);
 }

@@ -3,7 +3,7 @@ import { foundIn, type Findings, type Found } from './findings.ts';
 import type { Past } from './reasoning.ts';
 import { pastSeparators, readObject, readRun, type Fault } from './run.ts';
 import { argumentsOf, callsIn, type CallKeys } from './shape.ts';
-import { closerOf, closingTag, nextTag, tagAt, type Tag } from './tags.ts';
+import { closingTag, nextTag, tagAt, toolOf, type Tag } from './tags.ts';
 
 /** Finds the calls that stand in tags, those of every format. */
 export function taggedCalls(text: string, keys: CallKeys, past: Past): Findings {
@@ -11,7 +11,7 @@ export function taggedCalls(text: string, keys: CallKeys, past: Past): Findings 
   let tag = nextTag(text, 0, past);
   while (tag !== undefined) {
     const block = readBlock(text, tag, keys);
-    blocks.push(block.found);
+    if (block.found.length > 0) blocks.push(block.found);
     if (block.cut) return { found: blocks.flat(), cutAt: tag.start };
     tag = nextTag(text, block.end, past);
   }
@@ -26,6 +26,7 @@ interface Block {
   readonly cut: boolean;
 }
 
+const callsStart = /(?:\[\s*)?\{\s*(?:["'}]|$)|\[\s*$/y;
 const compact = /([\w.-]+)(?:\[CALL_ID\][\w-]*)?(?:\[ARGS\]\s*|(?=\{))/y;
 const cutCompact = /[\w.-]+(?:\[CALL_ID\][\w-]*)?(?:\[[A-Z_]{0,8})?$/y;
 
@@ -37,8 +38,10 @@ function readBlock(text: string, first: Tag, keys: CallKeys): Block {
     at = pastOpeningFence(text, tag.end);
   }
   if (at === text.length) return { found: [], end: at, cut: true };
-  if (tag.tool !== undefined) return readArguments(text, { first, tag, at, name: tag.tool, nameAt: tag.start });
-  if (tag.text === '[TOOL_CALLS]') {
+  if (tag.kind.holds === 'arguments') {
+    return readArguments(text, { first, tag, at, name: toolOf(text, tag), nameAt: tag.start });
+  }
+  if (tag.kind.holds === 'calls or a name') {
     compact.lastIndex = at;
     const name = compact.exec(text)?.[1];
     if (name !== undefined) return readArguments(text, { first, tag, at: compact.lastIndex, name, nameAt: at });
@@ -49,13 +52,19 @@ function readBlock(text: string, first: Tag, keys: CallKeys): Block {
 }
 
 function readCalls(text: string, first: Tag, tag: Tag, at: number, keys: CallKeys): Block {
-  if (text[at] !== '{' && text[at] !== '[') return { found: [], end: tag.end, cut: false };
+  callsStart.lastIndex = at;
+  if (!callsStart.test(text)) return { found: [], end: tag.end, cut: false };
   const { objects, list, end, fault } = readRun(text, at, true);
-  const found = objects.flatMap((object, index) => {
-    const said = callsIn(object.value, keys, { tagged: true, lenient: true });
-    return said.length === 0 ? [] : [{ ...foundIn(text, object, said), ...(index === 0 && { start: first.start }) }];
-  });
-  if (fault !== undefined) return { found, ...afterFault(text, tag, fault) };
+  const found =
+    objects.length === 0
+      ? []
+      : objects.flatMap((object, index) => {
+          const said = callsIn(object.value, keys, { tagged: true, lenient: true });
+          return said.length === 0
+            ? []
+            : [{ ...foundIn(text, object, said), ...(index === 0 && { start: first.start }) }];
+        });
+  if (fault !== undefined) return afterFault(text, tag, fault, found);
   const cut = list === 'open' && objects.length === 0 && pastSeparators(text, at + 1) === text.length;
   return { found, end, cut };
 }
@@ -79,7 +88,7 @@ function readArguments(text: string, { first, tag, at, name, nameAt }: Named): B
   if (closingTag.test(text)) return { found: found(at, false, argumentsOf(undefined, false)), end: at, cut: false };
   if (text[at] !== '{') return { found: [], end: tag.end, cut: false };
   const object = readObject(text, at, true);
-  if ('cutIn' in object) return { found: [], ...afterFault(text, tag, object) };
+  if ('cutIn' in object) return afterFault(text, tag, object, []);
   return { found: found(object.end, object.repaired, argumentsOf(object.value, true)), end: object.end, cut: false };
 }
 
@@ -87,14 +96,16 @@ function readArguments(text: string, { first, tag, at, name, nameAt }: Named): B
  * Where to go on after what could not be read. A tag in a string that was read is only text, unless it is one of the
  * block's own kind: a string that runs over those has lost its closing quote.
  */
-function afterFault(text: string, tag: Tag, { start, at, cutIn }: Fault): Omit<Block, 'found'> {
-  const closer = closerOf(tag);
-  if (cutIn === 'strict') return { end: at, cut: true };
+function afterFault(text: string, { kind }: Tag, { start, at, cutIn }: Fault, found: readonly Found[]): Block {
+  if (cutIn === 'strict') return { found, end: at, cut: true };
   if (cutIn === 'lenient') {
-    const end = closer === undefined ? -1 : text.indexOf(closer, start);
-    return { end, cut: end < 0 };
+    const end = kind.closes === undefined ? -1 : text.indexOf(kind.closes, start);
+    return { found, end, cut: end < 0 };
   }
   const read = text.slice(start, at);
-  const own = [tag.text, closer].map((mark) => (mark === undefined ? -1 : read.indexOf(mark))).filter((i) => i >= 0);
-  return { end: start + Math.min(read.length, ...own), cut: false };
+  const opener = before(read, kind.opens);
+  const closer = kind.closes === undefined ? opener : before(read, kind.closes);
+  return { found, end: start + Math.min(opener, closer), cut: false };
 }
+
+const before = (read: string, mark: string): number => (read.includes(mark) ? read.indexOf(mark) : read.length);

@@ -1,23 +1,29 @@
 import { pastCode } from './backticks.ts';
 import type { Past } from './reasoning.ts';
 
-/** A tag that announces a call. */
-export interface Tag {
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
-  /** The name of the tool, where the tag itself says it. */
-  readonly tool: string | undefined;
+/** A kind of tag that announces calls. */
+export interface TagKind {
+  readonly opens: string;
+  readonly closes: string | undefined;
+  /** What may stand between the tag and the call. */
+  readonly holds: 'calls' | 'calls or a name' | 'arguments';
 }
 
-const closers: ReadonlyMap<string, string> = new Map([
-  ['<tool_call>', '</tool_call>'],
-  ['<|tool_call|>', '<|/tool_call|>'],
-  ['<function_call>', '</function_call>'],
-  ['[TOOL_CALLS]', '[/TOOL_CALLS]'],
-]);
-const functionCloser = '</function>';
-const pythonTag = '<|python_tag|>';
+/** A tag in a text. */
+export interface Tag {
+  readonly kind: TagKind;
+  readonly start: number;
+  readonly end: number;
+}
+
+const kinds: readonly TagKind[] = [
+  { opens: '<tool_call>', closes: '</tool_call>', holds: 'calls' },
+  { opens: '<|tool_call|>', closes: '<|/tool_call|>', holds: 'calls' },
+  { opens: '<function_call>', closes: '</function_call>', holds: 'calls' },
+  { opens: '<|python_tag|>', closes: undefined, holds: 'calls' },
+  { opens: '[TOOL_CALLS]', closes: '[/TOOL_CALLS]', holds: 'calls or a name' },
+  { opens: '<function=', closes: '</function>', holds: 'arguments' },
+];
 const endTokens = [
   '<|im_end|>',
   '<|eot_id|>',
@@ -31,8 +37,8 @@ const endTokens = [
 ];
 
 const either = (texts: Iterable<string>): string => [...texts].map((text) => text.replace(/[[\]|]/g, '\\$&')).join('|');
-const opening = `${either([...closers.keys(), pythonTag])}|<function=([^\\s<>]+)>`;
-const closing = either([...closers.values(), functionCloser]);
+const opening = either(kinds.map(({ opens }) => opens)).replace('<function=', '<function=[^\\s<>]+>');
+const closing = either(kinds.flatMap(({ closes }) => closes ?? []));
 
 const openingOrCode = new RegExp(`\`+|${opening}`, 'g');
 const openingHere = new RegExp(opening, 'y');
@@ -41,30 +47,29 @@ const afterCall = new RegExp(`(?:\\s*(?:[\\]}]|${closing}|${either(endTokens)}))
 /** A closing tag, whichever it closes; sticky. */
 export const closingTag = new RegExp(closing, 'y');
 
-/** The tag that closes what a tag opens. */
-export const closerOf = (tag: Tag): string | undefined =>
-  tag.tool === undefined ? closers.get(tag.text) : functionCloser;
-
 /** The first tag at or after an index that stands neither in reasoning nor in backticks. */
 export function nextTag(text: string, at: number, past: Past): Tag | undefined {
   let from = at;
   for (;;) {
     openingOrCode.lastIndex = from;
-    const found = openingOrCode.exec(text);
-    if (found === null) return undefined;
-    from = past(found.index);
-    if (from > found.index) continue;
-    if (!found[0].startsWith('`')) return tagOf(found);
-    from = pastCode(text, found.index);
+    const start = openingOrCode.exec(text)?.index;
+    if (start === undefined) return undefined;
+    from = past(start);
+    if (from > start) continue;
+    if (text[start] !== '`') return tagOf(text, start, openingOrCode.lastIndex);
+    from = pastCode(text, start);
   }
 }
 
 /** The tag that starts exactly at an index. */
 export function tagAt(text: string, at: number): Tag | undefined {
   openingHere.lastIndex = at;
-  const found = openingHere.exec(text);
-  return found === null ? undefined : tagOf(found);
+  return openingHere.test(text) ? tagOf(text, at, openingHere.lastIndex) : undefined;
 }
+
+/** The name of the tool that a tag itself says. */
+export const toolOf = (text: string, { kind, start, end }: Tag): string =>
+  text.slice(start + kind.opens.length, end - 1);
 
 /** The index after the closing tags, stray brackets and end tokens that follow a call. */
 export function pastClosers(text: string, at: number): number {
@@ -84,9 +89,7 @@ export function withoutEndTokens(text: string): string {
 
 const endTokenOf = (text: string): string | undefined => endTokens.find((token) => text.endsWith(token));
 
-const tagOf = ({ 0: text, 1: tool, index }: RegExpExecArray): Tag => ({
-  start: index,
-  end: index + text.length,
-  text,
-  tool,
-});
+function tagOf(text: string, start: number, end: number): Tag | undefined {
+  const kind = kinds.find(({ opens }) => text.startsWith(opens, start));
+  return kind && { kind, start, end };
+}

@@ -1,67 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Prompt } from '../../src/dialog.ts';
-import type { Completion, Engine, GenerateOptions, Model, Sampling, Sequence } from '../../src/engine/engine.ts';
-
-/** What the suite needs of an engine under test. */
-export interface Subject {
-  readonly name: string;
-  readonly open: () => Engine;
-  readonly file: string;
-  /** A user's message that is answered at length (more than 20 tokens), and slowly enough to be cancelled. */
-  readonly long: string;
-}
-
-export const greedy: Sampling = {
-  temperature: 0,
-  top_p: 1,
-  top_k: 0,
-  min_p: 0,
-  repeat_penalty: 1,
-  presence_penalty: 0,
-  frequency_penalty: 0,
-  max_tokens: 40,
-  seed: 1,
-  stop: [],
-};
-
-export const never = new AbortController().signal;
-
-export const ask = (text: string, system = 'You are a lamp.'): Prompt => ({
-  messages: [
-    { role: 'system', text: system },
-    { role: 'user', text },
-  ],
-});
-
-export const following = (prompt: Prompt, answer: string, text: string): Prompt => ({
-  ...prompt,
-  messages: [...prompt.messages, { role: 'assistant', text: answer }, { role: 'user', text }],
-});
-
-/** A generation with defaults, and the pieces in which its text came. */
-export async function say(
-  sequence: Sequence,
-  prompt: Prompt,
-  options: Partial<Omit<GenerateOptions, 'sampling'>> & { readonly sampling?: Partial<Sampling> } = {},
-): Promise<Completion & { readonly pieces: readonly string[] }> {
-  const pieces: string[] = [];
-  const completion = await sequence.generate(prompt, {
-    signal: never,
-    ...options,
-    sampling: { ...greedy, ...options.sampling },
-    onText: (piece) => {
-      pieces.push(piece);
-      options.onText?.(piece);
-    },
-  });
-  return { ...completion, pieces };
-}
-
-const paragraphs = (count: number): string => 'The lamp stands in the hall and shines. '.repeat(count);
+import type { Completion, Engine, Model, Sequence } from '../../src/engine/engine.ts';
+import { sharingContract } from './engineSharing.ts';
+import { ask, following, never, paragraphs, say, type Subject } from './speaking.ts';
 
 /** What every engine promises. */
-export function engineContract({ name, open, file, long }: Subject): void {
-  describe(`the ${name} engine`, () => {
+export function engineContract(subject: Subject): void {
+  describe(`the ${subject.name} engine`, () => {
+    speakingContract(subject);
+    sharingContract(subject);
+  });
+}
+
+function speakingContract({ open, file, long }: Subject): void {
+  describe('in one sequence', () => {
     let engine: Engine;
     let model: Model;
 
@@ -206,6 +158,30 @@ export function engineContract({ name, open, file, long }: Subject): void {
       });
     });
 
+    it('waits between tokens as long as it is paced, and ends when aborted meanwhile', async () => {
+      await inSequence(async (sequence) => {
+        let open = (): void => undefined;
+        let gate: Promise<void> | undefined;
+        const close = (): void => void (gate ??= new Promise((resolve) => (open = resolve)));
+        const pieces: string[] = [];
+        const onText = (piece: string): void => {
+          pieces.push(piece);
+          close();
+        };
+        const paced = say(sequence, ask('How are you today?'), { onText, pace: () => gate });
+        await new Promise((resolve) => setTimeout(resolve, 60));
+        expect(pieces).toHaveLength(1);
+        open();
+        expect(await paced).toMatchObject({ stopped: 'end', pieces });
+
+        const control = new AbortController();
+        gate = new Promise(() => undefined);
+        const stuck = say(sequence, ask(long), { signal: control.signal, pace: () => gate });
+        setTimeout(() => control.abort(), 20);
+        expect(await stuck).toMatchObject({ stopped: 'aborted', text: '' });
+      });
+    });
+
     it('evaluates only what is new in the next turn', async () => {
       await inSequence(async (sequence) => {
         let prompt = ask('How are you today?');
@@ -231,48 +207,6 @@ export function engineContract({ name, open, file, long }: Subject): void {
       });
     });
 
-    it('keeps sequences apart that speak at once', async () => {
-      const questions = ['How are you today?', 'Tell me a joke', 'What is your name?'];
-      const alone: string[] = [];
-      for (const question of questions) alone.push((await freshly(ask(question))).text);
-      const sequences = questions.map(() => model.openSequence());
-      const together = await Promise.all(
-        questions.map((question, index) => say(sequences[index] ?? model.openSequence(), ask(question))),
-      );
-      expect(together.map(({ text }) => text)).toEqual(alone);
-      await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
-    });
-
-    it('serves more sequences than it has seats, each with its own dialog', async () => {
-      const names = ['Ann', 'Bob', 'Cid', 'Dan', 'Eve'];
-      const sequences = names.map(() => model.openSequence());
-      const speak = (round: number): Promise<string[]> =>
-        Promise.all(
-          sequences.map(async (sequence, index) => (await say(sequence, ask(`I am ${names[index]} ${round}.`))).text),
-        );
-      const expected: string[] = [];
-      for (const name of names) expected.push((await freshly(ask(`I am ${name} 2.`))).text);
-      await speak(1);
-      expect(await speak(2)).toEqual(expected);
-      await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
-    });
-
-    it('lets one generation fail without the others', async () => {
-      const [good, bad] = [model.openSequence(), model.openSequence()];
-      const [fine, failed] = await Promise.allSettled([
-        say(good, ask('How are you today?')),
-        say(bad, ask('How are you today?'), {
-          onText: () => {
-            throw new Error('the listener fails');
-          },
-        }),
-      ]);
-      expect(failed).toMatchObject({ status: 'rejected', reason: { message: 'the listener fails' } });
-      expect(fine).toMatchObject({ status: 'fulfilled', value: { stopped: 'end' } });
-      expect((await say(bad, ask('How are you today?'))).stopped).toBe('end');
-      await Promise.all([good, bad].map((sequence) => sequence[Symbol.asyncDispose]()));
-    });
-
     it('refuses a prompt that leaves no room for an answer, with both numbers', async () => {
       await inSequence(async (sequence) => {
         const refusal = say(sequence, ask(paragraphs(400)));
@@ -291,33 +225,6 @@ export function engineContract({ name, open, file, long }: Subject): void {
       expect(stopped).toBe('length');
       expect(tokens.prompt + tokens.generated).toBe(64);
       await small[Symbol.asyncDispose]();
-    });
-
-    it('ends a generation whose sequence is disposed of', async () => {
-      const sequence = model.openSequence();
-      const ended: string[] = [];
-      let disposal: Promise<unknown> | undefined;
-      const dispose = async (): Promise<void> => {
-        await sequence[Symbol.asyncDispose]();
-        ended.push('disposed');
-      };
-      const cutting = say(sequence, ask(long), {
-        sampling: { max_tokens: 500 },
-        onText: () => (disposal ??= dispose()),
-      });
-      void cutting.then(() => ended.push('generated'));
-      expect((await cutting).stopped).toBe('aborted');
-      await disposal;
-      expect(ended).toContain('disposed');
-      expect((await say(sequence, ask(long))).stopped).toBe('aborted');
-    });
-
-    it('ends all generations when it is disposed of', async () => {
-      const other = open();
-      const busy = await other.load(file, { contextSize: 512, seats: 1, threads: 1, gpu: 'off' });
-      const generations = [1, 2, 3].map(() => say(busy.openSequence(), ask(long), { sampling: { max_tokens: 400 } }));
-      await other[Symbol.asyncDispose]();
-      for (const { stopped } of await Promise.all(generations)) expect(stopped).toBe('aborted');
     });
 
     it('writes whole characters of any script', async () => {

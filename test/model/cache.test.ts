@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import type { Prompt } from '../../src/dialog.ts';
 import { align } from '../../src/engine/llama/cache.ts';
-import { ask, following, never, say } from '../contracts/engine.ts';
+import { ask, following, never, say } from '../contracts/speaking.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 
 describe('a KV cache', () => {
@@ -186,5 +186,26 @@ describe('a sequence', () => {
     const before = await held();
     await sequence.warm(prompt, never);
     expect(await held()).toEqual(before);
+  });
+
+  it('begins with an empty cache after the engine has failed in it', async () => {
+    const { seats, sequence: open } = await demo.open(2);
+    const [broken, whole] = [open(), open()];
+    const fine = (await say(broken, ask('How are you today?'))).text;
+    const seat = await seats.take(broken, never);
+    if (!seat) throw new Error('no seat');
+    seat.cache.evaluate = async function* () {
+      throw new Error('out of memory');
+    };
+    seats.release(seat);
+    const [failed, other] = await Promise.allSettled([
+      say(broken, ask('How are you today?')),
+      say(whole, ask('How are you today?')),
+    ]);
+    expect(failed).toMatchObject({
+      reason: { name: 'INFERENCE_FAILED', message: expect.stringContaining('out of memory') },
+    });
+    expect(other).toMatchObject({ value: { text: fine } });
+    expect(await say(broken, ask('How are you today?'))).toMatchObject({ text: fine, tokens: { reused: 0 } });
   });
 });

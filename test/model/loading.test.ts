@@ -49,12 +49,22 @@ describe('loading a GGUF file', () => {
     ['ends a byte too early', () => fileOf(whole.subarray(0, -1)), 'download it again'],
     ['counts more entries than it has', () => fileOf(patched(16, 9_999_999_999n)), 'download it again'],
     ['counts more tensors than it has', () => fileOf(patched(8, 2n ** 60n)), 'download it again'],
+    ['says nothing of its size', () => fileOf(renamed('llama.context_length')), 'context_length is missing'],
+    ['says nothing of its width', () => fileOf(renamed('llama.feed_forward_length')), 'feed_forward_length is missing'],
+    ['has a token twice', () => fileOf(renamed('market', 'a')), 'has a token twice'],
   ])('refuses one that %s', async (_, file, why) => {
     await expect(load(await file())).rejects.toMatchObject({
       name: 'MODEL_LOAD_FAILED',
       message: expect.stringContaining(why),
     });
   });
+
+  /** The file with a name in its header overwritten, and filled up with what C takes for its end. */
+  function renamed(name: string, other = name.replace('llama.', 'lemon.')): Buffer {
+    const copy = Buffer.from(whole);
+    copy.write(other.padEnd(name.length, '\0'), copy.indexOf(name), 'latin1');
+    return copy;
+  }
 
   function patched(at: number, value: bigint): Buffer {
     const copy = Buffer.from(whole);

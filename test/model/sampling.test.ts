@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Sampling, Sequence } from '../../src/engine/engine.ts';
-import { ask, say } from '../contracts/engine.ts';
+import { ask, say } from '../contracts/speaking.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 describe('sampling', () => {
@@ -12,10 +12,10 @@ describe('sampling', () => {
   });
   afterAll(() => demo.close());
 
-  /** How many different first tokens come in 150 draws. */
+  /** How many different first tokens come in 100 draws. */
   async function firstTokens(sampling: Partial<Sampling>): Promise<number> {
     const seen = new Set<string>();
-    for (let seed = 1; seed <= 150; seed++) {
+    for (let seed = 1; seed <= 100; seed++) {
       const { text, stopped } = await say(sequence, ask('Hm'), { sampling: { max_tokens: 1, seed, ...sampling } });
       seen.add(`${stopped} ${text}`);
     }
@@ -24,7 +24,7 @@ describe('sampling', () => {
 
   it('draws from all tokens when nothing bounds it, and from few when something does', async () => {
     const free = await firstTokens({ temperature: 4 });
-    expect(free).toBeGreaterThan(100);
+    expect(free).toBeGreaterThan(70);
     expect(await firstTokens({ temperature: 4, top_k: 5 })).toBeLessThanOrEqual(5);
     expect(await firstTokens({ temperature: 4, top_p: 0.3 })).toBeLessThan(free / 2);
     expect(await firstTokens({ temperature: 4, min_p: 0.3 })).toBeLessThan(free / 2);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { mockEngine, readMockScript } from '../../src/engine/mock.ts';
-import { ask, say } from '../contracts/engine.ts';
+import { ask, say } from '../contracts/speaking.ts';
 
 const load = { contextSize: 0, seats: 1, threads: 1, gpu: 'off' } as const;
 

@@ -2,6 +2,7 @@ import type { Token } from 'node-llama-cpp';
 import type { Message, Prompt } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
 import type { Completion, GenerateOptions, Sequence, Stopped } from '../engine.ts';
+import { pause } from '../pause.ts';
 import { promptTooLarge } from '../promptTooLarge.ts';
 import { align, fill, held } from './cache.ts';
 import { samplingOptions } from './sampling.ts';
@@ -28,7 +29,7 @@ export class LlamaSequence implements Sequence {
   readonly #parts: SequenceParts;
   readonly #transcript: Transcript;
   readonly #work = new Set<Promise<unknown>>();
-  #closed = false;
+  readonly #closing = new AbortController();
 
   constructor(parts: SequenceParts) {
     this.#parts = parts;
@@ -52,6 +53,7 @@ export class LlamaSequence implements Sequence {
       timings.waited = since();
       reused = await this.#read(seat, tokens, options.signal);
       const end = await this.#write(seat, tokens, options, stream, () => (timings.firstToken ||= since()));
+      stream.end();
       this.#transcript.remember(rendered, tokens, stream.written());
       return end;
     });
@@ -66,32 +68,37 @@ export class LlamaSequence implements Sequence {
   async warm(prompt: Prompt, signal: AbortSignal): Promise<void> {
     const tokens = this.#head(prompt);
     if (tokens.length >= this.#parts.contextSize) return;
-    await this.#seated(signal, async (seat) => {
-      if (held(seat.cache, tokens) === tokens.length) return;
-      await align(seat.cache, tokens);
-      await fill(seat.cache, tokens, { end: tokens.length, chunk: this.#parts.chunk, halted: this.#halted(signal) });
-    });
+    const { chunk } = this.#parts;
+    await this.#seated(signal, (seat) =>
+      this.#engine(seat, async () => {
+        if (held(seat.cache, tokens) === tokens.length) return;
+        await align(seat.cache, tokens);
+        await fill(seat.cache, tokens, { end: tokens.length, chunk, halted: this.#halted(signal) });
+      }),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort();
     this.#parts.seats.leave(this);
     await Promise.allSettled(this.#work);
     this.#parts.onClose(this);
   }
 
   /** Works with a seat; gives undefined when the wait for one was ended. */
-  async #seated<T>(signal: AbortSignal, work: (seat: Seat) => Promise<T>): Promise<T | undefined> {
-    if (this.#closed) return undefined;
-    const { seats } = this.#parts;
-    const seat = await seats.take(this, signal);
-    if (!seat) return undefined;
-    const working = work(seat);
+  #seated<T>(signal: AbortSignal, work: (seat: Seat) => Promise<T>): Promise<T | undefined> {
+    const working = this.#withSeat(signal, work);
     this.#work.add(working);
+    return working.finally(() => this.#work.delete(working));
+  }
+
+  async #withSeat<T>(signal: AbortSignal, work: (seat: Seat) => Promise<T>): Promise<T | undefined> {
+    const { seats } = this.#parts;
+    const seat = this.#closing.signal.aborted ? undefined : await seats.take(this, signal);
+    if (!seat) return undefined;
     try {
-      return await working;
+      return await work(seat);
     } finally {
-      this.#work.delete(working);
       seats.release(seat);
     }
   }
@@ -107,10 +114,11 @@ export class LlamaSequence implements Sequence {
     });
   }
 
+  /** Evaluates the rest of the prompt and draws tokens behind it until something ends them. */
   async #write(
     seat: Seat,
     tokens: readonly Token[],
-    { sampling, signal }: GenerateOptions,
+    { sampling, signal, pace }: GenerateOptions,
     stream: TextStream,
     onToken: () => void,
   ): Promise<Stopped> {
@@ -120,6 +128,8 @@ export class LlamaSequence implements Sequence {
     const draws = seat.cache.evaluate(tokens.slice(seat.cache.nextTokenIndex), samplingOptions(sampling, latest));
     try {
       for (;;) {
+        const wait = pace?.();
+        if (wait) await pause(wait, signal, this.#closing.signal);
         if (halted()) return 'aborted';
         if (stream.tokens.length >= room) return 'length';
         const draw = await this.#engine(seat, () => draws.next());
@@ -129,7 +139,6 @@ export class LlamaSequence implements Sequence {
         if (stream.stopped) return 'stop';
       }
     } finally {
-      stream.end();
       await draws.return();
     }
   }
@@ -158,7 +167,7 @@ export class LlamaSequence implements Sequence {
   }
 
   #halted(signal: AbortSignal): () => boolean {
-    return () => signal.aborted || this.#closed;
+    return () => signal.aborted || this.#closing.signal.aborted;
   }
 }
 

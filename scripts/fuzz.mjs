@@ -1,0 +1,33 @@
+// npm run fuzz [NAME...] [--count N] [--seed N]: throws hostile inputs at a part of the program until one breaks it.
+import { readdir } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { count: { type: 'string', default: '100000' }, seed: { type: 'string' } },
+});
+const count = wholeNumber('count', values.count);
+const seed = wholeNumber('seed', values.seed ?? String(Date.now() % 2 ** 32));
+
+const folder = new URL('fuzz/', import.meta.url);
+const files = (await readdir(folder)).filter((file) => file.endsWith('.mjs')).sort();
+const modules = await Promise.all(files.map((file) => import(new URL(file, folder).href)));
+const fuzzers = new Map(modules.filter(({ fuzz }) => fuzz).map(({ name, fuzz }) => [name, fuzz]));
+
+const unknown = positionals.find((name) => !fuzzers.has(name));
+if (unknown !== undefined) refuse(`no fuzzer is called "${unknown}"; there are: ${[...fuzzers.keys()].join(', ')}`);
+
+for (const name of positionals.length > 0 ? positionals : fuzzers.keys()) {
+  console.log(`${name}: seed ${seed}`);
+  await fuzzers.get(name)({ count, seed, log: (line) => console.log(`${name}: ${line}`) });
+}
+
+function wholeNumber(option, text) {
+  if (!/^\d{1,10}$/.test(text)) refuse(`--${option} must be a whole number, not "${text}"`);
+  return Number(text);
+}
+
+function refuse(message) {
+  console.error(message);
+  process.exit(2);
+}

@@ -1,0 +1,20 @@
+import type { ToolCallFormat } from '../../src/tools/tool.ts';
+import type { jsonText } from '../../src/tools/value.ts';
+
+interface Subject {
+  readonly formats: ReadonlyMap<string, ToolCallFormat>;
+  readonly jsonText: typeof jsonText;
+}
+
+interface Run {
+  readonly count: number;
+  readonly seed: number;
+}
+
+export const name: 'detect';
+export const outputs: readonly string[];
+export function fuzz(run: Run & { readonly log?: (line: string) => void }): Promise<void>;
+export function hammer(
+  subject: Subject,
+  run: Run,
+): { readonly calls: number; readonly repaired: number; readonly truncated: number };

@@ -1,0 +1,128 @@
+// What models write in every format, spoilt: characters changed, cut, doubled and moved, tags and quotes put in.
+// Detection must not throw, and what it calls a call must be one, with the piece of the text that it was read from.
+import { randomFrom } from './frames.mjs';
+
+export const name = 'detect';
+
+/** Runs over the built formats; throws at the first text that breaks the promise. */
+export async function fuzz({ count, seed, log = () => {} }) {
+  const { formats } = await import('../../dist/tools/formats/index.js');
+  const { jsonText } = await import('../../dist/tools/value.js');
+  const start = performance.now();
+  const { calls, repaired, truncated } = hammer({ formats, jsonText }, { count, seed });
+  const seconds = (performance.now() - start) / 1000;
+  log(
+    `${count} inputs in ${seconds.toFixed(1)} s, ${Math.round(count / seconds)} a second: ` +
+      `${calls} calls, ${repaired} of them repaired, ${truncated} texts cut off`,
+  );
+}
+
+/** Reads `count` spoilt texts in every format and counts what came of them. */
+export function hammer({ formats, jsonText }, { count, seed }) {
+  const random = randomFrom(seed);
+  const tally = { calls: 0, repaired: 0, truncated: 0 };
+  const dialects = [...formats.values()];
+  for (let index = 0; index < count; index++) {
+    const format = pick(random, dialects);
+    const text = spoilt(pick(random, outputs), random);
+    try {
+      const { calls, residual, truncated } = format.detect(text);
+      for (const call of calls) checkCall(call, text, jsonText);
+      if (typeof residual !== 'string' || residual !== residual.trim()) throw new Error('the text is not trimmed');
+      if (calls.length === 0 && !text.includes(residual)) throw new Error('text appears from nowhere');
+      tally.calls += calls.length;
+      tally.repaired += calls.filter((call) => call.repaired).length;
+      tally.truncated += Number(truncated);
+    } catch (error) {
+      throw new Error(`input ${index} of seed ${seed}, ${format.name}: ${JSON.stringify(text)}`, { cause: error });
+    }
+  }
+  return tally;
+}
+
+function checkCall(call, text, jsonText) {
+  if (typeof call.name !== 'string' || call.name === '') throw new Error('a call has no name');
+  if (!text.includes(call.raw)) throw new Error(`not in the text: ${call.raw}`);
+  const given = JSON.parse(jsonText(call.arguments));
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new Error('arguments are no object');
+}
+
+const below = (random, limit) => Math.floor(random() * limit);
+const pick = (random, list) => list[below(random, list.length)];
+
+/** Texts as models write them where nothing is spoilt: each holds a call or two. */
+export const outputs = [
+  '<tool_call>\n{"name": "get_tide", "arguments": {"port": "Oban"}}\n</tool_call>',
+  'Both.\n<tool_call>\n{"name": "a", "arguments": {"n": -1.5e3}}\n</tool_call>\n<tool_call>\n{"name": "b", "arguments": {}}\n</tool_call><|im_end|>',
+  '<think>\nThe port is Oban.\n</think>\n\n<tool_call>\n{"name": "get_tide", "arguments": {"port": "Oban"}}\n</tool_call>',
+  '<tool_call>\n{"name": "note", "arguments": {"body": "say <tool_call>{\\"name\\": \\"x\\"}</tool_call> or `y`"}}\n</tool_call>',
+  "<tool_call>\n{'name': 'set_lamp', 'arguments': {'room': 'attic', 'on': True, 'dim': None,}}\n</tool_call>",
+  '{"name": "get_tide", "parameters": {"port": "Oban", "days": [1, 2, {"from": null}]}}<|eot_id|>',
+  '<|python_tag|>{"type": "function", "function": {"name": "roll", "parameters": {"sides": 9007199254740993}}}',
+  'Sure.\n```json\n{"name": "note", "parameters": {"body": "a } and a \\"{\\" \\u00e9\\ud83d\\ude80"}}\n```\nDone.',
+  '<function=get_tide>{"port": "Oban"}</function>',
+  '[TOOL_CALLS] [{"name": "get_tide", "arguments": {"port": "Oban"}}, {"name": "roll", "arguments": "{\\"sides\\": 6}"}]</s>',
+  '[THINK]tide[/THINK][TOOL_CALLS]get_tide[CALL_ID]a1B2c3D4e[ARGS]{"port": "Oban"}[TOOL_CALLS]roll[ARGS]{}',
+  '{"tool": "get_tide", "args": {"port": "Oban"}}',
+  '```\n{"tool": "a", "args": {"x": true}}\n```\nand\n```\n{"tool": "b", "args": {"y": false}}\n```',
+  '[{"tool": "a", "args": {"x": ""}}, {"tool": "b"}]',
+];
+
+const inserts = [
+  ...['<tool_call>', '</tool_call>', '<|tool_call|>', '<function_call>', '</function_call>', '<|python_tag|>'],
+  ...[
+    '<function=f>',
+    '</function>',
+    '[TOOL_CALLS]',
+    '[ARGS]',
+    '[CALL_ID]',
+    '<think>',
+    '</think>',
+    '[THINK]',
+    '[/THINK]',
+  ],
+  ...[
+    '{',
+    '}',
+    '[',
+    ']',
+    '"',
+    "'",
+    '\\',
+    '`',
+    '```',
+    '```json\n',
+    ',',
+    ':',
+    '\n',
+    '\n\n',
+    ' ',
+    '\0',
+    '\ud800',
+    '\u2028',
+  ],
+  ...['{"', '{"name": "x"}', '{"tool": "x", "args": {}}', 'null', 'True', '-', '1e', '\\u00', '<|im_end|>', '</s>'],
+];
+
+const changes = [
+  (text, at, random) => text.slice(0, at) + String.fromCharCode(below(random, 128)) + text.slice(at + 1),
+  (text, at, random) =>
+    text.slice(0, at) + String.fromCharCode(text.charCodeAt(at) ^ (1 << below(random, 8))) + text.slice(at + 1),
+  (text, at, random) => text.slice(0, at) + pick(random, inserts) + text.slice(at),
+  (text, at, random) => text.slice(0, at) + pick(random, inserts) + text.slice(at),
+  (text, at, random) => text.slice(0, at) + pick(random, inserts).repeat(below(random, 100)) + text.slice(at),
+  (text, at) => text.slice(0, at),
+  (text, at, random) => text.slice(0, at) + text.slice(at + 1 + below(random, 12)),
+  (text, at, random) =>
+    text.slice(0, at) + text.slice(at, at + below(random, 40)).repeat(1 + below(random, 4)) + text.slice(at),
+  (text, at, random) => text.slice(0, at) + pick(random, outputs).slice(below(random, 40)) + text.slice(at),
+  (text, at, random) => text.slice(at) + pick(random, ['', '\n', ' ']) + text.slice(0, at),
+];
+
+function spoilt(text, random) {
+  let changed = text;
+  for (let left = below(random, 6); left > 0; left--) {
+    changed = pick(random, changes)(changed, below(random, changed.length + 1), random);
+  }
+  return changed;
+}

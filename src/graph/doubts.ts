@@ -1,0 +1,51 @@
+/** Where the exits of each node lead; an exit that ends the turn is absent. */
+export type Ways = ReadonlyMap<
+  string,
+  { readonly type: string; readonly exits: readonly string[]; readonly leads: ReadonlyMap<string, string> }
+>;
+
+/** What is allowed in a graph, but hardly meant: a sentence each. */
+export function* doubts(start: string, ways: Ways): Generator<string> {
+  const reached = reachable(start, ways);
+  for (const name of ways.keys())
+    if (!reached.has(name)) yield `${name} is reached by no exit; no turn will come there`;
+  const endless = [...reached].filter((name) => !mayEnd(ways).has(name));
+  if (endless.length > 0) {
+    yield `${endless.join(', ')}: no exit ends the turn from there; only the step budget will (max_steps_per_turn)`;
+  }
+  for (const [name, { type, exits, leads }] of ways) {
+    const [target, ...others] = new Set(exits.map((exit) => leads.get(exit) ?? ''));
+    if (exits.length > 1 && others.length === 0) {
+      const where = target ? `"${target}"` : 'the end of the turn';
+      yield `${name}.exits all lead to ${where}: what this ${type} finds out changes nothing`;
+    }
+  }
+}
+
+function reachable(start: string, ways: Ways): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const next = [start];
+  for (let name = next.pop(); name !== undefined; name = next.pop()) {
+    const way = ways.get(name);
+    if (!way || reached.has(name)) continue;
+    reached.add(name);
+    next.push(...way.leads.values());
+  }
+  return reached;
+}
+
+// Grows the set of nodes that have a way to the end until nothing joins it.
+function mayEnd(ways: Ways): ReadonlySet<string> {
+  const ending = new Set<string>();
+  for (let before = -1; before < ending.size;) {
+    before = ending.size;
+    for (const [name, { exits, leads }] of ways) {
+      const ends = exits.some((exit) => {
+        const target = leads.get(exit);
+        return target === undefined || ending.has(target);
+      });
+      if (ends) ending.add(name);
+    }
+  }
+  return ending;
+}

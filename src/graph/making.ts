@@ -1,0 +1,93 @@
+import { pointerToken } from '../schema.ts';
+import { asGraphFaults, refuse, type GraphFault } from './faults.ts';
+import type { Node, Supplies } from './node.ts';
+import type { RegisteredType } from './registry.ts';
+
+/** A node that is to be made: its parameters have passed their schema. */
+export interface Plan {
+  readonly type: RegisteredType;
+  /** The parameters as they were given, without defaults. */
+  readonly given: Readonly<Record<string, unknown>>;
+  readonly params: object;
+  readonly exits: ReadonlyMap<string, string>;
+}
+
+/**
+ * Makes the nodes of a graph, all at once. No model is loaded before every node has looked at its parameters, so that
+ * all that is wrong with a graph is known at once and soon.
+ * @param faults what is known to be wrong already.
+ * @throws Fault with all faults; what was made is disposed of.
+ */
+export async function makeNodes(
+  plans: ReadonlyMap<string, Plan>,
+  supply: (nodeName: string) => Supplies,
+  faults: readonly GraphFault[],
+): Promise<ReadonlyMap<string, Node>> {
+  const found = [...faults];
+  const gate = new Gate(plans.size, () => found.length > 0);
+  const making = [...plans].map(async ([name, { type, params }]) => {
+    try {
+      return [name, await type.create(params, gated(supply(name), gate))] as const;
+    } catch (error) {
+      found.push(...asGraphFaults(error, `/nodes${pointerToken(name)}`));
+      throw error;
+    } finally {
+      gate.pass(name);
+    }
+  });
+  const results = await Promise.allSettled(making);
+  const made = new Map(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+  if (found.length === 0 && made.size === plans.size) return made;
+  await release(made);
+  if (found.length > 0) throw refuse(found);
+  throw results.find((result) => result.status === 'rejected')?.reason;
+}
+
+/** Disposes of nodes. */
+export async function release(nodes: ReadonlyMap<string, Node>): Promise<void> {
+  for (const node of nodes.values()) await node[Symbol.asyncDispose]?.();
+}
+
+const gated = (supplies: Supplies, gate: Gate): Supplies => ({
+  ...supplies,
+  async model(name) {
+    await gate.wait(supplies.nodeName);
+    return supplies.model(name);
+  },
+});
+
+/** Where nodes wait until all of them have come so far; it stays closed when something is wrong by then. */
+class Gate {
+  /** What those who wait get when the gate stays closed. */
+  readonly closed = new Error('another node was refused');
+  readonly #passed = new Set<string>();
+  readonly #expected: number;
+  readonly #refused: () => boolean;
+  readonly #opened: Promise<void>;
+  #open: () => void = () => undefined;
+  #close: (reason: Error) => void = () => undefined;
+
+  constructor(expected: number, refused: () => boolean) {
+    this.#expected = expected;
+    this.#refused = refused;
+    this.#opened = new Promise((resolve, reject) => {
+      this.#open = resolve;
+      this.#close = reject;
+    });
+    // Perhaps nobody waits.
+    this.#opened.catch(() => undefined);
+  }
+
+  /** Says that a node has come so far, or has ended before. */
+  pass(name: string): void {
+    this.#passed.add(name);
+    if (this.#passed.size < this.#expected) return;
+    if (this.#refused()) this.#close(this.closed);
+    else this.#open();
+  }
+
+  wait(name: string): Promise<void> {
+    this.pass(name);
+    return this.#opened;
+  }
+}

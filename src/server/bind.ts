@@ -1,0 +1,38 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Where to listen, and how. */
+export interface BindOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Seconds until a client must have sent the head of its request. */
+  readonly handshakeTimeout: number;
+}
+
+/**
+ * Opens the port: on both loopback addresses when the host is one of them, because browsers resolve localhost to either.
+ * @throws the system's error when the port is taken; a machine without the other loopback address is no error.
+ */
+export async function bind(
+  options: BindOptions,
+  prepare: (server: Server) => void,
+): Promise<readonly [Server, ...Server[]]> {
+  const main = await bindTo(options, prepare);
+  const other = { '127.0.0.1': '::1', '::1': '127.0.0.1' }[options.host];
+  if (other === undefined) return [main];
+  const { port } = main.address() as AddressInfo;
+  const twin = await bindTo({ ...options, host: other, port }, prepare).catch(() => undefined);
+  return twin ? [main, twin] : [main];
+}
+
+function bindTo({ host, port, handshakeTimeout }: BindOptions, prepare: (server: Server) => void): Promise<Server> {
+  const server = createServer({ headersTimeout: handshakeTimeout * 1000, connectionsCheckingInterval: 1000 });
+  prepare(server);
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.off('error', reject);
+      resolve(server);
+    });
+  });
+}

@@ -1,0 +1,55 @@
+/** When a connection is told to wait, and when it is given up. */
+export interface OutflowLimits {
+  /** Unsent bytes above which generation waits. */
+  readonly high: number;
+  /** Unsent bytes below which it goes on. */
+  readonly low: number;
+  /** Milliseconds that a connection may stay above `low` once it was above `high`. */
+  readonly stuckMs: number;
+}
+
+/** The limits of spec and server: 1 MiB, 256 KiB, 60 s. */
+export const outflowLimits: OutflowLimits = { high: 1024 * 1024, low: 256 * 1024, stuckMs: 60_000 };
+
+/** What goes out to one client, and whether the client keeps up with it. */
+export class Outflow {
+  readonly #limits: OutflowLimits;
+  readonly #onStuck: () => void;
+  #unsent = 0;
+  #waiting: { readonly promise: Promise<void>; readonly go: () => void; readonly stuck: NodeJS.Timeout } | undefined;
+
+  /** @param onStuck is called when a slow reader is to be given up. */
+  constructor(limits: OutflowLimits, onStuck: () => void) {
+    this.#limits = limits;
+    this.#onStuck = onStuck;
+  }
+
+  /** Counts bytes until `sent` is called for them. */
+  sending(bytes: number): () => void {
+    this.#unsent += bytes;
+    if (this.#unsent > this.#limits.high) this.#wait();
+    return () => {
+      this.#unsent -= bytes;
+      if (this.#unsent < this.#limits.low) this.end();
+    };
+  }
+
+  /** Undefined while the client keeps up, else what to wait for. */
+  pace(): Promise<void> | undefined {
+    return this.#waiting?.promise;
+  }
+
+  /** Lets everybody go on: the client has caught up, or is gone. */
+  end(): void {
+    clearTimeout(this.#waiting?.stuck);
+    this.#waiting?.go();
+    this.#waiting = undefined;
+  }
+
+  #wait(): void {
+    if (this.#waiting) return;
+    let go = (): void => undefined;
+    const promise = new Promise<void>((resolve) => (go = resolve));
+    this.#waiting = { promise, go, stuck: setTimeout(this.#onStuck, this.#limits.stuckMs).unref() };
+  }
+}

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Engine, Model } from '../../src/engine/engine.ts';
+import { ask, say, type Subject } from './speaking.ts';
+
+/** What every engine promises to sequences that share a model. */
+export function sharingContract({ open, file, long }: Subject): void {
+  describe('in several sequences', () => {
+    let engine: Engine;
+    let model: Model;
+
+    beforeAll(async () => {
+      engine = open();
+      model = await engine.load(file, { contextSize: 1024, seats: 2, threads: 1, gpu: 'off' });
+    });
+    afterAll(() => engine[Symbol.asyncDispose]());
+
+    async function alone(text: string): Promise<string> {
+      const sequence = model.openSequence();
+      const completion = await say(sequence, ask(text));
+      await sequence[Symbol.asyncDispose]();
+      return completion.text;
+    }
+
+    it('keeps sequences apart that speak at once', async () => {
+      const questions = ['How are you today?', 'Tell me a joke', 'What is your name?'];
+      const expected: string[] = [];
+      for (const question of questions) expected.push(await alone(question));
+      const sequences = questions.map(() => model.openSequence());
+      const together = await Promise.all(
+        questions.map((question, index) => say(sequences[index] ?? model.openSequence(), ask(question))),
+      );
+      expect(together.map(({ text }) => text)).toEqual(expected);
+      await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
+    });
+
+    it('serves more sequences than it has seats, each with its own dialog', async () => {
+      const names = ['Ann', 'Bob', 'Cid', 'Dan', 'Eve'];
+      const sequences = names.map(() => model.openSequence());
+      const speak = (round: number): Promise<string[]> =>
+        Promise.all(
+          sequences.map(async (sequence, index) => (await say(sequence, ask(`I am ${names[index]} ${round}.`))).text),
+        );
+      const expected: string[] = [];
+      for (const name of names) expected.push(await alone(`I am ${name} 2.`));
+      await speak(1);
+      expect(await speak(2)).toEqual(expected);
+      await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
+    });
+
+    it('lets one generation fail without the others', async () => {
+      const [good, bad] = [model.openSequence(), model.openSequence()];
+      const [fine, failed] = await Promise.allSettled([
+        say(good, ask('How are you today?')),
+        say(bad, ask('How are you today?'), {
+          onText: () => {
+            throw new Error('the listener fails');
+          },
+        }),
+      ]);
+      expect(failed).toMatchObject({ status: 'rejected', reason: { message: 'the listener fails' } });
+      expect(fine).toMatchObject({ status: 'fulfilled', value: { stopped: 'end' } });
+      expect((await say(bad, ask('How are you today?'))).stopped).toBe('end');
+      await Promise.all([good, bad].map((sequence) => sequence[Symbol.asyncDispose]()));
+    });
+
+    it('ends a generation whose sequence is disposed of', async () => {
+      const sequence = model.openSequence();
+      const ended: string[] = [];
+      let disposal: Promise<unknown> | undefined;
+      const dispose = async (): Promise<void> => {
+        await sequence[Symbol.asyncDispose]();
+        ended.push('disposed');
+      };
+      const cutting = say(sequence, ask(long), {
+        sampling: { max_tokens: 500 },
+        onText: () => (disposal ??= dispose()),
+      });
+      void cutting.then(() => ended.push('generated'));
+      expect((await cutting).stopped).toBe('aborted');
+      await disposal;
+      expect(ended).toContain('disposed');
+      expect((await say(sequence, ask(long))).stopped).toBe('aborted');
+    });
+
+    it('ends all generations when it is disposed of', async () => {
+      const other = open();
+      const busy = await other.load(file, { contextSize: 512, seats: 1, threads: 1, gpu: 'off' });
+      const generations = [1, 2, 3].map(() => say(busy.openSequence(), ask(long), { sampling: { max_tokens: 400 } }));
+      await other[Symbol.asyncDispose]();
+      for (const { stopped } of await Promise.all(generations)) expect(stopped).toBe('aborted');
+    });
+  });
+}

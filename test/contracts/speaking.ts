@@ -1,0 +1,60 @@
+import type { Prompt } from '../../src/dialog.ts';
+import type { Completion, Engine, GenerateOptions, Sampling, Sequence } from '../../src/engine/engine.ts';
+
+/** What the suite needs of an engine under test. */
+export interface Subject {
+  readonly name: string;
+  readonly open: () => Engine;
+  readonly file: string;
+  /** A user's message that is answered at length (more than 20 tokens), and slowly enough to be cancelled. */
+  readonly long: string;
+}
+
+export const greedy: Sampling = {
+  temperature: 0,
+  top_p: 1,
+  top_k: 0,
+  min_p: 0,
+  repeat_penalty: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  max_tokens: 40,
+  seed: 1,
+  stop: [],
+};
+
+export const never = new AbortController().signal;
+
+export const ask = (text: string, system = 'You are a lamp.'): Prompt => ({
+  messages: [
+    { role: 'system', text: system },
+    { role: 'user', text },
+  ],
+});
+
+export const following = (prompt: Prompt, answer: string, text: string): Prompt => ({
+  ...prompt,
+  messages: [...prompt.messages, { role: 'assistant', text: answer }, { role: 'user', text }],
+});
+
+/** A generation with defaults, and the pieces in which its text came. */
+export async function say(
+  sequence: Sequence,
+  prompt: Prompt,
+  options: Partial<Omit<GenerateOptions, 'sampling'>> & { readonly sampling?: Partial<Sampling> } = {},
+): Promise<Completion & { readonly pieces: readonly string[] }> {
+  const pieces: string[] = [];
+  const completion = await sequence.generate(prompt, {
+    signal: never,
+    ...options,
+    sampling: { ...greedy, ...options.sampling },
+    onText: (piece) => {
+      pieces.push(piece);
+      options.onText?.(piece);
+    },
+  });
+  return { ...completion, pieces };
+}
+
+/** A text of any length. */
+export const paragraphs = (count: number): string => 'The lamp stands in the hall and shines. '.repeat(count);
