@@ -17,9 +17,9 @@ export type StartOptions = Partial<ServerOptions> & { readonly nodeTypes?: reado
  * Starts a server in this process.
  * @throws TypeError for an option that is not allowed, Fault for what cannot be started, the system's error for a port that is taken.
  */
-export async function startServer({ nodeTypes, ...options }: StartOptions = {}): Promise<Listening> {
+export async function startServer({ nodeTypes = [], ...options }: StartOptions = {}): Promise<Listening> {
   const reading = readServerOptions(options);
   if (!reading.ok)
     throw new TypeError(reading.refusals.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`).join('; '));
-  return start(reading.value, nodeTypes);
+  return start(reading.value, { nodeTypes });
 }

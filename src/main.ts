@@ -10,11 +10,19 @@ import { createLog } from './log.ts';
 import { readCatalogue } from './models/catalogue.ts';
 import { ModelPool } from './models/pool.ts';
 import { nodeTypes } from './nodes/index.ts';
-import { listen, type Listening } from './server/server.ts';
+import { listen, type Listening, type ListenSettings } from './server/server.ts';
 import type { House } from './session/session.ts';
 
+/** What can be set beside the options for operators. */
+export interface Settings extends Omit<ListenSettings, 'closing'> {
+  readonly nodeTypes?: readonly AnyNodeType[];
+}
+
 /** Builds a server of its parts and starts it. */
-export async function start(options: ServerOptions, moreNodeTypes: readonly AnyNodeType[] = []): Promise<Listening> {
+export async function start(
+  options: ServerOptions,
+  { nodeTypes: more = [], ...settings }: Settings = {},
+): Promise<Listening> {
   const log = createLog({ level: options.logLevel, json: options.json });
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
@@ -22,7 +30,7 @@ export async function start(options: ServerOptions, moreNodeTypes: readonly AnyN
     new ModelPool(engine, { ...options, catalogue, idleMs: options.modelIdle * 1000 });
   const closing = new AbortController();
   const house: House = {
-    registry: registryOf([...nodeTypes, ...moreNodeTypes]),
+    registry: registryOf([...nodeTypes, ...more]),
     pools: { 'llama-cpp': poolOf(llamaEngine()), mock: poolOf(await mock(options.mockScript)) },
     graph: (name) => readGraph(options.graphs, name),
     storageRoot: options.storageRoot || options.graphs,
@@ -38,7 +46,7 @@ export async function start(options: ServerOptions, moreNodeTypes: readonly AnyN
     closing: closing.signal,
     log,
   };
-  const listening = await listen(house, options, { closing });
+  const listening = await listen(house, options, { ...settings, closing });
   try {
     // Who asks meanwhile is answered; /health/ready says what is still being loaded.
     await Promise.all(options.preload.map((name) => house.pools['llama-cpp'].pin(name)));

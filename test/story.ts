@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import { WebSocket } from 'ws';
 import type { ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../src/frames.gen.ts';
-import { startServer, type Listening, type StartOptions } from '../src/index.ts';
+import { readServerOptions, type ServerOptions } from '../src/config.ts';
+import { start, type Settings } from '../src/main.ts';
+import type { Listening } from '../src/server/server.ts';
 import { clientCodecs, type Subprotocol } from '../src/wire/codec.ts';
 import { clientFrame } from '../src/wire/frame.ts';
 
@@ -23,41 +25,50 @@ export interface Line {
   readonly chunk?: number;
 }
 
-/** A server for the stories of one file; `script` is what its mock engine answers. */
-export function aServer(options: StartOptions & { readonly script?: readonly Line[] } = {}): () => Listening {
+/** How a server of a story differs from the usual one; `script` is what its mock engine answers. */
+export type Differences = Partial<ServerOptions> & Settings & { readonly script?: readonly Line[] };
+
+/** A server for the stories of one file. */
+export function aServer(differences: Differences = {}): () => Listening {
   let server: Listening | undefined;
-  let folder: string | undefined;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    server = await listening(options, folder);
+    server = await serverWith(differences);
   });
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    if (folder !== undefined) await rm(folder, { recursive: true });
-  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
   return () => {
     if (!server) throw new Error('the server is not up yet');
     return server;
   };
 }
 
-async function listening(
-  { script, ...options }: Parameters<typeof aServer>[0] & {},
-  folder: string,
-): Promise<Listening> {
+/** A server of its own for one story. */
+export async function serverWith({
+  script = [],
+  nodeTypes = [],
+  outflow,
+  graceMs = 500,
+  ...options
+}: Differences): Promise<Listening> {
+  const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   const mockScript = join(folder, 'mock.json');
-  await writeFile(mockScript, JSON.stringify(script ?? []));
-  return startServer({
-    port: 0,
-    graphs: fileOf('graphs'),
-    catalogue: fileOf('models.json'),
-    logLevel: 'silent',
-    maxConnectionRate: 100_000,
-    threads: 1,
-    gpu: 'off',
-    mockScript,
-    ...options,
-  });
+  await writeFile(mockScript, JSON.stringify(script));
+  try {
+    const reading = readServerOptions({
+      port: 0,
+      graphs: fileOf('graphs'),
+      catalogue: fileOf('models.json'),
+      logLevel: 'silent',
+      maxConnectionRate: 100_000,
+      threads: 1,
+      gpu: 'off',
+      mockScript,
+      ...options,
+    });
+    if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+    return await start(reading.value, { nodeTypes, graceMs, ...(outflow && { outflow }) });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
 
 /** One message of the server. */

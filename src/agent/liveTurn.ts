@@ -1,4 +1,5 @@
 import type { Dialog, Interaction } from '../dialog.ts';
+import { pause } from '../engine/pause.ts';
 import type { ServerFrameBodies, TurnComplete } from '../frames.gen.ts';
 import type { Call, Inference, Turn } from '../graph/turn.ts';
 import { inPieces } from './pieces.ts';
@@ -75,7 +76,7 @@ export class LiveTurn implements Turn {
 
   pace(): Promise<void> | undefined {
     const wait = this.#start.pace();
-    return wait && Promise.race([wait, aborted(this.signal)]);
+    return wait && pause(wait, this.signal);
   }
 
   say(text: string, kind: 'delta' | 'whole'): void {
@@ -197,12 +198,6 @@ export class LiveTurn implements Turn {
     return { calls, inferences };
   }
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 
 const stopReasons = { end: 'END', length: 'LENGTH', stop: 'STOP', aborted: 'ABORTED' } as const;
 

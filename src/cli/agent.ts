@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { Option, type Command } from 'commander';
 import { connect, type Agent, type Client } from '../client/index.ts';
-import { start } from '../main.ts';
+import type { ServerOptions } from '../config.ts';
+import type { Listening } from '../server/server.ts';
 import { engineNames } from '../session/session.ts';
 import { serverFlags, serverOptions } from './options.ts';
 
@@ -38,7 +39,7 @@ export function agentFlags(command: Command): Command {
 /** Makes an agent of a graph, on a server of the command's own unless a URL is given, and takes all of it down afterwards. */
 export async function withAgent(graph: string, flags: AgentFlags, talk: (talk: Talk) => Promise<void>): Promise<void> {
   const options = serverOptions({ ...flags, port: 0, logLevel: 'warn', seats: 1 });
-  await using server = flags.url === undefined ? await start(options) : undefined;
+  await using server = flags.url === undefined ? await ownServer(options) : undefined;
   const url = flags.url ?? server?.url ?? '';
   await using client = await connect(url, { codec: 'proto', ...(options.token !== '' && { token: options.token }) });
   await client.configure({ engine: flags.engine ?? '' });
@@ -49,6 +50,12 @@ export async function withAgent(graph: string, flags: AgentFlags, talk: (talk: T
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
   await talk({ client, agent, variables: flags.var ?? {} });
+}
+
+// The engine takes its time to load, and who names a URL does without.
+async function ownServer(options: ServerOptions): Promise<Listening> {
+  const { start } = await import('../main.ts');
+  return start(options);
 }
 
 function addVariable(given: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

@@ -1,20 +1,27 @@
-import { writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import type { ServerOptions } from '../config.ts';
-import { start } from '../main.ts';
 import { serverFlags, serverOptions } from './options.ts';
 
 /** `turngraph serve` */
 export const serveCommand = (): Command =>
   serverFlags(new Command('serve').description('start the server')).action(async (flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
+    // The engine takes its time to load, and the other commands do without.
+    const { start } = await import('../main.ts');
     const server = await start(options);
     const line = `${JSON.stringify({ event: 'listening', port: server.port, pid: process.pid })}\n`;
+    if (options.portFile !== '') await writeWhole(options.portFile, line);
     if (options.json) process.stdout.write(line);
-    if (options.portFile !== '') await writeFile(options.portFile, line);
     await toldToStop(options);
     await server[Symbol.asyncDispose]();
   });
+
+// Who watches the file never sees half a line.
+async function writeWhole(file: string, text: string): Promise<void> {
+  await writeFile(`${file}.part`, text);
+  await rename(`${file}.part`, file);
+}
 
 /** Resolves when the server is to end: by a signal, with its parent, or with its standard input. */
 const toldToStop = ({ parentPid, stdin }: ServerOptions): Promise<void> =>

@@ -30,4 +30,5 @@ export async function walk(
     path.push({ nodeName: name, exit });
     name = step.exits.get(exit) ?? '';
   }
+  turn.signal.throwIfAborted();
 }

@@ -15,9 +15,6 @@ import { outflowLimits, type OutflowLimits } from './outflow.ts';
 import { rateLimit } from './rate.ts';
 
 const pingMs = 30_000;
-// What live turns get when the server shuts down, before they are cancelled.
-const graceMs = 5_000;
-
 /** A server that listens. Disposing of it lets live turns end for 5 s, closes every connection and frees every model. */
 export interface Listening extends AsyncDisposable {
   readonly port: number;
@@ -30,6 +27,8 @@ export interface ListenSettings {
   /** Aborted here when the server begins to shut down. */
   readonly closing: AbortController;
   readonly outflow?: OutflowLimits;
+  /** Milliseconds that live turns get when the server shuts down, before they are cancelled. */
+  readonly graceMs?: number;
 }
 
 /**
@@ -39,7 +38,7 @@ export interface ListenSettings {
 export async function listen(
   house: House,
   options: ServerOptions,
-  { closing, outflow = outflowLimits }: ListenSettings,
+  { closing, outflow = outflowLimits, graceMs = 5_000 }: ListenSettings,
 ): Promise<Listening> {
   const { host, token, maxConnections, maxConnectionRate } = options;
   if (token === '' && !isLoopback(host)) {

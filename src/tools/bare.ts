@@ -5,12 +5,23 @@ import { pastSeparators, readRun, type Placed } from './run.ts';
 import { readValue } from './scan.ts';
 import { callsIn, type CallKeys, type Said } from './shape.ts';
 
+/** What stands in a text without a tag. */
+export interface BareFindings extends Findings {
+  /** Whether all from `cutAt` to the end of the text reads as one value: what looks like a tag there is in a string. */
+  readonly cutInValue: boolean;
+}
+
 /** Finds the calls that stand in a text without a tag. */
-export function bareCalls(text: string, keys: CallKeys, past: Past): Findings {
+export function bareCalls(text: string, keys: CallKeys, past: Past): BareFindings {
   const lead = leadingCalls(text, firstVisible(text, past), keys);
-  if (lead.cutAt !== undefined) return lead;
+  if (lead.cutAt !== undefined) return { ...lead, cutInValue: true };
   const { pieces, cutAt } = balance(text, lead.end, past);
-  return { found: [...lead.found, ...pieces.flatMap((piece) => callsBetween(text, piece, keys))], cutAt };
+  const rest = cutAt === undefined ? undefined : readValue(text, cutAt);
+  return {
+    found: [...lead.found, ...pieces.flatMap((piece) => callsBetween(text, piece, keys))],
+    cutAt,
+    cutInValue: rest !== undefined && !rest.ok && rest.cut,
+  };
 }
 
 // Only here a lenient reading is safe: nothing but a call or an answer in JSON starts a text with a bracket.

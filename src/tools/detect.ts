@@ -1,5 +1,5 @@
-import { bareCalls } from './bare.ts';
-import type { Findings } from './findings.ts';
+import { bareCalls, type BareFindings } from './bare.ts';
+import type { Findings, Found } from './findings.ts';
 import { reasoningOf } from './reasoning.ts';
 import { residualOf } from './residual.ts';
 import type { CallKeys } from './shape.ts';
@@ -13,9 +13,25 @@ import type { Detection } from './tool.ts';
 export function detect(text: string, keys: CallKeys): Detection {
   const past = reasoningOf(text);
   const tagged = taggedCalls(text, keys, past);
-  if (tagged.found.length > 0) return detection(text, tagged);
-  const bare = bareCalls(text.slice(0, tagged.cutAt), keys, past);
-  return detection(text, { found: bare.found, cutAt: tagged.cutAt ?? bare.cutAt });
+  const at = tagged.found[0]?.start ?? tagged.cutAt;
+  if (at !== undefined && !text.slice(0, at).includes('{')) return detection(text, tagged);
+  const bare = bareCalls(text, keys, past);
+  if (at === undefined) return detection(text, bare);
+  const found = outside(tagged.found, bare);
+  if (found.length > 0) return detection(text, { ...tagged, found });
+  const isInString = tagged.found.length > 0 || bare.found.some(({ start, end }) => start < at && at < end);
+  // What is cut off in a tag is not searched for bare calls.
+  return detection(text, isInString ? bare : { ...bareCalls(text.slice(0, at), keys, past), cutAt: at });
+}
+
+// A tag in a string of a bare call is text: the call that it seems to announce is an argument.
+function outside(tagged: readonly Found[], { found, cutAt, cutInValue }: BareFindings): readonly Found[] {
+  const cut = cutInValue && cutAt !== undefined ? cutAt : Infinity;
+  let next = 0;
+  return tagged.filter(({ start }) => {
+    while ((found[next]?.end ?? Infinity) <= start) next++;
+    return start < cut && start <= (found[next]?.start ?? Infinity);
+  });
 }
 
 const detection = (text: string, { found, cutAt }: Findings): Detection => ({

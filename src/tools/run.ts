@@ -22,7 +22,6 @@ export interface Fault {
 
 /** Objects that follow each other, in a list or with nothing but separators between them. */
 export interface Run {
-  readonly start: number;
   readonly end: number;
   readonly objects: readonly Placed[];
   readonly list: 'none' | 'open' | 'closed';
@@ -49,7 +48,7 @@ export function readRun(text: string, start: number, lenient: boolean): Run {
     at = pastSeparators(text, end);
   }
   if (list === 'open' && text[at] === ']') [list, end] = ['closed', at + 1];
-  return { start, end, objects, list, fault };
+  return { end, objects, list, fault };
 }
 
 /** The index of what follows white space, commas and semicolons. */

@@ -13,14 +13,22 @@ export interface ReadOptions {
   readonly closing?: RegExp;
 }
 
+/** A value that was read; `end` is the index of what follows it. */
+export interface Success {
+  readonly ok: true;
+  readonly value: Value;
+  readonly end: number;
+}
+
+/** Where a reading failed, and whether because the text ends inside the value. */
+export interface Failure {
+  readonly ok: false;
+  readonly at: number;
+  readonly cut: boolean;
+}
+
 /** What came of reading a value. */
-export type Read =
-  | { readonly ok: true; readonly value: Value; /** Index of what follows the value. */ readonly end: number }
-  | {
-      readonly ok: false;
-      /** Index of the fault. */ readonly at: number;
-      /** The text ends inside. */ readonly cut: boolean;
-    };
+export type Read = Success | Failure;
 
 /** Reads the JSON value that starts at an index of a text. */
 export function readValue(text: string, at: number, options: ReadOptions = {}): Read {

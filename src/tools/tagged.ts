@@ -55,15 +55,10 @@ function readCalls(text: string, first: Tag, tag: Tag, at: number, keys: CallKey
   callsStart.lastIndex = at;
   if (!callsStart.test(text)) return { found: [], end: tag.end, cut: false };
   const { objects, list, end, fault } = readRun(text, at, true);
-  const found =
-    objects.length === 0
-      ? []
-      : objects.flatMap((object, index) => {
-          const said = callsIn(object.value, keys, { tagged: true, lenient: true });
-          return said.length === 0
-            ? []
-            : [{ ...foundIn(text, object, said), ...(index === 0 && { start: first.start }) }];
-        });
+  const found = objects.flatMap((object, index) => {
+    const said = callsIn(object.value, keys, { tagged: true, lenient: true });
+    return said.length === 0 ? [] : [{ ...foundIn(text, object, said), ...(index === 0 && { start: first.start }) }];
+  });
   if (fault !== undefined) return afterFault(text, tag, fault, found);
   const cut = list === 'open' && objects.length === 0 && pastSeparators(text, at + 1) === text.length;
   return { found, end, cut };

@@ -135,6 +135,24 @@ describe('a bare call', () => {
     ],
     ['is read leniently at the start', "{'name': 'f', 'arguments': {'x': 1,}}\n{'name': 'g'}", [f, 'g {}'], ''],
     ['is read strictly elsewhere', "So {'name': 'f'}", [], "So {'name': 'f'}"],
+    [
+      'may hold a tag in a string',
+      '{"name": "f", "arguments": {"x": "<function=g>{}"}}',
+      ['f {"x": "<function=g>{}"}'],
+      '',
+    ],
+    [
+      'may hold half a call in a string',
+      '{"name": "f", "arguments": {"x": "<tool_call>{"}}',
+      ['f {"x": "<tool_call>{"}'],
+      '',
+    ],
+    [
+      'may precede a call in a tag that is cut off',
+      `${call} <tool_call>{'name': 'see ${call}`,
+      [f],
+      `<tool_call>{'name': 'see ${call}`,
+    ],
     ['may have lost its tag but not the closing one', `${call}</tool_call>`, [f], ''],
     ['may stand in a tag among prose', `<tool_call>Here: ${call}`, [f], '<tool_call>Here:'],
   ])('%s', (_rule, text, calls, residual) => expect(seen('chatml', text)).toEqual([calls, residual]));
@@ -294,6 +312,9 @@ describe('a text that is cut off', () => {
   ])('is not truncated: %s', (text) => expect(detect('chatml', text).truncated).toBe(false));
 
   const hard = [
+    '{"name": "f", "tool": "f", "parameters": {"x": "write <function=g>{}</function> or [TOOL_CALLS]g[ARGS]{} here"}}',
+    '{"name": "f", "parameters": {"x": "write <function=g>{}</function> or [TOOL_CALLS]g[ARGS]{} here"}}',
+    `{'tool': 'f', 'args': {'x': 'write <function=g>{}</function> or <tool_call>{"name": "g"}</tool_call> here'}}`,
     '<tool_call>{"name": "f", "arguments": {"x": "see <function=g>{}</function> and {\'name\': \'g\'} or {} "}}</tool_call>',
     `<tool_call>{'name': 'f', 'arguments': {'x': 'see <function=g>{}</function> and {"name": "g"} or {} '}}</tool_call>`,
     `{'name': 'f', 'tool': 'f', 'parameters': {'x': 'see {"name": "g"} and {"tool": "g"} or {} '}}`,

@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { chat } from '../graphs.ts';
+import { Player, refusal } from '../story.ts';
+import { ended, firstLine, runs, starts } from './command.ts';
+
+interface Listening {
+  readonly event: string;
+  readonly port: number;
+  readonly pid: number;
+}
+
+const quiet = ['serve', '--port', '0', '--json', '--log-level', 'error'];
+
+describe('turngraph serve', () => {
+  it('prints one line of JSON when it listens, and ends on SIGTERM', async () => {
+    const child = starts(quiet);
+    const end = ended(child);
+    const line = JSON.parse(await firstLine(child)) as Listening;
+    expect(line).toMatchObject({ event: 'listening', pid: child.pid });
+    await using player = await Player.connect(`ws://127.0.0.1:${line.port}`, 'turngraph.v1.json');
+    expect(await player.says(await player.makes(chat()), 'hello')).toMatchObject({ text: 'You said: hello' });
+    child.kill('SIGTERM');
+    expect((await player.closed).code).toBe(1001);
+    expect(await end).toMatchObject({ code: 0, out: expect.stringMatching(/^[^\n]*\n$/) as unknown });
+  });
+
+  it('writes the line to a file for those who cannot read it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const portFile = join(folder, 'port.json');
+    const child = starts([...quiet, '--port-file', portFile, '--stdin']);
+    const end = ended(child);
+    const line = await firstLine(child);
+    expect((await readFile(portFile, 'utf8')).trim()).toBe(line);
+    child.stdin.end();
+    expect((await end).code).toBe(0);
+    await rm(folder, { recursive: true });
+  });
+
+  it('ends with its parent', async () => {
+    const parent = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+    const child = starts([...quiet, '--parent-pid', String(parent.pid)]);
+    const end = ended(child);
+    await firstLine(child);
+    parent.kill();
+    expect((await end).code).toBe(0);
+  });
+
+  it('dies of a second SIGINT while turns are still going on', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const script = join(folder, 'mock.json');
+    await writeFile(script, '[{"match": "wait", "answer": "late", "delay_ms": 60000}]');
+    const child = starts([...quiet, '--mock-script', script]);
+    const end = ended(child);
+    const { port } = JSON.parse(await firstLine(child)) as Listening;
+    const player = await Player.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
+    const agentId = await player.makes(chat());
+    player.sends('sendMessage', { agentId, text: 'wait' });
+    child.kill('SIGINT');
+    await wait(100);
+    expect(refusal(await player.asks('sendMessage', { agentId, text: 'more' })).code).toBe(2001);
+    child.kill('SIGINT');
+    expect((await end).code).toBe(130);
+    await player.closed;
+    await rm(folder, { recursive: true });
+  });
+
+  it('takes its options from the environment, and flags go before', async () => {
+    const child = starts([...quiet, '--max-agents', '1'], {
+      TURNGRAPH_MAX_AGENTS: '5',
+      TURNGRAPH_MAX_MESSAGE_BYTES: '3',
+    });
+    const end = ended(child);
+    const { port } = JSON.parse(await firstLine(child)) as Listening;
+    await using player = await Player.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
+    const agentId = await player.makes(chat());
+    expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) })).code).toBe(2005);
+    expect(refusal(await player.asks('sendMessage', { agentId, text: 'four' })).code).toBe(2005);
+    child.kill();
+    await end;
+  });
+
+  it.each([
+    ['a port that is no number', ['--port', 'x'], {}, '--port (TURNGRAPH_PORT) must be an integer, not "x"'],
+    ['a port out of range', [], { TURNGRAPH_PORT: '70000' }, '--port (TURNGRAPH_PORT) must be <= 65535, not 70000'],
+    ['a flag with a typo', ['--prot', '1'], {}, "unknown option '--prot'"],
+    ['a choice that is none', ['--gpu', 'maybe'], {}, 'Allowed choices are auto, off'],
+  ])('refuses %s with exit code 2', async (_, args, env, message) => {
+    const { code, err, out } = await runs(['serve', ...args], '', env);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(message);
+  });
+
+  it('refuses to be open to the network without a token', async () => {
+    const { code, err } = await runs([...quiet, '--host', '0.0.0.0']);
+    expect(code).toBe(1);
+    expect(err).toContain('--host 0.0.0.0 can be reached from other machines: set --token or TURNGRAPH_TOKEN');
+  });
+
+  it('names every option with its default and its variable in its help', async () => {
+    const { out, code } = await runs(['serve', '--help']);
+    expect(code).toBe(0);
+    expect(out).toContain('--turn-timeout <n>');
+    expect(out.replaceAll(/\s+/g, ' ')).toContain(
+      'seconds that one turn may take (default 120, TURNGRAPH_TURN_TIMEOUT)',
+    );
+  });
+});

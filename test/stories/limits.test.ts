@@ -1,0 +1,184 @@
+import { createConnection } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { defineNode } from '../../src/index.ts';
+import { Peer } from '../../src/server/connection.ts';
+import { chat, lamp, setLight } from '../graphs.ts';
+import { aServer, Player, refusal, serverWith, subprotocols } from '../story.ts';
+
+const script = [
+  { match: 'slowly', answer: 'one two three four five six seven eight', delay_ms: 60 },
+  { match: 'before a word', answer: 'late', delay_ms: 60_000 },
+];
+
+const small = aServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout: 0.3 });
+
+describe.each(subprotocols)('over %s', (subprotocol) => {
+  const connect = (): Promise<Player> => Player.connect(small().url, subprotocol);
+
+  it('a graph above the limit of nodes is refused', async () => {
+    await using player = await connect();
+    const say = { type: 'CannedResponse', params: { inline_strings: ['x'] } };
+    const graph = { start_node: 'a', nodes: { a: say, b: say, c: say } };
+    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(graph) }));
+    expect(answer).toMatchObject({ code: 2005, message: 'the graph has 3 nodes, and 2 are allowed' });
+  });
+
+  it('a node above the limit of tools is refused', async () => {
+    await using player = await connect();
+    const tools = ['a', 'b', 'c'].map((name) => ({ ...setLight, name }));
+    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(lamp({ tools })) }));
+    expect(answer).toMatchObject({ code: 2005, message: 'detect.params.tools has 3 entries, and 2 are allowed' });
+  });
+
+  it('a turn that takes too long is ended, and the agent answers the next message', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(chat());
+    const turn = await player.says(agentId, 'slowly');
+    expect(turn).toMatchObject({ status: 'ERROR', error: { code: 4002, name: 'INFERENCE_TIMEOUT' } });
+    expect(turn.text).toMatch(/^one /);
+    expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'SUCCESS' });
+  });
+
+  it('a client that asks and asks without waiting for answers is hung up on', async () => {
+    await using player = await connect();
+    for (let count = 0; count < 20; count++) player.sends('listModels');
+    expect(await player.until(({ body }) => body === 'error')).toMatchObject({ error: { code: 2005 } });
+    expect((await player.closed).code).toBe(4429);
+  });
+});
+
+describe('new connections', () => {
+  const busy = aServer({ maxConnectionRate: 3 });
+
+  it('above the rate are turned out with a reason, and later ones are welcome', async () => {
+    const players = Array.from({ length: 5 }, () => new Player(busy().url, 'turngraph.v1.json'));
+    const firsts = await Promise.all(players.map((player) => player.until(() => true)));
+    expect(firsts.map(({ body }) => body).sort()).toEqual([
+      'error',
+      'error',
+      'sessionReady',
+      'sessionReady',
+      'sessionReady',
+    ]);
+    await wait(1100);
+    await using late = new Player(busy().url, 'turngraph.v1.json');
+    expect(await late.hears('sessionReady')).toMatchObject({ protocolVersion: 1 });
+    for (const player of players) await player[Symbol.asyncDispose]();
+  });
+
+  const impatient = aServer({ handshakeTimeout: 0.5 });
+
+  it('that never finish their handshake are dropped', async () => {
+    const socket = createConnection(impatient().port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\n');
+    await new Promise<void>((resolve) => socket.on('close', () => resolve()).resume());
+    expect(socket.destroyed).toBe(true);
+  });
+});
+
+describe('a slow reader', () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  const chunk = 'x'.repeat(4096);
+  const flood = defineNode({
+    type: 'Flood',
+    summary: 'Says more than a socket can hold.',
+    params: { type: 'object', properties: { chunks: { type: 'integer', default: 1 } } },
+    exits: ['default'],
+    create: async ({ chunks }) => ({
+      async run(turn) {
+        for (let count = 0; count < chunks && !turn.signal.aborted; count++) {
+          await turn.pace();
+          turn.say(chunk, 'delta');
+        }
+        return 'default';
+      },
+    }),
+  });
+  const flooding = (chunks: number) => ({
+    start_node: 'flood',
+    nodes: { flood: { type: 'Flood', params: { chunks } } },
+  });
+  const server = aServer({ nodeTypes: [flood] });
+
+  it.each(subprotocols)('pauses its own agents, and fifteen others do not notice, over %s', async (subprotocol) => {
+    const send = vi.spyOn(Peer.prototype, 'send');
+    const unsent = (): number => Math.max(0, ...send.mock.contexts.map((peer) => (peer as Peer).bufferedAmount));
+    await using slow = await Player.connect(server().url, subprotocol);
+    const agentId = await slow.makes(flooding(4096));
+    const told = slow.sends('sendMessage', { agentId, text: 'go' });
+    slow.socket.pause();
+
+    const others = await Promise.all(Array.from({ length: 15 }, () => Player.connect(server().url, subprotocol)));
+    let most = 0;
+    for (let round = 0; round < 10; round++) {
+      const turns = await Promise.all(
+        others.map(async (other) => other.says(await other.makes(chat()), `round ${round}`)),
+      );
+      expect(turns.map(({ text }) => text)).toEqual(others.map(() => `You said: round ${round}`));
+      most = Math.max(most, unsent());
+    }
+    expect(most).toBeGreaterThan(1024 * 1024);
+    expect(most).toBeLessThan(2 * 1024 * 1024);
+    slow.socket.resume();
+    expect((await slow.told(told)).text.length).toBe(4096 * 4096);
+    for (const other of others) await other[Symbol.asyncDispose]();
+  });
+
+  it('can be cancelled', async () => {
+    await using slow = await Player.connect(server().url, 'turngraph.v1.proto');
+    const agentId = await slow.makes(flooding(1_000_000));
+    const told = slow.sends('sendMessage', { agentId, text: 'go' });
+    slow.socket.pause();
+    await wait(300);
+    slow.sends('cancelTurn', { agentId });
+    await wait(100);
+    slow.socket.resume();
+    expect(await slow.told(told)).toMatchObject({ status: 'CANCELLED' });
+  });
+
+  it('that is stuck is given up', async () => {
+    await using hasty = await serverWith({ nodeTypes: [flood], outflow: { high: 100_000, low: 50_000, stuckMs: 300 } });
+    await using slow = await Player.connect(hasty.url, 'turngraph.v1.proto');
+    const agentId = await slow.makes(flooding(4096));
+    slow.sends('sendMessage', { agentId, text: 'go' });
+    slow.socket.pause();
+    await wait(600);
+    slow.socket.resume();
+    expect((await slow.closed).code).toBe(4408);
+  });
+});
+
+describe('a server that shuts down', () => {
+  it('begins no turn, lets live ones end, and then says goodbye', async () => {
+    const server = await serverWith({ script });
+    await using player = await Player.connect(server.url, 'turngraph.v1.json');
+    const [one, other] = [await player.makes(chat()), await player.makes(chat())];
+    const slow = player.sends('sendMessage', { agentId: one, text: 'slowly' });
+    await player.hears('answerText');
+    const down = server[Symbol.asyncDispose]();
+    expect(refusal(await player.asks('sendMessage', { agentId: other, text: 'hello' }))).toMatchObject({ code: 2001 });
+    expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) }))).toMatchObject({
+      code: 2001,
+    });
+    expect(await player.told(slow)).toMatchObject({
+      status: 'SUCCESS',
+      text: 'one two three four five six seven eight',
+    });
+    expect((await player.closed).code).toBe(1001);
+    await down;
+  });
+
+  it('cancels what has not ended after its grace, and the client hears of it', async () => {
+    const server = await serverWith({ script, graceMs: 200 });
+    await using player = await Player.connect(server.url, 'turngraph.v1.json');
+    const agentId = await player.makes(chat());
+    const waiting = player.sends('sendMessage', { agentId, text: 'before a word' });
+    await player.asks('listModels');
+    const down = server[Symbol.asyncDispose]();
+    expect(await player.told(waiting)).toMatchObject({ status: 'CANCELLED' });
+    expect((await player.closed).code).toBe(1001);
+    await down;
+  });
+});
