@@ -1,4 +1,6 @@
-import { reader, type FromSchema, type ObjectSchema, type Schema } from './schema.ts';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { reader, type FromSchema, type ObjectSchema, type Reading, type Schema } from './schema.ts';
 
 /** Options of the server: the one truth for the flags of `serve`, their environment variables, defaults and help. */
 export const serverSchema = {
@@ -24,8 +26,23 @@ export const serverSchema = {
       default: [],
       description: 'further origins that web pages may come from',
     },
-    graphs: { type: 'string', default: './graphs', description: 'folder of the graphs that clients may name' },
-    catalogue: { type: 'string', default: './models.json', description: 'the model catalogue' },
+    graphs: {
+      type: 'string',
+      default: '',
+      description:
+        "folder of the graphs that clients may name; default ./graphs, or the package's own where there is none",
+    },
+    catalogue: {
+      type: 'string',
+      default: '',
+      description: "the model catalogue; default ./models.json, or the package's own where there is none",
+    },
+    extend: {
+      type: 'array',
+      items: { type: 'string' },
+      default: [],
+      description: 'modules that export node types and formats of your own',
+    },
     storageRoot: { type: 'string', default: '', description: 'folder of string storages; default: the graphs folder' },
     preload: { type: 'array', items: { type: 'string' }, default: [], description: 'models to load and keep at start' },
     seats: {
@@ -87,5 +104,17 @@ export type OptionSchema = Schema & { readonly description: string };
 /** The environment variable of an option: TURNGRAPH_ and its name in capitals. */
 export const variableOf = (option: string): string => `TURNGRAPH_${option.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`;
 
+const read = reader(serverSchema);
+
 /** Checks server options and fills in their defaults. */
-export const readServerOptions = reader(serverSchema);
+export function readServerOptions(given: unknown): Reading<ServerOptions> {
+  const reading = read(given);
+  if (!reading.ok) return reading;
+  const { graphs, catalogue } = reading.value;
+  const found = { graphs: graphs || ownOrShipped('graphs'), catalogue: catalogue || ownOrShipped('models.json') };
+  return { ok: true, value: { ...reading.value, ...found } };
+}
+
+// In a folder without graphs or catalogue of its own, those of the package serve.
+const ownOrShipped = (name: string): string =>
+  existsSync(name) ? name : fileURLToPath(new URL(`../${name}`, import.meta.url));

@@ -1,25 +1,63 @@
+import { checkGraph as check, type Verdict } from './agent/checkGraph.ts';
 import { readServerOptions, type ServerOptions } from './config.ts';
-import type { AnyNodeType } from './graph/node.ts';
+import { editorSchema } from './graph/editorSchema.ts';
 import { start } from './main.ts';
+import { readCatalogue } from './models/catalogue.ts';
+import { registryWith, type Extension } from './nodes/index.ts';
 import type { Listening } from './server/server.ts';
 
+export type { Verdict } from './agent/checkGraph.ts';
+export type { ServerOptions } from './config.ts';
 export { Fault } from './fault.ts';
+export type { GraphFault } from './graph/faults.ts';
+export { live, type Live } from './graph/live.ts';
 export { accept, defineNode, ParamsRefused } from './graph/node.ts';
 export type { AnyNodeType, Node, NodeType, Supplies } from './graph/node.ts';
-export type { Call, Inference, Turn } from './graph/turn.ts';
+export { compileTemplate, type Scope, type Template } from './graph/template.ts';
+export type { Call, Inference as InferenceAccount, Turn } from './graph/turn.ts';
+export { Inference, inferenceParams, modelOf } from './nodes/inference.ts';
+export type { Extension } from './nodes/index.ts';
+export { dialogue } from './projection/dialogue.ts';
+export { place } from './projection/placement.ts';
+export { withTools } from './projection/withTools.ts';
+export type { FromSchema, ObjectSchema, Reading, Refusal, Schema } from './schema.ts';
 export type { Listening } from './server/server.ts';
-export type { ServerOptions } from './config.ts';
+export { detect } from './tools/detect.ts';
+export { functionJson } from './tools/formats/functionJson.ts';
+export type { DetectedCall, Detection, Tool, ToolCallFormat } from './tools/tool.ts';
+export { defineFormat } from './tools/tool.ts';
+export { jsonText, Numeral, type Members, type Value } from './tools/value.ts';
 
-/** Options of `startServer`: those of `serve`, all optional, and node types of one's own. */
-export type StartOptions = Partial<ServerOptions> & { readonly nodeTypes?: readonly AnyNodeType[] };
+/** Options of `startServer`: those of `serve`, all optional, and what one adds to turngraph. */
+export type StartOptions = Partial<ServerOptions> & Extension;
 
 /**
  * Starts a server in this process.
  * @throws TypeError for an option that is not allowed, Fault for what cannot be started, the system's error for a port that is taken.
  */
-export async function startServer({ nodeTypes = [], ...options }: StartOptions = {}): Promise<Listening> {
+export async function startServer({ nodeTypes = [], formats = [], ...options }: StartOptions = {}): Promise<Listening> {
   const reading = readServerOptions(options);
   if (!reading.ok)
     throw new TypeError(reading.refusals.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`).join('; '));
-  return start(reading.value, { nodeTypes });
+  const given = nodeTypes.length + formats.length > 0;
+  return start(reading.value, given ? { extension: { nodeTypes, formats } } : {});
 }
+
+/** What a graph is checked against, beside the node types and formats of turngraph. */
+export interface CheckOptions extends Extension {
+  /** A models.json; the models that graphs may name. */
+  readonly catalogue: string;
+  /** Folder that storage files are read from; default: the working directory. */
+  readonly storageRoot?: string;
+}
+
+/** Says of a graph document what a server would say, without loading a model. @throws Fault when the catalogue cannot be read. */
+export async function checkGraph(
+  graph: unknown,
+  { catalogue, storageRoot = '.', ...extension }: CheckOptions,
+): Promise<Verdict> {
+  return check(graph, { registry: registryWith(extension), catalogue: await readCatalogue(catalogue), storageRoot });
+}
+
+/** The JSON Schema of graph files, for editors, with the node types and formats of an extension. */
+export const graphSchema = (extension: Extension = {}): object => editorSchema(registryWith(extension));

@@ -4,25 +4,22 @@ import type { Engine } from './engine/engine.ts';
 import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock.ts';
 import { readGraph } from './graph/folder.ts';
-import type { AnyNodeType } from './graph/node.ts';
-import { registryOf } from './graph/registry.ts';
+import { loadExtension } from './extend.ts';
 import { createLog } from './log.ts';
 import { readCatalogue } from './models/catalogue.ts';
 import { ModelPool } from './models/pool.ts';
-import { nodeTypes } from './nodes/index.ts';
+import { registryWith, type Extension } from './nodes/index.ts';
 import { listen, type Listening, type ListenSettings } from './server/server.ts';
 import type { House } from './session/session.ts';
 
 /** What can be set beside the options for operators. */
 export interface Settings extends Omit<ListenSettings, 'closing'> {
-  readonly nodeTypes?: readonly AnyNodeType[];
+  /** Node types and formats of one's own, instead of those that the option `extend` names. */
+  readonly extension?: Extension;
 }
 
 /** Builds a server of its parts and starts it. */
-export async function start(
-  options: ServerOptions,
-  { nodeTypes: more = [], ...settings }: Settings = {},
-): Promise<Listening> {
+export async function start(options: ServerOptions, { extension, ...settings }: Settings = {}): Promise<Listening> {
   const log = createLog({ level: options.logLevel, json: options.json });
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
@@ -30,7 +27,7 @@ export async function start(
     new ModelPool(engine, { ...options, catalogue, idleMs: options.modelIdle * 1000 });
   const closing = new AbortController();
   const house: House = {
-    registry: registryOf([...nodeTypes, ...more]),
+    registry: registryWith(extension ?? (await loadExtension(options.extend))),
     pools: { 'llama-cpp': poolOf(llamaEngine()), mock: poolOf(await mock(options.mockScript)) },
     graph: (name) => readGraph(options.graphs, name),
     storageRoot: options.storageRoot || options.graphs,

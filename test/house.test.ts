@@ -29,6 +29,7 @@ const floors: Readonly<Record<string, number>> = {
   nodes: 8,
   session: 9,
   server: 10,
+  extend: 10,
   main: 11,
   index: 12,
   cli: 13,

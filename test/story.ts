@@ -44,7 +44,7 @@ export function aServer(differences: Differences = {}): () => Listening {
 /** A server of its own for one story. */
 export async function serverWith({
   script = [],
-  nodeTypes = [],
+  extension,
   outflow,
   graceMs = 500,
   ...options
@@ -65,7 +65,7 @@ export async function serverWith({
       ...options,
     });
     if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
-    return await start(reading.value, { nodeTypes, graceMs, ...(outflow && { outflow }) });
+    return await start(reading.value, { graceMs, ...(extension && { extension }), ...(outflow && { outflow }) });
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -23,9 +23,8 @@ ${types.map(section).join('\n')}`;
 }
 
 async function registry() {
-  const { registryOf } = await import('../../dist/graph/registry.js');
-  const { nodeTypes } = await import('../../dist/nodes/index.js');
-  return registryOf(nodeTypes);
+  const { registryWith } = await import('../../dist/nodes/index.js');
+  return registryWith();
 }
 
 const section = ({ type, summary, params, exits }) => `## ${type}

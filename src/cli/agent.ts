@@ -33,7 +33,16 @@ export function agentFlags(command: Command): Command {
     .option('--model <name>', 'model of the nodes that name none')
     .option('--diagnostics', 'ask for events and debug info')
     .option('--var <name=value>', 'a variable for templates; may be given again', addVariable, {});
-  return serverFlags(command, ['token', 'graphs', 'catalogue', 'mockScript', 'threads', 'gpu']);
+  return serverFlags(command, [
+    'token',
+    'graphs',
+    'catalogue',
+    'extend',
+    'storageRoot',
+    'mockScript',
+    'threads',
+    'gpu',
+  ]);
 }
 
 /** Makes an agent of a graph, on a server of the command's own unless a URL is given, and takes all of it down afterwards. */

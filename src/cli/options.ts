@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { Option, type Command } from 'commander';
 import { readServerOptions, serverSchema, variableOf, type OptionSchema, type ServerOptions } from '../config.ts';
 import { UsageError } from './usage.ts';
@@ -44,7 +42,7 @@ export function serverOptions(flags: Readonly<Record<string, unknown>>): ServerO
     if (value !== undefined) given[name] = valueOf(value, schema);
   }
   const reading = readServerOptions(given);
-  if (reading.ok) return withShippedFolders(reading.value, given);
+  if (reading.ok) return reading.value;
   const [refusal] = reading.refusals;
   const name = refusal?.pointer.split('/')[1] ?? '';
   throw new UsageError(`${flagOf(name)} (${variableOf(name)}) ${refusal?.message ?? 'is not allowed'}`);
@@ -64,13 +62,4 @@ function valueOf(value: unknown, { type }: OptionSchema): unknown {
     default:
       return value;
   }
-}
-
-// In a folder without graphs or catalogue of its own, those of the package serve.
-function withShippedFolders(options: ServerOptions, given: Readonly<Record<string, unknown>>): ServerOptions {
-  const shipped = (name: 'graphs' | 'catalogue'): string =>
-    given[name] !== undefined || existsSync(options[name])
-      ? options[name]
-      : fileURLToPath(new URL(`../../${options[name]}`, import.meta.url));
-  return { ...options, graphs: shipped('graphs'), catalogue: shipped('catalogue') };
 }

@@ -14,10 +14,9 @@ export function* doubts(start: string, ways: Ways): Generator<string> {
     yield `${endless.join(', ')}: no exit ends the turn from there; only the step budget will (max_steps_per_turn)`;
   }
   for (const [name, { type, exits, leads }] of ways) {
-    const [target, ...others] = new Set(exits.map((exit) => leads.get(exit) ?? ''));
-    if (exits.length > 1 && others.length === 0) {
-      const where = target ? `"${target}"` : 'the end of the turn';
-      yield `${name}.exits all lead to ${where}: what this ${type} finds out changes nothing`;
+    const [target, ...others] = new Set(exits.map((exit) => leads.get(exit)));
+    if (target !== undefined && exits.length > 1 && others.length === 0) {
+      yield `${name}.exits all lead to "${target}": what this ${type} finds out changes nothing`;
     }
   }
 }

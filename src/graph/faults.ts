@@ -1,10 +1,11 @@
 import { Fault } from '../fault.ts';
+import type { CodeName } from '../frames.gen.ts';
 import { placeInGraph } from './document.ts';
 import { ParamsRefused } from './node.ts';
 
 /** One thing that is wrong with a graph. */
 export interface GraphFault {
-  readonly code: 'GRAPH_COMPILATION_FAILED' | 'INVALID_EXIT_TARGET';
+  readonly code: CodeName;
   /** JSON pointer into the document. */
   readonly pointer: string;
   /** A sentence with its place. */
@@ -14,11 +15,7 @@ export interface GraphFault {
 const shown = 100;
 
 /** A fault at a place: the sentence begins with it. */
-export const faultAt = (
-  pointer: string,
-  message: string,
-  code: GraphFault['code'] = 'GRAPH_COMPILATION_FAILED',
-): GraphFault => ({
+export const faultAt = (pointer: string, message: string, code: CodeName = 'GRAPH_COMPILATION_FAILED'): GraphFault => ({
   code,
   pointer,
   message: `${placeInGraph(pointer)} ${message}`,

@@ -8,8 +8,11 @@ export interface Template {
   /** All names that the template mentions. */
   readonly names: ReadonlySet<string>;
   /** The text for one turn; an unknown variable renders empty and becomes a warning of the turn. */
-  render(turn: Turn): string;
+  render(scope: Scope): string;
 }
+
+/** What a template reads: a turn, or the part of one. */
+export type Scope = Pick<Turn, 'message' | 'variables' | 'calls' | 'warn'>;
 
 /** Names that templates have in scope beside the variables of the message. */
 const reserved = ['user_message', 'tool_calls'] as const;
@@ -24,7 +27,7 @@ export function compileTemplate(text: string, place: string): Reading<Template> 
   } catch (error) {
     return refused(`is no Mustache template: ${error instanceof Error ? error.message : String(error)}`);
   }
-  const render = (turn: Turn): string => {
+  const render = (turn: Scope): string => {
     const { rendered, unknown } = writer.plain(text, scopeOf(turn));
     for (const name of unknown) turn.warn(`${place} names {{${name}}}, which this turn does not have`);
     return rendered;
@@ -43,7 +46,7 @@ function* namesIn(tokens: readonly Token[]): Generator<string> {
 
 const refused = (message: string): Reading<Template> => ({ ok: false, refusals: [{ pointer: '', message }] });
 
-function scopeOf(turn: Turn): object {
+function scopeOf(turn: Scope): object {
   for (const name of reserved) {
     if (Object.hasOwn(turn.variables, name)) turn.warn(`variables.${name} is not used: the name belongs to the turn`);
   }

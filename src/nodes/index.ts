@@ -1,8 +1,23 @@
 import type { AnyNodeType } from '../graph/node.ts';
+import { registryOf, type Registry } from '../graph/registry.ts';
+import { formats, formatsOf } from '../tools/formats/index.ts';
+import type { ToolCallFormat } from '../tools/tool.ts';
 import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
 import { guardrail } from './guardrail.ts';
-import { toolCall } from './toolCall.ts';
+import { toolCallWith } from './toolCall.ts';
 
-/** The node types of turngraph: a new one is a file and a line here. */
-export const nodeTypes: readonly AnyNodeType[] = [guardrail, toolCall, generate, cannedResponse];
+/** What others add to turngraph. */
+export interface Extension {
+  readonly nodeTypes?: readonly AnyNodeType[];
+  readonly formats?: readonly ToolCallFormat[];
+}
+
+/**
+ * The node types of turngraph and those of an extension: a new one of turngraph is a file and a line here.
+ * @throws TypeError when two node types or two formats have the same name.
+ */
+export function registryWith({ nodeTypes = [], formats: more = [] }: Extension = {}): Registry {
+  const toolCall = toolCallWith(formatsOf([...formats.values(), ...more]));
+  return registryOf([guardrail, toolCall, generate, cannedResponse, ...nodeTypes]);
+}

@@ -9,7 +9,7 @@ import { dialogue } from '../projection/dialogue.ts';
 import { place } from '../projection/placement.ts';
 import { withTools } from '../projection/withTools.ts';
 import { flatArguments, typedArguments } from '../tools/check.ts';
-import { formats } from '../tools/formats/index.ts';
+import type { Formats } from '../tools/formats/index.ts';
 import {
   readTool,
   toolSchema,
@@ -25,91 +25,92 @@ import { Inference, inferenceParams, modelOf, type Question } from './inference.
 const manyTools = 8;
 
 /** Finds out whether the model wishes to call a tool, and tells the client; it never runs one. */
-export const toolCall = defineNode({
-  type: 'ToolCall',
-  summary: 'Offers tools to a model, reads calls out of its text and notifies the client of each.',
-  params: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['tools'],
-    properties: {
-      ...inferenceParams,
-      tools: { type: 'array', minItems: 1, items: toolSchema, description: 'The tools on offer.' },
-      tool_call_format: {
-        type: 'string',
-        enum: ['', ...formats.keys()],
-        default: '',
-        description: 'How tools are written and calls are read; "" = the model\'s own.',
-      },
-      tool_choice: {
-        type: 'string',
-        enum: ['auto', 'none'],
-        default: 'auto',
-        live: true,
-        description: 'auto: the model decides; none: no tool is offered.',
-      },
-      generate_on_no_tool: {
-        type: 'boolean',
-        default: false,
-        live: true,
-        description: 'Without a call, sends the text as the answer.',
-      },
-      notify_client: {
-        type: 'boolean',
-        default: true,
-        live: true,
-        description: 'Sends a ToolCallNotification for each call.',
+export const toolCallWith = (formats: Formats) =>
+  defineNode({
+    type: 'ToolCall',
+    summary: 'Offers tools to a model, reads calls out of its text and notifies the client of each.',
+    params: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['tools'],
+      properties: {
+        ...inferenceParams,
+        tools: { type: 'array', minItems: 1, items: toolSchema, description: 'The tools on offer.' },
+        tool_call_format: {
+          type: 'string',
+          enum: ['', ...formats.keys()],
+          default: '',
+          description: 'How tools are written and calls are read; "" = the model\'s own.',
+        },
+        tool_choice: {
+          type: 'string',
+          enum: ['auto', 'none'],
+          default: 'auto',
+          live: true,
+          description: 'auto: the model decides; none: no tool is offered.',
+        },
+        generate_on_no_tool: {
+          type: 'boolean',
+          default: false,
+          live: true,
+          description: 'Without a call, sends the text as the answer.',
+        },
+        notify_client: {
+          type: 'boolean',
+          default: true,
+          live: true,
+          description: 'Sends a ToolCallNotification for each call.',
+        },
       },
     },
-  },
-  exits: ['tool_called', 'no_tool_called'],
-  async create(params, supplies) {
-    const at = `${supplies.nodeName}.params`;
-    const tools = readTools(params.tools, supplies);
-    if (tools.size > manyTools)
-      supplies.warn(`${at}.tools has ${tools.size} entries: small models get lost above ${manyTools}`);
-    const settings = await live(params, (given) => ({
-      ...given,
-      system: accept('/system_prompt', compileTemplate(given.system_prompt, `${at}.system_prompt`)),
-    }));
-    const use = await modelOf(supplies, params.model_name);
-    const { format, because, warning } = chooseFormat(params.tool_call_format, use);
-    if (warning !== '') supplies.warn(`${at}.tool_call_format ${warning}`);
-    const offering = withTools(use.model, { place: format.place, text: format.render([...tools.values()]) });
-    const plain = dialogue(use.model);
-    const inference = new Inference(use, { temperature: 0 });
+    exits: ['tool_called', 'no_tool_called'],
+    async create(params, supplies) {
+      const at = `${supplies.nodeName}.params`;
+      const tools = readTools(params.tools, supplies);
+      if (tools.size > manyTools)
+        supplies.warn(`${at}.tools has ${tools.size} entries: small models get lost above ${manyTools}`);
+      const settings = await live(params, (given) => ({
+        ...given,
+        system: accept('/system_prompt', compileTemplate(given.system_prompt, `${at}.system_prompt`)),
+      }));
+      const use = await modelOf(supplies, params.model_name);
+      const { format, because, warning } = chooseFormat(params.tool_call_format, use, formats);
+      if (warning !== '') supplies.warn(`${at}.tool_call_format ${warning}`);
+      const offering = withTools(use.model, { place: format.place, text: format.render([...tools.values()]) });
+      const plain = dialogue(use.model);
+      const inference = new Inference(use, { temperature: 0 });
 
-    const question = (turn: Turn): Question => {
-      const { system, sampling, tool_choice } = settings.now;
-      const projection = tool_choice === 'none' ? plain : offering;
-      return { projection, system: system.render(turn), current: place(turn.message), sampling };
-    };
-    const detect = async (turn: Turn): Promise<Detection> => {
-      const notes = { tool_call_format: format.name, because };
-      const { text } = await inference.complete(turn, question(turn), { controlTokens: true, notes });
-      return format.detect(text);
-    };
+      const question = (turn: Turn): Question => {
+        const { system, sampling, tool_choice } = settings.now;
+        const projection = tool_choice === 'none' ? plain : offering;
+        return { projection, system: system.render(turn), current: place(turn.message), sampling };
+      };
+      const detect = async (turn: Turn): Promise<Detection> => {
+        const notes = { tool_call_format: format.name, because };
+        const { text } = await inference.complete(turn, question(turn), { controlTokens: true, notes });
+        return format.detect(text);
+      };
 
-    return {
-      async run(turn) {
-        const { tool_choice, generate_on_no_tool, notify_client } = settings.now;
-        if (tool_choice === 'none') {
-          if (generate_on_no_tool) turn.say((await inference.complete(turn, question(turn))).text, 'whole');
+      return {
+        async run(turn) {
+          const { tool_choice, generate_on_no_tool, notify_client } = settings.now;
+          if (tool_choice === 'none') {
+            if (generate_on_no_tool) turn.say((await inference.complete(turn, question(turn))).text, 'whole');
+            return 'no_tool_called';
+          }
+          const { calls, residual, truncated } = await detect(turn);
+          if (truncated) turn.warn(`${supplies.nodeName} was cut off inside a call; raise sampling.max_tokens`);
+          for (const call of calls) turn.called(record(call, tools.get(call.name)), notify_client);
+          if (calls.length > 0) return 'tool_called';
+          if (generate_on_no_tool) turn.say(residual, 'whole');
           return 'no_tool_called';
-        }
-        const { calls, residual, truncated } = await detect(turn);
-        if (truncated) turn.warn(`${supplies.nodeName} was cut off inside a call; raise sampling.max_tokens`);
-        for (const call of calls) turn.called(record(call, tools.get(call.name)), notify_client);
-        if (calls.length > 0) return 'tool_called';
-        if (generate_on_no_tool) turn.say(residual, 'whole');
-        return 'no_tool_called';
-      },
-      warm: (turn) => inference.warm(turn, question(turn)),
-      change: settings.change,
-      [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
-    };
-  },
-});
+        },
+        warm: (turn) => inference.warm(turn, question(turn)),
+        change: settings.change,
+        [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
+      };
+    },
+  });
 
 function readTools(
   declarations: readonly ToolDeclaration[],
@@ -134,6 +135,7 @@ function readTools(
 function chooseFormat(
   wanted: string,
   { model, toolCallFormat }: ModelUse,
+  formats: Formats,
 ): {
   readonly format: ToolCallFormat;
   readonly because: string;

@@ -91,6 +91,9 @@ export interface ToolCallFormat {
   detect(text: string): Detection;
 }
 
+/** Defines a tool-call format. */
+export const defineFormat = (format: ToolCallFormat): ToolCallFormat => format;
+
 /** The tool of a declaration; refusals point into the declaration. */
 export function readTool({ name, description, parameters }: ToolDeclaration): Reading<Tool> {
   if (!isList(parameters)) {

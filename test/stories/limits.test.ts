@@ -100,7 +100,7 @@ describe('a slow reader', () => {
     start_node: 'flood',
     nodes: { flood: { type: 'Flood', params: { chunks } } },
   });
-  const server = aServer({ nodeTypes: [flood] });
+  const server = aServer({ extension: { nodeTypes: [flood] } });
 
   it.each(subprotocols)('pauses its own agents, and fifteen others do not notice, over %s', async (subprotocol) => {
     const send = vi.spyOn(Peer.prototype, 'send');
@@ -139,7 +139,10 @@ describe('a slow reader', () => {
   });
 
   it('that is stuck is given up', async () => {
-    await using hasty = await serverWith({ nodeTypes: [flood], outflow: { high: 100_000, low: 50_000, stuckMs: 300 } });
+    await using hasty = await serverWith({
+      extension: { nodeTypes: [flood] },
+      outflow: { high: 100_000, low: 50_000, stuckMs: 300 },
+    });
     await using slow = await Player.connect(hasty.url, 'turngraph.v1.proto');
     const agentId = await slow.makes(flooding(4096));
     slow.sends('sendMessage', { agentId, text: 'go' });
@@ -152,7 +155,7 @@ describe('a slow reader', () => {
 
 describe('a server that shuts down', () => {
   it('begins no turn, lets live ones end, and then says goodbye', async () => {
-    const server = await serverWith({ script });
+    const server = await serverWith({ script, graceMs: 5_000 });
     await using player = await Player.connect(server.url, 'turngraph.v1.json');
     const [one, other] = [await player.makes(chat()), await player.makes(chat())];
     const slow = player.sends('sendMessage', { agentId: one, text: 'slowly' });

@@ -1,0 +1,55 @@
+import { mockEngine } from '../engine/mock.ts';
+import { Fault } from '../fault.ts';
+import type { GraphFault } from '../graph/faults.ts';
+import type { Registry } from '../graph/registry.ts';
+import type { Catalogue } from '../models/catalogue.ts';
+import { ModelPool } from '../models/pool.ts';
+import { StorageRoot } from '../storage/root.ts';
+import { Shelf } from '../storage/shelf.ts';
+import { Agent } from './agent.ts';
+
+/** What is wrong with a graph, and what is hardly meant. */
+export interface Verdict {
+  readonly faults: readonly GraphFault[];
+  readonly warnings: readonly string[];
+}
+
+/** What a graph is checked against. */
+export interface CheckSupplies {
+  readonly registry: Registry;
+  readonly catalogue: Catalogue;
+  /** Folder that storage files are read from. */
+  readonly storageRoot: string;
+}
+
+/** Says of a graph document what the server would say: it is made as the server makes it, on an engine that needs no weights. */
+export async function checkGraph(
+  graph: unknown,
+  { registry, catalogue, storageRoot }: CheckSupplies,
+): Promise<Verdict> {
+  await using pool = new ModelPool(mockEngine(), { catalogue, idleMs: 0, seats: 1, threads: 1, gpu: 'off' });
+  const shelf = new Shelf(new StorageRoot(storageRoot), Infinity);
+  try {
+    await using agent = await Agent.create({ ...usual, graph, registry, pool, shelf });
+    return { faults: [], warnings: agent.warnings };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { faults: faultsOf(error), warnings: [] };
+  }
+}
+
+// Other faults than those of the graph itself (an unknown model, a storage that is not there) come alone, and have no pointer.
+function faultsOf({ name, message, detail }: Fault): Verdict['faults'] {
+  if (detail !== '') return JSON.parse(detail) as readonly GraphFault[];
+  return [{ code: name, pointer: '', message }];
+}
+
+const usual = {
+  id: 1,
+  defaultModelName: '',
+  diagnostics: false,
+  maxSteps: 0,
+  history: [],
+  limits: { nodes: 256, tools: 128 },
+  turnTimeoutMs: 0,
+};

@@ -1,0 +1,27 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Extension } from './nodes/index.ts';
+
+/**
+ * Loads modules that export `nodeTypes` and `formats`, as one extension.
+ * @param modules paths, relative to the working directory.
+ * @throws TypeError that names the module, when it cannot be loaded or exports neither.
+ */
+export async function loadExtension(modules: readonly string[]): Promise<Extension> {
+  const extensions = await Promise.all(modules.map(load));
+  return {
+    nodeTypes: extensions.flatMap(({ nodeTypes = [] }) => nodeTypes),
+    formats: extensions.flatMap(({ formats = [] }) => formats),
+  };
+}
+
+async function load(path: string): Promise<Extension> {
+  const exported = (await import(pathToFileURL(resolve(path)).href).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new TypeError(`the extension ${path} cannot be loaded: ${reason}`, { cause });
+  })) as Extension;
+  if (exported.nodeTypes || exported.formats) return exported;
+  throw new TypeError(
+    `the extension ${path} exports neither nodeTypes nor formats; export a list under one of these names`,
+  );
+}
