@@ -110,14 +110,27 @@ export const placeOf = (pointer: string): string =>
     .map((name) => (/^\d+$/.test(name) ? `[${name}]` : `.${name}`))
     .join('');
 
-// A failed anyOf reports each branch and itself: the branches that fail below the value's own type say the most.
+// A failed anyOf reports each branch and itself. When the value is of one branch's type, that branch says the most.
 function sentences(errors: readonly ErrorObject[]): Refusal[] {
-  const unions = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.schemaPath);
-  const told = errors.filter((error) => !unions.some((path) => error.schemaPath.startsWith(`${path}/`)));
+  const unions = errors.filter((error) => error.keyword === 'anyOf');
+  const told = errors.filter((error) =>
+    unions.every((union) => {
+      const meant = (union.schema as readonly Schema[]).findIndex(({ type }) => type === typeOf(union.data));
+      if (error === union) return meant < 0;
+      const inside =
+        error.schemaPath.startsWith(`${union.schemaPath}/`) && error.instancePath.startsWith(union.instancePath);
+      return !inside || (meant >= 0 && error.schemaPath.startsWith(`${union.schemaPath}/${meant}/`));
+    }),
+  );
   return told.map((error) => {
     const { pointer, message } = sentence(error);
     return { pointer: error.instancePath + pointer, message };
   });
+}
+
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  return value === null ? 'null' : typeof value;
 }
 
 function sentence(error: ErrorObject): Refusal {

@@ -1,4 +1,4 @@
-import type { FromSchema, Reading } from '../schema.ts';
+import type { FromSchema, Reading, Refusal } from '../schema.ts';
 import type { Members } from './value.ts';
 
 const paramSchema = {
@@ -103,12 +103,31 @@ export function readTool({ name, description, parameters }: ToolDeclaration): Re
   const names = parameters.map((param) => param.name);
   const twice = names.findIndex((param, index) => names.indexOf(param) !== index);
   if (twice >= 0) return refused(`/parameters/${twice}/name`, `stands twice: "${names[twice]}"`);
+  const strangers = parameters.flatMap(strangersOf);
+  if (strangers.length > 0) return { ok: false, refusals: strangers };
   return { ok: true, value: { name, description, parameters: schemaOf(parameters) } };
 }
 
 type Params = Extract<ToolDeclaration['parameters'], readonly unknown[]>;
 
 const isList = (parameters: ToolDeclaration['parameters']): parameters is Params => Array.isArray(parameters);
+
+// A value of another type than its parameter could never be called.
+function strangersOf({ type, enum: values = [] }: Params[number], param: number): Refusal[] {
+  const fits: Readonly<Record<typeof type, (value: unknown) => boolean>> = {
+    string: (value) => typeof value === 'string',
+    integer: Number.isInteger,
+    number: (value) => typeof value === 'number',
+    boolean: (value) => typeof value === 'boolean',
+    array: Array.isArray,
+    object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  };
+  return values.flatMap((value, index) => {
+    if (fits[type](value)) return [];
+    const message = `must be of the parameter's type ${type}, not ${JSON.stringify(value)}`;
+    return [{ pointer: `/parameters/${param}/enum/${index}`, message }];
+  });
+}
 
 const refused = (pointer: string, message: string): Reading<Tool> => ({ ok: false, refusals: [{ pointer, message }] });
 

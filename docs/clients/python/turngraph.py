@@ -1,0 +1,688 @@
+"""A client for turngraph servers: one file, to be copied into a project and changed.
+
+It needs Python 3.10 and the websockets library (Debian: python3-websockets). For the binary form it also needs
+protobuf (Debian: python3-protobuf) and the module that protoc makes of wire.proto; see README.md.
+
+    async with connect("ws://127.0.0.1:9100") as client:
+        agent = await client.create_agent(graph_name="lamp-switch")
+        async for event in agent.send("Please turn on the porch light."):
+            print(event)
+
+The words are those of proto/PROTOCOL.md, which says what each field means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, TypeVar, Union
+
+import websockets
+
+# ---------------------------------------------------------------- errors
+
+
+class TurngraphError(Exception):
+    """A request that failed: a number and a name of PROTOCOL.md's table, and a sentence."""
+
+    def __init__(self, code: int, name: str, message: str, detail: str = "") -> None:
+        super().__init__(f"{code} {name}: {message}")
+        self.code = code
+        self.name = name
+        self.message = message
+        self.detail = detail
+
+    @property
+    def faults(self) -> list[dict[str, str]]:
+        """All faults of a refused graph, each with `code`, `pointer` and `message`; else empty."""
+        return json.loads(self.detail) if self.detail.startswith("[") else []
+
+
+class ConnectionFailed(TurngraphError):
+    """There is no connection: no server, a wrong token, too many clients."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(1001, "CONNECTION_FAILED", message)
+
+
+class ConnectionDropped(TurngraphError):
+    """The connection ended, and with it the session; `close_code` as in PROTOCOL.md."""
+
+    def __init__(self, message: str, close_code: int = 1006) -> None:
+        super().__init__(1002, "CONNECTION_DROPPED", message)
+        self.close_code = close_code
+
+
+class TimedOut(TurngraphError):
+    """The answer did not come in the time given."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(1003, "TIMEOUT", message)
+
+
+class TurnFailed(TurngraphError):
+    """A turn that began and failed; `result` is its account. The agent can be used on."""
+
+    def __init__(self, error: Mapping[str, Any], result: TurnResult) -> None:
+        super().__init__(error.get("code", 5005), error.get("name", "INTERNAL"), error.get("message", ""))
+        self.result = result
+
+
+def _error_of(message: Mapping[str, Any]) -> TurngraphError:
+    code, name = message.get("code", 5005), message.get("name", "INTERNAL")
+    return TurngraphError(code, name, message.get("message", ""), message.get("detail", ""))
+
+
+# ---------------------------------------------------------------- what a client hears
+
+
+@dataclass(frozen=True)
+class Text:
+    """A piece of the answer, to be appended to what came before."""
+
+    text: str = ""
+    node_name: str = ""
+    is_delta: bool = False
+
+
+@dataclass(frozen=True)
+class Issue:
+    """What is wrong with a call."""
+
+    code: str = ""
+    param: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that the model wishes. Running it is your decision; check `known` first."""
+
+    tool_name: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    call_id: str = ""
+    call_index: int = 0
+    node_name: str = ""
+    known: bool = False
+    repaired: bool = False
+    consequential: bool = False
+    because: str = ""
+    issues: Sequence[Issue] = ()
+
+
+@dataclass(frozen=True)
+class NodeEvent:
+    """Something that a node wants known beside its text; only from agents with diagnostics."""
+
+    event_type: str = ""
+    payload: Any = None
+    node_name: str = ""
+
+
+Event = Union[Text, Call, NodeEvent]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node that was done, and the exit that it took."""
+
+    node_name: str = ""
+    exit: str = ""
+
+
+@dataclass(frozen=True)
+class TurnResult:
+    """The account of a turn: all that it said, and what TurnComplete tells."""
+
+    text: str = ""
+    calls: Sequence[Call] = ()
+    events: Sequence[NodeEvent] = ()
+    turn_id: int = 0
+    status: str = "SUCCESS"
+    path: Sequence[Step] = ()
+    stop_reason: str = "NONE"
+    tokens_prompt: int = 0
+    tokens_reused: int = 0
+    tokens_generated: int = 0
+    interactions_dropped: int = 0
+    time_to_first_token_ms: float = 0.0
+    duration_ms: float = 0.0
+    warnings: Sequence[str] = ()
+    debug_info: Any = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the server's catalogue."""
+
+    name: str = ""
+    status: str = "ABSENT"
+    pinned: bool = False
+    agents: int = 0
+    size_bytes: float = 0
+    context_size: int = 0
+    tool_call_format: str = ""
+    tool_call_format_detected: bool = False
+    huggingface_repo: str = ""
+    files: Sequence[str] = ()
+    license: str = ""
+    default_sampling: Mapping[str, float] = field(default_factory=dict)
+    description: str = ""
+
+
+T = TypeVar("T")
+
+
+def _camel(name: str) -> str:
+    return re.sub("_(.)", lambda letter: letter[1].upper(), name)
+
+
+def _read(kind: type[T], message: Mapping[str, Any], **more: Any) -> T:
+    """A dataclass of a message's fields: what is absent keeps its default, what is unknown is passed over."""
+    known = {f.name: message[_camel(f.name)] for f in fields(kind) if _camel(f.name) in message}  # type: ignore[arg-type]
+    return kind(**{**known, **more})
+
+
+# ---------------------------------------------------------------- the two forms of frames
+
+
+class Form(Protocol):
+    """How frames travel. In between they are dictionaries as the JSON form has them."""
+
+    subprotocol: str
+
+    def encode(self, frame: Mapping[str, Any]) -> str | bytes: ...
+
+    def decode(self, data: str | bytes) -> dict[str, Any]: ...
+
+
+class JsonForm:
+    subprotocol = "turngraph.v1.json"
+
+    def encode(self, frame: Mapping[str, Any]) -> str:
+        text = json.dumps(frame, ensure_ascii=False)
+        text.encode()  # half of a surrogate pair fails here, where the caller hears of it
+        return text
+
+    def decode(self, data: str | bytes) -> dict[str, Any]:
+        return json.loads(data)
+
+
+class ProtoForm:
+    subprotocol = "turngraph.v1.proto"
+
+    def __init__(self) -> None:
+        try:
+            import wire_pb2  # type: ignore[import-not-found]
+            from google.protobuf import json_format
+        except ImportError as error:
+            how = "protoc -I proto/turngraph/v1 --python_out=. wire.proto"
+            raise ImportError(f"the binary form needs python3-protobuf and wire_pb2.py, made by: {how}") from error
+        self._wire = wire_pb2
+        self._json = json_format
+
+    def encode(self, frame: Mapping[str, Any]) -> bytes:
+        return self._json.ParseDict(frame, self._wire.ClientFrame()).SerializeToString()
+
+    def decode(self, data: str | bytes) -> dict[str, Any]:
+        # Leaves out what has its default, as _read expects.
+        return self._json.MessageToDict(self._wire.ServerFrame.FromString(data))
+
+
+FORMS: dict[str, Callable[[], Form]] = {"json": JsonForm, "proto": ProtoForm}
+
+
+# ---------------------------------------------------------------- the connection
+
+# The final answer to each request; any other frame under its id comes before that.
+FINAL = {
+    "configureSession": "configureSession",
+    "resumeSession": "resumeSession",
+    "createAgent": "createAgent",
+    "sendMessage": "turnComplete",
+    "cancelTurn": "ack",
+    "submitToolResults": "ack",
+    "changeParams": "ack",
+    "exportDialog": "exportDialog",
+    "clearDialog": "ack",
+    "destroyAgent": "ack",
+    "listModels": "listModels",
+    "downloadModel": "downloadModel",
+    "cancelDownload": "ack",
+    "loadModel": "loadModel",
+    "unloadModel": "ack",
+    "deleteModel": "ack",
+    "createStringStorage": "createStringStorage",
+    "destroyStringStorage": "ack",
+}
+
+Answer = tuple[str, dict[str, Any]]
+
+
+class _Exchange:
+    """One request and the frames that answer it."""
+
+    def __init__(self, client: Client, request_id: int, name: str, timeout: float | None) -> None:
+        self._client = client
+        self._id = request_id
+        self._name = name
+        self._timeout = timeout
+        self._deadline: float | None = None
+        self._frames: asyncio.Queue[Answer | TurngraphError] = asyncio.Queue()
+        self.wait_at_most(timeout)
+
+    def wait_at_most(self, seconds: float | None) -> None:
+        self._deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
+
+    def put(self, frame: Answer | TurngraphError) -> None:
+        self._frames.put_nowait(frame)
+
+    async def next(self) -> tuple[str, dict[str, Any], bool]:
+        """The next frame, and whether it is the final one. An error is raised; after TimedOut, more may come."""
+        frame = await self._wait()
+        if isinstance(frame, TurngraphError):
+            raise frame
+        body, message = frame
+        final = body == FINAL[self._name] and message.get("part", 0) == message.get("of", 0)
+        if body == "error":
+            raise _error_of(message)
+        return body, message, final
+
+    def forget(self) -> None:
+        self._client._exchanges.pop(self._id, None)
+
+    async def _wait(self) -> Answer | TurngraphError:
+        if self._deadline is None:
+            return await self._frames.get()
+        left = self._deadline - asyncio.get_running_loop().time()
+        try:
+            return await asyncio.wait_for(self._frames.get(), max(0, left))
+        except asyncio.TimeoutError:
+            raise TimedOut(f"{self._name} had no final answer within {self._timeout} s") from None
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    url: str = "ws://127.0.0.1:9100",
+    *,
+    token: str | None = None,
+    form: str = "json",
+    timeout: float | None = 30.0,
+    **socket_options: Any,
+) -> AsyncIterator[Client]:
+    """Connects to a server, and closes the connection in the end.
+
+    form: "json" or "proto". timeout: seconds for requests that neither generate nor load; None = no limit.
+    socket_options: for websockets.connect. Raises ConnectionFailed.
+    """
+    client = await Client.open(url, token=token, form=form, timeout=timeout, **socket_options)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+class Client:
+    """A session on a server. Made by `connect`, or by `Client.open` and ended by `close`."""
+
+    def __init__(self, socket: Any, form: Form, timeout: float | None) -> None:
+        self._socket = socket
+        self._form = form
+        self._timeout = timeout
+        self._exchanges: dict[int, _Exchange] = {}
+        self._last_id = 0
+        self._trouble: TurngraphError | None = None
+        self._ended: ConnectionDropped | None = None
+        self._ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        # A queue keeps requests in the order of the calls that made them.
+        self._outgoing: asyncio.Queue[str | bytes | None] = asyncio.Queue()
+        self._writer = asyncio.create_task(self._write())
+        self._reader = asyncio.create_task(self._listen())
+        self.session_id = ""
+        self.server_version = ""
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        token: str | None = None,
+        form: str = "json",
+        timeout: float | None = 30.0,
+        **socket_options: Any,
+    ) -> Client:
+        codec = FORMS[form]()
+        options: dict[str, Any] = {"subprotocols": [codec.subprotocol], "compression": None, "max_size": 2**24}
+        if token is not None:
+            options[_headers_option()] = {"Authorization": f"Bearer {token}"}
+        try:
+            socket = await websockets.connect(url, **{**options, **socket_options})
+        except (OSError, asyncio.TimeoutError, websockets.WebSocketException) as error:
+            raise ConnectionFailed(f"cannot connect to {url.split('?')[0]}: {error}") from error
+        client = cls(socket, codec, timeout)
+        try:
+            ready = await client._ready
+        except ConnectionDropped as error:
+            raise ConnectionFailed(error.message) from client._trouble
+        client.session_id = ready.get("sessionId", "")
+        client.server_version = ready.get("serverVersion", "")
+        return client
+
+    async def close(self) -> None:
+        """Sends what was asked for and closes; what still waits raises ConnectionDropped."""
+        self._outgoing.put_nowait(None)
+        await self._writer
+        await self._socket.close()
+        await self._reader
+
+    # -- the session
+
+    async def configure(self, *, engine: str = "", storage_data_folder: str = "") -> None:
+        """Chooses the engine and the storage folder; only before the first agent and the first storage."""
+        await self.request("configureSession", {"engine": engine, "storageDataFolder": storage_data_folder})
+
+    async def create_agent(
+        self,
+        *,
+        graph: Mapping[str, Any] | str | None = None,
+        graph_name: str | None = None,
+        default_model_name: str = "",
+        enable_diagnostics: bool = False,
+        max_steps_per_turn: int = 0,
+        history: Sequence[Mapping[str, Any]] | str = "",
+        warm_up: bool = False,
+        timeout: float | None = None,
+    ) -> Agent:
+        """Compiles a graph and begins a conversation, or goes on with one that `export_dialog` gave.
+
+        Loading a model may take long, so it is waited for without a limit unless `timeout` gives one.
+        """
+        message = {
+            "defaultModelName": default_model_name,
+            "enableDiagnostics": enable_diagnostics,
+            "maxStepsPerTurn": max_steps_per_turn,
+            "historyJson": _text(history),
+            "warmUp": warm_up,
+        }
+        if graph is not None:
+            message["graphJson"] = _text(graph)
+        if graph_name is not None:
+            message["graphName"] = graph_name
+        answer = await self.request("createAgent", message, timeout=timeout)
+        return Agent(self, answer.get("agentId", 0), answer.get("warnings", []))
+
+    async def list_models(self) -> list[Model]:
+        models: list[Model] = []
+        token = ""
+        while True:
+            page = await self.request("listModels", {"pageToken": token})
+            models += [_read(Model, message) for message in page.get("models", [])]
+            token = page.get("nextPageToken", "")
+            if token == "":
+                return models
+
+    async def load_model(
+        self, model_name: str, *, on_progress: Callable[[float], None] | None = None, timeout: float | None = None
+    ) -> None:
+        """Loads a model and keeps it in memory until `unload_model`; on_progress is told the fraction, 0 to 1."""
+
+        def hear(body: str, message: Mapping[str, Any]) -> None:
+            if body == "modelProgress" and on_progress:
+                on_progress(message.get("fraction", 0.0))
+
+        await self.request("loadModel", {"modelName": model_name}, timeout=timeout, on_frame=hear)
+
+    async def unload_model(self, model_name: str) -> None:
+        await self.request("unloadModel", {"modelName": model_name})
+
+    async def create_string_storage(
+        self, name: str, strings: Sequence[str] | Mapping[str, str] = (), *, kind: str = "", file_path: str = ""
+    ) -> int:
+        """Names a list or a map of strings for the graphs of this session, and gives the number of its entries."""
+        keys = list(strings) if isinstance(strings, Mapping) else []
+        values = list(strings.values()) if isinstance(strings, Mapping) else list(strings)
+        kind = kind or ("MAP" if keys else "LIST")
+        message = {"name": name, "kind": kind, "strings": values, "keys": keys, "filePath": file_path}
+        return (await self.request("createStringStorage", message)).get("entries", 0)
+
+    async def destroy_string_storage(self, name: str) -> None:
+        await self.request("destroyStringStorage", {"name": name})
+
+    # -- what all of it rests on
+
+    async def request(
+        self,
+        name: str,
+        message: Mapping[str, Any],
+        *,
+        timeout: float | None | str = "usual",
+        on_frame: Callable[[str, Mapping[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
+        """Sends any request, named as in JSON, and gives its final answer as the JSON form has it.
+
+        on_frame hears every frame of the answer, the final one included. Raises TurngraphError.
+        """
+        exchange = self._begin(name, message, self._timeout if timeout == "usual" else timeout)  # type: ignore[arg-type]
+        try:
+            while True:
+                body, answer, final = await exchange.next()
+                if on_frame:
+                    on_frame(body, answer)
+                if final:
+                    return answer
+        finally:
+            exchange.forget()
+
+    def _begin(self, name: str, message: Mapping[str, Any], timeout: float | None) -> _Exchange:
+        if self._ended:
+            raise self._ended
+        self._last_id += 1
+        data = self._form.encode({"requestId": self._last_id, name: message})
+        exchange = self._exchanges[self._last_id] = _Exchange(self, self._last_id, name, timeout)
+        self._outgoing.put_nowait(data)
+        return exchange
+
+    async def _write(self) -> None:
+        with contextlib.suppress(websockets.ConnectionClosed):
+            while (data := await self._outgoing.get()) is not None:
+                await self._socket.send(data)
+
+    async def _listen(self) -> None:
+        what = ""
+        try:
+            async for data in self._socket:
+                self._deliver(self._form.decode(data))
+        except websockets.ConnectionClosed:
+            pass
+        except Exception as error:  # a frame that cannot be read: there is no going on
+            what = f"the server sent a frame that cannot be read: {error}"
+            await self._socket.close(1002)
+        code, reason = self._socket.close_code or 1006, self._socket.close_reason or ""
+        what = what or f"the connection was closed with {code} {reason}".rstrip()
+        self._end(ConnectionDropped(f"{what}: {self._trouble.message}" if self._trouble else what, code))
+
+    def _deliver(self, frame: dict[str, Any]) -> None:
+        request_id = frame.pop("requestId", 0)
+        frame.pop("seq", 0)
+        for body, message in frame.items():
+            if body == "sessionReady" and not self._ready.done():
+                self._ready.set_result(message)
+            elif request_id in self._exchanges:
+                self._exchanges[request_id].put((body, message))
+            elif request_id == 0 and body == "error":
+                self._trouble = _error_of(message)  # why the server is about to close
+
+    def _end(self, why: ConnectionDropped) -> None:
+        why.__cause__ = self._trouble
+        self._ended = why
+        if not self._ready.done():
+            self._ready.set_exception(why)
+        for exchange in list(self._exchanges.values()):
+            exchange.put(why)
+        self._outgoing.put_nowait(None)
+
+
+def _text(document: Any) -> str:
+    return document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
+
+
+def _headers_option() -> str:
+    major = int(websockets.__version__.split(".")[0])
+    return "additional_headers" if major >= 14 else "extra_headers"
+
+
+# ---------------------------------------------------------------- agents and turns
+
+
+class Agent:
+    """One conversation on the server. `async with agent:` destroys it in the end."""
+
+    def __init__(self, client: Client, agent_id: int, warnings: Sequence[str]) -> None:
+        self._client = client
+        self.id = agent_id
+        self.warnings = warnings
+
+    def send(self, text: str, *, variables: Mapping[str, str] | None = None, timeout: float | None = None) -> Turn:
+        """Says something to the agent. The message is on its way at once; one turn at a time.
+
+        After `timeout` seconds the turn is cancelled, and TimedOut is raised.
+        """
+        return Turn(self._client, self.id, text, variables or {}, timeout)
+
+    async def cancel(self) -> None:
+        """Cancels the turn that runs, if one does."""
+        await self._client.request("cancelTurn", {"agentId": self.id})
+
+    async def change_params(self, node_name: str, params: Mapping[str, Any]) -> None:
+        """Changes live parameters of a node between turns: only those given; None restores a default."""
+        await self._client.request(
+            "changeParams", {"agentId": self.id, "nodeName": node_name, "paramsJson": _text(params)}
+        )
+
+    async def export_dialog(self) -> list[dict[str, Any]]:
+        """The conversation so far, for `create_agent(history=...)`: how a game saves."""
+        parts: list[str] = []
+        await self._client.request(
+            "exportDialog", {"agentId": self.id}, on_frame=lambda _, message: parts.append(message["historyJson"])
+        )
+        return json.loads("".join(parts))
+
+    async def clear_dialog(self) -> None:
+        await self._client.request("clearDialog", {"agentId": self.id})
+
+    async def destroy(self) -> None:
+        await self._client.request("destroyAgent", {"agentId": self.id})
+
+    async def __aenter__(self) -> Agent:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with contextlib.suppress(TurngraphError):
+            await self.destroy()
+
+
+class Turn:
+    """One message and its answer.
+
+    Iterate for what comes as it comes, or await for the account; awaiting after iterating gives the same account.
+    Both raise TurnFailed when the turn fails. A cancelled turn is no failure: its status is "CANCELLED".
+    """
+
+    def __init__(
+        self, client: Client, agent_id: int, text: str, variables: Mapping[str, str], timeout: float | None
+    ) -> None:
+        message = {"agentId": agent_id, "text": text, "variables": dict(variables)}
+        self._client = client
+        self._agent_id = agent_id
+        self._exchange = client._begin("sendMessage", message, timeout)
+        self._said: list[str] = []
+        self._calls: list[Call] = []
+        self._events: list[NodeEvent] = []
+        self._payload = ""
+        self._turn_id = 0
+        self._late: TimedOut | None = None
+        self._outcome: TurnResult | TurngraphError | None = None
+
+    async def cancel(self) -> None:
+        """Ends the turn early: the iteration ends soon, with what there is."""
+        if self._outcome is None:
+            await self._client.request("cancelTurn", {"agentId": self._agent_id, "turnId": self._turn_id})
+
+    def __await__(self) -> Generator[Any, None, TurnResult]:
+        return self._finish().__await__()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        while self._outcome is None:
+            event = await self._next()
+            if event is not None:
+                yield event
+        if isinstance(self._outcome, TurngraphError):
+            raise self._outcome
+
+    async def _finish(self) -> TurnResult:
+        while self._outcome is None:
+            await self._next()
+        if isinstance(self._outcome, TurngraphError):
+            raise self._outcome
+        return self._outcome
+
+    async def _next(self) -> Event | None:
+        try:
+            body, message, final = await self._exchange.next()
+        except TimedOut as error:
+            if self._late is None:
+                self._late = error
+                self._give_up()
+                return None
+            return self._end(error)
+        except TurngraphError as error:
+            return self._end(error)
+        self._turn_id = message.get("turnId", self._turn_id)
+        if not final:
+            return self._event(body, message)
+        result = self._account(message)
+        cut_short = isinstance(result, TurnResult) and result.status == "CANCELLED"
+        return self._end(self._late if self._late and cut_short else result)
+
+    def _give_up(self) -> None:
+        # The agent is free for the next message only when the turn has ended, so that is waited for.
+        self._exchange.wait_at_most(5.0)
+        with contextlib.suppress(ConnectionDropped):
+            self._client._begin("cancelTurn", {"agentId": self._agent_id, "turnId": self._turn_id}, None).forget()
+
+    def _end(self, outcome: TurnResult | TurngraphError) -> None:
+        self._exchange.forget()
+        self._outcome = outcome
+
+    def _event(self, body: str, message: dict[str, Any]) -> Event | None:
+        if body == "answerText" and message.get("text"):
+            self._said.append(message["text"])
+            return _read(Text, message)
+        if body == "toolCallNotification":
+            issues = [_read(Issue, issue) for issue in message.get("issues", [])]
+            arguments = json.loads(message.get("typedArgumentsJson") or "{}")
+            self._calls.append(_read(Call, message, arguments=arguments, issues=issues))
+            return self._calls[-1]
+        if body == "nodeEvent":
+            self._payload += message.get("payloadJson", "")
+            if message.get("part") == message.get("of"):
+                self._events.append(_read(NodeEvent, message, payload=json.loads(self._payload or "null")))
+                self._payload = ""
+                return self._events[-1]
+        return None
+
+    def _account(self, message: dict[str, Any]) -> TurnResult | TurngraphError:
+        result = _read(
+            TurnResult,
+            message,
+            text="".join(self._said),
+            calls=self._calls,
+            events=self._events,
+            path=[_read(Step, step) for step in message.get("path", [])],
+            debug_info=json.loads(message["debugInfo"]) if message.get("debugInfo") else None,
+        )
+        return TurnFailed(message.get("error") or {}, result) if result.status == "ERROR" else result
