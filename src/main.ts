@@ -3,7 +3,7 @@ import type { ServerOptions } from './config.ts';
 import type { Engine } from './engine/engine.ts';
 import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock.ts';
-import { readGraph } from './graph/folder.ts';
+import { GraphFolder } from './graph/folder.ts';
 import { loadExtension } from './extend.ts';
 import { createLog } from './log.ts';
 import { readCatalogue } from './models/catalogue.ts';
@@ -29,7 +29,7 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
   const house: House = {
     registry: registryWith(extension ?? (await loadExtension(options.extend))),
     pools: { 'llama-cpp': poolOf(llamaEngine()), mock: poolOf(await mock(options.mockScript)) },
-    graph: (name) => readGraph(options.graphs, name),
+    graphs: new GraphFolder(options.graphs),
     storageRoot: options.storageRoot || options.graphs,
     limits: {
       agents: options.maxAgents,

@@ -6,26 +6,34 @@ import { didYouMean } from '../spelling.ts';
 const ending = '.json';
 const schemaFile = 'graph.schema.json';
 
-/** The names of the graphs in a folder: its files without their ending. */
-export async function graphNames(folder: string): Promise<readonly string[]> {
-  const files = await readdir(folder).catch(() => []);
-  return files
-    .filter((file) => file.endsWith(ending) && file !== schemaFile)
-    .map((file) => file.slice(0, -ending.length));
-}
+/** A folder of graphs that clients may name: its files without their ending. */
+export class GraphFolder {
+  readonly #path: string;
 
-/**
- * The document of a graph in a folder, not yet checked.
- * @throws Fault GRAPH_COMPILATION_FAILED when there is none of the name, or it is no JSON.
- */
-export async function readGraph(folder: string, name: string): Promise<unknown> {
-  const names = await graphNames(folder);
-  // Only names that the folder lists are opened, so that a name cannot lead out of it.
-  if (!names.includes(name)) {
-    const hint = didYouMean(name, names) || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
-    throw new Fault('GRAPH_COMPILATION_FAILED', `the graphs folder has no graph "${name}"${hint}`);
+  constructor(path: string) {
+    this.#path = path;
   }
-  return parseGraph(await readFile(join(folder, name + ending), 'utf8'), `graph "${name}"`);
+
+  async names(): Promise<readonly string[]> {
+    const files = await readdir(this.#path).catch(() => []);
+    return files
+      .filter((file) => file.endsWith(ending) && file !== schemaFile)
+      .map((file) => file.slice(0, -ending.length));
+  }
+
+  /**
+   * The document of a graph, not yet checked.
+   * @throws Fault GRAPH_COMPILATION_FAILED when there is none of the name, or it is no JSON.
+   */
+  async read(name: string): Promise<unknown> {
+    const names = await this.names();
+    // Only names that the folder lists are opened, so that a name cannot lead out of it.
+    if (!names.includes(name)) {
+      const hint = didYouMean(name, names) || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
+      throw new Fault('GRAPH_COMPILATION_FAILED', `the graphs folder has no graph "${name}"${hint}`);
+    }
+    return parseGraph(await readFile(join(this.#path, name + ending), 'utf8'), `graph "${name}"`);
+  }
 }
 
 /** The document in a graph's text. @throws Fault GRAPH_COMPILATION_FAILED when it is no JSON; `what` begins its sentence. */

@@ -1,8 +1,15 @@
+import { readFile } from 'node:fs/promises';
 import { STATUS_CODES, type IncomingMessage, type RequestListener } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { editorSchema } from '../graph/editorSchema.ts';
 import type { House } from '../session/session.ts';
 import { splitTarget, type Refusal } from './gate.ts';
+
+/** What plain HTTP answers: a status and a body, as JSON unless it is a text. */
+interface Page {
+  readonly status: number;
+  readonly body: object | string;
+}
 
 /** The plain HTTP side of the port. */
 export function answerHttp(
@@ -10,20 +17,51 @@ export function answerHttp(
   house: House,
 ): RequestListener {
   return (request, response) => {
-    const answer = (status: number, body: object): void => {
-      response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
+    const answer = ({ status, body }: Page): void => {
+      const text = typeof body === 'string';
+      response.writeHead(status, { 'content-type': text ? 'text/plain; charset=utf-8' : 'application/json' });
+      response.end(text ? body : `${JSON.stringify(body)}\n`);
     };
-    const [pathname] = splitTarget(request);
-    if (pathname === '/health/live') return answer(200, { status: 'live' });
-    if (pathname === '/health/ready') {
-      const reason = busyWith(house);
-      return reason === undefined ? answer(200, { status: 'ready' }) : answer(503, { status: 'not ready', reason });
-    }
-    const refusal = refusalOf(request);
-    if (refusal) return answer(refusal.status, { error: refusal.reason });
-    if (pathname === '/schema/graph.schema.json') return answer(200, editorSchema(house.registry));
-    return answer(404, { error: `nothing is at ${pathname}; clients connect over WebSocket at /` });
+    pageOf(request, refusalOf, house).then(answer, (error: unknown) => {
+      house.log.error({ err: error }, 'an HTTP request failed inside');
+      answer({ status: 500, body: { error: 'the server failed inside; its log says where' } });
+    });
   };
+}
+
+async function pageOf(
+  request: IncomingMessage,
+  refusalOf: (request: IncomingMessage) => Refusal | undefined,
+  house: House,
+): Promise<Page> {
+  const [path] = splitTarget(request);
+  if (path === '/health/live') return { status: 200, body: { status: 'live' } };
+  if (path === '/health/ready') return readiness(house);
+  const refusal = refusalOf(request);
+  if (refusal) return { status: refusal.status, body: { error: refusal.reason } };
+  if (path === '/schema/graph.schema.json') return { status: 200, body: editorSchema(house.registry) };
+  if (path === '/proto/wire.proto') return { status: 200, body: await readFile(protoFile, 'utf8') };
+  if (path === '/graphs') return { status: 200, body: { graphs: await house.graphs.names() } };
+  if (path.startsWith('/graphs/')) return graphPage(path.slice('/graphs/'.length), house);
+  return { status: 404, body: { error: `nothing is at ${path}; clients connect over WebSocket at /` } };
+}
+
+async function graphPage(name: string, { graphs }: House): Promise<Page> {
+  try {
+    return { status: 200, body: (await graphs.read(decodeURIComponent(name))) as object };
+  } catch (error) {
+    // A name that is no URI text is a name that no graph has.
+    const reason = error instanceof Error ? error.message : String(error);
+    return { status: 404, body: { error: reason } };
+  }
+}
+
+const protoFile = new URL('../../proto/turngraph/v1/wire.proto', import.meta.url);
+
+function readiness(house: House): Page {
+  const reason = busyWith(house);
+  if (reason === undefined) return { status: 200, body: { status: 'ready' } };
+  return { status: 503, body: { status: 'not ready', reason } };
 }
 
 function busyWith({ closing, pools }: House): string | undefined {

@@ -165,7 +165,7 @@ function jsonOf(text: string): unknown {
 }
 
 async function graphOf(session: Session, { graphJson, graphName }: ClientFrameBodies['createAgent']): Promise<unknown> {
-  if (graphName) return session.house.graph(graphName);
+  if (graphName) return session.house.graphs.read(graphName);
   if (!graphJson) throw new Fault('GRAPH_COMPILATION_FAILED', 'createAgent needs a graph: give graphJson or graphName');
   return parseGraph(graphJson, 'createAgent.graphJson');
 }

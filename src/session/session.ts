@@ -1,5 +1,6 @@
 import { Agent, type AgentOptions } from '../agent/agent.ts';
 import { Fault } from '../fault.ts';
+import type { GraphFolder } from '../graph/folder.ts';
 import type { Registry } from '../graph/registry.ts';
 import type { Log } from '../log.ts';
 import type { ModelPool } from '../models/pool.ts';
@@ -27,8 +28,7 @@ export interface Limits {
 export interface House {
   readonly registry: Registry;
   readonly pools: Readonly<Record<EngineName, ModelPool>>;
-  /** A graph document of the graphs folder. @throws Fault GRAPH_COMPILATION_FAILED when there is none of the name. */
-  readonly graph: (name: string) => Promise<unknown>;
+  readonly graphs: GraphFolder;
   /** Folder that storage files are read from. */
   readonly storageRoot: string;
   readonly limits: Limits;

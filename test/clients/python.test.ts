@@ -24,7 +24,7 @@ const missing = [
   python === undefined ? 'python3-websockets and python3-protobuf' : '',
   works('protoc', '--version') ? '' : 'protobuf-compiler (protoc)',
 ].filter((name) => name !== '');
-const mend = `${missing.join(' and ')} not installed: apt-get install python3 python3-websockets python3-protobuf protobuf-compiler`;
+const mend = `missing ${missing.join(' and ')}; apt-get install python3 python3-websockets python3-protobuf protobuf-compiler`;
 const demanded = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
 const leftOut = missing.length > 0 && !demanded;
 

@@ -37,13 +37,23 @@ function heard(socket: WebSocket): Promise<{ readonly frames: readonly unknown[]
   return new Promise((resolve) => socket.on('close', (code) => resolve({ frames, code })));
 }
 
-const status = (url: string, headers: Readonly<Record<string, string>> = {}): Promise<number> =>
+/** What plain HTTP answers, the path sent as it is written. */
+const page = (
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly status: number; readonly body: string }> =>
   new Promise((resolve, reject) => {
-    get(url, { headers }, (response: IncomingMessage) => {
-      response.resume();
-      resolve(response.statusCode ?? 0);
+    const { hostname, port } = new URL(url);
+    const path = url.slice(url.indexOf(port) + port.length);
+    get({ hostname, port, path, headers }, async (response: IncomingMessage) => {
+      let body = '';
+      for await (const part of response) body += String(part);
+      resolve({ status: response.statusCode ?? 0, body });
     }).on('error', reject);
   });
+
+const status = async (url: string, headers: Readonly<Record<string, string>> = {}): Promise<number> =>
+  (await page(url, headers)).status;
 
 describe('a connection', () => {
   it('is greeted before it has said anything', async () => {
@@ -152,6 +162,26 @@ describe('the plain HTTP side', () => {
     expect(await status(`http://127.0.0.1:${locked().port}/health/live`)).toBe(200);
     expect(await status(`http://127.0.0.1:${locked().port}/health/ready`)).toBe(200);
   });
+
+  it('gives the graphs of its folder, the schema for editors and the proto', async () => {
+    const base = `http://127.0.0.1:${open().port}`;
+    expect(await page(`${base}/graphs`)).toMatchObject({
+      status: 200,
+      body: expect.stringContaining('"lamp-switch"') as unknown,
+    });
+    expect(JSON.parse((await page(`${base}/graphs/lamp-switch`)).body)).toMatchObject({ start_node: 'guard' });
+    expect((await page(`${base}/proto/wire.proto`)).body).toContain('package turngraph.v1;');
+    expect(JSON.parse((await page(`${base}/schema/graph.schema.json`)).body)).toMatchObject({
+      title: 'turngraph graph',
+    });
+  });
+
+  it.each(['/graphs/..%2fpackage', '/graphs/../package.json', '/graphs/%', '/graphs/nobody', '//', '/?', '/%00'])(
+    'has nothing at %s',
+    async (path) => {
+      expect((await page(`http://127.0.0.1:${open().port}${path}`)).status).toBe(404);
+    },
+  );
 
   it('refuses everything else without one, and other origins with one', async () => {
     expect(await status(`http://127.0.0.1:${locked().port}/metrics`)).toBe(401);
