@@ -39,10 +39,17 @@ export class Fitting {
   ): Promise<{ readonly messages: readonly Message[]; readonly dropped: number }> {
     const head: readonly Message[] = system === '' ? [] : [{ role: 'system', text: system }];
     const fixed = [...head, ...current].map(({ text }) => text);
-    const { visible, dropped } = await this.#window.fit(dialog.interactions, [...fixed, ...beside], maxTokens);
+    const { visible, dropped } = await this.#window.fit(
+      dialog.interactions.filter(isAnswered),
+      [...fixed, ...beside],
+      maxTokens,
+    );
     return { messages: [...head, ...visible.flatMap(spoken), ...current], dropped };
   }
 }
+
+// A turn that failed before it said a word, such as one whose message did not fit, would only push the others out.
+const isAnswered = ({ mark, assistant }: Interaction): boolean => mark !== 'failed' || assistant !== '';
 
 function spoken({ user, assistant }: Interaction): Message[] {
   const question: Message = { role: 'user', text: user };

@@ -34,7 +34,7 @@ const server = aServer({
       match: 'porch light',
       answer: '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": "true"}}',
     },
-    { match: 'slowly', answer: 'one two three four five six', delay_ms: 30 },
+    { match: 'slowly', answer: 'one two three four five six', delay_ms: 100 },
     { match: 'never', answer: 'late', delay_ms: 60_000 },
   ],
 });

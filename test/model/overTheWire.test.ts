@@ -94,7 +94,11 @@ describe.each(subprotocols)('the demo model over %s', (subprotocol) => {
       status: 'ERROR',
       error: { code: 4004, name: 'PROMPT_TOO_LARGE', message: expect.stringMatching(/\d+ tokens.*2048/) as unknown },
     });
-    expect(await player.says(agentId, 'Hello!')).toMatchObject({ status: 'SUCCESS', text: 'Hello! How can I help?' });
+    expect(await player.says(agentId, 'Hello!')).toMatchObject({
+      status: 'SUCCESS',
+      text: 'Hello! How can I help?',
+      interactionsDropped: 0,
+    });
   });
 
   it('stops in the middle of an answer and in the middle of a prompt, and answers the next message as if nothing had been', async () => {
