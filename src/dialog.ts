@@ -1,14 +1,37 @@
 /** One utterance as a model's chat template takes it. */
 export interface Message {
   readonly role: 'system' | 'user' | 'assistant';
+  /** What is said; of calls and results our own wording, for a model whose template knows no tools. */
   readonly text: string;
+  /** What the message is to a template that knows tools, where that is more than its text. */
+  readonly exchange?: ToolExchange;
+}
+
+/** One side of a tool call within a prompt: the calls of an answer, or the result of one. */
+export type ToolExchange =
+  | {
+      readonly kind: 'calls';
+      /** What is said beside the calls. */
+      readonly text: string;
+      readonly calls: readonly { readonly id: string; readonly name: string; readonly arguments: object }[];
+    }
+  | { readonly kind: 'result'; readonly callId: string; readonly name: string; readonly content: string };
+
+/** A tool as chat templates take it; its keys stand in the order in which the model reads them. */
+export interface ToolDefinition {
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly description: string; readonly parameters: object };
 }
 
 /** Tools as they go into a prompt. */
 export interface ToolBlock {
+  /** The tool-call format in use. */
+  readonly format: string;
+  /** The tools as plain data, for a model whose own template knows tools and speaks this format. */
+  readonly definitions: readonly ToolDefinition[];
   /** Where our own wording stands: at the end of the system message, or before the text of the first or last user message. */
   readonly place: 'system' | 'first-user' | 'last-user';
-  /** Our own wording, for a model whose template knows no tools. */
+  /** Our own wording, for every other model. */
   readonly text: string;
 }
 

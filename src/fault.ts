@@ -15,7 +15,7 @@ export class Fault extends Error {
   readonly detail: string;
 
   constructor(name: CodeName, message: string, options: FaultOptions = {}) {
-    super(message, { cause: options.cause });
+    super(shortened(message), { cause: options.cause });
     this.name = name;
     this.detail = options.detail ?? '';
   }
@@ -31,3 +31,9 @@ export class Fault extends Error {
     return new Fault('INTERNAL', 'the server failed inside; its log says where', { cause: thrown });
   }
 }
+
+const longest = 600;
+
+/** A sentence that quotes a client may be of any length: its beginning says enough. */
+export const shortened = (sentence: string): string =>
+  sentence.length > longest ? `${sentence.slice(0, longest)}…` : sentence;

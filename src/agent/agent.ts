@@ -1,5 +1,5 @@
 import type { Interaction } from '../dialog.ts';
-import { Fault } from '../fault.ts';
+import { Fault, shortened } from '../fault.ts';
 import type { PathStep, TurnComplete } from '../frames.gen.ts';
 import { compile, type Graph } from '../graph/compile.ts';
 import { ParamsRefused, type Supplies } from '../graph/node.ts';
@@ -45,7 +45,8 @@ export class Agent implements AsyncDisposable {
   readonly id: number;
   readonly warnings: readonly string[];
   readonly #graph: Graph;
-  readonly #uses: readonly ModelUse[];
+  // One use a model, however many nodes share it.
+  readonly #uses: Uses;
   readonly #options: AgentOptions;
   // What nodes have warned of since the last turn.
   readonly #noticed: string[];
@@ -53,7 +54,7 @@ export class Agent implements AsyncDisposable {
   #running: Running | undefined;
   #turns = 0;
 
-  private constructor(graph: Graph, uses: readonly ModelUse[], noticed: string[], options: AgentOptions) {
+  private constructor(graph: Graph, uses: Uses, noticed: string[], options: AgentOptions) {
     this.id = options.id;
     this.warnings = noticed.splice(0);
     this.#graph = graph;
@@ -73,17 +74,17 @@ export class Agent implements AsyncDisposable {
    * @throws Fault of the graph (3003, 3008) or of a model (6007 to 6009); then nothing is kept.
    */
   static async create(options: AgentOptions): Promise<Agent> {
-    const uses: ModelUse[] = [];
+    const uses = new Map<string, Promise<ModelUse>>();
     const noticed: string[] = [];
     const supply = (nodeName: string, graphDefault: string): Supplies => ({
       nodeName,
-      warn: (warning) => noticed.push(warning),
+      warn: (warning) => noticed.push(shortened(warning)),
       maxTools: options.limits.tools,
       strings: (nameOrPath) => options.shelf.find(nameOrPath),
       async model(name = options.defaultModelName || graphDefault) {
         if (name === '' && options.pool.needsName) throw modelless();
-        const use = await options.pool.use(name);
-        uses.push(use);
+        const use = uses.get(name) ?? options.pool.use(name);
+        uses.set(name, use);
         return use;
       },
     });
@@ -91,7 +92,7 @@ export class Agent implements AsyncDisposable {
       const graph = await compile(options.graph, {
         registry: options.registry,
         maxNodes: options.limits.nodes,
-        warn: (warning) => noticed.push(warning),
+        warn: (warning) => noticed.push(shortened(warning)),
         supply,
       });
       return new Agent(graph, uses, noticed, options);
@@ -213,6 +214,10 @@ const modelless = (): ParamsRefused =>
     },
   ]);
 
-async function giveBack(uses: readonly ModelUse[]): Promise<void> {
-  for (const use of uses) await use[Symbol.asyncDispose]();
+type Uses = ReadonlyMap<string, Promise<ModelUse>>;
+
+async function giveBack(uses: Uses): Promise<void> {
+  for (const use of await Promise.allSettled(uses.values())) {
+    if (use.status === 'fulfilled') await use.value[Symbol.asyncDispose]();
+  }
 }

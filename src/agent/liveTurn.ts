@@ -1,8 +1,13 @@
+import { shortened } from '../fault.ts';
 import type { Dialog, Interaction } from '../dialog.ts';
 import { pause } from '../engine/pause.ts';
 import type { ServerFrameBodies, TurnComplete } from '../frames.gen.ts';
 import type { Call, Inference, Turn } from '../graph/turn.ts';
-import { inPieces } from './pieces.ts';
+import { bytesOfPart, inPieces, jsonBytes } from '../frameRoom.ts';
+import { accountOf } from './account.ts';
+
+// A notification holds the arguments twice, and beside them only what is small.
+const bytesOfCall = 3 * bytesOfPart;
 
 /** Takes the frames of a turn, in their order. */
 export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(
@@ -95,6 +100,13 @@ export class LiveTurn implements Turn {
   called(call: Call, notify: boolean): void {
     const callIndex = this.#calls.push(call) - 1;
     if (!notify) return;
+    const bytes = jsonBytes(call.flatArguments) + jsonBytes(call.typedArguments);
+    if (bytes > bytesOfCall) {
+      this.warn(
+        `${this.#nodeName} found a call to ${call.name} whose arguments do not fit in a frame (${bytes} bytes): it is not notified`,
+      );
+      return;
+    }
     this.#start.emit('toolCallNotification', {
       ...this.#ids,
       nodeName: this.#nodeName,
@@ -127,7 +139,7 @@ export class LiveTurn implements Turn {
   }
 
   warn(warning: string): void {
-    this.#warnings.add(warning);
+    this.#warnings.add(shortened(warning));
   }
 
   /** Sends what is still held. */
@@ -139,7 +151,19 @@ export class LiveTurn implements Turn {
   /** Ends the text of the answer and sends the account of the turn. */
   complete(outcome: Pick<TurnComplete, 'status' | 'error' | 'path'>): void {
     this.#start.emit('answerText', { ...this.#ids, nodeName: this.#nodeName, text: '', isDelta: false, isFinal: true });
-    this.#start.emit('turnComplete', this.#account(outcome));
+    this.#start.emit(
+      'turnComplete',
+      accountOf({
+        ...this.#ids,
+        ...outcome,
+        inferences: this.#inferences,
+        calls: this.#calls,
+        warnings: [...this.#warnings],
+        diagnostics: this.#start.diagnostics,
+        timeToFirstTokenMs: this.#firstTokenMs,
+        durationMs: this.#elapsed,
+      }),
+    );
   }
 
   /** What the turn adds to the dialog. */
@@ -166,40 +190,7 @@ export class LiveTurn implements Turn {
       this.#start.emit('answerText', { ...this.#ids, nodeName, text: piece, isDelta, isFinal: false });
     }
   }
-
-  #account({ status, error, path }: Pick<TurnComplete, 'status' | 'error' | 'path'>): TurnComplete {
-    const sum = (pick: (inference: Inference) => number): number =>
-      this.#inferences.reduce((total, inference) => total + pick(inference), 0);
-    const last = this.#inferences.at(-1);
-    return {
-      ...this.#ids,
-      status,
-      error,
-      path,
-      stopReason: last ? stopReasons[last.stopped] : 'NONE',
-      tokensPrompt: sum(({ tokens }) => tokens.prompt),
-      tokensReused: sum(({ tokens }) => tokens.reused),
-      tokensGenerated: sum(({ tokens }) => tokens.generated),
-      interactionsDropped: Math.max(0, ...this.#inferences.map(({ dropped }) => dropped)),
-      timeToFirstTokenMs: this.#firstTokenMs,
-      durationMs: this.#elapsed,
-      warnings: [...this.#warnings],
-      debugInfo: this.#start.diagnostics ? JSON.stringify(this.#diagnosis()) : '',
-    };
-  }
-
-  #diagnosis(): object {
-    const calls = this.#calls.map(({ id, name, typedArguments, known, repaired }) => {
-      return { id, name, arguments: typedArguments, known, repaired };
-    });
-    const inferences = this.#inferences.map(({ nodeName, stopped, tokens, timings, dropped, notes }) => {
-      return { node: nodeName, ...notes, stopped, tokens, timings_ms: timings, interactions_dropped: dropped };
-    });
-    return { calls, inferences };
-  }
 }
-
-const stopReasons = { end: 'END', length: 'LENGTH', stop: 'STOP', aborted: 'ABORTED' } as const;
 
 // Pieces of one node belong together; what different nodes say are lines of their own.
 function joined(said: readonly Held[]): string {

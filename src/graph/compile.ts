@@ -33,6 +33,9 @@ export interface GraphSupplies {
   supply(nodeName: string, defaultModel: string): Supplies;
 }
 
+// Node names go into every frame of a turn.
+const maxName = 128;
+
 const readGraph = reader(graphSchema);
 
 /**
@@ -79,6 +82,8 @@ function check(graph: GraphDocument, registry: Registry): { plans: Map<string, P
   }
   for (const [name, { type: typeName, params, exits }] of Object.entries(graph.nodes)) {
     const pointer = `/nodes${pointerToken(name)}`;
+    if (name.length > maxName)
+      faults.push(faultAt(pointer, `is a name of ${name.length} characters, and ${maxName} are allowed`));
     const type = registry.get(typeName);
     if (!type) {
       const known = [...registry.keys()];

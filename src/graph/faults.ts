@@ -1,4 +1,5 @@
-import { Fault } from '../fault.ts';
+import { Fault, shortened } from '../fault.ts';
+import { bytesOfPart, fitting } from '../frameRoom.ts';
 import type { CodeName } from '../frames.gen.ts';
 import { placeInGraph } from './document.ts';
 import { ParamsRefused } from './node.ts';
@@ -13,19 +14,23 @@ export interface GraphFault {
 }
 
 const shown = 100;
+// The message of the error and its detail are one frame.
+const bytesOfDetail = 3 * bytesOfPart;
 
 /** A fault at a place: the sentence begins with it. */
 export const faultAt = (pointer: string, message: string, code: CodeName = 'GRAPH_COMPILATION_FAILED'): GraphFault => ({
   code,
   pointer,
-  message: `${placeInGraph(pointer)} ${message}`,
+  message: shortened(`${placeInGraph(pointer)} ${message}`),
 });
 
 /** All faults of a graph as one error: the first is its message, the first hundred are its detail. */
 export function refuse(faults: readonly GraphFault[]): Fault {
   const [first] = faults;
   if (!first) throw new TypeError('a graph was refused without a fault');
-  return new Fault(first.code, first.message, { detail: JSON.stringify(faults.slice(0, shown)) });
+  return new Fault(first.code, first.message, {
+    detail: JSON.stringify(fitting(faults.slice(0, shown), bytesOfDetail)),
+  });
 }
 
 /** Refused parameters of a node as faults of the graph; none for any other error, such as a model that does not load. */

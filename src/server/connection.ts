@@ -107,7 +107,7 @@ export class Connection implements AsyncDisposable {
   #send(frame: ServerFrame): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
     const data = this.#codec.encode(frame);
-    this.#socket.send(data, this.#outflow.sending(data.length));
+    this.#socket.send(data, this.#outflow.sending(typeof data === 'string' ? Buffer.byteLength(data) : data.length));
   }
 
   #complain({ code, name, message, detail }: Fault): void {

@@ -23,6 +23,7 @@ export class Conversation implements AsyncDisposable {
   readonly #turns = new Set<Promise<unknown>>();
   #seq = 0;
   #unanswered = 0;
+  #hungUp = false;
   #tail: Promise<void> = Promise.resolve();
 
   constructor(session: Session, outlet: Outlet) {
@@ -33,7 +34,9 @@ export class Conversation implements AsyncDisposable {
   /** Takes what a codec has read. Never throws: what is wrong with it is answered. */
   receive(decoded: Decoded<ClientFrame>): void {
     const { requests } = this.#session.house.limits;
+    if (this.#hungUp) return;
     if (this.#unanswered >= requests) {
+      this.#hungUp = true;
       this.#outlet.hangUp(
         new Fault('LIMIT_EXCEEDED', `${requests} requests wait for their answer, and more are not allowed`),
       );

@@ -1,6 +1,6 @@
 import { historyText, readHistory } from '../agent/history.ts';
-import { inPieces } from '../agent/pieces.ts';
 import { Fault } from '../fault.ts';
+import { bytesOfPart, fitting, inPieces } from '../frameRoom.ts';
 import type { ClientFrameBodies, ServerFrameBodies } from '../frames.gen.ts';
 import { parseGraph } from '../graph/folder.ts';
 import { didYouMean } from '../spelling.ts';
@@ -40,7 +40,7 @@ export const handlers: Handlers = {
       history: readHistory(request.historyJson),
     });
     if (request.warmUp) await session.warmUp(agent);
-    reply('createAgent', { agentId: agent.id, warnings: agent.warnings });
+    reply('createAgent', { agentId: agent.id, warnings: fitting(agent.warnings, 3 * bytesOfPart) });
   },
 
   sendMessage(session, { agentId, text, variables }, reply) {
@@ -104,7 +104,7 @@ export const handlers: Handlers = {
   },
 
   async createStringStorage(session, request, reply) {
-    const { list } = await session.shelf.create(request);
+    const { list } = await session.createStorage(request);
     reply('createStringStorage', { entries: list.length });
   },
 

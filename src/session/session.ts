@@ -1,11 +1,13 @@
 import { Agent, type AgentOptions } from '../agent/agent.ts';
 import { Fault } from '../fault.ts';
+import type { CreateStringStorageRequest } from '../frames.gen.ts';
 import type { GraphFolder } from '../graph/folder.ts';
 import type { Registry } from '../graph/registry.ts';
 import type { Log } from '../log.ts';
 import type { ModelPool } from '../models/pool.ts';
 import { StorageRoot } from '../storage/root.ts';
 import { Shelf } from '../storage/shelf.ts';
+import type { StringStorage } from '../storage/strings.ts';
 
 /** Names of the engines that a session can choose. */
 export const engineNames = ['llama-cpp', 'mock'] as const;
@@ -61,8 +63,14 @@ export class Session implements AsyncDisposable {
 
   /** The session's string storages. */
   get shelf(): Shelf {
-    this.#used = true;
     return this.#shelf;
+  }
+
+  /** Makes a string storage. */
+  async createStorage(request: CreateStringStorageRequest): Promise<StringStorage> {
+    const storage = await this.#shelf.create(request);
+    this.#used = true;
+    return storage;
   }
 
   get pool(): ModelPool {
@@ -97,6 +105,7 @@ export class Session implements AsyncDisposable {
     const own = { id, pool: this.pool, shelf: this.shelf };
     const agent = await Agent.create({ ...options, ...own, registry, limits, turnTimeoutMs });
     this.#lastAgentId = id;
+    this.#used = true;
     this.#agents.set(id, agent);
     return agent;
   }

@@ -34,7 +34,7 @@ export class Shelf {
       throw new Fault('STRING_STORAGE_ALREADY_EXISTS', `there is a storage "${name}" already; destroy it first`);
     }
     const storage =
-      filePath === '' ? await this.#inline(name, kind, strings, keys) : await this.#fromFile(filePath, kind, strings);
+      filePath === '' ? await this.#inline(name, kind, strings, keys) : await this.#fromFile(filePath, kind, [...strings, ...keys]);
     this.#named.set(name, storage);
     return storage;
   }
@@ -87,8 +87,8 @@ export class Shelf {
     );
   }
 
-  async #fromFile(path: string, kind: StringStorage['kind'], strings: readonly string[]): Promise<StringStorage> {
-    if (strings.length > 0) throw invalid('strings and filePath exclude each other; give one of them');
+  async #fromFile(path: string, kind: StringStorage['kind'], beside: readonly string[]): Promise<StringStorage> {
+    if (beside.length > 0) throw invalid('filePath excludes strings and keys; give one or the other');
     const storage = await this.#file(path);
     if (!storage) throw new Fault('STORAGE_FILE_NOT_FOUND', `the storage folder has no file "${path}"`);
     if (storage.kind === kind) return storage;

@@ -48,6 +48,91 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   });
 });
 
+describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB', (subprotocol) => {
+  const roomy = aServer({
+    script: [{ match: 'call', answer: `{"tool": "f", "args": {"x": "${'y'.repeat(24_000)}"}}` }],
+  });
+  const connect = (): Promise<Player> => Player.connect(roomy().url, subprotocol);
+  const long = 'ü'.repeat(200_000);
+  const frameSizes = (player: Player): number[] =>
+    player.heard.map((frame) => Buffer.byteLength(JSON.stringify(frame)));
+
+  it.each<[string, (player: Player) => Promise<unknown>]>([
+    [
+      'when a graph names what it does not have',
+      (player) => player.asks('createAgent', { graphJson: JSON.stringify({ start_node: long, nodes: {} }) }),
+    ],
+    [
+      'when a graph is full of faults',
+      (player) =>
+        player.asks('createAgent', {
+          graphJson: JSON.stringify({
+            start_node: 'a',
+            nodes: Object.fromEntries(
+              Array.from({ length: 200 }, (_, index) => [`${index}${'x'.repeat(500)}`, { type: long.slice(0, 300) }]),
+            ),
+          }),
+        }),
+    ],
+    ['when a graph name is long', (player) => player.asks('createAgent', { graphName: long })],
+    ['when a storage name is long', (player) => player.asks('createStringStorage', { name: long })],
+    ['when a file path is long', (player) => player.asks('createStringStorage', { name: 'x', filePath: long })],
+    ['when a model name is long', (player) => player.asks('loadModel', { modelName: long })],
+    ['when an engine name is long', (player) => player.asks('configureSession', { engine: long })],
+    ['when a page token is long', (player) => player.asks('listModels', { pageToken: long })],
+    [
+      'when a node name is long',
+      async (player) =>
+        player.asks('changeParams', { agentId: await player.makes(chat()), nodeName: long, paramsJson: '{}' }),
+    ],
+    [
+      'when templates name what nobody has',
+      async (player) =>
+        player.says(
+          await player.makes(
+            chat({
+              system_prompt: Array.from({ length: 300 }, (_, index) => `{{${'n'.repeat(200)}${index}}}`).join(''),
+            }),
+          ),
+          'hello',
+        ),
+    ],
+    [
+      'when a turn takes many steps',
+      async (player) => {
+        const say = (next: string) => ({
+          type: 'CannedResponse',
+          params: { inline_strings: ['x'] },
+          exits: { default: next },
+        });
+        const agentId = await player.makes(
+          { start_node: 'a', nodes: { a: say('b'), b: say('a') } },
+          { maxStepsPerTurn: 3000, enableDiagnostics: true },
+        );
+        const turn = await player.says(agentId, 'go');
+        expect(turn.warnings).toEqual([
+          expect.stringMatching(/^the path has 3000 steps, and the first \d+ are shown$/),
+        ]);
+      },
+    ],
+    [
+      'when a call has long arguments',
+      async (player) => {
+        const agentId = await player.makes(lamp({ tool_call_format: 'generic', sampling: { max_tokens: 20_000 } }), {
+          enableDiagnostics: true,
+        });
+        const turn = await player.says(agentId, 'call');
+        expect(turn).toMatchObject({ status: 'SUCCESS', steps: 'detect:tool_called', calls: [] });
+        expect(turn.warnings[0]).toMatch(/^detect found a call to f whose arguments do not fit in a frame/);
+      },
+    ],
+  ])('%s', async (_, asks) => {
+    await using player = await connect();
+    await asks(player);
+    expect(Math.max(...frameSizes(player))).toBeLessThan(60 * 1024);
+  });
+});
+
 describe('new connections', () => {
   const busy = aServer({ maxConnectionRate: 3 });
 

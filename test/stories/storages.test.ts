@@ -198,6 +198,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     ['a map without keys', { kind: 'MAP', strings: ['b'] }, 7003],
     ['a map with a key twice', { kind: 'MAP', strings: ['a', 'b'], keys: ['x', 'x'] }, 7003],
     ['strings and a file', { strings: ['a'], filePath: 'refusals.txt' }, 7003],
+    ['keys and a file', { keys: ['a'], filePath: 'refusals.txt' }, 7003],
     ['a file that is not there', { filePath: 'nowhere.txt' }, 3010],
     ['a folder', { filePath: 'deep.txt/..' }, 3009],
     ['a file of another kind', { filePath: 'lines.json' }, 3011],

@@ -1,6 +1,9 @@
 // Frames to the client stay under 60 KiB, because some clients break above 65,535 bytes; the rest is room for the other fields.
 const bytesOfText = 56 * 1024;
 
+/** Bytes of one part of a TurnComplete or an ErrorResponse, so that all its parts together fit in a frame. */
+export const bytesOfPart = 14 * 1024;
+
 /** A text as pieces that each fit in one frame in either codec, cut at code point boundaries; one piece where it fits. */
 export function inPieces(text: string): readonly string[] {
   if (jsonBytes(text) <= bytesOfText) return [text];
@@ -20,5 +23,12 @@ export function inPieces(text: string): readonly string[] {
   return [...pieces, piece.join('')];
 }
 
-// JSON is the longer of the two forms: it escapes.
-const jsonBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2;
+/** The first items of a list that fit in so many bytes as JSON. */
+export function fitting<Item>(items: readonly Item[], bytes: number): readonly Item[] {
+  let size = 2;
+  const end = items.findIndex((item) => (size += Buffer.byteLength(JSON.stringify(item)) + 1) > bytes);
+  return end < 0 ? items : items.slice(0, end);
+}
+
+/** Bytes that a text takes in a JSON frame, quotes left out; the binary form is never longer. */
+export const jsonBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2;
