@@ -48,8 +48,8 @@ const stopReasons = { end: 'END', length: 'LENGTH', stop: 'STOP', aborted: 'ABOR
 
 function diagnosisOf(calls: Finished['calls'], inferences: Finished['inferences']): object {
   return {
-    calls: calls.map(({ id, name, typedArguments, known, repaired }) => {
-      return { id, name, arguments: typedArguments, known, repaired };
+    calls: calls.map(({ id, name, typedArguments, known, repaired, issues }) => {
+      return { id, name, arguments: typedArguments, known, repaired, issues };
     }),
     inferences: inferences.map(({ nodeName, stopped, tokens, timings, dropped, notes }) => {
       return { node: nodeName, ...notes, stopped, tokens, timings_ms: timings, interactions_dropped: dropped };

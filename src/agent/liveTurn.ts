@@ -4,6 +4,7 @@ import { pause } from '../engine/pause.ts';
 import type { ServerFrameBodies, TurnComplete } from '../frames.gen.ts';
 import type { Call, Inference, Turn } from '../graph/turn.ts';
 import { bytesOfPart, inPieces, jsonBytes } from '../frameRoom.ts';
+import type { Insight } from '../tools/insight.ts';
 import { accountOf } from './account.ts';
 
 // A notification holds the arguments twice, and beside them only what is small.
@@ -41,6 +42,7 @@ export class LiveTurn implements Turn {
   readonly #said: Held[] = [];
   readonly #calls: Call[] = [];
   readonly #inferences: (Inference & { readonly nodeName: string })[] = [];
+  readonly #insights: Insight[] = [];
   readonly #warnings = new Set<string>();
   #nodeName = '';
   #held: Held | undefined;
@@ -68,6 +70,10 @@ export class LiveTurn implements Turn {
 
   get calls(): readonly Call[] {
     return this.#calls;
+  }
+
+  get insights(): readonly Insight[] {
+    return this.#insights;
   }
 
   get answer(): string {
@@ -117,7 +123,7 @@ export class LiveTurn implements Turn {
       typedArgumentsJson: call.typedArguments,
       known: call.known,
       repaired: call.repaired,
-      consequential: false,
+      consequential: call.consequential,
       because: '',
       issues: call.issues,
     });
@@ -129,13 +135,13 @@ export class LiveTurn implements Turn {
     if (this.#firstTokenMs === 0 && firstToken > 0) this.#firstTokenMs = this.#elapsed - (total - firstToken);
   }
 
+  missed(insight: Insight): void {
+    this.#insights.push(insight);
+    this.#event('tool_insight', insight);
+  }
+
   tell(event: string, payload: object): void {
-    if (!this.#start.diagnostics) return;
-    const pieces = inPieces(JSON.stringify(payload));
-    pieces.forEach((payloadJson, index) => {
-      const part = { part: index + 1, of: pieces.length };
-      this.#start.emit('nodeEvent', { ...this.#ids, nodeName: this.#nodeName, eventType: event, payloadJson, ...part });
-    });
+    if (this.#start.diagnostics) this.#event(event, payload);
   }
 
   warn(warning: string): void {
@@ -171,6 +177,14 @@ export class LiveTurn implements Turn {
     const { message: user, variables } = this.#start;
     const given = Object.keys(variables).length > 0;
     return { user, assistant: joined(this.#said), ...(mark && { mark }), ...(given && { variables }) };
+  }
+
+  #event(eventType: string, payload: object): void {
+    const pieces = inPieces(JSON.stringify(payload));
+    for (const [index, payloadJson] of pieces.entries()) {
+      const part = { part: index + 1, of: pieces.length };
+      this.#start.emit('nodeEvent', { ...this.#ids, nodeName: this.#nodeName, eventType, payloadJson, ...part });
+    }
   }
 
   get #ids(): { readonly agentId: number; readonly turnId: number } {

@@ -1,4 +1,4 @@
-import type { Prompt } from '../dialog.ts';
+import type { Prompt, ToolBlock } from '../dialog.ts';
 
 /** How a token is drawn. Names and meanings are llama.cpp's. */
 export interface Sampling {
@@ -68,6 +68,13 @@ export interface Model extends AsyncDisposable {
   readonly overhead: { readonly prompt: number; readonly message: number };
   /** The number of tokens of each text, read as plain text. */
   count(texts: readonly string[]): Promise<readonly number[]>;
+  /** The number of tokens that tools add to a prompt, where and as this model has them. */
+  countTools(tools: ToolBlock): Promise<number>;
+  /**
+   * A prompt as the model sees it, its control tokens as their names.
+   * @throws Fault INFERENCE_FAILED when the model's chat template refuses it.
+   */
+  render(prompt: Prompt): Promise<string>;
   openSequence(): Sequence;
 }
 

@@ -1,4 +1,4 @@
-import { weave, type Message, type Prompt } from '../dialog.ts';
+import { weave, type Message, type Prompt, type ToolBlock } from '../dialog.ts';
 import { Fault } from '../fault.ts';
 import { promptTooLarge } from './promptTooLarge.ts';
 import type { Completion, Engine, GenerateOptions, LoadOptions, Model, Sequence } from './engine.ts';
@@ -68,6 +68,16 @@ class MockModel implements Model {
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
     return texts.map(mockTokens);
+  }
+
+  async countTools({ text }: ToolBlock): Promise<number> {
+    return mockSize([{ role: 'system', text }]);
+  }
+
+  async render(prompt: Prompt): Promise<string> {
+    return weave(prompt)
+      .map(({ role, text }) => `${role}: ${text}\n`)
+      .join('');
   }
 
   openSequence(): Sequence {

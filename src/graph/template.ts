@@ -1,5 +1,6 @@
 import Mustache from 'mustache';
 import type { Reading } from '../schema.ts';
+import { shownOf } from '../tools/insight.ts';
 import type { Call, Turn } from './turn.ts';
 
 /** A Mustache text of a graph: no HTML escaping, no partials, no lambdas. */
@@ -12,10 +13,10 @@ export interface Template {
 }
 
 /** What a template reads: a turn, or the part of one. */
-export type Scope = Pick<Turn, 'message' | 'variables' | 'calls' | 'warn'>;
+export type Scope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'warn'>;
 
 /** Names that templates have in scope beside the variables of the message. */
-const reserved = ['user_message', 'tool_calls'] as const;
+const reserved = ['user_message', 'tool_calls', 'insights'] as const;
 
 /** Compiles a template of a graph; `place` is how its warnings name it. */
 export function compileTemplate(text: string, place: string): Reading<Template> {
@@ -50,7 +51,12 @@ function scopeOf(turn: Scope): object {
   for (const name of reserved) {
     if (Object.hasOwn(turn.variables, name)) turn.warn(`variables.${name} is not used: the name belongs to the turn`);
   }
-  return { ...turn.variables, user_message: turn.message, tool_calls: turn.calls.map(callScope) };
+  const own = {
+    user_message: turn.message,
+    tool_calls: turn.calls.map(callScope),
+    insights: turn.insights.map(shownOf),
+  };
+  return { ...turn.variables, ...own };
 }
 
 // {{arguments}} prints the JSON text, {{arguments.name}} one value of it.

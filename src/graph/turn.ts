@@ -1,6 +1,7 @@
 import type { Dialog } from '../dialog.ts';
 import type { Completion } from '../engine/engine.ts';
 import type { ToolCallIssue } from '../frames.gen.ts';
+import type { Insight } from '../tools/insight.ts';
 
 /** A tool call as a turn records it. */
 export interface Call {
@@ -13,6 +14,8 @@ export interface Call {
   readonly typedArguments: string;
   readonly known: boolean;
   readonly repaired: boolean;
+  /** Whether the tool changes the world: a client may want to ask first. */
+  readonly consequential: boolean;
   readonly issues: readonly ToolCallIssue[];
 }
 
@@ -35,6 +38,8 @@ export interface Turn {
   readonly signal: AbortSignal;
   /** The tool calls that nodes of this turn have found so far. */
   readonly calls: readonly Call[];
+  /** What stood in the way of calls that nodes of this turn have found so far. */
+  readonly insights: readonly Insight[];
   /** What this turn has said or held so far. */
   readonly answer: string;
   /** Sends text of the answer: a piece as it is generated, or a whole one. */
@@ -47,6 +52,8 @@ export interface Turn {
   release(): void;
   /** Records a call, and notifies the client of it if asked to. */
   called(call: Call, notify: boolean): void;
+  /** Records why a call was not sent, and tells the client (NodeEvent tool_insight). */
+  missed(insight: Insight): void;
   /** Accounts for an inference. */
   inferred(inference: Inference): void;
   /** Sends a NodeEvent, when diagnostics are on. */

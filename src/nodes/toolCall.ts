@@ -1,14 +1,19 @@
 import { randomInt } from 'node:crypto';
+import type { ToolBlock } from '../dialog.ts';
 import { live } from '../graph/live.ts';
 import { Fault } from '../fault.ts';
 import { accept, defineNode, ParamsRefused, type Supplies } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
-import type { Call, Turn } from '../graph/turn.ts';
+import type { Turn } from '../graph/turn.ts';
 import type { ModelUse } from '../models/pool.ts';
 import { dialogue } from '../projection/dialogue.ts';
 import { place } from '../projection/placement.ts';
 import { withTools } from '../projection/withTools.ts';
-import { flatArguments, typedArguments } from '../tools/check.ts';
+import { saidIn } from '../tools/grounding.ts';
+import { insightOf } from '../tools/insight.ts';
+import { issuesOf } from '../tools/issues.ts';
+import { flatArguments, typedMembers } from '../tools/check.ts';
+import { functionOf } from '../tools/formats/functionJson.ts';
 import type { Formats } from '../tools/formats/index.ts';
 import {
   readTool,
@@ -19,6 +24,7 @@ import {
   type ToolCallFormat,
   type ToolDeclaration,
 } from '../tools/tool.ts';
+import { jsonText } from '../tools/value.ts';
 import { Inference, inferenceParams, modelOf, type Question } from './inference.ts';
 
 // Above this small models get lost.
@@ -76,7 +82,7 @@ export const toolCallWith = (formats: Formats) =>
       const use = await modelOf(supplies, params.model_name);
       const { format, because, warning } = chooseFormat(params.tool_call_format, use, formats);
       if (warning !== '') supplies.warn(`${at}.tool_call_format ${warning}`);
-      const offering = withTools(use.model, { place: format.place, text: format.render([...tools.values()]) });
+      const offering = withTools(use.model, blockOf([...tools.values()], format));
       const plain = dialogue(use.model);
       const inference = new Inference(use, { temperature: 0 });
 
@@ -100,8 +106,8 @@ export const toolCallWith = (formats: Formats) =>
           }
           const { calls, residual, truncated } = await detect(turn);
           if (truncated) turn.warn(`${supplies.nodeName} was cut off inside a call; raise sampling.max_tokens`);
-          for (const call of calls) turn.called(record(call, tools.get(call.name)), notify_client);
-          if (calls.length > 0) return 'tool_called';
+          const standing = calls.filter((call) => take(turn, call, tools.get(call.name), notify_client));
+          if (standing.length > 0) return 'tool_called';
           if (generate_on_no_tool) turn.say(residual, 'whole');
           return 'no_tool_called';
         },
@@ -111,6 +117,13 @@ export const toolCallWith = (formats: Formats) =>
       };
     },
   });
+
+const blockOf = (tools: readonly Tool[], format: ToolCallFormat): ToolBlock => ({
+  format: format.name,
+  definitions: tools.map(functionOf),
+  place: format.place,
+  text: format.render(tools),
+});
 
 function readTools(
   declarations: readonly ToolDeclaration[],
@@ -158,16 +171,22 @@ function chooseFormat(
   return { format, because, warning };
 }
 
-function record(call: DetectedCall, tool: Tool | undefined): Call {
-  return {
-    id: callId(),
-    name: call.name,
-    flatArguments: flatArguments(call.arguments),
-    typedArguments: typedArguments(call.arguments, tool),
-    known: tool !== undefined,
-    repaired: call.repaired,
-    issues: [],
-  };
+/** Checks a call and records it, as an insight when something stands in its way; gives whether it stands. */
+function take(turn: Turn, call: DetectedCall, tool: Tool | undefined, notify: boolean): boolean {
+  const args = typedMembers(call.arguments, tool);
+  const said = saidIn([...turn.dialog.interactions.map(({ user }) => user), turn.message]);
+  const issues = issuesOf(call.name, args, tool, said);
+  const insight = tool && insightOf(tool, issues);
+  if (insight) {
+    turn.missed(insight);
+    return false;
+  }
+  const { name, arguments: written, repaired } = call;
+  const known = tool !== undefined;
+  const consequential = tool?.consequential ?? false;
+  const texts = { flatArguments: flatArguments(written), typedArguments: jsonText(args) };
+  turn.called({ id: callId(), name, ...texts, known, repaired, consequential, issues }, notify);
+  return true;
 }
 
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';

@@ -17,18 +17,18 @@ export class Window {
   }
 
   /**
-   * The youngest interactions that fit beside `fixed`, the texts that are never cut.
+   * The youngest interactions that fit beside `fixed`: texts, and tokens of something else, that are never cut.
    * @param maxTokens the most that the answer may take; at most a quarter of the context is kept free for it.
-   * @throws Fault PROMPT_TOO_LARGE with the numbers, when the fixed texts alone do not fit.
+   * @throws Fault PROMPT_TOO_LARGE with the numbers, when what is fixed does not fit alone.
    */
   async fit(
     interactions: readonly Interaction[],
-    fixed: readonly string[],
+    fixed: { readonly texts: readonly string[]; readonly tokens: number },
     maxTokens: number,
   ): Promise<{ readonly visible: readonly Interaction[]; readonly dropped: number }> {
     const { contextSize } = this.#model;
     const high = contextSize - Math.min(maxTokens, Math.floor(contextSize / 4));
-    const base = this.#model.overhead.prompt + (await this.#count(fixed));
+    const base = this.#model.overhead.prompt + fixed.tokens + (await this.#count(fixed.texts));
     if (base > high) {
       throw new Fault(
         'PROMPT_TOO_LARGE',

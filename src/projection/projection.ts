@@ -33,15 +33,16 @@ export class Fitting {
     this.#window = new Window(model);
   }
 
+  /** @param beside tokens of what the prompt holds beside its messages. */
   async messages(
     { dialog, system, current, maxTokens }: Contribution,
-    beside: readonly string[] = [],
+    beside = 0,
   ): Promise<{ readonly messages: readonly Message[]; readonly dropped: number }> {
     const head: readonly Message[] = system === '' ? [] : [{ role: 'system', text: system }];
-    const fixed = [...head, ...current].map(({ text }) => text);
+    const texts = [...head, ...current].map(({ text }) => text);
     const { visible, dropped } = await this.#window.fit(
       dialog.interactions.filter(isAnswered),
-      [...fixed, ...beside],
+      { texts, tokens: beside },
       maxTokens,
     );
     return { messages: [...head, ...visible.flatMap(spoken), ...current], dropped };

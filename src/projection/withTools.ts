@@ -5,9 +5,11 @@ import { Fitting, type Projection } from './projection.ts';
 /** The projection of a node that looks for calls: plain chat with the tools, and without any earlier call. */
 export function withTools(model: Model, tools: ToolBlock): Projection {
   const fitting = new Fitting(model);
+  let size: number | undefined;
   return {
     async project(contribution) {
-      const { messages, dropped } = await fitting.messages(contribution, [tools.text]);
+      size ??= await model.countTools(tools);
+      const { messages, dropped } = await fitting.messages(contribution, size);
       return { prompt: { messages, tools }, dropped };
     },
   };

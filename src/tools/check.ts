@@ -5,9 +5,9 @@ import { isMembers, jsonText, Numeral, type Members, type Value } from './value.
 export const flatArguments = (args: Members): string =>
   jsonText(new Map([...args].map(([name, value]) => [name, typeof value === 'string' ? value : jsonText(value)])));
 
-/** Arguments as JSON with the values coerced to the types that the tool declares, where that loses nothing. */
-export const typedArguments = (args: Members, tool: Tool | undefined): string =>
-  jsonText(tool ? coerceMembers(args, tool.parameters) : args);
+/** Arguments with their values coerced to the types that the tool declares, where that loses nothing. */
+export const typedMembers = (args: Members, tool: Tool | undefined): Members =>
+  tool ? coerceMembers(args, tool.parameters) : args;
 
 type ValueSchema = { readonly [keyword: string]: unknown };
 
@@ -17,8 +17,14 @@ function coerceMembers(members: Members, { properties }: Pick<ArgumentsSchema, '
   return new Map([...members].map(([name, value]) => [name, coerce(value, schemaOf(name))]));
 }
 
+// The first declared type that the value can become without loss.
 function coerce(value: Value, schema: ValueSchema): Value {
-  switch (schema['type']) {
+  const types = [schema['type'] ?? []].flat() as string[];
+  return types.map((type) => coerceTo(type, value, schema)).find((coerced) => coerced !== value) ?? value;
+}
+
+function coerceTo(type: string, value: Value, schema: ValueSchema): Value {
+  switch (type) {
     case 'integer':
       return integerOf(value) ?? value;
     case 'number':

@@ -16,6 +16,18 @@ const paramSchema = {
     required: { type: 'boolean', description: 'Whether a call must give it; true unless said otherwise.' },
     enum: { type: 'array', minItems: 1, items: {}, description: 'The only values allowed.' },
     items: { type: 'object', description: 'JSON Schema of the elements of an array.' },
+    source: {
+      type: 'string',
+      enum: ['customer', 'context'],
+      description: 'customer: only a value that the user has said counts.',
+    },
+    significance: { type: 'string', description: 'Why the value is needed, for who asks for it.' },
+    examples: { type: 'array', items: {}, description: 'Values as they may look.' },
+    hidden: { type: 'boolean', description: 'Whether the user is never asked for it.' },
+    precedence: {
+      type: 'integer',
+      description: 'What is missing with the lowest number is asked for first; 0 unless given.',
+    },
   },
 } as const;
 
@@ -31,6 +43,12 @@ export const toolSchema = {
       description: 'Name of the tool, as the model writes it: a letter or _, then at most 63 of A-Z a-z 0-9 _ . -',
     },
     description: { type: 'string', description: 'What the tool does, for the model.' },
+    consequential: {
+      type: 'boolean',
+      default: false,
+      description:
+        'Whether it changes the world: a call with any issue is not sent, and the client is told to ask first.',
+    },
     parameters: {
       default: [],
       description: 'A list of parameters, or a JSON Schema of type object that is passed on as it is.',
@@ -58,7 +76,14 @@ export interface Tool {
   readonly name: string;
   readonly description: string;
   readonly parameters: ArgumentsSchema;
+  /** Whether it changes the world, and so is held to more. */
+  readonly consequential: boolean;
+  /** What is known of a parameter beside its schema, by its name. */
+  readonly notes: ReadonlyMap<string, ParamNotes>;
 }
+
+/** What a model is not told of a parameter. */
+export type ParamNotes = Pick<Params[number], 'source' | 'significance' | 'examples' | 'hidden' | 'precedence'>;
 
 /** A call as it stands in a model's text. */
 export interface DetectedCall {
@@ -95,17 +120,19 @@ export interface ToolCallFormat {
 export const defineFormat = (format: ToolCallFormat): ToolCallFormat => format;
 
 /** The tool of a declaration; refusals point into the declaration. */
-export function readTool({ name, description, parameters }: ToolDeclaration): Reading<Tool> {
+export function readTool({ name, description, parameters, consequential }: ToolDeclaration): Reading<Tool> {
+  const head = { name, description, consequential };
   if (!isList(parameters)) {
     if (parameters['type'] !== 'object') return refused('/parameters/type', 'must be "object": arguments are named');
-    return { ok: true, value: { name, description, parameters: parameters as ArgumentsSchema } };
+    return { ok: true, value: { ...head, parameters: parameters as ArgumentsSchema, notes: new Map() } };
   }
   const names = parameters.map((param) => param.name);
   const twice = names.findIndex((param, index) => names.indexOf(param) !== index);
   if (twice >= 0) return refused(`/parameters/${twice}/name`, `stands twice: "${names[twice]}"`);
   const strangers = parameters.flatMap(strangersOf);
   if (strangers.length > 0) return { ok: false, refusals: strangers };
-  return { ok: true, value: { name, description, parameters: schemaOf(parameters) } };
+  const notes = new Map(parameters.map((param) => [param.name, param]));
+  return { ok: true, value: { ...head, parameters: schemaOf(parameters), notes } };
 }
 
 type Params = Extract<ToolDeclaration['parameters'], readonly unknown[]>;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Interaction, Prompt } from '../../src/dialog.ts';
+import type { Interaction, Prompt, ToolBlock } from '../../src/dialog.ts';
 import { weave } from '../../src/dialog.ts';
 import type { Model } from '../../src/engine/engine.ts';
 import { dialogue } from '../../src/projection/dialogue.ts';
@@ -14,11 +14,15 @@ const model = (contextSize: number): Model => ({
   notes: [],
   overhead: { prompt: 0, message: 0 },
   count: (texts) => Promise.resolve(texts.map(({ length }) => length)),
+  countTools: ({ text }) => Promise.resolve(text.length),
+  render: (prompt) => Promise.resolve(script(prompt)),
   openSequence: () => {
     throw new Error('nothing is generated here');
   },
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });
+
+const block = (place: ToolBlock['place']): ToolBlock => ({ format: 'chatml', definitions: [], place, text: 'TOOLS' });
 
 const talk = (count: number, words = 'xxxx'): Interaction[] =>
   Array.from({ length: count }, (_, index) => ({ user: `u${index}${words}`, assistant: `a${index}${words}` }));
@@ -27,7 +31,7 @@ const script = ({ messages }: Prompt): string => messages.map(({ role, text }) =
 
 describe.each<[string, (model: Model) => Projection]>([
   ['the projection of a conversation', dialogue],
-  ['the projection with tools', (of) => withTools(of, { place: 'system', text: 'TOOLS' })],
+  ['the projection with tools', (of) => withTools(of, block('system'))],
 ])('%s', (_, projectionFor) => {
   let projection: Projection;
   beforeEach(() => {
@@ -99,7 +103,7 @@ describe('tools in a prompt', () => {
     ['before the last message of the user', 'last-user', [...history, ...messages], 'hello|hi|TOOLSnow'],
   ] as const)('stand %s', (_, where, all, expected) => {
     expect(
-      weave({ messages: all, tools: { place: where, text: 'TOOLS' } })
+      weave({ messages: all, tools: block(where) })
         .map(({ text }) => text)
         .join('|'),
     ).toBe(expected);

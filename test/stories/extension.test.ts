@@ -39,7 +39,7 @@ const dice = defineNode({
       async run(turn) {
         const roll = params.sides;
         const variables = { roll: String(roll) };
-        const scope = { message: turn.message, variables, calls: [], warn: (warning: string) => turn.warn(warning) };
+        const scope = { message: turn.message, variables, calls: [], insights: [], warn: (warning: string) => turn.warn(warning) };
         turn.say(settings.now.render(scope), 'whole');
         turn.tell('rolled', { roll });
         return roll > 1 ? 'won' : 'lost';

@@ -1,8 +1,12 @@
 import { Environment, Interpreter, Template } from '@huggingface/jinja';
-import type { Message } from '../../dialog.ts';
+import type { Message, ToolDefinition } from '../../dialog.ts';
+import { spoken } from './spoken.ts';
 
-/** Writes messages as one prompt that awaits an answer. @throws Error in the template's own words when it refuses them. */
-export type Render = (messages: readonly Message[]) => string;
+/**
+ * Writes messages as one prompt that awaits an answer, with tools where there are any.
+ * @throws Error in the template's own words when it refuses them.
+ */
+export type Render = (messages: readonly Message[], tools?: readonly ToolDefinition[]) => string;
 
 /** The special tokens that chat templates name. */
 export interface Ends {
@@ -16,7 +20,7 @@ export interface Ends {
  */
 export function compile(source: string, { bos, eos }: Ends, extras: Readonly<Record<string, unknown>> = {}): Render {
   const program = new Template(source).parsed;
-  return (messages) => {
+  return (messages, tools) => {
     // The library's own globals have a clock in them: it would put today's date into Llama 3.2's prompts, and a date
     // that changes breaks every cache.
     const environment = new Environment();
@@ -25,10 +29,12 @@ export function compile(source: string, { bos, eos }: Ends, extras: Readonly<Rec
       bos_token: bos,
       eos_token: eos,
       add_generation_prompt: true,
+      // Not an empty list: some templates then write the frame of one.
       tools: null,
       documents: null,
       ...extras,
-      messages: messages.map(({ role, text }) => ({ role, content: text })),
+      ...(tools && { tools }),
+      messages: messages.map(spoken),
     };
     for (const [name, value] of Object.entries(variables)) environment.set(name, value);
     return String(new Interpreter(environment).run(program).value);

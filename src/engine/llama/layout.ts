@@ -1,10 +1,12 @@
-import type { Message } from '../../dialog.ts';
+import type { Message, ToolDefinition } from '../../dialog.ts';
 import { compile, stoppedClock, type Ends, type Render } from './jinja.ts';
 
 /** How a model's chat template writes messages: only such as it accepts, in the order in which it wants them. */
 export interface Layout {
   /** The template itself (Jinja). */
   readonly source: string;
+  /** Whether the template itself has a place for tools. */
+  readonly knowsTools: boolean;
   /** What a person should know: why the file's own template is not used, or which messages it refuses. */
   readonly notes: readonly string[];
   /** The messages in a shape that the template accepts. */
@@ -42,6 +44,14 @@ const ask: Message = { role: 'user', text: 'Probe of a question.' };
 const answer: Message = { role: 'assistant', text: 'Probe of an answer.' };
 const lateRule: Message = { role: 'system', text: 'Probe of a later rule.' };
 const lateAsk: Message = { role: 'user', text: 'Probe of a later question.' };
+const tool: ToolDefinition = {
+  type: 'function',
+  function: {
+    name: 'probe_of_a_tool',
+    description: 'Probe of what it does.',
+    parameters: { type: 'object', properties: { probe: { type: 'string' } }, required: ['probe'] },
+  },
+};
 
 function layout(source: string, render: Render, failures: readonly string[]): Layout {
   const accepts = (...messages: readonly Message[]): boolean => writesAll(render, messages);
@@ -59,7 +69,16 @@ function layout(source: string, render: Render, failures: readonly string[]): La
   if (!system) notes.push("the model's chat template knows no system message: it is written as the user's");
   else if (!anywhere)
     notes.push("the model's chat template has one system message, the first: later ones are the user's");
-  return { source, notes, fit, render };
+  return { source, knowsTools: writesTools(render), notes, fit, render };
+}
+
+function writesTools(render: Render): boolean {
+  try {
+    const text = render([ask], [tool]);
+    return text.includes(tool.function.name) && text.includes(ask.text);
+  } catch {
+    return false;
+  }
 }
 
 // Some templates refuse what they do not know with an error, others leave it out without a word.
@@ -79,7 +98,9 @@ function joined(messages: readonly Message[]): readonly Message[] {
   const whole: Message[] = [];
   for (const message of messages) {
     const last = whole.at(-1);
-    if (last?.role === message.role) whole[whole.length - 1] = { ...last, text: `${last.text}\n\n${message.text}` };
+    const words = last && !last.exchange && !message.exchange;
+    if (words && last.role === message.role)
+      whole[whole.length - 1] = { ...last, text: `${last.text}\n\n${message.text}` };
     else whole.push(message);
   }
   return whole;

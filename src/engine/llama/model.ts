@@ -1,5 +1,5 @@
 import type { LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
-import type { Prompt } from '../../dialog.ts';
+import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { Model, Sequence } from '../engine.ts';
 import { detectFormat } from './format.ts';
 import { layoutOf } from './layout.ts';
@@ -47,6 +47,16 @@ export class LlamaModel implements Model {
     return texts.map((text) => this.#vocabulary.plain(text).length);
   }
 
+  // Beside a system message of one's own, tools may take less room than where the template has to make one for them.
+  async countTools(tools: ToolBlock): Promise<number> {
+    const added = [[ask], [rule, ask]].map((messages) => this.#size({ messages, tools }) - this.#size({ messages }));
+    return Math.max(0, ...added);
+  }
+
+  async render(prompt: Prompt): Promise<string> {
+    return this.#template.render(prompt).text;
+  }
+
   openSequence(): Sequence {
     const sequence = new LlamaSequence({
       seats: this.#seats,
@@ -68,14 +78,18 @@ export class LlamaModel implements Model {
   }
 
   #measureOverhead(): Model['overhead'] {
-    const ask = { role: 'user', text: 'Which?' } as const;
-    const answer = { role: 'assistant', text: 'This.' } as const;
-    const size = (messages: Prompt['messages']): number => {
-      const texts = messages.reduce((sum, { text }) => sum + this.#vocabulary.plain(text).length, 0);
-      return this.#template.tokens(this.#template.render({ messages })).length - texts;
-    };
-    const one = size([ask]);
-    const message = Math.max(0, Math.ceil((size([ask, answer, ask]) - one) / 2));
+    const frame = (messages: Prompt['messages']): number =>
+      this.#size({ messages }) - messages.reduce((sum, { text }) => sum + this.#vocabulary.plain(text).length, 0);
+    const one = frame([ask]);
+    const message = Math.max(0, Math.ceil((frame([ask, answer, ask]) - one) / 2));
     return { message, prompt: Math.max(0, one - message) };
   }
+
+  #size(prompt: Prompt): number {
+    return this.#template.tokens(this.#template.render(prompt)).length;
+  }
 }
+
+const rule = { role: 'system', text: 'Choose.' } as const;
+const ask = { role: 'user', text: 'Which?' } as const;
+const answer = { role: 'assistant', text: 'This.' } as const;

@@ -1,35 +1,45 @@
 import type { Token } from 'node-llama-cpp';
-import { weave, type Message, type Prompt } from '../../dialog.ts';
+import { weave, type Message, type Prompt, type ToolDefinition } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
 import type { ControlString } from './controlStrings.ts';
 import { Disguise } from './disguise.ts';
+import { detectFormat } from './format.ts';
 import type { Layout } from './layout.ts';
+import { rewordedData, rewordedMessage } from './reworded.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
 /** A prompt as the model's chat template writes it. */
 export interface Rendered {
   readonly text: string;
-  /** Where letters of the messages stand that must not be read as the beginning of a control string, ascending. */
+  /** Where letters of the messages and tools stand that must not be read as the beginning of a control string, ascending. */
   readonly masked: readonly number[];
   /** The control strings of the template's frame, from left to right. */
   readonly frame: readonly ControlString[];
 }
 
-/** Turns prompts into tokens: the frame's control strings become control tokens, those in the messages never do. */
+/** What a chat template is to write. */
+interface Content {
+  readonly messages: readonly Message[];
+  readonly tools?: readonly ToolDefinition[];
+}
+
+/** Turns prompts into tokens: the frame's control strings become control tokens, those in messages and tools never do. */
 export class PromptTemplate {
   readonly #layout: Layout;
   readonly #vocabulary: Vocabulary;
+  readonly #toolFormat: string | undefined;
 
   constructor(layout: Layout, vocabulary: Vocabulary) {
     this.#layout = layout;
     this.#vocabulary = vocabulary;
+    this.#toolFormat = detectFormat(layout.source, vocabulary);
   }
 
   /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
   render(prompt: Prompt): Rendered {
-    const messages = this.#layout.fit(weave(prompt));
-    const disguise = new Disguise([this.#layout.source, ...messages.map(({ text }) => text)]);
-    const written = this.#write(messages.map((message) => this.#disguised(message, disguise)));
+    const content = this.#content(prompt);
+    const disguise = new Disguise([this.#layout.source, JSON.stringify(content)]);
+    const written = this.#write(this.#disguised(content, disguise));
     return {
       text: disguise.lifted(written),
       masked: disguise.found(written),
@@ -64,14 +74,31 @@ export class PromptTemplate {
     return from > 0 || first === undefined || tokens[0] === first ? tokens : [first, ...tokens];
   }
 
-  #disguised(message: Message, disguise: Disguise): Message {
-    const places = this.masks(message.text);
-    return places.length === 0 ? message : { ...message, text: disguise.over(message.text, places) };
+  // The model's own template has the last word on where tools stand and how they are written, if it has one at all.
+  #content(prompt: Prompt): Content {
+    const { messages, tools } = prompt;
+    const { fit, knowsTools } = this.#layout;
+    if (!knowsTools || (tools && tools.format !== this.#toolFormat)) {
+      return { messages: fit(weave(prompt).map(({ role, text }) => ({ role, text }))) };
+    }
+    const definitions = tools?.definitions ?? [];
+    return { messages: fit(messages), ...(definitions.length > 0 && { tools: definitions }) };
   }
 
-  #write(messages: readonly Message[]): string {
+  #disguised({ messages, tools }: Content, disguise: Disguise): Content {
+    const hide = (text: string): string => {
+      const places = this.masks(text);
+      return places.length === 0 ? text : disguise.over(text, places);
+    };
+    return {
+      messages: messages.map((message) => rewordedMessage(message, hide)),
+      ...(tools && { tools: rewordedData(tools, hide) }),
+    };
+  }
+
+  #write({ messages, tools }: Content): string {
     try {
-      return this.#layout.render(messages);
+      return this.#layout.render(messages, tools);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new Fault('INFERENCE_FAILED', `the model's chat template refuses this prompt: ${why}`, { cause: error });

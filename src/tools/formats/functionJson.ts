@@ -1,6 +1,9 @@
 import type { Tool } from '../tool.ts';
 import { jsonText } from '../value.ts';
 
-/** A tool in the JSON form that most families were trained on. */
-export const functionJson = ({ name, description, parameters }: Tool): string =>
-  jsonText({ type: 'function', function: { name, description, parameters } });
+/** A tool in the form that most families were trained on. */
+export const functionOf = ({ name, description, parameters }: Tool) =>
+  ({ type: 'function', function: { name, description, parameters } }) as const;
+
+/** That form as JSON text. */
+export const functionJson = (tool: Tool): string => jsonText(functionOf(tool));

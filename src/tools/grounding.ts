@@ -1,0 +1,110 @@
+import { isMembers, Numeral, type Value } from './value.ts';
+
+/** What a user has said, prepared for being searched. */
+export interface Said {
+  /** The words of each message, case-folded. */
+  readonly messages: readonly ReadonlySet<string>[];
+  readonly numbers: ReadonlySet<number>;
+  /** Dates as year-month-day, month-day where no year was said. */
+  readonly dates: ReadonlySet<string>;
+  /** Whether a day was named that only a calendar could turn into a date. */
+  readonly relativeDay: boolean;
+}
+
+/** Prepares what a user has said. Number words and names of months and days are those of English. */
+export function saidIn(messages: readonly string[]): Said {
+  const folded = messages.map(fold);
+  const whole = folded.join('\n');
+  return {
+    messages: folded.map((message) => new Set(wordsOf(message))),
+    numbers: new Set(numbersIn(whole)),
+    dates: new Set(datesIn(whole)),
+    relativeDay: relativeDays.test(whole),
+  };
+}
+
+/**
+ * Whether a value appears in what the user has said: numbers and dates by their value, strings by their words.
+ * Truth values and null are never said in so many words, so they pass.
+ */
+export function isGrounded(value: Value, said: Said): boolean {
+  if (value instanceof Numeral) return said.numbers.has(Number(value.digits));
+  if (typeof value === 'string') return isSaid(fold(value), said);
+  if (isMembers(value)) return [...value.values()].every((member) => isGrounded(member, said));
+  if (Array.isArray(value)) return value.every((item: Value) => isGrounded(item, said));
+  return true;
+}
+
+function isSaid(text: string, { messages, numbers, dates, relativeDay }: Said): boolean {
+  const date = isoDate.exec(text);
+  if (date) {
+    const [, year = '', month = '', day = ''] = date;
+    return relativeDay || dates.has(`${year}-${month}-${day}`) || dates.has(`${month}-${day}`);
+  }
+  if (isNumber.test(text)) return numbers.has(Number(text));
+  const words = wordsOf(text);
+  return messages.some((message) => words.every((word) => message.has(word)));
+}
+
+const fold = (text: string): string => text.normalize('NFKC').toLowerCase();
+const wordsOf = (text: string): string[] => text.match(/[\p{L}\p{N}]+/gu) ?? [];
+
+const isNumber = /^[+-]?\d+(?:\.\d+)?$/;
+const isoDate = /^(\d{4})-(\d{2})-(\d{2})(?:t.*)?$/;
+
+const units =
+  'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(
+    ' ',
+  );
+const tens = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
+const scales: Readonly<Record<string, number>> = { hundred: 100, thousand: 1000, million: 1_000_000 };
+
+function* numbersIn(text: string): Generator<number> {
+  for (const [found] of text.matchAll(/[+-]?\d+(?:[,.\u00a0]\d{3})+(?!\d)|[+-]?\d+(?:[.,]\d+)?/g)) {
+    // A comma or a point may set off thousands or a fraction: both readings were said.
+    yield Number(found.replaceAll(/[,.\u00a0]/g, ''));
+    yield Number(found.replace(',', '.').replaceAll('\u00a0', ''));
+  }
+  yield* numberWords(wordsOf(text));
+}
+
+function* numberWords(words: readonly string[]): Generator<number> {
+  for (const [index, word] of words.entries()) {
+    const unit = units.indexOf(word);
+    const ten = tens.indexOf(word) * 10 + 20;
+    const next = units.indexOf(words[index + 1] ?? '');
+    if (unit >= 0) yield unit;
+    if (ten >= 20) yield ten;
+    if (ten >= 20 && next > 0 && next < 10) yield ten + next;
+    const scale = scales[words[index + 1] ?? ''];
+    if (scale !== undefined && (unit > 0 || word === 'a')) yield Math.max(unit, 1) * scale;
+  }
+}
+
+const months = 'january february march april may june july august september october november december'.split(' ');
+const monthPattern = months.map((month) => `${month.slice(0, 3)}(?:${month.slice(3)})?`).join('|');
+const relativeDays =
+  /\b(?:today|tonight|tomorrow|yesterday|now|(?:mon|tues|wednes|thurs|fri|satur|sun)day|next|in \w+ (?:day|week|month|year)s?)\b/;
+
+const two = (digits: string): string => digits.padStart(2, '0');
+const monthNumber = (name: string): string =>
+  two(String(months.findIndex((month) => month.startsWith(name.slice(0, 3))) + 1));
+const dateOf = (year: string | undefined, month: string, day: string): string =>
+  year ? `${year}-${two(month)}-${two(day)}` : `${two(month)}-${two(day)}`;
+
+function* datesIn(text: string): Generator<string> {
+  for (const [, year, month = '', day = ''] of text.matchAll(/\b(\d{4})-(\d{1,2})-(\d{1,2})\b/g))
+    yield dateOf(year, month, day);
+  // Which of the two comes first depends on where one lives: both readings were said.
+  for (const [, one = '', other = '', year] of text.matchAll(/\b(\d{1,2})[./](\d{1,2})[./]?(\d{4})?/g)) {
+    yield dateOf(year, one, other);
+    yield dateOf(year, other, one);
+  }
+  const dayFirst = new RegExp(
+    `\\b(\\d{1,2})(?:st|nd|rd|th)?\\.? (?:of )?(${monthPattern})\\b\\.?,?(?: (\\d{4}))?`,
+    'g',
+  );
+  for (const [, day = '', month = '', year] of text.matchAll(dayFirst)) yield dateOf(year, monthNumber(month), day);
+  const monthFirst = new RegExp(`\\b(${monthPattern})\\.? (\\d{1,2})(?:st|nd|rd|th)?\\b,?(?: (\\d{4}))?`, 'g');
+  for (const [, month = '', day = '', year] of text.matchAll(monthFirst)) yield dateOf(year, monthNumber(month), day);
+}

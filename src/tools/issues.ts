@@ -1,0 +1,88 @@
+import type { ToolCallIssue } from '../frames.gen.ts';
+import { isGrounded, type Said } from './grounding.ts';
+import type { ArgumentsSchema, Tool } from './tool.ts';
+import { isMembers, jsonText, Numeral, type Members, type Value } from './value.ts';
+
+/** The codes of what can be wrong with a call. They are stable: clients use them. */
+export type IssueCode =
+  'unknown_tool' | 'missing_param' | 'unexpected_param' | 'wrong_type' | 'not_in_enum' | 'ungrounded_value';
+
+/** What is wrong with a call: a code, the parameter (`address.city`, `list[2]`), and a sentence. */
+export interface Issue extends ToolCallIssue {
+  readonly code: IssueCode;
+}
+
+type ValueSchema = Readonly<Record<string, unknown>>;
+
+/** Checks a call, its arguments coerced already, against its tool and what the user has said. */
+export function issuesOf(name: string, args: Members, tool: Tool | undefined, said: Said): readonly Issue[] {
+  if (!tool) return [issue('unknown_tool', '', `there is no tool "${name}"`)];
+  return [...membersIssues(args, tool.parameters, ''), ...ungrounded(args, tool, said)];
+}
+
+const issue = (code: IssueCode, param: string, message: string): Issue => ({ code, param, message });
+
+function* membersIssues(members: Members, schema: Partial<ArgumentsSchema>, path: string): Generator<Issue> {
+  const { properties = {}, required = [], additionalProperties = false } = schema;
+  const at = (name: string): string => (path === '' ? name : `${path}.${name}`);
+  for (const name of required) {
+    if (!members.has(name)) yield issue('missing_param', at(name), `${at(name)} is required and missing`);
+  }
+  for (const [name, value] of members) {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (property) yield* valueIssues(value, property, at(name));
+    else if (!additionalProperties)
+      yield issue('unexpected_param', at(name), `${at(name)} is no parameter of the tool`);
+  }
+}
+
+function* valueIssues(value: Value, schema: ValueSchema, path: string): Generator<Issue> {
+  const types = [schema['type'] ?? []].flat() as string[];
+  if (types.length > 0 && !types.some((type) => isOfType(value, type))) {
+    yield issue('wrong_type', path, `${path} must be of type ${types.join(' or ')}, not ${jsonText(value)}`);
+    return;
+  }
+  const { enum: allowed, items } = schema;
+  if (Array.isArray(allowed) && !allowed.some((one) => sameJson(one, value))) {
+    yield issue(
+      'not_in_enum',
+      path,
+      `${path} must be one of ${allowed.map(jsonText).join(', ')}, not ${jsonText(value)}`,
+    );
+  }
+  if (isMembers(value) && schema['properties']) yield* membersIssues(value, schema as Partial<ArgumentsSchema>, path);
+  if (Array.isArray(value) && typeof items === 'object' && items !== null) {
+    for (const [index, item] of value.entries())
+      yield* valueIssues(item as Value, items as ValueSchema, `${path}[${index}]`);
+  }
+}
+
+function isOfType(value: Value, type: string): boolean {
+  switch (type) {
+    case 'integer':
+      return value instanceof Numeral && /^-?\d+(?:\.0+)?$/.test(value.digits);
+    case 'number':
+      return value instanceof Numeral;
+    case 'object':
+      return isMembers(value);
+    case 'array':
+      return Array.isArray(value);
+    case 'null':
+      return value === null;
+    default:
+      return typeof value === type;
+  }
+}
+
+// 2 and 2.0 are the same number.
+const sameJson = (declared: unknown, value: Value): boolean =>
+  typeof declared === 'number'
+    ? value instanceof Numeral && Number(value.digits) === declared
+    : jsonText(declared) === jsonText(value);
+
+function* ungrounded(args: Members, { notes }: Tool, said: Said): Generator<Issue> {
+  for (const [name, value] of args) {
+    if (notes.get(name)?.source !== 'customer' || isGrounded(value, said)) continue;
+    yield issue('ungrounded_value', name, `${name} is ${jsonText(value)}, which the user never said`);
+  }
+}

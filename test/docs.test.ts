@@ -1,0 +1,117 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { serverSchema, variableOf } from '../src/config.ts';
+import { checkGraph } from '../src/index.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+const guides = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.md'))
+  .map((file) => join('docs', file));
+const pages = ['README.md', join('graphs', 'README.md'), ...guides.sort()];
+const textOf = (page: string): string => readFileSync(join(root, page), 'utf8');
+
+/** A piece of code in a page. */
+interface Block {
+  readonly language: string;
+  readonly code: string;
+}
+
+const fenced = /^```([^\n]*)\n(.*?)^```$/gms;
+const blocksOf = (text: string): readonly Block[] =>
+  [...text.matchAll(fenced)].map(([, language = '', code = '']) => ({ language, code }));
+const withoutBlocks = (text: string): string => text.replaceAll(fenced, '');
+const withoutCode = (text: string): string => withoutBlocks(text).replaceAll(/`[^`\n]+`/g, '');
+
+/** Where the links of a page lead, those to other sites left out. */
+const linksOf = (page: string): readonly string[] =>
+  [...withoutCode(textOf(page)).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target));
+
+/** The anchors of a page's headings, as forges make them. */
+function anchorsOf(page: string): ReadonlySet<string> {
+  const seen = new Map<string, number>();
+  const slugs = [...withoutBlocks(textOf(page)).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => {
+    const slug = heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-');
+    const before = seen.get(slug) ?? 0;
+    seen.set(slug, before + 1);
+    return before === 0 ? slug : `${slug}-${before}`;
+  });
+  return new Set(slugs);
+}
+
+describe.each(pages)('%s', (page) => {
+  it('links to files that exist, and to headings that they have', () => {
+    const broken = linksOf(page).filter((target) => {
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? page : relative(root, join(root, dirname(page), path));
+      if (!existsSync(join(root, file))) return true;
+      return anchor !== undefined && file.endsWith('.md') && !anchorsOf(file).has(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it('has only JSON that is JSON', () => {
+    const wrong = blocksOf(textOf(page)).filter(({ language, code }) => language === 'json' && !isJson(code));
+    expect(wrong).toEqual([]);
+  });
+});
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const isGraph = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'start_node' in value && 'nodes' in value;
+
+/** The graphs that a page shows. */
+const graphsOf = (page: string): readonly unknown[] =>
+  blocksOf(textOf(page))
+    .filter(({ language }) => language === 'json')
+    .map(({ code }): unknown => JSON.parse(code))
+    .filter(isGraph);
+
+describe.each(['README.md', 'docs/graphs.md', 'docs/templates.md'])('%s', (page) => {
+  it('shows graphs in which the server finds nothing wrong, and nothing to warn of', async () => {
+    const graphs = graphsOf(page);
+    expect(graphs).not.toEqual([]);
+    for (const graph of graphs) {
+      const verdict = await checkGraph(graph, { catalogue: join(root, 'models.json'), storageRoot: root });
+      expect({ graph, ...verdict }).toEqual({ graph, faults: [], warnings: [] });
+    }
+  });
+});
+
+describe('docs/launching.md', () => {
+  const text = textOf('docs/launching.md');
+  const flagOf = (option: string): string => `--${option.replaceAll(/[A-Z]/g, '-$&').toLowerCase()}`;
+  const flags = Object.keys(serverSchema.properties).map(flagOf);
+  const rows = [...text.matchAll(/^\| (.+) \|$/gm)]
+    .map(([, row = '']) => row.split('|').map((cell) => cell.trim().replaceAll('`', '')))
+    .filter(([flag = '']) => /^--[a-z][a-z-]*$/.test(flag));
+
+  it('has a row for every option of serve, with its default and its variable, in their order', () => {
+    const expected = Object.entries(serverSchema.properties).map(([name, schema]) => {
+      const { default: standard, type } = schema;
+      const shown = type === 'boolean' || type === 'array' ? '' : String(standard);
+      return [flagOf(name), shown, variableOf(name)];
+    });
+    expect(rows.map(([flag, standard, variable]) => [flag, standard, variable])).toEqual(expected);
+  });
+
+  it('names no flag that serve does not have', () => {
+    const named = [...text.matchAll(/(?<![\w-])--[a-z][a-z-]*/g)].map(([flag]) => flag);
+    expect([...new Set(named)].filter((flag) => flag !== '--help' && !flags.includes(flag))).toEqual([]);
+  });
+});

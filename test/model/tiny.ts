@@ -1,0 +1,49 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
+import { familyGguf } from '../../scripts/tiny/families.mjs';
+import { layoutOf } from '../../src/engine/llama/layout.ts';
+import { PromptTemplate } from '../../src/engine/llama/template.ts';
+import { Vocabulary } from '../../src/engine/llama/vocabulary.ts';
+
+/** A tiny model of a family, taken apart as the engine takes it. */
+export interface Tiny {
+  readonly weights: LlamaModel;
+  readonly vocabulary: Vocabulary;
+  readonly template: PromptTemplate;
+}
+
+/** Writes tiny models of families to a folder of their own and opens them. */
+export async function tinyModels(families: readonly string[]): Promise<{
+  readonly of: (family: string) => Tiny;
+  readonly fileOf: (family: string) => string;
+  readonly close: () => Promise<void>;
+}> {
+  const folder = await mkdtemp(join(tmpdir(), 'turngraph-tiny-'));
+  const fileOf = (family: string): string => join(folder, `${family.replaceAll(' ', '-')}.gguf`);
+  const llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
+  const models = new Map<string, Tiny>();
+  for (const family of families) {
+    await writeFile(fileOf(family), familyGguf(family));
+    models.set(family, taken(await llama.loadModel({ modelPath: fileOf(family) })));
+  }
+  const of = (family: string): Tiny => {
+    const model = models.get(family);
+    if (!model) throw new Error(`no model was made for ${family}`);
+    return model;
+  };
+  const close = async (): Promise<void> => {
+    await llama.dispose();
+    await rm(folder, { recursive: true });
+  };
+  return { of, fileOf, close };
+}
+
+function taken(weights: LlamaModel): Tiny {
+  const vocabulary = new Vocabulary(weights);
+  const { bosString, eosString } = weights.tokens;
+  const source = weights.fileInfo.metadata.tokenizer.chat_template;
+  const layout = layoutOf(source, { bos: bosString ?? '', eos: eosString ?? '' });
+  return { weights, vocabulary, template: new PromptTemplate(layout, vocabulary) };
+}
