@@ -88,7 +88,7 @@ export const serverSchema = {
       default: 'info',
       description: 'how much to log, on standard error',
     },
-    json: { type: 'boolean', default: false, description: 'print one JSON line when listening, and log in JSON lines' },
+    json: { type: 'boolean', default: false, description: 'print JSON, for machines' },
     parentPid: { type: 'integer', minimum: 0, default: 0, description: 'process to end with; 0 = none' },
     stdin: { type: 'boolean', default: false, description: 'end when standard input ends' },
     portFile: { type: 'string', default: '', description: 'file to write the JSON line to' },

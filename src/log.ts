@@ -9,6 +9,7 @@ export function createLog({ level, json }: { readonly level: string; readonly js
   const readable = process.stderr.isTTY && !json;
   const sink = readable
     ? build({ destination: 2, sync: true, ignore: 'pid,hostname', colorize: !process.env['NO_COLOR'] })
-    : destination({ dest: 2, sync: true });
+    : // A launcher that does not read the pipe must not stop the server: what it does not take in time is dropped.
+      destination({ dest: 2, sync: false, maxLength: 1024 * 1024 });
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, sink);
 }

@@ -1,3 +1,4 @@
+import type { CodeName } from './frames.gen.ts';
 import { Ajv, type ErrorObject } from 'ajv';
 import { didYouMean } from './spelling.ts';
 
@@ -74,6 +75,8 @@ type FromProperties<Properties extends { readonly [name: string]: Schema }, Requ
 export interface Refusal {
   readonly pointer: string;
   readonly message: string;
+  /** The error that it is, where it is another than what refusals of its kind usually are. */
+  readonly code?: CodeName;
 }
 
 /** A checked value, or everything that is wrong with it. */

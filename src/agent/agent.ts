@@ -2,7 +2,7 @@ import type { Interaction } from '../dialog.ts';
 import { Fault, shortened } from '../fault.ts';
 import type { PathStep, TurnComplete } from '../frames.gen.ts';
 import { compile, type Graph } from '../graph/compile.ts';
-import { ParamsRefused, type Supplies } from '../graph/node.ts';
+import { ParamsRefused, type NodeLimits, type Supplies } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
 import { walk } from '../graph/walk.ts';
 import type { ModelPool, ModelUse } from '../models/pool.ts';
@@ -26,7 +26,7 @@ export interface AgentOptions {
   /** The conversation to go on with. */
   readonly history: readonly Interaction[];
   readonly shelf: Shelf;
-  readonly limits: { readonly nodes: number; readonly tools: number };
+  readonly limits: NodeLimits & { readonly nodes: number };
   /** Milliseconds that one turn may take. */
   readonly turnTimeoutMs: number;
 }
@@ -79,12 +79,16 @@ export class Agent implements AsyncDisposable {
     const supply = (nodeName: string, graphDefault: string): Supplies => ({
       nodeName,
       warn: (warning) => noticed.push(shortened(warning)),
-      maxTools: options.limits.tools,
+      limits: options.limits,
       strings: (nameOrPath) => options.shelf.find(nameOrPath),
       async model(name = options.defaultModelName || graphDefault) {
         if (name === '' && options.pool.needsName) throw modelless();
-        const use = uses.get(name) ?? options.pool.use(name);
+        const known = uses.get(name);
+        if (known) return known;
+        const use = options.pool.use(name);
         uses.set(name, use);
+        const { model } = await use;
+        for (const note of model.notes) noticed.push(shortened(`the model "${name}": ${note}`));
         return use;
       },
     });

@@ -27,7 +27,7 @@ export async function checkGraph(
   graph: unknown,
   { registry, catalogue, storageRoot }: CheckSupplies,
 ): Promise<Verdict> {
-  await using pool = new ModelPool(mockEngine(), { catalogue, idleMs: 0, seats: 1, threads: 1, gpu: 'off' });
+  await using pool = new ModelPool(mockEngine(), { ...idle, catalogue });
   const shelf = new Shelf(new StorageRoot(storageRoot), Infinity);
   try {
     await using agent = await Agent.create({ ...usual, graph, registry, pool, shelf });
@@ -44,12 +44,15 @@ function faultsOf({ name, message, detail }: Fault): Verdict['faults'] {
   return [{ code: name, pointer: '', message }];
 }
 
+// Graphs are checked for real models, which have names.
+const idle = { idleMs: 0, seats: 1, threads: 1, gpu: 'off', needsName: true } as const;
+
 const usual = {
   id: 1,
   defaultModelName: '',
   diagnostics: false,
   maxSteps: 0,
   history: [],
-  limits: { nodes: 256, tools: 128 },
+  limits: { nodes: 256, tools: 128, patterns: 10_000 },
   turnTimeoutMs: 0,
 };

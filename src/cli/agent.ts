@@ -47,7 +47,7 @@ export function agentFlags(command: Command): Command {
 
 /** Makes an agent of a graph, on a server of the command's own unless a URL is given, and takes all of it down afterwards. */
 export async function withAgent(graph: string, flags: AgentFlags, talk: (talk: Talk) => Promise<void>): Promise<void> {
-  const options = serverOptions({ ...flags, port: 0, logLevel: 'warn', seats: 1 });
+  const options = serverOptions({ ...flags, port: 0, logLevel: 'error', seats: 1 });
   await using server = flags.url === undefined ? await ownServer(options) : undefined;
   const url = flags.url ?? server?.url ?? '';
   await using client = await connect(url, { codec: 'proto', ...(options.token !== '' && { token: options.token }) });

@@ -18,6 +18,10 @@ export const checkCommand = (): Command =>
     const catalogue = await readCatalogue(options.catalogue);
     for (const path of files) {
       const file = await readGraphFile(path);
+      if (file.isSchema) {
+        process.stderr.write(`${path}: skipped, it is a JSON Schema\n`);
+        continue;
+      }
       const supplies = { registry, catalogue, storageRoot: options.storageRoot || dirname(path) };
       const verdict = file.syntax ? broken(file.syntax) : await checkGraph(JSON.parse(file.text), supplies);
       if (verdict.faults.length > 0) process.exitCode = 1;

@@ -7,19 +7,25 @@ export interface GraphFile {
   readonly text: string;
   /** `file:line:column` of what a JSON pointer names, or of the nearest thing around it that is there. */
   at(pointer: string): string;
+  /** Whether it is no graph, but the schema that lies beside graphs. */
+  readonly isSchema: boolean;
   /** Where the text stops being JSON, and why; undefined when it is JSON. */
   readonly syntax: string | undefined;
 }
 
-/** Reads a graph file. @throws the system's error when it cannot be read. */
+/** Reads a graph file. @throws Error that names the file, when it cannot be read. */
 export async function readGraphFile(path: string): Promise<GraphFile> {
-  const text = await readFile(path, 'utf8');
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const why = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[error.code ?? ''] ?? error.message;
+    throw new Error(`${path} cannot be read: ${why}`, { cause: error });
+  });
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { disallowComments: true });
   const [error] = errors;
   return {
     path,
     text,
+    isSchema: tree !== undefined && /json-schema\.org/.test(String(findNodeAtLocation(tree, ['$schema'])?.value)),
     at: (pointer) => `${path}:${position(text, tree ? offsetOf(tree, pointer) : 0)}`,
     syntax:
       error && `${path}:${position(text, error.offset)}: is no JSON: ${wordsOf(printParseErrorCode(error.error))}`,

@@ -1,4 +1,4 @@
-import { rename, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import type { ServerOptions } from '../config.ts';
 import { serverFlags, serverOptions } from './options.ts';
@@ -14,6 +14,7 @@ export const serveCommand = (): Command =>
     if (options.portFile !== '') await writeWhole(options.portFile, line);
     if (options.json) process.stdout.write(line);
     await toldToStop(options);
+    if (options.portFile !== '') await rm(options.portFile, { force: true });
     await server[Symbol.asyncDispose]();
   });
 

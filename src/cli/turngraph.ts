@@ -35,6 +35,12 @@ function throwing(command: Command): void {
 }
 throwing(program);
 
+// Who reads only the beginning of the output, as `head` does, has what it wants.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
 try {
   await program.parseAsync();
 } catch (error) {

@@ -87,8 +87,10 @@ export class Connection {
           const answer = finalAnswer(name, frame);
           if (answer) resolve(answer);
         };
+        const data = this.#codec.encode(clientFrame(requestId, name, fields));
+        fit(data, name);
         this.#waiting.set(requestId, { take, fail: reject });
-        this.#socket.send(this.#codec.encode(clientFrame(requestId, name, fields)));
+        this.#socket.send(data);
       });
     } finally {
       release();
@@ -146,4 +148,16 @@ function givingUp(reject: (reason: unknown) => void, name: RequestName, options:
     clearTimeout(timer);
     signal?.removeEventListener('abort', onAbort);
   };
+}
+
+// The server closes a connection over a larger frame, and the session with it.
+const maxFrameBytes = 1024 * 1024;
+
+function fit(data: string | Uint8Array, name: RequestName): void {
+  const bytes = typeof data === 'string' ? new TextEncoder().encode(data).length : data.length;
+  if (bytes <= maxFrameBytes) return;
+  throw new Fault(
+    'FRAME_TOO_LARGE',
+    `${name} has ${bytes} bytes, and a frame may have ${maxFrameBytes}; send less at a time`,
+  );
 }

@@ -36,5 +36,5 @@ export function refuse(faults: readonly GraphFault[]): Fault {
 /** Refused parameters of a node as faults of the graph; none for any other error, such as a model that does not load. */
 export function asGraphFaults(error: unknown, nodePointer: string): GraphFault[] {
   if (!(error instanceof ParamsRefused)) return [];
-  return error.refusals.map(({ pointer, message }) => faultAt(`${nodePointer}/params${pointer}`, message));
+  return error.refusals.map(({ pointer, message, code }) => faultAt(`${nodePointer}/params${pointer}`, message, code));
 }

@@ -1,3 +1,4 @@
+import { Fault } from '../fault.ts';
 import type { ModelUse } from '../models/pool.ts';
 import type { FromSchema, ObjectSchema, Reading, Refusal } from '../schema.ts';
 import type { StringStorage } from '../storage/strings.ts';
@@ -13,11 +14,17 @@ export interface Node<Exit extends string = string, Params = never> extends Part
   warm?(turn: Turn): Promise<void>;
 }
 
+/** How much one node may have. */
+export interface NodeLimits {
+  readonly tools: number;
+  /** Entries of a list of strings. */
+  readonly patterns: number;
+}
+
 /** What a node is given when it is made. */
 export interface Supplies {
   readonly nodeName: string;
-  /** Tools that one node may offer. */
-  readonly maxTools: number;
+  readonly limits: NodeLimits;
   /**
    * A model by its name, or the agent's default; the agent gives it back when it goes.
    * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED.
@@ -63,6 +70,12 @@ export class ParamsRefused extends Error {
     super(refusals.map(({ pointer, message }) => `${pointer} ${message}`).join('; '));
     this.refusals = refusals;
   }
+}
+
+/** The refusal of a parameter for what the thing that it names turned out to be; other errors go on as they are. */
+export function refusalFor(pointer: string, error: unknown): unknown {
+  if (!(error instanceof Fault) || error.name === 'INTERNAL') return error;
+  return new ParamsRefused([{ pointer, message: `cannot be used: ${error.message}`, code: error.name }]);
 }
 
 /** The value of a reading of one parameter. @throws ParamsRefused with all its refusals. */

@@ -20,11 +20,12 @@ const reserved = ['user_message', 'tool_calls', 'insights'] as const;
 
 /** Compiles a template of a graph; `place` is how its warnings name it. */
 export function compileTemplate(text: string, place: string): Reading<Template> {
-  if (/\{\{\s*>/.test(text)) return refused('uses a partial ({{> ...}}), and graphs have none');
   const writer = new PlainWriter();
   let names: ReadonlySet<string>;
   try {
-    names = new Set(namesIn(writer.parse(text) as readonly Token[]));
+    const tokens = writer.parse(text) as readonly Token[];
+    if (hasPartial(tokens)) return refused('uses a partial ({{> ...}}), and graphs have none');
+    names = new Set(namesIn(tokens));
   } catch (error) {
     return refused(`is no Mustache template: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -37,6 +38,9 @@ export function compileTemplate(text: string, place: string): Reading<Template> 
 }
 
 type Token = readonly [kind: string, name: string, start: number, end: number, inner?: readonly Token[] | string];
+
+const hasPartial = (tokens: readonly Token[]): boolean =>
+  tokens.some(([kind, , , , inner]) => kind === '>' || (typeof inner === 'object' && hasPartial(inner)));
 
 function* namesIn(tokens: readonly Token[]): Generator<string> {
   for (const [kind, name, , , inner] of tokens) {
@@ -59,11 +63,35 @@ function scopeOf(turn: Scope): object {
   return { ...turn.variables, ...own };
 }
 
-// {{arguments}} prints the JSON text, {{arguments.name}} one value of it.
+// {{arguments}} prints the JSON text, {{arguments.name}} one value of it: numbers with all their digits, truths as truths.
 function callScope({ name, flatArguments, typedArguments }: Call): object {
-  const values = JSON.parse(flatArguments) as object;
-  Object.defineProperty(values, 'toString', { value: () => typedArguments, enumerable: false });
-  return { name, arguments: values };
+  const typed = JSON.parse(typedArguments) as Readonly<Record<string, unknown>>;
+  const flat = JSON.parse(flatArguments) as Readonly<Record<string, string>>;
+  const values = Object.entries(flat).map(([key, text]) => [key, typeof typed[key] === 'number' ? text : typed[key]]);
+  const shown = { value: () => typedArguments, enumerable: false };
+  return { name, arguments: Object.defineProperty(Object.fromEntries(values), 'toString', shown) };
+}
+
+// Looks at own values only, so that a template reaches nothing that the language gives to every object, and calls nothing.
+class OwnValues extends Mustache.Context {
+  override push(view: unknown): OwnValues {
+    return new OwnValues(view, this);
+  }
+
+  override lookup(name: string): unknown {
+    if (name === '.') return this.view as unknown;
+    const [first = '', ...rest] = name.split('.');
+    for (let at: Mustache.Context | undefined = this; at; at = at.parent) {
+      if (ownValue(at.view, first) !== undefined) return rest.reduce(ownValue, ownValue(at.view, first));
+    }
+    return undefined;
+  }
+}
+
+function ownValue(holder: unknown, name: string): unknown {
+  if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, name)) return undefined;
+  const value = (holder as Readonly<Record<string, unknown>>)[name];
+  return typeof value === 'function' ? undefined : value;
 }
 
 // Unknown names are collected while a text is rendered, which is one synchronous call.
@@ -72,7 +100,7 @@ class PlainWriter extends Mustache.Writer {
 
   plain(text: string, scope: object): { readonly rendered: string; readonly unknown: ReadonlySet<string> } {
     this.#unknown = new Set();
-    return { rendered: this.render(text, scope), unknown: this.#unknown };
+    return { rendered: this.render(text, new OwnValues(scope)), unknown: this.#unknown };
   }
 
   override escapedValue(token: string[], context: Mustache.Context): string {

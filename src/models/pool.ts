@@ -47,6 +47,8 @@ interface Slot {
 
 export interface PoolOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'gpu'> {
   readonly catalogue: Catalogue;
+  /** Whether a model must be named; default: where the engine's models are files. */
+  readonly needsName?: boolean;
   /** Milliseconds that an unpinned model stays in memory after its last use. */
   readonly idleMs: number;
 }
@@ -62,9 +64,9 @@ export class ModelPool implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Whether a model must be named: an engine without files needs none. */
+  /** Whether a model must be named: an engine without files usually needs none. */
   get needsName(): boolean {
-    return this.#engine.needsFiles;
+    return this.#options.needsName ?? this.#engine.needsFiles;
   }
 
   /** Names of the models that are being loaded. */
@@ -128,7 +130,7 @@ export class ModelPool implements AsyncDisposable {
     const { models } = this.#options.catalogue;
     const entry = models.get(name);
     if (entry) return entry;
-    if (name === '' && !this.#engine.needsFiles) return nameless;
+    if (name === '' && !this.needsName) return nameless;
     const mend = didYouMean(name, models.keys()) || '; turngraph models list shows what there is';
     throw new Fault('UNKNOWN_MODEL', `the catalogue has no model "${name}"${mend}`);
   }

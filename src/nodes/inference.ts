@@ -1,5 +1,5 @@
 import type { Completion, GenerateOptions, Sampling, Sequence } from '../engine/engine.ts';
-import type { Supplies } from '../graph/node.ts';
+import { refusalFor, type Supplies } from '../graph/node.ts';
 import type { Turn } from '../graph/turn.ts';
 import type { ModelUse } from '../models/pool.ts';
 import { samplingSchema, type PartialSampling } from '../models/sampling.ts';
@@ -75,4 +75,6 @@ export class Inference implements AsyncDisposable {
 
 /** The model of a node: the one it names, or the agent's default. */
 export const modelOf = (supplies: Supplies, modelName: string): Promise<ModelUse> =>
-  supplies.model(modelName === '' ? undefined : modelName);
+  supplies.model(modelName === '' ? undefined : modelName).catch((error: unknown) => {
+    throw refusalFor('/model_name', error);
+  });

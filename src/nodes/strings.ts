@@ -1,4 +1,4 @@
-import { ParamsRefused, type Supplies } from '../graph/node.ts';
+import { ParamsRefused, refusalFor, type Supplies } from '../graph/node.ts';
 import { Fault } from '../fault.ts';
 import type { Refusal, Schema } from '../schema.ts';
 
@@ -29,8 +29,15 @@ export interface Strings {
 /** The strings that a node means: its storage, or those in the graph when it names none or there is none of the name. */
 export async function stringsOf(
   { string_storage, inline_strings }: { readonly string_storage?: string; readonly inline_strings: readonly string[] },
-  { nodeName, strings, warn }: Supplies,
+  { nodeName, strings, warn, limits }: Supplies,
 ): Promise<Strings> {
+  if (inline_strings.length > limits.patterns) {
+    const count = inline_strings.length;
+    throw new Fault(
+      'LIMIT_EXCEEDED',
+      `${nodeName}.params.inline_strings has ${count} entries, and ${limits.patterns} are allowed`,
+    );
+  }
   const inline: Strings = {
     list: inline_strings,
     at: ({ pointer, message }) => ({ pointer: `/inline_strings${pointer}`, message }),
@@ -48,8 +55,9 @@ export async function stringsOf(
       }),
     };
   } catch (error) {
-    if (!(error instanceof Fault && error.name === 'STORAGE_FILE_NOT_FOUND') || inline_strings.length === 0)
-      throw error;
+    if (!(error instanceof Fault && error.name === 'STORAGE_FILE_NOT_FOUND') || inline_strings.length === 0) {
+      throw refusalFor('/string_storage', error);
+    }
     warn(`${nodeName}.params.string_storage: ${error.message}; inline_strings are used`);
     return inline;
   }

@@ -127,11 +127,11 @@ const blockOf = (tools: readonly Tool[], format: ToolCallFormat): ToolBlock => (
 
 function readTools(
   declarations: readonly ToolDeclaration[],
-  { nodeName, maxTools }: Supplies,
+  { nodeName, limits }: Supplies,
 ): ReadonlyMap<string, Tool> {
-  if (declarations.length > maxTools) {
+  if (declarations.length > limits.tools) {
     const count = declarations.length;
-    throw new Fault('LIMIT_EXCEEDED', `${nodeName}.params.tools has ${count} entries, and ${maxTools} are allowed`);
+    throw new Fault('LIMIT_EXCEEDED', `${nodeName}.params.tools has ${count} entries, and ${limits.tools} are allowed`);
   }
   const tools = new Map<string, Tool>();
   declarations.forEach((declaration, index) => {

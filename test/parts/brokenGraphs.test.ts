@@ -88,7 +88,7 @@ describe('a graph that is broken in one place', () => {
     };
     for (const [, { document }] of breaks) {
       await expect(
-        Agent.create({ ...usual, graph: document, limits: { nodes: 256, tools: 128 } }),
+        Agent.create({ ...usual, graph: document, limits: { nodes: 256, tools: 128, patterns: 10_000 } }),
       ).rejects.toBeInstanceOf(Fault);
     }
     expect([...catalogue.models.keys()].map((name) => pool.state(name).uses)).toEqual([0]);
