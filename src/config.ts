@@ -2,6 +2,9 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { reader, type FromSchema, type ObjectSchema, type Reading, type Schema } from './schema.ts';
 
+// What a timer can hold in milliseconds.
+const longestSeconds = 2_147_483;
+
 /** Options of the server: the one truth for the flags of `serve`, their environment variables, defaults and help. */
 export const serverSchema = {
   type: 'object',
@@ -63,22 +66,31 @@ export const serverSchema = {
     modelIdle: {
       type: 'number',
       minimum: 0,
+      maximum: longestSeconds,
       default: 300,
       description: 'seconds that an unused model stays in memory',
     },
     mockScript: { type: 'string', default: '', description: 'answers of the mock engine' },
-    turnTimeout: { type: 'number', exclusiveMinimum: 0, default: 120, description: 'seconds that one turn may take' },
+    turnTimeout: {
+      type: 'number',
+      exclusiveMinimum: 0,
+      maximum: longestSeconds,
+      default: 120,
+      description: 'seconds that one turn may take',
+    },
     maxConnections: { type: 'integer', minimum: 1, default: 64, description: 'open connections' },
     maxConnectionRate: { type: 'integer', minimum: 1, default: 20, description: 'new connections a second' },
     handshakeTimeout: {
       type: 'number',
       exclusiveMinimum: 0,
+      maximum: longestSeconds,
       default: 10,
       description: 'seconds that a handshake may take',
     },
     maxRequests: { type: 'integer', minimum: 1, default: 1024, description: 'unanswered requests of one connection' },
     maxNodes: { type: 'integer', minimum: 1, default: 256, description: 'nodes of one graph' },
     maxTools: { type: 'integer', minimum: 1, default: 128, description: 'tools of one node' },
+    maxSteps: { type: 'integer', minimum: 1, default: 4096, description: 'steps that a client may let a turn take' },
     maxAgents: { type: 'integer', minimum: 1, default: 256, description: 'agents of one session' },
     maxMessageBytes: { type: 'integer', minimum: 1, default: 262144, description: 'bytes of one user message' },
     maxPatterns: { type: 'integer', minimum: 1, default: 10_000, description: 'entries of one string storage' },
@@ -98,6 +110,32 @@ export const serverSchema = {
 /** Options of the server, every one given. */
 export type ServerOptions = FromSchema<typeof serverSchema>;
 
+/** How much a session may ask for, by the names of the code. */
+export interface Limits {
+  readonly agents: number;
+  /** Bytes of a message, and of all its variables. */
+  readonly messageBytes: number;
+  /** Entries of a string storage or of a node's own strings. */
+  readonly patterns: number;
+  /** Requests of one connection that wait for their answer. */
+  readonly requests: number;
+  readonly nodes: number;
+  readonly tools: number;
+  /** Nodes that one turn may visit. */
+  readonly steps: number;
+}
+
+/** The limits among the options. */
+export const limitsOf = (options: ServerOptions): Limits => ({
+  agents: options.maxAgents,
+  messageBytes: options.maxMessageBytes,
+  patterns: options.maxPatterns,
+  requests: options.maxRequests,
+  nodes: options.maxNodes,
+  tools: options.maxTools,
+  steps: options.maxSteps,
+});
+
 /** The schema of one option. */
 export type OptionSchema = Schema & { readonly description: string };
 
@@ -113,6 +151,13 @@ export function readServerOptions(given: unknown): Reading<ServerOptions> {
   const { graphs, catalogue } = reading.value;
   const found = { graphs: graphs || ownOrShipped('graphs'), catalogue: catalogue || ownOrShipped('models.json') };
   return { ok: true, value: { ...reading.value, ...found } };
+}
+
+/** The options of a server that was told nothing. */
+export function defaultServerOptions(): ServerOptions {
+  const reading = readServerOptions({});
+  if (!reading.ok) throw new TypeError('the defaults of the server options do not fit their schema');
+  return reading.value;
 }
 
 // In a folder without graphs or catalogue of its own, those of the package serve.

@@ -6,27 +6,37 @@ export const bytesOfPart = 14 * 1024;
 
 /** A text as pieces that each fit in one frame in either codec, cut at code point boundaries; one piece where it fits. */
 export function inPieces(text: string): readonly string[] {
-  if (jsonBytes(text) <= bytesOfText) return [text];
   const pieces: string[] = [];
-  let piece: string[] = [];
-  let size = 0;
-  for (const point of text) {
-    const bytes = jsonBytes(point);
-    if (size + bytes > bytesOfText) {
-      pieces.push(piece.join(''));
-      piece = [];
-      size = 0;
-    }
-    piece.push(point);
-    size += bytes;
+  let rest = text;
+  while (jsonBytesOver(rest, bytesOfText)) {
+    const end = endOfPiece(rest);
+    pieces.push(rest.slice(0, end));
+    rest = rest.slice(end);
   }
-  return [...pieces, piece.join('')];
+  return [...pieces, rest];
 }
 
-/** The first items of a list that fit in so many bytes as JSON. */
-export function fitting<Item>(items: readonly Item[], bytes: number): readonly Item[] {
+// Halved until it fits: a unit of text takes one to six bytes as JSON.
+function endOfPiece(text: string): number {
+  let end = Math.min(text.length, bytesOfText);
+  while (jsonBytes(text.slice(0, end)) > bytesOfText) end = Math.floor(end / 2);
+  // Half of a surrogate pair is no text.
+  return isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+
+// What has more units than bytes are allowed need not be written out to know.
+const jsonBytesOver = (text: string, bytes: number): boolean => text.length > bytes || jsonBytes(text) > bytes;
+
+/** The first items of a list that fit in so many bytes as JSON; `asText` when the list itself becomes a text of a frame. */
+export function fitting<Item>(items: readonly Item[], bytes: number, asText = false): readonly Item[] {
   let size = 2;
-  const end = items.findIndex((item) => (size += Buffer.byteLength(JSON.stringify(item)) + 1) > bytes);
+  const sizeOf = (item: Item): number => {
+    const json = JSON.stringify(item);
+    return asText ? jsonBytes(json) : Buffer.byteLength(json);
+  };
+  const end = items.findIndex((item) => (size += sizeOf(item) + 1) > bytes);
   return end < 0 ? items : items.slice(0, end);
 }
 

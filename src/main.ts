@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { ServerOptions } from './config.ts';
+import { limitsOf, type ServerOptions } from './config.ts';
 import type { Engine } from './engine/engine.ts';
 import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock.ts';
@@ -31,14 +31,7 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
     pools: { 'llama-cpp': poolOf(llamaEngine()), mock: poolOf(await mock(options.mockScript)) },
     graphs: new GraphFolder(options.graphs),
     storageRoot: options.storageRoot || options.graphs,
-    limits: {
-      agents: options.maxAgents,
-      messageBytes: options.maxMessageBytes,
-      patterns: options.maxPatterns,
-      requests: options.maxRequests,
-      nodes: options.maxNodes,
-      tools: options.maxTools,
-    },
+    limits: limitsOf(options),
     turnTimeoutMs: options.turnTimeout * 1000,
     closing: closing.signal,
     log,

@@ -1,5 +1,6 @@
 import type { CodeName } from './frames.gen.ts';
 import { Ajv, type ErrorObject } from 'ajv';
+import { pointerToken } from './pointer.ts';
 import { didYouMean } from './spelling.ts';
 
 /** A JSON Schema (draft-07) as a value, in the part of the language that parameters are declared in. */
@@ -19,6 +20,7 @@ export interface Schema {
   readonly exclusiveMinimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
+  readonly maxLength?: number;
   readonly pattern?: string;
   /** Whether a node's parameter may change between turns (ChangeParamsRequest). */
   readonly live?: boolean;
@@ -85,6 +87,9 @@ export type Reading<T> =
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, keywords: ['live'] });
 
+// Nobody reads more, and telling of all would take time.
+const shownErrors = 400;
+
 /** A check for values of one schema: fills defaults into a copy, or lists all refusals. */
 export function reader<const S extends Schema>(schema: S): (value: unknown) => Reading<FromSchema<S>> {
   const validate = ajv.compile<FromSchema<S>>(schema);
@@ -92,26 +97,13 @@ export function reader<const S extends Schema>(schema: S): (value: unknown) => R
     try {
       const copy: unknown = structuredClone(value);
       if (validate(copy)) return { ok: true, value: copy };
-      return { ok: false, refusals: sentences(validate.errors ?? []) };
+      return { ok: false, refusals: sentences((validate.errors ?? []).slice(0, shownErrors)) };
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       return { ok: false, refusals: [{ pointer: '', message: 'is nested too deeply' }] };
     }
   };
 }
-
-/** One token of a JSON pointer. */
-export const pointerToken = (name: string | number): string =>
-  `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
-
-/** A JSON pointer as people write the place: `.nodes.answer` or `[2].user`; "" = the whole. */
-export const placeOf = (pointer: string): string =>
-  pointer
-    .split('/')
-    .slice(1)
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .map((name) => (/^\d+$/.test(name) ? `[${name}]` : `.${name}`))
-    .join('');
 
 // A failed anyOf reports each branch and itself. When the value is of one branch's type, that branch says the most.
 function sentences(errors: readonly ErrorObject[]): Refusal[] {

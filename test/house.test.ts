@@ -13,6 +13,7 @@ const floors: Readonly<Record<string, number>> = {
   version: 0,
   fault: 1,
   spelling: 1,
+  pointer: 1,
   frameRoom: 1,
   schema: 2,
   config: 3,

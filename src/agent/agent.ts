@@ -1,4 +1,5 @@
 import type { Interaction } from '../dialog.ts';
+import type { Limits } from '../config.ts';
 import { Fault, shortened } from '../fault.ts';
 import type { PathStep, TurnComplete } from '../frames.gen.ts';
 import { compile, type Graph } from '../graph/compile.ts';
@@ -26,7 +27,7 @@ export interface AgentOptions {
   /** The conversation to go on with. */
   readonly history: readonly Interaction[];
   readonly shelf: Shelf;
-  readonly limits: NodeLimits & { readonly nodes: number };
+  readonly limits: NodeLimits & Pick<Limits, 'nodes' | 'steps'>;
   /** Milliseconds that one turn may take. */
   readonly turnTimeoutMs: number;
 }
@@ -48,10 +49,12 @@ export class Agent implements AsyncDisposable {
   // One use a model, however many nodes share it.
   readonly #uses: Uses;
   readonly #options: AgentOptions;
+  readonly #end = new AbortController();
   // What nodes have warned of since the last turn.
   readonly #noticed: string[];
   #dialog: readonly Interaction[];
   #running: Running | undefined;
+  #warming: Promise<void> | undefined;
   #turns = 0;
 
   private constructor(graph: Graph, uses: Uses, noticed: string[], options: AgentOptions) {
@@ -74,6 +77,10 @@ export class Agent implements AsyncDisposable {
    * @throws Fault of the graph (3003, 3008) or of a model (6007 to 6009); then nothing is kept.
    */
   static async create(options: AgentOptions): Promise<Agent> {
+    if (options.maxSteps > options.limits.steps) {
+      const { steps } = options.limits;
+      throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${options.maxSteps}, and ${steps} are allowed`);
+    }
     const uses = new Map<string, Promise<ModelUse>>();
     const noticed: string[] = [];
     const supply = (nodeName: string, graphDefault: string): Supplies => ({
@@ -107,7 +114,8 @@ export class Agent implements AsyncDisposable {
   }
 
   /** Evaluates what can be evaluated before a message is there. */
-  async warmUp(signal: AbortSignal): Promise<void> {
+  async warmUp(): Promise<void> {
+    const { signal } = this.#end;
     const turn = this.#turn({
       turnId: 0,
       message: '',
@@ -116,7 +124,10 @@ export class Agent implements AsyncDisposable {
       emit: () => undefined,
       pace: () => undefined,
     });
-    for (const { node } of this.#graph.steps.values()) await node.warm?.(turn);
+    this.#warming = (async () => {
+      for (const { node } of this.#graph.steps.values()) await node.warm?.(turn);
+    })();
+    await this.#warming;
   }
 
   /**
@@ -155,7 +166,9 @@ export class Agent implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort();
     await this.#stop();
+    await this.#warming?.catch(() => undefined);
     await this.#graph[Symbol.asyncDispose]();
     await giveBack(this.#uses);
   }

@@ -1,3 +1,4 @@
+import { defaultServerOptions, limitsOf } from '../config.ts';
 import { mockEngine } from '../engine/mock.ts';
 import { Fault } from '../fault.ts';
 import type { GraphFault } from '../graph/faults.ts';
@@ -30,7 +31,7 @@ export async function checkGraph(
   await using pool = new ModelPool(mockEngine(), { ...idle, catalogue });
   const shelf = new Shelf(new StorageRoot(storageRoot), Infinity);
   try {
-    await using agent = await Agent.create({ ...usual, graph, registry, pool, shelf });
+    await using agent = await Agent.create({ ...usual(), graph, registry, pool, shelf });
     return { faults: [], warnings: agent.warnings };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -47,12 +48,12 @@ function faultsOf({ name, message, detail }: Fault): Verdict['faults'] {
 // Graphs are checked for real models, which have names.
 const idle = { idleMs: 0, seats: 1, threads: 1, gpu: 'off', needsName: true } as const;
 
-const usual = {
+const usual = () => ({
   id: 1,
   defaultModelName: '',
   diagnostics: false,
   maxSteps: 0,
   history: [],
-  limits: { nodes: 256, tools: 128, patterns: 10_000 },
+  limits: limitsOf(defaultServerOptions()),
   turnTimeoutMs: 0,
-};
+});

@@ -48,6 +48,14 @@ export function serverOptions(flags: Readonly<Record<string, unknown>>): ServerO
   throw new UsageError(`${flagOf(name)} (${variableOf(name)}) ${refusal?.message ?? 'is not allowed'}`);
 }
 
+const truths = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+  ['', false],
+]);
+
 // Flags and variables are text; what does not read as its type is left for the schema to refuse.
 function valueOf(value: unknown, { type }: OptionSchema): unknown {
   if (typeof value !== 'string') return value;
@@ -56,7 +64,7 @@ function valueOf(value: unknown, { type }: OptionSchema): unknown {
     case 'number':
       return value.trim() === '' || Number.isNaN(Number(value)) ? value : Number(value);
     case 'boolean':
-      return { true: true, 1: true, false: false, 0: false, '': false }[value] ?? value;
+      return truths.get(value) ?? value;
     case 'array':
       return value.split(',').filter((item) => item !== '');
     default:

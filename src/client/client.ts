@@ -71,8 +71,12 @@ export class Client implements AsyncDisposable {
   /** All models that the server knows. */
   async listModels(): Promise<readonly ModelInfo[]> {
     const models: ModelInfo[] = [];
+    const asked = new Set<string>();
     let pageToken = '';
     do {
+      if (asked.has(pageToken))
+        throw new Fault('MALFORMED_MESSAGE', `the server gave the page token "${pageToken}" twice`);
+      asked.add(pageToken);
       const page = await this.request('listModels', { pageToken });
       models.push(...page.models);
       pageToken = page.nextPageToken;

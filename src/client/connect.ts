@@ -13,6 +13,8 @@ export interface ConnectOptions {
   readonly token?: string;
   /** Gives up connecting. */
   readonly signal?: AbortSignal;
+  /** Milliseconds that the server has for its greeting; default: 10,000. */
+  readonly timeoutMs?: number;
   /** A class to use instead of the platform's own. */
   readonly WebSocket?: WebSocketClass;
   /** Hears frames that answer no request, such as the error that says why the server hangs up. */
@@ -30,28 +32,30 @@ export interface ConnectOptions {
  * const { calls } = await turn.done;
  */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
-  const { codec = 'proto', token, signal, WebSocket, onUnasked } = options;
+  const { codec = 'proto', token, signal, WebSocket, onUnasked, timeoutMs = 10_000 } = options;
+  const patience = AbortSignal.timeout(timeoutMs);
   signal?.throwIfAborted();
   const { subprotocol } = clientCodecs[`turngraph.v1.${codec}`];
   try {
     const socket = await openSocket(url, { subprotocol, token, WebSocket });
     const connection = new Connection(socket, clientCodecs[subprotocol], onUnasked);
-    return new Client(connection, await greeting(connection, signal));
+    return new Client(connection, await greeting(connection, signal ? AbortSignal.any([signal, patience]) : patience));
   } catch (thrown) {
     if (signal?.aborted) throw signal.reason;
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const late = patience.aborted ? `the server did not greet within ${timeoutMs} ms` : undefined;
+    const why = late ?? (thrown instanceof Error ? thrown.message : String(thrown));
     const place = url.replace(/[?#].*/s, '');
     throw new Fault('CONNECTION_FAILED', `cannot connect to ${place}: ${why}`, { cause: thrown });
   }
 }
 
-async function greeting(connection: Connection, signal: AbortSignal | undefined) {
+async function greeting(connection: Connection, signal: AbortSignal) {
   const giveUp = (): void => void connection.close();
-  signal?.addEventListener('abort', giveUp);
-  if (signal?.aborted) giveUp();
+  signal.addEventListener('abort', giveUp);
+  if (signal.aborted) giveUp();
   try {
     return await connection.ready;
   } finally {
-    signal?.removeEventListener('abort', giveUp);
+    signal.removeEventListener('abort', giveUp);
   }
 }

@@ -119,13 +119,22 @@ export class Connection {
     if (frame.requestId === 0 && frame.body !== 'sessionReady') {
       // An error that answers nothing is why the server hangs up next.
       if (frame.body === 'error') this.#trouble = faultOf(frame.error);
-      return this.#onUnasked(frame);
+      return this.#tellUnasked(frame);
     }
     const waiting = this.#waiting.get(frame.requestId);
     try {
       waiting?.take(frame);
     } catch (thrown) {
       waiting?.fail(thrown);
+    }
+  }
+
+  // A listener that throws is its owner's mistake, and nobody waits here to be told of it.
+  #tellUnasked(frame: ServerFrame): void {
+    try {
+      this.#onUnasked(frame);
+    } catch (thrown) {
+      console.error('onUnasked threw', thrown);
     }
   }
 

@@ -16,9 +16,11 @@ export interface MockOptions {
 
 /** An engine without a model: it answers by a script, the same way every time, and remembers what it was asked. */
 export interface MockEngine extends Engine {
-  /** Every prompt that was given to generate, oldest first. */
+  /** The last thousand prompts that were given to generate, oldest first. */
   readonly prompts: readonly Prompt[];
 }
+
+const remembered = 1000;
 
 export function mockEngine(options: MockOptions = {}): MockEngine {
   return new ScriptedEngine(options);
@@ -41,6 +43,7 @@ class ScriptedEngine implements MockEngine {
     const { script = [], contextSize: usual = 8192 } = this.#options;
     const model = new MockModel(contextSize || usual, (prompt) => {
       this.prompts.push(prompt);
+      if (this.prompts.length > remembered) this.prompts.shift();
       return replyTo(script, prompt.messages.findLast(({ role }) => role === 'user')?.text ?? '');
     });
     this.#models.add(model);
@@ -81,7 +84,7 @@ class MockModel implements Model {
   }
 
   openSequence(): Sequence {
-    const sequence = new MockSequence(this.contextSize, this.#reply);
+    const sequence: Sequence = new MockSequence(this.contextSize, this.#reply, () => this.#sequences.delete(sequence));
     this.#sequences.add(sequence);
     return sequence;
   }
@@ -95,14 +98,16 @@ class MockModel implements Model {
 class MockSequence implements Sequence {
   readonly #contextSize: number;
   readonly #reply: (prompt: Prompt) => Reply;
+  readonly #onClose: () => void;
   readonly #halts = new Set<AbortController>();
   #working: Promise<unknown> = Promise.resolve();
   #closed = false;
   #held: readonly Message[] = [];
 
-  constructor(contextSize: number, reply: (prompt: Prompt) => Reply) {
+  constructor(contextSize: number, reply: (prompt: Prompt) => Reply, onClose: () => void) {
     this.#contextSize = contextSize;
     this.#reply = reply;
+    this.#onClose = onClose;
   }
 
   async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
@@ -134,6 +139,7 @@ class MockSequence implements Sequence {
     this.#closed = true;
     for (const halt of this.#halts) halt.abort();
     await this.#working;
+    this.#onClose();
   }
 
   async #generate(

@@ -1,5 +1,6 @@
 import { Fault } from '../fault.ts';
-import { pointerToken, type Refusal } from '../schema.ts';
+import { pointerToken } from '../pointer.ts';
+import { type Refusal } from '../schema.ts';
 import { didYouMean } from '../spelling.ts';
 import { placeInGraph } from './document.ts';
 import { ParamsRefused, type Node } from './node.ts';

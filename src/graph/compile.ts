@@ -1,4 +1,5 @@
-import { pointerToken, reader } from '../schema.ts';
+import { pointerToken } from '../pointer.ts';
+import { reader } from '../schema.ts';
 import { didYouMean } from '../spelling.ts';
 import { Fault } from '../fault.ts';
 import { doubts, type Ways } from './doubts.ts';

@@ -1,4 +1,5 @@
-import { placeOf, type FromSchema, type ObjectSchema } from '../schema.ts';
+import { placeOf } from '../pointer.ts';
+import { type FromSchema, type ObjectSchema } from '../schema.ts';
 
 /** The shape of one node in a graph document; its params are checked by its type. */
 export const nodeSchema = {

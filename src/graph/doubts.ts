@@ -9,7 +9,8 @@ export function* doubts(start: string, ways: Ways): Generator<string> {
   const reached = reachable(start, ways);
   for (const name of ways.keys())
     if (!reached.has(name)) yield `${name} is reached by no exit; no turn will come there`;
-  const endless = [...reached].filter((name) => !mayEnd(ways).has(name));
+  const ending = mayEnd(ways);
+  const endless = [...reached].filter((name) => !ending.has(name));
   if (endless.length > 0) {
     yield `${endless.join(', ')}: no exit ends the turn from there; only the step budget will (max_steps_per_turn)`;
   }

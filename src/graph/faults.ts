@@ -29,7 +29,7 @@ export function refuse(faults: readonly GraphFault[]): Fault {
   const [first] = faults;
   if (!first) throw new TypeError('a graph was refused without a fault');
   return new Fault(first.code, first.message, {
-    detail: JSON.stringify(fitting(faults.slice(0, shown), bytesOfDetail)),
+    detail: JSON.stringify(fitting(faults.slice(0, shown), bytesOfDetail, true)),
   });
 }
 

@@ -1,4 +1,4 @@
-import { pointerToken } from '../schema.ts';
+import { pointerToken } from '../pointer.ts';
 import { asGraphFaults, refuse, type GraphFault } from './faults.ts';
 import type { Node, Supplies } from './node.ts';
 import type { RegisteredType } from './registry.ts';

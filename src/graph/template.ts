@@ -1,4 +1,5 @@
 import Mustache from 'mustache';
+import { Fault } from '../fault.ts';
 import type { Reading } from '../schema.ts';
 import { shownOf } from '../tools/insight.ts';
 import type { Call, Turn } from './turn.ts';
@@ -20,6 +21,8 @@ const reserved = ['user_message', 'tool_calls', 'insights'] as const;
 
 /** Compiles a template of a graph; `place` is how its warnings name it. */
 export function compileTemplate(text: string, place: string): Reading<Template> {
+  const unread = unreadable(text);
+  if (unread) return refused(unread);
   const writer = new PlainWriter();
   let names: ReadonlySet<string>;
   try {
@@ -35,6 +38,19 @@ export function compileTemplate(text: string, place: string): Reading<Template> 
     return rendered;
   };
   return { ok: true, value: { text, names, render } };
+}
+
+// The library looks for the end of a tag in time quadratic in white space, so a tag has to end soon.
+const longestTag = 256;
+
+function unreadable(text: string): string | undefined {
+  for (let at = text.indexOf('{{'); at >= 0; at = text.indexOf('{{', at + 2)) {
+    if (text[at + 2] === '=') return 'changes its delimiters ({{=...=}}), and graphs do not';
+    const end = text.indexOf('}}', at);
+    if (end < 0 || end - at > longestTag) return `is no Mustache template: Unclosed tag at ${at}`;
+    at = end;
+  }
+  return undefined;
 }
 
 type Token = readonly [kind: string, name: string, start: number, end: number, inner?: readonly Token[] | string];
@@ -94,13 +110,31 @@ function ownValue(holder: unknown, name: string): unknown {
   return typeof value === 'function' ? undefined : value;
 }
 
+// What a template may come to: characters of text, and steps of work.
+const maxRendered = 1024 * 1024;
+const maxSections = 10_000;
+
 // Unknown names are collected while a text is rendered, which is one synchronous call.
 class PlainWriter extends Mustache.Writer {
   #unknown = new Set<string>();
 
+  #length = 0;
+  #sections = 0;
+
   plain(text: string, scope: object): { readonly rendered: string; readonly unknown: ReadonlySet<string> } {
     this.#unknown = new Set();
+    this.#length = 0;
+    this.#sections = 0;
     return { rendered: this.render(text, new OwnValues(scope)), unknown: this.#unknown };
+  }
+
+  override renderTokens(...args: Parameters<Mustache.Writer['renderTokens']>): string {
+    if (++this.#sections > maxSections) throw tooMuch('sections', maxSections);
+    return super.renderTokens(...args);
+  }
+
+  override rawValue(token: string[]): string {
+    return this.#counted(super.rawValue(token));
   }
 
   override escapedValue(token: string[], context: Mustache.Context): string {
@@ -110,8 +144,17 @@ class PlainWriter extends Mustache.Writer {
   override unescapedValue(token: string[], context: Mustache.Context): string {
     const name = token[1] ?? '';
     const value: unknown = context.lookup(name);
-    if (value !== undefined && value !== null) return String(value);
+    if (value !== undefined && value !== null) return this.#counted(String(value));
     this.#unknown.add(name);
     return '';
   }
+
+  #counted(text: string): string {
+    this.#length += text.length;
+    if (this.#length > maxRendered) throw tooMuch('characters', maxRendered);
+    return text;
+  }
 }
+
+const tooMuch = (what: string, allowed: number): Fault =>
+  new Fault('LIMIT_EXCEEDED', `a template comes to more than ${allowed} ${what}; give it less to render`);

@@ -93,11 +93,12 @@ export class ModelPool implements AsyncDisposable {
     }
   }
 
-  /** Loads a model and keeps it until it is unpinned. */
+  /** Loads a model and keeps it until it is unpinned; an unpin that comes meanwhile wins. */
   async pin(name: string, onProgress?: OnProgress): Promise<void> {
-    const use = await this.use(name, onProgress);
+    const using = this.use(name, onProgress);
     const slot = this.#slots.get(name);
     if (slot) slot.pinned = true;
+    const use = await using;
     await use[Symbol.asyncDispose]();
   }
 
@@ -184,7 +185,8 @@ export class ModelPool implements AsyncDisposable {
   #giveBack(name: string, slot: Slot): void {
     slot.uses--;
     if (slot.uses > 0 || slot.pinned) return;
-    slot.idle = setTimeout(() => void this.#free(name, slot), this.#options.idleMs).unref();
+    // A model that cannot be freed is no reason to end the process; its memory goes with it.
+    slot.idle = setTimeout(() => void this.#free(name, slot).catch(() => undefined), this.#options.idleMs).unref();
   }
 
   async #free(name: string, slot: Slot): Promise<void> {

@@ -17,7 +17,12 @@ export const samplingSchema = {
     frequency_penalty: { type: 'number', minimum: -2, maximum: 2, description: 'Taken off each time a recent token occurred.' },
     max_tokens: { type: 'integer', minimum: 1, description: 'The most tokens that one answer may have.' },
     seed: { type: 'integer', minimum: 0, maximum: 4294967295, description: '0 = random.' },
-    stop: { type: 'array', items: { type: 'string', minLength: 1 }, description: 'Strings that end the answer.' },
+    stop: {
+      type: 'array',
+      maxItems: 16,
+      items: { type: 'string', minLength: 1, maxLength: 256 },
+      description: 'Strings that end the answer.',
+    },
   },
 } as const satisfies ObjectSchema;
 

@@ -28,12 +28,12 @@ export class Window {
   ): Promise<{ readonly visible: readonly Interaction[]; readonly dropped: number }> {
     const { contextSize } = this.#model;
     const high = contextSize - Math.min(maxTokens, Math.floor(contextSize / 4));
+    // No token of any vocabulary stands for more text than this, so what is far too long need not be tokenised to know.
+    const length = fixed.texts.reduce((sum, text) => sum + text.length, 0);
+    if (length > contextSize * longestToken) throw tooLarge(`${length} characters`, high, contextSize);
     const base = this.#model.overhead.prompt + fixed.tokens + (await this.#count(fixed.texts));
     if (base > high) {
-      throw new Fault(
-        'PROMPT_TOO_LARGE',
-        `system prompt, tools and message take ${base} tokens, and ${high} of the context's ${contextSize} are free for them; shorten them or choose a larger context_size`,
-      );
+      throw tooLarge(`${base} tokens`, high, contextSize);
     }
     // In a dialog that was cleared, what was cut last is no longer where it was.
     if (interactions[this.#cut - 1] !== this.#lastCut) this.#cut = 0;
@@ -63,3 +63,11 @@ export class Window {
     return counts.reduce((sum, count) => sum + count + this.#model.overhead.message, 0);
   }
 }
+
+const longestToken = 256;
+
+const tooLarge = (size: string, high: number, contextSize: number): Fault =>
+  new Fault(
+    'PROMPT_TOO_LARGE',
+    `system prompt, tools and message take ${size}, and ${high} tokens of the context's ${contextSize} are free for them; shorten them or choose a larger context_size`,
+  );

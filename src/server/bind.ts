@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 export interface BindOptions {
   readonly host: string;
   readonly port: number;
+  /** Sessions that may be open; sockets may be a few times as many, for those that are being turned away. */
+  readonly maxConnections: number;
   /** Seconds until a client must have sent the head of its request. */
   readonly handshakeTimeout: number;
 }
@@ -18,15 +20,24 @@ export async function bind(
   prepare: (server: Server) => void,
 ): Promise<readonly [Server, ...Server[]]> {
   const main = await bindTo(options, prepare);
-  const other = { '127.0.0.1': '::1', '::1': '127.0.0.1' }[options.host];
+  const other = twins.get(options.host);
   if (other === undefined) return [main];
   const { port } = main.address() as AddressInfo;
   const twin = await bindTo({ ...options, host: other, port }, prepare).catch(() => undefined);
   return twin ? [main, twin] : [main];
 }
 
-function bindTo({ host, port, handshakeTimeout }: BindOptions, prepare: (server: Server) => void): Promise<Server> {
+const twins = new Map([
+  ['127.0.0.1', '::1'],
+  ['::1', '127.0.0.1'],
+]);
+
+function bindTo(
+  { host, port, maxConnections, handshakeTimeout }: BindOptions,
+  prepare: (server: Server) => void,
+): Promise<Server> {
   const server = createServer({ headersTimeout: handshakeTimeout * 1000, connectionsCheckingInterval: 1000 });
+  server.maxConnections = 4 * maxConnections;
   prepare(server);
   return new Promise((resolve, reject) => {
     server.once('error', reject);

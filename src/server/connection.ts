@@ -83,7 +83,7 @@ export class Connection implements AsyncDisposable {
   /** Ends the session, its turns as cancelled ones, and then the socket. */
   async close(code: number, reason: string): Promise<void> {
     await this[Symbol.asyncDispose]();
-    this.#socket.close(code, reason);
+    part(this.#socket, code, reason);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -114,11 +114,9 @@ export class Connection implements AsyncDisposable {
     this.#send(serverFrame(0, 0, 'error', { code, name, message, detail }));
   }
 
-  // A client that does not read does not answer a close either, so it is not waited for.
   #hangUp(fault: Fault, closeCode: number): void {
     this.#complain(fault);
-    this.#socket.close(closeCode, fault.name);
-    setTimeout(() => this.#socket.terminate(), patienceMs).unref();
+    part(this.#socket, closeCode, fault.name);
   }
 
   #checkAlive(): void {
@@ -133,7 +131,14 @@ export function turnOut(socket: WebSocket, subprotocol: Subprotocol, fault: Faul
   const { code, name, message, detail } = fault;
   socket.on('error', () => socket.terminate());
   socket.send(serverCodecs[subprotocol].encode(serverFrame(0, 0, 'error', { code, name, message, detail })));
-  socket.close(closeCode, name);
+  part(socket, closeCode, name);
+}
+
+// A client that does not read does not answer a close either, so it is not waited for.
+function part(socket: WebSocket, closeCode: number, reason: string): void {
+  socket.close(closeCode, reason);
+  const patience = setTimeout(() => socket.terminate(), patienceMs);
+  socket.once('close', () => clearTimeout(patience));
 }
 
 /** The subprotocol to speak with a client: JSON when it offered none, undefined when it offered none that is known. */

@@ -80,5 +80,7 @@ export function turnAway(socket: Duplex, status: number, reason: string): void {
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
   socket.on('error', () => socket.destroy());
+  // A client that keeps its side open would keep the socket.
+  socket.once('finish', () => socket.destroy());
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

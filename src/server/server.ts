@@ -71,6 +71,7 @@ export async function listen(
     if (refusal) return turnAway(socket, refusal.status, refusal.reason);
     if (splitTarget(request)[0] !== '/') return turnAway(socket, 404, 'the WebSocket is at /');
     if (closing.signal.aborted) return turnAway(socket, 503, 'the server is shutting down');
+    if (sockets.clients.size >= 2 * maxConnections) return turnAway(socket, 503, 'too many connections are open');
     sockets.handleUpgrade(request, socket, head, (opened) => welcome(opened, request));
   };
 

@@ -24,6 +24,7 @@ export class Conversation implements AsyncDisposable {
   #seq = 0;
   #unanswered = 0;
   #hungUp = false;
+  #ended = false;
   #tail: Promise<void> = Promise.resolve();
 
   constructor(session: Session, outlet: Outlet) {
@@ -43,7 +44,7 @@ export class Conversation implements AsyncDisposable {
       return;
     }
     this.#unanswered++;
-    this.#tail = this.#tail.then(() => this.#handle(decoded));
+    this.#tail = this.#tail.then(() => this.#handle(decoded)).catch((error: unknown) => this.#giveUp(error));
   }
 
   /** Resolves when everything that was asked has been answered. */
@@ -53,14 +54,16 @@ export class Conversation implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended = true;
     await this.#session[Symbol.asyncDispose]();
     await this.idle();
-    // What was still in the queue may have made agents.
-    await this.#session[Symbol.asyncDispose]();
   }
 
   async #handle(decoded: Decoded<ClientFrame>): Promise<void> {
     const requestId = decoded.ok ? decoded.frame.requestId : decoded.requestId;
+    // Answers are paced as turns are; a cancel is the way out, and its answer is small.
+    if (!(decoded.ok && decoded.frame.body === 'cancelTurn')) await this.#session.pace();
+    if (this.#ended) return;
     try {
       if (!decoded.ok) throw decoded.fault;
       const answer = await this.#answer(decoded.frame);
@@ -69,6 +72,13 @@ export class Conversation implements AsyncDisposable {
     } catch (error) {
       this.#refuse(requestId, error);
     }
+  }
+
+  // An error that even refusing could not tell of.
+  #giveUp(error: unknown): void {
+    this.#session.house.log.error({ session: this.#session.id, err: error }, 'a request could not be answered');
+    this.#hungUp = true;
+    this.#outlet.hangUp(Fault.from(error));
   }
 
   #goOn(requestId: number, meanwhile: Promise<unknown>): void {

@@ -39,21 +39,18 @@ export const handlers: Handlers = {
       maxSteps: request.maxStepsPerTurn,
       history: readHistory(request.historyJson),
     });
-    if (request.warmUp) await session.warmUp(agent);
-    reply('createAgent', { agentId: agent.id, warnings: fitting(agent.warnings, 3 * bytesOfPart) });
+    const made = (): void =>
+      reply('createAgent', { agentId: agent.id, warnings: fitting(agent.warnings, 3 * bytesOfPart) });
+    // A warm-up may wait for a seat that only a later request sets free.
+    return request.warmUp ? { meanwhile: session.warmUp(agent).then(made) } : made();
   },
 
   sendMessage(session, { agentId, text, variables }, reply) {
     beOpen(session);
     const agent = session.agent(agentId);
     const { messageBytes } = session.house.limits;
-    const bytes = Buffer.byteLength(text);
-    if (bytes > messageBytes) {
-      throw new Fault(
-        'LIMIT_EXCEEDED',
-        `sendMessage.text has ${bytes} bytes, and ${messageBytes} are allowed; send less`,
-      );
-    }
+    fit('sendMessage.text', Buffer.byteLength(text), messageBytes);
+    fit('sendMessage.variables', Buffer.byteLength(JSON.stringify(variables)), messageBytes);
     const turn = agent.hear(text, variables, { emit: reply, pace: session.pace });
     return {
       meanwhile: turn.then(
@@ -93,8 +90,13 @@ export const handlers: Handlers = {
   },
 
   loadModel(session, { modelName }, reply) {
-    const progress = (fraction: number): void =>
+    beOpen(session);
+    let told = -1;
+    const progress = (fraction: number): void => {
+      if (fraction < 1 && fraction - told < progressStep) return;
+      told = fraction;
       reply('modelProgress', { modelName, phase: 'LOADING', fraction, bytesDone: 0, bytesTotal: 0 });
+    };
     return { meanwhile: session.pool.pin(modelName, progress).then(() => reply('loadModel', {})) };
   },
 
@@ -127,12 +129,20 @@ export const handlers: Handlers = {
   deleteModel: unbuilt('deleteModel'),
 };
 
+// A bar that a person watches needs no finer steps.
+const progressStep = 0.02;
+
 const notYet = (what: string): Fault =>
   new Fault('UNKNOWN_MESSAGE_TYPE', `${what} is part of the protocol, but not of this version of the server`);
 
 function beOpen({ house }: Session): void {
   if (house.closing.aborted)
     throw new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later');
+}
+
+function fit(what: string, bytes: number, allowed: number): void {
+  if (bytes > allowed)
+    throw new Fault('LIMIT_EXCEEDED', `${what} has ${bytes} bytes, and ${allowed} are allowed; send less`);
 }
 
 function unbuilt(message: string): () => never {

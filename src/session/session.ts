@@ -1,4 +1,5 @@
 import { Agent, type AgentOptions } from '../agent/agent.ts';
+import type { Limits } from '../config.ts';
 import { Fault } from '../fault.ts';
 import type { CreateStringStorageRequest } from '../frames.gen.ts';
 import type { GraphFolder } from '../graph/folder.ts';
@@ -14,17 +15,6 @@ export const engineNames = ['llama-cpp', 'mock'] as const;
 
 /** One of the engines. */
 export type EngineName = (typeof engineNames)[number];
-
-/** How much one session may ask for. */
-export interface Limits {
-  readonly agents: number;
-  readonly messageBytes: number;
-  readonly patterns: number;
-  /** Requests of one connection that wait for their answer. */
-  readonly requests: number;
-  readonly nodes: number;
-  readonly tools: number;
-}
 
 /** What all sessions of a server share. */
 export interface House {
@@ -96,6 +86,7 @@ export class Session implements AsyncDisposable {
   async createAgent(
     options: Omit<AgentOptions, 'id' | 'registry' | 'pool' | 'shelf' | 'limits' | 'turnTimeoutMs'>,
   ): Promise<Agent> {
+    this.#end.signal.throwIfAborted();
     const { agents: limit } = this.house.limits;
     if (this.#agents.size >= limit) {
       throw new Fault('LIMIT_EXCEEDED', `the session has ${limit} agents, and more are not allowed; destroy one first`);
@@ -104,6 +95,9 @@ export class Session implements AsyncDisposable {
     const { registry, limits, turnTimeoutMs } = this.house;
     const own = { id, pool: this.pool, shelf: this.shelf };
     const agent = await Agent.create({ ...options, ...own, registry, limits, turnTimeoutMs });
+    // The session may have ended while a model was loading.
+    if (this.#end.signal.aborted) await agent[Symbol.asyncDispose]();
+    this.#end.signal.throwIfAborted();
     this.#lastAgentId = id;
     this.#used = true;
     this.#agents.set(id, agent);
@@ -113,9 +107,9 @@ export class Session implements AsyncDisposable {
   /** Evaluates what can be evaluated of an agent; one that cannot be is destroyed. */
   async warmUp(agent: Agent): Promise<void> {
     try {
-      await agent.warmUp(this.#end.signal);
+      await agent.warmUp();
     } catch (error) {
-      await this.destroyAgent(agent.id);
+      if (this.#agents.has(agent.id)) await this.destroyAgent(agent.id);
       throw error;
     }
   }

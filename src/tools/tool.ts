@@ -1,4 +1,6 @@
+import { pointerToken } from '../pointer.ts';
 import type { FromSchema, Reading, Refusal } from '../schema.ts';
+import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
 import type { Members } from './value.ts';
 
 const paramSchema = {
@@ -114,6 +116,8 @@ export interface ToolCallFormat {
   render(tools: readonly Tool[]): string;
   /** Reads calls out of the whole text of a model, its control tokens included. Never throws. */
   detect(text: string): Detection;
+  /** What binds calls to the tools; a format without it cannot be strict. @throws ToolsRefused */
+  grammar?(tools: readonly Tool[], choice: ToolChoice): CallGrammar;
 }
 
 /** Defines a tool-call format. */
@@ -124,6 +128,8 @@ export function readTool({ name, description, parameters, consequential }: ToolD
   const head = { name, description, consequential };
   if (!isList(parameters)) {
     if (parameters['type'] !== 'object') return refused('/parameters/type', 'must be "object": arguments are named');
+    const odd = oddityOf(parameters);
+    if (odd) return refused(odd.pointer, odd.message);
     return { ok: true, value: { ...head, parameters: parameters as ArgumentsSchema, notes: new Map() } };
   }
   const names = parameters.map((param) => param.name);
@@ -154,6 +160,21 @@ function strangersOf({ type, enum: values = [] }: Params[number], param: number)
     const message = `must be of the parameter's type ${type}, not ${JSON.stringify(value)}`;
     return [{ pointer: `/parameters/${param}/enum/${index}`, message }];
   });
+}
+
+// Only what is read here; the rest of a client's schema is the model's business.
+function oddityOf({ properties, required }: Readonly<Record<string, unknown>>): Refusal | undefined {
+  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (properties !== undefined && !isObject(properties)) {
+    return { pointer: '/parameters/properties', message: 'must be an object of JSON Schemas' };
+  }
+  const odd = Object.entries(properties ?? {}).find(([, schema]) => !isObject(schema));
+  if (odd) return { pointer: `/parameters/properties${pointerToken(odd[0])}`, message: 'must be a JSON Schema' };
+  const names: unknown = required ?? [];
+  if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
+    return { pointer: '/parameters/required', message: 'must be a list of names' };
+  }
+  return undefined;
 }
 
 const refused = (pointer: string, message: string): Reading<Tool> => ({ ok: false, refusals: [{ pointer, message }] });

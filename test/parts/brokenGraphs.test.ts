@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkGraph } from '../../src/agent/checkGraph.ts';
 import { Agent } from '../../src/agent/agent.ts';
+import { defaultServerOptions, limitsOf } from '../../src/config.ts';
 import { mockEngine } from '../../src/engine/mock.ts';
 import { Fault } from '../../src/fault.ts';
 import { readCatalogue } from '../../src/models/catalogue.ts';
@@ -88,7 +89,7 @@ describe('a graph that is broken in one place', () => {
     };
     for (const [, { document }] of breaks) {
       await expect(
-        Agent.create({ ...usual, graph: document, limits: { nodes: 256, tools: 128, patterns: 10_000 } }),
+        Agent.create({ ...usual, graph: document, limits: limitsOf(defaultServerOptions()) }),
       ).rejects.toBeInstanceOf(Fault);
     }
     expect([...catalogue.models.keys()].map((name) => pool.state(name).uses)).toEqual([0]);

@@ -40,7 +40,6 @@ describe('a template', () => {
     ['a variable without escaping it', '{{a}} {{{a}}} {{&a}}', '<b>&</b> <b>&</b> <b>&</b>'],
     ['a section for what is there', '{{#a}}yes{{/a}}{{^nothing}}no{{/nothing}}', 'yesno'],
     ['text as it is', 'No {braces} here', 'No {braces} here'],
-    ['other delimiters', '{{=<% %>=}}<% a %>', '<b>&</b>'],
   ])('renders %s', (_, text, expected) => {
     expect(rendered(text, scope({ a: '<b>&</b>' }))).toBe(expected);
   });
@@ -67,6 +66,17 @@ describe('a template', () => {
     expect(from.warnings).toEqual([`a.params.template names {{${name}}}, which this turn does not have`]);
   });
 
+  it.each([
+    ['text', '{{a}}'.repeat(100), scope({ a: 'x'.repeat(20_000) })],
+    [
+      'work',
+      '{{#tool_calls}}'.repeat(4) + 'x' + '{{/tool_calls}}'.repeat(4),
+      scope({}, { calls: Array(80).fill(call) }),
+    ],
+  ])('that comes to too much %s is an error, not a long wait', (_, text, from) => {
+    expect(() => rendered(text, from)).toThrow(/a template comes to more than/);
+  });
+
   it('does not render what a variable says', () => {
     expect(rendered('{{a}}', scope({ a: '{{b}}', b: 'swordfish' }))).toBe('{{b}}');
   });
@@ -81,7 +91,8 @@ describe('a template', () => {
     ['does not close', '{{a'],
     ['closes what it did not open', '{{/a}}'],
     ['uses a partial', '{{> a}}'],
-    ['uses a partial by other delimiters', '{{=<% %>=}}<%> a %>'],
+    ['changes its delimiters', '{{=<% %>=}}<% a %>'],
+    ['hides the end of a tag behind white space', `{{a${' '.repeat(200_000)}`],
     ['uses a partial inside a section', '{{#a}}{{> b}}{{/a}}'],
   ])('that %s is refused', (_, text) => {
     expect(compileTemplate(text, 'x')).toMatchObject({ ok: false, refusals: [{ pointer: '' }] });
