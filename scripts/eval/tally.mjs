@@ -1,0 +1,47 @@
+// Outcomes counted, and the counts as rates.
+import { calling, categories } from './items.mjs';
+
+const outcomes = ['exact', 'wrong', 'wrongCount', 'decodeFailure', 'falseCall', 'missed', 'failed'];
+
+/** Counts of one row: outcomes by category, and what its calls cost. */
+export class Tally {
+  #counts = new Map(categories.map((category) => [category, Object.fromEntries(outcomes.map((name) => [name, 0]))]));
+  #cost = { calls: 0, tokens: 0, ms: 0 };
+
+  /** Counts an item; `heard` is absent where the turn failed. */
+  add(category, outcome, heard) {
+    this.#counts.get(category)[outcome]++;
+    const calls = heard?.calls.length ?? 0;
+    if (calls === 0) return;
+    this.#cost.calls += calls;
+    this.#cost.tokens += heard.tokens;
+    this.#cost.ms += heard.ms;
+  }
+
+  /** The rates of the row, from 0 to 1, null where nothing was asked: of the items where a call is due, and false calls. */
+  get summary() {
+    const { calls, tokens, ms } = this.#cost;
+    return {
+      exact: this.#rate('exact', calling),
+      exactByCategory: Object.fromEntries(calling.map((category) => [category, this.#rate('exact', [category])])),
+      wrong: this.#rate('wrong', calling),
+      wrongCount: this.#rate('wrongCount', calling),
+      decodeFailure: this.#rate('decodeFailure', calling),
+      missed: this.#rate('missed', calling),
+      falseCall: this.#rate('falseCall', ['irrelevance']),
+      tokensPerCall: calls === 0 ? null : tokens / calls,
+      msPerCall: calls === 0 ? null : ms / calls,
+      failed: this.#count('failed', categories),
+      outcomes: Object.fromEntries(this.#counts),
+    };
+  }
+
+  #count(outcome, among) {
+    return among.reduce((sum, category) => sum + this.#counts.get(category)[outcome], 0);
+  }
+
+  #rate(outcome, among) {
+    const asked = outcomes.reduce((sum, name) => sum + this.#count(name, among), 0);
+    return asked === 0 ? null : this.#count(outcome, among) / asked;
+  }
+}
