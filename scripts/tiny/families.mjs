@@ -74,10 +74,7 @@ export const families = new Map([
       chatTemplate: template('mistral-nemo'),
     },
   ],
-  [
-    'Hermes 2 Pro',
-    { format: 'chatml', vocab: byteLevelVocab(hermes), chatTemplate: template('hermes2pro') },
-  ],
+  ['Hermes 2 Pro', { format: 'chatml', vocab: byteLevelVocab(hermes), chatTemplate: template('hermes2pro') }],
 ]);
 
 /** A model of a family, as the bytes of a GGUF file. */

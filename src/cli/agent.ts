@@ -67,7 +67,8 @@ async function ownServer(options: ServerOptions): Promise<Listening> {
   return start(options);
 }
 
-function addVariable(given: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+/** Reads `name=value` for an option that may be given again. */
+export function addVariable(given: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const [name = '', ...value] = given.split('=');
   return { ...before, [name]: value.join('=') };
 }

@@ -5,6 +5,8 @@ import { didYouMean } from '../spelling.ts';
 import { formats } from '../tools/formats/index.ts';
 import type { DetectedCall, ToolCallFormat } from '../tools/tool.ts';
 import { jsonText } from '../tools/value.ts';
+import { toolsFormatsCommand } from './toolsFormats.ts';
+import { toolsRenderCommand } from './toolsRender.ts';
 import { UsageError } from './usage.ts';
 
 /** `turngraph tools` */
@@ -17,6 +19,8 @@ export function toolsCommand(): Command {
     .addOption(new Option('--format <name>', `format of the model: ${[...formats.keys()].join(', ')}`))
     .option('--jsonl', 'each line is {"format", "text", "tools"?}, and gets a line')
     .action(parse);
+  tools.addCommand(toolsFormatsCommand());
+  tools.addCommand(toolsRenderCommand());
   return tools;
 }
 

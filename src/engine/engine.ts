@@ -1,4 +1,5 @@
 import type { Prompt, ToolBlock } from '../dialog.ts';
+import type { CallGrammar } from '../tools/grammar/grammar.ts';
 
 /** How a token is drawn. Names and meanings are llama.cpp's. */
 export interface Sampling {
@@ -43,6 +44,11 @@ export interface GenerateOptions {
   readonly pace?: () => Promise<void> | undefined;
   /** Whether control tokens that the model writes stand in the text as their names (the end token never does). */
   readonly controlTokens?: boolean;
+  /**
+   * What binds the text: a bound piece is as its rule says unless the generation ends with `length` or `aborted`, and no
+   * stop string counts in it. An engine without a model may leave it out.
+   */
+  readonly grammar?: CallGrammar;
 }
 
 /** One KV cache: it belongs to one inference node of one agent, and one generation runs in it at a time. */

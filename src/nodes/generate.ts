@@ -5,6 +5,7 @@ import type { Turn } from '../graph/turn.ts';
 import type { FromSchema, ObjectSchema } from '../schema.ts';
 import { dialogue } from '../projection/dialogue.ts';
 import { place, placements } from '../projection/placement.ts';
+import { jsonGrammar } from '../tools/grammar/grammar.ts';
 import { Inference, inferenceParams, modelOf, type Question } from './inference.ts';
 
 const params = {
@@ -30,6 +31,10 @@ const params = {
       live: true,
       description: 'true: deltas as they are generated; false: one frame.',
     },
+    response_schema: {
+      type: 'object',
+      description: 'A JSON Schema that the answer has to fit: it is JSON and nothing else.',
+    },
     hold: {
       type: 'boolean',
       default: false,
@@ -46,6 +51,8 @@ export const generate = defineNode({
   params,
   exits: ['default'],
   async create(params, supplies) {
+    const { response_schema: schema } = params;
+    const bound = schema && { grammar: accept('/response_schema', jsonGrammar(schema)) };
     const settings = await live(params, (given) => settle(given, supplies));
     const use = await modelOf(supplies, params.model_name);
     const inference = new Inference(use);
@@ -59,7 +66,8 @@ export const generate = defineNode({
       async run(turn) {
         const { stream, hold } = settings.now;
         const onText = (piece: string): void => turn.say(piece, 'delta');
-        const { text } = await inference.complete(turn, question(turn), stream && !hold ? { onText } : {});
+        const wish = { ...bound, ...(stream && !hold && { onText }) };
+        const { text } = await inference.complete(turn, question(turn), wish);
         if (hold) turn.hold(text);
         else if (!stream) turn.say(text, 'whole');
         return 'default';

@@ -20,7 +20,7 @@ export interface Question extends Omit<Contribution, 'maxTokens' | 'dialog'> {
 }
 
 /** How a completion is wanted. */
-export interface Wish extends Pick<GenerateOptions, 'onText' | 'controlTokens'> {
+export interface Wish extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar'> {
   /** Facts for debug_info. */
   readonly notes?: object;
 }

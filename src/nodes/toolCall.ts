@@ -13,6 +13,7 @@ import { saidIn } from '../tools/grounding.ts';
 import { insightOf } from '../tools/insight.ts';
 import { issuesOf } from '../tools/issues.ts';
 import { flatArguments, typedMembers } from '../tools/check.ts';
+import { choose } from '../tools/formatChoice.ts';
 import { functionOf } from '../tools/formats/functionJson.ts';
 import type { Formats } from '../tools/formats/index.ts';
 import {
@@ -25,6 +26,7 @@ import {
   type ToolDeclaration,
 } from '../tools/tool.ts';
 import { jsonText } from '../tools/value.ts';
+import { bindingOf, bindingParams, grammarOf, isAllowed } from './binding.ts';
 import { Inference, inferenceParams, modelOf, type Question } from './inference.ts';
 
 // Above this small models get lost.
@@ -48,13 +50,7 @@ export const toolCallWith = (formats: Formats) =>
           default: '',
           description: 'How tools are written and calls are read; "" = the model\'s own.',
         },
-        tool_choice: {
-          type: 'string',
-          enum: ['auto', 'none'],
-          default: 'auto',
-          live: true,
-          description: 'auto: the model decides; none: no tool is offered.',
-        },
+        ...bindingParams,
         generate_on_no_tool: {
           type: 'boolean',
           default: false,
@@ -77,11 +73,13 @@ export const toolCallWith = (formats: Formats) =>
         supplies.warn(`${at}.tools has ${tools.size} entries: small models get lost above ${manyTools}`);
       const settings = await live(params, (given) => ({
         ...given,
+        binding: bindingOf(given, tools),
         system: accept('/system_prompt', compileTemplate(given.system_prompt, `${at}.system_prompt`)),
       }));
       const use = await modelOf(supplies, params.model_name);
       const { format, because, warning } = chooseFormat(params.tool_call_format, use, formats);
       if (warning !== '') supplies.warn(`${at}.tool_call_format ${warning}`);
+      grammarOf(settings.now.binding, tools, format);
       const offering = withTools(use.model, blockOf([...tools.values()], format));
       const plain = dialogue(use.model);
       const inference = new Inference(use, { temperature: 0 });
@@ -93,26 +91,33 @@ export const toolCallWith = (formats: Formats) =>
       };
       const detect = async (turn: Turn): Promise<Detection> => {
         const notes = { tool_call_format: format.name, because };
-        const { text } = await inference.complete(turn, question(turn), { controlTokens: true, notes });
+        const grammar = grammarOf(settings.now.binding, tools, format);
+        const wish = { controlTokens: true, notes, ...(grammar && { grammar }) };
+        const { text } = await inference.complete(turn, question(turn), wish);
         return format.detect(text);
       };
 
       return {
         async run(turn) {
-          const { tool_choice, generate_on_no_tool, notify_client } = settings.now;
+          const { tool_choice, binding, generate_on_no_tool, notify_client } = settings.now;
           if (tool_choice === 'none') {
             if (generate_on_no_tool) turn.say((await inference.complete(turn, question(turn))).text, 'whole');
             return 'no_tool_called';
           }
           const { calls, residual, truncated } = await detect(turn);
           if (truncated) turn.warn(`${supplies.nodeName} was cut off inside a call; raise sampling.max_tokens`);
-          const standing = calls.filter((call) => take(turn, call, tools.get(call.name), notify_client));
+          const allowed = calls.filter((call) => isAllowed(call, binding));
+          if (allowed.length < calls.length) turn.warn(`${supplies.nodeName} wrote a call that its tools do not allow`);
+          const standing = allowed.filter((call) => take(turn, call, tools.get(call.name), notify_client));
           if (standing.length > 0) return 'tool_called';
           if (generate_on_no_tool) turn.say(residual, 'whole');
           return 'no_tool_called';
         },
         warm: (turn) => inference.warm(turn, question(turn)),
-        change: settings.change,
+        async change(given) {
+          grammarOf(bindingOf(given, tools), tools, format);
+          await settings.change(given);
+        },
         [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
       };
     },
@@ -155,12 +160,7 @@ function chooseFormat(
   readonly warning: string;
 } {
   const detected = model.detectedFormat ?? '';
-  const [name, because] = [
-    [wanted, 'the node names it'],
-    [toolCallFormat, 'models.json names it'],
-    [detected, 'read off the model'],
-    ['chatml', 'nothing names or shows another'],
-  ].find(([candidate]) => candidate !== '') as [string, string];
+  const { name, because } = choose({ node: wanted, catalogue: toolCallFormat, detected });
   const format = formats.get(name);
   if (!format)
     throw new ParamsRefused([{ pointer: '/tool_call_format', message: `is no format: "${name}" (${because})` }]);

@@ -27,3 +27,20 @@ export function reasoningOf(text: string): Past {
     return Math.max(at, covered[low - 1]?.end ?? at);
   };
 }
+
+/**
+ * A piece of JSON text behind another, with the last character of each mark of reasoning escaped where it stands in the
+ * piece: within a string it says the same, and is no mark.
+ */
+export function withoutMarks(before: string, piece: string): string {
+  const start = before.slice(1 - longest);
+  return (start + piece)
+    .replace(mark, (found, index: number) =>
+      index + found.length > start.length
+        ? `${found.slice(0, -1)}\\u00${found.charCodeAt(found.length - 1).toString(16)}`
+        : found,
+    )
+    .slice(start.length);
+}
+
+const longest = '[/THINK]'.length;

@@ -79,6 +79,25 @@ function speakingContract({ open, file, long }: Subject): void {
       });
     });
 
+    it('counts tools as what they add to a prompt', async () => {
+      await inSequence(async (sequence) => {
+        const tools = { format: 'generic', definitions: [], place: 'system', text: 'You can call nothing.' } as const;
+        const prompt = ask('How are you today?');
+        const bare = await say(sequence, prompt, { sampling: { max_tokens: 1 } });
+        const whole = await say(sequence, { ...prompt, tools }, { sampling: { max_tokens: 1 } });
+        const added = whole.tokens.prompt - bare.tokens.prompt;
+        const counted = await model.countTools(tools);
+        expect(counted).toBeGreaterThanOrEqual(added);
+        expect(counted).toBeLessThanOrEqual(added + model.overhead.prompt + model.overhead.message);
+      });
+    });
+
+    it('shows a prompt as the model sees it', async () => {
+      const tools = { format: 'generic', definitions: [], place: 'system', text: 'You can call nothing.' } as const;
+      const text = await model.render({ ...ask('How are you today?'), tools });
+      expect(text).toMatch(/system[^]*You are a lamp\.\n\nYou can call nothing\.[^]*user[^]*How are you today\?/);
+    });
+
     it('gives its text in pieces that join to the whole', async () => {
       await inSequence(async (sequence) => {
         const { text, pieces, stopped, tokens, timings } = await say(

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
+import { Grammars } from '../../src/engine/llama/grammars.ts';
 import { layoutOf } from '../../src/engine/llama/layout.ts';
 import { Seats } from '../../src/engine/llama/seats.ts';
 import { LlamaSequence } from '../../src/engine/llama/sequence.ts';
@@ -27,6 +28,7 @@ export async function openDemo(): Promise<Demo> {
   const vocabulary = new Vocabulary(weights);
   const layout = layoutOf(weights.fileInfo.metadata.tokenizer.chat_template, { bos: '', eos: '' });
   const template = new PromptTemplate(layout, vocabulary);
+  const grammars = new Grammars(weights);
   const open = async (sequences: number) => {
     const context = await weights.createContext({
       sequences,
@@ -36,7 +38,7 @@ export async function openDemo(): Promise<Demo> {
       threads: 1,
     });
     const seats = new Seats(context);
-    const parts = { seats, template, vocabulary, contextSize, chunk: 256, onClose: () => {} };
+    const parts = { seats, template, vocabulary, grammars, contextSize, chunk: 256, onClose: () => {} };
     return { context, seats, sequence: () => new LlamaSequence(parts) };
   };
   return { llama, weights, vocabulary, template, open, close: () => llama.dispose() };

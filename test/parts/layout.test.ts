@@ -63,6 +63,52 @@ describe('a chat template', () => {
   });
 
   it.each([
+    ['writes them', `{% if tools %}{{ tools | tojson }}{% endif %}${plain}`, true],
+    ['does not', plain, false],
+    ['wants none', `{% if tools %}{{ raise_exception('no tools') }}{% endif %}${plain}`, false],
+    ['leaves the message out for them', `{% if tools %}{{ tools | tojson }}{% else %}${plain}{% endif %}`, false],
+    ['does not work', '{% if %}', false],
+  ])('knows tools if it %s: %s', (_, source, knows) => {
+    expect(layoutOf(source, ends).knowsTools).toBe(knows);
+  });
+
+  it('gets no list of tools when there are none, and else their JSON as Jinja writes it', () => {
+    const parameters = { type: 'object', properties: { b: { enum: ['ü"', 1.5, null] }, a: {} }, required: [] };
+    const tool = { type: 'function', function: { name: 'f', description: 'd', parameters } } as const;
+    const render = (source: string) => layoutOf(source + plain, ends).render([user('U')], [tool]);
+    expect(written(`{{ tools is none }}${plain}`, [user('U')])).toBe('true[user]U');
+    expect(render('{{ tools[0].function | tojson }}')).toBe(
+      '{"name": "f", "description": "d", "parameters": {"type": "object", "properties": {"b": {"enum": ["ü\\"", 1.5, null]}, "a": {}}, "required": []}}[user]U',
+    );
+    expect(render('{{ tools[0].function.parameters.properties | tojson(indent=2) }}')).toBe(
+      '{\n  "b": {\n    "enum": [\n      "ü\\"",\n      1.5,\n      null\n    ]\n  },\n  "a": {}\n}[user]U',
+    );
+  });
+
+  it('gets calls and results one by one', () => {
+    const messages: readonly Message[] = [
+      user('U'),
+      {
+        role: 'assistant',
+        text: 'our wording',
+        exchange: { kind: 'calls', text: 'A', calls: [{ id: '1', name: 'f', arguments: { x: 2 } }] },
+      },
+      { role: 'user', text: 'our wording', exchange: { kind: 'result', callId: '1', name: 'f', content: 'R' } },
+      { role: 'user', text: 'our wording', exchange: { kind: 'result', callId: '2', name: 'f', content: 'S' } },
+      user('V'),
+      user('W'),
+    ];
+    const source = each(
+      "{% if message.role == 'user' and loop.previtem.role == 'user' %}{{ raise_exception('take turns') }}{% endif %}" +
+        '[{{ message.role }}]{{ message.content }}' +
+        '{% for call in message.tool_calls or [] %}({{ call.function | tojson }}){% endfor %}',
+    );
+    expect(written(source, messages)).toBe(
+      '[user]U[assistant]A({"name": "f", "arguments": {"x": 2}})[tool]R[tool]S[user]V\n\nW',
+    );
+  });
+
+  it.each([
     ['is absent', undefined, 'has no chat template'],
     ['does not parse', '{% if %}', 'does not work'],
     ['fails', "{{ raise_exception('never') }}", 'never'],

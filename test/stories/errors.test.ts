@@ -93,16 +93,11 @@ const refusedGraphs: readonly (readonly [string, unknown, number, string])[] = [
   ['a format that does not exist', lamp({ tool_call_format: 'chatlm' }), 3003, 'did you mean "chatml"?'],
   [
     'a parameter that this version does not have',
-    lamp({ strict: true }),
+    chat({ thinking: true }),
     3003,
-    'detect.params.strict is not known here',
+    'answer.params.thinking is not known here',
   ],
-  [
-    'a tool choice that this version does not have',
-    lamp({ tool_choice: 'required' }),
-    3003,
-    'detect.params.tool_choice must be one of "auto", "none"',
-  ],
+  ['a tool choice that names no tool', lamp({ tool_choice: 'set_lihgt' }), 3003, 'did you mean "set_light"?'],
   [
     'a model that the catalogue does not have',
     chat({ model_name: 'turngraph-dmeo' }),

@@ -2,6 +2,7 @@ import type { LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { Model, Sequence } from '../engine.ts';
 import { detectFormat } from './format.ts';
+import { Grammars } from './grammars.ts';
 import { layoutOf } from './layout.ts';
 import { Seats } from './seats.ts';
 import { LlamaSequence } from './sequence.ts';
@@ -26,6 +27,7 @@ export class LlamaModel implements Model {
   readonly #parts: LlamaModelParts;
   readonly #vocabulary: Vocabulary;
   readonly #template: PromptTemplate;
+  readonly #grammars: Grammars;
   readonly #seats: Seats;
   readonly #sequences = new Set<Sequence>();
 
@@ -36,6 +38,7 @@ export class LlamaModel implements Model {
     this.#parts = parts;
     this.#vocabulary = new Vocabulary(weights);
     this.#template = new PromptTemplate(layout, this.#vocabulary);
+    this.#grammars = new Grammars(weights);
     this.#seats = new Seats(parts.context);
     this.contextSize = parts.contextSize;
     this.detectedFormat = detectFormat(source ?? '', this.#vocabulary);
@@ -62,6 +65,7 @@ export class LlamaModel implements Model {
       seats: this.#seats,
       template: this.#template,
       vocabulary: this.#vocabulary,
+      grammars: this.#grammars,
       contextSize: this.contextSize,
       chunk: this.#parts.context.batchSize,
       onClose: (closed) => this.#sequences.delete(closed),

@@ -4,7 +4,10 @@ import { Fault } from '../../fault.ts';
 import type { Completion, GenerateOptions, Sequence, Stopped } from '../engine.ts';
 import { pause } from '../pause.ts';
 import { promptTooLarge } from '../promptTooLarge.ts';
+import { BoundPen } from './boundPen.ts';
 import { align, fill, held } from './cache.ts';
+import type { Grammars } from './grammars.ts';
+import { FreePen, type Pen } from './pen.ts';
 import { samplingOptions } from './sampling.ts';
 import type { Seat, Seats } from './seats.ts';
 import type { PromptTemplate } from './template.ts';
@@ -17,6 +20,7 @@ export interface SequenceParts {
   readonly seats: Seats;
   readonly template: PromptTemplate;
   readonly vocabulary: Vocabulary;
+  readonly grammars: Grammars;
   /** Tokens. */
   readonly contextSize: number;
   /** Tokens of a prompt that are evaluated between two looks at the signal. */
@@ -118,29 +122,42 @@ export class LlamaSequence implements Sequence {
   async #write(
     seat: Seat,
     tokens: readonly Token[],
-    { sampling, signal, pace }: GenerateOptions,
+    options: GenerateOptions,
     stream: TextStream,
     onToken: () => void,
   ): Promise<Stopped> {
+    const { sampling, signal, pace } = options;
     const halted = this.#halted(signal);
-    const room = Math.min(sampling.max_tokens, this.#parts.contextSize - tokens.length);
+    const pen = this.#pen(options, stream, this.#parts.contextSize - tokens.length);
     const latest = (count: number): Token[] => [...tokens.slice(-count), ...stream.tokens.slice(-count)].slice(-count);
-    const draws = seat.cache.evaluate(tokens.slice(seat.cache.nextTokenIndex), samplingOptions(sampling, latest));
+    let next = [...tokens.slice(seat.cache.nextTokenIndex), ...pen.open()];
+    const draws = seat.cache.evaluate(next, {
+      ...samplingOptions(sampling, latest),
+      // Asked in the midst of the library's work, where nothing may fail.
+      grammarEvaluationState: () => pen.grammar,
+    });
     try {
       for (;;) {
+        if (pen.ended) return pen.ended;
         const wait = pace?.();
         if (wait) await pause(wait, signal, this.#closing.signal);
         if (halted()) return 'aborted';
-        if (stream.tokens.length >= room) return 'length';
-        const draw = await this.#engine(seat, () => draws.next());
+        await pen.ready();
+        const draw = await this.#engine(seat, () => draws.next(next));
         if (draw.done) return 'end';
         onToken();
-        stream.push(draw.value);
-        if (stream.stopped) return 'stop';
+        next = [...pen.take(draw.value)];
       }
     } finally {
       await draws.return();
     }
+  }
+
+  #pen({ grammar, sampling }: GenerateOptions, stream: TextStream, room: number): Pen {
+    const { vocabulary, grammars } = this.#parts;
+    const maxTokens = sampling.max_tokens;
+    if (!grammar) return new FreePen(stream, Math.min(maxTokens, room));
+    return new BoundPen({ grammar, vocabulary, grammars, stream, maxTokens, room });
   }
 
   /** Runs a step of the engine; when it fails, what the seat holds is unknown, so it is emptied. */

@@ -21,7 +21,7 @@ export class TextStream {
   #pending: Token[] = [];
   #before: readonly Token[];
   #sent = '';
-  #decoded = 0;
+  #decoded = '';
   #plain: { textLength: number; tokens: number } = { textLength: 0, tokens: 0 };
   #pure = true;
 
@@ -46,19 +46,35 @@ export class TextStream {
     return this.#stops.hit;
   }
 
-  push(token: Token): void {
+  /** All whole characters that have come, those that are held back included. */
+  get decoded(): string {
+    return this.#decoded;
+  }
+
+  /** The text of the tokens since the last whole character; it ends in the mark of one that is cut. */
+  get pending(): string {
+    return this.#spell(this.#pending);
+  }
+
+  /** What `pending` would be with one more token. */
+  with(token: Token): string {
+    return this.#spell([...this.#pending, token]);
+  }
+
+  /** @param bound whether the text is not the model's own choice, and so no stop string counts in it. */
+  push(token: Token, bound = false): void {
     this.#tokens.push(token);
     this.#pending.push(token);
-    const text = this.#spellPending();
-    if (text.endsWith('\uFFFD') && this.#pending.length < bytesOfCharacter) return;
-    this.#settle(text);
+    const text = this.pending;
+    if (isCut(text) && this.#pending.length < bytesOfCharacter) return;
+    this.#settle(text, bound);
     this.#pure &&= !this.#vocabulary.isControl(token);
-    if (this.#pure) this.#plain = { textLength: this.#decoded, tokens: this.#tokens.length };
+    if (this.#pure) this.#plain = { textLength: this.#decoded.length, tokens: this.#tokens.length };
   }
 
   /** Sends what was held back, but for the beginning of a character that never came. */
   end(): void {
-    if (!this.stopped) this.#settle(this.#spellPending().replace(/\uFFFD+$/, ''));
+    if (!this.stopped) this.#settle(this.pending.replace(/\uFFFD+$/, ''));
     this.#send(this.#stops.rest());
   }
 
@@ -69,15 +85,15 @@ export class TextStream {
     return { text: this.#sent, tokens: this.#tokens.slice(0, tokens) };
   }
 
-  #spellPending(): string {
-    return this.#vocabulary.spell(this.#pending, this.#before, this.#options.controlTokens);
+  #spell(tokens: readonly Token[]): string {
+    return this.#vocabulary.spell(tokens, this.#before, this.#options.controlTokens);
   }
 
-  #settle(text: string): void {
+  #settle(text: string, bound = false): void {
     this.#before = [...this.#before, ...this.#pending].slice(-lookBehind);
     this.#pending = [];
-    this.#decoded += text.length;
-    this.#send(this.#stops.pass(text));
+    this.#decoded += text;
+    this.#send(bound ? this.#stops.rest() + text : this.#stops.pass(text));
   }
 
   #send(piece: string): void {
@@ -86,6 +102,9 @@ export class TextStream {
     this.#options.onText(piece);
   }
 }
+
+/** Whether a text ends in the beginning of a character: one mark, for bytes that can never become one leave more. */
+export const isCut = (text: string): boolean => /(?:^|[^\uFFFD])\uFFFD$/.test(text);
 
 const bytesOfCharacter = 4;
 const lookBehind = 3;

@@ -8,6 +8,8 @@ export class Vocabulary {
   readonly first: Token | undefined;
   readonly #model: LlamaModel;
   readonly #control: ReadonlySet<Token>;
+  /** Whether a space is put before every text that is read. */
+  readonly #putsSpace: boolean;
 
   constructor(model: LlamaModel) {
     this.#model = model;
@@ -20,6 +22,7 @@ export class Vocabulary {
     // The spellings as the file has them: these are what llama.cpp looks for in a text.
     const spellings = model.fileInfo.metadata.tokenizer.ggml.tokens;
     this.controlStrings = new ControlStrings([...this.#control].map((token) => spellings[token] ?? ''));
+    this.#putsSpace = this.spell(this.plain('a'), this.plain('a'), false) !== 'a';
     this.first = model.tokens.shouldPrependBosToken ? (model.tokens.bos ?? undefined) : undefined;
   }
 
@@ -40,6 +43,11 @@ export class Vocabulary {
   /** The tokens of a text in which every letter is just a letter. */
   plain(text: string): Token[] {
     return this.#model.tokenize(text, false);
+  }
+
+  /** The tokens of a text that goes on from others, in which every letter is just a letter. */
+  onward(text: string): Token[] {
+    return this.#putsSpace ? this.#model.tokenize(text, false, 'trimLeadingSpace') : this.plain(text);
   }
 
   /** The text that tokens spell behind the ones before them; control tokens are left out unless wanted. */

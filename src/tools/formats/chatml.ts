@@ -1,6 +1,10 @@
 import { detect } from '../detect.ts';
+import { callGrammar } from '../grammar/calls.ts';
+import { all, tag, text, type Rule } from '../grammar/rule.ts';
 import type { ToolCallFormat } from '../tool.ts';
 import { functionJson } from './functionJson.ts';
+
+const keys = { name: 'name', arguments: 'arguments' } as const;
 
 /** The dialect of Qwen2.5, Qwen3, Hermes and others: calls in <tool_call> tags. */
 export const chatml: ToolCallFormat = {
@@ -19,5 +23,8 @@ For each function call, return a json object with function name and arguments wi
 <tool_call>
 {"name": <function-name>, "arguments": <args-json-object>}
 </tool_call>`,
-  detect: (text) => detect(text, { name: 'name', arguments: 'arguments' }),
+  detect: (text) => detect(text, keys),
+  grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '<tool_call>', within: lines }),
 };
+
+const lines = (call: Rule): Rule => all(text('\n'), call, text('\n'), tag('</tool_call>'));

@@ -1,5 +1,8 @@
 import { detect } from '../detect.ts';
+import { callGrammar } from '../grammar/calls.ts';
 import type { ArgumentsSchema, Tool, ToolCallFormat } from '../tool.ts';
+
+const keys = { name: 'tool', arguments: 'args' } as const;
 
 /** A dialect for models without tool training: one line a tool, bare JSON with "tool" and "args". */
 export const generic: ToolCallFormat = {
@@ -9,7 +12,8 @@ export const generic: ToolCallFormat = {
 
 Tools:
 ${tools.map(signature).join('\n')}`,
-  detect: (text) => detect(text, { name: 'tool', arguments: 'args' }),
+  detect: (text) => detect(text, keys),
+  grammar: (tools, choice) => callGrammar(tools, choice, { keys }),
 };
 
 const signature = ({ name, description, parameters }: Tool): string =>

@@ -1,6 +1,9 @@
 import { detect } from '../detect.ts';
+import { callGrammar } from '../grammar/calls.ts';
 import type { ToolCallFormat } from '../tool.ts';
 import { functionJson } from './functionJson.ts';
+
+const keys = { name: 'name', arguments: 'parameters' } as const;
 
 /** The dialect of Llama 3.1 and 3.2: bare JSON with "parameters". */
 export const llama3: ToolCallFormat = {
@@ -13,5 +16,6 @@ export const llama3: ToolCallFormat = {
 Respond in the format {"name": function name, "parameters": dictionary of argument name and its value}.Do not use variables.
 
 ${tools.map((tool) => `${functionJson(tool)}\n\n`).join('')}`,
-  detect: (text) => detect(text, { name: 'name', arguments: 'parameters' }),
+  detect: (text) => detect(text, keys),
+  grammar: (tools, choice) => callGrammar(tools, choice, { keys }),
 };

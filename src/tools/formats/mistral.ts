@@ -1,11 +1,19 @@
 import { detect } from '../detect.ts';
+import { callGrammar } from '../grammar/calls.ts';
+import { all, many, text, type ManyRule, type Rule } from '../grammar/rule.ts';
 import type { ToolCallFormat } from '../tool.ts';
 import { functionJson } from './functionJson.ts';
+
+const keys = { name: 'name', arguments: 'arguments' } as const;
 
 /** The dialect of Mistral 7B v0.3 and Nemo: a list of calls after the marker [TOOL_CALLS]. */
 export const mistral: ToolCallFormat = {
   name: 'mistral',
   place: 'last-user',
   render: (tools) => `[AVAILABLE_TOOLS] [${tools.map(functionJson).join(', ')}][/AVAILABLE_TOOLS]\n\n`,
-  detect: (text) => detect(text, { name: 'name', arguments: 'arguments' }),
+  detect: (text) => detect(text, keys),
+  grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '[TOOL_CALLS]', within: listed }),
 };
+
+const listed = (call: Rule, limits: Pick<ManyRule, 'least' | 'most'>): Rule =>
+  all(text(' ['), many(call, { ...limits, between: ', ' }), text(']'));

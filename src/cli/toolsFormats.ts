@@ -1,0 +1,45 @@
+import { Command } from 'commander';
+import { readCatalogue, type Catalogue } from '../models/catalogue.ts';
+import { ModelPool } from '../models/pool.ts';
+import { didYouMean } from '../spelling.ts';
+import { choose, usualFormat } from '../tools/formatChoice.ts';
+import { isOnDisk } from './onDisk.ts';
+import { serverFlags, serverOptions } from './options.ts';
+import { forInspection } from './silentEngine.ts';
+import { UsageError } from './usage.ts';
+
+/** `turngraph tools formats` */
+export const toolsFormatsCommand = (): Command =>
+  serverFlags(
+    new Command('formats')
+      .description('say which tool-call format a model gets, and why')
+      .requiredOption('--model <name>', 'a name in the catalogue'),
+    ['catalogue', 'json'],
+  ).action(formats);
+
+async function formats({ model: name, ...flags }: { readonly model: string }): Promise<void> {
+  const options = serverOptions(flags);
+  const catalogue = await readCatalogue(options.catalogue);
+  const model = catalogue.models.get(name);
+  if (!model) throw new UsageError(`the catalogue has no model "${name}"${didYouMean(name, catalogue.models.keys())}`);
+  const onDisk = isOnDisk(catalogue, name);
+  const detected = onDisk ? await detectedFormat(catalogue, name) : '';
+  const { name: format, because } = choose({ node: '', catalogue: model.tool_call_format, detected });
+  if (options.json)
+    return print(JSON.stringify({ model: name, format, because, named: model.tool_call_format, detected }));
+  const silence = onDisk ? 'shows none in its chat template and vocabulary' : 'is not on disk';
+  print(`${name}: ${format} (${because})`);
+  print('    a node       comes first, if its tool_call_format names one');
+  print(`    models.json  ${model.tool_call_format || 'names none'}`);
+  print(`    the model    ${detected || silence}`);
+  print(`    otherwise    ${usualFormat}`);
+}
+
+async function detectedFormat(catalogue: Catalogue, name: string): Promise<string> {
+  const { llamaEngine } = await import('../engine/llama/engine.ts');
+  await using pool = new ModelPool(llamaEngine(), { ...forInspection, catalogue, idleMs: 0 });
+  const { model } = await pool.use(name);
+  return model.detectedFormat ?? '';
+}
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -1,0 +1,124 @@
+import { dirname } from 'node:path';
+import { Command } from 'commander';
+import { Agent } from '../agent/agent.ts';
+import { limitsOf } from '../config.ts';
+import { weave, type Prompt } from '../dialog.ts';
+import type { Engine } from '../engine/engine.ts';
+import { layoutOf } from '../engine/llama/layout.ts';
+import { mockEngine } from '../engine/mock.ts';
+import { loadExtension } from '../extend.ts';
+import { graphSchema, placeInGraph, type GraphDocument } from '../graph/document.ts';
+import { readCatalogue } from '../models/catalogue.ts';
+import { ModelPool } from '../models/pool.ts';
+import { registryWith } from '../nodes/index.ts';
+import { reader } from '../schema.ts';
+import { didYouMean } from '../spelling.ts';
+import { StorageRoot } from '../storage/root.ts';
+import { Shelf } from '../storage/shelf.ts';
+import { addVariable } from './agent.ts';
+import { readGraphFile } from './graphFile.ts';
+import { isOnDisk } from './onDisk.ts';
+import { serverFlags, serverOptions } from './options.ts';
+import { forInspection, silentEngine } from './silentEngine.ts';
+import { UsageError } from './usage.ts';
+
+interface RenderFlags {
+  readonly graph: string;
+  readonly node: string;
+  readonly message: string;
+  readonly format?: string;
+  readonly model?: string;
+  readonly var: Readonly<Record<string, string>>;
+  readonly [serverFlag: string]: unknown;
+}
+
+/** `turngraph tools render` */
+export const toolsRenderCommand = (): Command =>
+  serverFlags(
+    new Command('render')
+      .description('print the prompt of a node as its model will see it')
+      .requiredOption('--graph <file>', 'a graph file')
+      .requiredOption('--node <name>', 'the node whose prompt it is')
+      .requiredOption('--message <text>', 'what the user says')
+      .option('--format <name>', 'tool-call format, instead of the one that the node gets')
+      .option('--model <name>', "model whose chat template is used, instead of the graph's; it must be on disk")
+      .option('--var <name=value>', 'a variable for templates; may be given again', addVariable, {}),
+    ['catalogue', 'extend', 'storageRoot'],
+  ).action(render);
+
+async function render(flags: RenderFlags): Promise<void> {
+  const options = serverOptions({ ...flags });
+  const catalogue = await readCatalogue(options.catalogue);
+  const { graph, modelName } = alone(await readGraph(flags.graph), flags);
+  const onDisk = flags.model !== undefined || isOnDisk(catalogue, modelName);
+  if (!onDisk) process.stderr.write(`${missing(modelName)}, so this is our own wording in ChatML\n`);
+  let shown = 0;
+  const engine = silentEngine(onDisk ? await llama() : mockEngine(), async (prompt, model) => {
+    shown++;
+    process.stdout.write(onDisk ? await model.render(prompt) : inChatml(prompt));
+  });
+  await using pool = new ModelPool(engine, { ...forInspection, catalogue, idleMs: 0 });
+  await using agent = await Agent.create({
+    id: 1,
+    graph,
+    registry: registryWith(await loadExtension(options.extend)),
+    pool,
+    defaultModelName: flags.model ?? '',
+    diagnostics: false,
+    maxSteps: 1,
+    history: [],
+    shelf: new Shelf(new StorageRoot(options.storageRoot || dirname(flags.graph)), Infinity),
+    limits: limitsOf(options),
+    turnTimeoutMs: options.turnTimeout * 1000,
+  });
+  for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
+  const fault = await agent.hear(flags.message, flags.var, { emit: () => undefined, pace: () => undefined });
+  if (fault) throw fault;
+  if (shown === 0) throw new Error(`"${flags.node}" asks no model for this message`);
+  if (process.stdout.isTTY) process.stdout.write('\n');
+}
+
+async function readGraph(path: string): Promise<GraphDocument> {
+  const file = await readGraphFile(path);
+  if (file.syntax !== undefined) throw new Error(file.syntax);
+  const reading = reader(graphSchema)(JSON.parse(file.text));
+  if (reading.ok) return reading.value;
+  const sentences = reading.refusals.map(
+    ({ pointer, message }) => `${file.at(pointer)}: ${placeInGraph(pointer)} ${message}`,
+  );
+  throw new Error(sentences.join('\n'));
+}
+
+/** A graph of one of its nodes alone, with what the flags set in its parameters, and the model it then names. */
+function alone(
+  graph: GraphDocument,
+  { node: name, format, model }: RenderFlags,
+): { readonly graph: GraphDocument; readonly modelName: string } {
+  const node = graph.nodes[name];
+  if (!node) throw new UsageError(`the graph has no node "${name}"${didYouMean(name, Object.keys(graph.nodes))}`);
+  const given: Readonly<Record<string, unknown>> = node.params;
+  const params = {
+    ...given,
+    ...(format !== undefined && { tool_call_format: format }),
+    ...(model !== undefined && 'model_name' in given && { model_name: model }),
+  };
+  const named = typeof given['model_name'] === 'string' ? given['model_name'] : '';
+  return {
+    graph: { ...graph, start_node: name, nodes: { [name]: { ...node, params, exits: {} } } },
+    modelName: model ?? (named || graph.default_model_name),
+  };
+}
+
+const missing = (modelName: string): string =>
+  modelName === '' ? 'no model is named' : `"${modelName}" is not on disk`;
+
+// The library takes its time to load, and what needs no model does without.
+async function llama(): Promise<Engine> {
+  const { llamaEngine } = await import('../engine/llama/engine.ts');
+  return llamaEngine();
+}
+
+function inChatml(prompt: Prompt): string {
+  const layout = layoutOf(undefined, { bos: '', eos: '' });
+  return layout.render(layout.fit(weave(prompt)));
+}

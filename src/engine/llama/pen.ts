@@ -1,0 +1,46 @@
+import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
+import type { Stopped } from '../engine.ts';
+import type { TextStream } from './textStream.ts';
+
+/** What writes a text: it is handed every token that is drawn, and says which stand in the text instead. */
+export interface Pen {
+  /** Why nothing more is to be drawn; undefined: go on. */
+  readonly ended: Stopped | undefined;
+  /** What the next draw has to fit. */
+  readonly grammar: LlamaGrammarEvaluationState | undefined;
+  /** Tokens that stand before the first draw. */
+  open(): readonly Token[];
+  /** Gets ready for the next draw. */
+  ready(): Promise<void>;
+  /** Takes a token that was drawn, but is not in the context yet; gives what comes there in its place. */
+  take(token: Token): readonly Token[];
+}
+
+/** A pen that writes what is drawn. */
+export class FreePen implements Pen {
+  readonly grammar = undefined;
+  readonly #stream: TextStream;
+  readonly #room: number;
+
+  /** @param room tokens that the text may have. */
+  constructor(stream: TextStream, room: number) {
+    this.#stream = stream;
+    this.#room = room;
+  }
+
+  get ended(): Stopped | undefined {
+    if (this.#stream.stopped) return 'stop';
+    return this.#stream.tokens.length >= this.#room ? 'length' : undefined;
+  }
+
+  open(): readonly Token[] {
+    return [];
+  }
+
+  async ready(): Promise<void> {}
+
+  take(token: Token): readonly Token[] {
+    this.#stream.push(token);
+    return [token];
+  }
+}

@@ -1,0 +1,32 @@
+import { all, any, char, many, text, type ManyRule, type Rule } from './rule.ts';
+
+const hex = char('0-9', 'a-f', 'A-F');
+
+// Half a surrogate pair is no character.
+const codeUnit = any(
+  all(char('0-9', 'a-c', 'e-f', 'A-C', 'E-F'), many(hex, { least: 3, most: 3 })),
+  all(char('d', 'D'), char('0-7'), many(hex, { least: 2, most: 2 })),
+);
+
+/** A character of a JSON string: it stands for itself, or is escaped. */
+const letter = any(
+  {
+    kind: 'char',
+    ranges: [
+      [0x20, 0x21],
+      [0x23, 0x5b],
+      [0x5d, 0xd7ff],
+      [0xe000, 0x10ffff],
+    ],
+  },
+  all(text('\\'), any(char('"', '\\', 'b', 'f', 'n', 'r', 't'), all(text('u'), codeUnit))),
+);
+
+/** A rule in the quotes of a JSON string. */
+export const quoted = (rule: Rule): Rule => all(text('"'), rule, text('"'));
+
+/** Any JSON string. */
+export const anyString = quoted(many(letter, { least: 0 }));
+
+/** A JSON string of so many characters. */
+export const string = (limits: Pick<ManyRule, 'least' | 'most'>): Rule => quoted(many(letter, limits));
