@@ -47,6 +47,29 @@ export function sharingContract({ open, file, long }: Subject): void {
       await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
     });
 
+    it('gives the seat of a generation that is paused to others, and goes on where it was', async () => {
+      const expected = await alone('Tell me a joke');
+      const [slow, ...others] = [1, 2, 3].map(() => model.openSequence());
+      if (!slow) throw new Error('no sequence');
+      let open = (): void => {};
+      const gate = new Promise<void>((resolve) => (open = resolve));
+      let pieces = 0;
+      let closed = true;
+      const paused = say(slow, ask('Tell me a joke'), {
+        onText: () => void pieces++,
+        pace: () => (pieces >= 2 && closed ? gate : undefined),
+      });
+      // Two seats, and three rounds of two others who need them.
+      for (let round = 0; round < 3; round++) {
+        await Promise.all(others.map((sequence) => say(sequence, ask(`How are you today? ${round}`))));
+      }
+      expect(pieces).toBe(2);
+      closed = false;
+      open();
+      expect((await paused).text).toBe(expected);
+      await Promise.all([slow, ...others].map((sequence) => sequence[Symbol.asyncDispose]()));
+    });
+
     it('lets one generation fail without the others', async () => {
       const [good, bad] = [model.openSequence(), model.openSequence()];
       const [fine, failed] = await Promise.allSettled([

@@ -52,20 +52,29 @@ export class LlamaSequence implements Sequence {
       onText: options.onText ?? (() => {}),
     });
     const timings = { waited: 0, firstToken: 0 };
-    let reused = 0;
-    const stopped = await this.#seated(options.signal, async (seat) => {
-      timings.waited = since();
-      reused = await this.#read(seat, tokens, options.signal);
-      const end = await this.#write(seat, tokens, options, stream, () => (timings.firstToken ||= since()));
-      stream.end();
-      this.#transcript.remember(rendered, tokens, stream.written());
-      return end;
-    });
+    const pen = this.#pen(options, stream, this.#parts.contextSize - tokens.length);
+    const context = [...tokens, ...pen.open()];
+    const { signal, pace } = options;
+    let reused: number | undefined;
+    let stopped: Stopped | 'paused' | undefined;
+    do {
+      const wait = pace?.();
+      if (wait) await pause(wait, signal, this.#closing.signal);
+      // While a client does not keep up, others have the seat.
+      stopped = await this.#seated(signal, async (seat) => {
+        timings.waited ||= since();
+        const kept = await this.#read(seat, context, signal);
+        reused ??= Math.min(kept, tokens.length);
+        return this.#write(seat, context, pen, options, () => (timings.firstToken ||= since()));
+      });
+    } while (stopped === 'paused');
+    stream.end();
+    this.#transcript.remember(rendered, tokens, stream.written());
     return {
       text: stream.text,
       stopped: stopped ?? 'aborted',
-      tokens: { prompt: tokens.length, reused, generated: stream.tokens.length },
-      timings: { ...timings, waited: stopped ? timings.waited : since(), total: since() },
+      tokens: { prompt: tokens.length, reused: reused ?? 0, generated: stream.tokens.length },
+      timings: { ...timings, waited: timings.waited || since(), total: since() },
     };
   }
 
@@ -118,35 +127,36 @@ export class LlamaSequence implements Sequence {
     });
   }
 
-  /** Evaluates the rest of the prompt and draws tokens behind it until something ends them. */
+  /**
+   * Draws tokens behind `context` until something ends them or the client has to catch up, and adds them to it. What the
+   * seat does not hold of `context` is evaluated first.
+   */
   async #write(
     seat: Seat,
-    tokens: readonly Token[],
-    options: GenerateOptions,
-    stream: TextStream,
+    context: Token[],
+    pen: Pen,
+    { sampling, signal, pace }: GenerateOptions,
     onToken: () => void,
-  ): Promise<Stopped> {
-    const { sampling, signal, pace } = options;
+  ): Promise<Stopped | 'paused'> {
     const halted = this.#halted(signal);
-    const pen = this.#pen(options, stream, this.#parts.contextSize - tokens.length);
-    const latest = (count: number): Token[] => [...tokens.slice(-count), ...stream.tokens.slice(-count)].slice(-count);
-    let next = [...tokens.slice(seat.cache.nextTokenIndex), ...pen.open()];
-    const draws = seat.cache.evaluate(next, {
+    const latest = (count: number): Token[] => context.slice(-count);
+    const draws = seat.cache.evaluate(context.slice(seat.cache.nextTokenIndex), {
       ...samplingOptions(sampling, latest),
       // Asked in the midst of the library's work, where nothing may fail.
       grammarEvaluationState: () => pen.grammar,
     });
+    let next: Token[] = [];
     try {
       for (;;) {
         if (pen.ended) return pen.ended;
-        const wait = pace?.();
-        if (wait) await pause(wait, signal, this.#closing.signal);
         if (halted()) return 'aborted';
         await pen.ready();
         const draw = await this.#engine(seat, () => draws.next(next));
         if (draw.done) return 'end';
         onToken();
         next = [...pen.take(draw.value)];
+        context.push(...next);
+        if (!pen.ended && pace?.()) return 'paused';
       }
     } finally {
       await draws.return();

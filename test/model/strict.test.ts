@@ -1,0 +1,205 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { schemas, tools as declarations } from '../../scripts/strict/subjects.mjs';
+import { tryCalls, tryJson } from '../../scripts/strict/trial.mjs';
+import { familyGguf } from '../../scripts/tiny/families.mjs';
+import type { Prompt } from '../../src/dialog.ts';
+import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { functionOf } from '../../src/tools/formats/functionJson.ts';
+import { chatml } from '../../src/tools/formats/chatml.ts';
+import { formats } from '../../src/tools/formats/index.ts';
+import { jsonGrammar, type CallGrammar, type ToolChoice } from '../../src/tools/grammar/grammar.ts';
+import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
+import { ask, say } from '../contracts/speaking.ts';
+import { demoFile } from './demo.ts';
+
+const toolOf = (declaration: object): Tool => {
+  const reading = readTool({ consequential: false, ...declaration } as ToolDeclaration);
+  if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+  return reading.value;
+};
+
+const answerOf = (schema: object): CallGrammar => {
+  const reading = jsonGrammar(schema);
+  if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+  return reading.value;
+};
+
+const tools = declarations.map(toolOf);
+const load = { contextSize: 2048, seats: 2, threads: 1, gpu: 'off' } as const;
+const folder = mkdtempSync(join(tmpdir(), 'strict-'));
+let engine: Engine;
+
+beforeAll(() => void (engine = llamaEngine()));
+afterAll(async () => {
+  await engine[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+async function withModel(file: string, work: (model: Model) => Promise<void>): Promise<void> {
+  const model = await engine.load(file, load);
+  try {
+    await work(model);
+  } finally {
+    await model[Symbol.asyncDispose]();
+  }
+}
+
+function family(name: string): string {
+  const file = join(folder, `${name}.gguf`);
+  writeFileSync(file, familyGguf(name));
+  return file;
+}
+
+const choices: readonly ToolChoice[] = [{ kind: 'auto' }, { kind: 'required' }, { kind: 'tool', name: 'give_item' }];
+
+describe('a model with random weights at temperature 1.5', () => {
+  it.each([
+    ['chatml', 'Qwen2.5 Instruct'],
+    ['llama3', 'Llama 3.1 Instruct'],
+    ['mistral', 'Mistral 7B Instruct v0.3'],
+    ['mistral', 'Mistral Nemo Instruct'],
+    ['generic', 'Qwen3'],
+  ])('writes only calls that fit in %s (%s)', { timeout: 60_000 }, async (name, of) => {
+    const format = formats.get(name) ?? chatml;
+    await withModel(family(of), async (model) => {
+      for (const choice of choices) {
+        const { complete, wrong } = await tryCalls(model, { format, tools, choice, count: 7 });
+        expect(wrong).toEqual([]);
+        expect(complete).toBeGreaterThanOrEqual(7);
+      }
+    });
+  });
+
+  it('writes only answers that fit their schema', { timeout: 60_000 }, async () => {
+    await withModel(family('Mistral 7B Instruct v0.3'), async (model) => {
+      for (const schema of schemas) {
+        const { complete, wrong } = await tryJson(model, { grammar: answerOf(schema), schema, count: 10 });
+        expect(wrong).toEqual([]);
+        expect(complete).toBe(10);
+      }
+    });
+  });
+
+  it('writes characters of several tokens within strings', async () => {
+    await withModel(family('Qwen2.5 Instruct'), async (model) => {
+      const sequence = model.openSequence();
+      const grammar = answerOf({ type: 'string', minLength: 250, maxLength: 250 });
+      const { text } = await say(sequence, ask('?'), { grammar, sampling: { temperature: 1.5, max_tokens: 1500 } });
+      expect(text).toMatch(/[^\u0000-\u024F\uFFFD]/u);
+      expect([...(JSON.parse(text) as string)]).toHaveLength(250);
+    });
+  });
+});
+
+describe('the demo model', () => {
+  const light = toolOf({
+    name: 'set_light',
+    description: 'Turn a named light on or off.',
+    parameters: [
+      { name: 'name', type: 'string', description: 'Which light.' },
+      { name: 'on', type: 'boolean', description: 'true to turn it on.' },
+    ],
+  });
+  const timer = toolOf({
+    name: 'set_timer',
+    description: 'Start a timer.',
+    parameters: [{ name: 'minutes', type: 'integer', description: 'How many minutes.' }],
+  });
+  const both = [light, timer];
+  const offered = { format: 'chatml', definitions: both.map(functionOf), place: 'system', text: chatml.render(both) };
+  const request = (text: string): Prompt => ({ messages: [{ role: 'user', text }], tools: offered }) as Prompt;
+  const [strict, required, named] = (
+    [{ kind: 'auto' }, { kind: 'required' }, { kind: 'tool', name: 'set_timer' }] as const
+  ).map((choice) => chatml.grammar?.(both, choice) ?? answerOf({ const: '' })) as [
+    CallGrammar,
+    CallGrammar,
+    CallGrammar,
+  ];
+  let model: Model;
+  let sequence: Sequence;
+
+  beforeAll(async () => {
+    model = await engine.load(demoFile, load);
+    sequence = model.openSequence();
+  });
+
+  it.each([
+    ['Turn the porch light on.', '{"name": "set_light", "arguments": {"name": "porch", "on": true}}'],
+    ['Switch off the kitchen light.', '{"name": "set_light", "arguments": {"name": "kitchen", "on": false}}'],
+    ['Set a timer for 12 minutes.', '{"name": "set_timer", "arguments": {"minutes": 12}}'],
+  ])('calls under a grammar what it calls without: %s', async (text, call) => {
+    const free = await say(sequence, request(text), { controlTokens: true });
+    const bound = await say(sequence, request(text), { controlTokens: true, grammar: strict });
+    expect(free.text).toBe(`<tool_call>\n${call}\n</tool_call>`);
+    const { generated } = free.tokens;
+    expect(bound).toMatchObject({ text: free.text, stopped: 'end', tokens: { generated } });
+  });
+
+  it('answers freely where it calls nothing', async () => {
+    const free = await say(sequence, request('How are you today?'), { controlTokens: true });
+    const bound = await say(sequence, request('How are you today?'), { controlTokens: true, grammar: strict });
+    expect(bound.text).toBe(free.text);
+  });
+
+  it('calls the tool it has to, and then ends', async () => {
+    const { text, pieces, stopped } = await say(sequence, request('How are you today?'), { grammar: named });
+    expect(text).toMatch(/^<tool_call>\n\{"name": "set_timer", "arguments": \{"minutes": -?\d+\}\}\n<\/tool_call>$/);
+    expect(pieces.join('')).toBe(text);
+    expect(stopped).toBe('end');
+  });
+
+  it('completes a call whatever the sampling says of length and stops', async () => {
+    const sampling = { max_tokens: 3, stop: ['"', 'call'] };
+    const { text, stopped } = await say(sequence, request('Turn the porch light on.'), { grammar: required, sampling });
+    expect(stopped).toBe('end');
+    expect(chatml.detect(text).calls).toHaveLength(1);
+  });
+
+  it('is cut off in a call by the budget of the grammar, and in an answer by max_tokens', async () => {
+    const cut = await say(sequence, request('Turn the porch light on.'), { grammar: { ...required, budget: 5 } });
+    expect(cut).toMatchObject({ stopped: 'length', tokens: { generated: 5 } });
+    expect(chatml.detect(cut.text)).toMatchObject({ calls: [], truncated: true });
+    const answer = await say(sequence, request('Hello'), {
+      grammar: answerOf({
+        type: 'object',
+        properties: { a_long_name_of_a_key: { type: 'string' } },
+        required: ['a_long_name_of_a_key'],
+      }),
+      sampling: { max_tokens: 4 },
+    });
+    expect(answer).toMatchObject({ stopped: 'length', tokens: { generated: 4 } });
+    expect('{"a_long_name_of_a_key": "'.startsWith(answer.text)).toBe(true);
+  });
+
+  it('ends at once when aborted in a call, and is usable afterwards', async () => {
+    const control = new AbortController();
+    const cut = await say(sequence, request('Turn the porch light on.'), {
+      grammar: strict,
+      signal: control.signal,
+      onText: () => control.abort(),
+    });
+    expect(cut.stopped).toBe('aborted');
+    const whole = await say(sequence, request('Turn the porch light on.'), { grammar: strict });
+    expect(whole.text.startsWith(cut.text)).toBe(true);
+    expect(chatml.detect(whole.text).calls).toHaveLength(1);
+  });
+
+  it('writes a text in which nothing is to be chosen without drawing any', async () => {
+    const { text, stopped } = await say(sequence, request('Hello'), { grammar: answerOf({ const: { a: 'b' } }) });
+    expect({ text, stopped }).toEqual({ text: '{"a": "b"}', stopped: 'end' });
+  });
+
+  it('keeps calls apart that are written at once', async () => {
+    const other = model.openSequence();
+    const [one, two] = await Promise.all([
+      say(sequence, request('Turn the porch light on.'), { grammar: strict }),
+      say(other, request('Set a timer for 12 minutes.'), { grammar: strict }),
+    ]);
+    expect([one, two].map(({ text }) => chatml.detect(text).calls[0]?.name)).toEqual(['set_light', 'set_timer']);
+    await other[Symbol.asyncDispose]();
+  });
+});
