@@ -188,6 +188,15 @@ describe('the demo model', () => {
     expect(chatml.detect(whole.text).calls).toHaveLength(1);
   });
 
+  it('goes on where it has paused', async () => {
+    const whole = await say(sequence, request('Turn the porch light on.'), { grammar: required });
+    const paused = await say(sequence, request('Turn the porch light on.'), {
+      grammar: required,
+      pace: () => Promise.resolve(),
+    });
+    expect(paused).toMatchObject({ text: whole.text, stopped: 'end', tokens: { generated: whole.tokens.generated } });
+  });
+
   it('writes a text in which nothing is to be chosen without drawing any', async () => {
     const { text, stopped } = await say(sequence, request('Hello'), { grammar: answerOf({ const: { a: 'b' } }) });
     expect({ text, stopped }).toEqual({ text: '{"a": "b"}', stopped: 'end' });

@@ -106,7 +106,7 @@ describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
     const agentId = await player.makes(lamp({ tools: [setLight, dim], tool_choice: 'set_light' }));
     const change = (params: object): Promise<unknown> =>
       player.asks('changeParams', { agentId, nodeName: 'detect', paramsJson: JSON.stringify(params) });
-    expect(await change({ tool_choice: 'auto' })).toMatchObject({ body: 'changeParams' });
+    expect(await change({ tool_choice: 'auto' })).toMatchObject({ body: 'ack' });
     for (const params of [{ strict: true }, { tool_choice: 'dim' }]) {
       expect(await change(params)).toMatchObject({
         error: { code: 3007, message: expect.stringContaining('.items.pattern is "pattern"') as unknown },
