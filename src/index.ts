@@ -1,5 +1,5 @@
 import { checkGraph as check, type Verdict } from './agent/checkGraph.ts';
-import { readServerOptions, type ServerOptions } from './config.ts';
+import { defaultServerOptions, readServerOptions, type ServerOptions } from './config.ts';
 import { editorSchema } from './graph/editorSchema.ts';
 import { start } from './main.ts';
 import { readCatalogue } from './models/catalogue.ts';
@@ -48,8 +48,8 @@ export async function startServer({ nodeTypes = [], formats = [], ...options }: 
 
 /** What a graph is checked against, beside the node types and formats of turngraph. */
 export interface CheckOptions extends Extension {
-  /** A models.json; the models that graphs may name. */
-  readonly catalogue: string;
+  /** A models.json; the models that graphs may name. Default: ./models.json, or the package's own where there is none. */
+  readonly catalogue?: string;
   /** Folder that storage files are read from; default: the working directory. */
   readonly storageRoot?: string;
 }
@@ -57,7 +57,7 @@ export interface CheckOptions extends Extension {
 /** Says of a graph document what a server would say, without loading a model. @throws Fault when the catalogue cannot be read. */
 export async function checkGraph(
   graph: unknown,
-  { catalogue, storageRoot = '.', ...extension }: CheckOptions,
+  { catalogue = defaultServerOptions().catalogue, storageRoot = '.', ...extension }: CheckOptions = {},
 ): Promise<Verdict> {
   return check(graph, { registry: registryWith(extension), catalogue: await readCatalogue(catalogue), storageRoot });
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { limitsOf, type ServerOptions } from './config.ts';
 import type { Engine } from './engine/engine.ts';
@@ -20,6 +21,12 @@ export interface Settings extends Omit<ListenSettings, 'closing'> {
 
 /** Builds a server of its parts and starts it. */
 export async function start(options: ServerOptions, { extension, ...settings }: Settings = {}): Promise<Listening> {
+  for (const [flag, folder] of [
+    ['--graphs', options.graphs],
+    ['--storage-root', options.storageRoot],
+  ] as const) {
+    if (folder !== '' && !existsSync(folder)) throw new Error(`${flag} ${folder}: there is no such folder`);
+  }
   const log = createLog({ level: options.logLevel, json: options.json });
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');

@@ -146,6 +146,10 @@ function sentence(error: ErrorObject): Refusal {
     }
     case 'type':
       return { pointer: '', message: `must be ${article(String(params['type']))}, not ${got}` };
+    case 'pattern': {
+      const { description } = error.parentSchema as Schema;
+      return { pointer: '', message: `must fit (${description ?? String(error.schema)}), not ${got}` };
+    }
     case 'anyOf':
       return { pointer: '', message: `must be ${(error.schema as Schema[]).map(branch).join(' or ')}, not ${got}` };
     default:

@@ -10,7 +10,13 @@ export function closest(name: string, names: Iterable<string>): string | undefin
     .filter((candidate) => candidate.length <= longest)
     .map((candidate) => ({ candidate, far: distance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.far - b.far);
-  return best && best.far <= Math.max(1, Math.floor(name.length / 3)) ? best.candidate : undefined;
+  return best && best.far <= allowance(name.length) ? best.candidate : undefined;
+}
+
+// Two letters that changed places are two changes; of one or two letters nothing can be said.
+function allowance(length: number): number {
+  if (length < 3) return 0;
+  return length < 4 ? 1 : Math.max(2, Math.floor(length / 3));
 }
 
 /** `; did you mean "x"?`, or nothing when no name is close. */

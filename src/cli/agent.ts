@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
 import { connect, type Agent, type Client } from '../client/index.ts';
 import type { ServerOptions } from '../config.ts';
 import type { Listening } from '../server/server.ts';
 import { engineNames } from '../session/session.ts';
+import { UsageError } from './usage.ts';
 import { serverFlags, serverOptions } from './options.ts';
 
 /** Flags of the commands that talk to an agent. */
@@ -47,13 +49,17 @@ export function agentFlags(command: Command): Command {
 
 /** Makes an agent of a graph, on a server of the command's own unless a URL is given, and takes all of it down afterwards. */
 export async function withAgent(graph: string, flags: AgentFlags, talk: (talk: Talk) => Promise<void>): Promise<void> {
-  const options = serverOptions({ ...flags, port: 0, logLevel: 'error', seats: 1 });
+  const isFile = existsSync(graph);
+  // As `check` does: what a file names lies beside it.
+  const storageRoot = flags['storageRoot'] ?? (isFile ? dirname(graph) : undefined);
+  const options = serverOptions({ ...flags, storageRoot, port: 0, logLevel: 'error', seats: 1 });
   await using server = flags.url === undefined ? await ownServer(options) : undefined;
   const url = flags.url ?? server?.url ?? '';
   await using client = await connect(url, { codec: 'proto', ...(options.token !== '' && { token: options.token }) });
-  await client.configure({ engine: flags.engine ?? '' });
+  // A script for the mock engine is meant for the mock engine.
+  await client.configure({ engine: flags.engine ?? (options.mockScript === '' ? '' : 'mock') });
   await using agent = await client.createAgent({
-    ...(existsSync(graph) ? { graph: await readFile(graph, 'utf8') } : { graphName: graph }),
+    ...(isFile ? { graph: await readFile(graph, 'utf8') } : { graphName: graph }),
     defaultModelName: flags.model ?? '',
     enableDiagnostics: flags.diagnostics ?? false,
   });
@@ -70,5 +76,6 @@ async function ownServer(options: ServerOptions): Promise<Listening> {
 /** Reads `name=value` for an option that may be given again. */
 export function addVariable(given: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const [name = '', ...value] = given.split('=');
+  if (value.length === 0) throw new UsageError(`--var ${given} must be name=value`);
   return { ...before, [name]: value.join('=') };
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { findNodeAtLocation, parseTree, printParseErrorCode, type Node, type ParseError } from 'jsonc-parser';
+import { repeatedName } from '../graph/folder.ts';
 
 /** The text of a graph file, and where in it things stand. */
 export interface GraphFile {
@@ -27,9 +28,14 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     text,
     isSchema: tree !== undefined && /json-schema\.org/.test(String(findNodeAtLocation(tree, ['$schema'])?.value)),
     at: (pointer) => `${path}:${position(text, tree ? offsetOf(tree, pointer) : 0)}`,
-    syntax:
-      error && `${path}:${position(text, error.offset)}: is no JSON: ${wordsOf(printParseErrorCode(error.error))}`,
+    syntax: syntaxOf(path, text, error),
   };
+}
+
+function syntaxOf(path: string, text: string, error: ParseError | undefined): string | undefined {
+  if (error) return `${path}:${position(text, error.offset)}: is no JSON: ${wordsOf(printParseErrorCode(error.error))}`;
+  const twice = repeatedName(text);
+  return twice && `${path}:${position(text, twice.offset)}: the name "${twice.name}" stands twice in one object`;
 }
 
 // Goes down the tree as far as the pointer leads; for a member its name is the place, not its value.

@@ -43,10 +43,23 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   } catch (thrown) {
     if (signal?.aborted) throw signal.reason;
     const late = patience.aborted ? `the server did not greet within ${timeoutMs} ms` : undefined;
-    const why = late ?? (thrown instanceof Error ? thrown.message : String(thrown));
+    const why = late ?? mendOf(thrown instanceof Error ? thrown.message : String(thrown));
     const place = url.replace(/[?#].*/s, '');
     throw new Fault('CONNECTION_FAILED', `cannot connect to ${place}: ${why}`, { cause: thrown });
   }
+}
+
+// What the platform says of a handshake that failed, with what to do about it.
+function mendOf(message: string): string {
+  if (/ECONNREFUSED/.test(message)) return 'nobody listens there; is the server running?';
+  const [, status = ''] = /server response: (\d{3})/.exec(message) ?? [];
+  const mends = new Map([
+    ['401', 'the server wants its token, or this one is wrong (401)'],
+    ['403', 'the server does not let this host or origin connect (403); see --allow-host and --allow-origin'],
+    ['404', 'the WebSocket is at / (404)'],
+    ['503', 'the server is shutting down, or has too many connections (503)'],
+  ]);
+  return mends.get(status) ?? message;
 }
 
 async function greeting(connection: Connection, signal: AbortSignal) {

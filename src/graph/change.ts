@@ -1,4 +1,5 @@
 import { Fault } from '../fault.ts';
+import type { CodeName } from '../frames.gen.ts';
 import { pointerToken } from '../pointer.ts';
 import { type Refusal } from '../schema.ts';
 import { didYouMean } from '../spelling.ts';
@@ -45,11 +46,15 @@ export async function change(
   return merged;
 }
 
-const refused = (message: string): Fault => new Fault('INVALID_PARAM_VALUE', message);
+const refused = (message: string, code: CodeName = 'INVALID_PARAM_VALUE'): Fault => new Fault(code, message);
 
 function refusedAt(nodeName: string, refusals: readonly Refusal[]): Fault {
   const params = `/nodes${pointerToken(nodeName)}/params`;
-  return refused(refusals.map(({ pointer, message }) => `${placeInGraph(params + pointer)} ${message}`).join('; '));
+  const [first] = refusals;
+  return refused(
+    refusals.map(({ pointer, message }) => `${placeInGraph(params + pointer)} ${message}`).join('; '),
+    first?.code,
+  );
 }
 
 type Fields = Readonly<Record<string, unknown>>;

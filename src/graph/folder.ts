@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { visit } from 'jsonc-parser';
 import { Fault } from '../fault.ts';
 import { didYouMean } from '../spelling.ts';
 
@@ -36,12 +37,44 @@ export class GraphFolder {
   }
 }
 
-/** The document in a graph's text. @throws Fault GRAPH_COMPILATION_FAILED when it is no JSON; `what` begins its sentence. */
+/** The document in a graph's text. @throws Fault GRAPH_COMPILATION_FAILED when it is no JSON, or has a name twice; `what` begins its sentence. */
 export function parseGraph(text: string, what: string): unknown {
+  const document = parsed(text, what);
+  const twice = repeatedName(text);
+  if (twice === undefined) return document;
+  throw new Fault(
+    'GRAPH_COMPILATION_FAILED',
+    `${what} has the name "${twice.name}" twice in one object (line ${twice.line})`,
+  );
+}
+
+function parsed(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Fault('GRAPH_COMPILATION_FAILED', `${what} is no JSON: ${reason}`, { cause: error });
   }
+}
+
+/** The first name that an object of a JSON text has twice, where JSON.parse would take the last one in silence. */
+export function repeatedName(
+  text: string,
+): { readonly name: string; readonly line: number; readonly offset: number } | undefined {
+  const open: Set<string>[] = [];
+  let found: ReturnType<typeof repeatedName>;
+  try {
+    visit(text, {
+      onObjectBegin: () => void open.push(new Set()),
+      onObjectEnd: () => void open.pop(),
+      onObjectProperty: (name, offset, _length, line) => {
+        if (open.at(-1)?.has(name)) found ??= { name, line: line + 1, offset };
+        open.at(-1)?.add(name);
+      },
+    });
+  } catch (error) {
+    // What is nested too deeply to be walked is refused by its shape.
+    if (!(error instanceof RangeError)) throw error;
+  }
+  return found;
 }

@@ -32,6 +32,9 @@ export async function walk(
     const step = graph.steps.get(name);
     if (!step) throw new TypeError(`compiled graph without node ${name}`);
     const exit = await step.node.run(turn);
+    if (!step.type.exits.includes(exit)) {
+      throw new TypeError(`node ${name} returned "${exit}", which is no exit of ${step.type.type}`);
+    }
     path.push({ nodeName: name, exit });
     name = step.exits.get(exit) ?? '';
   }

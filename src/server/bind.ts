@@ -40,9 +40,15 @@ function bindTo(
   server.maxConnections = 4 * maxConnections;
   prepare(server);
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    const refuse = (error: NodeJS.ErrnoException): void =>
+      reject(
+        error.code === 'EADDRINUSE'
+          ? new Error(`port ${port} is taken: another server has it; give another --port`, { cause: error })
+          : error,
+      );
+    server.once('error', refuse);
     server.listen({ host, port }, () => {
-      server.off('error', reject);
+      server.off('error', refuse);
       resolve(server);
     });
   });

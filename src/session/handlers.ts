@@ -52,12 +52,7 @@ export const handlers: Handlers = {
     fit('sendMessage.text', Buffer.byteLength(text), messageBytes);
     fit('sendMessage.variables', Buffer.byteLength(JSON.stringify(variables)), messageBytes);
     const turn = agent.hear(text, variables, { emit: reply, pace: session.pace });
-    return {
-      meanwhile: turn.then(
-        (fault) =>
-          fault && session.house.log.warn({ agentId, code: fault.code, err: fault.cause ?? fault }, 'turn failed'),
-      ),
-    };
+    return { meanwhile: turn.then((fault) => fault && tellLog(session, agentId, fault)) };
   },
 
   cancelTurn(session, { agentId, turnId }, reply) {
@@ -134,6 +129,12 @@ const progressStep = 0.02;
 
 const notYet = (what: string): Fault =>
   new Fault('UNKNOWN_MESSAGE_TYPE', `${what} is part of the protocol, but not of this version of the server`);
+
+function tellLog({ id, house }: Session, agentId: number, fault: Fault): void {
+  const facts = { session: id, agentId, code: fault.code, err: fault.cause ?? fault };
+  if (fault.name === 'INTERNAL') house.log.error(facts, 'a turn failed inside');
+  else house.log.warn(facts, 'turn failed');
+}
 
 function beOpen({ house }: Session): void {
   if (house.closing.aborted)

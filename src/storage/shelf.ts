@@ -34,7 +34,9 @@ export class Shelf {
       throw new Fault('STRING_STORAGE_ALREADY_EXISTS', `there is a storage "${name}" already; destroy it first`);
     }
     const storage =
-      filePath === '' ? await this.#inline(name, kind, strings, keys) : await this.#fromFile(filePath, kind, [...strings, ...keys]);
+      filePath === ''
+        ? await this.#inline(name, kind, strings, keys)
+        : await this.#fromFile(filePath, kind, [...strings, ...keys]);
     this.#named.set(name, storage);
     return storage;
   }

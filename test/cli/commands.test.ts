@@ -62,6 +62,17 @@ describe('turngraph run', () => {
     expect(code).toBe(0);
   });
 
+  it('finds the storages that a graph file names beside it', async () => {
+    await write('lines.txt', 'a line\n');
+    const graph = {
+      start_node: 'say',
+      nodes: { say: { type: 'CannedResponse', params: { string_storage: 'lines.txt' } } },
+    };
+    const path = await write('storage.json', JSON.stringify(graph));
+    const { out } = await runs(['run', path, '--engine', 'mock', 'hello']);
+    expect(jsonLines(out)[0]).toMatchObject({ answerText: { text: 'a line' } });
+  });
+
   it('gives variables to templates', async () => {
     const graph = {
       start_node: 'say',
@@ -74,6 +85,7 @@ describe('turngraph run', () => {
 
   it.each([
     ['a graph that nobody has', ['run', 'lamp-swich', 'hello'], 1, 'did you mean "lamp-switch"?'],
+    ['a variable without a value', ['run', 'chat', 'hi', '--var', 'foo'], 2, '--var foo must be name=value'],
     ['no message', ['run', 'lamp-switch'], 2, "missing required argument 'message'"],
     [
       'a server that is not there',
@@ -126,6 +138,17 @@ describe('turngraph check', () => {
       `${path}:7:36: guard.exits.not_triggerd is no exit of Guardrail (it has "triggered", "not_triggered"); did you mean "not_triggered"?`,
       `${path}:6:44: guard.params.inline_strings[1] is no pattern that can run in linear time: "(?=x)": invalid or unsupported Perl syntax`,
     ]);
+  });
+
+  it('finds a name that stands twice, where the last one would win in silence', async () => {
+    const path = await write('twice.json', '{\n  "start_node": "a",\n  "nodes": { "a": {}, "b": {}, "a": {} }\n}');
+    const { err, code } = await runs(['check', path]);
+    expect(err).toBe(`${path}:3:32: the name "a" stands twice in one object\n`);
+    expect(code).toBe(1);
+  });
+
+  it('passes over the schema that lies beside graphs', async () => {
+    expect(await runs(['check', 'graphs/graph.schema.json'])).toMatchObject({ code: 0, out: '' });
   });
 
   it('names the place where a file is no JSON', async () => {

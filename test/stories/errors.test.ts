@@ -120,6 +120,11 @@ const refusedRequests: readonly (readonly [string, Request, number])[] = [
     ['createAgent', { graphJson: `${'['.repeat(200_000)}${']'.repeat(200_000)}` }],
     3003,
   ],
+  [
+    'a graph with a node twice',
+    ['createAgent', { graphJson: '{"start_node": "a", "nodes": {"a": {}, "a": {}}}' }],
+    3003,
+  ],
   ['a graph that is no JSON', ['createAgent', { graphJson: '{' }], 3003],
   ['no graph at all', ['createAgent', {}], 3003],
   ['a model to load that does not exist', ['loadModel', { modelName: 'nobody' }], 6007],

@@ -15,7 +15,7 @@ import {
   startServer,
 } from '../../src/index.ts';
 import { setLight } from '../graphs.ts';
-import { aServer, fileOf, Player, subprotocols } from '../story.ts';
+import { aServer, fileOf, Player, serverWith, subprotocols } from '../story.ts';
 import { runs } from '../cli/command.ts';
 
 const dice = defineNode({
@@ -39,7 +39,13 @@ const dice = defineNode({
       async run(turn) {
         const roll = params.sides;
         const variables = { roll: String(roll) };
-        const scope = { message: turn.message, variables, calls: [], insights: [], warn: (warning: string) => turn.warn(warning) };
+        const scope = {
+          message: turn.message,
+          variables,
+          calls: [],
+          insights: [],
+          warn: (warning: string) => turn.warn(warning),
+        };
         turn.say(settings.now.render(scope), 'whole');
         turn.tell('rolled', { roll });
         return roll > 1 ? 'won' : 'lost';
@@ -77,6 +83,20 @@ describe.each(subprotocols)('a node type and a format from outside, over %s', (s
     expect(turn).toMatchObject({ text: 'You rolled 6.', steps: 'roll:won detect:tool_called' });
     expect(turn.calls).toMatchObject([{ toolName: 'set_light', known: true }]);
     expect(turn.events).toMatchObject([{ eventType: 'rolled', payloadJson: '{"roll":6}' }]);
+  });
+
+  it('fail a turn when they return an exit that they do not declare', async () => {
+    const lying = defineNode({
+      type: 'Lying',
+      summary: 'Returns what it does not declare.',
+      params: { type: 'object', properties: {} },
+      exits: ['default'],
+      create: async () => ({ run: async () => 'elsewhere' as 'default' }),
+    });
+    await using own = await serverWith({ extension: { nodeTypes: [lying] } });
+    await using player = await Player.connect(own.url, subprotocol);
+    const agentId = await player.makes({ start_node: 'a', nodes: { a: { type: 'Lying' } } });
+    expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'ERROR', error: { code: 5005 }, path: [] });
   });
 
   it('are refused and changed like any other', async () => {
