@@ -39,6 +39,8 @@ export interface ToolBlock {
 export interface Prompt {
   readonly messages: readonly Message[];
   readonly tools?: ToolBlock;
+  /** Whether a model that reasons aloud may; absent = as its template has it. */
+  readonly thinking?: boolean;
 }
 
 /** The messages of a prompt with our own wording of the tools put in their place. */

@@ -58,9 +58,9 @@ export const generate = defineNode({
     const inference = new Inference(use);
     const projection = dialogue(use.model);
     const question = (turn: Turn): Question => {
-      const { system, beside, placement, sampling } = settings.now;
+      const { system, beside, placement, sampling, thinking } = settings.now;
       const template = beside && { text: beside.render(turn), placement };
-      return { projection, system: system.render(turn), current: place(turn.message, template), sampling };
+      return { projection, system: system.render(turn), current: place(turn.message, template), sampling, thinking };
     };
     return {
       async run(turn) {
@@ -81,7 +81,8 @@ export const generate = defineNode({
 
 type Params = FromSchema<typeof params>;
 
-function settle({ system_prompt, template, placement, stream, hold, sampling }: Params, { nodeName, warn }: Supplies) {
+function settle({ system_prompt, template, ...rest }: Params, { nodeName, warn }: Supplies) {
+  const { placement } = rest;
   const at = `${nodeName}.params`;
   const system = accept('/system_prompt', compileTemplate(system_prompt, `${at}.system_prompt`));
   const beside = template === undefined ? undefined : accept('/template', compileTemplate(template, `${at}.template`));
@@ -90,5 +91,5 @@ function settle({ system_prompt, template, placement, stream, hold, sampling }: 
       `${at}.template stands in place of the user and does not name {{user_message}}: the model will not see the message`,
     );
   }
-  return { system, beside, placement, stream, hold, sampling };
+  return { ...rest, system, beside };
 }

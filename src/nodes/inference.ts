@@ -5,17 +5,26 @@ import type { ModelUse } from '../models/pool.ts';
 import { samplingSchema, type PartialSampling } from '../models/sampling.ts';
 import type { Contribution, Projected, Projection } from '../projection/projection.ts';
 import type { Schema } from '../schema.ts';
+import { ReasoningStream, spokenIn } from '../tools/reasoningStream.ts';
 
 /** Parameters that every node with a model has. */
 export const inferenceParams = {
   model_name: { type: 'string', default: '', description: 'A name in models.json; "" = the agent\'s default.' },
   system_prompt: { type: 'string', default: '', live: true, description: 'Template of the system message.' },
   sampling: { ...samplingSchema, live: true },
+  thinking: {
+    type: 'boolean',
+    default: false,
+    live: true,
+    description: 'Whether a model that reasons aloud may. Reasoning is never part of an answer.',
+  },
 } as const satisfies Readonly<Record<string, Schema>>;
 
 /** What a node contributes to its prompt, and how the prompt is made of it. */
 export interface Question extends Omit<Contribution, 'maxTokens' | 'dialog'> {
   readonly projection: Projection;
+  /** Whether a model that reasons aloud may. */
+  readonly thinking: boolean;
   readonly sampling: PartialSampling;
 }
 
@@ -38,19 +47,28 @@ export class Inference implements AsyncDisposable {
     this.#standing = standing;
   }
 
-  /** Completes this turn's prompt and accounts for it. @throws the signal's reason when the turn is cancelled meanwhile. */
-  async complete(turn: Turn, question: Question, { notes, ...wish }: Wish = {}): Promise<Completion> {
+  /**
+   * Completes this turn's prompt and accounts for it. What the model reasons aloud goes to debug_info; with
+   * `controlTokens` the text is left as it was written.
+   * @throws the signal's reason when the turn is cancelled meanwhile.
+   */
+  async complete(turn: Turn, question: Question, { notes, onText, ...wish }: Wish = {}): Promise<Completion> {
     const { prompt, dropped } = await this.#project(turn, question);
-    const sampling = this.#drawn(question);
+    const reasoning = new ReasoningStream();
+    const say = (text: string): void => void (text !== '' && onText?.(text));
     const completion = await this.#sequence.generate(prompt, {
       ...wish,
-      sampling,
+      sampling: this.#drawn(question),
       signal: turn.signal,
       pace: () => turn.pace(),
+      onText: (piece) => say(reasoning.pass(piece)),
     });
-    turn.inferred({ ...completion, dropped, notes: { model: this.#use.name, ...notes } });
+    say(reasoning.rest());
+    const thought = reasoning.reasoning;
+    const facts = { model: this.#use.name, ...notes, ...(thought !== '' && { reasoning: thought }) };
+    turn.inferred({ ...completion, dropped, notes: facts });
     turn.signal.throwIfAborted();
-    return completion;
+    return wish.controlTokens ? completion : { ...completion, text: spokenIn(completion.text) };
   }
 
   /** Evaluates the head of the prompt ahead of time. */
@@ -63,9 +81,11 @@ export class Inference implements AsyncDisposable {
     return this.#sequence[Symbol.asyncDispose]();
   }
 
-  #project(turn: Turn, question: Question): Promise<Projected> {
-    const { projection, sampling: _, ...contribution } = question;
-    return projection.project({ ...contribution, dialog: turn.dialog, maxTokens: this.#drawn(question).max_tokens });
+  async #project(turn: Turn, question: Question): Promise<Projected> {
+    const { projection, sampling: _, thinking, ...contribution } = question;
+    const maxTokens = this.#drawn(question).max_tokens;
+    const { prompt, dropped } = await projection.project({ ...contribution, dialog: turn.dialog, maxTokens });
+    return { prompt: { ...prompt, thinking }, dropped };
   }
 
   #drawn({ sampling }: Question): Sampling {

@@ -25,6 +25,7 @@ import {
   type ToolCallFormat,
   type ToolDeclaration,
 } from '../tools/tool.ts';
+import { spokenIn } from '../tools/reasoningStream.ts';
 import { jsonText } from '../tools/value.ts';
 import { bindingOf, bindingParams, grammarOf, isAllowed } from './binding.ts';
 import { Inference, inferenceParams, modelOf, type Question } from './inference.ts';
@@ -85,9 +86,9 @@ export const toolCallWith = (formats: Formats) =>
       const inference = new Inference(use, { temperature: 0 });
 
       const question = (turn: Turn): Question => {
-        const { system, sampling, tool_choice } = settings.now;
+        const { system, sampling, thinking, tool_choice } = settings.now;
         const projection = tool_choice === 'none' ? plain : offering;
-        return { projection, system: system.render(turn), current: place(turn.message), sampling };
+        return { projection, system: system.render(turn), current: place(turn.message), sampling, thinking };
       };
       const detect = async (turn: Turn): Promise<Detection> => {
         const notes = { tool_call_format: format.name, because };
@@ -110,7 +111,7 @@ export const toolCallWith = (formats: Formats) =>
           if (allowed.length < calls.length) turn.warn(`${supplies.nodeName} wrote a call that its tools do not allow`);
           const standing = allowed.filter((call) => take(turn, call, tools.get(call.name), notify_client));
           if (standing.length > 0) return 'tool_called';
-          if (generate_on_no_tool) turn.say(residual, 'whole');
+          if (generate_on_no_tool) turn.say(spokenIn(residual).trim(), 'whole');
           return 'no_tool_called';
         },
         warm: (turn) => inference.warm(turn, question(turn)),

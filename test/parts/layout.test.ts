@@ -1,3 +1,4 @@
+import { compile } from '../../src/engine/llama/jinja.ts';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../src/dialog.ts';
 import { detectFormat } from '../../src/engine/llama/format.ts';
@@ -140,5 +141,21 @@ describe('the tool-call format of a model', () => {
     [undefined, plain, words('<tool_call>')],
   ])('is %s by the marks of its template', (format, template, vocabulary) => {
     expect(detectFormat(template, vocabulary)).toBe(format);
+  });
+});
+
+describe('whether a model may reason aloud', () => {
+  const template =
+    '{% for m in messages %}{{ m.content }}{% endfor %}{% if enable_thinking is defined %}{{ enable_thinking }}{% endif %}';
+  const ask = [{ role: 'user', text: 'Q' }] as const;
+
+  it.each([
+    [undefined, 'Q'],
+    [true, 'Qtrue'],
+    [false, 'Qfalse'],
+  ])('is told to its template only where something was said about it: %s', (thinking, expected) => {
+    expect(compile(template, { bos: '', eos: '' })(ask, undefined, thinking).toLowerCase()).toBe(
+      expected.toLowerCase(),
+    );
   });
 });

@@ -93,9 +93,9 @@ const refusedGraphs: readonly (readonly [string, unknown, number, string])[] = [
   ['a format that does not exist', lamp({ tool_call_format: 'chatlm' }), 3003, 'did you mean "chatml"?'],
   [
     'a parameter that this version does not have',
-    chat({ thinking: true }),
+    chat({ guidelines: [] }),
     3003,
-    'answer.params.thinking is not known here',
+    'answer.params.guidelines is not known here',
   ],
   ['a tool choice that names no tool', lamp({ tool_choice: 'set_lihgt' }), 3003, 'did you mean "set_light"?'],
   [

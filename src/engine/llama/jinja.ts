@@ -6,7 +6,7 @@ import { spoken } from './spoken.ts';
  * Writes messages as one prompt that awaits an answer, with tools where there are any.
  * @throws Error in the template's own words when it refuses them.
  */
-export type Render = (messages: readonly Message[], tools?: readonly ToolDefinition[]) => string;
+export type Render = (messages: readonly Message[], tools?: readonly ToolDefinition[], thinking?: boolean) => string;
 
 /** The special tokens that chat templates name. */
 export interface Ends {
@@ -20,7 +20,7 @@ export interface Ends {
  */
 export function compile(source: string, { bos, eos }: Ends, extras: Readonly<Record<string, unknown>> = {}): Render {
   const program = new Template(source).parsed;
-  return (messages, tools) => {
+  return (messages, tools, thinking) => {
     // The library's own globals have a clock in them: it would put today's date into Llama 3.2's prompts, and a date
     // that changes breaks every cache.
     const environment = new Environment();
@@ -34,6 +34,8 @@ export function compile(source: string, { bos, eos }: Ends, extras: Readonly<Rec
       documents: null,
       ...extras,
       ...(tools && { tools }),
+      // The name that Qwen3 and others give to it.
+      ...(thinking !== undefined && { enable_thinking: thinking }),
       messages: messages.map(spoken),
     };
     for (const [name, value] of Object.entries(variables)) environment.set(name, value);

@@ -21,6 +21,7 @@ export interface Rendered {
 interface Content {
   readonly messages: readonly Message[];
   readonly tools?: readonly ToolDefinition[];
+  readonly thinking?: boolean;
 }
 
 /** Turns prompts into tokens: the frame's control strings become control tokens, those in messages and tools never do. */
@@ -76,29 +77,31 @@ export class PromptTemplate {
 
   // The model's own template has the last word on where tools stand and how they are written, if it has one at all.
   #content(prompt: Prompt): Content {
-    const { messages, tools } = prompt;
+    const { messages, tools, thinking } = prompt;
+    const how = thinking === undefined ? {} : { thinking };
     const { fit, knowsTools } = this.#layout;
     if (!knowsTools || (tools && tools.format !== this.#toolFormat)) {
-      return { messages: fit(weave(prompt).map(({ role, text }) => ({ role, text }))) };
+      return { ...how, messages: fit(weave(prompt).map(({ role, text }) => ({ role, text }))) };
     }
     const definitions = tools?.definitions ?? [];
-    return { messages: fit(messages), ...(definitions.length > 0 && { tools: definitions }) };
+    return { ...how, messages: fit(messages), ...(definitions.length > 0 && { tools: definitions }) };
   }
 
-  #disguised({ messages, tools }: Content, disguise: Disguise): Content {
+  #disguised({ messages, tools, ...how }: Content, disguise: Disguise): Content {
     const hide = (text: string): string => {
       const places = this.masks(text);
       return places.length === 0 ? text : disguise.over(text, places);
     };
     return {
+      ...how,
       messages: messages.map((message) => rewordedMessage(message, hide)),
       ...(tools && { tools: rewordedData(tools, hide) }),
     };
   }
 
-  #write({ messages, tools }: Content): string {
+  #write({ messages, tools, thinking }: Content): string {
     try {
-      return this.#layout.render(messages, tools);
+      return this.#layout.render(messages, tools, thinking);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new Fault('INFERENCE_FAILED', `the model's chat template refuses this prompt: ${why}`, { cause: error });

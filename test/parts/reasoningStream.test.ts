@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { ReasoningStream, spokenIn } from '../../src/tools/reasoningStream.ts';
+
+describe('reasoning in a text on its way out', () => {
+  it.each([
+    ['nothing but words', 'Hello there.', 'Hello there.', ''],
+    ['reasoning first', '<think>a plan</think>\n\nHello.', 'Hello.', 'a plan'],
+    ['Mistral’s marks', '[THINK]a plan[/THINK]Hello.', 'Hello.', 'a plan'],
+    ['reasoning in the middle', 'Well, <think>hm</think> yes.', 'Well,  yes.', 'hm'],
+    ['reasoning twice', '<think>a</think>x<think>b</think>y', 'xy', 'ab'],
+    ['the other kind of mark inside', '<think>a [THINK] b</think>x', 'x', 'a [THINK] b'],
+    ['no end of it', '<think>on and on', '', 'on and on'],
+    ['less than a mark', 'a < b, <thin, [THIN', 'a < b, <thin, [THIN', ''],
+    ['nothing', '', '', ''],
+  ])('is set apart whatever the pieces: %s', (_, text, said, reasoning) => {
+    for (let size = 1; size <= text.length + 1; size++) {
+      const stream = new ReasoningStream();
+      let out = '';
+      for (let at = 0; at < text.length; at += size) out += stream.pass(text.slice(at, at + size));
+      expect(out + stream.rest()).toBe(said);
+      expect(stream.reasoning).toBe(reasoning);
+    }
+    expect(spokenIn(text)).toBe(said);
+  });
+});
