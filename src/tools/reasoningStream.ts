@@ -5,6 +5,13 @@ const marks = [
 
 const opening = marks.map(({ open }) => open);
 
+/** The texts that begin and end reasoning. */
+export const reasoningMarks: readonly string[] = marks.flatMap(({ open, close }) => [open, close]);
+
+/** The mark that a prompt ends with, when it has the model begin by reasoning; else "". */
+export const reasoningOpenedBy = (prompt: string): string =>
+  opening.find((mark) => prompt.trimEnd().endsWith(mark)) ?? '';
+
 /** Text of a model on its way out, what it reasons aloud set apart from what it says. */
 export class ReasoningStream {
   #pending = '';

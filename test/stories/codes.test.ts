@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,7 +7,8 @@ import { codes, type ClientFrameBodies, type CodeName, type ServerFrame } from '
 import { defineNode } from '../../src/index.ts';
 import type { Subprotocol } from '../../src/wire/codec.ts';
 import { chat, lamp, setLight } from '../graphs.ts';
-import { aServer, fileOf, Player, serverWith, subprotocols } from '../story.ts';
+import { demoWithTemplate } from '../model/demoTemplate.ts';
+import { aServer, Player, serverWith, subprotocols } from '../story.ts';
 
 /** Errors that only a client sees, and those of what this version of the server does not do. */
 type Elsewhere =
@@ -55,7 +56,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'root', 'lines.txt'), 'a line\n');
   await symlink('/etc/hostname', join(folder, 'root', 'link.txt'));
   await writeFile(join(folder, 'text.gguf'), 'this is no model');
-  await writeFile(join(folder, 'moody.gguf'), await withTemplate(moody));
+  await writeFile(join(folder, 'moody.gguf'), await demoWithTemplate(moody));
   const model = (name: string) => ({
     name,
     variants: [{ engine: 'llama-cpp', local_path: '.', files: [`${name}.gguf`], context_size: 256 }],
@@ -70,16 +71,6 @@ afterAll(() => rm(folder, { recursive: true }));
 // Refuses one word, as templates of real families refuse what they do not know.
 const moody =
   "{% for m in messages %}{% if 'boom' in m.content %}{{ raise_exception('no such word') }}{% endif %}{{ m.content }}{% endfor %}";
-
-/** The demo model with another chat template of at most the same length. */
-async function withTemplate(template: string): Promise<Buffer> {
-  const file = await readFile(fileOf('models/turngraph-demo.gguf'));
-  const key = file.indexOf('tokenizer.chat_template');
-  const at = key + 'tokenizer.chat_template'.length + 4;
-  const length = Number(file.readBigUInt64LE(at));
-  file.write(template.padEnd(length, ' '), at + 8, 'utf8');
-  return file;
-}
 
 const server = aServer({
   extension: { nodeTypes: [broken] },

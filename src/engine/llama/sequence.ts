@@ -5,6 +5,7 @@ import type { Completion, GenerateOptions, Sequence, Stopped } from '../engine.t
 import { pause } from '../pause.ts';
 import { promptTooLarge } from '../promptTooLarge.ts';
 import { BoundPen } from './boundPen.ts';
+import { reasoningOpenedBy } from '../../tools/reasoningStream.ts';
 import { align, fill, held } from './cache.ts';
 import type { Grammars } from './grammars.ts';
 import { FreePen, type Pen } from './pen.ts';
@@ -45,6 +46,9 @@ export class LlamaSequence implements Sequence {
     const rendered = this.#parts.template.render(prompt);
     const tokens = this.#transcript.tokens(rendered);
     if (tokens.length >= this.#parts.contextSize) throw promptTooLarge(tokens.length, this.#parts.contextSize);
+    // What a template has begun on the model's behalf belongs to the model's text, or nobody could tell it apart.
+    const opened = options.grammar?.kind === 'whole' ? '' : reasoningOpenedBy(rendered.text);
+    if (opened !== '') options.onText?.(opened);
     const stream = new TextStream(this.#parts.vocabulary, {
       before: tokens,
       stop: options.sampling.stop,
@@ -71,7 +75,7 @@ export class LlamaSequence implements Sequence {
     stream.end();
     this.#transcript.remember(rendered, tokens, stream.written());
     return {
-      text: stream.text,
+      text: opened + stream.text,
       stopped: stopped ?? 'aborted',
       tokens: { prompt: tokens.length, reused: reused ?? 0, generated: stream.tokens.length },
       timings: { ...timings, waited: timings.waited || since(), total: since() },

@@ -1,4 +1,5 @@
 import type { LlamaModel, Token } from 'node-llama-cpp';
+import { reasoningMarks } from '../../tools/reasoningStream.ts';
 import { ControlStrings } from './controlStrings.ts';
 
 /** A model's tokeniser, and the tokens that steer the model instead of spelling text. */
@@ -8,6 +9,7 @@ export class Vocabulary {
   readonly first: Token | undefined;
   readonly #model: LlamaModel;
   readonly #control: ReadonlySet<Token>;
+  readonly #reasoning: ReadonlySet<Token>;
   /** Whether a space is put before every text that is read. */
   readonly #putsSpace: boolean;
 
@@ -21,6 +23,7 @@ export class Vocabulary {
     );
     // The spellings as the file has them: these are what llama.cpp looks for in a text.
     const spellings = model.fileInfo.metadata.tokenizer.ggml.tokens;
+    this.#reasoning = new Set([...this.#control].filter((token) => reasoningMarks.includes(spellings[token] ?? '')));
     this.controlStrings = new ControlStrings([...this.#control].map((token) => spellings[token] ?? ''));
     this.#putsSpace = this.spell(this.plain('a'), this.plain('a'), false) !== 'a';
     this.first = model.tokens.shouldPrependBosToken ? (model.tokens.bos ?? undefined) : undefined;
@@ -50,8 +53,8 @@ export class Vocabulary {
     return this.#putsSpace ? this.#model.tokenize(text, false, 'trimLeadingSpace') : this.plain(text);
   }
 
-  /** The text that tokens spell behind the ones before them; control tokens are left out unless wanted. */
+  /** The text that tokens spell behind the ones before them; control tokens are left out unless wanted, but for the marks of reasoning. */
   spell(tokens: readonly Token[], before: readonly Token[], control: boolean): string {
-    return this.#model.detokenize(tokens, control, before);
+    return this.#model.detokenize(tokens, control || tokens.some((token) => this.#reasoning.has(token)), before);
   }
 }

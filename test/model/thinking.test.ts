@@ -1,0 +1,38 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { ask, say } from '../contracts/speaking.ts';
+import { demoWithTemplate } from './demoTemplate.ts';
+
+// Trailing spaces fill the template up to its old length, so that the mark is not the very end of the prompt.
+const template =
+  '{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n<think>\n';
+
+describe('a model whose template has it begin by reasoning', () => {
+  const engine = llamaEngine();
+  let folder = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    await writeFile(join(folder, 'thinker.gguf'), await demoWithTemplate(template));
+  });
+  afterAll(async () => {
+    await engine[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  });
+
+  it('has the mark at the beginning of its text, streamed and whole', async () => {
+    const model = await engine.load(join(folder, 'thinker.gguf'), {
+      contextSize: 256,
+      seats: 1,
+      threads: 1,
+      gpu: 'off',
+    });
+    const pieces: string[] = [];
+    const { text } = await say(model.openSequence(), ask('Hello!'), { onText: (piece) => void pieces.push(piece) });
+    expect(pieces[0]).toBe('<think>');
+    expect(text).toBe(pieces.join(''));
+    expect(text.length).toBeGreaterThan('<think>'.length);
+  });
+});
