@@ -3,6 +3,7 @@ import { hammer, outputs } from '../../scripts/fuzz/detect.mjs';
 import { formats } from '../../src/tools/formats/index.ts';
 import type { DetectedCall, Detection } from '../../src/tools/tool.ts';
 import { jsonText } from '../../src/tools/value.ts';
+import moreCases from '../cases/tool-calls-more.json' with { type: 'json' };
 import cases from '../cases/tool-calls.json' with { type: 'json' };
 
 function detect(format: string, text: string): Detection {
@@ -23,14 +24,33 @@ const call = '{"name": "f", "arguments": {"x": 1}}';
 const f = 'f {"x": 1}';
 const tagged = (json: string): string => `<tool_call>${json}</tool_call>`;
 
+function readsAsExpected({ format, text, expect: expected }: (typeof cases | typeof moreCases)[number]): void {
+  const { calls, residual } = detect(format, text);
+  expect(calls.map(({ name, arguments: given }) => ({ name, arguments: JSON.parse(jsonText(given)) }))).toEqual(
+    expected.calls,
+  );
+  expect(residual).toBe(expected.residual);
+  for (const { raw, arguments: given } of calls) {
+    expect(text).toContain(raw);
+    // A test in JSON cannot say a long number: its digits must stand in the call as written.
+    for (const digits of jsonText(given).match(/\d{16,}/g) ?? []) expect(raw).toContain(digits);
+  }
+}
+
 describe('the collected outputs', () => {
-  it.each(cases.map((one) => [one.id, one.class, one] as const))('read %s as expected: %s', (_id, _kind, one) => {
-    const { calls, residual } = detect(one.format, one.text);
-    expect(calls.map(({ name, arguments: given }) => ({ name, arguments: JSON.parse(jsonText(given)) }))).toEqual(
-      one.expect.calls,
-    );
-    expect(residual).toBe(one.expect.residual);
-    for (const { raw } of calls) expect(one.text).toContain(raw);
+  it.each(cases.map((one) => [one.id, one.class, one] as const))('read %s as expected: %s', (_id, _kind, one) =>
+    readsAsExpected(one),
+  );
+});
+
+describe('the second collection', () => {
+  it.each(moreCases.map((one) => [one.id, one.class, one] as const))('reads %s as expected: %s', (_id, _kind, one) =>
+    readsAsExpected(one),
+  );
+
+  it('has no id twice, nor one of the first', () => {
+    const ids = [...cases, ...moreCases].map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
   });
 });
 
