@@ -4,21 +4,11 @@ import { functionOf } from '../../dist/tools/formats/functionJson.js';
 import { formats } from '../../dist/tools/formats/index.js';
 import { readTool } from '../../dist/tools/tool.js';
 import { jsonText } from '../../dist/tools/value.js';
+import { unbent } from './sampling.mjs';
 
 const demo = fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url));
 const never = new AbortController().signal;
-const greedy = {
-  temperature: 0,
-  top_p: 1,
-  top_k: 0,
-  min_p: 0,
-  repeat_penalty: 1,
-  presence_penalty: 0,
-  frequency_penalty: 0,
-  max_tokens: 100,
-  seed: 1,
-  stop: [],
-};
+const greedy = { ...unbent, temperature: 0, max_tokens: 100, seed: 1 };
 const param = (name, type, description, rest = {}) => ({ name, type, description, ...rest });
 const tools = [
   {

@@ -1,17 +1,8 @@
 // Lets a model that says nothing sensible write calls and JSON under a grammar, and checks all of it by other means.
 import { Ajv } from 'ajv';
+import { unbent } from './sampling.mjs';
 
-const hot = {
-  temperature: 1.5,
-  top_p: 1,
-  top_k: 0,
-  min_p: 0,
-  repeat_penalty: 1,
-  presence_penalty: 0,
-  frequency_penalty: 0,
-  max_tokens: 400,
-  stop: [],
-};
+const hot = { ...unbent, temperature: 1.5, max_tokens: 400 };
 const never = new AbortController().signal;
 const prompt = {
   messages: [
