@@ -243,6 +243,14 @@ export interface ModelInfo {
   readonly license: string;
   readonly defaultSampling: Sampling | null;
   readonly description: string;
+  /** What computes while it is loaded: cpu, cuda, vulkan, metal; empty = not loaded. */
+  readonly backend: string;
+  /** Layers on the graphics card. */
+  readonly gpuLayers: number;
+  /** Threads that evaluate tokens now. */
+  readonly threads: number;
+  /** Sequences that it holds in memory at once; 0 = not loaded. */
+  readonly seats: number;
 }
 
 export interface ListModelsRequest {
@@ -599,6 +607,10 @@ export const shapes = {
     license: {"scalar":"string"},
     defaultSampling: {"message":"Sampling"},
     description: {"scalar":"string"},
+    backend: {"scalar":"string"},
+    gpuLayers: {"scalar":"uint32"},
+    threads: {"scalar":"uint32"},
+    seats: {"scalar":"uint32"},
   },
   ListModelsRequest: {
     pageToken: {"scalar":"string"},

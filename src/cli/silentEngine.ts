@@ -22,6 +22,7 @@ const silent = (model: Model, onPrompt: (prompt: Prompt, model: Model) => Promis
   count: (texts) => model.count(texts),
   countTools: (tools) => model.countTools(tools),
   render: (prompt) => model.render(prompt),
+  figures: () => model.figures(),
   openSequence: () => ({
     async generate(prompt) {
       await onPrompt(prompt, model);

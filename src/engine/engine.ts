@@ -62,6 +62,28 @@ export interface Sequence extends AsyncDisposable {
   warm(prompt: Prompt, signal: AbortSignal): Promise<void>;
 }
 
+/** What a model in memory runs on and how its seats fare. Counts go from its loading on. */
+export interface ModelFigures {
+  /** What computes: `cpu`, `cuda`, `vulkan`, `metal`, or `mock`. */
+  readonly backend: string;
+  /** Layers on the graphics card. */
+  readonly gpuLayers: number;
+  /** Threads that evaluate tokens now; 0 = none of its own. */
+  readonly threads: number;
+  /** Sequences that can be in memory at once, and those of them that work now; 0 = no limit. */
+  readonly seats: number;
+  readonly seatsBusy: number;
+  /** Generations that wait for a seat. */
+  readonly waiting: number;
+  /** Sequences that are open. */
+  readonly sequences: number;
+  /** States that were put aside to disk when their seat went to another, and brought back. */
+  readonly statesSaved: number;
+  readonly statesRestored: number;
+  /** Bytes of state on disk. */
+  readonly stateBytes: number;
+}
+
 /** Weights in memory. */
 export interface Model extends AsyncDisposable {
   /** Tokens that one sequence can hold. */
@@ -82,12 +104,14 @@ export interface Model extends AsyncDisposable {
    */
   render(prompt: Prompt): Promise<string>;
   openSequence(): Sequence;
+  /** How it fares at this moment. */
+  figures(): ModelFigures;
 }
 
 export interface LoadOptions {
   /** Tokens; 0 = 8192 or what the model was trained with, the smaller. */
   readonly contextSize: number;
-  /** Sequences that can be in memory at once. */
+  /** Sequences that can be in memory at once; 0 = chosen by the engine. */
   readonly seats: number;
   /** 0 = chosen by the engine. */
   readonly threads: number;

@@ -1,7 +1,7 @@
 import { weave, type Message, type Prompt, type ToolBlock } from '../dialog.ts';
 import { Fault } from '../fault.ts';
 import { promptTooLarge } from './promptTooLarge.ts';
-import type { Completion, Engine, GenerateOptions, LoadOptions, Model, Sequence } from './engine.ts';
+import type { Completion, Engine, GenerateOptions, LoadOptions, Model, ModelFigures, Sequence } from './engine.ts';
 import { replyTo, type MockScript, type Reply } from './mockScript.ts';
 import { mockOverhead, mockShared, mockSize, mockTokens } from './mockTokens.ts';
 import { write } from './mockWriting.ts';
@@ -89,11 +89,27 @@ class MockModel implements Model {
     return sequence;
   }
 
+  figures(): ModelFigures {
+    return { ...mockFigures, sequences: this.#sequences.size };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
     this.#sequences.clear();
   }
 }
+
+const mockFigures = {
+  backend: 'mock',
+  gpuLayers: 0,
+  threads: 0,
+  seats: 0,
+  seatsBusy: 0,
+  waiting: 0,
+  statesSaved: 0,
+  statesRestored: 0,
+  stateBytes: 0,
+} as const;
 
 class MockSequence implements Sequence {
   readonly #contextSize: number;

@@ -1,5 +1,5 @@
 import { access } from 'node:fs/promises';
-import type { Engine, LoadOptions, Model, Sampling } from '../engine/engine.ts';
+import type { Engine, LoadOptions, Model, ModelFigures, Sampling } from '../engine/engine.ts';
 import { Fault } from '../fault.ts';
 import { didYouMean } from '../spelling.ts';
 import type { Catalogue, CatalogueEntry } from './catalogue.ts';
@@ -24,6 +24,7 @@ export interface ModelState {
   readonly uses: number;
   readonly contextSize: number;
   readonly detectedFormat: string | undefined;
+  readonly figures: ModelFigures | undefined;
 }
 
 // An engine without files can do without a name.
@@ -119,6 +120,7 @@ export class ModelPool implements AsyncDisposable {
       uses: slot?.uses ?? 0,
       contextSize: slot?.model?.contextSize ?? 0,
       detectedFormat: slot?.model?.detectedFormat,
+      figures: slot?.model?.figures(),
     };
   }
 

@@ -49,6 +49,10 @@ async function infoOf(pool: ModelPool, entry: CatalogueEntry): Promise<ModelInfo
       seed: sampling.seed,
     },
     description: entry.description,
+    backend: state.figures?.backend ?? '',
+    gpuLayers: state.figures?.gpuLayers ?? 0,
+    threads: state.figures?.threads ?? 0,
+    seats: state.figures?.seats ?? 0,
   };
 }
 

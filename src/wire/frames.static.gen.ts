@@ -3315,6 +3315,10 @@ ModelInfo.prototype.files = $util.emptyArray;
 ModelInfo.prototype.license = "";
 ModelInfo.prototype.defaultSampling = null;
 ModelInfo.prototype.description = "";
+ModelInfo.prototype.backend = "";
+ModelInfo.prototype.gpuLayers = 0;
+ModelInfo.prototype.threads = 0;
+ModelInfo.prototype.seats = 0;
 ModelInfo.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -3350,6 +3354,14 @@ if (m.defaultSampling != null && $Object.hasOwnProperty.call(m, "defaultSampling
 $root.turngraph.v1.Sampling.encode(m.defaultSampling, w.uint32(98).fork(), q + 1).ldelim();
 if (m.description != null && $Object.hasOwnProperty.call(m, "description") && m.description !== "")
 w.uint32(106).string(m.description);
+if (m.backend != null && $Object.hasOwnProperty.call(m, "backend") && m.backend !== "")
+w.uint32(114).string(m.backend);
+if (m.gpuLayers != null && $Object.hasOwnProperty.call(m, "gpuLayers") && m.gpuLayers !== 0)
+w.uint32(120).uint32(m.gpuLayers);
+if (m.threads != null && $Object.hasOwnProperty.call(m, "threads") && m.threads !== 0)
+w.uint32(128).uint32(m.threads);
+if (m.seats != null && $Object.hasOwnProperty.call(m, "seats") && m.seats !== 0)
+w.uint32(136).uint32(m.seats);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -3493,6 +3505,42 @@ if ((v = r.stringVerify()).length)
 m.description = v;
 else
 delete m.description;
+continue;
+}
+case 14: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.backend = v;
+else
+delete m.backend;
+continue;
+}
+case 15: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.gpuLayers = v;
+else
+delete m.gpuLayers;
+continue;
+}
+case 16: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.threads = v;
+else
+delete m.threads;
+continue;
+}
+case 17: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.seats = v;
+else
+delete m.seats;
 continue;
 }
 }

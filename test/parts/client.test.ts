@@ -172,4 +172,8 @@ const blankModel = {
   license: '',
   defaultSampling: null,
   description: '',
+  backend: '',
+  gpuLayers: 0,
+  threads: 0,
+  seats: 0,
 } as const;

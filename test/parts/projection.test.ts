@@ -19,6 +19,9 @@ const model = (contextSize: number): Model => ({
   openSequence: () => {
     throw new Error('nothing is generated here');
   },
+  figures: () => {
+    throw new Error('nothing runs here');
+  },
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });
 

@@ -172,6 +172,10 @@ class Model:
     license: str = ""
     default_sampling: Mapping[str, float] = field(default_factory=dict)
     description: str = ""
+    backend: str = ""
+    gpu_layers: int = 0
+    threads: int = 0
+    seats: int = 0
 
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 import type { LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
 import type { Prompt, ToolBlock } from '../../dialog.ts';
-import type { Model, Sequence } from '../engine.ts';
+import type { Model, ModelFigures, Sequence } from '../engine.ts';
 import { detectFormat } from './format.ts';
 import { Grammars } from './grammars.ts';
 import { layoutOf } from './layout.ts';
@@ -72,6 +72,20 @@ export class LlamaModel implements Model {
     });
     this.#sequences.add(sequence);
     return sequence;
+  }
+
+  figures(): ModelFigures {
+    const { weights, context } = this.#parts;
+    return {
+      backend: weights.gpuLayers > 0 && weights.llama.gpu ? weights.llama.gpu : 'cpu',
+      gpuLayers: weights.gpuLayers,
+      threads: context.currentThreads,
+      ...this.#seats.figures(),
+      sequences: this.#sequences.size,
+      statesSaved: 0,
+      statesRestored: 0,
+      stateBytes: 0,
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -76,6 +76,11 @@ export class Seats {
     for (const place of this.#places) if (place.owner === owner) place.owner = undefined;
   }
 
+  figures(): { readonly seats: number; readonly seatsBusy: number; readonly waiting: number } {
+    const seatsBusy = this.#places.filter(({ busy }) => busy).length;
+    return { seats: this.#places.length, seatsBusy, waiting: this.#waiting.length };
+  }
+
   #serve(): void {
     this.#waiting = this.#waiting.filter(({ owner, give }) => {
       const place = this.#choose(owner);
