@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import envPaths from 'env-paths';
 import { reader, type FromSchema, type ObjectSchema, type Reading, type Schema } from './schema.ts';
 
 // What a timer can hold in milliseconds.
@@ -52,15 +53,27 @@ export const serverSchema = {
       type: 'integer',
       minimum: 0,
       maximum: 256,
-      default: 4,
-      description: 'sequences that each model holds in memory',
+      default: 0,
+      description: 'sequences that each model holds in memory; 0 = by the memory that is free, at least 4',
+    },
+    cache: {
+      type: 'string',
+      default: '',
+      description:
+        "folder of what can be made again: sequences' states, measurements; default: the user's cache folder",
+    },
+    cacheLimit: {
+      type: 'integer',
+      minimum: 0,
+      default: 2048,
+      description: 'megabytes of states in the cache folder; 0 = none are kept',
     },
     threads: {
       type: 'integer',
       minimum: 0,
       maximum: 1024,
       default: 0,
-      description: 'threads of inference; 0 = chosen by the engine',
+      description: 'threads of inference; 0 = measured for each model, and fewer while other programs need the cores',
     },
     gpu: { type: 'string', enum: ['auto', 'off'], default: 'auto', description: 'whether to use a graphics card' },
     modelIdle: {
@@ -148,8 +161,12 @@ const read = reader(serverSchema);
 export function readServerOptions(given: unknown): Reading<ServerOptions> {
   const reading = read(given);
   if (!reading.ok) return reading;
-  const { graphs, catalogue } = reading.value;
-  const found = { graphs: graphs || ownOrShipped('graphs'), catalogue: catalogue || ownOrShipped('models.json') };
+  const { graphs, catalogue, cache } = reading.value;
+  const found = {
+    graphs: graphs || ownOrShipped('graphs'),
+    catalogue: catalogue || ownOrShipped('models.json'),
+    cache: cache || envPaths('turngraph', { suffix: '' }).cache,
+  };
   return { ok: true, value: { ...reading.value, ...found } };
 }
 

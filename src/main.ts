@@ -35,7 +35,10 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
   const closing = new AbortController();
   const house: House = {
     registry: registryWith(extension ?? (await loadExtension(options.extend))),
-    pools: { 'llama-cpp': poolOf(llamaEngine()), mock: poolOf(await mock(options.mockScript)) },
+    pools: {
+      'llama-cpp': poolOf(llamaEngine({ folder: options.cache, limit: options.cacheLimit * megabyte })),
+      mock: poolOf(await mock(options.mockScript)),
+    },
     graphs: new GraphFolder(options.graphs),
     storageRoot: options.storageRoot || options.graphs,
     limits: limitsOf(options),
@@ -53,6 +56,8 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
     throw error;
   }
 }
+
+const megabyte = 1_000_000;
 
 async function mock(scriptFile: string): Promise<Engine> {
   if (scriptFile === '') return mockEngine();

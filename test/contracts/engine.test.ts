@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { mockEngine, readMockScript } from '../../src/engine/mock.ts';
 import { engineContract } from './engine.ts';
@@ -16,9 +20,14 @@ engineContract({
   long: 'Tell me a story.',
 });
 
-engineContract({
-  name: 'llama-cpp',
-  open: llamaEngine,
+const demo = {
   file: fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url)),
   long: 'Tell me a long story about the sea, the wind and the old house.',
-});
+};
+
+engineContract({ ...demo, name: 'llama-cpp', open: () => llamaEngine() });
+
+const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+engineContract({ ...demo, name: 'caching llama-cpp', open: () => llamaEngine({ folder, limit: 1e9 }) });

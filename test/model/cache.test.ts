@@ -48,7 +48,7 @@ describe('a sequence', () => {
     const { seats, sequence } = await demo.open(1);
     const speaker = sequence();
     const held = async (): Promise<Token[]> => {
-      const seat = await seats.take(speaker, never);
+      const seat = await seats.take(speaker, [], never);
       if (!seat) throw new Error('no seat');
       const { contextTokens } = seat.cache;
       seats.release(seat);
@@ -192,7 +192,7 @@ describe('a sequence', () => {
     const { seats, sequence: open } = await demo.open(2);
     const [broken, whole] = [open(), open()];
     const fine = (await say(broken, ask('How are you today?'))).text;
-    const seat = await seats.take(broken, never);
+    const seat = await seats.take(broken, [], never);
     if (!seat) throw new Error('no seat');
     seat.cache.evaluate = async function* () {
       throw new Error('out of memory');

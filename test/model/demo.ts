@@ -4,6 +4,7 @@ import { Grammars } from '../../src/engine/llama/grammars.ts';
 import { layoutOf } from '../../src/engine/llama/layout.ts';
 import { Seats } from '../../src/engine/llama/seats.ts';
 import { LlamaSequence } from '../../src/engine/llama/sequence.ts';
+import { Tempo } from '../../src/engine/llama/tempo.ts';
 import { PromptTemplate } from '../../src/engine/llama/template.ts';
 import { Vocabulary } from '../../src/engine/llama/vocabulary.ts';
 
@@ -38,7 +39,17 @@ export async function openDemo(): Promise<Demo> {
       threads: 1,
     });
     const seats = new Seats(context);
-    const parts = { seats, template, vocabulary, grammars, contextSize, chunk: 256, onClose: () => {} };
+    const parts = {
+      seats,
+      states: undefined,
+      tempo: new Tempo(() => {}),
+      template,
+      vocabulary,
+      grammars,
+      contextSize,
+      chunk: 256,
+      onClose: () => {},
+    };
     return { context, seats, sequence: () => new LlamaSequence(parts) };
   };
   return { llama, weights, vocabulary, template, open, close: () => llama.dispose() };

@@ -1,23 +1,45 @@
-import { getLlama, LlamaLogLevel, type Llama } from 'node-llama-cpp';
 import type { Engine, LoadOptions, Model } from '../engine.ts';
+import { Libraries } from './libraries.ts';
 import { loadModel } from './loading.ts';
+import { StateFolder } from './stateFolder.ts';
+import { ThreadMemory } from './threadMemory.ts';
 
-/** The engine that runs GGUF files with llama.cpp in this process. */
-export function llamaEngine(): Engine {
-  return new LlamaEngine();
+/** Where an engine keeps what it can do without. */
+export interface CacheOptions {
+  /** Folder of sequences' states and of what was measured. */
+  readonly folder: string;
+  /** Bytes of states; 0 = none are kept. */
+  readonly limit: number;
+}
+
+/** The engine that runs GGUF files with llama.cpp in this process; without a cache it remembers nothing on disk. */
+export function llamaEngine(cache?: CacheOptions): Engine {
+  return new LlamaEngine(cache);
 }
 
 class LlamaEngine implements Engine {
   readonly name = 'llama-cpp';
   readonly needsFiles = true;
-  readonly #libraries = new Map<LoadOptions['gpu'], Promise<Llama>>();
+  readonly #libraries = new Libraries();
   readonly #models = new Set<Model>();
+  readonly #states: StateFolder | undefined;
+  readonly #memory: ThreadMemory | undefined;
   #failed = false;
 
+  constructor(cache: CacheOptions | undefined) {
+    if (!cache) return;
+    this.#memory = new ThreadMemory(cache.folder);
+    this.#states = new StateFolder(cache.folder, cache.limit);
+  }
+
   async load(file: string, options: LoadOptions): Promise<Model> {
-    const closed = (model: Model): unknown => this.#models.delete(model);
     try {
-      const model = await loadModel(() => this.#library(options.gpu), file, options, closed);
+      const model = await loadModel(file, options, {
+        libraries: this.#libraries,
+        states: this.#states,
+        memory: this.#memory,
+        onClose: (closed) => this.#models.delete(closed),
+      });
       this.#models.add(model);
       return model;
     } catch (error) {
@@ -28,29 +50,8 @@ class LlamaEngine implements Engine {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
-    const libraries = await Promise.allSettled(this.#libraries.values());
-    this.#libraries.clear();
-    const disposals = libraries.map((library) =>
-      library.status === 'fulfilled' ? library.value.dispose() : undefined,
-    );
+    await this.#states?.[Symbol.asyncDispose]();
     // A load that failed leaves a handle behind in the library, for whose release this would wait forever.
-    if (!this.#failed) await Promise.all(disposals);
-  }
-
-  // One library for all models: the threads it is told about are the threads it uses, so its own splitting is off.
-  #library(gpu: LoadOptions['gpu']): Promise<Llama> {
-    const known = this.#libraries.get(gpu);
-    if (known) return known;
-    const library = getLlama({
-      build: 'never',
-      skipDownload: true,
-      progressLogs: false,
-      gpu: gpu === 'off' ? false : 'auto',
-      maxThreads: 0,
-      logLevel: LlamaLogLevel.disabled,
-    });
-    this.#libraries.set(gpu, library);
-    library.catch(() => this.#libraries.delete(gpu));
-    return library;
+    if (!this.#failed) await this.#libraries.dispose();
   }
 }

@@ -1,86 +1,88 @@
-import type { Llama, LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
+import type { Llama } from 'node-llama-cpp';
 import { Fault } from '../../fault.ts';
 import type { LoadOptions, Model } from '../engine.ts';
+import { openContext } from './context.ts';
 import { checkFile } from './file.ts';
+import type { Libraries } from './libraries.ts';
 import { checkMemory } from './memory.ts';
 import { LlamaModel } from './model.ts';
-import { chooseThreads } from './threads.ts';
+import type { StateFolder } from './stateFolder.ts';
+import { States } from './states.ts';
+import type { ModelFile, ThreadMemory } from './threadMemory.ts';
 
-// So many tokens of prompt hold up everybody else's next token, and a cancel.
-const chunk = 256;
 const largestDefaultContext = 8192;
 
+/** What a model has of its engine. */
+export interface Surroundings {
+  readonly libraries: Libraries;
+  readonly states: StateFolder | undefined;
+  readonly memory: ThreadMemory | undefined;
+  readonly onClose: (model: Model) => unknown;
+}
+
 /** Loads a GGUF file with one context for all its seats. @throws Fault MODEL_LOAD_FAILED */
-export async function loadModel(
-  library: () => Promise<Llama>,
-  file: string,
-  options: LoadOptions,
-  onClose: (model: Model) => unknown,
-): Promise<Model> {
+export async function loadModel(file: string, options: LoadOptions, around: Surroundings): Promise<Model> {
+  const { libraries } = around;
   try {
     const size = await checkFile(file);
-    const llama = await library();
-    if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: size, mend: 'take a smaller model' });
-    return await loadOn(llama, file, options, onClose);
+    const llama = await libraries.take(options.gpu);
+    const giveBack = (): void => libraries.giveBack(options.gpu, llama);
+    try {
+      if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: size, mend: 'take a smaller model' });
+      const onClose = (model: Model): void => {
+        giveBack();
+        around.onClose(model);
+      };
+      return await loadOn(llama, { file, size }, options, { ...around, onClose });
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
   } catch (error) {
     throw refusal(file, error, options.signal);
   }
 }
 
-async function loadOn(
-  llama: Llama,
-  file: string,
-  options: LoadOptions,
-  onClose: (model: Model) => unknown,
-): Promise<Model> {
+async function loadOn(llama: Llama, file: ModelFile, options: LoadOptions, around: Surroundings): Promise<Model> {
   try {
-    return await attempt(llama, file, options, 'fitting', onClose);
+    return await attempt(llama, file, options, 'fitting', around);
   } catch (error) {
     if (llama.gpu === false || options.signal?.aborted) throw error;
-    return attempt(llama, file, options, 'none', onClose);
+    return attempt(llama, file, options, 'none', around);
   }
 }
 
 /** One try, with the GPU layers that fit or with none. */
 async function attempt(
   llama: Llama,
-  file: string,
+  file: ModelFile,
   options: LoadOptions,
   layers: 'fitting' | 'none',
-  onClose: (model: Model) => unknown,
+  { states, memory, onClose }: Surroundings,
 ): Promise<Model> {
   const { signal, onProgress } = options;
   const weights = await llama.loadModel({
-    modelPath: file,
+    modelPath: file.file,
     ...(layers === 'none' && { gpuLayers: 0 }),
     ...(signal && { loadSignal: signal }),
     ...(onProgress && { onLoadProgress: onProgress }),
   });
   try {
     const { contextSize, notes } = chooseContextSize(options.contextSize, weights.trainContextSize);
-    const context = await createContext(weights, contextSize, options);
+    const work = await openContext(weights, { ...options, contextSize, file, memory });
     const onCpu = layers === 'none' ? ['the GPU has no room for this model: it runs on the CPU'] : [];
-    return new LlamaModel({ weights, context, contextSize, notes: [...notes, ...onCpu], onClose });
+    return new LlamaModel({
+      weights,
+      ...work,
+      states: states && new States(states, work.tempo, work.bytesPerToken),
+      contextSize,
+      notes: [...notes, ...onCpu],
+      onClose,
+    });
   } catch (error) {
     await weights.dispose();
     throw error;
   }
-}
-
-async function createContext(weights: Weights, contextSize: number, options: LoadOptions): Promise<LlamaContext> {
-  const { seats, signal } = options;
-  const shape = { contextSize, sequences: seats, batchSize: Math.min(chunk, contextSize), flashAttention: true };
-  const need = await weights.fileInsights.estimateContextResourceRequirementsV2({
-    ...shape,
-    modelGpuLayers: weights.gpuLayers,
-  });
-  const what = `${seats} seat${seats === 1 ? '' : 's'} of ${contextSize} tokens`;
-  checkMemory({ what, bytes: need.cpuRam, mend: 'lower context_size or the number of seats' });
-  return weights.createContext({
-    ...shape,
-    threads: chooseThreads(options.threads),
-    ...(signal && { createSignal: signal }),
-  });
 }
 
 function chooseContextSize(asked: number, trained: number): { contextSize: number; notes: readonly string[] } {

@@ -6,12 +6,16 @@ import { Grammars } from './grammars.ts';
 import { layoutOf } from './layout.ts';
 import { Seats } from './seats.ts';
 import { LlamaSequence } from './sequence.ts';
+import type { States } from './states.ts';
+import type { Tempo } from './tempo.ts';
 import { PromptTemplate } from './template.ts';
 import { Vocabulary } from './vocabulary.ts';
 
 export interface LlamaModelParts {
   readonly weights: Weights;
   readonly context: LlamaContext;
+  readonly tempo: Tempo;
+  readonly states: States | undefined;
   /** Tokens. */
   readonly contextSize: number;
   readonly notes: readonly string[];
@@ -63,6 +67,8 @@ export class LlamaModel implements Model {
   openSequence(): Sequence {
     const sequence = new LlamaSequence({
       seats: this.#seats,
+      states: this.#parts.states,
+      tempo: this.#parts.tempo,
       template: this.#template,
       vocabulary: this.#vocabulary,
       grammars: this.#grammars,
@@ -75,16 +81,14 @@ export class LlamaModel implements Model {
   }
 
   figures(): ModelFigures {
-    const { weights, context } = this.#parts;
+    const { weights, context, states } = this.#parts;
     return {
       backend: weights.gpuLayers > 0 && weights.llama.gpu ? weights.llama.gpu : 'cpu',
       gpuLayers: weights.gpuLayers,
       threads: context.currentThreads,
       ...this.#seats.figures(),
       sequences: this.#sequences.size,
-      statesSaved: 0,
-      statesRestored: 0,
-      stateBytes: 0,
+      ...(states?.figures() ?? noStates),
     };
   }
 
@@ -108,6 +112,7 @@ export class LlamaModel implements Model {
   }
 }
 
+const noStates = { statesSaved: 0, statesRestored: 0, stateBytes: 0 };
 const rule = { role: 'system', text: 'Choose.' } as const;
 const ask = { role: 'user', text: 'Which?' } as const;
 const answer = { role: 'assistant', text: 'This.' } as const;

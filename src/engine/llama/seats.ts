@@ -1,8 +1,11 @@
-import type { LlamaContext, LlamaContextSequence } from 'node-llama-cpp';
+import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
+import { held } from './cache.ts';
 
 /** A KV cache in memory, lent to one owner at a time. */
 export interface Seat {
   readonly cache: LlamaContextSequence;
+  /** Who loses with it what it holds. */
+  readonly displaced: Owner | undefined;
 }
 
 /** Whoever needs a KV cache: a sequence. */
@@ -10,6 +13,7 @@ export type Owner = object;
 
 interface Place extends Seat {
   cache: LlamaContextSequence;
+  displaced: Owner | undefined;
   owner: Owner | undefined;
   busy: boolean;
   lastUse: number;
@@ -17,12 +21,15 @@ interface Place extends Seat {
 
 interface Waiter {
   readonly owner: Owner;
+  /** What it is going to read. */
+  readonly prompt: Token[];
   readonly give: (seat: Seat | undefined) => void;
 }
 
 /**
- * The few KV caches of a context, shared by many owners. Who gets which is decided here and nowhere else: one's own; a
- * free one; the least recently used idle one; else one waits, first come, first served.
+ * The few KV caches of a context, shared by many owners. Who gets which is decided here and nowhere else: one's own; of
+ * those without an owner the one that holds most of the prompt; the least recently used idle one; else one waits, first
+ * come, first served.
  */
 export class Seats {
   readonly #context: LlamaContext;
@@ -35,13 +42,14 @@ export class Seats {
     this.#places = Array.from({ length: context.totalSequences }, () => ({
       cache: context.getSequence(),
       owner: undefined,
+      displaced: undefined,
       busy: false,
       lastUse: 0,
     }));
   }
 
   /** Lends a seat; undefined when the signal or the owner's leaving ended the wait. */
-  take(owner: Owner, signal: AbortSignal): Promise<Seat | undefined> {
+  take(owner: Owner, prompt: Token[], signal: AbortSignal): Promise<Seat | undefined> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve(undefined);
       const give = (seat: Seat | undefined): void => {
@@ -50,7 +58,7 @@ export class Seats {
       };
       const giveUp = (): void => this.#dismiss((waiter) => waiter.give === give);
       signal.addEventListener('abort', giveUp);
-      this.#waiting.push({ owner, give });
+      this.#waiting.push({ owner, prompt, give });
       this.#serve();
     });
   }
@@ -66,6 +74,7 @@ export class Seats {
   /** Empties a seat after a failure in it left open what it holds. */
   async renew(seat: Seat): Promise<void> {
     const place = this.#placeOf(seat);
+    place.displaced = undefined;
     await place.cache.dispose();
     place.cache = this.#context.getSequence();
   }
@@ -82,9 +91,10 @@ export class Seats {
   }
 
   #serve(): void {
-    this.#waiting = this.#waiting.filter(({ owner, give }) => {
-      const place = this.#choose(owner);
+    this.#waiting = this.#waiting.filter(({ owner, prompt, give }) => {
+      const place = this.#choose(owner, prompt);
       if (!place) return true;
+      place.displaced = place.owner === owner ? undefined : place.owner;
       place.owner = owner;
       place.busy = true;
       give(place);
@@ -92,11 +102,13 @@ export class Seats {
     });
   }
 
-  #choose(owner: Owner): Place | undefined {
+  #choose(owner: Owner, prompt: Token[]): Place | undefined {
     const own = this.#places.find((place) => place.owner === owner);
     if (own) return own.busy ? undefined : own;
     const idle = this.#places.filter((place) => !place.busy);
-    return idle.find((place) => place.owner === undefined) ?? idle.sort((a, b) => a.lastUse - b.lastUse)[0];
+    const free = idle.filter((place) => place.owner === undefined);
+    if (free.length > 0) return most(free, ({ cache }) => held(cache, prompt));
+    return most(idle, ({ lastUse }) => -lastUse);
   }
 
   #dismiss(which: (waiter: Waiter) => boolean): void {
@@ -110,4 +122,10 @@ export class Seats {
     if (!place) throw new Error('a seat of another context');
     return place;
   }
+}
+
+/** The first item of which there is most. */
+function most<T>(items: readonly T[], measure: (item: T) => number): T | undefined {
+  const measures = items.map(measure);
+  return items[measures.indexOf(Math.max(...measures))];
 }

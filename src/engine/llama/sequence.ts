@@ -11,7 +11,9 @@ import type { Grammars } from './grammars.ts';
 import { FreePen, type Pen } from './pen.ts';
 import { samplingOptions } from './sampling.ts';
 import type { Seat, Seats } from './seats.ts';
+import type { States } from './states.ts';
 import type { PromptTemplate } from './template.ts';
+import type { Tempo } from './tempo.ts';
 import { TextStream } from './textStream.ts';
 import { Transcript } from './transcript.ts';
 import type { Vocabulary } from './vocabulary.ts';
@@ -19,6 +21,9 @@ import type { Vocabulary } from './vocabulary.ts';
 /** What a sequence has of its model. */
 export interface SequenceParts {
   readonly seats: Seats;
+  /** Where what a seat held goes when somebody else needs it; undefined: nowhere. */
+  readonly states: States | undefined;
+  readonly tempo: Tempo;
   readonly template: PromptTemplate;
   readonly vocabulary: Vocabulary;
   readonly grammars: Grammars;
@@ -65,7 +70,7 @@ export class LlamaSequence implements Sequence {
       const wait = pace?.();
       if (wait) await pause(wait, signal, this.#closing.signal);
       // While a client does not keep up, others have the seat.
-      stopped = await this.#seated(signal, async (seat) => {
+      stopped = await this.#seated(context, signal, async (seat) => {
         timings.waited ||= since();
         const kept = await this.#read(seat, context, signal);
         reused ??= Math.min(kept, tokens.length);
@@ -86,7 +91,7 @@ export class LlamaSequence implements Sequence {
     const tokens = this.#head(prompt);
     if (tokens.length >= this.#parts.contextSize) return;
     const { chunk } = this.#parts;
-    await this.#seated(signal, (seat) =>
+    await this.#seated(tokens, signal, (seat) =>
       this.#engine(seat, async () => {
         if (held(seat.cache, tokens) === tokens.length) return;
         await align(seat.cache, tokens);
@@ -98,26 +103,35 @@ export class LlamaSequence implements Sequence {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     this.#parts.seats.leave(this);
-    await Promise.allSettled(this.#work);
+    await Promise.allSettled([...this.#work, this.#parts.states?.forget(this)]);
     this.#parts.onClose(this);
   }
 
   /** Works with a seat; gives undefined when the wait for one was ended. */
-  #seated<T>(signal: AbortSignal, work: (seat: Seat) => Promise<T>): Promise<T | undefined> {
-    const working = this.#withSeat(signal, work);
+  #seated<T>(prompt: Token[], signal: AbortSignal, work: (seat: Seat) => Promise<T>): Promise<T | undefined> {
+    const working = this.#withSeat(prompt, signal, work);
     this.#work.add(working);
     return working.finally(() => this.#work.delete(working));
   }
 
-  async #withSeat<T>(signal: AbortSignal, work: (seat: Seat) => Promise<T>): Promise<T | undefined> {
+  async #withSeat<T>(prompt: Token[], signal: AbortSignal, work: (seat: Seat) => Promise<T>): Promise<T | undefined> {
     const { seats } = this.#parts;
-    const seat = this.#closing.signal.aborted ? undefined : await seats.take(this, signal);
+    const seat = this.#closing.signal.aborted ? undefined : await seats.take(this, prompt, signal);
     if (!seat) return undefined;
     try {
+      await this.#settle(seat, prompt);
       return await work(seat);
     } finally {
       seats.release(seat);
     }
+  }
+
+  /** Puts aside what a seat holds of somebody else, and brings back what was put aside of this sequence. */
+  async #settle(seat: Seat, prompt: Token[]): Promise<void> {
+    const { states, seats } = this.#parts;
+    if (seat.displaced) await states?.save(seat.displaced, seat.cache);
+    // A state that cannot be brought back is evaluated anew.
+    await states?.restore(this, seat.cache, prompt).catch(() => seats.renew(seat));
   }
 
   /** Brings the cache to the point where only the last chunk of the prompt is missing; gives how much was there. */
@@ -177,7 +191,9 @@ export class LlamaSequence implements Sequence {
   /** Runs a step of the engine; when it fails, what the seat holds is unknown, so it is emptied. */
   async #engine<T>(seat: Seat, step: () => Promise<T>): Promise<T> {
     try {
-      return await step();
+      const result = await step();
+      this.#parts.tempo.end();
+      return result;
     } catch (error) {
       await Promise.allSettled([this.#parts.seats.renew(seat)]);
       const why = error instanceof Error ? error.message : String(error);

@@ -1,0 +1,109 @@
+import { availableParallelism } from 'node:os';
+import type { Llama, LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
+import type { LoadOptions } from '../engine.ts';
+import { fairShare, shapeOf } from './batching.ts';
+import { checkMemory, freeMemory } from './memory.ts';
+import { Tempo } from './tempo.ts';
+import type { ModelFile, ThreadMemory } from './threadMemory.ts';
+import { Threads, fewest, ladder, type ThreadTimes } from './threads.ts';
+import { timeThreads } from './threadTrial.ts';
+
+/** A model's one context, with what measures and steers it. */
+export interface Workplace {
+  readonly context: LlamaContext;
+  readonly tempo: Tempo;
+  /** What a token of a sequence takes in memory, at most. */
+  readonly bytesPerToken: number;
+}
+
+export interface ContextOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'signal'> {
+  /** Tokens. */
+  readonly contextSize: number;
+  readonly file: ModelFile;
+  readonly memory: ThreadMemory | undefined;
+}
+
+/** Makes the context of a model, and chooses its seats and threads where nobody else has. @throws Fault MODEL_LOAD_FAILED */
+export async function openContext(weights: Weights, options: ContextOptions): Promise<Workplace> {
+  const { contextSize, signal } = options;
+  const shape = { contextSize, batchSize: Math.min(chunk, contextSize), flashAttention: true };
+  const { sequences, bytesPerToken } = await chooseSeats(weights, shape, options.seats);
+  const most = options.threads || availableParallelism();
+  let threads: Threads | undefined;
+  let count = most;
+  const tempo = new Tempo((width, ms, now) => threads?.wrote(width, ms, now));
+  // Asked before each batch, in the midst of the library's work, where nothing may fail.
+  const itemPrioritizationStrategy: Strategy = ({ items, size }) => {
+    weights.llama.maxThreads = threads?.count ?? count;
+    const batch = fairShare(items, size);
+    tempo.begin(shapeOf(batch));
+    return batch;
+  };
+  weights.llama.maxThreads = 0;
+  const context = await weights.createContext({
+    ...shape,
+    sequences,
+    threads: { ideal: most, min: 1 },
+    batching: { itemPrioritizationStrategy },
+    ...(signal && { createSignal: signal }),
+  });
+  if (options.threads === 0) {
+    const times = await threadTimes(context, options, most, (tried) => (count = tried));
+    threads = new Threads({ most, times, start: times.size > 0 ? fewest(times) : halfTheCores(most) });
+  }
+  return { context, tempo, bytesPerToken };
+}
+
+type Strategy = Exclude<NonNullable<LlamaContextOptions['batching']>['itemPrioritizationStrategy'], string | undefined>;
+
+// So many tokens of prompt hold up a cancel.
+const chunk = 256;
+
+/** How fast the model is with how many threads: remembered, or measured where the processor does the work. */
+async function threadTimes(
+  context: LlamaContext,
+  { file, memory }: ContextOptions,
+  most: number,
+  take: (count: number) => void,
+): Promise<ThreadTimes> {
+  const { gpuLayers, fileInsights } = context.model;
+  if (gpuLayers >= fileInsights.totalLayers || most === 1) return new Map();
+  const known = await memory?.recall(file, most);
+  if (known) return known;
+  const times = await timeThreads(context, ladder(most), take);
+  if (times.size > 0) await memory?.keep(file, most, times);
+  return times;
+}
+
+const halfTheCores = (most: number): number => Math.max(1, Math.floor(most / 2));
+
+/** As many seats as asked for, or what fits well into the free memory. */
+async function chooseSeats(
+  weights: Weights,
+  shape: { readonly contextSize: number; readonly batchSize: number; readonly flashAttention: boolean },
+  asked: number,
+): Promise<{ sequences: number; bytesPerToken: number }> {
+  const need = (sequences: number) =>
+    weights.fileInsights.estimateContextResourceRequirementsV2({
+      ...shape,
+      sequences,
+      modelGpuLayers: weights.gpuLayers,
+    });
+  const [few, more] = [await need(fewestSeats), await need(fewestSeats + 1)];
+  const seatRam = more.cpuRam - few.cpuRam;
+  const seatVram = more.gpuVram - few.gpuVram;
+  const fitting = Math.min(freeMemory() / seatRam, (await freeVram(weights.llama)) / seatVram) * shareOfMemory;
+  const sequences = asked || Math.max(fewestSeats, Math.min(mostSeats, Math.floor(fitting)));
+  const what = `${sequences} seat${sequences === 1 ? '' : 's'} of ${shape.contextSize} tokens`;
+  const { cpuRam } = sequences === fewestSeats ? few : await need(sequences);
+  checkMemory({ what, bytes: cpuRam, mend: 'lower context_size or the number of seats' });
+  return { sequences, bytesPerToken: (seatRam + seatVram) / shape.contextSize };
+}
+
+const freeVram = async (llama: Llama): Promise<number> =>
+  llama.gpu === false ? Infinity : (await llama.getVramState()).free;
+
+const fewestSeats = 4;
+const mostSeats = 16;
+// The rest is for the game.
+const shareOfMemory = 0.25;

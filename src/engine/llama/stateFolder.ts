@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+
+/** A file for a state, with room set apart for it. */
+export interface StatePlace {
+  readonly file: string;
+  /** The file is written and has so many bytes: from now on it may have to make room for others. */
+  written(bytes: number): void;
+  /** The file is being read: it stays until it is dropped. */
+  read(): void;
+  /** Gives the room back and removes the file. */
+  drop(): Promise<void>;
+}
+
+interface Entry {
+  bytes: number;
+  inUse: boolean;
+  readonly drop: () => Promise<void>;
+}
+
+/**
+ * The files of one engine's states: in a folder of its own that nobody else may read, within a limit of bytes, gone when
+ * the engine goes. What a process that was killed has left is removed by the next one.
+ */
+export class StateFolder implements AsyncDisposable {
+  readonly #parent: string;
+  readonly #folder: string;
+  readonly #limit: number;
+  readonly #entries = new Set<Entry>();
+  readonly #swept: Promise<void>;
+  #made: Promise<void> | undefined;
+  #heart: NodeJS.Timeout | undefined;
+  #files = 0;
+
+  /** @param cache folder in which all engines have theirs; @param limitBytes of all files together. */
+  constructor(cache: string, limitBytes: number) {
+    this.#parent = join(cache, 'states');
+    this.#folder = join(this.#parent, `${hostOf()}-${process.pid}-${randomBytes(6).toString('hex')}`);
+    this.#limit = limitBytes;
+    // What is not removed now is removed another time.
+    this.#swept = sweep(this.#parent).catch(() => undefined);
+  }
+
+  /** Bytes of all states, those included that are being written. */
+  get bytes(): number {
+    return sum([...this.#entries]);
+  }
+
+  /**
+   * Sets room apart for a state, at the cost of the states that have lain longest.
+   * @returns undefined when there is no such room.
+   * @throws when the folder cannot be made.
+   */
+  async room(bytes: number, onDrop: () => void): Promise<StatePlace | undefined> {
+    const lying = [...this.#entries].filter(({ inUse }) => !inUse);
+    if (this.bytes - sum(lying) + bytes > this.#limit) return undefined;
+    const file = join(this.#folder, `${++this.#files}.state`);
+    const entry: Entry = { bytes, inUse: true, drop: () => this.#drop(entry, file, onDrop) };
+    this.#entries.add(entry);
+    await (this.#made ??= this.#make()).catch((error: unknown) => {
+      this.#made = undefined;
+      this.#entries.delete(entry);
+      throw error;
+    });
+    while (this.bytes > this.#limit && lying.length > 0) await lying.shift()?.drop();
+    const written = (size: number): void => void Object.assign(entry, { bytes: size, inUse: false });
+    return { file, written, read: () => void (entry.inUse = true), drop: entry.drop };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#heart);
+    await this.#swept;
+    this.#entries.clear();
+    // What cannot be removed is removed by the next process.
+    if (this.#made) await rm(this.#folder, { recursive: true, force: true }).catch(() => undefined);
+  }
+
+  async #make(): Promise<void> {
+    await this.#swept;
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const beat = (): void => void utimes(this.#folder, new Date(), new Date()).catch(() => undefined);
+    this.#heart = setInterval(beat, heartbeatMs).unref();
+  }
+
+  async #drop(entry: Entry, file: string, onDrop: () => void): Promise<void> {
+    if (!this.#entries.delete(entry)) return;
+    onDrop();
+    await rm(file, { force: true });
+  }
+}
+
+const sum = (entries: readonly Entry[]): number => entries.reduce((total, { bytes }) => total + bytes, 0);
+
+/** Removes the folders of processes that are gone. */
+async function sweep(parent: string): Promise<void> {
+  const names = await readdir(parent).catch(() => []);
+  const abandoned = await Promise.all(names.map(async (name) => (await isAbandoned(parent, name)) && name));
+  await Promise.all(abandoned.map((name) => name && rm(join(parent, name), { recursive: true, force: true })));
+}
+
+/** Whether nobody uses a folder: its process is gone, or, where that cannot be known, nobody has touched it for a day. */
+async function isAbandoned(parent: string, name: string): Promise<boolean> {
+  const [, host, pid] = /^(.*)-(\d+)-[0-9a-f]{12}$/.exec(name) ?? [];
+  if (pid === undefined) return false;
+  if (host === hostOf() && !isAlive(Number(pid))) return true;
+  const { mtimeMs } = await stat(join(parent, name)).catch(() => ({ mtimeMs: Date.now() }));
+  return Date.now() - mtimeMs > untouchedMs;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // A process of another user is alive, too.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+const hostOf = (): string => hostname().replaceAll(/[^\w.-]/g, '_');
+const heartbeatMs = 3_600_000;
+const untouchedMs = 24 * heartbeatMs;

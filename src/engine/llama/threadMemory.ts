@@ -1,0 +1,60 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus } from 'node:os';
+import { basename, join } from 'node:path';
+import type { ThreadTimes } from './threads.ts';
+
+/** A model file as far as its speed goes. */
+export interface ModelFile {
+  readonly file: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** Remembers in a cache folder how fast each model was with how many threads on this machine. */
+export class ThreadMemory {
+  readonly #file: string;
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#file = join(folder, 'threads.json');
+  }
+
+  /** What was measured for a model; undefined when nothing was, or when the memory cannot be read. */
+  async recall(model: ModelFile, most: number): Promise<ThreadTimes | undefined> {
+    const entry = (await this.#read())[keyOf(model, most)];
+    if (!Array.isArray(entry) || entry.length === 0 || !entry.every(isTime)) return undefined;
+    return new Map(entry);
+  }
+
+  /** Keeps what was measured. A memory that cannot be written costs another measurement, and is no error. */
+  async keep(model: ModelFile, most: number, times: ThreadTimes): Promise<void> {
+    try {
+      const known = Object.entries(await this.#read()).slice(-longest);
+      const all = { ...Object.fromEntries(known), [keyOf(model, most)]: [...times] };
+      await mkdir(this.#folder, { recursive: true });
+      const written = `${this.#file}.${process.pid}`;
+      await writeFile(written, `${JSON.stringify(all, undefined, 2)}\n`);
+      await rename(written, this.#file);
+    } catch {
+      return;
+    }
+  }
+
+  async #read(): Promise<Record<string, unknown>> {
+    try {
+      const value: unknown = JSON.parse(await readFile(this.#file, 'utf8'));
+      return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+    } catch {
+      return {};
+    }
+  }
+}
+
+const longest = 200;
+
+const isTime = (value: unknown): value is [number, number] =>
+  Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'number' && part > 0);
+
+const keyOf = ({ file, size }: ModelFile, most: number): string =>
+  [basename(file), size, cpus()[0]?.model ?? 'unknown', availableParallelism(), most].join(' | ');

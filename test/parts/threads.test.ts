@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { Threads, fewest, ladder } from '../../src/engine/llama/threads.ts';
+
+/** A machine in simulated time: how long a token takes with so many threads, now. */
+type Machine = (count: number, second: number) => number;
+
+const quiet: Machine = (count) => 40 / count;
+/** Another program has taken cores: threads that have to share one hold up all. */
+const crowded =
+  (free: number): Machine =>
+  (count) =>
+    count > free ? 500 : 40 / count;
+
+/** Writes for so many seconds; gives how many tokens, and the count of threads at the end of each second. */
+function write(threads: Threads, machine: Machine, seconds: number, from = 0): { tokens: number; counts: number[] } {
+  const counts: number[] = [];
+  let tokens = 0;
+  for (let now = from * 1000; now < (from + seconds) * 1000; tokens++) {
+    const ms = machine(threads.count, now / 1000);
+    now += ms;
+    threads.wrote(1, ms, now);
+    counts[Math.floor(now / 1000) - from] = threads.count;
+  }
+  return { tokens, counts };
+}
+
+const times = new Map([1, 2, 4, 8].map((count) => [count, quiet(count, 0)]));
+const eight = (): Threads => new Threads({ most: 8, times, start: 8 });
+
+describe('the number of threads', () => {
+  it('is chosen among 1, 2, 4, ... and the most', () => {
+    expect(ladder(1)).toEqual([1]);
+    expect(ladder(6)).toEqual([1, 2, 4, 6]);
+    expect(ladder(8)).toEqual([1, 2, 4, 8]);
+  });
+
+  it('is the smallest that is nearly the fastest', () => {
+    expect(fewest(times)).toBe(8);
+    expect(
+      fewest(
+        new Map([
+          [1, 10.4],
+          [2, 10],
+          [4, 30],
+        ]),
+      ),
+    ).toBe(1);
+  });
+
+  it('stays where it is while nothing happens', () => {
+    expect(new Set(write(eight(), quiet, 300).counts)).toEqual(new Set([8]));
+  });
+
+  it('falls within seconds when other programs take the cores, and rises again when they end', () => {
+    const threads = eight();
+    write(threads, quiet, 10);
+    const busy = write(threads, crowded(2), 30, 10);
+    expect(threads.count).toBe(2);
+    expect(busy.counts.indexOf(2)).toBeLessThan(12);
+    write(threads, quiet, 60, 40);
+    expect(threads.count).toBe(8);
+  });
+
+  it('costs little to try while the cores stay taken', () => {
+    const threads = eight();
+    write(threads, crowded(2), 30);
+    const { tokens } = write(threads, crowded(2), 300, 30);
+    expect(tokens).toBeGreaterThan(0.95 * (300_000 / crowded(2)(2, 0)));
+  });
+
+  it('is found where the measurement was made while the machine was busy', () => {
+    const threads = new Threads({
+      most: 4,
+      times: new Map([1, 2, 4].map((count) => [count, crowded(1)(count, 0)])),
+      start: 1,
+    });
+    write(threads, quiet, 600);
+    expect(threads.count).toBe(4);
+  });
+
+  it('is left alone where fewer are no better: then everything has become slow', () => {
+    const threads = eight();
+    write(threads, quiet, 10);
+    const slow: Machine = (count) => 200 / count;
+    write(threads, slow, 30, 10);
+    expect(threads.count).toBe(8);
+  });
+
+  it('is judged among batches of about the same width only', () => {
+    const threads = eight();
+    for (let now = 0; now < 60_000; now += 100) threads.wrote(now % 200 === 0 ? 1 : 8, now % 200 === 0 ? 5 : 100, now);
+    expect(threads.count).toBe(8);
+  });
+});
