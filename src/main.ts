@@ -8,7 +8,9 @@ import { GraphFolder } from './graph/folder.ts';
 import { loadExtension } from './extend.ts';
 import { createLog } from './log.ts';
 import { readCatalogue } from './models/catalogue.ts';
-import { ModelPool } from './models/pool.ts';
+import { Metrics } from './metrics/metrics.ts';
+import { meteredPool } from './models/meters.ts';
+import type { ModelPool } from './models/pool.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
 import { listen, type Listening, type ListenSettings } from './server/server.ts';
 import type { House } from './session/session.ts';
@@ -30,8 +32,9 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
   const log = createLog({ level: options.logLevel, json: options.json });
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
+  const metrics = new Metrics();
   const poolOf = (engine: Engine): ModelPool =>
-    new ModelPool(engine, { ...options, catalogue, idleMs: options.modelIdle * 1000 });
+    meteredPool(engine, { ...options, catalogue, idleMs: options.modelIdle * 1000 }, metrics);
   const closing = new AbortController();
   const house: House = {
     registry: registryWith(extension ?? (await loadExtension(options.extend))),
@@ -45,6 +48,7 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
     turnTimeoutMs: options.turnTimeout * 1000,
     closing: closing.signal,
     log,
+    metrics,
   };
   const listening = await listen(house, options, { ...settings, closing });
   try {

@@ -33,7 +33,7 @@ export interface AgentOptions {
 }
 
 /** Who hears of a turn. */
-export type Listener = Pick<TurnStart, 'emit' | 'pace'>;
+export type Listener = Pick<TurnStart, 'emit' | 'pace' | 'onOver'>;
 
 interface Running {
   readonly turnId: number;

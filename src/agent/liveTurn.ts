@@ -16,6 +16,13 @@ export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent
   frame: ServerFrameBodies[K],
 ) => void;
 
+/** What came of a turn. */
+export interface TurnOutcome {
+  readonly account: TurnComplete;
+  readonly calls: readonly Call[];
+  readonly insights: readonly Insight[];
+}
+
 /** What a turn is made of. */
 export interface TurnStart {
   readonly agentId: number;
@@ -28,6 +35,8 @@ export interface TurnStart {
   readonly emit: Emit;
   /** Undefined while the client keeps up with what is sent, else what to wait for. */
   readonly pace: () => Promise<void> | undefined;
+  /** Called when the turn is over, before its last frames. */
+  readonly onOver?: (outcome: TurnOutcome) => void;
 }
 
 interface Held {
@@ -156,20 +165,19 @@ export class LiveTurn implements Turn {
 
   /** Ends the text of the answer and sends the account of the turn. */
   complete(outcome: Pick<TurnComplete, 'status' | 'error' | 'path'>): void {
+    const account = accountOf({
+      ...this.#ids,
+      ...outcome,
+      inferences: this.#inferences,
+      calls: this.#calls,
+      warnings: [...this.#warnings],
+      diagnostics: this.#start.diagnostics,
+      timeToFirstTokenMs: this.#firstTokenMs,
+      durationMs: this.#elapsed,
+    });
+    this.#start.onOver?.({ account, calls: this.#calls, insights: this.#insights });
     this.#start.emit('answerText', { ...this.#ids, nodeName: this.#nodeName, text: '', isDelta: false, isFinal: true });
-    this.#start.emit(
-      'turnComplete',
-      accountOf({
-        ...this.#ids,
-        ...outcome,
-        inferences: this.#inferences,
-        calls: this.#calls,
-        warnings: [...this.#warnings],
-        diagnostics: this.#start.diagnostics,
-        timeToFirstTokenMs: this.#firstTokenMs,
-        durationMs: this.#elapsed,
-      }),
-    );
+    this.#start.emit('turnComplete', account);
   }
 
   /** What the turn adds to the dialog. */

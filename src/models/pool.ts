@@ -52,6 +52,8 @@ export interface PoolOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'gp
   readonly needsName?: boolean;
   /** Milliseconds that an unpinned model stays in memory after its last use. */
   readonly idleMs: number;
+  /** Does each load, and gives the model that is handed out; default: the load and nothing else. */
+  readonly loads?: (name: string, load: () => Promise<Model>) => Promise<Model>;
 }
 
 /** The models of the server: each loaded once, shared, counted, and freed when nobody has used it for a while. */
@@ -153,10 +155,12 @@ export class ModelPool implements AsyncDisposable {
   }
 
   async #load(entry: CatalogueEntry, onProgress: OnProgress): Promise<Model> {
-    const { seats, threads, gpu } = this.#options;
+    const { seats, threads, gpu, loads = (_, load) => load() } = this.#options;
     const contextSize = entry.variants[0]?.context_size ?? 0;
     if (this.#engine.needsFiles) await onDisk(entry);
-    return this.#engine.load(entry.file ?? '', { contextSize, seats, threads, gpu, onProgress });
+    return loads(entry.name, () =>
+      this.#engine.load(entry.file ?? '', { contextSize, seats, threads, gpu, onProgress }),
+    );
   }
 
   async #loaded(slot: Slot, onProgress?: OnProgress): Promise<Model> {

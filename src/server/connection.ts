@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { WebSocket, type RawData } from 'ws';
 import { Fault } from '../fault.ts';
 import type { ServerFrame } from '../frames.gen.ts';
+import { countError } from '../metrics/errors.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { table, type LabelsOf } from '../metrics/table.ts';
 import { Conversation } from '../session/conversation.ts';
 import { Session, type House } from '../session/session.ts';
 import { serverCodecs, type Codec, type Subprotocol } from '../wire/codec.ts';
@@ -44,6 +47,7 @@ export class Connection implements AsyncDisposable {
   readonly #outflow: Outflow;
   readonly #conversation: Conversation;
   readonly #ping: NodeJS.Timeout;
+  readonly #metrics: Metrics;
   #alive = true;
   #ended: Promise<void> | undefined;
 
@@ -51,7 +55,13 @@ export class Connection implements AsyncDisposable {
     this.#socket = socket;
     this.#codec = serverCodecs[subprotocol];
     const slow = new Fault('LIMIT_EXCEEDED', 'the client reads too slowly; read what is sent, or ask for less');
-    this.#outflow = new Outflow(outflow, () => this.#hangUp(slow, closeCodes.slow));
+    this.#metrics = house.metrics;
+    this.#metrics.add('turngraph_connections_total', { subprotocol });
+    this.#outflow = new Outflow(
+      outflow,
+      () => this.#hangUp(slow, closeCodes.slow),
+      () => this.#metrics.add('turngraph_slow_reader_pauses_total', {}),
+    );
     const id = randomUUID();
     this.#conversation = new Conversation(new Session(id, house, () => this.#outflow.pace()), {
       send: (frame) => this.#send(frame),
@@ -65,6 +75,7 @@ export class Connection implements AsyncDisposable {
     socket.on('error', (error) => house.log.debug({ session: id, err: error }, 'socket failed'));
     socket.on('close', (code) => {
       house.log.info({ session: id, code }, 'session ended');
+      this.#metrics.add('turngraph_connections_closed_total', { code: closeLabel(code) });
       this[Symbol.asyncDispose]().catch((error: unknown) =>
         house.log.error({ session: id, err: error }, 'session ended badly'),
       );
@@ -73,6 +84,11 @@ export class Connection implements AsyncDisposable {
     house.log.info({ session: id, subprotocol }, 'session began');
     const ready = { protocolVersion, sessionId: id, resumeToken: randomUUID(), serverVersion: version };
     this.#send(serverFrame(0, 0, 'sessionReady', ready));
+  }
+
+  /** What goes out to the client. */
+  get outflow(): Pick<Outflow, 'unsent' | 'pace'> {
+    return this.#outflow;
   }
 
   /** Resolves when no turn of the session runs. */
@@ -111,6 +127,7 @@ export class Connection implements AsyncDisposable {
   }
 
   #complain({ code, name, message, detail }: Fault): void {
+    countError(this.#metrics, 'connection', { code, name });
     this.#send(serverFrame(0, 0, 'error', { code, name, message, detail }));
   }
 
@@ -125,6 +142,10 @@ export class Connection implements AsyncDisposable {
     this.#socket.ping();
   }
 }
+
+// A client can send thousands of codes.
+const closeLabel = (code: number): LabelsOf<'turngraph_connections_closed_total'>['code'] =>
+  table.turngraph_connections_closed_total.labels.code.find((known) => known === String(code)) ?? 'other';
 
 /** Tells a client why it cannot stay, and closes. */
 export function turnOut(socket: WebSocket, subprotocol: Subprotocol, fault: Fault, closeCode: number): void {

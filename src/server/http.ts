@@ -8,6 +8,8 @@ import { splitTarget, type Refusal } from './gate.ts';
 /** What plain HTTP answers: a status and a body, as JSON unless it is a text. */
 interface Page {
   readonly status: number;
+  /** The content type, where it is not the one of all texts or all JSON. */
+  readonly type?: string;
   readonly body: object | string;
 }
 
@@ -17,9 +19,10 @@ export function answerHttp(
   house: House,
 ): RequestListener {
   return (request, response) => {
-    const answer = ({ status, body }: Page): void => {
+    const answer = ({ status, body, type }: Page): void => {
       const text = typeof body === 'string';
-      response.writeHead(status, { 'content-type': text ? 'text/plain; charset=utf-8' : 'application/json' });
+      const usual = text ? 'text/plain; charset=utf-8' : 'application/json';
+      response.writeHead(status, { 'content-type': type ?? usual });
       response.end(text ? body : `${JSON.stringify(body)}\n`);
     };
     pageOf(request, refusalOf, house).then(answer, (error: unknown) => {
@@ -39,6 +42,7 @@ async function pageOf(
   if (path === '/health/ready') return readiness(house);
   const refusal = refusalOf(request);
   if (refusal) return { status: refusal.status, body: { error: refusal.reason } };
+  if (path === '/metrics') return { status: 200, body: await house.metrics.text(), type: house.metrics.contentType };
   if (path === '/schema/graph.schema.json') return { status: 200, body: editorSchema(house.registry) };
   if (path === '/proto/wire.proto') return { status: 200, body: await readFile(protoFile, 'utf8') };
   if (path === '/graphs') return { status: 200, body: { graphs: await house.graphs.names() } };

@@ -15,13 +15,23 @@ export const outflowLimits: OutflowLimits = { high: 1024 * 1024, low: 256 * 1024
 export class Outflow {
   readonly #limits: OutflowLimits;
   readonly #onStuck: () => void;
+  readonly #onPause: () => void;
   #unsent = 0;
   #waiting: { readonly promise: Promise<void>; readonly go: () => void; readonly stuck: NodeJS.Timeout } | undefined;
 
-  /** @param onStuck is called when a slow reader is to be given up. */
-  constructor(limits: OutflowLimits, onStuck: () => void) {
+  /**
+   * @param onStuck is called when a slow reader is to be given up.
+   * @param onPause is called whenever the client has to be waited for.
+   */
+  constructor(limits: OutflowLimits, onStuck: () => void, onPause: () => void) {
     this.#limits = limits;
     this.#onStuck = onStuck;
+    this.#onPause = onPause;
+  }
+
+  /** Bytes that the client has not taken yet. */
+  get unsent(): number {
+    return this.#unsent;
   }
 
   /** Counts bytes until `sent` is called for them. */
@@ -48,6 +58,7 @@ export class Outflow {
 
   #wait(): void {
     if (this.#waiting) return;
+    this.#onPause();
     let go = (): void => undefined;
     const promise = new Promise<void>((resolve) => (go = resolve));
     this.#waiting = { promise, go, stuck: setTimeout(this.#onStuck, this.#limits.stuckMs).unref() };

@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { WebSocketServer, type Server as SocketServer } from 'ws';
 import type { ServerOptions } from '../config.ts';
 import { Fault } from '../fault.ts';
+import { countError } from '../metrics/errors.ts';
 import type { House } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
 import { bind } from './bind.ts';
@@ -58,22 +59,41 @@ export async function listen(
 
   const welcome = (socket: Peer, request: IncomingMessage): void => {
     const subprotocol = chooseSubprotocol(offeredBy(request));
-    if (!subprotocol) return turnOut(socket, 'turngraph.v1.json', unknownSubprotocol(), closeCodes.subprotocol);
+    const turnAside = (fault: Fault, closeCode: number): void => {
+      countError(house.metrics, 'connection', fault);
+      turnOut(socket, subprotocol ?? 'turngraph.v1.json', fault, closeCode);
+    };
+    if (!subprotocol) return turnAside(unknownSubprotocol(), closeCodes.subprotocol);
     const full = crowd();
-    if (full) return turnOut(socket, subprotocol, new Fault('LIMIT_EXCEEDED', full), closeCodes.tooMany);
+    if (full) return turnAside(new Fault('LIMIT_EXCEEDED', full), closeCodes.tooMany);
     const connection = new Connection(socket, { subprotocol, house, pingMs, outflow });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
   };
 
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const refuse = (status: number, reason: string): void => {
+      house.metrics.add('turngraph_handshakes_refused_total', { status: String(status) });
+      turnAway(socket, status, reason);
+    };
     const refusal = refusalOf(request);
-    if (refusal) return turnAway(socket, refusal.status, refusal.reason);
-    if (splitTarget(request)[0] !== '/') return turnAway(socket, 404, 'the WebSocket is at /');
-    if (closing.signal.aborted) return turnAway(socket, 503, 'the server is shutting down');
-    if (sockets.clients.size >= 2 * maxConnections) return turnAway(socket, 503, 'too many connections are open');
+    if (refusal) return refuse(refusal.status, refusal.reason);
+    if (splitTarget(request)[0] !== '/') return refuse(404, 'the WebSocket is at /');
+    if (closing.signal.aborted) return refuse(503, 'the server is shutting down');
+    if (sockets.clients.size >= 2 * maxConnections) return refuse(503, 'too many connections are open');
     sockets.handleUpgrade(request, socket, head, (opened) => welcome(opened, request));
   };
+
+  house.metrics.whenAsked((set) => {
+    const outflows = [...connections].map(({ outflow }) => outflow);
+    set('turngraph_connections', {}, connections.size);
+    set(
+      'turngraph_unsent_bytes',
+      {},
+      outflows.reduce((sum, { unsent }) => sum + unsent, 0),
+    );
+    set('turngraph_slow_readers', {}, outflows.filter((one) => one.pace()).length);
+  });
 
   const servers = await bind(options, (server) => {
     server.on('request', answerHttp(refusalOf, house));

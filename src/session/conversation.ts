@@ -1,6 +1,7 @@
 import { Fault } from '../fault.ts';
 import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../frames.gen.ts';
 import type { Decoded } from '../wire/reading.ts';
+import { countError } from '../metrics/errors.ts';
 import { serverFrame } from '../wire/frame.ts';
 import { handlers, type Answer, type Reply } from './handlers.ts';
 import type { Session } from './session.ts';
@@ -104,6 +105,7 @@ export class Conversation implements AsyncDisposable {
   #refuse(requestId: number, error: unknown): void {
     this.#unanswered--;
     const { code, name, message, detail, cause } = Fault.from(error);
+    countError(this.#session.house.metrics, 'request', { code, name });
     if (name === 'INTERNAL')
       this.#session.house.log.error({ session: this.#session.id, requestId, err: cause }, 'request failed inside');
     this.#emit(requestId, 'error', { code, name, message, detail });

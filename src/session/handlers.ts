@@ -1,4 +1,5 @@
 import { historyText, readHistory } from '../agent/history.ts';
+import type { TurnOutcome } from '../agent/liveTurn.ts';
 import { Fault } from '../fault.ts';
 import { bytesOfPart, fitting, inPieces } from '../frameRoom.ts';
 import type { ClientFrameBodies, ServerFrameBodies } from '../frames.gen.ts';
@@ -6,6 +7,7 @@ import { parseGraph } from '../graph/folder.ts';
 import { didYouMean } from '../spelling.ts';
 import { modelInfos } from './modelInfos.ts';
 import { engineNames, type EngineName, type Session } from './session.ts';
+import { countTurn } from './turnCount.ts';
 
 /** Sends one frame of the answer to a request. */
 export type Reply = <K extends keyof ServerFrameBodies>(body: K, frame: ServerFrameBodies[K]) => void;
@@ -48,10 +50,16 @@ export const handlers: Handlers = {
   sendMessage(session, { agentId, text, variables }, reply) {
     beOpen(session);
     const agent = session.agent(agentId);
-    const { messageBytes } = session.house.limits;
+    const { metrics, limits } = session.house;
+    const { messageBytes } = limits;
     fit('sendMessage.text', Buffer.byteLength(text), messageBytes);
     fit('sendMessage.variables', Buffer.byteLength(JSON.stringify(variables)), messageBytes);
-    const turn = agent.hear(text, variables, { emit: reply, pace: session.pace });
+    const onOver = (outcome: TurnOutcome): void => {
+      countTurn(metrics, outcome);
+      metrics.add('turngraph_turns_running', {}, -1);
+    };
+    const turn = agent.hear(text, variables, { emit: reply, pace: session.pace, onOver });
+    metrics.add('turngraph_turns_running', {});
     return { meanwhile: turn.then((fault) => fault && tellLog(session, agentId, fault)) };
   },
 

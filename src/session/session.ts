@@ -5,6 +5,7 @@ import type { CreateStringStorageRequest } from '../frames.gen.ts';
 import type { GraphFolder } from '../graph/folder.ts';
 import type { Registry } from '../graph/registry.ts';
 import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import type { ModelPool } from '../models/pool.ts';
 import { StorageRoot } from '../storage/root.ts';
 import { Shelf } from '../storage/shelf.ts';
@@ -29,6 +30,7 @@ export interface House {
   /** Aborted when the server shuts down: no turn and no agent begins any more. */
   readonly closing: AbortSignal;
   readonly log: Log;
+  readonly metrics: Metrics;
 }
 
 /** What one client owns: its settings and its agents. It knows no socket. */
@@ -49,6 +51,7 @@ export class Session implements AsyncDisposable {
     this.house = house;
     this.pace = pace;
     this.#shelf = this.#emptyShelf('');
+    house.metrics.add('turngraph_sessions', {});
   }
 
   /** The session's string storages. */
@@ -101,6 +104,9 @@ export class Session implements AsyncDisposable {
     this.#lastAgentId = id;
     this.#used = true;
     this.#agents.set(id, agent);
+    this.house.metrics.add('turngraph_agents', {});
+    this.house.metrics.add('turngraph_agents_created_total', {});
+    this.house.metrics.add('turngraph_agent_warnings_total', {}, agent.warnings.length);
     return agent;
   }
 
@@ -126,13 +132,17 @@ export class Session implements AsyncDisposable {
   async destroyAgent(id: number): Promise<void> {
     const agent = this.agent(id);
     this.#agents.delete(id);
+    this.house.metrics.add('turngraph_agents', {}, -1);
     await agent[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#end.signal.aborted) return;
     this.#end.abort();
     const agents = [...this.#agents.values()];
     this.#agents.clear();
+    this.house.metrics.add('turngraph_agents', {}, -agents.length);
+    this.house.metrics.add('turngraph_sessions', {}, -1);
     await Promise.all(agents.map((agent) => agent[Symbol.asyncDispose]()));
   }
 

@@ -1,0 +1,50 @@
+import { performance } from 'node:perf_hooks';
+import { version } from '../version.ts';
+import { Rise } from './rise.ts';
+import type { LabelsOf, NameOf } from './table.ts';
+
+type Tell<Type extends 'counter' | 'gauge'> = <K extends NameOf<Type>>(
+  name: K,
+  labels: LabelsOf<K>,
+  value: number,
+) => void;
+
+/** What the process itself needs, looked at only when somebody asks: there is no timer. */
+export class ProcessReading {
+  readonly #user = new Rise();
+  readonly #system = new Rise();
+  readonly #active = new Rise();
+  readonly #idle = new Rise();
+
+  /** Measures, and gives what tells of it. */
+  async read(): Promise<(set: Tell<'gauge'>, add: Tell<'counter'>) => void> {
+    const asked = performance.now();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    const lag = performance.now() - asked;
+    return (set, add) => {
+      const memory = process.memoryUsage();
+      const cpu = process.cpuUsage();
+      const loop = performance.eventLoopUtilization();
+      set('turngraph_info', { version, node: process.versions.node }, 1);
+      set('turngraph_process_start_time_seconds', {}, performance.timeOrigin / 1000);
+      set('turngraph_process_resident_memory_bytes', {}, memory.rss);
+      set('turngraph_process_heap_used_bytes', {}, memory.heapUsed);
+      set('turngraph_process_heap_size_bytes', {}, memory.heapTotal);
+      set('turngraph_process_external_memory_bytes', {}, memory.external);
+      set('turngraph_process_event_loop_lag_seconds', {}, lag / 1000);
+      for (const [type, count] of countsOf(process.getActiveResourcesInfo())) {
+        set('turngraph_process_resources', { type }, count);
+      }
+      add('turngraph_process_cpu_seconds_total', { mode: 'user' }, this.#user.by(cpu.user / 1e6));
+      add('turngraph_process_cpu_seconds_total', { mode: 'system' }, this.#system.by(cpu.system / 1e6));
+      add('turngraph_process_event_loop_seconds_total', { state: 'active' }, this.#active.by(loop.active / 1000));
+      add('turngraph_process_event_loop_seconds_total', { state: 'idle' }, this.#idle.by(loop.idle / 1000));
+    };
+  }
+}
+
+function countsOf(names: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
