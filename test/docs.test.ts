@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { serverSchema, variableOf } from '../src/config.ts';
 import { checkGraph } from '../src/index.ts';
+import { table } from '../src/metrics/table.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -113,5 +114,30 @@ describe('docs/launching.md', () => {
   it('names no flag that serve does not have', () => {
     const named = [...text.matchAll(/(?<![\w-])--[a-z][a-z-]*/g)].map(([flag]) => flag);
     expect([...new Set(named)].filter((flag) => flag !== '--help' && !flags.includes(flag))).toEqual([]);
+  });
+});
+
+describe('docs/metrics.md', () => {
+  const text = textOf('docs/metrics.md');
+  const rows = [...text.matchAll(/^\| (`turngraph_.+) \|$/gm)].map(([, row = '']) =>
+    row.split('|').map((cell) => cell.trim().replaceAll('`', '')),
+  );
+
+  it('has a row for every metric, with its type, its labels and its help, in their order', () => {
+    expect(rows).toEqual(
+      Object.entries(table).map(([name, { type, labels, help }]) => [name, type, Object.keys(labels).join(' '), help]),
+    );
+  });
+
+  it('advises to look at nothing that is not there', () => {
+    const advice = text.slice(text.indexOf('## What do I look at'), text.indexOf('## Every metric'));
+    const named = [...advice.matchAll(/`(?:rate\()?([a-z]+(?:_[a-z]+){1,})(?:\{[^`]*)?(?:\[1m\]\))?`/g)].map(
+      ([, name = '']) => name,
+    );
+    const elsewhere = ['model_name', 'system_prompt', 'tool_call_format', 'warm_up', 'turngraph_'];
+    const known = Object.keys(table).map((name) => name.replace('turngraph_', ''));
+    const without = named.map((name) => name.replace(/_(?:count|sum)$/, ''));
+    expect(without.length).toBeGreaterThan(15);
+    expect(without.filter((name) => !known.includes(name) && !elsewhere.includes(name))).toEqual([]);
   });
 });
