@@ -6,10 +6,10 @@ import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock.ts';
 import { GraphFolder } from './graph/folder.ts';
 import { loadExtension } from './extend.ts';
-import { createLog } from './log.ts';
+import { createLog, type Log } from './log.ts';
 import { readCatalogue } from './models/catalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
-import { meteredPool } from './models/meters.ts';
+import { meteredPool, type MeteredOptions } from './models/meters.ts';
 import type { ModelPool } from './models/pool.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
 import { listen, type Listening, type ListenSettings } from './server/server.ts';
@@ -34,7 +34,7 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
   const metrics = new Metrics();
   const poolOf = (engine: Engine): ModelPool =>
-    meteredPool(engine, { ...options, catalogue, idleMs: options.modelIdle * 1000 }, metrics);
+    meteredPool(engine, { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: reportTo(log) }, metrics);
   const closing = new AbortController();
   const house: House = {
     registry: registryWith(extension ?? (await loadExtension(options.extend))),
@@ -62,6 +62,12 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
 }
 
 const megabyte = 1_000_000;
+
+/** Says what a model runs on, as an operator wants to know it. */
+const reportTo =
+  (log: Log): MeteredOptions['onLoaded'] =>
+  (model, { backend, gpuLayers, threads, seats }, ms) =>
+    log.info({ model, backend, gpuLayers, threads, seats, ms: Math.round(ms) }, 'a model is loaded');
 
 async function mock(scriptFile: string): Promise<Engine> {
   if (scriptFile === '') return mockEngine();

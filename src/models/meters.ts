@@ -1,4 +1,4 @@
-import type { Completion, Engine, Model } from '../engine/engine.ts';
+import type { Completion, Engine, Model, ModelFigures } from '../engine/engine.ts';
 import type { Metrics, SetGauge } from '../metrics/metrics.ts';
 import { Rise } from '../metrics/rise.ts';
 import { observed } from './observed.ts';
@@ -9,13 +9,21 @@ interface Labels {
   readonly model: string;
 }
 
+export interface MeteredOptions extends Omit<PoolOptions, 'loads'> {
+  /** Told of each model that has come into memory, and how many milliseconds that took. */
+  readonly onLoaded: (model: string, figures: ModelFigures, ms: number) => void;
+}
+
 /** A pool whose models, loads and seats are counted. */
-export function meteredPool(engine: Engine, options: Omit<PoolOptions, 'loads'>, metrics: Metrics): ModelPool {
+export function meteredPool(engine: Engine, options: MeteredOptions, metrics: Metrics): ModelPool {
   // A model that nobody has asked for has nothing to tell.
   const asked = new Set<string>();
   const loads = async (model: string, load: () => Promise<Model>): Promise<Model> => {
     asked.add(model);
-    return metered({ engine: engine.name, model }, load, metrics);
+    const start = performance.now();
+    const loaded = await metered({ engine: engine.name, model }, load, metrics);
+    options.onLoaded(model, loaded.figures(), performance.now() - start);
+    return loaded;
   };
   const pool = new ModelPool(engine, { ...options, loads });
   metrics.whenAsked((set) => {

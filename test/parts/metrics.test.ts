@@ -48,7 +48,7 @@ describe('the models of a pool', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   const poolOf = (engine: Engine, metrics: Metrics): ModelPool =>
-    meteredPool(engine, { catalogue, idleMs: 60_000, seats: 1, threads: 1, gpu: 'off' }, metrics);
+    meteredPool(engine, { catalogue, idleMs: 60_000, seats: 1, threads: 1, gpu: 'off', onLoaded: () => {} }, metrics);
   const scrape = async (metrics: Metrics): Promise<Scrape> => readScrape(await metrics.text());
 
   /** Has a model in memory for as long as the work takes. */
