@@ -25,8 +25,8 @@ describe('a batch', () => {
   });
 
   it('takes short prompts whole beside a long one', () => {
-    expect(shares(4000, 20)).toEqual([236, 20]);
-    expect(shares(4000, 20, 1)).toEqual([44, 20, 1]);
+    expect(shares(4000, 20)).toEqual([64, 20]);
+    expect(shares(4000, 20, 1)).toEqual([64, 20, 1]);
   });
 
   it('divides evenly among long prompts', () => {
@@ -38,7 +38,7 @@ describe('a batch', () => {
     const many = Array.from({ length: 300 }, () => 1);
     expect(shares(...many).reduce((sum, share) => sum + share)).toBe(256);
     const prompts = Array.from({ length: 100 }, () => 50);
-    expect(shares(1, ...prompts).reduce((sum, share) => sum + share)).toBe(65);
+    expect(shares(1, ...prompts).reduce((sum, share) => sum + share)).toBe(256);
     expect(shares(...Array.from({ length: 256 }, () => 1), 50).at(-1)).toBe(0);
   });
 

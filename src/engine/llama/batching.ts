@@ -1,24 +1,31 @@
 import type { BatchItem, PrioritizedBatchItem } from 'node-llama-cpp';
 
-// Tokens of prompts in a batch beside others' next tokens: less would waste the processor, more would make text stutter.
+// Tokens of long prompts in a batch beside others: less would waste the processor, more would make their text stutter.
 const besideOthers = 64;
 
 /**
- * Who gets how much of a batch: first the next token of everybody who writes, then prompts, which share what is left
- * evenly, so that a short one is never behind a long one.
+ * Who gets how much of a batch. What is short goes in whole: the next token of everybody who writes, a new message
+ * behind a dialog that was read. Long prompts share evenly what is left, and take little while others wait for the batch.
  */
 export function fairShare(items: readonly BatchItem[], size: number): PrioritizedBatchItem[] {
-  const writing = items.filter(({ tokens }) => tokens.length === 1).slice(0, size);
-  const reading = items.filter(({ tokens }) => tokens.length > 1).toSorted((a, b) => a.tokens.length - b.tokens.length);
-  let room = writing.length === 0 ? size : Math.min(size - writing.length, besideOthers);
-  const shares = reading.map((item, index) => {
-    const share = Math.max(1, Math.floor(room / (reading.length - index)));
-    const processAmount = Math.min(item.tokens.length, share, room);
+  const shortest = items.toSorted((a, b) => a.tokens.length - b.tokens.length);
+  const short = shortest.filter(({ tokens }) => tokens.length <= besideOthers);
+  const long = shortest.slice(short.length);
+  const taken = share(short, size);
+  const left = size - taken.reduce((sum, { processAmount }) => sum + processAmount, 0);
+  return [...taken, ...share(long, short.length === 0 ? size : Math.min(left, besideOthers))];
+}
+
+/** Divides room among items, the shortest first, so that what one does not need goes to the next ones. */
+function share(items: readonly BatchItem[], size: number): PrioritizedBatchItem[] {
+  let room = size;
+  const shares = items.map((item, index) => {
+    const even = Math.max(1, Math.floor(room / (items.length - index)));
+    const processAmount = Math.min(item.tokens.length, even, room);
     room -= processAmount;
     return { item, processAmount };
   });
-  const next = writing.map((item) => ({ item, processAmount: 1 }));
-  return [...next, ...shares.filter(({ processAmount }) => processAmount > 0)];
+  return shares.filter(({ processAmount }) => processAmount > 0);
 }
 
 /** What a batch is made of: sequences that write their next token, and tokens of prompts. */
