@@ -6,7 +6,7 @@ import { compile, type Graph } from '../graph/compile.ts';
 import { ParamsRefused, type NodeLimits, type Supplies } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
 import { walk } from '../graph/walk.ts';
-import type { ModelPool, ModelUse } from '../models/pool.ts';
+import type { ModelPool, ModelUse, Waiting } from '../models/pool.ts';
 import type { Shelf } from '../storage/shelf.ts';
 import { LiveTurn, type TurnStart } from './liveTurn.ts';
 
@@ -30,6 +30,8 @@ export interface AgentOptions {
   readonly limits: NodeLimits & Pick<Limits, 'nodes' | 'steps'>;
   /** Milliseconds that one turn may take. */
   readonly turnTimeoutMs: number;
+  /** How a model of it is waited for that is not in memory. */
+  readonly loading?: (model: string) => Waiting;
 }
 
 /** Who hears of a turn. */
@@ -92,7 +94,7 @@ export class Agent implements AsyncDisposable {
         if (name === '' && options.pool.needsName) throw modelless();
         const known = uses.get(name);
         if (known) return known;
-        const use = options.pool.use(name);
+        const use = options.pool.use(name, options.loading?.(name));
         uses.set(name, use);
         const { model } = await use;
         for (const note of model.notes) noticed.push(shortened(`the model "${name}": ${note}`));

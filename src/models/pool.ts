@@ -17,6 +17,15 @@ export interface ModelUse extends AsyncDisposable {
 /** Told while a load is waited for: the fraction done, 0 to 1. */
 export type OnProgress = (fraction: number) => void;
 
+/** How somebody waits for a model that is not in memory. */
+export interface Waiting {
+  readonly onProgress?: OnProgress;
+  /** Called when the model is not in memory and has to be waited for. */
+  readonly onWait?: () => void;
+  /** Ends the wait; a load that nobody waits for any more ends, too. */
+  readonly signal?: AbortSignal;
+}
+
 /** What the pool knows of one model at this moment. */
 export interface ModelState {
   readonly loaded: boolean;
@@ -39,6 +48,7 @@ const nameless: CatalogueEntry = {
 
 interface Slot {
   readonly loading: Promise<Model>;
+  readonly stop: AbortController;
   model: Model | undefined;
   readonly listeners: Set<OnProgress>;
   uses: number;
@@ -81,14 +91,17 @@ export class ModelPool implements AsyncDisposable {
     return this.#options.catalogue;
   }
 
-  /** Takes a model into use, loading it if it is not in memory; who asks meanwhile waits for the same load. */
-  async use(name: string, onProgress?: OnProgress): Promise<ModelUse> {
+  /**
+   * Takes a model into use, loading it if it is not in memory; who asks meanwhile waits for the same load.
+   * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, or MODEL_LOAD_FAILED, also when the wait was ended.
+   */
+  async use(name: string, waiting: Waiting = {}): Promise<ModelUse> {
     const entry = this.#entry(name);
     const slot = this.#slot(entry);
     slot.uses++;
     clearTimeout(slot.idle);
     try {
-      const model = await this.#loaded(slot, onProgress);
+      const model = await this.#loaded(name, slot, waiting);
       return this.#hand(entry, slot, model);
     } catch (error) {
       this.#giveBack(name, slot);
@@ -96,9 +109,9 @@ export class ModelPool implements AsyncDisposable {
     }
   }
 
-  /** Loads a model and keeps it until it is unpinned; an unpin that comes meanwhile wins. */
+  /** Loads a model and keeps it until it is unpinned, whoever asked for it; an unpin that comes meanwhile wins. */
   async pin(name: string, onProgress?: OnProgress): Promise<void> {
-    const using = this.use(name, onProgress);
+    const using = this.use(name, onProgress && { onProgress });
     const slot = this.#slots.get(name);
     if (slot) slot.pinned = true;
     const use = await using;
@@ -144,32 +157,36 @@ export class ModelPool implements AsyncDisposable {
     const known = this.#slots.get(entry.name);
     if (known) return known;
     const listeners = new Set<OnProgress>();
-    const loading = this.#load(entry, (fraction) => listeners.forEach((listen) => listen(fraction)));
-    const slot: Slot = { loading, listeners, model: undefined, uses: 0, pinned: false, idle: undefined };
+    const stop = new AbortController();
+    const onProgress: OnProgress = (fraction) => listeners.forEach((listen) => listen(fraction));
+    const loading = this.#load(entry, { onProgress, signal: stop.signal });
+    const slot: Slot = { loading, stop, listeners, model: undefined, uses: 0, pinned: false, idle: undefined };
     this.#slots.set(entry.name, slot);
     loading.then(
-      (model) => (slot.model = model),
-      () => this.#slots.delete(entry.name),
+      // A load that was stopped too late still has to be undone; nobody has the model.
+      (model) => (stop.signal.aborted ? void model[Symbol.asyncDispose]() : (slot.model = model)),
+      () => this.#forget(entry.name, slot),
     );
     return slot;
   }
 
-  async #load(entry: CatalogueEntry, onProgress: OnProgress): Promise<Model> {
+  async #load(entry: CatalogueEntry, loading: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<Model> {
     const { seats, threads, gpu, loads = (_, load) => load() } = this.#options;
     const contextSize = entry.variants[0]?.context_size ?? 0;
     if (this.#engine.needsFiles) await onDisk(entry);
     return loads(entry.name, () =>
-      this.#engine.load(entry.file ?? '', { contextSize, seats, threads, gpu, onProgress }),
+      this.#engine.load(entry.file ?? '', { contextSize, seats, threads, gpu, ...loading }),
     );
   }
 
-  async #loaded(slot: Slot, onProgress?: OnProgress): Promise<Model> {
-    if (!onProgress) return slot.loading;
-    slot.listeners.add(onProgress);
+  async #loaded(name: string, slot: Slot, { onProgress, onWait, signal }: Waiting): Promise<Model> {
+    if (slot.model) return slot.model;
+    onWait?.();
+    if (onProgress) slot.listeners.add(onProgress);
     try {
-      return await slot.loading;
+      return await (signal ? unlessAborted(slot.loading, name, signal) : slot.loading);
     } finally {
-      slot.listeners.delete(onProgress);
+      if (onProgress) slot.listeners.delete(onProgress);
     }
   }
 
@@ -191,16 +208,34 @@ export class ModelPool implements AsyncDisposable {
   #giveBack(name: string, slot: Slot): void {
     slot.uses--;
     if (slot.uses > 0 || slot.pinned) return;
+    if (!slot.model) {
+      this.#forget(name, slot);
+      return slot.stop.abort();
+    }
     // A model that cannot be freed is no reason to end the process; its memory goes with it.
     slot.idle = setTimeout(() => void this.#free(name, slot).catch(() => undefined), this.#options.idleMs).unref();
   }
 
+  #forget(name: string, slot: Slot): void {
+    if (this.#slots.get(name) === slot) this.#slots.delete(name);
+  }
+
   async #free(name: string, slot: Slot): Promise<void> {
     clearTimeout(slot.idle);
-    if (this.#slots.get(name) === slot) this.#slots.delete(name);
+    this.#forget(name, slot);
     const model = await slot.loading.catch(() => undefined);
     await model?.[Symbol.asyncDispose]();
   }
+}
+
+/** @throws Fault MODEL_LOAD_FAILED when the signal comes before the model. */
+function unlessAborted(loading: Promise<Model>, name: string, signal: AbortSignal): Promise<Model> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(new Fault('MODEL_LOAD_FAILED', `nobody waits for "${name}" any more`));
+    if (signal.aborted) return leave();
+    signal.addEventListener('abort', leave);
+    loading.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
 }
 
 async function onDisk({ name, file }: CatalogueEntry): Promise<void> {

@@ -3,7 +3,8 @@ import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } f
 import type { Decoded } from '../wire/reading.ts';
 import { countError } from '../metrics/errors.ts';
 import { serverFrame } from '../wire/frame.ts';
-import { handlers, type Answer, type Reply } from './handlers.ts';
+import { handlers, type Answer } from './handlers.ts';
+import type { Reply } from './reply.ts';
 import type { Session } from './session.ts';
 
 /** Where the frames of a session go. */
@@ -91,7 +92,7 @@ export class Conversation implements AsyncDisposable {
     void done.then(() => this.#turns.delete(done));
   }
 
-  #answer(frame: ClientFrame): Answer | Promise<Answer> {
+  async #answer(frame: ClientFrame): Promise<Answer> {
     const reply: Reply = (body, fields) => this.#emit(frame.requestId, body, fields);
     // The table has the handler of each body under its name; that the two belong together is beyond the type checker.
     const handle = handlers[frame.body] as (
@@ -99,7 +100,10 @@ export class Conversation implements AsyncDisposable {
       request: ClientFrameBodies[keyof ClientFrameBodies],
       reply: Reply,
     ) => Answer | Promise<Answer>;
-    return handle(this.#session, frame[frame.body as never], reply);
+    const request = frame[frame.body as never] as ClientFrameBodies[keyof ClientFrameBodies];
+    // Who speaks to an agent without having waited for it finds it made.
+    if ('agentId' in request) await this.#session.made(request.agentId);
+    return handle(this.#session, request, reply);
   }
 
   #refuse(requestId: number, error: unknown): void {

@@ -1,16 +1,17 @@
+import type { Agent } from '../agent/agent.ts';
 import { historyText, readHistory } from '../agent/history.ts';
 import type { TurnOutcome } from '../agent/liveTurn.ts';
 import { Fault } from '../fault.ts';
 import { bytesOfPart, fitting, inPieces } from '../frameRoom.ts';
-import type { ClientFrameBodies, ServerFrameBodies } from '../frames.gen.ts';
+import type { ClientFrameBodies } from '../frames.gen.ts';
 import { parseGraph } from '../graph/folder.ts';
+import type { Waiting } from '../models/pool.ts';
 import { didYouMean } from '../spelling.ts';
+import { loadProgress } from './loadProgress.ts';
 import { modelInfos } from './modelInfos.ts';
+import type { Reply } from './reply.ts';
 import { engineNames, type EngineName, type Session } from './session.ts';
 import { countTurn } from './turnCount.ts';
-
-/** Sends one frame of the answer to a request. */
-export type Reply = <K extends keyof ServerFrameBodies>(body: K, frame: ServerFrameBodies[K]) => void;
 
 /** A request is done, or goes on while the next ones take effect. */
 export type Answer = void | { readonly meanwhile: Promise<unknown> };
@@ -34,17 +35,20 @@ export const handlers: Handlers = {
 
   async createAgent(session, request, reply) {
     beOpen(session);
-    const agent = await session.createAgent({
-      graph: await graphOf(session, request),
-      defaultModelName: request.defaultModelName,
-      diagnostics: request.enableDiagnostics,
-      maxSteps: request.maxStepsPerTurn,
-      history: readHistory(request.historyJson),
-    });
-    const made = (): void =>
-      reply('createAgent', { agentId: agent.id, warnings: fitting(agent.warnings, 3 * bytesOfPart) });
-    // A warm-up may wait for a seat that only a later request sets free.
-    return request.warmUp ? { meanwhile: session.warmUp(agent).then(made) } : made();
+    const graph = await graphOf(session, request);
+    const history = readHistory(request.historyJson);
+    const { warmUp, defaultModelName, enableDiagnostics: diagnostics, maxStepsPerTurn: maxSteps } = request;
+    const made = ({ id, warnings }: Agent): void =>
+      reply('createAgent', { agentId: id, warnings: fitting(warnings, 3 * bytesOfPart) });
+    let onWait = (): void => {};
+    const waits = new Promise<void>((resolve) => (onWait = resolve));
+    const loading = (model: string): Waiting => ({ onWait, onProgress: loadProgress(model, reply) });
+    const wanted = { graph, defaultModelName, diagnostics, maxSteps, history, loading };
+    const making = session.createAgent(wanted, (agent) => warmUp || made(agent));
+    await Promise.race([making, waits]);
+    // Models are loaded and prompts evaluated while later requests take effect: they may be what sets a seat free.
+    if (!warmUp) return { meanwhile: making };
+    return { meanwhile: making.then((agent) => session.warmUp(agent).then(() => made(agent))) };
   },
 
   sendMessage(session, { agentId, text, variables }, reply) {
@@ -94,13 +98,8 @@ export const handlers: Handlers = {
 
   loadModel(session, { modelName }, reply) {
     beOpen(session);
-    let told = -1;
-    const progress = (fraction: number): void => {
-      if (fraction < 1 && fraction - told < progressStep) return;
-      told = fraction;
-      reply('modelProgress', { modelName, phase: 'LOADING', fraction, bytesDone: 0, bytesTotal: 0 });
-    };
-    return { meanwhile: session.pool.pin(modelName, progress).then(() => reply('loadModel', {})) };
+    const pinned = session.pool.pin(modelName, loadProgress(modelName, reply));
+    return { meanwhile: pinned.then(() => reply('loadModel', {})) };
   },
 
   async unloadModel(session, { modelName }, reply) {
@@ -131,9 +130,6 @@ export const handlers: Handlers = {
   cancelDownload: unbuilt('cancelDownload'),
   deleteModel: unbuilt('deleteModel'),
 };
-
-// A bar that a person watches needs no finer steps.
-const progressStep = 0.02;
 
 const notYet = (what: string): Fault =>
   new Fault('UNKNOWN_MESSAGE_TYPE', `${what} is part of the protocol, but not of this version of the server`);

@@ -33,6 +33,12 @@ export interface House {
   readonly metrics: Metrics;
 }
 
+/** What a client says of an agent that it wants. */
+export type NewAgent = Pick<
+  AgentOptions,
+  'graph' | 'defaultModelName' | 'diagnostics' | 'maxSteps' | 'history' | 'loading'
+>;
+
 /** What one client owns: its settings and its agents. It knows no socket. */
 export class Session implements AsyncDisposable {
   readonly id: string;
@@ -40,6 +46,7 @@ export class Session implements AsyncDisposable {
   /** Undefined while the client keeps up with what is sent, else what to wait for. */
   readonly pace: () => Promise<void> | undefined;
   readonly #agents = new Map<number, Agent>();
+  readonly #making = new Map<number, Promise<unknown>>();
   readonly #end = new AbortController();
   #engine: EngineName = 'llama-cpp';
   #shelf: Shelf;
@@ -75,7 +82,7 @@ export class Session implements AsyncDisposable {
    * @throws Fault STORAGE_OUTSIDE_ROOT for a folder that leads out.
    */
   configure(engine: EngineName, storageDataFolder: string): void {
-    if (this.#used) {
+    if (this.#used || this.#making.size > 0) {
       throw new Fault(
         'MALFORMED_MESSAGE',
         'configureSession comes too late: the session has an agent or a storage; configure first',
@@ -85,28 +92,52 @@ export class Session implements AsyncDisposable {
     this.#engine = engine;
   }
 
-  /** Makes an agent under the next id. */
-  async createAgent(
-    options: Omit<AgentOptions, 'id' | 'registry' | 'pool' | 'shelf' | 'limits' | 'turnTimeoutMs'>,
-  ): Promise<Agent> {
+  /** Makes an agent under the next id, and says so before anybody can speak to it. */
+  async createAgent(options: NewAgent, onMade: (agent: Agent) => void): Promise<Agent> {
     this.#end.signal.throwIfAborted();
     const { agents: limit } = this.house.limits;
-    if (this.#agents.size >= limit) {
+    if (this.#agents.size + this.#making.size >= limit) {
       throw new Fault('LIMIT_EXCEEDED', `the session has ${limit} agents, and more are not allowed; destroy one first`);
     }
-    const id = this.#lastAgentId + 1;
-    const { registry, limits, turnTimeoutMs } = this.house;
+    const id = ++this.#lastAgentId;
+    const making = this.#make(id, options, onMade);
+    this.#making.set(id, making);
+    try {
+      return await making;
+    } catch (error) {
+      if (this.#lastAgentId === id) this.#lastAgentId--;
+      throw error;
+    } finally {
+      this.#making.delete(id);
+    }
+  }
+
+  /** Waits until an agent that is being made has been made, or could not be. */
+  async made(id: number): Promise<void> {
+    await this.#making.get(id)?.catch(() => undefined);
+  }
+
+  async #make(id: number, options: NewAgent, onMade: (agent: Agent) => void): Promise<Agent> {
+    const { registry, limits, turnTimeoutMs, metrics } = this.house;
     const own = { id, pool: this.pool, shelf: this.shelf };
-    const agent = await Agent.create({ ...options, ...own, registry, limits, turnTimeoutMs });
+    const { signal } = this.#end;
+    const agent = await Agent.create({
+      ...options,
+      ...own,
+      registry,
+      limits,
+      turnTimeoutMs,
+      loading: (model) => ({ ...options.loading?.(model), signal }),
+    });
     // The session may have ended while a model was loading.
-    if (this.#end.signal.aborted) await agent[Symbol.asyncDispose]();
-    this.#end.signal.throwIfAborted();
-    this.#lastAgentId = id;
+    if (signal.aborted) await agent[Symbol.asyncDispose]();
+    signal.throwIfAborted();
     this.#used = true;
     this.#agents.set(id, agent);
-    this.house.metrics.add('turngraph_agents', {});
-    this.house.metrics.add('turngraph_agents_created_total', {});
-    this.house.metrics.add('turngraph_agent_warnings_total', {}, agent.warnings.length);
+    metrics.add('turngraph_agents', {});
+    metrics.add('turngraph_agents_created_total', {});
+    metrics.add('turngraph_agent_warnings_total', {}, agent.warnings.length);
+    onMade(agent);
     return agent;
   }
 
@@ -125,7 +156,7 @@ export class Session implements AsyncDisposable {
     const agent = this.#agents.get(id);
     if (agent) return agent;
     if (id >= 1 && id <= this.#lastAgentId)
-      throw new Fault('AGENT_ALREADY_DESTROYED', `agent ${id} has been destroyed`);
+      throw new Fault('AGENT_ALREADY_DESTROYED', `agent ${id} has been destroyed, or could not be made`);
     throw new Fault('INVALID_AGENT_ID', `there is no agent ${id} in this session; createAgent gives the ids`);
   }
 
