@@ -59,8 +59,10 @@ export async function serverWith({
       catalogue: fileOf('models.json'),
       logLevel: 'silent',
       maxConnectionRate: 100_000,
+      seats: 4,
       threads: 1,
       gpu: 'off',
+      cache: join(tmpdir(), 'turngraph-tests'),
       mockScript,
       ...options,
     });
@@ -122,7 +124,11 @@ export class Player implements AsyncDisposable {
     body: K,
     fields: Partial<ClientFrameBodies[K]> = {},
   ): Promise<ServerFrame> {
-    const requestId = this.sends(body, fields);
+    return this.answer(this.sends(body, fields));
+  }
+
+  /** Waits for the final answer to a request. */
+  answer(requestId: number): Promise<ServerFrame> {
     return this.until((frame) => frame.requestId === requestId && isFinal(frame));
   }
 
@@ -141,7 +147,7 @@ export class Player implements AsyncDisposable {
 
   /** Waits for the end of the turn that a request began. */
   async told(requestId: number): Promise<Told> {
-    const last = await this.until((frame) => frame.requestId === requestId && isFinal(frame));
+    const last = await this.answer(requestId);
     if (last.body !== 'turnComplete') throw new Error(JSON.stringify(last));
     const frames = this.heard.filter((frame) => frame.requestId === requestId);
     return {
