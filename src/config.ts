@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import envPaths from 'env-paths';
 import { reader, type FromSchema, type ObjectSchema, type Reading, type Schema } from './schema.ts';
@@ -40,6 +41,11 @@ export const serverSchema = {
       type: 'string',
       default: '',
       description: "the model catalogue; default ./models.json, or the package's own where there is none",
+    },
+    models: {
+      type: 'string',
+      default: '',
+      description: "folder of downloaded models; default: in the user's data folder",
     },
     extend: {
       type: 'array',
@@ -161,11 +167,13 @@ const read = reader(serverSchema);
 export function readServerOptions(given: unknown): Reading<ServerOptions> {
   const reading = read(given);
   if (!reading.ok) return reading;
-  const { graphs, catalogue, cache } = reading.value;
+  const { graphs, catalogue, models, cache } = reading.value;
+  const folders = envPaths('turngraph', { suffix: '' });
   const found = {
     graphs: graphs || ownOrShipped('graphs'),
     catalogue: catalogue || ownOrShipped('models.json'),
-    cache: cache || envPaths('turngraph', { suffix: '' }).cache,
+    models: models || join(folders.data, 'models'),
+    cache: cache || folders.cache,
   };
   return { ok: true, value: { ...reading.value, ...found } };
 }

@@ -1,27 +1,88 @@
-import { stat } from 'node:fs/promises';
 import { Command } from 'commander';
-import { readCatalogue } from '../models/catalogue.ts';
-import { serverFlags, serverOptions } from './options.ts';
+import type { CatalogueEntry } from '../models/catalogue.ts';
+import { amount } from './amounts.ts';
+import { interrupted, onInterrupt } from './interrupt.ts';
+import { entryNamed, modelFlags, openModelFolder, type ModelFolder } from './modelFolder.ts';
+import { download } from './modelsDownload.ts';
+
+type Flags = Readonly<Record<string, unknown>>;
 
 /** `turngraph models` */
 export function modelsCommand(): Command {
-  const models = new Command('models').description('see what models there are');
-  serverFlags(models.command('list').description('list the models of the catalogue'), ['catalogue', 'json']).action(
-    list,
-  );
+  const models = new Command('models').description('see what models there are, and fetch them');
+  const command = (name: string, description: string): Command =>
+    modelFlags(models.command(name).description(description));
+  command('list', 'list the models of the catalogue').action(list);
+  command('info', 'tell all that is known of a model').argument('<name>').action(info);
+  command('download', 'fetch models; what was interrupted goes on where it was').argument('<name...>').action(download);
+  command('verify', 'read downloaded models again, and compare their hashes').argument('[name]').action(verify);
+  command('delete', 'delete what was downloaded of a model').argument('<name>').action(remove);
   return models;
 }
 
-async function list(flags: Record<string, unknown>): Promise<void> {
-  const options = serverOptions(flags);
-  const { models, problems } = await readCatalogue(options.catalogue);
-  for (const problem of problems) process.stderr.write(`${problem}\n`);
-  for (const { name, description, file, tool_call_format } of models.values()) {
-    const onDisk = file !== undefined && (await stat(file).catch(() => undefined)) !== undefined;
-    const status = onDisk ? 'LOCAL' : 'ABSENT';
-    const line = options.json
-      ? JSON.stringify({ name, status, tool_call_format, description })
-      : `${name}  ${status}  ${tool_call_format}\n    ${description}`;
-    process.stdout.write(`${line}\n`);
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+async function list(flags: Flags): Promise<void> {
+  const { catalogue, downloads, options } = await openModelFolder(flags);
+  for (const entry of catalogue.models.values()) {
+    const { name, description, tool_call_format } = entry;
+    const status = await downloads.statusOf(entry);
+    if (options.json) print(JSON.stringify({ name, status, tool_call_format, description }));
+    else print(`${name}  ${status}  ${tool_call_format}\n    ${description}`);
   }
+}
+
+async function info(name: string, flags: Flags): Promise<void> {
+  const folder = await openModelFolder(flags);
+  const facts = await factsOf(folder, entryNamed(folder.catalogue, name));
+  if (folder.options.json) return print(JSON.stringify(facts));
+  for (const [fact, value] of Object.entries(facts)) {
+    const shown = fact === 'size_bytes' && typeof value === 'number' ? amount(value) : value;
+    if (shown !== undefined && shown !== '') print(`${`${fact}:`.padEnd(18)}${String(shown)}`);
+  }
+}
+
+async function factsOf({ downloads }: ModelFolder, entry: CatalogueEntry): Promise<object> {
+  const { name, description, tool_call_format, variants } = entry;
+  const [variant] = variants;
+  const status = await downloads.statusOf(entry);
+  return {
+    name,
+    status,
+    file: await downloads.fileOf(entry),
+    size_bytes: (await downloads.bytesOf(entry)) ?? variant?.size_bytes,
+    kept_bytes: status === 'ABSENT' ? (await downloads.bytesKept(entry)) || undefined : undefined,
+    huggingface_repo: variant?.huggingface_repo,
+    revision: variant?.huggingface_repo === undefined ? undefined : variant.revision,
+    files: variant?.files,
+    license: variant?.license,
+    context_size: variant?.context_size || undefined,
+    tool_call_format,
+    description,
+  };
+}
+
+async function verify(name: string | undefined, flags: Flags): Promise<void> {
+  const { catalogue, downloads, options } = await openModelFolder(flags);
+  const entries = name === undefined ? [...catalogue.models.values()] : [entryNamed(catalogue, name)];
+  using interrupt = onInterrupt();
+  for (const entry of entries) {
+    const files = await downloads.verify(entry, { signal: interrupt.signal });
+    if (interrupt.signal.aborted) process.exitCode = interrupted;
+    if (files.length === 0 && name !== undefined) throw new Error(`"${name}" is not on disk`);
+    for (const { file, verdict, why, sha256, bytes, setAside } of files) {
+      if (verdict === 'BAD') process.exitCode = 1;
+      if (options.json)
+        print(JSON.stringify({ model: entry.name, file, verdict, bytes, sha256, why, set_aside: setAside }));
+      else
+        print(`${entry.name}  ${verdict}  ${file}${why && `\n    ${why}`}${setAside && `; set aside as ${setAside}`}`);
+    }
+  }
+}
+
+async function remove(name: string, flags: Flags): Promise<void> {
+  const { catalogue, downloads, options } = await openModelFolder(flags);
+  const { bytes } = await downloads.remove(entryNamed(catalogue, name));
+  if (options.json) print(JSON.stringify({ event: 'deleted', model: name, bytes }));
+  else process.stderr.write(`${name}: deleted, ${amount(bytes)} are free\n`);
 }

@@ -1,0 +1,33 @@
+import type { Command } from 'commander';
+import type { ServerOptions } from '../config.ts';
+import { Downloads } from '../download/downloads.ts';
+import { readCatalogue, type Catalogue, type CatalogueEntry } from '../models/catalogue.ts';
+import { didYouMean } from '../spelling.ts';
+import { serverFlags, serverOptions } from './options.ts';
+import { UsageError } from './usage.ts';
+
+/** A catalogue, and what of it is on disk. */
+export interface ModelFolder {
+  readonly options: ServerOptions;
+  readonly catalogue: Catalogue;
+  readonly downloads: Downloads;
+}
+
+/** Gives a command the flags that `openModelFolder` reads. */
+export const modelFlags = (command: Command): Command => serverFlags(command, ['catalogue', 'models', 'json']);
+
+/** Reads the catalogue that the flags name, and tells on standard error what is wrong in it. */
+export async function openModelFolder(flags: Readonly<Record<string, unknown>>): Promise<ModelFolder> {
+  const options = serverOptions(flags);
+  const catalogue = await readCatalogue(options.catalogue);
+  for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
+  return { options, catalogue, downloads: new Downloads(options.models) };
+}
+
+/** A model of the catalogue. @throws UsageError when it has none of that name. */
+export function entryNamed({ models }: Catalogue, name: string): CatalogueEntry {
+  const entry = models.get(name);
+  if (entry) return entry;
+  const mend = didYouMean(name, models.keys()) || '; turngraph models list shows what there is';
+  throw new UsageError(`the catalogue has no model "${name}"${mend}`);
+}

@@ -1,0 +1,82 @@
+import type { Downloads } from '../download/downloads.ts';
+import type { DownloadProgress } from '../download/progress.ts';
+import { Fault } from '../fault.ts';
+import type { CatalogueEntry } from '../models/catalogue.ts';
+import { amount } from './amounts.ts';
+import { interrupted, onInterrupt } from './interrupt.ts';
+import { entryNamed, openModelFolder } from './modelFolder.ts';
+import { progressBar } from './progressBar.ts';
+
+/** What is told while a model is downloaded, to a person or to a machine. */
+interface Teller extends Disposable {
+  progress(progress: DownloadProgress): void;
+  trouble(sentence: string): void;
+  downloaded(bytes: number, file: string): void;
+  failed(fault: Fault): void;
+}
+
+/** `turngraph models download`: one model after the other; one that fails does not keep the others from coming. */
+export async function download(names: readonly string[], flags: Readonly<Record<string, unknown>>): Promise<void> {
+  const { catalogue, downloads, options } = await openModelFolder(flags);
+  const entries = names.map((name) => entryNamed(catalogue, name));
+  await using _ = downloads;
+  using interrupt = onInterrupt();
+  for (const entry of entries) {
+    using teller = options.json ? machineTeller(entry.name) : personTeller(entry.name);
+    await downloadOne(downloads, entry, teller, interrupt.signal);
+    if (!interrupt.signal.aborted) continue;
+    process.exitCode = interrupted;
+    return;
+  }
+}
+
+async function downloadOne(
+  downloads: Downloads,
+  entry: CatalogueEntry,
+  teller: Teller,
+  signal: AbortSignal,
+): Promise<void> {
+  const { progress: onProgress, trouble: onTrouble } = teller;
+  try {
+    const { bytes } = await downloads.start(entry, downloads, { signal, onProgress, onTrouble });
+    teller.downloaded(bytes, (await downloads.fileOf(entry)) ?? '');
+  } catch (error) {
+    const fault = Fault.from(error);
+    if (fault.name === 'INTERNAL') throw error;
+    teller.failed(fault.name === 'DOWNLOAD_CANCELLED' ? await stopped(downloads, entry) : fault);
+    process.exitCode = 1;
+  }
+}
+
+const stopped = async (downloads: Downloads, entry: CatalogueEntry): Promise<Fault> =>
+  new Fault(
+    'DOWNLOAD_CANCELLED',
+    `stopped; ${amount(await downloads.bytesKept(entry))} of "${entry.name}" are kept, and the same command goes on from there`,
+  );
+
+function personTeller(name: string): Teller {
+  const bar = process.stderr.isTTY ? progressBar(name) : undefined;
+  const say = (sentence: string): void => {
+    bar?.[Symbol.dispose]();
+    process.stderr.write(`${sentence}\n`);
+  };
+  return {
+    progress: (progress) => bar?.show(progress),
+    trouble: (sentence) => (bar ? bar.note(sentence) : say(sentence)),
+    downloaded: (bytes, file) => say(`${name}: ${amount(bytes)} in ${file}`),
+    failed: ({ name: error, code, message }) => say(`error: ${error} (${code}): ${message}`),
+    [Symbol.dispose]: () => bar?.[Symbol.dispose](),
+  };
+}
+
+function machineTeller(model: string): Teller {
+  const tell = (event: string, body: object): void =>
+    void process.stdout.write(`${JSON.stringify({ event, model, ...body })}\n`);
+  return {
+    progress: (progress) => tell('progress', progress),
+    trouble: (message) => tell('trouble', { message }),
+    downloaded: (bytes, file) => tell('downloaded', { bytes, file }),
+    failed: ({ name, code, message }) => tell('failed', { code, name, message }),
+    [Symbol.dispose]: () => undefined,
+  };
+}

@@ -1,0 +1,29 @@
+import { open, rename, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Writes a file so that a reader sees the old text or the new one, and never half of it. */
+export async function writeWhole(path: string, text: string): Promise<void> {
+  const draft = `${path}.new`;
+  const file = await open(draft, 'w');
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+  await syncFolder(dirname(path));
+}
+
+/** Makes names that were changed in a folder outlast a power cut, where the system knows how. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r').catch(() => undefined);
+  await handle?.sync().catch(() => undefined);
+  await handle?.close();
+}
+
+/** Bytes of a file; undefined when there is none. */
+export async function bytesOf(path: string): Promise<number | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isFile() ? found.size : undefined;
+}

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
+import { Fault } from '../fault.ts';
+import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
+
+const holderSchema = {
+  type: 'object',
+  required: ['pid', 'host', 'token'],
+  properties: { pid: { type: 'integer', minimum: 1 }, host: { type: 'string' }, token: { type: 'string' } },
+} as const satisfies ObjectSchema;
+
+/** Who holds a lock. */
+export type Holder = FromSchema<typeof holderSchema>;
+
+/** A file that one process at a time may work on; disposing of the lock lets the others. */
+export interface Lock extends AsyncDisposable {
+  /** Makes sure that it is still ours, after a sleep of the machine for example. @throws Fault DOWNLOAD_FAILED when it is not. */
+  check(): Promise<void>;
+}
+
+const readHolder = reader(holderSchema);
+const beatMs = 10_000;
+// A holder on another machine, or one that crashed while its process number was given to another, is judged by this.
+const silentMs = 60_000;
+const mine = new Set<string>();
+
+/** Takes the lock of a file. @throws Fault DOWNLOAD_ALREADY_ACTIVE that names the process that holds it. */
+export async function takeLock(file: string): Promise<Lock> {
+  const path = lockOf(file);
+  const token = randomUUID();
+  await mkdir(dirname(path), { recursive: true });
+  for (;;) {
+    if (await made(path, token)) return held(path, token);
+    const holder = await holderOf(file);
+    if (holder.stale) await clear(path, holder.text);
+    else if (holder.text !== undefined) throw new Fault('DOWNLOAD_ALREADY_ACTIVE', sentence(file, holder.holder));
+  }
+}
+
+/** Whether somebody works on a file at this moment. */
+export async function isLocked(file: string): Promise<boolean> {
+  const { text, stale } = await holderOf(file);
+  return text !== undefined && !stale;
+}
+
+const lockOf = (file: string): string => `${file}.lock`;
+
+async function made(path: string, token: string): Promise<boolean> {
+  mine.add(token);
+  try {
+    await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies Holder), {
+      flag: 'wx',
+    });
+    return true;
+  } catch (error) {
+    mine.delete(token);
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+interface Found {
+  /** What stands in the lock; undefined = there is none. */
+  readonly text: string | undefined;
+  readonly holder: Holder | undefined;
+  readonly stale: boolean;
+}
+
+async function holderOf(file: string): Promise<Found> {
+  const path = lockOf(file);
+  const [text, times] = await Promise.all([readFile(path, 'utf8'), stat(path)]).catch(() => []);
+  if (text === undefined || times === undefined) return { text: undefined, holder: undefined, stale: false };
+  const holder = parsed(text);
+  const silent = Date.now() - times.mtimeMs > silentMs;
+  return { text, holder, stale: silent || (holder !== undefined && isGone(holder)) };
+}
+
+function parsed(text: string): Holder | undefined {
+  try {
+    const reading = readHolder(JSON.parse(text));
+    return reading.ok ? reading.value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isGone({ pid, host, token }: Holder): boolean {
+  if (host !== hostname()) return false;
+  if (pid === process.pid) return !mine.has(token);
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
+// Two that find the same stale lock must not take away the fresh one that the quicker of them has made.
+async function clear(path: string, stale: string | undefined): Promise<void> {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+  } catch {
+    return;
+  }
+  if ((await readFile(aside, 'utf8')) !== stale) await link(aside, path).catch(() => undefined);
+  await rm(aside, { force: true });
+}
+
+function held(path: string, token: string): Lock {
+  let [lost, beaten] = [false, Date.now()];
+  const beat = async (): Promise<void> => {
+    const text = await readFile(path, 'utf8').catch(() => '');
+    lost ||= parsed(text)?.token !== token;
+    beaten = Date.now();
+    if (!lost) await utimes(path, new Date(), new Date()).catch(() => undefined);
+  };
+  const timer = setInterval(() => void beat(), beatMs).unref();
+  return {
+    async check() {
+      if (Date.now() - beaten > silentMs / 2) await beat();
+      if (lost) throw new Fault('DOWNLOAD_FAILED', `another process took over the lock ${path}; ask it, or try again`);
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await beat();
+      mine.delete(token);
+      if (!lost) await rm(path, { force: true });
+    },
+  };
+}
+
+function sentence(file: string, holder: Holder | undefined): string {
+  const who =
+    holder === undefined
+      ? 'another process'
+      : holder.host !== hostname()
+        ? `process ${holder.pid} on ${holder.host}`
+        : holder.pid === process.pid
+          ? 'this process'
+          : `process ${holder.pid}`;
+  return `${who} works on ${file} already; wait for it, or end it (its lock is ${lockOf(file)})`;
+}

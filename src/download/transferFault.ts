@@ -1,0 +1,15 @@
+import { Fault } from '../fault.ts';
+
+/** What ended a download, as a Fault: a full disk, a folder that may not be written, or what was thrown. */
+export function transferFault(thrown: unknown, folder: string): Fault {
+  if (thrown instanceof Fault) return thrown;
+  const { name, code, path } = Object(thrown) as Readonly<Record<string, unknown>>;
+  if (name === 'AbortError') return new Fault('DOWNLOAD_CANCELLED', 'it was cancelled', { cause: thrown });
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new Fault('INSUFFICIENT_DISK_SPACE', `the disk of ${folder} is full; what came so far is kept`, {
+      cause: thrown,
+    });
+  if (typeof code !== 'string') return Fault.from(thrown);
+  const where = typeof path === 'string' ? path : folder;
+  return new Fault('DOWNLOAD_FAILED', `${where} cannot be written or read (${code})`, { cause: thrown });
+}
