@@ -9,6 +9,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { unread } from './unread.ts';
 
 /** A file of the fake hub. */
 export interface HubFile {
@@ -54,8 +55,10 @@ export class FakeHub implements AsyncDisposable {
   readonly gated = new Set<string>();
   /** 0 = as fast as can be. */
   bytesPerSecond = 0;
-  /** Bytes of files that were sent. */
-  served = 0;
+  /** The most bytes that may wait in the system to be read by a client: they are lost with it when it is killed. */
+  mostUnread = Infinity;
+  /** Bytes of files that were sent with each answer of the store. */
+  readonly answers: { bytesSent: number }[] = [];
   /** Told after each piece that was sent. */
   onServed: () => void = () => undefined;
   /** Waited for before a connection is cut: a client may drop what it has received and not read. */
@@ -83,6 +86,11 @@ export class FakeHub implements AsyncDisposable {
   /** What HF_ENDPOINT is to be. */
   get url(): string {
     return this.#url;
+  }
+
+  /** Bytes of files that were sent. */
+  get served(): number {
+    return this.answers.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
   }
 
   /** The requests of a host for the contents of files. */
@@ -139,15 +147,20 @@ export class FakeHub implements AsyncDisposable {
     else if (trouble?.kind !== 'stall') response.end();
   }
 
+  async #untilRead({ socket }: ServerResponse): Promise<void> {
+    if (this.mostUnread === Infinity) return;
+    while (socket && !socket.destroyed && (await unread(socket)) > this.mostUnread) await sleep(2);
+  }
+
   async #send(content: Buffer, response: ServerResponse): Promise<void> {
     const piece = 2 ** 16;
-    const started = performance.now();
+    const answer = { bytesSent: 0 };
+    this.answers.push(answer);
     for (let from = 0; from < content.length && !response.destroyed; from += piece) {
       const bytes = content.subarray(from, from + piece);
-      if (this.bytesPerSecond > 0) {
-        const due = started + (from / this.bytesPerSecond) * 1000 - performance.now();
-        if (due > 1) await sleep(due, undefined, { signal: this.#closing.signal }).catch(() => undefined);
-      }
+      const ms = this.bytesPerSecond === 0 ? 0 : (1000 * piece) / this.bytesPerSecond;
+      if (ms > 0) await sleep(ms, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+      await this.#untilRead(response);
       if (response.destroyed) return;
       await new Promise<void>((resolve) => {
         response.once('close', resolve);
@@ -156,7 +169,7 @@ export class FakeHub implements AsyncDisposable {
           resolve();
         });
       });
-      this.served += bytes.length;
+      answer.bytesSent += bytes.length;
       this.onServed();
     }
   }

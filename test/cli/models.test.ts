@@ -1,0 +1,141 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FakeHub, noise, sha256 } from '../hub.ts';
+import { ended, runs, starts, type Ran } from './command.ts';
+
+const content = noise(3_000_000);
+let hub: FakeHub;
+let folder = '';
+
+beforeEach(async () => {
+  hub = await FakeHub.open();
+  hub.files.set('ann/tiny/model.gguf', { content });
+  folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  const variant = { engine: 'llama-cpp', huggingface_repo: 'ann/tiny', files: ['model.gguf'], license: 'MIT' };
+  const models = [
+    { name: 'Tiny', description: 'A small one.', tool_call_format: 'chatml', variants: [variant] },
+    { name: 'Gone', variants: [{ ...variant, files: ['gone.gguf'] }] },
+  ];
+  await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
+});
+afterEach(async () => {
+  await hub[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+const flags = (): readonly string[] => ['--catalogue', join(folder, 'models.json'), '--models', join(folder, 'store')];
+const environment = (): Readonly<Record<string, string>> => ({
+  HF_ENDPOINT: hub.url,
+  HF_HUB_CACHE: join(folder, 'cache'),
+});
+const models = (...args: readonly string[]): Promise<Ran> => runs(['models', ...args, ...flags()], '', environment());
+const file = (): string => join(folder, 'store', 'ann', 'tiny', 'model.gguf');
+const jsonLines = (text: string): readonly Record<string, unknown>[] =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+describe('turngraph models', () => {
+  it('takes a model from ABSENT to its file and back', async () => {
+    expect((await models('list')).out).toBe('Tiny  ABSENT  chatml\n    A small one.\nGone  ABSENT  \n    \n');
+    expect(await models('download', 'Tiny')).toEqual({ code: 0, out: '', err: `Tiny: 3.0 MB in ${file()}\n` });
+    expect((await readFile(file())).equals(content)).toBe(true);
+    expect(jsonLines((await models('list', '--json')).out)[0]).toMatchObject({ name: 'Tiny', status: 'DOWNLOADED' });
+    expect((await models('info', 'Tiny')).out).toBe(
+      [
+        'name:             Tiny',
+        'status:           DOWNLOADED',
+        `file:             ${file()}`,
+        'size_bytes:       3.0 MB',
+        'huggingface_repo: ann/tiny',
+        'revision:         main',
+        'files:            model.gguf',
+        'license:          MIT',
+        'tool_call_format: chatml',
+        'description:      A small one.',
+        '',
+      ].join('\n'),
+    );
+    expect(await models('verify')).toEqual({ code: 0, out: `Tiny  GOOD  ${file()}\n`, err: '' });
+    expect(await models('delete', 'Tiny')).toEqual({ code: 0, out: '', err: 'Tiny: deleted, 3.0 MB are free\n' });
+    expect((await models('delete', 'Tiny')).err).toBe('error: MODEL_NOT_ON_DISK (6008): "Tiny" is not on disk\n');
+  });
+
+  it('tells machines of every event in a line, and the last one whatever happens', async () => {
+    const { out, err, code } = await models('download', '--json', 'Tiny', 'Gone');
+    const lines = jsonLines(out);
+    expect(lines.slice(-3)).toEqual([
+      { event: 'progress', model: 'Tiny', phase: 'DOWNLOADING', bytesDone: 3e6, bytesTotal: 3e6, fraction: 1 },
+      { event: 'downloaded', model: 'Tiny', bytes: 3e6, file: file() },
+      {
+        event: 'failed',
+        model: 'Gone',
+        code: 6002,
+        name: 'DOWNLOAD_NOT_AVAILABLE',
+        message: expect.any(String) as unknown,
+      },
+    ]);
+    expect({ err, code }).toEqual({ err: '', code: 1 });
+  });
+
+  it('fetches the others when one cannot be had', async () => {
+    const { err, code } = await models('download', 'Gone', 'Tiny');
+    expect(err.split('\n')).toEqual([
+      `error: DOWNLOAD_NOT_AVAILABLE (6002): the hub has no gone.gguf of ann/tiny; look at ${hub.url}/ann/tiny`,
+      `Tiny: 3.0 MB in ${file()}`,
+      '',
+    ]);
+    expect(code).toBe(1);
+  });
+
+  it('finds a file that is no longer what it was, and sets it aside', async () => {
+    await models('download', 'Tiny');
+    await writeFile(file(), noise(3_000_000, 2));
+    const { out, code } = await models('verify', 'Tiny');
+    expect(out).toMatch(new RegExp(`^Tiny  BAD  .*\n    SHA-256 \\w{64} instead of ${sha256(content)}; set aside as `));
+    expect(code).toBe(1);
+    await stat(`${file()}.bad`);
+  });
+
+  it('keeps what came when it is interrupted, and says so', async () => {
+    hub.troubles.store.push({ kind: 'stall', after: 1_000_000 });
+    const child = starts(['models', 'download', 'Tiny', ...flags()], environment());
+    const end = ended(child);
+    const size = async (): Promise<number> => (await stat(`${file()}.part`).catch(() => undefined))?.size ?? 0;
+    while ((await size()) < 1_000_000) await sleep(10);
+    child.kill('SIGINT');
+    expect(await end).toEqual({
+      code: 130,
+      out: '',
+      err: 'error: DOWNLOAD_CANCELLED (6011): stopped; 1.0 MB of "Tiny" are kept, and the same command goes on from there\n',
+    });
+    expect((await models('info', 'Tiny')).out).toContain('kept_bytes:       1000000\n');
+    expect((await models('download', 'Tiny')).code).toBe(0);
+    expect(hub.served).toBe(content.length);
+  });
+
+  it('names the process that fetches the same model', async () => {
+    hub.troubles.store.push({ kind: 'stall', after: 1_000_000 });
+    const child = starts(['models', 'download', 'Tiny', ...flags()], environment());
+    const end = ended(child);
+    await new Promise<void>((resolve) => (hub.onServed = resolve));
+    const { err, code } = await models('download', 'Tiny');
+    expect(err).toContain(`error: DOWNLOAD_ALREADY_ACTIVE (6004): process ${child.pid} works on ${file()} already`);
+    expect(code).toBe(1);
+    child.kill('SIGINT');
+    await end;
+  });
+
+  it.each(['info', 'download', 'verify', 'delete'])('asks whether another name was meant, with %s', async (command) => {
+    const { err, out, code } = await models(command, 'Tinny');
+    expect({ err, out, code }).toEqual({
+      err: 'error: the catalogue has no model "Tinny"; did you mean "Tiny"?\n',
+      out: '',
+      code: 2,
+    });
+  });
+});
