@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { CatalogueEntry } from '../models/catalogue.ts';
 import { amount } from './amounts.ts';
-import { interrupted, onInterrupt } from './interrupt.ts';
+import { onInterrupt } from './interrupt.ts';
 import { entryNamed, modelFlags, openModelFolder, type ModelFolder } from './modelFolder.ts';
 import { download } from './modelsDownload.ts';
 
@@ -68,7 +68,6 @@ async function verify(name: string | undefined, flags: Flags): Promise<void> {
   using interrupt = onInterrupt();
   for (const entry of entries) {
     const files = await downloads.verify(entry, { signal: interrupt.signal });
-    if (interrupt.signal.aborted) process.exitCode = interrupted;
     if (files.length === 0 && name !== undefined) throw new Error(`"${name}" is not on disk`);
     for (const { file, verdict, why, sha256, bytes, setAside } of files) {
       if (verdict === 'BAD') process.exitCode = 1;

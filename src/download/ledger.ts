@@ -40,17 +40,16 @@ export class Ledger {
     this.#path = join(folder, 'downloads.json');
   }
 
-  /** All records; when the file is lost or broken, what lies in the folder. */
+  /** All records; none when the file is lost or broken, until the next change builds it anew. */
   async read(): Promise<ReadonlyMap<string, FileRecord>> {
-    const text = await readFile(this.#path, 'utf8').catch(() => undefined);
-    return parsed(text) ?? this.#found();
+    return (await this.#parsed()) ?? new Map();
   }
 
   /** Changes the records, one process at a time; records of files that are gone go too. */
   async change(edit: (records: Map<string, FileRecord>) => void, { wait, signal }: Waiting): Promise<void> {
     await mkdir(this.#folder, { recursive: true });
     await using _ = await this.#lock({ wait, signal });
-    const records = new Map(await this.read());
+    const records = new Map((await this.#parsed()) ?? (await this.#found()));
     edit(records);
     for (const key of records.keys()) if ((await bytesOf(join(this.#folder, key))) === undefined) records.delete(key);
     const files = Object.fromEntries([...records].sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -66,6 +65,15 @@ export class Ledger {
         if (!isHeld || tries === lockTries) throw error;
         await wait(lockWaitMs, signal);
       }
+    }
+  }
+
+  async #parsed(): Promise<ReadonlyMap<string, FileRecord> | undefined> {
+    try {
+      const reading = readLedger(JSON.parse(await readFile(this.#path, 'utf8')));
+      return reading.ok ? new Map(Object.entries(reading.value.files)) : undefined;
+    } catch {
+      return undefined;
     }
   }
 
@@ -90,12 +98,3 @@ export interface Waiting {
 
 const isModel = (key: string): boolean =>
   key.split('/').length >= 3 && !/\.(?:part|part\.json|bad|new|lock(?:\.[\w-]+)?)$/.test(key);
-
-function parsed(text: string | undefined): ReadonlyMap<string, FileRecord> | undefined {
-  try {
-    const reading = readLedger(JSON.parse(text ?? ''));
-    return reading.ok ? new Map(Object.entries(reading.value.files)) : undefined;
-  } catch {
-    return undefined;
-  }
-}

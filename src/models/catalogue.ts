@@ -20,7 +20,7 @@ const variantSchema = {
       default: 0,
       description: 'Tokens; 0 = 8192 or what the model was trained with, the smaller.',
     },
-    sha256: { type: 'string', pattern: '^[0-9a-f]{64}$', description: 'Hash of the file.' },
+    sha256: { type: 'string', pattern: '^[0-9a-f]{64}$', description: 'Hash of the file, where it is a single one.' },
     size_bytes: { type: 'integer', minimum: 1, description: 'Size of all files.' },
     license: { type: 'string', default: '', description: 'License of the weights.' },
   },

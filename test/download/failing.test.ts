@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Downloads } from '../../src/download/downloads.ts';
+import { transferFault } from '../../src/download/transferFault.ts';
 import { Fault } from '../../src/fault.ts';
 import { noise, sha256, type HubFile, type Trouble } from '../hub.ts';
 import { aScene, faultOf, tiny } from './folder.ts';
@@ -131,6 +132,20 @@ describe('a download fails', () => {
     expect(await scene().downloads().bytesKept(tiny())).toBeGreaterThanOrEqual(16 * 2 ** 20);
     await scene().downloads().start(tiny(), owner);
     expect(await scene().downloads().statusOf(tiny())).toBe('DOWNLOADED');
+  });
+
+  it('with 6003 when a write finds the disk full, and with 6001 when a folder cannot be written', async () => {
+    const full = Object.assign(new Error('no space left on device, write'), { code: 'ENOSPC', syscall: 'write' });
+    expect(transferFault(full, '/models')).toMatchObject({
+      code: 6003,
+      message: 'the disk of /models is full; what came so far is kept',
+    });
+    offers();
+    await writeFile(scene().folder, 'a file where the folder should be');
+    expect(await faultOf(scene().downloads().start(tiny(), owner))).toEqual([
+      6001,
+      expect.stringMatching(/models\S* cannot be written or read \((?:EEXIST|ENOTDIR)\)$/),
+    ]);
   });
 
   it.each<[string, Partial<HubFile>, { readonly sha256?: string; readonly size_bytes?: number }, Trouble[]]>([

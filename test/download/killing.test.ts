@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { kill } from './killing.ts';
 
 // `scripts/killDownloads.mjs` asks for more than there is time for among the other tests.
-const { KILLED_BYTES = '60000000', KILLS = '8', KILL_SEED = '8' } = process.env;
+const { KILLED_BYTES = '40000000', KILLS = '6', KILL_SEED = '8' } = process.env;
 const kills = Number(KILLS);
 
 describe('a download that is killed again and again', () => {
