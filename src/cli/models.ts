@@ -28,7 +28,7 @@ async function list(flags: Flags): Promise<void> {
     const { name, description, tool_call_format } = entry;
     const status = await downloads.statusOf(entry);
     if (options.json) print(JSON.stringify({ name, status, tool_call_format, description }));
-    else print(`${name}  ${status}  ${tool_call_format}\n    ${description}`);
+    else print(`${name}  ${status}  ${tool_call_format}${description && `\n    ${description}`}`);
   }
 }
 

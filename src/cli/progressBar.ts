@@ -18,8 +18,7 @@ export function progressBar(name: string): ProgressBar {
     barIncompleteChar: '-',
     barsize: 24,
     hideCursor: true,
-    // Told seldom, and the last time must be seen.
-    forceRedraw: true,
+    fps: 5,
     gracefulExit: false,
   });
   const samples: { readonly at: number; readonly bytes: number }[] = [];

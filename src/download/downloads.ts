@@ -10,7 +10,7 @@ import { partOf } from './part.ts';
 import type { Persistence } from './persistence.ts';
 import { progressOf } from './progress.ts';
 import { remove } from './remove.ts';
-import { systemFreeBytes, transfer, type FreeBytes } from './transfer.ts';
+import { systemFreeBytes, transfer, type FreeBytes, type Transfer } from './transfer.ts';
 import { transferFault } from './transferFault.ts';
 import { verify, type Verified } from './verify.ts';
 import { targetsOf, type Wanted } from './wanted.ts';
@@ -136,11 +136,7 @@ export class Downloads implements AsyncDisposable {
     return find(wanted, this.#places);
   }
 
-  #fetch(
-    wanted: Wanted,
-    hearing: Required<Pick<Parameters<typeof transfer>[0], 'onProgress' | 'onTrouble'>>,
-    signal: AbortSignal,
-  ): Promise<number> {
+  #fetch(wanted: Wanted, hearing: Pick<Transfer, 'onProgress' | 'onTrouble'>, signal: AbortSignal): Promise<number> {
     const { folder, ledger } = this.#places;
     const work = async (): Promise<number> =>
       transfer({

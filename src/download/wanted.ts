@@ -37,12 +37,13 @@ export interface Expected {
 }
 
 /** The files that a model is made of in a models folder. @throws Fault DOWNLOAD_NOT_AVAILABLE when it has none to fetch. */
-export function targetsOf({ name, variants: [variant] }: Wanted, folder: string): readonly Target[] {
+export function targetsOf({ name, file: own, variants: [variant] }: Wanted, folder: string): readonly Target[] {
   const refuse = (why: string): never => {
     throw new Fault('DOWNLOAD_NOT_AVAILABLE', `"${name}" cannot be downloaded: ${why}`);
   };
   const { huggingface_repo: repo, revision = 'main', files = [] } = variant ?? {};
-  if (repo === undefined) return refuse('its entry in the catalogue has no huggingface_repo');
+  const missing = own === undefined ? '' : `there is no ${own}, and `;
+  if (repo === undefined) return refuse(`${missing}its entry in the catalogue has no huggingface_repo`);
   if (!isRepo(repo)) return refuse(`its huggingface_repo must be OWNER/NAME, not "${repo}"`);
   if (!isPath(revision)) return refuse(`its revision is none: "${revision}"`);
   const bad = files.find((file) => !isPath(file));

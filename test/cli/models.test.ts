@@ -41,7 +41,7 @@ const jsonLines = (text: string): readonly Record<string, unknown>[] =>
 
 describe('turngraph models', () => {
   it('takes a model from ABSENT to its file and back', async () => {
-    expect((await models('list')).out).toBe('Tiny  ABSENT  chatml\n    A small one.\nGone  ABSENT  \n    \n');
+    expect((await models('list')).out).toBe('Tiny  ABSENT  chatml\n    A small one.\nGone  ABSENT  \n');
     expect(await models('download', 'Tiny')).toEqual({ code: 0, out: '', err: `Tiny: 3.0 MB in ${file()}\n` });
     expect((await readFile(file())).equals(content)).toBe(true);
     expect(jsonLines((await models('list', '--json')).out)[0]).toMatchObject({ name: 'Tiny', status: 'DOWNLOADED' });
