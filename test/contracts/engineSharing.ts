@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine, Model } from '../../src/engine/engine.ts';
+import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
 import { ask, say, type Subject } from './speaking.ts';
 
 /** What every engine promises to sequences that share a model. */
@@ -31,6 +31,37 @@ export function sharingContract({ open, file, long }: Subject): void {
       );
       expect(together.map(({ text }) => text)).toEqual(expected);
       await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
+    });
+
+    it('lets no sequence take the words of another, however often they speak at once', async () => {
+      const questions = [
+        'Tell me a story.',
+        'Who are you?',
+        'Tell me a joke',
+        'How are you today?',
+        'Hello!',
+        'What is your name?',
+      ];
+      const other = open();
+      const wide = await other.load(file, { contextSize: 512, seats: 6, threads: 1, gpu: 'off' });
+      const briefly = async (sequence: Sequence, question: string): Promise<string> =>
+        (await say(sequence, ask(question), { sampling: { max_tokens: 12 } })).text;
+      const one = wide.openSequence();
+      const expected = new Map<string, string>();
+      for (const question of questions) expected.set(question, await briefly(one, question));
+      const wrong: string[] = [];
+      await Promise.all(
+        questions.map(async (_, speaker) => {
+          const sequence = wide.openSequence();
+          for (let round = 0; round < 60; round++) {
+            const question = questions[(speaker * 2 + round * (speaker + 1)) % questions.length] ?? '';
+            const text = await briefly(sequence, question);
+            if (text !== expected.get(question)) wrong.push(`${question} ${text}`);
+          }
+        }),
+      );
+      expect(wrong).toEqual([]);
+      await other[Symbol.asyncDispose]();
     });
 
     it('serves more sequences than it has seats, each with its own dialog', async () => {

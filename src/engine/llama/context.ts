@@ -3,6 +3,7 @@ import type { Llama, LlamaContext, LlamaContextOptions, LlamaModel as Weights } 
 import type { LoadOptions } from '../engine.ts';
 import { fairShare, shapeOf } from './batching.ts';
 import { checkMemory, freeMemory } from './memory.ts';
+import { sampleOneFirst } from './samplingOrder.ts';
 import { Tempo } from './tempo.ts';
 import type { ModelFile, ThreadMemory } from './threadMemory.ts';
 import { Threads, fewest, ladder, type ThreadTimes } from './threads.ts';
@@ -31,12 +32,14 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
   const most = options.threads || availableParallelism();
   let threads: Threads | undefined;
   let count = most;
+  let onBatch = (): void => {};
   const tempo = new Tempo((width, ms, now) => threads?.wrote(width, ms, now));
   // Asked before each batch, in the midst of the library's work, where nothing may fail.
   const itemPrioritizationStrategy: Strategy = ({ items, size }) => {
     weights.llama.maxThreads = threads?.count ?? count;
     const batch = fairShare(items, size);
     tempo.begin(shapeOf(batch));
+    onBatch();
     return batch;
   };
   weights.llama.maxThreads = 0;
@@ -47,6 +50,7 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
     batching: { itemPrioritizationStrategy },
     ...(signal && { createSignal: signal }),
   });
+  onBatch = sampleOneFirst(context);
   if (options.threads === 0) {
     const times = await threadTimes(context, options, most, (tried) => (count = tried));
     threads = new Threads({ most, times, start: times.size > 0 ? fewest(times) : halfTheCores(most) });
