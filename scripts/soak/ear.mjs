@@ -1,0 +1,44 @@
+// The near end of what overhear.mjs writes down in a server.
+import { closeSync, openSync, readSync } from 'node:fs';
+
+/** Reads a file of JSON lines that grows, from where it last stopped. */
+export class Ear {
+  #file;
+  #position = 0;
+  #rest = '';
+
+  constructor(file) {
+    this.#file = file;
+  }
+
+  /** What a server needs in its environment to be overheard. */
+  get environment() {
+    const hook = new URL('overhear.mjs', import.meta.url).href;
+    const options = [process.env.NODE_OPTIONS, `--import=${hook}`].filter(Boolean).join(' ');
+    return { SOAK_OVERHEARD: this.#file, NODE_OPTIONS: options };
+  }
+
+  /** What was overheard since it was last asked. */
+  heard() {
+    const lines = (this.#rest + this.#more()).split('\n');
+    this.#rest = lines.pop() ?? '';
+    return lines.map((line) => JSON.parse(line));
+  }
+
+  #more() {
+    let handle;
+    try {
+      handle = openSync(this.#file);
+    } catch {
+      return '';
+    }
+    const chunks = [];
+    const buffer = Buffer.alloc(1 << 20);
+    for (let read; (read = readSync(handle, buffer, 0, buffer.length, this.#position)) > 0;) {
+      this.#position += read;
+      chunks.push(buffer.toString('latin1', 0, read));
+    }
+    closeSync(handle);
+    return chunks.join('');
+  }
+}
