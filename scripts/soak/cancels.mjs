@@ -9,7 +9,7 @@ import { leftOver } from './counters.mjs';
 
 export const name = 'cancels';
 export const summary = 'cancels at random moments';
-export const defaults = { agents: 8, count: 1000 };
+export const defaults = { agents: 6, count: 1000 };
 
 const seats = 3;
 

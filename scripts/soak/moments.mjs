@@ -7,18 +7,27 @@ async function pieces(turn, count) {
   for await (const _ of turn.text) if (++heard >= count) return;
 }
 
-/** Ways to choose a moment; each gives what to wait for, given the turn. */
+const atOnce = () => async () => undefined;
+const after = (least, most) => (chance) => () => wait(chance.between(least, most));
+const speaking = (chance) => (turn) => pieces(turn, 1 + chance.below(12));
+
+// With the last word but one of what the demo model likes to say: what comes then is the end.
+const nearEnd = () => async (turn) => {
+  let text = '';
+  for await (const piece of turn.text) if (/pow|can I|help|assist|and ale|like/.test((text += piece))) return;
+};
+
+/** Ways to choose a moment, as often as each is to be chosen; each gives what to wait for, given the turn. */
 export const moments = [
-  () => async () => undefined,
-  (chance) => () => wait(chance.between(0, 15)),
-  (chance) => () => wait(chance.between(0, 80)),
-  (chance) => () => wait(chance.between(20, 300)),
-  (chance) => (turn) => pieces(turn, 1 + chance.below(12)),
-  // The last word of the answers of the demo model, or the last but one.
-  () => async (turn) => {
-    let text = '';
-    for await (const piece of turn.text) if (/(pow|help|small|assist|ale|secr)/.test((text += piece))) return;
-  },
+  atOnce,
+  after(0, 15),
+  after(0, 80),
+  after(20, 300),
+  speaking,
+  speaking,
+  speaking,
+  nearEnd,
+  nearEnd,
 ];
 
 /** Where a cancelled turn was, by its own account. */
