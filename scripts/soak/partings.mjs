@@ -4,7 +4,7 @@
  * Two probabilities this close are a near-tie: evaluating the same tokens in batches of another shape moves a probability
  * by less (see docs/reliability.md), so either token may come out likeliest.
  */
-export const nearTie = 0.02;
+export const nearTie = 0.005;
 
 /** What two runs `{ text, prompt, tokens }` of one turn differ in; undefined: in nothing that was said. */
 export async function partingOf(reader, one, other) {

@@ -1,0 +1,78 @@
+import { LlamaContextSequence } from 'node-llama-cpp';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cancelAtRandom } from '../../scripts/soak/cancels.mjs';
+import { crowd } from '../../scripts/soak/crowd.mjs';
+import { eavesdrop, type Overheard } from '../../scripts/soak/eavesdrop.mjs';
+import { isolate } from '../../scripts/soak/isolation.mjs';
+import { readerOf, type Reader } from '../../scripts/soak/reader.mjs';
+import type { Stage } from '../../scripts/soak/serving.mjs';
+import { tokensIn } from '../../scripts/soak/states.mjs';
+import { connect } from '../../src/client/index.ts';
+import { aServer } from '../story.ts';
+import { demoFile, openDemo } from './demo.ts';
+
+const model = 'turngraph-demo';
+
+// The trials of `npm run soak`, as long as a test may take.
+describe('the demo model over the wire', () => {
+  const seats = 2;
+  const crowded = aServer({ seats });
+  const forgetful = aServer({ seats: 1, modelIdle: 0 });
+  const overheard: Overheard[] = [];
+  const stageOf = (server: typeof crowded): Stage => ({
+    connect: (codec) => connect(server().url, { codec }),
+    heard: () => overheard.splice(0),
+  });
+  const [server, alone] = [stageOf(crowded), stageOf(forgetful)];
+  let reader: Reader;
+  let hangUp = (): void => {};
+  beforeAll(async () => {
+    reader = await readerOf(demoFile);
+    hangUp = eavesdrop(LlamaContextSequence.prototype, (record) => overheard.push(record));
+  });
+  afterAll(async () => {
+    hangUp();
+    await reader.close();
+  });
+
+  it('keeps the secrets of agents apart that share seats, in every prompt and every answer', async () => {
+    const { faults, figures } = await isolate({ server, reader }, { model, agents: 6, count: 60, seed: 1 });
+    expect(faults).toEqual([]);
+    expect(figures.prompts).toBeGreaterThanOrEqual(60);
+  });
+
+  it('goes on after cancels at random moments as if they had been said elsewhere, and loses no seat', async () => {
+    const parts = { server, other: alone, reader, seats };
+    const { faults, figures } = await cancelAtRandom(parts, { model, agents: 4, count: 60, seed: 1 });
+    expect(faults).toEqual([]);
+    expect(figures).toMatchObject({ cancels: 60, seatsAtOnce: seats });
+  });
+
+  it('answers each of a crowd as it answers it alone, but for near-ties where several speak at once', async () => {
+    const { faults, figures } = await crowd({ server, alone, reader }, { model, agents: 12, atOnce: 6 });
+    expect(faults).toEqual([]);
+    expect(figures.oneAtATime).toMatchObject({ answers: 24, differ: 0 });
+  });
+});
+
+describe('a state file', () => {
+  it('tells the tokens that are in it, and nothing that is no state file does', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const demo = await openDemo();
+    const context = await demo.weights.createContext({ contextSize: 256, threads: 1 });
+    const tokens = demo.weights.tokenize('<|im_start|>user\nMy secret word is walrus.<|im_end|>', true);
+    const sequence = context.getSequence();
+    await sequence.evaluateWithoutGeneratingNewTokens(tokens);
+    const [state, other] = [join(folder, 'state'), join(folder, 'other')];
+    await sequence.saveStateToFile(state);
+    await writeFile(other, 'My secret word is walrus.');
+    expect(await tokensIn(state)).toEqual(tokens);
+    expect(await tokensIn(other)).toBeUndefined();
+    expect(await tokensIn(join(folder, 'none'))).toBeUndefined();
+    await demo.close();
+    await rm(folder, { recursive: true });
+  });
+});
