@@ -3,5 +3,5 @@ import type { Extent, Result, Stage } from './serving.mjs';
 
 export function cancelAtRandom(
   parts: { readonly server: Stage; readonly other: Stage; readonly reader: Reader; readonly seats: number },
-  extent: Extent & { readonly count: number; readonly seed: number },
+  extent: Extent & { readonly count: number; readonly seed: number; readonly words: number },
 ): Promise<Result<{ readonly cancels: number; readonly answersCompared: number; readonly seatsAtOnce: number }>>;

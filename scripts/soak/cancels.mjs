@@ -9,7 +9,7 @@ import { leftOver } from './counters.mjs';
 
 export const name = 'cancels';
 export const summary = 'cancels at random moments';
-export const defaults = { agents: 6, count: 1000 };
+export const defaults = { agents: 6, count: 1000, words: 900 };
 
 const seats = 3;
 
@@ -29,7 +29,10 @@ export async function run({ model, reader, serve }, options) {
 }
 
 /** So many cancels by agents over few seats; every conversation that was cut must go on as it would elsewhere. */
-export async function cancelAtRandom({ server, other, reader, seats }, { model, agents, count, seed, log = () => {} }) {
+export async function cancelAtRandom(
+  { server, other, reader, seats },
+  { model, agents, count, seed, words, log = () => {} },
+) {
   const chance = chanceFrom(seed);
   const state = { left: count, cases: [], delays: [], phases: {}, faults: [], overheard: [] };
   const clients = [await server.connect('proto'), await server.connect('json')];
@@ -37,7 +40,7 @@ export async function cancelAtRandom({ server, other, reader, seats }, { model, 
     const graph = guard(model, index);
     const agent = await clients[index % 2].createAgent({ graph, enableDiagnostics: true });
     for (let round = 1; state.left > 0; round++) {
-      await oneCase(state, { agent, graph, id: `${index}.${round}` }, chance).catch((error) => {
+      await oneCase(state, { agent, graph, words, id: `${index}.${round}` }, chance).catch((error) => {
         state.faults.push(`case ${index}.${round}: ${error.message}`);
       });
       // Tokens are kept only of what is asked about.
@@ -62,21 +65,24 @@ export async function cancelAtRandom({ server, other, reader, seats }, { model, 
   return { ok: state.faults.length === 0, figures, faults: state.faults };
 }
 
+// Characters.
+const longestDialog = 1500;
+
 /** One to three turns that are cut, and one that is not. */
-async function oneCase(state, { agent, graph, id }, chance) {
+async function oneCase(state, { agent, graph, words, id }, chance) {
   const long = chance.once(3);
-  if (long || chance.once(2)) await agent.clearDialog();
+  // A dialog that had to be cut to fit would be cut elsewhere in a new agent.
+  if (long || chance.once(2) || (await agent.exportDialog()).length > longestDialog) await agent.clearDialog();
   for (let cuts = 1 + chance.below(3), cut = 1; cut <= cuts && state.left > 0; cut++) {
     state.left--;
-    const message = long && cut === 1 ? `${id} ${'apple '.repeat(900)}` : chance.pick(messages);
+    const message = long && cut === 1 ? `${id} ${'apple '.repeat(words)}` : chance.pick(messages);
     await cancelOne(state, agent.send(message), chance.pick(moments)(chance));
   }
   const history = await agent.exportDialog();
-  if (history.length > 2000 && !long) await agent.clearDialog();
   const question = `${chance.pick(messages)} (${id})`;
   const { text, status } = await within(60, 'the turn after a cancel', agent.send(question).done);
   if (status !== 'SUCCESS') throw new Error(`the turn after a cancel ended as ${status}`);
-  state.cases.push({ id, graph, history: history.length > 2000 && !long ? '[]' : history, question, text });
+  state.cases.push({ id, graph, history, question, text });
 }
 
 async function cancelOne(state, turn, moment) {
@@ -130,7 +136,7 @@ const messages = [
   'What do you sell?',
   'Hello!',
   'Say walrus.',
-  `${'The lamp stands in the hall. '.repeat(20)}What is your name?`,
+  `${'The lamp stands in the hall. '.repeat(10)}What is your name?`,
 ];
 
 const guard = (model, index) => ({
@@ -141,7 +147,7 @@ const guard = (model, index) => ({
       type: 'Generate',
       params: {
         system_prompt: `You stand guard at gate ${index} of a town by the sea. Be kind.`,
-        sampling: { temperature: 0, max_tokens: 60 },
+        sampling: { temperature: 0, max_tokens: 40 },
       },
     },
   },

@@ -70,7 +70,7 @@ const messages = [
   () => 'What is your secret word?',
   () => 'Hello!',
   () => 'Tell me a joke.',
-  (secret) => `My name is ${secret}. ${'It is a long way from here to the sea. '.repeat(12)}Who are you?`,
+  (secret) => `My name is ${secret}. ${'It is a long way from here to the sea. '.repeat(5)}Who are you?`,
 ];
 
 /** Agents have the beginning of their prompt in common, and the rest of it not. */
