@@ -1,5 +1,4 @@
 // The promises of the protocol about order, checked frame by frame.
-import { finalAnswer } from '../../dist/client/answers.js';
 
 /** What one session sent and heard. */
 export class Ledger {
@@ -7,6 +6,12 @@ export class Ledger {
   #open = new Map();
   #seq = 0;
   #greeted = false;
+  #finalAnswer;
+
+  /** @param finalAnswer the client's own knowledge of which frame answers which request. */
+  constructor(finalAnswer) {
+    this.#finalAnswer = finalAnswer;
+  }
 
   fault(sentence) {
     this.faults.push(sentence);
@@ -36,7 +41,7 @@ export class Ledger {
     if (!request)
       return this.fault(`${body} for request ${requestId}, which has had its final answer or was never sent`);
     if (request.name === 'sendMessage') this.#turn(request, frame);
-    if (body === 'error' || finalAnswer(request.name, frame)) this.#open.delete(requestId);
+    if (body === 'error' || this.#finalAnswer(request.name, frame)) this.#open.delete(requestId);
   }
 
   /** To be called when everything that was asked was waited for. */

@@ -15,6 +15,8 @@ const seats = 4;
 const sampleSeconds = 5;
 // A server opens some handles for good when they are first needed.
 const handlesOfItsOwn = 4;
+// Before that a server is still warming up: every seat, and every path of the code, is used for the first time.
+const leastMinutes = 4;
 
 /** Runs over a server of its own. */
 export async function run({ model, serve }, { minutes, agents, seed, log }) {
@@ -36,7 +38,7 @@ export async function run({ model, serve }, { minutes, agents, seed, log }) {
   );
   await Promise.all(lives);
   clearInterval(sampler);
-  return conclude({ server, before, samples, tally, model });
+  return conclude({ server, before, samples, tally, model, minutes });
 }
 
 function sampling(pid, { samples, tally, log, every }) {
@@ -52,7 +54,7 @@ function sampling(pid, { samples, tally, log, every }) {
   }, every * 1000);
 }
 
-async function conclude({ server, before, samples, tally, model }) {
+async function conclude({ server, before, samples, tally, model, minutes }) {
   const { faults: found, ...counts } = tally;
   const faults = [...found, ...(await leftOver(server, model)).map((left) => `at the end ${left}`)];
   const after = await lookAt(server.pid);
@@ -61,12 +63,13 @@ async function conclude({ server, before, samples, tally, model }) {
   const atOnce = await speakingAtOnce(server, seats, model);
   if (atOnce < seats) faults.push(`only ${atOnce} of ${seats} seats were to be had at the end`);
   const memory = trendOf(samples.map(({ seconds, bytes }) => ({ seconds, value: bytes / 1e6 })));
-  if (memory.rising) faults.push(`memory rises by ${memory.perHour.slope.toFixed(1)} MB an hour`);
+  const judged = minutes >= leastMinutes && memory.enough;
+  if (judged && memory.rising) faults.push(`memory rises by ${memory.perHour.slope.toFixed(1)} MB an hour`);
   const handles = trendOf(samples.map(({ seconds, handles: value }) => ({ seconds, value })));
-  if (handles.rising) faults.push(`open handles rise by ${handles.perHour.slope.toFixed(1)} an hour`);
+  if (judged && handles.rising) faults.push(`open handles rise by ${handles.perHour.slope.toFixed(1)} an hour`);
   const drained = await drain(server, model, faults);
   faults.push(...server.complaints.map((line) => `the server logged ${line}`));
-  const notes = memory.enough ? [] : ['too few samples to say anything about memory'];
+  const notes = judged ? [] : [`memory and handles are judged from ${leastMinutes} minutes on, where there is a /proc`];
   const figures = {
     ...counts,
     handles: { before: before?.handles, after: after?.handles },

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { Ledger } from '../../scripts/soak/ledger.mjs';
 import { chanceFrom } from '../../scripts/soak/random.mjs';
 import { median, quantile, trendOf, type Sample } from '../../scripts/soak/trend.mjs';
+import { finalAnswer } from '../../src/client/answers.ts';
+import type { AnswerText, ServerFrame, TurnComplete } from '../../src/frames.gen.ts';
+import { clientFrame, serverFrame } from '../../src/wire/frame.ts';
 
 /** Half an hour, a sample every five seconds. */
 function run(value: (seconds: number, noise: () => number) => number, seed = 1): readonly Sample[] {
@@ -59,5 +63,61 @@ describe('a quantile', () => {
     expect(median([4, 1, 2, 3])).toBe(2.5);
     expect(quantile([10, 20, 30, 40, 50], 0.99)).toBeCloseTo(49.6);
     expect(quantile([7], 0.99)).toBe(7);
+  });
+});
+
+describe('the ledger of a session', () => {
+  const ids = { agentId: 1, turnId: 1, nodeName: 'answer' };
+  const text: AnswerText = { ...ids, text: 'Hello!', isDelta: true, isFinal: false };
+  const last: AnswerText = { ...ids, text: '', isDelta: false, isFinal: true };
+  const complete: TurnComplete = {
+    ...ids,
+    status: 'SUCCESS',
+    error: null,
+    path: [],
+    stopReason: 'END',
+    tokensPrompt: 1,
+    tokensReused: 0,
+    tokensGenerated: 1,
+    interactionsDropped: 0,
+    timeToFirstTokenMs: 1,
+    durationMs: 1,
+    warnings: [],
+    debugInfo: '',
+  };
+  const greeting = serverFrame(0, 0, 'sessionReady', {
+    protocolVersion: 1,
+    sessionId: '',
+    resumeToken: '',
+    serverVersion: '',
+  });
+  const says = (seq: number, told: AnswerText): ServerFrame => serverFrame(1, seq, 'answerText', told);
+  const ends = (seq: number, told: TurnComplete = complete): ServerFrame => serverFrame(1, seq, 'turnComplete', told);
+
+  /** What is found wrong with the answers to one message. */
+  function faultsOf(frames: readonly ServerFrame[]): readonly string[] {
+    const ledger = new Ledger(finalAnswer);
+    ledger.heard(greeting);
+    ledger.sent(clientFrame(1, 'sendMessage', { agentId: 1, text: 'Hello!' }));
+    for (const frame of frames) ledger.heard(frame);
+    ledger.settle();
+    return ledger.faults;
+  }
+
+  it('finds nothing wrong with a turn as it should be', () => {
+    expect(faultsOf([says(1, text), says(2, last), ends(3)])).toEqual([]);
+  });
+
+  it.each<[string, readonly ServerFrame[], RegExp]>([
+    ['a gap', [says(1, text), says(3, last), ends(4)], /seq 3 where 2 was due/],
+    ['two final answers', [says(1, last), ends(2), ends(3)], /has had its final answer/],
+    ['no final answer', [says(1, text), says(2, last)], /has had no final answer/],
+    ['no last text', [says(1, text), ends(2)], /turnComplete without a last text/],
+    ['text after the last text', [says(1, last), says(2, text), ends(3)], /answerText after the last text/],
+    ["another agent's text", [says(1, { ...text, agentId: 2 }), says(2, last), ends(3)], /agent 2 speaks in a turn of/],
+    ["another turn's text", [says(1, text), says(2, { ...last, turnId: 7 }), ends(3)], /turn 7 within turn 1/],
+    ['a failed turn', [says(1, last), ends(2, { ...complete, status: 'ERROR' })], /a turn failed/],
+  ])('notices %s', (_, frames, sentence) => {
+    expect(faultsOf(frames)).toEqual([expect.stringMatching(sentence)]);
   });
 });
