@@ -1,5 +1,5 @@
 // Turns that are cancelled at random moments: how soon they end, and whether all is well afterwards.
-import { moments, phaseOf } from './moments.mjs';
+import { moments, phaseOf, readingMoments } from './moments.mjs';
 import { partingOf } from './partings.mjs';
 import { within } from './patience.mjs';
 import { chanceFrom } from './random.mjs';
@@ -9,7 +9,7 @@ import { leftOver } from './counters.mjs';
 
 export const name = 'cancels';
 export const summary = 'cancels at random moments';
-export const defaults = { agents: 6, count: 1000, words: 900 };
+export const defaults = { agents: 5, count: 1000, words: 900 };
 
 const seats = 3;
 
@@ -70,13 +70,14 @@ const longestDialog = 1500;
 
 /** One to three turns that are cut, and one that is not. */
 async function oneCase(state, { agent, graph, words, id }, chance) {
-  const long = chance.once(3);
+  const long = chance.once(2);
   // A dialog that had to be cut to fit would be cut elsewhere in a new agent.
   if (long || chance.once(2) || (await agent.exportDialog()).length > longestDialog) await agent.clearDialog();
   for (let cuts = 1 + chance.below(3), cut = 1; cut <= cuts && state.left > 0; cut++) {
     state.left--;
-    const message = long && cut === 1 ? `${id} ${'apple '.repeat(words)}` : chance.pick(messages);
-    await cancelOne(state, agent.send(message), chance.pick(moments)(chance));
+    const reading = long && cut === 1;
+    const message = reading ? `${id} ${'apple '.repeat(words)}` : chance.pick(messages);
+    await cancelOne(state, agent.send(message), chance.pick(reading ? readingMoments : moments)(chance));
   }
   const history = await agent.exportDialog();
   const question = `${chance.pick(messages)} (${id})`;

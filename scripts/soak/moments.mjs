@@ -30,6 +30,9 @@ export const moments = [
   nearEnd,
 ];
 
+/** Moments for a message that takes long to read. */
+export const readingMoments = [after(0, 60), after(0, 400), after(0, 1000)];
+
 /** Where a cancelled turn was, by its own account. */
 export function phaseOf({ status, debugInfo }) {
   if (status !== 'CANCELLED') return 'too late';
