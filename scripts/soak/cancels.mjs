@@ -34,7 +34,7 @@ export async function cancelAtRandom(
   { model, agents, count, seed, words, log = () => {} },
 ) {
   const chance = chanceFrom(seed);
-  const state = { left: count, cases: [], delays: [], phases: {}, faults: [], overheard: [] };
+  const state = { left: count, cases: [], delays: [], phases: {}, slowest: {}, faults: [], overheard: [] };
   const clients = [await server.connect('proto'), await server.connect('json')];
   const lives = Array.from({ length: agents }, async (_, index) => {
     const graph = guard(model, index);
@@ -54,7 +54,7 @@ export async function cancelAtRandom(
   const atOnce = await speakingAtOnce(server, seats, model);
   if (atOnce < seats) state.faults.push(`only ${atOnce} of ${seats} seats were to be had at the end`);
   const delay = (share) => Number(quantile(state.delays, share).toFixed(1));
-  const milliseconds = { p50: delay(0.5), p99: delay(0.99), max: delay(1) };
+  const milliseconds = { p50: delay(0.5), p99: delay(0.99), max: delay(1), slowest: state.slowest };
   const figures = {
     cancels: state.delays.length,
     phases: state.phases,
@@ -93,8 +93,10 @@ async function cancelOne(state, turn, moment) {
   const finished = await within(30, 'a cancelled turn', turn.done);
   const phase = phaseOf(finished);
   state.phases[phase] = (state.phases[phase] ?? 0) + 1;
-  if (phase !== 'too late') state.delays.push(performance.now() - began);
-  else state.left++;
+  if (phase === 'too late') return void state.left++;
+  const delay = performance.now() - began;
+  state.delays.push(delay);
+  state.slowest[phase] = Math.max(state.slowest[phase] ?? 0, Math.round(delay));
 }
 
 /** Asks the same question of a new agent with the same dialog, on a server where nothing was ever cancelled. */
