@@ -27,12 +27,14 @@ export interface TinyModel {
   readonly width?: number;
   readonly layers?: number;
   readonly heads?: number;
+  /** Heads that keys and values have; as many as `heads` unless said otherwise. */
+  readonly kvHeads?: number;
   /** Numbers in the inner layer of a feed-forward network; twice the width unless said otherwise. */
   readonly hidden?: number;
   /** Tokens. */
   readonly contextLength?: number;
   readonly chatTemplate?: string;
-  readonly weights?: 'F32' | 'F16';
+  readonly weights?: 'F32' | 'F16' | 'Q8_0';
   /** Standard deviation of the weights. */
   readonly spread?: number;
   readonly seed?: number;

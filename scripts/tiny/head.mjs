@@ -1,0 +1,103 @@
+// The head of a GGUF file: what the model is like, its vocabulary, and where each of its tensors stands.
+import { f32, flag, i32, list, number, padded, padding, real, string, text, u32, u64 } from './values.mjs';
+import { weightBytes, weightTypes } from './weights.mjs';
+
+/** The head of a model of the `llama` architecture as bytes, and its tensors in the order in which they follow. */
+export function headOf({ vocab, chatTemplate, weights, ...shape }) {
+  const tensors = tensorsOf({ ...shape, words: vocab.tokens.length }).map((tensor) => {
+    const type = tensor.dimensions.length === 1 ? 'F32' : weights;
+    const count = tensor.dimensions.reduce((product, size) => product * size, 1);
+    return { ...tensor, type, count, bytes: weightBytes(type, count) };
+  });
+  const values = [
+    ...modelValues(shape, weights),
+    ...vocabularyValues(vocab),
+    ...(chatTemplate === undefined ? [] : [['tokenizer.chat_template', text(chatTemplate)]]),
+  ];
+  let offset = 0;
+  const infos = tensors.map(({ name, dimensions, type, bytes }) => {
+    const id = weightTypes[type].id;
+    const info = [string(name), u32(dimensions.length), ...dimensions.map(u64), u32(id), u64(offset)];
+    offset += bytes + padding(bytes);
+    return Buffer.concat(info);
+  });
+  const start = [Buffer.from('GGUF'), u32(3), u64(tensors.length), u64(values.length)];
+  const pairs = values.map(([key, value]) => Buffer.concat([string(key), value]));
+  return { head: padded(Buffer.concat([...start, ...pairs, ...infos])), tensors };
+}
+
+function modelValues({ architecture, name, width, layers, heads, kvHeads, hidden, contextLength }, weights) {
+  const own = {
+    context_length: number(contextLength),
+    embedding_length: number(width),
+    block_count: number(layers),
+    feed_forward_length: number(hidden),
+    'attention.head_count': number(heads),
+    'attention.head_count_kv': number(kvHeads),
+    'attention.layer_norm_rms_epsilon': real(1e-5),
+    'attention.key_length': number(width / heads),
+    'attention.value_length': number(width / heads),
+    'rope.dimension_count': number(width / heads),
+    'rope.freq_base': real(10_000),
+  };
+  return [
+    ['general.architecture', text(architecture)],
+    ['general.name', text(name)],
+    ['general.file_type', number(weightTypes[weights].fileType)],
+    ...Object.entries(own).map(([key, value]) => [`${architecture}.${key}`, value]),
+  ];
+}
+
+function vocabularyValues({
+  model,
+  pre,
+  tokens,
+  types: kinds,
+  merges,
+  scores,
+  bos,
+  eos,
+  unknown,
+  addBos,
+  addSpacePrefix,
+}) {
+  const own = {
+    model: text(model),
+    ...(pre !== undefined && { pre: text(pre) }),
+    tokens: list(8, tokens.map(string)),
+    token_type: list(5, kinds.map(i32)),
+    ...(merges && { merges: list(8, merges.map(string)) }),
+    ...(scores && { scores: list(6, scores.map(f32)) }),
+    ...(bos !== undefined && { bos_token_id: number(bos) }),
+    ...(eos !== undefined && { eos_token_id: number(eos) }),
+    ...(unknown !== undefined && { unknown_token_id: number(unknown) }),
+    add_bos_token: flag(addBos ?? false),
+    add_eos_token: flag(false),
+    add_space_prefix: flag(addSpacePrefix ?? false),
+  };
+  return Object.entries(own).map(([key, value]) => [`tokenizer.ggml.${key}`, value]);
+}
+
+// Dimensions as ggml counts them, the fastest first; without output.weight the embeddings serve for it.
+function tensorsOf({ width, layers, heads, kvHeads, hidden, words }) {
+  const keys = (width / heads) * kvHeads;
+  const block = {
+    attn_norm: [width],
+    attn_q: [width, width],
+    attn_k: [width, keys],
+    attn_v: [width, keys],
+    attn_output: [width, width],
+    ffn_norm: [width],
+    ffn_gate: [width, hidden],
+    ffn_up: [width, hidden],
+    ffn_down: [hidden, width],
+  };
+  const blocks = Array.from({ length: layers }, (_, layer) =>
+    Object.entries(block).map(([part, dimensions]) => ({ name: `blk.${layer}.${part}.weight`, dimensions })),
+  );
+  return [
+    { name: 'token_embd.weight', dimensions: [width, words] },
+    ...blocks.flat(),
+    { name: 'output_norm.weight', dimensions: [width] },
+  ];
+}
