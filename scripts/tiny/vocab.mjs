@@ -45,9 +45,9 @@ export function sentencePieceVocab({ control, ...rest }) {
 
 // In byte-level BPE a byte is written as a letter: itself where it is visible, one from beyond Latin-1 where it is not.
 const visible = (byte) => (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-const byteLetters = Array.from({ length: 256 }, (_, byte) => letterOf(byte));
+export const byteLetters = Array.from({ length: 256 }, (_, byte) => letterOf(byte));
 
-function letterOf(byte) {
+export function letterOf(byte) {
   if (visible(byte)) return String.fromCharCode(byte);
   let hidden = 0;
   for (let before = 0; before < byte; before++) if (!visible(before)) hidden++;

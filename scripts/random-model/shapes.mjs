@@ -1,0 +1,31 @@
+// Shapes of random models by name, and the chat template that all of them have.
+
+/** The shape of a real model of 135 million parameters. */
+const mid = {
+  words: 49_152,
+  layers: 30,
+  width: 576,
+  hidden: 1536,
+  heads: 9,
+  kvHeads: 3,
+  contextLength: 8192,
+  weights: 'Q8_0',
+};
+
+/** For tests: loads and generates in no time. */
+const tiny = {
+  words: 2048,
+  layers: 2,
+  width: 64,
+  hidden: 128,
+  heads: 4,
+  kvHeads: 2,
+  contextLength: 2048,
+  weights: 'Q8_0',
+};
+
+export const shapes = { mid, tiny };
+
+export const chatTemplate =
+  "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}" +
+  "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";

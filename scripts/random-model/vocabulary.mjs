@@ -1,0 +1,68 @@
+// Byte-level BPE of any size whose merges are made up: the pairs of letters that English uses most, then what can be put
+// together of them. Ordinary text comes to about three letters a token.
+import { tokenType } from '../tiny/gguf.mjs';
+import { byteLetters, letterOf } from '../tiny/vocab.mjs';
+
+export const control = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
+
+// The most frequent first.
+const letters = 'etaoinshrdlcumwfgypbvkjxqz';
+const space = letterOf(0x20);
+
+/** A vocabulary of so many tokens: control tokens, the 256 bytes, then what the merges make. */
+export function vocabularyOf(size) {
+  const room = size - control.length - byteLetters.length;
+  if (room < 0)
+    throw new RangeError(`a vocabulary has at least ${control.length + byteLetters.length} tokens, not ${size}`);
+  const merges = made(room);
+  const words = [...byteLetters, ...merges.map(([a, b]) => a + b)];
+  return {
+    model: 'gpt2',
+    pre: 'smollm',
+    tokens: [...control, ...words],
+    types: [...control.map(() => tokenType.control), ...words.map(() => tokenType.normal)],
+    merges: merges.map(([a, b]) => `${a} ${b}`),
+    bos: control.indexOf('<|im_start|>'),
+    eos: control.indexOf('<|im_end|>'),
+  };
+}
+
+/** Tokens that must never be drawn: they end the text, or make no character. */
+export const silentTokens = () => [
+  ...control.keys(),
+  ...byteLetters.flatMap((letter, byte) => (byte < 0x20 || byte > 0x7e ? [control.length + byte] : [])),
+];
+
+function made(room) {
+  const words = new Map();
+  for (const [a, b] of candidates()) {
+    if (words.size === room) return [...words.values()];
+    if (!words.has(a + b)) words.set(a + b, [a, b]);
+  }
+  throw new RangeError(`there are merges for a vocabulary of ${words.size + 259} tokens, and no more`);
+}
+
+function* candidates() {
+  const pairs = byFrequency([...letters], [...letters]);
+  const common = pairs.slice(0, 130).map(([a, b]) => a + b);
+  for (const letter of letters) yield [space, letter];
+  yield* pairs;
+  yield* common.map((pair) => [space + pair[0], pair[1]]);
+  yield* byFrequency(common, common);
+  yield* byFrequency(
+    common.map((pair) => space + pair),
+    common,
+  );
+  yield* [...letters].map((letter) => [space, letter.toUpperCase()]);
+  yield* byFrequency(
+    pairs.map(([a, b]) => a + b),
+    [...letters],
+  );
+}
+
+// Both lists have their most frequent entries first, and so has the list of pairs.
+const byFrequency = (firsts, seconds) =>
+  firsts
+    .flatMap((first, a) => seconds.map((second, b) => ({ pair: [first, second], rank: (a + 1) * (b + 1) })))
+    .sort((one, other) => one.rank - other.rank)
+    .map(({ pair }) => pair);

@@ -1,0 +1,79 @@
+// Streams the GGUF file of a random model: a pool of random weights is drawn once, and every tensor is a stretch of it,
+// begun somewhere else and repeated as needed. The pool has a prime number of blocks, so that a tensor has as many
+// different rows.
+import { open, rename, rm } from 'node:fs/promises';
+import { headOf } from '../tiny/head.mjs';
+import { padding } from '../tiny/values.mjs';
+import { normalNumbers, weightBytes, weightsOf } from '../tiny/weights.mjs';
+import { chatTemplate } from './shapes.mjs';
+import { silentTokens, vocabularyOf } from './vocabulary.mjs';
+
+// Weights of a block, and blocks of the pool.
+const block = 32;
+const poolBlocks = 65_521;
+
+/** Writes a random model; the file is there as a whole or not at all. */
+export async function writeRandomModel(file, { words, seed = 1, name = 'random', ...shape }) {
+  check({ words, ...shape });
+  const vocab = vocabularyOf(words);
+  const { head, tensors } = headOf({ architecture: 'llama', name, ...shape, vocab, chatTemplate });
+  const pools = poolsOf(shape.weights, seed);
+  const part = `${file}.${process.pid}.part`;
+  const handle = await open(part, 'w');
+  try {
+    await handle.write(head);
+    for (const [index, tensor] of tensors.entries()) {
+      const data = dataOf(tensor, index, pools);
+      if (index === 0) silence(data, tensor);
+      await handle.write(data);
+      await handle.write(Buffer.alloc(padding(tensor.bytes)));
+    }
+    await handle.close();
+    await rename(part, file);
+  } catch (error) {
+    await handle.close().catch(() => {});
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+function check({ words, width, hidden, heads, kvHeads, weights }) {
+  for (const [name, size] of Object.entries({ width, hidden, 'width / heads * kvHeads': (width / heads) * kvHeads })) {
+    if (size % block !== 0) throw new RangeError(`${name} must be a multiple of ${block}, not ${size}`);
+  }
+  if (words > poolBlocks) throw new RangeError(`words may be ${poolBlocks} at most, not ${words}`);
+  if (width % (2 * heads) !== 0) throw new RangeError(`width must be a multiple of twice the heads`);
+  if (heads % kvHeads !== 0) throw new RangeError(`heads must be a multiple of kvHeads`);
+  if (!['F32', 'F16', 'Q8_0'].includes(weights)) throw new RangeError(`weights are F32, F16 or Q8_0, not ${weights}`);
+}
+
+/** The pool for each standard deviation, made when it is first wanted: all of them the same draws. */
+function poolsOf(weights, seed) {
+  const pools = new Map();
+  return (spread) => {
+    if (!pools.has(spread)) {
+      pools.set(spread, weightsOf(weights, poolBlocks * block, normalNumbers(seed), spread));
+    }
+    return pools.get(spread);
+  };
+}
+
+function dataOf({ type, count, bytes, dimensions }, index, pools) {
+  if (dimensions.length === 1) return weightsOf(type, count, () => 1, 1);
+  const pool = pools(spreadOf(index, dimensions));
+  const data = Buffer.alloc(bytes);
+  const unit = weightBytes(type, block);
+  let from = ((index * 7919) % poolBlocks) * unit;
+  for (let at = 0; at < bytes; from = 0) at += pool.copy(data, at, from);
+  return data;
+}
+
+// What a layer adds outweighs the embedding of the last token, or the model would repeat that for ever; logits spread
+// by about 2.
+const spreadOf = (index, [inputs]) => (index === 0 ? 2 / Math.sqrt(inputs) : 1 / Math.sqrt(inputs));
+
+// A row of zeros has a logit of 0, far below the highest of the others.
+function silence(data, { type, dimensions: [width] }) {
+  const row = weightBytes(type, width);
+  for (const token of silentTokens()) data.fill(0, token * row, (token + 1) * row);
+}
