@@ -1,0 +1,48 @@
+// npm run bench [NAME...] [--quick] [--json] [--threads N] [--profile FOLDER]: measures turngraph against bare loops.
+// The figures go to standard output, progress to standard error.
+import { parseArgs } from 'node:util';
+import { openBench } from './bench/bench.mjs';
+import { rows } from './bench/rows.mjs';
+import { tableOf } from './bench/table.mjs';
+
+const { values, positionals } = options();
+const unknown = positionals.find((name) => !rows.some((row) => row.name === name));
+if (unknown !== undefined) refuse(`no row is called "${unknown}"; there are: ${rows.map(({ name }) => name).join(', ')}`);
+if (!/^\d{1,4}$/.test(values.threads)) refuse(`--threads must be a whole number, not "${values.threads}"`);
+
+const chosen = positionals.length === 0 ? rows : rows.filter(({ name }) => positionals.includes(name));
+const figures = [];
+for (const { name, run } of chosen) {
+  const start = performance.now();
+  const log = (line) => console.error(`${name}: ${line}`);
+  const bench = openBench({ ...values, threads: Number(values.threads), log });
+  log('begins');
+  try {
+    figures.push(...(await run(bench)));
+    log(`took ${((performance.now() - start) / 1000).toFixed(0)} s`);
+  } catch (error) {
+    // The other rows are still worth having.
+    console.error(`${name}:`, error);
+    process.exitCode = 1;
+  } finally {
+    await bench.close();
+  }
+}
+console.log(values.json ? JSON.stringify(figures, undefined, 2) : tableOf(figures));
+
+function options() {
+  const flag = { type: 'boolean', default: false };
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { quick: flag, json: flag, threads: { type: 'string', default: '0' }, profile: { type: 'string' } },
+    });
+  } catch (error) {
+    return refuse(error.message);
+  }
+}
+
+function refuse(message) {
+  console.error(message);
+  process.exit(2);
+}

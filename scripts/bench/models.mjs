@@ -1,0 +1,26 @@
+// The models that are measured: the bundled one, and a random one that is made once and kept in the system's folder for
+// temporary files.
+import { mkdir, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { shapes } from '../random-model/shapes.mjs';
+import { writeRandomModel } from '../random-model/write.mjs';
+
+// Counts up when the generator makes other files of the same shape.
+const version = 1;
+
+/** The file of a model: `demo` or the name of a random shape. */
+export async function modelFile(name, log = () => {}) {
+  if (name === 'demo') return fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url));
+  const shape = shapes[name];
+  const file = join(tmpdir(), 'turngraph-bench', `${nameOf(name, shape)}.gguf`);
+  if (await stat(file).catch(() => undefined)) return file;
+  log(`making the random model ${file}`);
+  await mkdir(join(tmpdir(), 'turngraph-bench'), { recursive: true });
+  await writeRandomModel(file, { ...shape, name });
+  return file;
+}
+
+const nameOf = (name, { words, layers, width, hidden, heads, kvHeads, contextLength, weights }) =>
+  `${name}-${[words, layers, width, hidden, heads, kvHeads, contextLength].join('x')}-${weights}-v${version}`;

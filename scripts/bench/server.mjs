@@ -1,0 +1,80 @@
+// The server under measurement: `serve` in a process of its own, as in production.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, basename, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const cli = fileURLToPath(new URL('../../dist/cli/turngraph.js', import.meta.url));
+const run = promisify(execFile);
+let known;
+
+/** The flags that `serve` has; some are newer than the rows that use them. */
+export function serveFlags() {
+  known ??= run(process.execPath, [cli, 'serve', '--help']).then(
+    ({ stdout }) => new Set([...stdout.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, flag]) => flag)),
+  );
+  return known;
+}
+
+/**
+ * Starts `serve` with one model under the name "bench" in its catalogue.
+ * @param flags values by the name of the flag; those that `serve` does not have are left out.
+ * @param nodeFlags flags of Node itself, for profiles.
+ */
+export async function startServer({ file, contextSize = 0, flags = {}, nodeFlags = [] }) {
+  const folder = await mkdtemp(join(tmpdir(), 'turngraph-bench-serve-'));
+  const catalogue = join(folder, 'models.json');
+  await writeFile(catalogue, catalogueOf(file, contextSize));
+  const available = await serveFlags();
+  const all = { 'log-level': 'error', 'engine-process': 'in', cache: join(folder, 'cache'), ...flags };
+  const given = Object.entries(all)
+    .filter(([flag]) => available.has(flag))
+    .flatMap(([flag, value]) => [`--${flag}`, String(value)]);
+  const fixed = ['--port', '0', '--json', '--catalogue', catalogue, '--graphs', folder, '--parent-pid', process.pid];
+  const start = performance.now();
+  const child = spawn(process.execPath, [...nodeFlags, cli, 'serve', ...fixed.map(String), ...given], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  const close = async () => {
+    child.kill('SIGTERM');
+    await exited;
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const { port } = await listening(child, exited);
+    const listeningMs = performance.now() - start;
+    return { url: `ws://127.0.0.1:${port}`, pid: child.pid, start, listeningMs, cache: join(folder, 'cache'), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+const catalogueOf = (file, context_size) => {
+  const variant = { engine: 'llama-cpp', local_path: dirname(file), files: [basename(file)], context_size };
+  return JSON.stringify({ models: [{ name: 'bench', variants: [variant] }] });
+};
+
+async function listening(child, exited) {
+  const line = once(createInterface(child.stdout), 'line').then(([text]) => JSON.parse(text));
+  const ended = exited.then(([code]) => {
+    throw new Error(`serve ended with ${code} before it listened`);
+  });
+  return Promise.race([line, ended]);
+}
+
+/** Bytes of memory that a process holds; undefined where the system does not say. */
+export async function memoryOf(pid) {
+  try {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8');
+    return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
+  } catch {
+    const said = await run('ps', ['-o', 'rss=', '-p', String(pid)]).catch(() => undefined);
+    return said && Number(said.stdout) * 1024;
+  }
+}
