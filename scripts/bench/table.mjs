@@ -1,6 +1,7 @@
 // Figures as a table for a person.
 
-const number = (value) => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 3));
+const number = (value) =>
+  Number.isInteger(value) || Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 3);
 const signs = { higher: '>=', lower: '<=' };
 const verdicts = { true: 'yes', false: 'NO', null: '' };
 
