@@ -7,7 +7,8 @@ import { tableOf } from './bench/table.mjs';
 
 const { values, positionals } = options();
 const unknown = positionals.find((name) => !rows.some((row) => row.name === name));
-if (unknown !== undefined) refuse(`no row is called "${unknown}"; there are: ${rows.map(({ name }) => name).join(', ')}`);
+if (unknown !== undefined)
+  refuse(`no row is called "${unknown}"; there are: ${rows.map(({ name }) => name).join(', ')}`);
 if (!/^\d{1,4}$/.test(values.threads)) refuse(`--threads must be a whole number, not "${values.threads}"`);
 
 const chosen = positionals.length === 0 ? rows : rows.filter(({ name }) => positionals.includes(name));

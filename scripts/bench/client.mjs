@@ -2,7 +2,8 @@
 import { connect } from '../../dist/client/index.js';
 
 /** Connects with the binary codec; `options` as those of the SDK. */
-export const connected = (server, options = {}) => connect(server.url, { codec: 'proto', timeoutMs: 60_000, ...options });
+export const connected = (server, options = {}) =>
+  connect(server.url, { codec: 'proto', timeoutMs: 60_000, ...options });
 
 /** A graph of one Generate node that answers greedily with as many tokens. */
 export const talk = (maxTokens, params = {}) => ({

@@ -2,7 +2,15 @@
 
 const people = ['keeper', 'miller', 'captain', 'smith', 'widow', 'priest', 'hunter', 'baker', 'weaver', 'ferryman'];
 const deeds = ['found', 'lost', 'sold', 'mended', 'painted', 'buried', 'carried', 'counted', 'traded', 'hid'];
-const things = ['a lantern', 'the old bell', 'nine ropes', 'a silver key', 'the broken oar', 'a sack of flour', 'two maps'];
+const things = [
+  'a lantern',
+  'the old bell',
+  'nine ropes',
+  'a silver key',
+  'the broken oar',
+  'a sack of flour',
+  'two maps',
+];
 const places = ['by the harbour', 'under the bridge', 'in the north tower', 'at the mill', 'behind the inn'];
 
 /** Sentences that are different for every number: about `words` words of plain English. */

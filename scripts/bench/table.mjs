@@ -9,7 +9,11 @@ const columns = [
   ['name', ({ name }) => name],
   ['of', ({ of }) => of],
   ['figure', ({ ratio, unit }) => (unit === 'x' ? number(ratio) : `${number(ratio)} ${unit}`)],
-  ['goal', ({ goal, better, unit }) => (goal === null ? 'reported' : `${signs[better]} ${goal}${unit === 'x' ? '' : ` ${unit}`}`)],
+  [
+    'goal',
+    ({ goal, better, unit }) =>
+      goal === null ? 'reported' : `${signs[better]} ${goal}${unit === 'x' ? '' : ` ${unit}`}`,
+  ],
   ['met', ({ met }) => verdicts[met]],
   ['measured', ({ detail }) => shown(detail)],
 ];
