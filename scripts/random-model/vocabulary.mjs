@@ -1,5 +1,6 @@
-// Byte-level BPE of any size whose merges are made up: the pairs of letters that English uses most, then what can be put
-// together of them. Ordinary text comes to about three letters a token.
+// Byte-level BPE of any size whose merges are made up: the punctuation of JSON, the pairs of letters that English uses
+// most, what can be put together of them, and some words. Ordinary text comes to about three letters a token, and JSON to
+// as many tokens as in the vocabulary of a real model.
 import { tokenType } from '../tiny/gguf.mjs';
 import { byteLetters, letterOf } from '../tiny/vocab.mjs';
 
@@ -33,22 +34,33 @@ export const silentTokens = () => [
   ...byteLetters.flatMap((letter, byte) => (byte < 0x20 || byte > 0x7e ? [control.length + byte] : [])),
 ];
 
+// What stands in calls, and the words that English uses most.
+const calls = 'name arguments parameters tool call item count place speed light true false null';
+const english =
+  'the be to of and in that have it for not on with he as you do at this but his by from they we say her she or an will ' +
+  'my one all would there their what so up out if about who get which go me when make can like time no just him know take';
+const wholeWords = [...calls.split(' '), ...`${calls} ${english}`.split(' ').map((word) => space + word)];
+
 function made(room) {
   const words = new Map();
-  for (const [a, b] of candidates()) {
+  for (const [a, b] of candidates(words)) {
     if (words.size === room) return [...words.values()];
     if (!words.has(a + b)) words.set(a + b, [a, b]);
   }
   throw new RangeError(`there are merges for a vocabulary of ${words.size + 259} tokens, and no more`);
 }
 
-function* candidates() {
+function* candidates(words) {
+  yield* ['{ "', '" :', '" ,', '" }', '} }', '"} }', '< /', `${space} "`, `${space} {`, `${space}{ "`].map((pair) =>
+    pair.split(' '),
+  );
   const pairs = byFrequency([...letters], [...letters]);
   const common = pairs.slice(0, 130).map(([a, b]) => a + b);
   for (const letter of letters) yield [space, letter];
   yield* pairs;
   yield* common.map((pair) => [space + pair[0], pair[1]]);
   yield* byFrequency(common, common);
+  for (const word of wholeWords) yield* joining(word, words);
   yield* byFrequency(
     common.map((pair) => space + pair),
     common,
@@ -58,6 +70,28 @@ function* candidates() {
     pairs.map(([a, b]) => a + b),
     [...letters],
   );
+}
+
+/** Merges that make a word one token, of the tokens that it has by the merges so far. */
+function joining(word, words) {
+  const [first, ...rest] = partsOf(word, [...words.values()]);
+  let whole = first;
+  return rest.map((part) => {
+    const pair = [whole, part];
+    whole += part;
+    return pair;
+  });
+}
+
+function partsOf(word, merges) {
+  let parts = [...word];
+  for (;;) {
+    const ranks = parts.slice(1).map((part, at) => merges.findIndex(([a, b]) => a === parts[at] && b === part));
+    const best = Math.min(...ranks.map((rank) => (rank < 0 ? Infinity : rank)));
+    if (best === Infinity) return parts;
+    const at = ranks.indexOf(best);
+    parts = [...parts.slice(0, at), parts[at] + parts[at + 1], ...parts.slice(at + 2)];
+  }
 }
 
 // Both lists have their most frequent entries first, and so has the list of pairs.

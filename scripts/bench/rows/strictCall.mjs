@@ -10,28 +10,31 @@ import { heard } from '../client.mjs';
 import { figure, interleaved, medianOf } from '../figures.mjs';
 import { promptOf } from '../prompts.mjs';
 
-const text = (name, description, maxLength) => ({ name, type: 'string', description, maxLength });
+const object = (properties) => ({ type: 'object', properties, required: Object.keys(properties) });
 const tools = [
   {
     name: 'set_light',
     description: 'Turn a named light on or off.',
-    parameters: [text('name', 'Which light.', 12), { name: 'on', type: 'boolean', description: 'true to turn it on.' }],
+    parameters: object({
+      name: { type: 'string', maxLength: 12, description: 'Which light.' },
+      on: { type: 'boolean', description: 'true to turn it on.' },
+    }),
   },
   {
     name: 'give_item',
     description: 'Give an item to the player.',
-    parameters: [
-      { name: 'item', type: 'string', description: 'Which item.', enum: ['sword', 'potion', 'map', 'lantern'] },
-      { name: 'count', type: 'integer', description: 'How many.', minimum: 1, maximum: 99 },
-    ],
+    parameters: object({
+      item: { type: 'string', enum: ['sword', 'potion', 'map', 'lantern'], description: 'Which item.' },
+      count: { type: 'integer', minimum: 1, maximum: 99, description: 'How many.' },
+    }),
   },
   {
     name: 'move_to',
     description: 'Walk somewhere.',
-    parameters: [
-      text('place', 'Where to.', 16),
-      { name: 'speed', type: 'string', description: 'How fast.', enum: ['walk', 'run'] },
-    ],
+    parameters: object({
+      place: { type: 'string', maxLength: 16, description: 'Where to.' },
+      speed: { type: 'string', enum: ['walk', 'run'], description: 'How fast.' },
+    }),
   },
 ];
 const format = formats.get('chatml');
@@ -80,7 +83,8 @@ async function measure(bench, client, bare, tool_choice) {
     await agent.clearDialog();
     return heard(agent, message);
   };
-  // The prompt goes into the cache, and the text of the call is learnt.
+  // The prompt goes into the cache, then the text of the call is learnt: read in one go, a prompt gives other roundings.
+  await once();
   const { turn } = await once();
   const prompt = promptOf(format.render(tools.map((tool) => readTool(tool).value)), message);
   const call = textOf(turn.calls[0]);
