@@ -8,7 +8,7 @@ import { shapes } from '../random-model/shapes.mjs';
 import { writeRandomModel } from '../random-model/write.mjs';
 
 // Counts up when the generator makes other files of the same shape.
-const version = 2;
+const version = 3;
 
 /** The file of a model: `demo` or the name of a random shape. */
 export async function modelFile(name, log = () => {}) {

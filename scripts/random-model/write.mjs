@@ -1,6 +1,6 @@
 // Streams the GGUF file of a random model: a pool of random weights is drawn once, and every tensor is a stretch of it,
-// begun somewhere else and repeated as needed. The pool has a prime number of blocks, so that a tensor has as many
-// different rows.
+// begun somewhere else and repeated as needed. The pool has a prime number of blocks, at least as many as the largest
+// tensor has rows, so that no two rows are equal.
 import { open, rename, rm } from 'node:fs/promises';
 import { headOf } from '../tiny/head.mjs';
 import { padding } from '../tiny/values.mjs';
@@ -8,16 +8,16 @@ import { normalNumbers, weightBytes, weightsOf } from '../tiny/weights.mjs';
 import { chatTemplate } from './shapes.mjs';
 import { silentTokens, vocabularyOf } from './vocabulary.mjs';
 
-// Weights of a block, and blocks of the pool.
+// Weights of a block.
 const block = 32;
-const poolBlocks = 65_521;
 
 /** Writes a random model; the file is there as a whole or not at all. */
 export async function writeRandomModel(file, { words, seed = 1, name = 'random', ...shape }) {
-  check({ words, ...shape });
+  check(shape);
   const vocab = vocabularyOf(words);
   const { head, tensors } = headOf({ architecture: 'llama', name, ...shape, vocab, chatTemplate });
-  const pools = poolsOf(shape.weights, seed);
+  const blocks = primeFrom(Math.max(words, shape.width, shape.hidden));
+  const pools = poolsOf(shape.weights, blocks, seed);
   const part = `${file}.${process.pid}.part`;
   const handle = await open(part, 'w');
   try {
@@ -37,22 +37,21 @@ export async function writeRandomModel(file, { words, seed = 1, name = 'random',
   }
 }
 
-function check({ words, width, hidden, heads, kvHeads, weights }) {
+function check({ width, hidden, heads, kvHeads, weights }) {
   for (const [name, size] of Object.entries({ width, hidden, 'width / heads * kvHeads': (width / heads) * kvHeads })) {
     if (size % block !== 0) throw new RangeError(`${name} must be a multiple of ${block}, not ${size}`);
   }
-  if (words > poolBlocks) throw new RangeError(`words may be ${poolBlocks} at most, not ${words}`);
   if (width % (2 * heads) !== 0) throw new RangeError(`width must be a multiple of twice the heads`);
   if (heads % kvHeads !== 0) throw new RangeError(`heads must be a multiple of kvHeads`);
   if (!['F32', 'F16', 'Q8_0'].includes(weights)) throw new RangeError(`weights are F32, F16 or Q8_0, not ${weights}`);
 }
 
 /** The pool for each standard deviation, made when it is first wanted: all of them the same draws. */
-function poolsOf(weights, seed) {
+function poolsOf(weights, blocks, seed) {
   const pools = new Map();
   return (spread) => {
     if (!pools.has(spread)) {
-      pools.set(spread, weightsOf(weights, poolBlocks * block, normalNumbers(seed), spread));
+      pools.set(spread, weightsOf(weights, blocks * block, normalNumbers(seed), spread));
     }
     return pools.get(spread);
   };
@@ -63,7 +62,7 @@ function dataOf({ type, count, bytes, dimensions }, index, pools) {
   const pool = pools(spreadOf(index, dimensions));
   const data = Buffer.alloc(bytes);
   const unit = weightBytes(type, block);
-  let from = ((index * 7919) % poolBlocks) * unit;
+  let from = (index * 7919 * unit) % pool.length;
   for (let at = 0; at < bytes; from = 0) at += pool.copy(data, at, from);
   return data;
 }
@@ -76,4 +75,12 @@ const spreadOf = (index, [inputs]) => (index === 0 ? 2 / Math.sqrt(inputs) : 1 /
 function silence(data, { type, dimensions: [width] }) {
   const row = weightBytes(type, width);
   for (const token of silentTokens()) data.fill(0, token * row, (token + 1) * row);
+}
+
+function primeFrom(least) {
+  for (let number = least | 1; ; number += 2) {
+    let factor = 3;
+    while (factor * factor <= number && number % factor !== 0) factor += 2;
+    if (factor * factor > number) return number;
+  }
 }
