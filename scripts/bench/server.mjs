@@ -68,13 +68,13 @@ async function listening(child, exited) {
   return Promise.race([line, ended]);
 }
 
-/** Bytes of memory that a process holds; undefined where the system does not say. */
+/** Bytes of memory that a process holds, without mapped files where the system tells them apart. */
 export async function memoryOf(pid) {
   try {
     const status = await readFile(`/proc/${pid}/status`, 'utf8');
-    return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
+    return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
   } catch {
     const said = await run('ps', ['-o', 'rss=', '-p', String(pid)]).catch(() => undefined);
-    return said && Number(said.stdout) * 1024;
+    return said ? Number(said.stdout) * 1024 : NaN;
   }
 }

@@ -12,7 +12,8 @@ import { uniformNumbers } from '../../tiny/weights.mjs';
 
 const maxTokens = 32;
 const slackMs = 20;
-const longWords = 445;
+const everyLong = 20;
+const longWords = 555;
 
 export const cancel = {
   name: 'cancel',
@@ -23,18 +24,17 @@ export const cancel = {
     const random = uniformNumbers(7);
     const agent = await client.createAgent({ graph: talk(maxTokens) });
     const total = bench.repeats(1000, 100);
-    const every = bench.repeats(20, 10);
     // The chunk of a cold library does not count.
     await chunkOf(bare);
     const chunks = [];
     const spans = { long: await timeOf(agent, longWords, 1), short: await timeOf(agent, 20, 2) };
     const times = { long: [], short: [] };
     for (let count = 0; count < total; count++) {
-      const kind = count % every === 0 ? 'long' : 'short';
+      const kind = count % everyLong === 0 ? 'long' : 'short';
       if (count % Math.ceil(total / 20) === 0) chunks.push(await chunkOf(bare));
-      if (count % 100 === 0) bench.log(`${count} of ${total}`);
+      if (count % 50 === 0) bench.log(`${count} of ${total}`);
       await agent.clearDialog();
-      times[kind].push(await cancelled(agent, { kind, count, random, within: spans[kind] }));
+      times[kind].push(await cancelled(agent, { kind, count, random, within: spans[kind].ms }));
       const next = await agent.send(story(count, 10));
       if (next.status !== 'SUCCESS' || next.tokens.generated !== maxTokens)
         throw new Error(`after cancel ${count}: ${next.status}, ${next.tokens.generated} tokens`);
@@ -55,21 +55,22 @@ export const cancel = {
         longMedianMs: median(times.long),
         longWorstMs: Math.max(...times.long),
         long: times.long.length,
+        longTokens: spans.long.tokens,
       }),
     ];
   },
 };
 
 const chunkOf = async (bare) => {
-  const { ms } = await bare.ask('chunk', { text: story(5, longWords + 50), depth: 1280, size: 256 });
+  const { ms } = await bare.ask('chunk', { text: story(5, longWords + 100), depth: 1280, size: 256 });
   return ms;
 };
 
 /** How long a turn takes that nobody cancels. */
 async function timeOf(agent, words, number) {
   await agent.clearDialog();
-  const { durationMs } = await agent.send(story(50_000 + number, words));
-  return durationMs;
+  const { durationMs, tokens } = await agent.send(story(50_000 + number, words));
+  return { ms: durationMs, tokens: tokens.prompt };
 }
 
 async function cancelled(agent, { kind, count, random, within }) {

@@ -4,7 +4,8 @@
 // They speak one after the other, all of them once, then all of them again; the other server's four agents are made, speak
 // twice and go between stretches of the crowd's second turns. Times are the client's, from sending to the first piece. On
 // 2 cores the first turns take about a second each, so the row takes 5 to 10 minutes, and 2 with --quick (40 agents).
-// Memory is what the system says the server's process holds, after the last turn less after the fourth agent's first.
+// Memory is what the system says the server's process holds without the file of the model, after the last turn less after
+// the fourth agent's first.
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { heard, talk } from '../client.mjs';
@@ -14,7 +15,8 @@ import { memoryOf, serveFlags } from '../server.mjs';
 
 const seatCount = 4;
 const contextSize = 1024;
-const limitMegabytes = 256;
+// The states of 200 such agents take 1.7 GB.
+const limitMegabytes = 2048;
 const maxTokens = 4;
 
 export const seats = {
@@ -79,7 +81,7 @@ const charactersOf = async (client, count, from) => {
   for (let at = from; at < from + count; at++) {
     agents.push(
       await client.createAgent({
-        graph: talk(maxTokens, { system_prompt: `You are number ${at}. ${story(91 * at, 90)}` }),
+        graph: talk(maxTokens, { system_prompt: `You are number ${at}. ${story(91 * at, 120)}` }),
       }),
     );
   }

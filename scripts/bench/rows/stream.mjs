@@ -3,7 +3,8 @@
 // The same prompt goes to both, cold, and both write the same greedy text; that the prompts have as many tokens and the
 // texts are equal is checked. The decode rate counts the tokens behind the first from the first piece of text to the last,
 // on the client's clock and on the bare loop's; the total rate counts all tokens from sending to the end of the turn.
-// Demo ends its answers early, so there a round is several messages, and their times are added.
+// Demo ends its answers early, so there a round is several messages, and their times are added; its warm-up is longer, for a
+// token takes it no longer than code that has not been compiled yet.
 import { decodeRate, heard, talk, totalRate } from '../client.mjs';
 import { figure, interleaved, medianOf } from '../figures.mjs';
 import { promptOf, story } from '../prompts.mjs';
@@ -59,7 +60,7 @@ const load = {
   mid: { maxTokens: 128, messages: (round) => [story(round, 60)] },
   demo: {
     maxTokens: 200,
-    messages: (round) => Array.from({ length: 12 }, (_, at) => `${asks[at % asks.length]} (${round * 12 + at})`),
+    messages: (round) => Array.from({ length: round === 0 ? 150 : 24 }, (_, at) => `${asks[at % asks.length]} (${round * 1000 + at})`),
   },
 };
 
