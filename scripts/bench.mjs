@@ -17,6 +17,9 @@ for (const { name, run } of chosen) {
   const start = performance.now();
   const log = (line) => console.error(`${name}: ${line}`);
   const bench = openBench({ ...values, threads: Number(values.threads), log });
+  // Nothing that was started outlives the bench.
+  const stop = () => void bench.close().finally(() => process.exit(130));
+  process.once('SIGINT', stop).once('SIGTERM', stop);
   log('begins');
   try {
     figures.push(...(await run(bench)));
@@ -27,6 +30,7 @@ for (const { name, run } of chosen) {
     process.exitCode = 1;
   } finally {
     await bench.close();
+    process.off('SIGINT', stop).off('SIGTERM', stop);
   }
 }
 console.log(values.json ? JSON.stringify(figures, undefined, 2) : tableOf(figures));
