@@ -22,7 +22,10 @@ for (const { name, run } of chosen) {
   process.once('SIGINT', stop).once('SIGTERM', stop);
   log('begins');
   try {
-    figures.push(...(await run(bench)));
+    const found = await run(bench);
+    figures.push(...found);
+    for (const { of, ratio, unit, met } of found)
+      log(`${of}: ${ratio.toFixed(3)} ${unit}${met === false ? ', not met' : ''}`);
     log(`took ${((performance.now() - start) / 1000).toFixed(0)} s`);
   } catch (error) {
     // The other rows are still worth having.

@@ -10,7 +10,7 @@ import { figure, median, quantile } from '../figures.mjs';
 import { story } from '../prompts.mjs';
 import { uniformNumbers } from '../../tiny/weights.mjs';
 
-const maxTokens = 32;
+const maxTokens = 16;
 const slackMs = 20;
 const everyLong = 20;
 const longWords = 555;
