@@ -13,7 +13,7 @@ import { uniformNumbers } from '../../tiny/weights.mjs';
 const maxTokens = 16;
 const slackMs = 20;
 const everyLong = 20;
-const longWords = 555;
+const longWords = 505;
 
 export const cancel = {
   name: 'cancel',
