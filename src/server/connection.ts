@@ -38,6 +38,8 @@ export interface ConnectionOptions {
   readonly house: House;
   readonly pingMs: number;
   readonly outflow: OutflowLimits;
+  /** Called before each frame is written. */
+  readonly gather: () => void;
 }
 
 /** One client on its socket: a session that lives as long as the connection. */
@@ -45,14 +47,16 @@ export class Connection implements AsyncDisposable {
   readonly #socket: Peer;
   readonly #codec: Codec<ClientFrame, ServerFrame>;
   readonly #outflow: Outflow;
+  readonly #gather: () => void;
   readonly #conversation: Conversation;
   readonly #ping: NodeJS.Timeout;
   readonly #metrics: Metrics;
   #alive = true;
   #ended: Promise<void> | undefined;
 
-  constructor(socket: Peer, { subprotocol, house, pingMs, outflow }: ConnectionOptions) {
+  constructor(socket: Peer, { subprotocol, house, pingMs, outflow, gather }: ConnectionOptions) {
     this.#socket = socket;
+    this.#gather = gather;
     this.#codec = serverCodecs[subprotocol];
     const slow = new Fault('LIMIT_EXCEEDED', 'the client reads too slowly; read what is sent, or ask for less');
     this.#metrics = house.metrics;
@@ -123,6 +127,7 @@ export class Connection implements AsyncDisposable {
   #send(frame: ServerFrame): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
     const data = this.#codec.encode(frame);
+    this.#gather();
     this.#socket.send(data, this.#outflow.sending(typeof data === 'string' ? Buffer.byteLength(data) : data.length));
   }
 

@@ -9,6 +9,7 @@ import { countError } from '../metrics/errors.ts';
 import type { House } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
 import { bind } from './bind.ts';
+import { gathering } from './gathering.ts';
 import { chooseSubprotocol, closeCodes, Connection, maxFrameBytes, Peer, turnOut } from './connection.ts';
 import { gate, isLoopback, splitTarget } from './gate.ts';
 import { answerHttp, turnAway } from './http.ts';
@@ -66,7 +67,8 @@ export async function listen(
     if (!subprotocol) return turnAside(unknownSubprotocol(), closeCodes.subprotocol);
     const full = crowd();
     if (full) return turnAside(new Fault('LIMIT_EXCEEDED', full), closeCodes.tooMany);
-    const connection = new Connection(socket, { subprotocol, house, pingMs, outflow });
+    const gather = gathering(request.socket);
+    const connection = new Connection(socket, { subprotocol, house, pingMs, outflow, gather });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
   };

@@ -236,7 +236,7 @@ describe('a slow reader', () => {
     const agentId = await slow.makes(flooding(4096));
     slow.sends('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
-    await wait(600);
+    await wait(2_000);
     slow.socket.resume();
     expect((await slow.closed).code).toBe(4408);
   });
