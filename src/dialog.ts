@@ -1,3 +1,6 @@
+import { functionOf } from './tools/formats/functionJson.ts';
+import type { Tool, ToolCallFormat } from './tools/tool.ts';
+
 /** One utterance as a model's chat template takes it. */
 export interface Message {
   readonly role: 'system' | 'user' | 'assistant';
@@ -34,6 +37,14 @@ export interface ToolBlock {
   /** Our own wording, for every other model. */
   readonly text: string;
 }
+
+/** Tools as a format puts them into a prompt. */
+export const blockOf = (tools: readonly Tool[], format: ToolCallFormat): ToolBlock => ({
+  format: format.name,
+  definitions: tools.map(functionOf),
+  place: format.place,
+  text: format.render(tools),
+});
 
 /** What an inference node asks a model: the messages, the last of which awaits an answer, and the tools on offer. */
 export interface Prompt {

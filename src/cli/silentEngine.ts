@@ -23,6 +23,7 @@ const silent = (model: Model, onPrompt: (prompt: Prompt, model: Model) => Promis
   countTools: (tools) => model.countTools(tools),
   render: (prompt) => model.render(prompt),
   figures: () => model.figures(),
+  describe: model.describe?.bind(model),
   openSequence: () => ({
     async generate(prompt) {
       await onPrompt(prompt, model);

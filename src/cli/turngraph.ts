@@ -4,6 +4,7 @@ import { Fault } from '../fault.ts';
 import { version } from '../version.ts';
 import { chatCommand } from './chat.ts';
 import { checkCommand } from './check.ts';
+import { doctorCommand } from './doctor.ts';
 import { drawCommand } from './draw.ts';
 import { modelsCommand } from './models.ts';
 import { runCommand } from './run.ts';
@@ -21,6 +22,7 @@ for (const command of [
   checkCommand(),
   drawCommand(),
   modelsCommand(),
+  doctorCommand(),
   toolsCommand(),
 ]) {
   program.addCommand(command);

@@ -1,5 +1,6 @@
 import type { Prompt, ToolBlock } from '../dialog.ts';
 import type { CallGrammar } from '../tools/grammar/grammar.ts';
+import type { ModelDescription } from './description.ts';
 
 /** How a token is drawn. Names and meanings are llama.cpp's. */
 export interface Sampling {
@@ -106,6 +107,8 @@ export interface Model extends AsyncDisposable {
   openSequence(): Sequence;
   /** How it fares at this moment. */
   figures(): ModelFigures;
+  /** What the file is and how it was taken; absent where there is no file. */
+  readonly describe?: (() => Promise<ModelDescription>) | undefined;
 }
 
 export interface LoadOptions {

@@ -34,6 +34,7 @@ export function observed(model: Model, watch: ModelWatch): Model {
     render: (...given) => model.render(...given),
     openSequence: (...given) => observedSequence(model.openSequence(...given), watch),
     figures,
+    describe: model.describe?.bind(model),
     async [Symbol.asyncDispose]() {
       try {
         figures();

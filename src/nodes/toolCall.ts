@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { ToolBlock } from '../dialog.ts';
+import { blockOf } from '../dialog.ts';
 import { live } from '../graph/live.ts';
 import { Fault } from '../fault.ts';
 import { accept, defineNode, ParamsRefused, type Supplies } from '../graph/node.ts';
@@ -14,7 +14,6 @@ import { insightOf } from '../tools/insight.ts';
 import { issuesOf } from '../tools/issues.ts';
 import { flatArguments, typedMembers } from '../tools/check.ts';
 import { choose } from '../tools/formatChoice.ts';
-import { functionOf } from '../tools/formats/functionJson.ts';
 import type { Formats } from '../tools/formats/index.ts';
 import {
   readTool,
@@ -123,13 +122,6 @@ export const toolCallWith = (formats: Formats) =>
       };
     },
   });
-
-const blockOf = (tools: readonly Tool[], format: ToolCallFormat): ToolBlock => ({
-  format: format.name,
-  definitions: tools.map(functionOf),
-  place: format.place,
-  text: format.render(tools),
-});
 
 function readTools(
   declarations: readonly ToolDeclaration[],

@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
-import type { Llama, LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
+import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
+import type { Bytes } from '../description.ts';
 import type { LoadOptions } from '../engine.ts';
 import { fairShare, shapeOf } from './batching.ts';
-import { checkMemory, freeMemory } from './memory.ts';
+import { checkMemory, freeMemory, freeVram } from './memory.ts';
 import { sampleOneFirst } from './samplingOrder.ts';
 import { Tempo } from './tempo.ts';
 import type { ModelFile, ThreadMemory } from './threadMemory.ts';
@@ -15,6 +16,10 @@ export interface Workplace {
   readonly tempo: Tempo;
   /** What a token of a sequence takes in memory, at most. */
   readonly bytesPerToken: number;
+  /** What all its seats take. */
+  readonly taken: Bytes;
+  /** What choosing the threads showed. */
+  readonly threadTimes: ThreadTimes;
 }
 
 export interface ContextOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'signal'> {
@@ -28,9 +33,10 @@ export interface ContextOptions extends Pick<LoadOptions, 'seats' | 'threads' | 
 export async function openContext(weights: Weights, options: ContextOptions): Promise<Workplace> {
   const { contextSize, signal } = options;
   const shape = { contextSize, batchSize: Math.min(chunk, contextSize), flashAttention: true };
-  const { sequences, bytesPerToken } = await chooseSeats(weights, shape, options.seats);
+  const { sequences, bytesPerToken, taken } = await chooseSeats(weights, shape, options.seats);
   const most = options.threads || availableParallelism();
   let threads: Threads | undefined;
+  let threadTimes: ThreadTimes = new Map();
   let count = most;
   let onBatch = (): void => {};
   const tempo = new Tempo((width, ms, now) => threads?.wrote(width, ms, now));
@@ -52,10 +58,11 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
   });
   onBatch = sampleOneFirst(context);
   if (options.threads === 0) {
-    const times = await threadTimes(context, options, most, (tried) => (count = tried));
-    threads = new Threads({ most, times, start: times.size > 0 ? fewest(times) : halfTheCores(most) });
+    threadTimes = await timesOf(context, options, most, (tried) => (count = tried));
+    const start = threadTimes.size > 0 ? fewest(threadTimes) : halfTheCores(most);
+    threads = new Threads({ most, times: threadTimes, start });
   }
-  return { context, tempo, bytesPerToken };
+  return { context, tempo, bytesPerToken, taken, threadTimes };
 }
 
 type Strategy = Exclude<NonNullable<LlamaContextOptions['batching']>['itemPrioritizationStrategy'], string | undefined>;
@@ -64,7 +71,7 @@ type Strategy = Exclude<NonNullable<LlamaContextOptions['batching']>['itemPriori
 const chunk = 256;
 
 /** How fast the model is with how many threads: remembered, or measured where the processor does the work. */
-async function threadTimes(
+async function timesOf(
   context: LlamaContext,
   { file, memory }: ContextOptions,
   most: number,
@@ -86,7 +93,7 @@ async function chooseSeats(
   weights: Weights,
   shape: { readonly contextSize: number; readonly batchSize: number; readonly flashAttention: boolean },
   asked: number,
-): Promise<{ sequences: number; bytesPerToken: number }> {
+): Promise<{ sequences: number; bytesPerToken: number; taken: Bytes }> {
   const need = (sequences: number) =>
     weights.fileInsights.estimateContextResourceRequirementsV2({
       ...shape,
@@ -99,13 +106,11 @@ async function chooseSeats(
   const fitting = Math.min(freeMemory() / seatRam, (await freeVram(weights.llama)) / seatVram) * shareOfMemory;
   const sequences = asked || Math.max(fewestSeats, Math.min(mostSeats, Math.floor(fitting)));
   const what = `${sequences} seat${sequences === 1 ? '' : 's'} of ${shape.contextSize} tokens`;
-  const { cpuRam } = sequences === fewestSeats ? few : await need(sequences);
+  const { cpuRam, gpuVram } = sequences === fewestSeats ? few : await need(sequences);
   checkMemory({ what, bytes: cpuRam, mend: 'lower context_size or the number of seats' });
-  return { sequences, bytesPerToken: (seatRam + seatVram) / shape.contextSize };
+  const taken = { ram: cpuRam, vram: gpuVram };
+  return { sequences, bytesPerToken: (seatRam + seatVram) / shape.contextSize, taken };
 }
-
-const freeVram = async (llama: Llama): Promise<number> =>
-  llama.gpu === false ? Infinity : (await llama.getVramState()).free;
 
 const fewestSeats = 4;
 const mostSeats = 16;

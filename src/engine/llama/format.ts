@@ -5,3 +5,10 @@ export function detectFormat(template: string, vocabulary: { has(spelling: strin
   if (template.includes('<|start_header_id|>') && template.includes('"parameters"')) return 'llama3';
   return undefined;
 }
+
+/** The strings that calls of a format are written with, where its families have tokens for them. */
+export const marksOf: Readonly<Record<string, readonly string[]>> = {
+  chatml: ['<tool_call>', '</tool_call>'],
+  llama3: ['<|python_tag|>', '<|eom_id|>'],
+  mistral: ['[AVAILABLE_TOOLS]', '[/AVAILABLE_TOOLS]', '[TOOL_CALLS]'],
+};

@@ -7,6 +7,10 @@ export interface Layout {
   readonly source: string;
   /** Whether the template itself has a place for tools. */
   readonly knowsTools: boolean;
+  /** Why the file's own template is not used; undefined: it is. */
+  readonly unused: string | undefined;
+  /** Where system messages are written as such. */
+  readonly system: 'anywhere' | 'first' | 'nowhere';
   /** What a person should know: why the file's own template is not used, or which messages it refuses. */
   readonly notes: readonly string[];
   /** The messages in a shape that the template accepts. */
@@ -27,7 +31,7 @@ export function layoutOf(source: string | undefined, ends: Ends): Layout {
   for (const extras of [{}, clock, { ...clock, tools: [] }]) {
     try {
       const render = compile(source, ends, extras);
-      if (render([ask]).includes(ask.text)) return layout(source, render, []);
+      if (render([ask]).includes(ask.text)) return layout(source, render);
       failures.push("it leaves the user's message out");
     } catch (error) {
       failures.push(error instanceof Error ? error.message : String(error));
@@ -36,8 +40,7 @@ export function layoutOf(source: string | undefined, ends: Ends): Layout {
   return chatmlLayout(ends, `the file's chat template does not work (${failures[0]})`);
 }
 
-const chatmlLayout = (ends: Ends, why: string): Layout =>
-  layout(chatml, compile(chatml, ends), [`${why}, so prompts are written as ChatML`]);
+const chatmlLayout = (ends: Ends, why: string): Layout => layout(chatml, compile(chatml, ends), why);
 
 const rule: Message = { role: 'system', text: 'Probe of a rule.' };
 const ask: Message = { role: 'user', text: 'Probe of a question.' };
@@ -53,7 +56,7 @@ const tool: ToolDefinition = {
   },
 };
 
-function layout(source: string, render: Render, failures: readonly string[]): Layout {
+function layout(source: string, render: Render, unused?: string): Layout {
   const accepts = (...messages: readonly Message[]): boolean => writesAll(render, messages);
   const system = accepts(rule, ask);
   const anywhere = system && accepts(rule, ask, answer, lateRule, lateAsk) && accepts(ask, lateRule);
@@ -65,11 +68,12 @@ function layout(source: string, render: Render, failures: readonly string[]): La
       answerFirst || known[0]?.role !== 'assistant' ? known : [{ role: 'user' as const, text: '' }, ...known];
     return doubled && anywhere ? opened : joined(opened);
   };
-  const notes = [...failures];
+  const notes = unused === undefined ? [] : [`${unused}, so prompts are written as ChatML`];
   if (!system) notes.push("the model's chat template knows no system message: it is written as the user's");
   else if (!anywhere)
     notes.push("the model's chat template has one system message, the first: later ones are the user's");
-  return { source, knowsTools: writesTools(render), notes, fit, render };
+  const where = anywhere ? 'anywhere' : system ? 'first' : 'nowhere';
+  return { source, knowsTools: writesTools(render), unused, system: where, notes, fit, render };
 }
 
 function writesTools(render: Render): boolean {

@@ -4,7 +4,7 @@ import type { LoadOptions, Model } from '../engine.ts';
 import { openContext } from './context.ts';
 import { checkFile } from './file.ts';
 import type { Libraries } from './libraries.ts';
-import { checkMemory } from './memory.ts';
+import { checkMemory, freeBytes } from './memory.ts';
 import { LlamaModel } from './model.ts';
 import type { StateFolder } from './stateFolder.ts';
 import { States } from './states.ts';
@@ -61,6 +61,7 @@ async function attempt(
   { states, memory, onClose }: Surroundings,
 ): Promise<Model> {
   const { signal, onProgress } = options;
+  const free = await freeBytes(llama);
   const weights = await llama.loadModel({
     modelPath: file.file,
     ...(layers === 'none' && { gpuLayers: 0 }),
@@ -74,6 +75,7 @@ async function attempt(
     return new LlamaModel({
       weights,
       ...work,
+      free,
       states: states && new States(states, work.tempo, work.bytesPerToken),
       contextSize,
       notes: [...notes, ...onCpu],

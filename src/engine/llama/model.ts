@@ -1,9 +1,11 @@
 import type { LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
 import type { Prompt, ToolBlock } from '../../dialog.ts';
+import type { ModelDescription } from '../description.ts';
 import type { Model, ModelFigures, Sequence } from '../engine.ts';
+import { describe, type Measured } from './description.ts';
 import { detectFormat } from './format.ts';
 import { Grammars } from './grammars.ts';
-import { layoutOf } from './layout.ts';
+import { layoutOf, type Layout } from './layout.ts';
 import { Seats } from './seats.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { States } from './states.ts';
@@ -11,7 +13,7 @@ import type { Tempo } from './tempo.ts';
 import { PromptTemplate } from './template.ts';
 import { Vocabulary } from './vocabulary.ts';
 
-export interface LlamaModelParts {
+export interface LlamaModelParts extends Measured {
   readonly weights: Weights;
   readonly context: LlamaContext;
   readonly tempo: Tempo;
@@ -30,6 +32,7 @@ export class LlamaModel implements Model {
   readonly overhead: Model['overhead'];
   readonly #parts: LlamaModelParts;
   readonly #vocabulary: Vocabulary;
+  readonly #layout: Layout;
   readonly #template: PromptTemplate;
   readonly #grammars: Grammars;
   readonly #seats: Seats;
@@ -41,6 +44,7 @@ export class LlamaModel implements Model {
     const layout = layoutOf(source, { bos: weights.tokens.bosString ?? '', eos: weights.tokens.eosString ?? '' });
     this.#parts = parts;
     this.#vocabulary = new Vocabulary(weights);
+    this.#layout = layout;
     this.#template = new PromptTemplate(layout, this.#vocabulary);
     this.#grammars = new Grammars(weights);
     this.#seats = new Seats(parts.context);
@@ -90,6 +94,10 @@ export class LlamaModel implements Model {
       sequences: this.#sequences.size,
       ...(states?.figures() ?? noStates),
     };
+  }
+
+  describe(): Promise<ModelDescription> {
+    return describe({ ...this.#parts, layout: this.#layout, vocabulary: this.#vocabulary });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -34,6 +34,13 @@ export class Vocabulary {
     return this.#model.fileInfo.metadata.tokenizer.ggml.tokens.includes(spelling);
   }
 
+  /** What a spelling is: a token that steers, a token that is text, or no token of its own. */
+  kindOf(spelling: string): 'control' | 'word' | 'letters' {
+    const token = this.#model.fileInfo.metadata.tokenizer.ggml.tokens.indexOf(spelling);
+    if (token < 0) return 'letters';
+    return this.isControl(token as Token) ? 'control' : 'word';
+  }
+
   isControl(token: Token): boolean {
     return this.#control.has(token);
   }

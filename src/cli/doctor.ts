@@ -1,0 +1,53 @@
+import { dirname } from 'node:path';
+import { Command } from 'commander';
+import { readCatalogue, type Catalogue } from '../models/catalogue.ts';
+import { examine } from '../models/doctor.ts';
+import { ModelPool } from '../models/pool.ts';
+import { subjectOf } from '../models/subject.ts';
+import { didYouMean } from '../spelling.ts';
+import { formats } from '../tools/formats/index.ts';
+import { doctorPage } from './doctorPage.ts';
+import { DoctorProgress } from './doctorProgress.ts';
+import { serverFlags, serverOptions } from './options.ts';
+import { paintFor } from './paint.ts';
+import { UsageError } from './usage.ts';
+
+/** `turngraph doctor` */
+export const doctorCommand = (): Command =>
+  serverFlags(
+    new Command('doctor')
+      .description('load a model and say what the server would do with it, how fast it is and how it calls tools')
+      .argument('<model>', 'a name in the catalogue, or the path of a .gguf file')
+      .option('--quick', 'leave out the tool questions'),
+    ['catalogue', 'seats', 'threads', 'gpu', 'json'],
+  ).action(doctor);
+
+async function doctor(given: string, { quick = false, ...flags }: { readonly quick?: boolean }): Promise<void> {
+  const options = serverOptions(flags);
+  const catalogue = await readCatalogue(options.catalogue);
+  for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
+  const subject = await subjectOf(given, catalogue, dirname(options.catalogue));
+  if (!subject) throw new UsageError(unknown(given, catalogue));
+  const { llamaEngine } = await import('../engine/llama/engine.ts');
+  const { entry } = subject;
+  const only = { models: new Map([[entry.name, entry]]), problems: [] };
+  await using pool = new ModelPool(llamaEngine(), { ...options, catalogue: only, idleMs: 0 });
+  const diagnosis = await watched(entry.name, (onStep) =>
+    examine(pool, subject, { formats, quick, signal: new AbortController().signal, onStep }),
+  );
+  if (options.json) process.stdout.write(`${JSON.stringify(diagnosis, told)}\n`);
+  else process.stdout.write(doctorPage(diagnosis, paintFor(process.stdout)));
+}
+
+// A machine finds every key, and null where nothing is known.
+const told = (_: string, value: unknown): unknown => value ?? null;
+
+async function watched<T>(name: string, work: (onStep: DoctorProgress['step']) => Promise<T>): Promise<T> {
+  using progress = new DoctorProgress(name);
+  return await work((step) => progress.step(step));
+}
+
+function unknown(given: string, { models }: Catalogue): string {
+  const mend = didYouMean(given, models.keys()) || '; turngraph models list shows what there is';
+  return `the catalogue has no model "${given}", and there is no such file${mend}`;
+}

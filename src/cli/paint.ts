@@ -1,0 +1,16 @@
+/** Colours for a text that goes to a terminal; none where NO_COLOR is set, or where it goes elsewhere. */
+export interface Paint {
+  readonly bold: (text: string) => string;
+  readonly dim: (text: string) => string;
+  readonly good: (text: string) => string;
+  readonly bad: (text: string) => string;
+}
+
+export function paintFor(stream: { readonly isTTY?: boolean }): Paint {
+  const isColored = stream.isTTY === true && !process.env['NO_COLOR'];
+  const code =
+    (number: number) =>
+    (text: string): string =>
+      isColored ? `\x1b[${number}m${text}\x1b[0m` : text;
+  return { bold: code(1), dim: code(2), good: code(32), bad: code(33) };
+}

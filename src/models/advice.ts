@@ -1,0 +1,61 @@
+import type { ModelDescription } from '../engine/description.ts';
+import { choose, type FormatChoice } from '../tools/formatChoice.ts';
+import type { CatalogueEntry } from './catalogue.ts';
+import type { Subject } from './subject.ts';
+import { rightIn, type FormatTrial } from './toolTrial.ts';
+
+/** The tool-call format to use with a model. */
+export interface FormatAdvice extends FormatChoice {
+  /** Whether anything speaks for it. */
+  readonly isFound: boolean;
+}
+
+/** What is known of a model's format, or else what it showed itself good at. */
+export function formatFor(
+  { tool_call_format: catalogue }: CatalogueEntry,
+  detected = '',
+  trials: readonly FormatTrial[] = [],
+): FormatAdvice {
+  const known = choose({ node: '', catalogue, detected });
+  if (catalogue !== '' || detected !== '') return { ...known, isFound: true };
+  const winner = best(trials);
+  if (!winner) return { ...known, isFound: false };
+  return { name: winner.format, because: 'it did best in the tool questions', isFound: true };
+}
+
+/** What is known of a model when it was looked at. */
+export interface Findings {
+  readonly subject: Subject;
+  readonly model: ModelDescription;
+  readonly detectedFormat: string | undefined;
+  readonly format: FormatChoice;
+  readonly trials: readonly FormatTrial[] | undefined;
+}
+
+/** What a person may want to do about it. */
+export function* adviceOn({ subject, model, detectedFormat, format, trials = [] }: Findings): Generator<string> {
+  const { entry, knownAs } = subject;
+  const { tool_call_format: named } = entry;
+  if (knownAs !== undefined) yield `models.json has this file already, as "${knownAs}"`;
+  if (model.tokens.ends.length === 0)
+    yield 'the file names no token that ends an answer: answers end only by max_tokens or a stop string';
+  if (named !== '' && detectedFormat !== undefined && named !== detectedFormat)
+    yield `models.json names ${named}, but the model was trained on ${detectedFormat}: expect fewer and worse calls`;
+  const used = trials.find((trial) => trial.format === format.name);
+  const winner = best(trials);
+  if (used && winner && scoreOf(winner) >= scoreOf(used) + clearly)
+    yield `${winner.format} got ${scoreOf(winner)} answers right and ${used.format} ${scoreOf(used)}: ` +
+      `"tool_call_format": "${winner.format}" may serve better`;
+}
+
+// One answer more or less is luck.
+const clearly = 2;
+
+const scoreOf = ({ free, strict }: FormatTrial): number => rightIn(free) + rightIn(strict);
+
+// To be silent where no call is due says nothing of a format.
+const hasCalled = ({ free, strict = [] }: FormatTrial): boolean =>
+  [...free, ...strict].some(({ due, outcome }) => due && outcome === 'right');
+
+const best = (trials: readonly FormatTrial[]): FormatTrial | undefined =>
+  trials.filter(hasCalled).toSorted((a, b) => scoreOf(b) - scoreOf(a))[0];

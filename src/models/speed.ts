@@ -1,0 +1,64 @@
+import type { Completion, Model, Sampling } from '../engine/engine.ts';
+
+/** Tokens a second, of one that speaks alone; undefined: nothing came that could be timed. */
+export interface Speed {
+  readonly read: number | undefined;
+  readonly written: number | undefined;
+}
+
+export interface SpeedOptions {
+  readonly sampling: Sampling;
+  readonly signal: AbortSignal;
+}
+
+// Tokens: a warm-up, and what is timed: as much as is read in a few seconds.
+const warmUp = 48;
+const [shortest, longest] = [64, 512];
+const readingSeconds = 3;
+const written = 32;
+
+/** Measures how fast a model reads a prompt and writes an answer. @throws Fault what the engine throws. */
+export async function measureSpeed(model: Model, { sampling, signal }: SpeedOptions): Promise<Speed> {
+  const room = Math.floor(model.contextSize / 2);
+  const ask = async (who: string, tokens: number): Promise<Completion> => {
+    await using sequence = model.openSequence();
+    const text = await story(model, who, Math.min(tokens, room));
+    const completion = await sequence.generate(
+      { messages: [{ role: 'user', text }], thinking: false },
+      { sampling: { ...sampling, temperature: 0, max_tokens: written, stop: [] }, signal },
+    );
+    signal.throwIfAborted();
+    return completion;
+  };
+  const first = readRate(await ask('guest', warmUp)) ?? 0;
+  const timed = await ask('traveller', Math.max(shortest, Math.min(longest, first * readingSeconds)));
+  // Some say little, and have to be asked more than once.
+  const more: Completion[] = [timed];
+  for (const who of ['sailor', 'wizard', 'farmer']) {
+    if (steps(more) < written - 1) more.push(await ask(who, warmUp));
+  }
+  return { read: readRate(timed), written: rate(steps(more), sum(more.map(writingMs))) };
+}
+
+const readRate = ({ tokens, timings }: Completion): number | undefined =>
+  rate(tokens.prompt - tokens.reused, timings.firstToken - timings.waited);
+
+// The first token is the end of reading; the end of an answer is a token, too.
+const steps = (completions: readonly Completion[]): number =>
+  sum(completions.map(({ tokens, stopped }) => Math.max(0, tokens.generated - (stopped === 'end' ? 0 : 1))));
+
+const writingMs = ({ timings }: Completion): number =>
+  timings.firstToken === 0 ? 0 : timings.total - timings.firstToken;
+
+const rate = (tokens: number, ms: number): number | undefined =>
+  tokens > 0 && ms > 0 ? (tokens * 1000) / ms : undefined;
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+/** About so many tokens of text that ask for more text. */
+async function story(model: Model, who: string, tokens: number): Promise<string> {
+  const line = (index: number): string => `On day ${index} a ${who} came to the inn and asked for a room. `;
+  const [each = 1] = await model.count([line(10)]);
+  const lines = Array.from({ length: Math.max(1, Math.round(tokens / each)) }, (_, index) => line(index + 1));
+  return `${lines.join('')}Tell me a long story about the ${who}.`;
+}

@@ -1,0 +1,74 @@
+import { stat } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { reader } from '../schema.ts';
+import { modelSchema, type Catalogue, type CatalogueEntry } from './catalogue.ts';
+import { defaultSampling } from './sampling.ts';
+
+/** What is looked at: a model of the catalogue, or a file that may become one. */
+export interface Subject {
+  readonly entry: CatalogueEntry;
+  /** Whether the catalogue has it. */
+  readonly isListed: boolean;
+  /** Paths of the files. */
+  readonly files: readonly string[];
+  /** What the catalogue calls a file that it has already. */
+  readonly knownAs: string | undefined;
+}
+
+/** Finds what a name or path means; undefined: neither the catalogue nor the disk has it. */
+export async function subjectOf(given: string, catalogue: Catalogue, folder: string): Promise<Subject | undefined> {
+  const entry = catalogue.models.get(given);
+  if (entry) return { entry, isListed: true, files: filesOf(entry), knownAs: undefined };
+  const isThere = await stat(given).then(
+    () => true,
+    () => false,
+  );
+  // Who writes a path means a file, and hears it when there is none.
+  return isThere || /[/\\]|\.gguf$/i.test(given) ? subjectFile(resolve(given), catalogue, resolve(folder)) : undefined;
+}
+
+function subjectFile(file: string, { models }: Catalogue, folder: string): Subject {
+  const files = partsOf(basename(file));
+  const draft = {
+    name: unusedName(nameOf(file), models),
+    default_sampling: usualSampling,
+    variants: [{ engine: 'llama-cpp', local_path: localPath(dirname(file), folder), files }],
+  };
+  const reading = reader(modelSchema)(draft);
+  if (!reading.ok) throw new TypeError(`an entry for ${file} does not fit models.json`);
+  const entry = { ...reading.value, file };
+  return { entry, isListed: false, files: filesOf(entry), knownAs: [...models.values()].find((one) => one.file === file)?.name };
+}
+
+// What a person may want to change first.
+const { temperature, top_p, top_k, min_p, repeat_penalty } = defaultSampling;
+const usualSampling = { temperature, top_p, top_k, min_p, repeat_penalty };
+
+const ofParts = /-(\d{5})-of-(\d{5})(?=\.gguf$)/i;
+
+// A file in parts is named by its first one; llama.cpp finds the others beside it.
+function partsOf(name: string): readonly string[] {
+  const [mark, , count] = ofParts.exec(name) ?? [];
+  if (mark === undefined || count === undefined) return [name];
+  return Array.from({ length: Number(count) }, (_, index) =>
+    name.replace(mark, `-${String(index + 1).padStart(5, '0')}-of-${count}`),
+  );
+}
+
+const filesOf = ({ file, variants }: CatalogueEntry): readonly string[] =>
+  file === undefined ? [] : (variants[0]?.files ?? []).map((name) => join(dirname(file), basename(name)));
+
+const nameOf = (file: string): string => basename(file).replace(ofParts, '').replace(/\.gguf$/i, '') || 'model';
+
+function unusedName(name: string, models: Catalogue['models']): string {
+  let free = name;
+  for (let count = 2; models.has(free); count++) free = `${name} ${count}`;
+  return free;
+}
+
+// A path from the catalogue on goes wherever the folder goes; what lies elsewhere needs the whole one.
+function localPath(folder: string, catalogue: string): string {
+  const path = relative(catalogue, folder);
+  if (path === '') return '.';
+  return path.startsWith('..') || isAbsolute(path) ? folder : path.split(sep).join('/');
+}

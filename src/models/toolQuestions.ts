@@ -1,0 +1,54 @@
+import type { Tool } from '../tools/tool.ts';
+
+/** A message, and the call that it wants; undefined: none fits. */
+export interface ToolQuestion {
+  readonly message: string;
+  readonly wants: WantedCall | undefined;
+}
+
+export interface WantedCall {
+  readonly name: string;
+  /** The values that will do for each parameter; strings whatever their case. */
+  readonly arguments: Readonly<Record<string, readonly (string | number | boolean)[]>>;
+}
+
+type Properties = NonNullable<Tool['parameters']['properties']>;
+
+const toolOf = (name: string, description: string, properties: Properties): Tool => ({
+  name,
+  description,
+  parameters: { type: 'object', properties, required: Object.keys(properties) },
+  consequential: false,
+  notes: new Map(),
+});
+
+/** The tools of every question: as different as a small model needs them to be. */
+export const offered: readonly Tool[] = [
+  toolOf('set_light', 'Turn the light of a room on or off.', {
+    room: { type: 'string', description: 'Which room.' },
+    on: { type: 'boolean', description: 'true turns it on, false turns it off.' },
+  }),
+  toolOf('give_item', 'Give the user things out of the store.', {
+    item: { type: 'string', description: 'What is given.' },
+    count: { type: 'integer', description: 'How many.' },
+  }),
+];
+
+const light = (room: string, on: boolean): WantedCall => ({
+  name: 'set_light',
+  arguments: { room: [room, `the ${room}`], on: [on] },
+});
+const gift = (one: string, many: string, count: number): WantedCall => ({
+  name: 'give_item',
+  arguments: { item: [one, many], count: [count] },
+});
+
+/** What a model is asked to see whether it calls tools. */
+export const toolQuestions: readonly ToolQuestion[] = [
+  { message: 'Please turn on the light in the kitchen.', wants: light('kitchen', true) },
+  { message: 'Switch the bedroom light off.', wants: light('bedroom', false) },
+  { message: 'Give me 3 apples.', wants: gift('apple', 'apples', 3) },
+  { message: 'I need 12 torches for the cave.', wants: gift('torch', 'torches', 12) },
+  { message: 'It is dark in the cellar, I cannot see a thing in there.', wants: light('cellar', true) },
+  { message: 'Good evening! How are you today?', wants: undefined },
+];
