@@ -1,3 +1,4 @@
+import { relative } from 'node:path';
 import type { Bytes, ModelDescription } from '../engine/description.ts';
 import type { Diagnosis } from '../models/doctor.ts';
 import { rightIn, type Answer, type FormatTrial } from '../models/toolTrial.ts';
@@ -9,7 +10,7 @@ type Row = readonly [label: string, value: string];
 export function doctorPage(diagnosis: Diagnosis, paint: Paint): string {
   const { name, files, notes, entry, trials } = diagnosis;
   const sections = [
-    [paint.bold(name), ...files.map((file) => paint.dim(file))],
+    [paint.bold(name), ...files.map((file) => paint.dim(near(file)))],
     section('Model', modelRows(diagnosis), paint),
     section('Prompts', promptRows(diagnosis), paint),
     section('Memory', memoryRows(diagnosis), paint),
@@ -20,6 +21,12 @@ export function doctorPage(diagnosis: Diagnosis, paint: Paint): string {
   ];
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
+
+// As short as it leads there from here.
+const near = (file: string): string => {
+  const path = relative('', file);
+  return path.startsWith('..') ? file : path;
+};
 
 const width = 18;
 

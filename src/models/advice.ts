@@ -1,4 +1,3 @@
-import type { ModelDescription } from '../engine/description.ts';
 import { choose, type FormatChoice } from '../tools/formatChoice.ts';
 import type { CatalogueEntry } from './catalogue.ts';
 import type { Subject } from './subject.ts';
@@ -26,18 +25,19 @@ export function formatFor(
 /** What is known of a model when it was looked at. */
 export interface Findings {
   readonly subject: Subject;
-  readonly model: ModelDescription;
+  /** The tokens that end an answer. */
+  readonly ends: readonly string[];
   readonly detectedFormat: string | undefined;
   readonly format: FormatChoice;
   readonly trials: readonly FormatTrial[] | undefined;
 }
 
 /** What a person may want to do about it. */
-export function* adviceOn({ subject, model, detectedFormat, format, trials = [] }: Findings): Generator<string> {
+export function* adviceOn({ subject, ends, detectedFormat, format, trials = [] }: Findings): Generator<string> {
   const { entry, knownAs } = subject;
   const { tool_call_format: named } = entry;
   if (knownAs !== undefined) yield `models.json has this file already, as "${knownAs}"`;
-  if (model.tokens.ends.length === 0)
+  if (ends.length === 0)
     yield 'the file names no token that ends an answer: answers end only by max_tokens or a stop string';
   if (named !== '' && detectedFormat !== undefined && named !== detectedFormat)
     yield `models.json names ${named}, but the model was trained on ${detectedFormat}: expect fewer and worse calls`;

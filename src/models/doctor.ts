@@ -78,7 +78,7 @@ export async function examine(pool: ModelPool, subject: Subject, options: Examin
     format,
     speed,
     trials,
-    notes: [...model.notes, ...adviceOn({ subject, model: described, detectedFormat, format, trials })],
+    notes: [...model.notes, ...adviceOn({ subject, ends: described.tokens.ends, detectedFormat, format, trials })],
     entry: entryOf(subject, contextSize, format),
   };
 }
