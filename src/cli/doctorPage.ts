@@ -16,7 +16,7 @@ export function doctorPage(diagnosis: Diagnosis, paint: Paint): string {
     section('Memory', memoryRows(diagnosis), paint),
     section('Speed', speedRows(diagnosis), paint),
     ...(trials ? [trialLines(trials, diagnosis.format.name, paint)] : []),
-    ...(notes.length > 0 ? [[paint.bold('Notes'), ...notes.map((note) => `  - ${paint.bad(note)}`)]] : []),
+    ...(notes.length > 0 ? [[paint.bold('Notes'), ...notes.map((note) => `  - ${paint.bad(harmless(note))}`)]] : []),
     [paint.bold('Entry for models.json'), JSON.stringify(entry, undefined, 2)],
   ];
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
@@ -32,7 +32,7 @@ const width = 18;
 
 const section = (title: string, rows: readonly Row[], paint: Paint): readonly string[] => [
   paint.bold(title),
-  ...rows.map(([label, value]) => `  ${label.padEnd(width)}${value}`),
+  ...rows.map(([label, value]) => `  ${label.padEnd(width)}${harmless(value)}`),
 ];
 
 function modelRows({ bytes, model, contextSize }: Diagnosis): readonly Row[] {
@@ -131,12 +131,11 @@ function wrong(mode: string, answers: readonly Answer[]): readonly string[] {
   return more > 0 ? [...missed.slice(0, mostShown), `  ${mode}: ${more} more, which --json shows`] : missed;
 }
 
-// A terminal is not to act on what a model writes.
+// A terminal is not to act on what a file says or a model writes.
+const harmless = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '');
+
 function shown(text: string): string {
-  const line = text
-    .trim()
-    .replaceAll(/\s+/g, ' ')
-    .replaceAll(/\p{Cc}/gu, '');
+  const line = harmless(text).trim();
   return line.length > longestShown ? `${line.slice(0, longestShown)}…` : line || '(nothing)';
 }
 
