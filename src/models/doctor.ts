@@ -56,7 +56,10 @@ export interface ExamineOptions {
 export async function examine(pool: ModelPool, subject: Subject, options: ExamineOptions): Promise<Diagnosis> {
   const { signal, onStep } = options;
   const { entry } = subject;
-  await using use = await pool.use(entry.name, (fraction) => onStep({ stage: 'loading', fraction }));
+  await using use = await pool.use(entry.name, {
+    onProgress: (fraction) => onStep({ stage: 'loading', fraction }),
+    signal,
+  });
   const { model } = use;
   signal.throwIfAborted();
   const described = await model.describe?.();
