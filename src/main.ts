@@ -6,8 +6,9 @@ import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock.ts';
 import { GraphFolder } from './graph/folder.ts';
 import { loadExtension } from './extend.ts';
+import { Downloads } from './download/downloads.ts';
 import { createLog, type Log } from './log.ts';
-import { readCatalogue } from './models/catalogue.ts';
+import { readCatalogue, type CatalogueEntry } from './models/catalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { meteredPool, type MeteredOptions } from './models/meters.ts';
 import type { ModelPool } from './models/pool.ts';
@@ -33,8 +34,14 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
   const metrics = new Metrics();
+  const downloads = new Downloads(options.models);
+  const fileOf = (entry: CatalogueEntry): Promise<string | undefined> => downloads.fileOf(entry);
   const poolOf = (engine: Engine): ModelPool =>
-    meteredPool(engine, { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: reportTo(log) }, metrics);
+    meteredPool(
+      engine,
+      { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: reportTo(log), fileOf },
+      metrics,
+    );
   const closing = new AbortController();
   const house: House = {
     registry: registryWith(extension ?? (await loadExtension(options.extend))),
@@ -49,6 +56,7 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
     closing: closing.signal,
     log,
     metrics,
+    downloads,
   };
   const listening = await listen(house, options, { ...settings, closing });
   try {

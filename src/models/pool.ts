@@ -1,9 +1,9 @@
-import { access } from 'node:fs/promises';
 import type { Engine, LoadOptions, Model, ModelFigures, Sampling } from '../engine/engine.ts';
 import { Fault } from '../fault.ts';
 import { didYouMean } from '../spelling.ts';
 import type { Catalogue, CatalogueEntry } from './catalogue.ts';
 import { defaultSampling } from './sampling.ts';
+import { unlessAborted, type OnProgress, type Waiting } from './waiting.ts';
 
 /** A loaded model in somebody's use; disposing of it gives it back. */
 export interface ModelUse extends AsyncDisposable {
@@ -12,18 +12,6 @@ export interface ModelUse extends AsyncDisposable {
   readonly defaultSampling: Sampling;
   /** The format that the catalogue gives the model; "" = none. */
   readonly toolCallFormat: string;
-}
-
-/** Told while a load is waited for: the fraction done, 0 to 1. */
-export type OnProgress = (fraction: number) => void;
-
-/** How somebody waits for a model that is not in memory. */
-export interface Waiting {
-  readonly onProgress?: OnProgress;
-  /** Called when the model is not in memory and has to be waited for. */
-  readonly onWait?: () => void;
-  /** Ends the wait; a load that nobody waits for any more ends, too. */
-  readonly signal?: AbortSignal;
 }
 
 /** What the pool knows of one model at this moment. */
@@ -62,6 +50,8 @@ export interface PoolOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'gp
   readonly needsName?: boolean;
   /** Milliseconds that an unpinned model stays in memory after its last use. */
   readonly idleMs: number;
+  /** The file of a model, if it is on disk; default: the one that the catalogue gives. */
+  readonly fileOf?: (entry: CatalogueEntry) => Promise<string | undefined>;
   /** Does each load, and gives the model that is handed out; default: the load and nothing else. */
   readonly loads?: (name: string, load: () => Promise<Model>) => Promise<Model>;
 }
@@ -96,7 +86,11 @@ export class ModelPool implements AsyncDisposable {
    * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, or MODEL_LOAD_FAILED, also when the wait was ended.
    */
   async use(name: string, waiting: Waiting = {}): Promise<ModelUse> {
-    const entry = this.#entry(name);
+    const entry = this.entry(name);
+    if (waiting.fetch && this.#engine.needsFiles && !this.#slots.has(name) && !(await this.#fileOf(entry))) {
+      waiting.onWait?.();
+      await waiting.fetch(entry);
+    }
     const slot = this.#slot(entry);
     slot.uses++;
     clearTimeout(slot.idle);
@@ -120,11 +114,20 @@ export class ModelPool implements AsyncDisposable {
 
   /** Takes the pin off: a model in use stays until its last user goes, another is freed now. */
   async unpin(name: string): Promise<void> {
-    this.#entry(name);
+    this.entry(name);
     const slot = this.#slots.get(name);
     if (!slot) return;
     slot.pinned = false;
     if (slot.uses === 0) await this.#free(name, slot);
+  }
+
+  /** Frees a model that nobody uses, before its time. @throws Fault MODEL_IN_USE */
+  async release(name: string): Promise<void> {
+    const slot = this.#slots.get(this.entry(name).name);
+    if (!slot) return;
+    if (slot.uses > 0) throw new Fault('MODEL_IN_USE', `"${name}" is used by ${slot.uses} agents; destroy them first`);
+    if (slot.pinned) throw new Fault('MODEL_IN_USE', `"${name}" is loaded to stay; unload it first`);
+    await this.#free(name, slot);
   }
 
   state(name: string): ModelState {
@@ -144,7 +147,8 @@ export class ModelPool implements AsyncDisposable {
     await this.#engine[Symbol.asyncDispose]();
   }
 
-  #entry(name: string): CatalogueEntry {
+  /** What the catalogue says of a model. @throws Fault UNKNOWN_MODEL */
+  entry(name: string): CatalogueEntry {
     const { models } = this.#options.catalogue;
     const entry = models.get(name);
     if (entry) return entry;
@@ -173,9 +177,9 @@ export class ModelPool implements AsyncDisposable {
   async #load(entry: CatalogueEntry, loading: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<Model> {
     const { seats, threads, gpu, loads = (_, load) => load() } = this.#options;
     const contextSize = entry.variants[0]?.context_size ?? 0;
-    if (this.#engine.needsFiles) await onDisk(entry);
+    const file = this.#engine.needsFiles ? await this.#onDisk(entry) : '';
     return loads(entry.name, () =>
-      this.#engine.load(entry.file ?? '', { contextSize, seats, threads, gpu, ...loading }),
+      this.#engine.load(file, { contextSize, seats, threads, gpu, ...loading }),
     );
   }
 
@@ -216,6 +220,18 @@ export class ModelPool implements AsyncDisposable {
     slot.idle = setTimeout(() => void this.#free(name, slot).catch(() => undefined), this.#options.idleMs).unref();
   }
 
+  #fileOf(entry: CatalogueEntry): Promise<string | undefined> {
+    const { fileOf = async ({ file }) => file } = this.#options;
+    return fileOf(entry);
+  }
+
+  async #onDisk(entry: CatalogueEntry): Promise<string> {
+    const file = await this.#fileOf(entry);
+    if (file !== undefined) return file;
+    const mend = entry.file === undefined ? `turngraph models download "${entry.name}"` : `there is no file ${entry.file}`;
+    throw new Fault('MODEL_NOT_ON_DISK', `"${entry.name}" is not on disk: ${mend}`);
+  }
+
   #forget(name: string, slot: Slot): void {
     if (this.#slots.get(name) === slot) this.#slots.delete(name);
   }
@@ -226,21 +242,4 @@ export class ModelPool implements AsyncDisposable {
     const model = await slot.loading.catch(() => undefined);
     await model?.[Symbol.asyncDispose]();
   }
-}
-
-/** @throws Fault MODEL_LOAD_FAILED when the signal comes before the model. */
-function unlessAborted(loading: Promise<Model>, name: string, signal: AbortSignal): Promise<Model> {
-  return new Promise((resolve, reject) => {
-    const leave = (): void => reject(new Fault('MODEL_LOAD_FAILED', `nobody waits for "${name}" any more`));
-    if (signal.aborted) return leave();
-    signal.addEventListener('abort', leave);
-    loading.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
-}
-
-async function onDisk({ name, file }: CatalogueEntry): Promise<void> {
-  if (file === undefined) throw new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk; download it first`);
-  await access(file).catch((cause: unknown) => {
-    throw new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk: there is no file ${file}`, { cause });
-  });
 }

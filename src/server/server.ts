@@ -114,6 +114,7 @@ export async function listen(
       await Promise.race([Promise.all(all.map((one) => one.idle())), wait(graceMs, undefined, { ref: false })]);
       await Promise.all(all.map((one) => one.close(closeCodes.goingAway, 'the server shuts down')));
       await Promise.all(servers.map(shut));
+      await house.downloads[Symbol.asyncDispose]();
       await Promise.all(Object.values(house.pools).map((pool) => pool[Symbol.asyncDispose]()));
     },
   };

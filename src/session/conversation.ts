@@ -3,7 +3,8 @@ import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } f
 import type { Decoded } from '../wire/reading.ts';
 import { countError } from '../metrics/errors.ts';
 import { serverFrame } from '../wire/frame.ts';
-import { handlers, type Answer } from './handlers.ts';
+import type { Answer } from './handler.ts';
+import { handlers } from './handlers.ts';
 import type { Reply } from './reply.ts';
 import type { Session } from './session.ts';
 

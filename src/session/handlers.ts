@@ -5,36 +5,22 @@ import { Fault } from '../fault.ts';
 import { bytesOfPart, fitting, inPieces } from '../frameRoom.ts';
 import type { ClientFrameBodies } from '../frames.gen.ts';
 import { parseGraph } from '../graph/folder.ts';
-import type { Waiting } from '../models/pool.ts';
+import type { Waiting } from '../models/waiting.ts';
 import { didYouMean } from '../spelling.ts';
-import { loadProgress } from './loadProgress.ts';
-import { modelInfos } from './modelInfos.ts';
-import type { Reply } from './reply.ts';
+import type { Handlers } from './handler.ts';
+import { modelHandlers, modelWaiting } from './modelHandlers.ts';
 import { engineNames, type EngineName, type Session } from './session.ts';
 import { countTurn } from './turnCount.ts';
-
-/** A request is done, or goes on while the next ones take effect. */
-export type Answer = void | { readonly meanwhile: Promise<unknown> };
-
-/** One handler per message of the proto: a message without one does not compile. It replies, or throws a Fault. */
-export type Handlers = {
-  readonly [K in keyof ClientFrameBodies]: (
-    session: Session,
-    request: ClientFrameBodies[K],
-    reply: Reply,
-  ) => Answer | Promise<Answer>;
-};
 
 /** What the server does for each message. */
 export const handlers: Handlers = {
   configureSession(session, { engine, storageDataFolder, allowAutoModelDownloading }, reply) {
-    if (allowAutoModelDownloading) throw notYet('configureSession.allowAutoModelDownloading');
-    session.configure(engineNamed(engine), storageDataFolder);
+    session.configure({ engine: engineNamed(engine), storageDataFolder, autoDownloads: allowAutoModelDownloading });
     reply('configureSession', {});
   },
 
   async createAgent(session, request, reply) {
-    beOpen(session);
+    session.beOpen();
     const graph = await graphOf(session, request);
     const history = readHistory(request.historyJson);
     const { warmUp, defaultModelName, enableDiagnostics: diagnostics, maxStepsPerTurn: maxSteps } = request;
@@ -42,7 +28,7 @@ export const handlers: Handlers = {
       reply('createAgent', { agentId: id, warnings: fitting(warnings, 3 * bytesOfPart) });
     let onWait = (): void => {};
     const waits = new Promise<void>((resolve) => (onWait = resolve));
-    const loading = (model: string): Waiting => ({ onWait, onProgress: loadProgress(model, reply) });
+    const loading = (model: string): Waiting => ({ onWait, ...modelWaiting(session, model, reply) });
     const wanted = { graph, defaultModelName, diagnostics, maxSteps, history, loading };
     const making = session.createAgent(wanted, (agent) => warmUp || made(agent));
     await Promise.race([making, waits]);
@@ -52,7 +38,7 @@ export const handlers: Handlers = {
   },
 
   sendMessage(session, { agentId, text, variables }, reply) {
-    beOpen(session);
+    session.beOpen();
     const agent = session.agent(agentId);
     const { metrics, limits } = session.house;
     const { messageBytes } = limits;
@@ -92,20 +78,7 @@ export const handlers: Handlers = {
     reply('ack', {});
   },
 
-  async listModels(session, { pageToken }, reply) {
-    reply('listModels', await modelInfos(session.pool, pageToken));
-  },
-
-  loadModel(session, { modelName }, reply) {
-    beOpen(session);
-    const pinned = session.pool.pin(modelName, loadProgress(modelName, reply));
-    return { meanwhile: pinned.then(() => reply('loadModel', {})) };
-  },
-
-  async unloadModel(session, { modelName }, reply) {
-    await session.pool.unpin(modelName);
-    reply('ack', {});
-  },
+  ...modelHandlers,
 
   async createStringStorage(session, request, reply) {
     const { list } = await session.createStorage(request);
@@ -126,13 +99,7 @@ export const handlers: Handlers = {
       'no turn of this server waits for results; say what came of a call in the next message',
     );
   },
-  downloadModel: unbuilt('downloadModel'),
-  cancelDownload: unbuilt('cancelDownload'),
-  deleteModel: unbuilt('deleteModel'),
 };
-
-const notYet = (what: string): Fault =>
-  new Fault('UNKNOWN_MESSAGE_TYPE', `${what} is part of the protocol, but not of this version of the server`);
 
 function tellLog({ id, house }: Session, agentId: number, fault: Fault): void {
   const facts = { session: id, agentId, code: fault.code, err: fault.cause ?? fault };
@@ -140,20 +107,9 @@ function tellLog({ id, house }: Session, agentId: number, fault: Fault): void {
   else house.log.warn(facts, 'turn failed');
 }
 
-function beOpen({ house }: Session): void {
-  if (house.closing.aborted)
-    throw new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later');
-}
-
 function fit(what: string, bytes: number, allowed: number): void {
   if (bytes > allowed)
     throw new Fault('LIMIT_EXCEEDED', `${what} has ${bytes} bytes, and ${allowed} are allowed; send less`);
-}
-
-function unbuilt(message: string): () => never {
-  return () => {
-    throw notYet(message);
-  };
 }
 
 function engineNamed(name: string): EngineName {

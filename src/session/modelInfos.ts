@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import type { Downloads } from '../download/downloads.ts';
 import { Fault } from '../fault.ts';
 import type { ListModelsResponse, ModelInfo } from '../frames.gen.ts';
 import type { CatalogueEntry } from '../models/catalogue.ts';
@@ -9,25 +9,29 @@ import { defaultSampling } from '../models/sampling.ts';
 const perPage = 32;
 
 /** One page of what the catalogue offers, and what of it is in memory. */
-export async function modelInfos(pool: ModelPool, pageToken: string): Promise<ListModelsResponse> {
+export async function modelInfos(
+  pool: ModelPool,
+  downloads: Downloads,
+  pageToken: string,
+): Promise<ListModelsResponse> {
   const entries = [...pool.catalogue.models.values()];
   const from = pageToken === '' ? 0 : Number(pageToken);
   if (!Number.isInteger(from) || from < 0 || from >= Math.max(1, entries.length)) {
     throw new Fault('MALFORMED_MESSAGE', `listModels.pageToken is none that the server gave: "${pageToken}"`);
   }
   const to = from + perPage;
-  const models = await Promise.all(entries.slice(from, to).map((entry) => infoOf(pool, entry)));
+  const models = await Promise.all(entries.slice(from, to).map((entry) => infoOf(pool, downloads, entry)));
   return { models, nextPageToken: to < entries.length ? String(to) : '' };
 }
 
-async function infoOf(pool: ModelPool, entry: CatalogueEntry): Promise<ModelInfo> {
+async function infoOf(pool: ModelPool, downloads: Downloads, entry: CatalogueEntry): Promise<ModelInfo> {
   const state = pool.state(entry.name);
   const [variant] = entry.variants;
-  const bytes = entry.file === undefined ? undefined : await sizeOf(entry.file);
+  const [status, bytes] = await Promise.all([downloads.statusOf(entry), downloads.bytesOf(entry)]);
   const { stop: _, ...sampling } = { ...defaultSampling, ...entry.default_sampling };
   return {
     name: entry.name,
-    status: state.loaded ? 'LOADED' : bytes === undefined ? 'ABSENT' : 'LOCAL',
+    status: state.loaded ? 'LOADED' : status,
     pinned: state.pinned,
     agents: state.uses,
     sizeBytes: bytes ?? variant?.size_bytes ?? 0,
@@ -55,9 +59,3 @@ async function infoOf(pool: ModelPool, entry: CatalogueEntry): Promise<ModelInfo
     seats: state.figures?.seats ?? 0,
   };
 }
-
-const sizeOf = (file: string): Promise<number | undefined> =>
-  stat(file).then(
-    ({ size }) => size,
-    () => undefined,
-  );

@@ -1,5 +1,6 @@
 import { Agent, type AgentOptions } from '../agent/agent.ts';
 import type { Limits } from '../config.ts';
+import type { Downloads } from '../download/downloads.ts';
 import { Fault } from '../fault.ts';
 import type { CreateStringStorageRequest } from '../frames.gen.ts';
 import type { GraphFolder } from '../graph/folder.ts';
@@ -31,6 +32,16 @@ export interface House {
   readonly closing: AbortSignal;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly downloads: Downloads;
+}
+
+/** How a client wants its session. */
+export interface SessionSettings {
+  readonly engine: EngineName;
+  /** Folder of its storages, within the server's. */
+  readonly storageDataFolder: string;
+  /** Whether a model that an agent needs is downloaded first. */
+  readonly autoDownloads: boolean;
 }
 
 /** What a client says of an agent that it wants. */
@@ -49,6 +60,7 @@ export class Session implements AsyncDisposable {
   readonly #making = new Map<number, Promise<unknown>>();
   readonly #end = new AbortController();
   #engine: EngineName = 'llama-cpp';
+  #autoDownloads = false;
   #shelf: Shelf;
   #used = false;
   #lastAgentId = 0;
@@ -59,6 +71,12 @@ export class Session implements AsyncDisposable {
     this.pace = pace;
     this.#shelf = this.#emptyShelf('');
     house.metrics.add('turngraph_sessions', {});
+  }
+
+  /** @throws Fault SERVER_SHUTTING_DOWN when nothing new may begin. */
+  beOpen(): void {
+    if (this.house.closing.aborted)
+      throw new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later');
   }
 
   /** The session's string storages. */
@@ -73,6 +91,16 @@ export class Session implements AsyncDisposable {
     return storage;
   }
 
+  /** Whether a model that an agent needs is downloaded first. */
+  get autoDownloads(): boolean {
+    return this.#autoDownloads;
+  }
+
+  /** Aborted when the session ends. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
   get pool(): ModelPool {
     return this.house.pools[this.#engine];
   }
@@ -81,7 +109,7 @@ export class Session implements AsyncDisposable {
    * Chooses the engine and the storage folder; only before the first agent and the first storage.
    * @throws Fault STORAGE_OUTSIDE_ROOT for a folder that leads out.
    */
-  configure(engine: EngineName, storageDataFolder: string): void {
+  configure({ engine, storageDataFolder, autoDownloads }: SessionSettings): void {
     if (this.#used || this.#making.size > 0) {
       throw new Fault(
         'MALFORMED_MESSAGE',
@@ -90,6 +118,7 @@ export class Session implements AsyncDisposable {
     }
     this.#shelf = this.#emptyShelf(storageDataFolder);
     this.#engine = engine;
+    this.#autoDownloads = autoDownloads;
   }
 
   /** Makes an agent under the next id, and says so before anybody can speak to it. */

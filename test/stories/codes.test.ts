@@ -250,7 +250,7 @@ const answers: Answers = {
   clearDialog: [{ agentId: 1 }, 'ack'],
   listModels: [{}, 'listModels'],
   downloadModel: [{ modelName: 'gone' }, 'error'],
-  cancelDownload: [{ modelName: 'gone' }, 'error'],
+  cancelDownload: [{ modelName: 'gone' }, 'ack'],
   loadModel: [{ modelName: 'moody' }, 'loadModel'],
   unloadModel: [{ modelName: 'moody' }, 'ack'],
   deleteModel: [{ modelName: 'gone' }, 'error'],

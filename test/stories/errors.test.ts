@@ -133,7 +133,7 @@ const refusedRequests: readonly (readonly [string, Request, number])[] = [
   ['a page that the server never gave', ['listModels', { pageToken: 'x' }], 5001],
   ['a session that cannot be resumed', ['resumeSession', { sessionId: 'x' }], 2003],
   ['results that nobody awaits', ['submitToolResults', { agentId: 1 }], 3012],
-  ['a message that is not built', ['downloadModel', { modelName: 'x' }], 5002],
+  ['a model to download that does not exist', ['downloadModel', { modelName: 'nobody' }], 6007],
 ];
 
 describe.each(subprotocols)('over %s', (subprotocol) => {

@@ -1,4 +1,5 @@
-import type { OnProgress } from '../models/pool.ts';
+import type { OnDownload } from '../download/progress.ts';
+import type { OnProgress } from '../models/waiting.ts';
 import type { Reply } from './reply.ts';
 
 // A bar that a person watches needs no finer steps.
@@ -13,3 +14,9 @@ export function loadProgress(modelName: string, reply: Reply): OnProgress {
     reply('modelProgress', { modelName, phase: 'LOADING', fraction, bytesDone: 0, bytesTotal: 0 });
   };
 }
+
+/** Tells the client how far a model is downloaded that its request waits for. */
+export const downloadProgress =
+  (modelName: string, reply: Reply): OnDownload =>
+  (progress) =>
+    reply('modelProgress', { modelName, ...progress });

@@ -1,0 +1,27 @@
+import type { Model } from '../engine/engine.ts';
+import { Fault } from '../fault.ts';
+import type { CatalogueEntry } from './catalogue.ts';
+
+/** Told while a load is waited for: the fraction done, 0 to 1. */
+export type OnProgress = (fraction: number) => void;
+
+/** How somebody waits for a model that is not in memory. */
+export interface Waiting {
+  readonly onProgress?: OnProgress;
+  /** Called when the model is not in memory and has to be waited for. */
+  readonly onWait?: () => void;
+  /** Brings a model to disk that is not there; without it that is an error. */
+  readonly fetch?: (entry: CatalogueEntry) => Promise<void>;
+  /** Ends the wait; a load that nobody waits for any more ends, too. */
+  readonly signal?: AbortSignal;
+}
+
+/** Waits for a model no longer than a signal lets one. @throws Fault MODEL_LOAD_FAILED when the signal comes before the model. */
+export function unlessAborted(loading: Promise<Model>, name: string, signal: AbortSignal): Promise<Model> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(new Fault('MODEL_LOAD_FAILED', `nobody waits for "${name}" any more`));
+    if (signal.aborted) return leave();
+    signal.addEventListener('abort', leave);
+    loading.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+}
