@@ -1,10 +1,11 @@
-// Writes what follows from the one truths: `proto` needs only the proto, `graphs` needs the built server.
-// usage: gen.mjs [proto] [graphs] [--check]; with --check nothing is written, and the exit code is 1 when a file is stale.
+// Writes what follows from the one truths: `proto` needs only the proto, `graphs` and `models` need the built server.
+// usage: gen.mjs [proto] [graphs] [models] [--check]; with --check nothing is written, and the exit code is 1 when a file is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import prettier from 'prettier';
 import { frameTypes } from './gen/frameTypes.mjs';
 import { graphSchemaText, nodeReference } from './gen/graphDocs.mjs';
+import { modelsSchemaText } from './gen/modelsSchema.mjs';
 import { staticCodec } from './gen/staticCodec.mjs';
 
 const root = new URL('..', import.meta.url);
@@ -20,6 +21,9 @@ const outputs = {
   graphs: {
     'graphs/graph.schema.json': () => pretty(graphSchemaText(), 'json'),
     'graphs/README.md': () => pretty(nodeReference(), 'markdown'),
+  },
+  models: {
+    'models.schema.json': () => pretty(modelsSchemaText(), 'json'),
   },
 };
 

@@ -17,6 +17,7 @@ export { compileTemplate, type Scope, type Template } from './graph/template.ts'
 export type { Call, Inference as InferenceAccount, Turn } from './graph/turn.ts';
 export { Inference, inferenceParams, modelOf } from './nodes/inference.ts';
 export type { Extension } from './nodes/index.ts';
+export { modelsSchema } from './models/editorSchema.ts';
 export { dialogue } from './projection/dialogue.ts';
 export { place } from './projection/placement.ts';
 export { withTools } from './projection/withTools.ts';

@@ -14,6 +14,7 @@ const floors: Readonly<Record<string, number>> = {
   fault: 1,
   spelling: 1,
   pointer: 1,
+  jsonText: 2,
   frameRoom: 1,
   schema: 2,
   config: 3,

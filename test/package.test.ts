@@ -46,6 +46,7 @@ describe('the package, installed elsewhere', () => {
       'README.md',
       'LICENSE',
       'models.json',
+      'models.schema.json',
       'models/turngraph-demo.gguf',
       'graphs/lamp-switch.json',
       'graphs/graph.schema.json',

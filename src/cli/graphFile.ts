@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { findNodeAtLocation, parseTree, printParseErrorCode, type Node, type ParseError } from 'jsonc-parser';
-import { repeatedName } from '../graph/folder.ts';
+import { brokenJson, placesIn, repeatedNames } from '../jsonText.ts';
 
 /** The text of a graph file, and where in it things stand. */
 export interface GraphFile {
@@ -20,40 +19,26 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     const why = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[error.code ?? ''] ?? error.message;
     throw new Error(`${path} cannot be read: ${why}`, { cause: error });
   });
-  const errors: ParseError[] = [];
-  const tree = parseTree(text, errors, { disallowComments: true });
-  const [error] = errors;
+  const places = placesIn(text);
+  const syntax = syntaxOf(path, text);
   return {
     path,
     text,
-    isSchema: tree !== undefined && /json-schema\.org/.test(String(findNodeAtLocation(tree, ['$schema'])?.value)),
-    at: (pointer) => `${path}:${position(text, tree ? offsetOf(tree, pointer) : 0)}`,
-    syntax: syntaxOf(path, text, error),
+    isSchema: syntax === undefined && isSchema(JSON.parse(text)),
+    at: (pointer) => `${path}:${places.at(pointer)}`,
+    syntax,
   };
 }
 
-function syntaxOf(path: string, text: string, error: ParseError | undefined): string | undefined {
-  if (error) return `${path}:${position(text, error.offset)}: is no JSON: ${wordsOf(printParseErrorCode(error.error))}`;
-  const twice = repeatedName(text);
-  return twice && `${path}:${position(text, twice.offset)}: the name "${twice.name}" stands twice in one object`;
+function syntaxOf(path: string, text: string): string | undefined {
+  const broken = brokenJson(text);
+  if (broken) return `${path}:${broken.place}: is no JSON: ${broken.why}`;
+  const [twice] = repeatedNames(text);
+  return twice && `${path}:${twice.place}: the name "${twice.name}" stands twice in one object`;
 }
 
-// Goes down the tree as far as the pointer leads; for a member its name is the place, not its value.
-function offsetOf(tree: Node, pointer: string): number {
-  let node = tree;
-  for (const token of pointer.split('/').slice(1)) {
-    const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
-    const inner = findNodeAtLocation(node, [node.type === 'array' ? Number(name) : name]);
-    if (!inner) break;
-    node = inner;
-  }
-  return node.parent?.type === 'property' ? node.parent.offset : node.offset;
-}
-
-function position(text: string, offset: number): string {
-  const before = text.slice(0, offset).split('\n');
-  return `${before.length}:${(before.at(-1)?.length ?? 0) + 1}`;
-}
-
-const wordsOf = (code: string): string =>
-  code.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).toLowerCase();
+const isSchema = (document: unknown): boolean =>
+  typeof document === 'object' &&
+  document !== null &&
+  '$schema' in document &&
+  /json-schema\.org/.test(String(document.$schema));

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { visit } from 'jsonc-parser';
 import { Fault } from '../fault.ts';
+import { repeatedNames } from '../jsonText.ts';
 import { didYouMean } from '../spelling.ts';
 
 const ending = '.json';
@@ -40,7 +40,7 @@ export class GraphFolder {
 /** The document in a graph's text. @throws Fault GRAPH_COMPILATION_FAILED when it is no JSON, or has a name twice; `what` begins its sentence. */
 export function parseGraph(text: string, what: string): unknown {
   const document = parsed(text, what);
-  const twice = repeatedName(text);
+  const [twice] = repeatedNames(text);
   if (twice === undefined) return document;
   throw new Fault(
     'GRAPH_COMPILATION_FAILED',
@@ -55,26 +55,4 @@ function parsed(text: string, what: string): unknown {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Fault('GRAPH_COMPILATION_FAILED', `${what} is no JSON: ${reason}`, { cause: error });
   }
-}
-
-/** The first name that an object of a JSON text has twice, where JSON.parse would take the last one in silence. */
-export function repeatedName(
-  text: string,
-): { readonly name: string; readonly line: number; readonly offset: number } | undefined {
-  const open: Set<string>[] = [];
-  let found: ReturnType<typeof repeatedName>;
-  try {
-    visit(text, {
-      onObjectBegin: () => void open.push(new Set()),
-      onObjectEnd: () => void open.pop(),
-      onObjectProperty: (name, offset, _length, line) => {
-        if (open.at(-1)?.has(name)) found ??= { name, line: line + 1, offset };
-        open.at(-1)?.add(name);
-      },
-    });
-  } catch (error) {
-    // What is nested too deeply to be walked is refused by its shape.
-    if (!(error instanceof RangeError)) throw error;
-  }
-  return found;
 }

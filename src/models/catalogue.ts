@@ -1,60 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Fault } from '../fault.ts';
-import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
-import { samplingSchema } from './sampling.ts';
+import { brokenJson, placesIn, repeatedNames } from '../jsonText.ts';
+import { pointerToken } from '../pointer.ts';
+import { reader, type FromSchema, type ObjectSchema, type Refusal } from '../schema.ts';
+import { readEntry } from './entryReading.ts';
+import type { modelSchema } from './modelSchema.ts';
 
-const variantSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['engine', 'files'],
-  properties: {
-    engine: { type: 'string', enum: ['llama-cpp'], description: 'What runs it.' },
-    local_path: { type: 'string', description: 'Folder of the files, relative to the catalogue.' },
-    huggingface_repo: { type: 'string', description: 'Where the files can be downloaded: OWNER/NAME.' },
-    revision: { type: 'string', default: 'main', description: 'Branch, tag or commit of the repository.' },
-    files: { type: 'array', minItems: 1, items: { type: 'string' }, description: 'File names; the first one is loaded.' },
-    context_size: {
-      type: 'integer',
-      minimum: 0,
-      default: 0,
-      description: 'Tokens; 0 = 8192 or what the model was trained with, the smaller.',
-    },
-    sha256: { type: 'string', pattern: '^[0-9a-f]{64}$', description: 'Hash of the file, where it is a single one.' },
-    size_bytes: { type: 'integer', minimum: 1, description: 'Size of all files.' },
-    license: { type: 'string', default: '', description: 'License of the weights.' },
-  },
-} as const satisfies ObjectSchema;
+export { modelSchema } from './modelSchema.ts';
 
-/** The shape of one model in models.json. */
-export const modelSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name', 'variants'],
-  properties: {
-    name: { type: 'string', minLength: 1, description: 'Unique; used everywhere.' },
-    description: { type: 'string', default: '', description: 'What it is good for.' },
-    tool_call_format: {
-      type: 'string',
-      default: '',
-      description: 'How the model was trained to call tools; "" = read off the model.',
-    },
-    default_sampling: samplingSchema,
-    variants: { type: 'array', minItems: 1, items: variantSchema, description: 'Files of the model; the first that an engine can run is used.' },
-  },
-} as const satisfies ObjectSchema;
-
-const catalogueSchema = {
+/** The shape of models.json; its models are checked one by one. */
+export const catalogueSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['models'],
   properties: {
-    $schema: { type: 'string' },
-    models: { type: 'array', items: { type: 'object' } },
+    $schema: { type: 'string', description: 'Where editors find the schema; absent = nowhere.' },
+    models: { type: 'array', items: {}, description: 'The models that graphs and clients can name.' },
   },
 } as const satisfies ObjectSchema;
 
-/** One model that the catalogue offers. */
+/** One model that the catalogue offers. Its variants are those that an engine can run; the first one is used. */
 export interface CatalogueEntry extends FromSchema<typeof modelSchema> {
   /** Absolute path of the file to load, when its variant is local. */
   readonly file: string | undefined;
@@ -63,41 +29,65 @@ export interface CatalogueEntry extends FromSchema<typeof modelSchema> {
 /** The models of one models.json. */
 export interface Catalogue {
   readonly models: ReadonlyMap<string, CatalogueEntry>;
-  /** A sentence for each entry that was refused; the others serve. */
+  /** A sentence with its place for each fault in an entry: that entry is left out, the others serve. */
   readonly problems: readonly string[];
 }
 
-const readCatalogueShape = reader(catalogueSchema);
-const readModel = reader(modelSchema);
+const readShape = reader(catalogueSchema);
 
-/** Reads a catalogue. @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read. */
+/** Reads a catalogue. @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with each fault's place. */
 export async function readCatalogue(path: string): Promise<Catalogue> {
-  const document = await parsed(path);
-  const reading = readCatalogueShape(document);
-  if (!reading.ok) throw new Fault('UNKNOWN_MODEL', reading.refusals.map(({ pointer, message }) => `${path}: ${pointer} ${message}`).join('; '));
-  const models = new Map<string, CatalogueEntry>();
-  const problems: string[] = [];
-  reading.value.models.forEach((value, index) => {
-    const model = readModel(value);
-    const at = `${path}: /models/${index}`;
-    if (!model.ok) problems.push(...model.refusals.map(({ pointer, message }) => `${at}${pointer} ${message}`));
-    else if (models.has(model.value.name)) problems.push(`${at}/name stands twice: "${model.value.name}"`);
-    else models.set(model.value.name, { ...model.value, file: localFile(model.value, dirname(path)) });
+  const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+    const why = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[cause.code ?? ''] ?? cause.message;
+    const mend =
+      'name another with --catalogue; without that option, and without a models.json here, the shipped one serves';
+    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${path} cannot be read: ${why}; ${mend}`, { cause });
   });
-  return { models, problems };
+  return parseCatalogue(text, path);
 }
 
-async function parsed(path: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(path, 'utf8'));
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${path} cannot be read: ${reason}`, { cause: error });
-  }
+/** Reads the text of a catalogue; the folder of its path is where local files are. @throws Fault UNKNOWN_MODEL as `readCatalogue`. */
+export function parseCatalogue(withMark: string, path: string): Catalogue {
+  const text = withMark.replace(/^\uFEFF/, '');
+  const broken = brokenJson(text);
+  if (broken) throw new Fault('UNKNOWN_MODEL', `${path}:${broken.place}: the catalogue is no JSON: ${broken.why}`);
+  const places = placesIn(text);
+  const tell = ({ pointer, message }: Refusal): string =>
+    `${path}:${places.at(pointer)}: ${pointer || 'the catalogue'} ${message}`;
+  const twice = repeatedNames(text).map(({ name, pointer, place }) => ({
+    pointer,
+    sentence: `${path}:${place}: ${pointer} stands twice: an object can have "${name}" only once`,
+  }));
+  const shape = readShape(JSON.parse(text));
+  const outside = twice.filter(({ pointer }) => !/^\/models\/\d+\//.test(pointer)).map(({ sentence }) => sentence);
+  if (!shape.ok) throw new Fault('UNKNOWN_MODEL', [...outside, ...shape.refusals.map(tell)].join('; '));
+  if (outside.length > 0) throw new Fault('UNKNOWN_MODEL', outside.join('; '));
+
+  const models = new Map<string, CatalogueEntry>();
+  const problems: string[] = [];
+  const placeOfName = new Map<string, string>();
+  shape.value.models.forEach((value, index) => {
+    const here = `/models${pointerToken(index)}`;
+    const refuse = (refusal: Refusal): void =>
+      void problems.push(tell({ ...refusal, pointer: here + refusal.pointer }));
+    const repeated = twice.filter(({ pointer }) => pointer.startsWith(`${here}/`));
+    const { model, refusals } = readEntry(value);
+    problems.push(...repeated.map(({ sentence }) => sentence));
+    refusals.forEach(refuse);
+    if (!model || repeated.length > 0) return;
+    const first = placeOfName.get(model.name);
+    if (first !== undefined)
+      return refuse({ pointer: '/name', message: `stands twice: "${model.name}"; the one at ${first} serves` });
+    placeOfName.set(model.name, places.at(`${here}/name`));
+    models.set(model.name, { ...model, file: localFile(model, dirname(path)) });
+  });
+  return { models, problems };
 }
 
 function localFile({ variants }: FromSchema<typeof modelSchema>, folder: string): string | undefined {
   const [variant] = variants;
   const [file] = variant?.files ?? [];
-  return variant?.local_path === undefined || file === undefined ? undefined : resolve(folder, variant.local_path, file);
+  return variant?.local_path === undefined || file === undefined
+    ? undefined
+    : resolve(folder, variant.local_path, file);
 }

@@ -232,8 +232,8 @@ describe('turngraph models list', () => {
     );
     const { out, err, code } = await runs(['models', 'list', '--catalogue', path]);
     expect(out).toMatch(/^good {2}ABSENT/);
-    expect(err).toContain(`${path}: /models/0/engin is not known here`);
-    expect(err).toContain(`${path}: /models/2/name stands twice: "good"`);
+    expect(err).toContain(`${path}:1:81: /models/0/engin is not known here`);
+    expect(err).toContain(`${path}:1:164: /models/2/name stands twice: "good"; the one at 1:93 serves`);
     expect(code).toBe(0);
   });
 });

@@ -1,0 +1,7 @@
+// The editor schema of models.json, from the built server.
+
+/** The text of models.schema.json. */
+export async function modelsSchemaText() {
+  const { modelsSchema } = await import('../../dist/models/editorSchema.js');
+  return `${JSON.stringify(modelsSchema(), null, 2)}\n`;
+}

@@ -1,0 +1,87 @@
+import type { ObjectSchema } from '../schema.ts';
+import { samplingSchema } from './sampling.ts';
+
+/** The shape of one way to have a model: files for an engine. */
+export const variantSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['engine', 'files'],
+  properties: {
+    engine: { type: 'string', enum: ['llama-cpp'], description: 'What runs it.' },
+    local_path: {
+      type: 'string',
+      minLength: 1,
+      description: 'Folder of the files, relative to the catalogue; absent = they are downloaded.',
+    },
+    huggingface_repo: {
+      type: 'string',
+      pattern: '^(?!.*\\.\\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,95}/[A-Za-z0-9][A-Za-z0-9_.-]{0,95}$',
+      description: 'Where the files can be downloaded: OWNER/NAME; absent = nowhere.',
+    },
+    revision: {
+      type: 'string',
+      pattern: '^(?!.*\\.\\.)[A-Za-z0-9][A-Za-z0-9_./-]{0,199}$',
+      default: 'main',
+      description: 'Branch, tag or commit of the repository.',
+    },
+    files: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 100,
+      items: {
+        type: 'string',
+        maxLength: 200,
+        // Relative, with / between folders, and never out of its folder; the same on every system.
+        pattern: '^(?!/)(?!(?:.*/)?\\.{0,2}(?:/|$))[^\\\\:\\u0000-\\u001f]+$',
+        description: 'The path of a file inside its folder or repository, without "..", "\\" or ":".',
+      },
+      description: 'File names; the first one is loaded.',
+    },
+    context_size: {
+      type: 'integer',
+      minimum: 0,
+      default: 0,
+      description: 'Tokens; 0 = 8192 or what the model was trained with, the smaller.',
+    },
+    kv_cache_type: {
+      type: 'string',
+      enum: ['f16', 'q8_0', 'q4_0'],
+      default: 'f16',
+      description: 'How exactly the context is kept in memory; q8_0 and q4_0 take less, and are experimental.',
+    },
+    sha256: {
+      type: 'string',
+      pattern: '^[0-9a-f]{64}$',
+      description: 'Hash of the file, where it is a single one; absent = as the repository says.',
+    },
+    size_bytes: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Size of all files together; absent = as the repository says.',
+    },
+    license: { type: 'string', default: '', description: 'License of the weights.' },
+  },
+} as const satisfies ObjectSchema;
+
+/** The shape of one model in models.json. */
+export const modelSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name', 'variants'],
+  properties: {
+    name: { type: 'string', minLength: 1, maxLength: 200, description: 'Unique; used everywhere.' },
+    description: { type: 'string', maxLength: 1000, default: '', description: 'What it is good for.' },
+    tool_call_format: {
+      type: 'string',
+      default: '',
+      description: 'How the model was trained to call tools; "" = read off the model.',
+    },
+    default_sampling: samplingSchema,
+    variants: {
+      type: 'array',
+      minItems: 1,
+      items: variantSchema,
+      description: 'Files of the model; the first that an engine can run is used.',
+    },
+  },
+} as const satisfies ObjectSchema;
