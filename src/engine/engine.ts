@@ -111,6 +111,9 @@ export interface Model extends AsyncDisposable {
   readonly describe?: (() => Promise<ModelDescription>) | undefined;
 }
 
+/** How exactly a context keeps what it has read: llama.cpp's names. */
+export type KvCacheType = 'f16' | 'q8_0' | 'q4_0';
+
 export interface LoadOptions {
   /** Tokens; 0 = 8192 or what the model was trained with, the smaller. */
   readonly contextSize: number;
@@ -119,6 +122,8 @@ export interface LoadOptions {
   /** 0 = chosen by the engine. */
   readonly threads: number;
   readonly gpu: 'auto' | 'off';
+  /** Default f16; the others take less memory, and are experimental. */
+  readonly kvCacheType?: KvCacheType;
   readonly signal?: AbortSignal;
   /** Called with the fraction loaded, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;

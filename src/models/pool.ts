@@ -176,10 +176,10 @@ export class ModelPool implements AsyncDisposable {
 
   async #load(entry: CatalogueEntry, loading: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<Model> {
     const { seats, threads, gpu, loads = (_, load) => load() } = this.#options;
-    const contextSize = entry.variants[0]?.context_size ?? 0;
+    const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = entry.variants[0] ?? {};
     const file = this.#engine.needsFiles ? await this.#onDisk(entry) : '';
     return loads(entry.name, () =>
-      this.#engine.load(file, { contextSize, seats, threads, gpu, ...loading }),
+      this.#engine.load(file, { contextSize, kvCacheType, seats, threads, gpu, ...loading }),
     );
   }
 

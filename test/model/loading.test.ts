@@ -2,8 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine, LoadOptions } from '../../src/engine/engine.ts';
+import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
+import { familyGguf } from '../../scripts/tiny/families.mjs';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { defaultSampling } from '../../src/models/sampling.ts';
 import { demoFile } from './demo.ts';
 
 describe('loading a GGUF file', () => {
@@ -86,6 +88,31 @@ describe('loading a GGUF file', () => {
     expect(asked.contextSize).toBe(2048);
     expect(asked.notes).toEqual([expect.stringContaining('10000')]);
   });
+
+  it.each(['q8_0', 'q4_0'] as const)(
+    'keeps the context as %s when asked, and says that this is experimental',
+    async (kvCacheType) => {
+      const [usual, small] = [await load(demoFile), await load(demoFile, { kvCacheType })];
+      expect(usual.notes).toEqual([]);
+      expect(small.notes).toEqual([expect.stringMatching(`kv_cache_type ${kvCacheType} is experimental`)]);
+      expect(await saidBy(small)).toMatch(/\w+ \w+/);
+    },
+  );
+
+  it('names the mend where the library cannot keep the context so', async () => {
+    const file = await fileOf(familyGguf('Qwen3'));
+    await expect(load(file, { kvCacheType: 'q8_0' })).rejects.toMatchObject({
+      name: 'MODEL_LOAD_FAILED',
+      message: expect.stringMatching(/kv_cache_type q8_0, which is experimental .*: take f16$/),
+    });
+  });
+
+  async function saidBy(model: Model): Promise<string> {
+    await using sequence = model.openSequence();
+    const sampling = { ...defaultSampling, temperature: 0, max_tokens: 24 };
+    const messages = [{ role: 'user', text: 'Hello! What do you sell?' }] as const;
+    return (await sequence.generate({ messages }, { sampling, signal: new AbortController().signal })).text;
+  }
 
   it('stops when it is cancelled', async () => {
     const control = new AbortController();

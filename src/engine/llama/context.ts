@@ -3,6 +3,7 @@ import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'n
 import type { Bytes } from '../description.ts';
 import type { LoadOptions } from '../engine.ts';
 import { fairShare, shapeOf } from './batching.ts';
+import { cacheFault, cacheSettings } from './kvCache.ts';
 import { checkMemory, freeMemory, freeVram } from './memory.ts';
 import { sampleOneFirst } from './samplingOrder.ts';
 import { Tempo } from './tempo.ts';
@@ -22,7 +23,7 @@ export interface Workplace {
   readonly threadTimes: ThreadTimes;
 }
 
-export interface ContextOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'signal'> {
+export interface ContextOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'signal' | 'kvCacheType'> {
   /** Tokens. */
   readonly contextSize: number;
   readonly file: ModelFile;
@@ -31,9 +32,14 @@ export interface ContextOptions extends Pick<LoadOptions, 'seats' | 'threads' | 
 
 /** Makes the context of a model, and chooses its seats and threads where nobody else has. @throws Fault MODEL_LOAD_FAILED */
 export async function openContext(weights: Weights, options: ContextOptions): Promise<Workplace> {
-  const { contextSize, signal } = options;
+  const { contextSize, signal, kvCacheType = 'f16' } = options;
+  const cache = cacheSettings(kvCacheType);
   const shape = { contextSize, batchSize: Math.min(chunk, contextSize), flashAttention: true };
-  const { sequences, bytesPerToken, taken } = await chooseSeats(weights, shape, options.seats);
+  const { sequences, bytesPerToken, taken } = await chooseSeats(
+    weights,
+    { ...shape, ...cache.estimate },
+    options.seats,
+  );
   const most = options.threads || availableParallelism();
   let threads: Threads | undefined;
   let threadTimes: ThreadTimes = new Map();
@@ -49,13 +55,15 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
     return batch;
   };
   weights.llama.maxThreads = 0;
-  const context = await weights.createContext({
+  const making = weights.createContext({
     ...shape,
+    ...cache.context,
     sequences,
     threads: { ideal: most, min: 1 },
     batching: { itemPrioritizationStrategy },
     ...(signal && { createSignal: signal }),
   });
+  const context = await making.catch((error: unknown) => Promise.reject(cacheFault(kvCacheType, error)));
   onBatch = sampleOneFirst(context);
   if (options.threads === 0) {
     threadTimes = await timesOf(context, options, most, (tried) => (count = tried));
@@ -88,10 +96,12 @@ async function timesOf(
 
 const halfTheCores = (most: number): number => Math.max(1, Math.floor(most / 2));
 
+type EstimateOptions = Parameters<Weights['fileInsights']['estimateContextResourceRequirementsV2']>[0];
+
 /** As many seats as asked for, or what fits well into the free memory. */
 async function chooseSeats(
   weights: Weights,
-  shape: { readonly contextSize: number; readonly batchSize: number; readonly flashAttention: boolean },
+  shape: Omit<EstimateOptions, 'sequences' | 'modelGpuLayers'>,
   asked: number,
 ): Promise<{ sequences: number; bytesPerToken: number; taken: Bytes }> {
   const need = (sequences: number) =>

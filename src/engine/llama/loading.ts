@@ -3,6 +3,7 @@ import { Fault } from '../../fault.ts';
 import type { LoadOptions, Model } from '../engine.ts';
 import { openContext } from './context.ts';
 import { checkFile } from './file.ts';
+import { cacheNotes } from './kvCache.ts';
 import type { Libraries } from './libraries.ts';
 import { checkMemory, freeBytes } from './memory.ts';
 import { LlamaModel } from './model.ts';
@@ -78,7 +79,7 @@ async function attempt(
       free,
       states: states && new States(states, work.tempo, work.bytesPerToken),
       contextSize,
-      notes: [...notes, ...onCpu],
+      notes: [...notes, ...cacheNotes(options.kvCacheType ?? 'f16'), ...onCpu],
       onClose,
     });
   } catch (error) {
