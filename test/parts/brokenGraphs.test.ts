@@ -92,6 +92,6 @@ describe('a graph that is broken in one place', () => {
         Agent.create({ ...usual, graph: document, limits: limitsOf(defaultServerOptions()) }),
       ).rejects.toBeInstanceOf(Fault);
     }
-    expect([...catalogue.models.keys()].map((name) => pool.state(name).uses)).toEqual([0]);
+    expect([...catalogue.models.keys()].filter((name) => pool.state(name).uses > 0)).toEqual([]);
   });
 });
