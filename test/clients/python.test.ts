@@ -135,7 +135,13 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
 
     it('lists, loads and unloads models', () => {
       expect(story['meets_models']).toMatchObject({
-        models: [{ name: 'turngraph-demo', context_size: 2048, default_sampling: { minP: 0.05 } }],
+        models: expect.arrayContaining([
+          expect.objectContaining({
+            name: 'turngraph-demo',
+            context_size: 2048,
+            default_sampling: expect.objectContaining({ minP: 0.05 }) as unknown,
+          }),
+        ]) as unknown,
         pinned: true,
         after: false,
       });

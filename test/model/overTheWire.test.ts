@@ -139,16 +139,16 @@ describe.each(subprotocols)('the demo model over %s', (subprotocol) => {
     const listed = await player.asks('listModels');
     expect(listed).toMatchObject({
       listModels: {
-        models: [
-          {
+        models: expect.arrayContaining([
+          expect.objectContaining({
             name: model,
             status: 'LOADED',
             pinned: true,
             contextSize: 2048,
             toolCallFormat: 'chatml',
             files: ['turngraph-demo.gguf'],
-          },
-        ],
+          }),
+        ]) as unknown,
         nextPageToken: '',
       },
     });
