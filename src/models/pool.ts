@@ -2,6 +2,7 @@ import type { Engine, LoadOptions, Model, ModelFigures, Sampling } from '../engi
 import { Fault } from '../fault.ts';
 import { didYouMean } from '../spelling.ts';
 import type { Catalogue, CatalogueEntry } from './catalogue.ts';
+import { ownFile } from './ownFile.ts';
 import { defaultSampling } from './sampling.ts';
 import { unlessAborted, type OnProgress, type Waiting } from './waiting.ts';
 
@@ -50,7 +51,7 @@ export interface PoolOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'gp
   readonly needsName?: boolean;
   /** Milliseconds that an unpinned model stays in memory after its last use. */
   readonly idleMs: number;
-  /** The file of a model, if it is on disk; default: the one that the catalogue gives. */
+  /** The file of a model, if it is on disk; default: the user's own, if it is one. */
   readonly fileOf?: (entry: CatalogueEntry) => Promise<string | undefined>;
   /** Does each load, and gives the model that is handed out; default: the load and nothing else. */
   readonly loads?: (name: string, load: () => Promise<Model>) => Promise<Model>;
@@ -221,7 +222,7 @@ export class ModelPool implements AsyncDisposable {
   }
 
   #fileOf(entry: CatalogueEntry): Promise<string | undefined> {
-    const { fileOf = async ({ file }) => file } = this.#options;
+    const { fileOf = ownFile } = this.#options;
     return fileOf(entry);
   }
 
