@@ -41,7 +41,7 @@ export interface GenerateOptions {
   readonly signal: AbortSignal;
   /** Called with each piece of text, cut at code point boundaries, never with a part of a stop string. */
   readonly onText?: (piece: string) => void;
-  /** Asked between tokens: undefined, or what to wait for before the next one. */
+  /** Asked between tokens: undefined, or what to wait for; one more token may be told before it waits. */
   readonly pace?: () => Promise<void> | undefined;
   /** Whether control tokens that the model writes stand in the text as their names (the end token never does). */
   readonly controlTokens?: boolean;

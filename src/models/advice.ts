@@ -44,8 +44,10 @@ export function* adviceOn({ subject, ends, detectedFormat, format, trials = [] }
   const used = trials.find((trial) => trial.format === format.name);
   const winner = best(trials);
   if (used && winner && scoreOf(winner) >= scoreOf(used) + clearly)
-    yield `${winner.format} got ${scoreOf(winner)} answers right and ${used.format} ${scoreOf(used)}: ` +
-      `"tool_call_format": "${winner.format}" may serve better`;
+    yield (
+      `${winner.format} got ${scoreOf(winner)} answers right and ${used.format} ${scoreOf(used)}: ` +
+      `"tool_call_format": "${winner.format}" may serve better`
+    );
 }
 
 // One answer more or less is luck.

@@ -229,7 +229,8 @@ export class ModelPool implements AsyncDisposable {
   async #onDisk(entry: CatalogueEntry): Promise<string> {
     const file = await this.#fileOf(entry);
     if (file !== undefined) return file;
-    const mend = entry.file === undefined ? `turngraph models download "${entry.name}"` : `there is no file ${entry.file}`;
+    const mend =
+      entry.file === undefined ? `turngraph models download "${entry.name}"` : `there is no file ${entry.file}`;
     throw new Fault('MODEL_NOT_ON_DISK', `"${entry.name}" is not on disk: ${mend}`);
   }
 

@@ -9,12 +9,31 @@ export const samplingSchema = {
   description: 'How tokens are drawn; what is absent comes from the model.',
   properties: {
     temperature: { type: 'number', minimum: 0, maximum: 5, description: '0 = always the likeliest token.' },
-    top_p: { type: 'number', minimum: 0, maximum: 1, description: 'Only the likeliest tokens that make up this share; 1 = all.' },
+    top_p: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      description: 'Only the likeliest tokens that make up this share; 1 = all.',
+    },
     top_k: { type: 'integer', minimum: 0, description: 'Only so many of the likeliest tokens; 0 = all.' },
-    min_p: { type: 'number', minimum: 0, maximum: 1, description: 'Only tokens at least so likely, relative to the likeliest.' },
-    repeat_penalty: { type: 'number', exclusiveMinimum: 0, description: 'Divides the weight of recent tokens; 1 = none.' },
+    min_p: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      description: 'Only tokens at least so likely, relative to the likeliest.',
+    },
+    repeat_penalty: {
+      type: 'number',
+      exclusiveMinimum: 0,
+      description: 'Divides the weight of recent tokens; 1 = none.',
+    },
     presence_penalty: { type: 'number', minimum: -2, maximum: 2, description: 'Taken off once for each recent token.' },
-    frequency_penalty: { type: 'number', minimum: -2, maximum: 2, description: 'Taken off each time a recent token occurred.' },
+    frequency_penalty: {
+      type: 'number',
+      minimum: -2,
+      maximum: 2,
+      description: 'Taken off each time a recent token occurred.',
+    },
     max_tokens: { type: 'integer', minimum: 1, description: 'The most tokens that one answer may have.' },
     seed: { type: 'integer', minimum: 0, maximum: 4294967295, description: '0 = random.' },
     stop: {

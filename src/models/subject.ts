@@ -37,7 +37,12 @@ function subjectFile(file: string, { models }: Catalogue, folder: string): Subje
   const reading = reader(modelSchema)(draft);
   if (!reading.ok) throw new TypeError(`an entry for ${file} does not fit models.json`);
   const entry = { ...reading.value, file };
-  return { entry, isListed: false, files: filesOf(entry), knownAs: [...models.values()].find((one) => one.file === file)?.name };
+  return {
+    entry,
+    isListed: false,
+    files: filesOf(entry),
+    knownAs: [...models.values()].find((one) => one.file === file)?.name,
+  };
 }
 
 // What a person may want to change first.
@@ -58,7 +63,10 @@ function partsOf(name: string): readonly string[] {
 const filesOf = ({ file, variants }: CatalogueEntry): readonly string[] =>
   file === undefined ? [] : (variants[0]?.files ?? []).map((name) => join(dirname(file), basename(name)));
 
-const nameOf = (file: string): string => basename(file).replace(ofParts, '').replace(/\.gguf$/i, '') || 'model';
+const nameOf = (file: string): string =>
+  basename(file)
+    .replace(ofParts, '')
+    .replace(/\.gguf$/i, '') || 'model';
 
 function unusedName(name: string, models: Catalogue['models']): string {
   let free = name;

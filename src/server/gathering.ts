@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
 
 /**
- * Has what is written to a socket in one go sent in one system call; to be called before each write. It is sent two
- * rounds of the event loop later: by then the engine computes the next token, beside which the call costs nothing.
+ * Has what is written to a socket in one round of the event loop sent in one system call; to be called before each
+ * write.
  */
 export function gathering(socket: Duplex): () => void {
   let gathers = false;
@@ -14,6 +14,6 @@ export function gathering(socket: Duplex): () => void {
     if (gathers) return;
     gathers = true;
     socket.cork();
-    setImmediate(() => setImmediate(send));
+    setImmediate(send);
   };
 }

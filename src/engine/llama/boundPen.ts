@@ -88,6 +88,9 @@ export class BoundPen implements Pen {
     });
   }
 
+  // What is drawn next depends on the text, so it has been told.
+  tell(): void {}
+
   // A control token that is drawn where letters are wanted stands for the letters of its name.
   #letters(token: Token): Drawn {
     const { stream, vocabulary } = this.#parts;

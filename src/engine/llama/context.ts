@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
 import type { Bytes } from '../description.ts';
 import type { LoadOptions } from '../engine.ts';
+import { Beside } from './beside.ts';
 import { fairShare, shapeOf } from './batching.ts';
 import { cacheFault, cacheSettings } from './kvCache.ts';
 import { checkMemory, freeMemory, freeVram } from './memory.ts';
@@ -15,6 +16,7 @@ import { timeThreads } from './threadTrial.ts';
 export interface Workplace {
   readonly context: LlamaContext;
   readonly tempo: Tempo;
+  readonly beside: Beside;
   /** What a token of a sequence takes in memory, at most. */
   readonly bytesPerToken: number;
   /** What all its seats take. */
@@ -45,6 +47,7 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
   let threadTimes: ThreadTimes = new Map();
   let count = most;
   let onBatch = (): void => {};
+  const beside = new Beside();
   const tempo = new Tempo((width, ms, now) => threads?.wrote(width, ms, now));
   // Asked before each batch, in the midst of the library's work, where nothing may fail.
   const itemPrioritizationStrategy: Strategy = ({ items, size }) => {
@@ -52,6 +55,7 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
     const batch = fairShare(items, size);
     tempo.begin(shapeOf(batch));
     onBatch();
+    beside.begin();
     return batch;
   };
   weights.llama.maxThreads = 0;
@@ -70,7 +74,7 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
     const start = threadTimes.size > 0 ? fewest(threadTimes) : halfTheCores(most);
     threads = new Threads({ most, times: threadTimes, start });
   }
-  return { context, tempo, bytesPerToken, taken, threadTimes };
+  return { context, tempo, beside, bytesPerToken, taken, threadTimes };
 }
 
 type Strategy = Exclude<NonNullable<LlamaContextOptions['batching']>['itemPrioritizationStrategy'], string | undefined>;

@@ -3,6 +3,7 @@ import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { ModelDescription } from '../description.ts';
 import type { Model, ModelFigures, Sequence } from '../engine.ts';
 import { describe, type Measured } from './description.ts';
+import type { Beside } from './beside.ts';
 import { detectFormat } from './format.ts';
 import { Grammars } from './grammars.ts';
 import { layoutOf, type Layout } from './layout.ts';
@@ -17,6 +18,7 @@ export interface LlamaModelParts extends Measured {
   readonly weights: Weights;
   readonly context: LlamaContext;
   readonly tempo: Tempo;
+  readonly beside: Beside;
   readonly states: States | undefined;
   /** Tokens. */
   readonly contextSize: number;
@@ -73,6 +75,7 @@ export class LlamaModel implements Model {
       seats: this.#seats,
       states: this.#parts.states,
       tempo: this.#parts.tempo,
+      beside: this.#parts.beside,
       template: this.#template,
       vocabulary: this.#vocabulary,
       grammars: this.#grammars,

@@ -14,6 +14,8 @@ export interface Pen {
   ready(): Promise<void>;
   /** Takes a token that was drawn, but is not in the context yet; gives what comes there in its place. */
   take(token: Token): readonly Token[];
+  /** Tells the text of what was taken, as far as it has not been told; it may turn out to have ended. */
+  tell(): void;
 }
 
 /** A pen that writes what is drawn. */
@@ -21,6 +23,8 @@ export class FreePen implements Pen {
   readonly grammar = undefined;
   readonly #stream: TextStream;
   readonly #room: number;
+  #untold: Token[] = [];
+  #taken = 0;
 
   /** @param room tokens that the text may have. */
   constructor(stream: TextStream, room: number) {
@@ -30,7 +34,7 @@ export class FreePen implements Pen {
 
   get ended(): Stopped | undefined {
     if (this.#stream.stopped) return 'stop';
-    return this.#stream.tokens.length >= this.#room ? 'length' : undefined;
+    return this.#taken >= this.#room ? 'length' : undefined;
   }
 
   open(): readonly Token[] {
@@ -40,7 +44,12 @@ export class FreePen implements Pen {
   async ready(): Promise<void> {}
 
   take(token: Token): readonly Token[] {
-    this.#stream.push(token);
+    this.#untold.push(token);
+    this.#taken++;
     return [token];
+  }
+
+  tell(): void {
+    for (const token of this.#untold.splice(0)) this.#stream.push(token);
   }
 }

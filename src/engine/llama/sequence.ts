@@ -4,12 +4,12 @@ import { Fault } from '../../fault.ts';
 import type { Completion, GenerateOptions, Sequence, Stopped } from '../engine.ts';
 import { pause } from '../pause.ts';
 import { promptTooLarge } from '../promptTooLarge.ts';
+import type { Beside } from './beside.ts';
 import { BoundPen } from './boundPen.ts';
 import { reasoningOpenedBy } from '../../tools/reasoningStream.ts';
 import { align, fill, held } from './cache.ts';
 import type { Grammars } from './grammars.ts';
 import { FreePen, type Pen } from './pen.ts';
-import { samplingOptions } from './sampling.ts';
 import type { Seat, Seats } from './seats.ts';
 import type { States } from './states.ts';
 import type { PromptTemplate } from './template.ts';
@@ -17,6 +17,7 @@ import type { Tempo } from './tempo.ts';
 import { TextStream } from './textStream.ts';
 import { Transcript } from './transcript.ts';
 import type { Vocabulary } from './vocabulary.ts';
+import { write } from './writing.ts';
 
 /** What a sequence has of its model. */
 export interface SequenceParts {
@@ -24,6 +25,7 @@ export interface SequenceParts {
   /** Where what a seat held goes when somebody else needs it; undefined: nowhere. */
   readonly states: States | undefined;
   readonly tempo: Tempo;
+  readonly beside: Beside;
   readonly template: PromptTemplate;
   readonly vocabulary: Vocabulary;
   readonly grammars: Grammars;
@@ -145,40 +147,24 @@ export class LlamaSequence implements Sequence {
     });
   }
 
-  /**
-   * Draws tokens behind `context` until something ends them or the client has to catch up, and adds them to it. What the
-   * seat does not hold of `context` is evaluated first.
-   */
-  async #write(
+  #write(
     seat: Seat,
     context: Token[],
     pen: Pen,
     { sampling, signal, pace }: GenerateOptions,
     onToken: () => void,
   ): Promise<Stopped | 'paused'> {
-    const halted = this.#halted(signal);
-    const latest = (count: number): Token[] => context.slice(-count);
-    const draws = seat.cache.evaluate(context.slice(seat.cache.nextTokenIndex), {
-      ...samplingOptions(sampling, latest),
-      // Asked in the midst of the library's work, where nothing may fail.
-      grammarEvaluationState: () => pen.grammar,
+    return write({
+      cache: seat.cache,
+      context,
+      pen,
+      sampling,
+      beside: this.#parts.beside,
+      halted: this.#halted(signal),
+      step: (step) => this.#engine(seat, step),
+      onToken,
+      ...(pace && { pace }),
     });
-    let next: Token[] = [];
-    try {
-      for (;;) {
-        if (pen.ended) return pen.ended;
-        if (halted()) return 'aborted';
-        await pen.ready();
-        const draw = await this.#engine(seat, () => draws.next(next));
-        if (draw.done) return 'end';
-        onToken();
-        next = [...pen.take(draw.value)];
-        context.push(...next);
-        if (!pen.ended && pace?.()) return 'paused';
-      }
-    } finally {
-      await draws.return();
-    }
   }
 
   #pen({ grammar, sampling }: GenerateOptions, stream: TextStream, room: number): Pen {
