@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { ofParts, partsOf } from '../engine/parts.ts';
 import { reader } from '../schema.ts';
 import { modelSchema, type Catalogue, type CatalogueEntry } from './catalogue.ts';
 import { defaultSampling } from './sampling.ts';
@@ -48,17 +49,6 @@ function subjectFile(file: string, { models }: Catalogue, folder: string): Subje
 // What a person may want to change first.
 const { temperature, top_p, top_k, min_p, repeat_penalty } = defaultSampling;
 const usualSampling = { temperature, top_p, top_k, min_p, repeat_penalty };
-
-const ofParts = /-(\d{5})-of-(\d{5})(?=\.gguf$)/i;
-
-// A file in parts is named by its first one; llama.cpp finds the others beside it.
-function partsOf(name: string): readonly string[] {
-  const [mark, , count] = ofParts.exec(name) ?? [];
-  if (mark === undefined || count === undefined) return [name];
-  return Array.from({ length: Number(count) }, (_, index) =>
-    name.replace(mark, `-${String(index + 1).padStart(5, '0')}-of-${count}`),
-  );
-}
 
 const filesOf = ({ file, variants }: CatalogueEntry): readonly string[] =>
   file === undefined ? [] : (variants[0]?.files ?? []).map((name) => join(dirname(file), basename(name)));

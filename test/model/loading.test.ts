@@ -35,7 +35,15 @@ describe('loading a GGUF file', () => {
     [
       'is not there',
       (): Promise<string> => Promise.resolve(join(folder, 'none.gguf')),
-      'there is no such file: check the path',
+      'there is no file none.gguf: check the path',
+    ],
+    [
+      'lacks a part',
+      async () => {
+        await writeFile(join(folder, 'whole-00001-of-00002.gguf'), whole);
+        return join(folder, 'whole-00001-of-00002.gguf');
+      },
+      'there is no file whole-00002-of-00002.gguf',
     ],
     ['is a folder', () => Promise.resolve(folder), 'it is no file'],
     ['is empty', () => fileOf(new Uint8Array()), 'it is no GGUF file'],

@@ -1,17 +1,29 @@
 import { open, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { Fault } from '../../fault.ts';
+import { partsOf } from '../parts.ts';
 import { NeedsMore, parseHeader, type GgufHeader } from './header.ts';
 
 /**
  * Checks that a path leads to a GGUF file whose header is whole and sane, for llama.cpp ends the process on some that are
- * not; gives the file's size in bytes. @throws Fault MODEL_LOAD_FAILED
+ * not; gives its size in bytes, all parts together. @throws Fault MODEL_LOAD_FAILED
  */
 export async function checkFile(file: string): Promise<number> {
+  const parts = partsOf(basename(file)).map((name) => join(dirname(file), name));
+  let bytes = 0;
+  for (const part of parts) bytes += await checkPart(part, part === parts[0]);
+  return bytes;
+}
+
+/** @param isFirst whether the part says what the model is like; the others hold only tensors. */
+async function checkPart(file: string, isFirst: boolean): Promise<number> {
   const handle = await opened(file);
   try {
     const stat = await handle.stat();
     if (!stat.isFile()) throw refused('it is no file: give the path of a .gguf file');
-    checkNumbers(await readHeader(handle, stat.size));
+    const header = await readHeader(handle, stat.size);
+    if (isFirst) checkNumbers(header);
+    checkTensors(header);
     return stat.size;
   } finally {
     await handle.close();
@@ -57,6 +69,9 @@ function checkNumbers({ values, tensors, ambiguous }: GgufHeader): void {
     if (typeof value === 'number' && value >= 1 && value <= most) continue;
     throw refused(`its ${architecture}.${key} is ${value ?? 'missing'}: download it again`);
   }
+}
+
+function checkTensors({ tensors }: GgufHeader): void {
   const possible = (dimension: number): boolean => dimension >= 1 && dimension <= largestDimension;
   const broken = tensors.find(({ dimensions }) => !dimensions.every(possible));
   if (broken) throw refused(`its tensor ${broken.name} has a size that cannot be: download it again`);
@@ -67,7 +82,8 @@ async function opened(file: string): Promise<FileHandle> {
     return await open(file, 'r');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'ENOENT') throw refused('there is no such file: check the path, or download the model', error);
+    if (code === 'ENOENT')
+      throw refused(`there is no file ${basename(file)}: check the path, or download the model`, error);
     throw refused(`it cannot be read (${String(code)}): check its permissions`, error);
   }
 }

@@ -1,5 +1,5 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus } from 'node:os';
+import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
 import type { ThreadTimes } from './threads.ts';
 
@@ -27,8 +27,13 @@ export class ThreadMemory {
     return new Map(entry);
   }
 
-  /** Keeps what was measured. A memory that cannot be written costs another measurement, and is no error. */
+  /**
+   * Keeps what was measured, if the machine had little else to do: what other programs slowed down would be believed for
+   * good. A memory that cannot be written costs another measurement, and is no error.
+   */
   async keep(model: ModelFile, most: number, times: ThreadTimes): Promise<void> {
+    const [load = 0] = loadavg();
+    if (load > availableParallelism() * busy) return;
     try {
       const known = Object.entries(await this.#read()).slice(-longest);
       const all = { ...Object.fromEntries(known), [keyOf(model, most)]: [...times] };
@@ -52,6 +57,7 @@ export class ThreadMemory {
 }
 
 const longest = 200;
+const busy = 0.75;
 
 const isTime = (value: unknown): value is [number, number] =>
   Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'number' && part > 0);
