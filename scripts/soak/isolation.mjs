@@ -14,7 +14,8 @@ const atOnce = 5;
 
 /** Runs over a server of its own whose prompts are overheard. */
 export async function run({ model, reader, serve }, options) {
-  const server = await serve({ seats, overhear: true });
+  // A fixed number of threads: timing them evaluates tokens that are nobody's prompt.
+  const server = await serve({ seats, overhear: true, threads: 1 });
   const watch = new StateWatch(server.cacheFolder, reader);
   try {
     return await isolate({ server, reader, watch }, { ...options, model });
