@@ -6,7 +6,7 @@ import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock.ts';
 import { GraphFolder } from './graph/folder.ts';
 import { loadExtension } from './extend.ts';
-import { Downloads } from './download/downloads.ts';
+import { Downloads, type DownloadOptions } from './download/downloads.ts';
 import { createLog, type Log } from './log.ts';
 import { readCatalogue, type CatalogueEntry } from './models/catalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
@@ -20,10 +20,15 @@ import type { House } from './session/session.ts';
 export interface Settings extends Omit<ListenSettings, 'closing'> {
   /** Node types and formats of one's own, instead of those that the option `extend` names. */
   readonly extension?: Extension;
+  /** How models are fetched: another hub than the environment's, for example. */
+  readonly downloads?: DownloadOptions;
 }
 
 /** Builds a server of its parts and starts it. */
-export async function start(options: ServerOptions, { extension, ...settings }: Settings = {}): Promise<Listening> {
+export async function start(
+  options: ServerOptions,
+  { extension, downloads: fetching, ...settings }: Settings = {},
+): Promise<Listening> {
   for (const [flag, folder] of [
     ['--graphs', options.graphs],
     ['--storage-root', options.storageRoot],
@@ -34,7 +39,7 @@ export async function start(options: ServerOptions, { extension, ...settings }: 
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
   const metrics = new Metrics();
-  const downloads = new Downloads(options.models);
+  const downloads = new Downloads(options.models, fetching);
   const fileOf = (entry: CatalogueEntry): Promise<string | undefined> => downloads.fileOf(entry);
   const poolOf = (engine: Engine): ModelPool =>
     meteredPool(

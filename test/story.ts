@@ -46,6 +46,7 @@ export async function serverWith({
   script = [],
   extension,
   outflow,
+  downloads,
   graceMs = 500,
   ...options
 }: Differences): Promise<Listening> {
@@ -67,7 +68,8 @@ export async function serverWith({
       ...options,
     });
     if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
-    return await start(reading.value, { graceMs, ...(extension && { extension }), ...(outflow && { outflow }) });
+    const settings = { ...(extension && { extension }), ...(outflow && { outflow }), ...(downloads && { downloads }) };
+    return await start(reading.value, { graceMs, ...settings });
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -9,7 +9,7 @@ import { isLocked } from './lock.ts';
 import { partOf } from './part.ts';
 import type { Persistence } from './persistence.ts';
 import { progressOf } from './progress.ts';
-import { remove } from './remove.ts';
+import { remove, type Removing } from './remove.ts';
 import { systemFreeBytes, transfer, type FreeBytes, type Transfer } from './transfer.ts';
 import { transferFault } from './transferFault.ts';
 import { verify, type Verified } from './verify.ts';
@@ -31,6 +31,8 @@ const usual: Persistence = {
   longestWaitMs: 300_000,
   wait: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
 };
+
+type Removal = Pick<Removing, 'signal' | 'letGo'>;
 
 /** The downloads of a models folder: one of each model at a time, whoever asks for it. */
 export class Downloads implements AsyncDisposable {
@@ -58,7 +60,7 @@ export class Downloads implements AsyncDisposable {
   async start(wanted: Wanted, owner: object, asking: Asking = {}): Promise<Downloaded> {
     if (this.#closed) throw new Fault('SERVER_SHUTTING_DOWN', 'no download is started any more');
     const { name } = wanted;
-    const key = keyOf(wanted);
+    const key = filesKey(wanted);
     const before = this.#running.get(key);
     if (before?.has(owner)) throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `you are downloading "${name}" already`);
     if (before && !before.stopping) return before.join(name, owner, asking);
@@ -87,7 +89,7 @@ export class Downloads implements AsyncDisposable {
     if (found) return found.place === 'own' ? 'LOCAL' : 'DOWNLOADED';
     const targets = sought(wanted, this.#places.folder);
     const locked = await Promise.all(targets.map(({ path }) => isLocked(path)));
-    return this.#running.has(keyOf(wanted)) || locked.includes(true) ? 'DOWNLOADING' : 'ABSENT';
+    return this.#running.has(filesKey(wanted)) || locked.includes(true) ? 'DOWNLOADING' : 'ABSENT';
   }
 
   /** The file to load, if all files of the model are on disk. */
@@ -110,10 +112,10 @@ export class Downloads implements AsyncDisposable {
   }
 
   /** Deletes what was downloaded of a model. @throws Fault MODEL_NOT_ON_DISK when that is nothing, DOWNLOAD_ALREADY_ACTIVE while it is on its way. */
-  async remove(wanted: Wanted, signal: AbortSignal = never): Promise<Downloaded> {
-    if (this.#running.has(keyOf(wanted)))
+  async remove(wanted: Wanted, { signal = never, letGo = nobody }: Partial<Removal> = {}): Promise<Downloaded> {
+    if (this.#running.has(filesKey(wanted)))
       throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `"${wanted.name}" is being downloaded; cancel that first`);
-    return { bytes: await this.#safely(remove(wanted, this.#places, { ...this.#persistence, signal })) };
+    return { bytes: await this.#safely(remove(wanted, this.#places, { ...this.#persistence, signal, letGo })) };
   }
 
   /** Hashes the files of a model again; none where it is not on disk. */
@@ -164,7 +166,8 @@ export class Downloads implements AsyncDisposable {
 }
 
 const never = new AbortController().signal;
+const nobody = async (): Promise<void> => undefined;
 
-// Entries of different names may mean the same files.
-const keyOf = ({ file, variants: [variant] }: Wanted): string =>
+/** The files that an entry means, as a text: entries of different names may mean the same. */
+export const filesKey = ({ file, variants: [variant] }: Wanted): string =>
   JSON.stringify([file, variant?.huggingface_repo, variant?.revision, variant?.files]);

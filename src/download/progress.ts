@@ -26,6 +26,7 @@ export const progressOf = (bytesDone: number, bytesTotal: number): DownloadProgr
 export class Listener {
   readonly #tell: OnDownload;
   readonly #now: () => number;
+  #last: DownloadProgress | undefined;
   #waiting: DownloadProgress | undefined;
   #told = -Infinity;
 
@@ -35,6 +36,9 @@ export class Listener {
   }
 
   hear(progress: DownloadProgress): void {
+    const { bytesDone, bytesTotal } = this.#last ?? {};
+    if (bytesDone === progress.bytesDone && bytesTotal === progress.bytesTotal) return;
+    this.#last = progress;
     this.#waiting = progress;
     if (this.#now() - this.#told >= betweenMs) this.end();
   }

@@ -64,7 +64,10 @@ export async function transfer(job: Transfer): Promise<number> {
     };
     if (piece.offer) await fetchPiece({ ...job, target: piece.target, watch, onBytes }, piece.offer);
   }
-  return sumOf(pieces);
+  const done = sumOf(pieces);
+  // Where nobody could tell the size beforehand, it is known now.
+  if (done !== total) job.onProgress(progressOf(done, done));
+  return done;
 }
 
 const sumOf = (pieces: readonly Piece[]): number => pieces.reduce((sum, { done }) => sum + done, 0);

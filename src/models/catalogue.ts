@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Fault } from '../fault.ts';
@@ -90,4 +91,18 @@ function localFile({ variants }: FromSchema<typeof modelSchema>, folder: string)
   return variant?.local_path === undefined || file === undefined
     ? undefined
     : resolve(folder, variant.local_path, file);
+}
+
+/** The file of a model for who knows of no downloads: the user's own, if it is there. */
+export const ownFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
+  existsSync(file) ? file : undefined;
+
+/** That the files of a model are nowhere, and how they can be had. */
+export function notOnDisk({ name, file, variants: [variant] }: CatalogueEntry): Fault {
+  const where = file === undefined ? '' : `: there is no file ${file}`;
+  const mend =
+    variant?.huggingface_repo === undefined
+      ? ', and its entry in the catalogue has no huggingface_repo to download it from'
+      : `; downloadModel or turngraph models download "${name}" gets it, or createAgent does where allowAutoModelDownloading is set`;
+  return new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk${where}${mend}`);
 }

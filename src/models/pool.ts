@@ -1,8 +1,7 @@
 import type { Engine, LoadOptions, Model, ModelFigures, Sampling } from '../engine/engine.ts';
 import { Fault } from '../fault.ts';
 import { didYouMean } from '../spelling.ts';
-import type { Catalogue, CatalogueEntry } from './catalogue.ts';
-import { ownFile } from './ownFile.ts';
+import { notOnDisk, ownFile, type Catalogue, type CatalogueEntry } from './catalogue.ts';
 import { defaultSampling } from './sampling.ts';
 import { unlessAborted, type OnProgress, type Waiting } from './waiting.ts';
 
@@ -126,7 +125,12 @@ export class ModelPool implements AsyncDisposable {
   async release(name: string): Promise<void> {
     const slot = this.#slots.get(this.entry(name).name);
     if (!slot) return;
-    if (slot.uses > 0) throw new Fault('MODEL_IN_USE', `"${name}" is used by ${slot.uses} agents; destroy them first`);
+    if (slot.uses > 0) {
+      const users = slot.model
+        ? `is used by agents (${slot.uses}); destroy them first`
+        : 'is being loaded; wait for that';
+      throw new Fault('MODEL_IN_USE', `"${name}" ${users}`);
+    }
     if (slot.pinned) throw new Fault('MODEL_IN_USE', `"${name}" is loaded to stay; unload it first`);
     await this.#free(name, slot);
   }
@@ -222,16 +226,13 @@ export class ModelPool implements AsyncDisposable {
   }
 
   #fileOf(entry: CatalogueEntry): Promise<string | undefined> {
-    const { fileOf = ownFile } = this.#options;
-    return fileOf(entry);
+    return (this.#options.fileOf ?? ownFile)(entry);
   }
 
   async #onDisk(entry: CatalogueEntry): Promise<string> {
     const file = await this.#fileOf(entry);
     if (file !== undefined) return file;
-    const mend =
-      entry.file === undefined ? `turngraph models download "${entry.name}"` : `there is no file ${entry.file}`;
-    throw new Fault('MODEL_NOT_ON_DISK', `"${entry.name}" is not on disk: ${mend}`);
+    throw notOnDisk(entry);
   }
 
   #forget(name: string, slot: Slot): void {

@@ -110,11 +110,12 @@ export async function listen(
     async [Symbol.asyncDispose]() {
       closing.abort();
       house.log.info({ connections: connections.size }, 'shutting down');
+      // They go on from what is there another time, so nobody waits for their end.
+      await house.downloads[Symbol.asyncDispose]();
       const all = [...connections];
       await Promise.race([Promise.all(all.map((one) => one.idle())), wait(graceMs, undefined, { ref: false })]);
       await Promise.all(all.map((one) => one.close(closeCodes.goingAway, 'the server shuts down')));
       await Promise.all(servers.map(shut));
-      await house.downloads[Symbol.asyncDispose]();
       await Promise.all(Object.values(house.pools).map((pool) => pool[Symbol.asyncDispose]()));
     },
   };

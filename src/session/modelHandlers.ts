@@ -1,10 +1,13 @@
+import { filesKey } from '../download/downloads.ts';
 import { Fault } from '../fault.ts';
+import type { CodeName } from '../frames.gen.ts';
+import type { CatalogueEntry } from '../models/catalogue.ts';
 import type { Waiting } from '../models/waiting.ts';
 import type { Handlers } from './handler.ts';
 import { modelInfos } from './modelInfos.ts';
 import { downloadProgress, loadProgress } from './modelProgress.ts';
 import type { Reply } from './reply.ts';
-import type { Session } from './session.ts';
+import type { House, Session } from './session.ts';
 
 /** What the server does for the messages about models. */
 export const modelHandlers = {
@@ -32,16 +35,25 @@ export const modelHandlers = {
   },
 
   cancelDownload(session, { modelName }, reply) {
-    session.house.downloads.cancel(session.pool.entry(modelName).name, session);
+    const { name } = session.pool.entry(modelName);
+    for (const owner of session.downloaders) session.house.downloads.cancel(name, owner);
     reply('ack', {});
   },
 
   async deleteModel({ pool, house, signal }, { modelName }, reply) {
-    await pool.release(modelName);
-    await house.downloads.remove(pool.entry(modelName), signal);
+    const entry = pool.entry(modelName);
+    await house.downloads.remove(entry, { signal, letGo: () => letGo(house, entry) });
     reply('ack', {});
   },
 } as const satisfies Partial<Handlers>;
+
+/** Frees the models of some files before these are deleted, whatever name and engine they are used by. @throws Fault MODEL_IN_USE */
+async function letGo({ pools }: House, entry: CatalogueEntry): Promise<void> {
+  for (const pool of Object.values(pools)) {
+    const same = [...pool.catalogue.models.values()].filter((other) => filesKey(other) === filesKey(entry));
+    for (const { name } of same) await pool.release(name);
+  }
+}
 
 /** How a session waits for the model of an agent: it hears how far it is, and has it downloaded if it wants that. */
 export function modelWaiting(session: Session, model: string, reply: Reply): Waiting {
@@ -50,16 +62,26 @@ export function modelWaiting(session: Session, model: string, reply: Reply): Wai
   return {
     onProgress,
     async fetch(entry) {
-      const { signal } = session;
+      const { signal, house, downloaders } = session;
+      // Each agent asks for itself: two of one session wait for the same download.
+      const owner = {};
+      downloaders.add(owner);
       try {
-        // Each agent asks for itself: two of one session wait for the same download.
-        await session.house.downloads.start(entry, {}, { signal, onProgress: downloadProgress(model, reply) });
+        await house.downloads.start(entry, owner, { signal, onProgress: downloadProgress(model, reply) });
       } catch (error) {
-        const { message } = Fault.from(error);
-        throw new Fault('MODEL_AUTO_DOWNLOAD_FAILED', `"${model}" could not be downloaded: ${message}`, {
-          cause: error,
-        });
+        throw autoFault(model, error);
+      } finally {
+        downloaders.delete(owner);
       }
     },
   };
+}
+
+// What is not for want of the model is told as it is.
+const told = new Set<CodeName>(['DOWNLOAD_CANCELLED', 'SERVER_SHUTTING_DOWN', 'INTERNAL']);
+
+function autoFault(model: string, cause: unknown): unknown {
+  const { name, message } = Fault.from(cause);
+  if (told.has(name)) return cause;
+  return new Fault('MODEL_AUTO_DOWNLOAD_FAILED', `"${model}" could not be downloaded: ${message}`, { cause });
 }

@@ -56,6 +56,8 @@ export class Session implements AsyncDisposable {
   readonly house: House;
   /** Undefined while the client keeps up with what is sent, else what to wait for. */
   readonly pace: () => Promise<void> | undefined;
+  /** Who waits for downloads here: the session itself, and its agents that are being made. */
+  readonly downloaders = new Set<object>([this]);
   readonly #agents = new Map<number, Agent>();
   readonly #making = new Map<number, Promise<unknown>>();
   readonly #end = new AbortController();
