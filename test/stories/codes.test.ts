@@ -3,28 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import type { DownloadOptions } from '../../src/download/downloads.ts';
 import { codes, type ClientFrameBodies, type CodeName, type ServerFrame } from '../../src/frames.gen.ts';
 import { defineNode } from '../../src/index.ts';
 import type { Subprotocol } from '../../src/wire/codec.ts';
 import { chat, lamp, setLight } from '../graphs.ts';
+import { hubServer, tinyFile, type HubServer } from '../hubServer.ts';
 import { demoWithTemplate } from '../model/demoTemplate.ts';
 import { aServer, Player, serverWith, subprotocols } from '../story.ts';
 
 /** Errors that only a client sees, and those of what this version of the server does not do. */
-type Elsewhere =
-  | 'CONNECTION_FAILED'
-  | 'CONNECTION_DROPPED'
-  | 'TIMEOUT'
-  | 'UNAUTHORIZED'
-  | 'ENGINE_CRASHED'
-  | 'DOWNLOAD_FAILED'
-  | 'DOWNLOAD_NOT_AVAILABLE'
-  | 'INSUFFICIENT_DISK_SPACE'
-  | 'DOWNLOAD_ALREADY_ACTIVE'
-  | 'CHECKSUM_MISMATCH'
-  | 'MODEL_AUTO_DOWNLOAD_FAILED'
-  | 'MODEL_IN_USE'
-  | 'DOWNLOAD_CANCELLED';
+type Elsewhere = 'CONNECTION_FAILED' | 'CONNECTION_DROPPED' | 'TIMEOUT' | 'UNAUTHORIZED' | 'ENGINE_CRASHED';
 
 /** How one error is provoked: what the client hears of it. The type makes this list complete. */
 type Provocations = {
@@ -123,6 +112,25 @@ const storageRefused = (fields: Partial<ClientFrameBodies['createStringStorage']
 /** An error that comes unasked. */
 const unasked = async (player: Player): Promise<Heard> => errorOf(await player.until(({ body }) => body === 'error'));
 
+/** What a client hears whose server fetches its models from a hub. */
+const fromHub =
+  (provoke: (player: Player, home: HubServer) => Promise<Heard>, fetching: DownloadOptions = {}) =>
+  async (_: Player, subprotocol: Subprotocol): Promise<Heard> => {
+    await using home = await hubServer({ fetching });
+    await using player = await home.player(subprotocol, 'llama-cpp');
+    return await provoke(player, home);
+  };
+
+const download = refused('downloadModel', { modelName: 'Tiny' });
+
+/** Begins a download that does not come to its end by itself. */
+async function endlessDownload(player: Player, { hub }: HubServer): Promise<number> {
+  hub.troubles.store.push({ kind: 'stall', after: 65_536 });
+  const requestId = player.sends('downloadModel', { modelName: 'Tiny' });
+  await player.hears('modelProgress');
+  return requestId;
+}
+
 const endless = (next: string) => ({
   type: 'CannedResponse',
   params: { inline_strings: ['x'] },
@@ -211,6 +219,35 @@ const provocations: Provocations = {
     await using player = await Player.connect(server().url, subprotocol, 'llama-cpp');
     return await refused('loadModel', { modelName: 'text' })(player);
   },
+  DOWNLOAD_FAILED: fromHub((player, { hub }) => {
+    hub.gated.add('ann/tiny');
+    return download(player);
+  }),
+  DOWNLOAD_NOT_AVAILABLE: fromHub(download, { env: { HF_HUB_OFFLINE: '1' } }),
+  INSUFFICIENT_DISK_SPACE: fromHub(download, { freeBytes: async () => 0 }),
+  DOWNLOAD_ALREADY_ACTIVE: fromHub(async (player, home) => {
+    await endlessDownload(player, home);
+    return download(player);
+  }),
+  CHECKSUM_MISMATCH: fromHub((player, { hub }) => {
+    hub.files.set('ann/tiny/model.gguf', { content: tinyFile, linkedTag: 'f'.repeat(64) });
+    return download(player);
+  }),
+  MODEL_AUTO_DOWNLOAD_FAILED: fromHub(async (player, { hub }) => {
+    hub.files.clear();
+    await player.asks('configureSession', { allowAutoModelDownloading: true });
+    return graphRefused(chat({ model_name: 'Tiny' }))(player);
+  }),
+  MODEL_IN_USE: fromHub(async (player) => {
+    await player.asks('downloadModel', { modelName: 'Demo' });
+    await player.makes(chat({ model_name: 'Demo' }));
+    return refused('deleteModel', { modelName: 'Demo' })(player);
+  }),
+  DOWNLOAD_CANCELLED: fromHub(async (player, home) => {
+    const requestId = await endlessDownload(player, home);
+    await player.asks('cancelDownload', { modelName: 'Tiny' });
+    return errorOf(await player.answer(requestId));
+  }),
   INVALID_STRING_STORAGE_NAME: storageRefused({ name: 'a/b' }),
   STRING_STORAGE_ALREADY_EXISTS: storageRefused({ name: 'taken' }),
   INVALID_STRING_STORAGE_DATA: storageRefused({ strings: ['a'], keys: ['b'] }),
