@@ -15,12 +15,12 @@ const entry = (name: string, variant: object): object => ({
   variants: [{ engine: 'llama-cpp', context_size: 512, files: ['model.gguf'], ...variant }],
 });
 
-// Demo is the bundled model, and Twin the same file by another name; Own is a file of the user's.
+// Demo is the bundled model, and Twin the same file by another name; turngraph-demo is a file of the user's.
 const models = [
   entry('Tiny', { huggingface_repo: 'ann/tiny' }),
   entry('Demo', { huggingface_repo: 'ann/demo', files: ['demo.gguf'] }),
   entry('Twin', { huggingface_repo: 'ann/demo', files: ['demo.gguf'] }),
-  entry('Own', { local_path: fileOf('models'), files: ['turngraph-demo.gguf'] }),
+  entry('turngraph-demo', { local_path: fileOf('models'), files: ['turngraph-demo.gguf'] }),
   entry('Lost', { huggingface_repo: 'ann/lost' }),
   entry('Nowhere', {}),
   entry('Changed', { huggingface_repo: 'ann/tiny', sha256: sha256(noise(300_000, 2)) }),

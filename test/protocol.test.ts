@@ -1,17 +1,27 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { serverSchema } from '../src/config.ts';
 import { codes, type FieldShape } from '../src/frames.gen.ts';
 import { clientCodecs, serverCodecs } from '../src/wire/codec.ts';
 import { messageOf } from '../src/wire/frame.ts';
 import { bodiesOf, byMessage, defaultOf, fieldsOf, type Fields, type MessageName } from '../src/wire/shape.ts';
-import { aServer, fileOf, type Line } from './story.ts';
+import { noise } from './hub.ts';
+import { hubServer, type HubServer } from './hubServer.ts';
+import { fileOf, type Line } from './story.ts';
 
 const text = readFileSync(fileOf('proto/PROTOCOL.md'), 'utf8');
 const script = JSON.parse(readFileSync(fileOf('proto/golden/mock-script.json'), 'utf8')) as Line[];
-const server = aServer({ script });
+
+// A model to be downloaded comes slowly enough to be cancelled, and in one piece.
+let home: HubServer | undefined;
+beforeAll(async () => {
+  home = await hubServer({ script });
+  home.hub.files.set('ann/tiny/model.gguf', { content: noise(8_000) });
+  home.hub.bytesPerSecond = 218_000;
+});
+afterAll(() => home?.[Symbol.asyncDispose]());
 
 /** The text under a heading, up to the next one of its level or above. */
 function under(heading: string): string {
@@ -196,7 +206,7 @@ describe('the golden frames', () => {
 
 /** Plays a conversation: sends what the client says, and waits where the server speaks. */
 async function played(frames: readonly Told[]): Promise<readonly unknown[]> {
-  const socket = new WebSocket(server().url, ['turngraph.v1.json']);
+  const socket = new WebSocket(home?.server.url ?? '', ['turngraph.v1.json']);
   const heard: string[] = [];
   let wake = (): void => undefined;
   socket.on('message', (data: Buffer) => {

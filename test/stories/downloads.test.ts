@@ -340,7 +340,7 @@ describe.each(subprotocols)('meanwhile, over %s', (subprotocol) => {
     const turn = player.sends('sendMessage', { agentId, text: 'hello' });
     const download = player.sends('downloadModel', { modelName: 'Tiny' });
     const making = player.sends('createAgent', { graphJson: demo });
-    const loading = player.sends('loadModel', { modelName: 'Own' });
+    const loading = player.sends('loadModel', { modelName: 'turngraph-demo' });
     const acked = await player.asks('cancelTurn', { agentId });
     expect(acked.body).toBe('ack');
     expect((await player.told(turn)).status).toBe('CANCELLED');
@@ -393,12 +393,12 @@ describe.each(subprotocols)('a downloaded model, over %s', (subprotocol) => {
   it('is never deleted when it is a file of the user, also when nobody uses it', async () => {
     await using home = await hubServer();
     await using player = await home.player(subprotocol, 'llama-cpp');
-    await player.asks('loadModel', { modelName: 'Own' });
-    expect(await refused(player, player.sends('deleteModel', { modelName: 'Own' }))).toEqual([
+    await player.asks('loadModel', { modelName: 'turngraph-demo' });
+    expect(await refused(player, player.sends('deleteModel', { modelName: 'turngraph-demo' }))).toEqual([
       6008,
-      expect.stringMatching(/^"Own" is a file of your own, which is never deleted: .*turngraph-demo.gguf$/),
+      expect.stringMatching(/^"turngraph-demo" is a file of your own, which is never deleted: .*turngraph-demo.gguf$/),
     ]);
-    expect(await infoOf(player, 'Own')).toMatchObject({ status: 'LOADED', pinned: true });
+    expect(await infoOf(player, 'turngraph-demo')).toMatchObject({ status: 'LOADED', pinned: true });
   });
 
   it('stays in memory after its unload until its last agent has gone', async () => {
