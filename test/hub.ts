@@ -22,6 +22,8 @@ export interface HubFile {
   readonly tag?: string;
   /** The hub delivers it itself, without redirecting. */
   readonly direct?: boolean;
+  /** Milliseconds before the first byte of it comes. */
+  readonly delayMs?: number;
 }
 
 /** What goes wrong with one answer. */
@@ -141,6 +143,7 @@ export class FakeHub implements AsyncDisposable {
     if (request.method === 'HEAD') return void response.end();
     const until = trouble?.kind === 'cut' || trouble?.kind === 'stall' ? Math.min(to, from + trouble.after) : to;
     response.flushHeaders();
+    if (file.delayMs) await sleep(file.delayMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
     await this.#send(content.subarray(from, until), response);
     if (trouble?.kind === 'cut') await this.read(until);
     if (trouble?.kind === 'cut') response.destroy();

@@ -18,8 +18,7 @@ const script = JSON.parse(readFileSync(fileOf('proto/golden/mock-script.json'), 
 let home: HubServer | undefined;
 beforeAll(async () => {
   home = await hubServer({ script });
-  home.hub.files.set('ann/tiny/model.gguf', { content: noise(8_000) });
-  home.hub.bytesPerSecond = 218_000;
+  home.hub.files.set('ann/tiny/model.gguf', { content: noise(8_000), delayMs: 300 });
 });
 afterAll(() => home?.[Symbol.asyncDispose]());
 

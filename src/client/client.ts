@@ -20,6 +20,9 @@ export interface CreateAgentOptions extends Partial<
   readonly graphName?: string;
   /** A conversation to go on with: what `exportDialog` gave, or a list of `{ user, assistant }`. */
   readonly history?: object | string;
+  /** Hears how far a model is that the agent waits for: downloaded, where the session allows that, and loaded. */
+  readonly onProgress?: (progress: ModelProgress) => void;
+  /** Gives up waiting; the agent may be made nevertheless. */
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
 }
@@ -28,6 +31,13 @@ export interface CreateAgentOptions extends Partial<
 export interface LoadModelOptions {
   readonly onProgress?: (progress: ModelProgress) => void;
   /** Gives up waiting; the server goes on. */
+  readonly signal?: AbortSignal;
+}
+
+/** How a model is downloaded. */
+export interface DownloadModelOptions {
+  readonly onProgress?: (progress: ModelProgress) => void;
+  /** Gives up the download; what has come is kept by the server, and the next download goes on from there. */
   readonly signal?: AbortSignal;
 }
 
@@ -54,7 +64,7 @@ export class Client implements AsyncDisposable {
 
   /** Compiles a graph and begins a conversation with it. */
   async createAgent(options: CreateAgentOptions): Promise<Agent> {
-    const { graph, graphName, history, signal, timeoutMs, ...settings } = options;
+    const { graph, graphName, history, onProgress, signal, timeoutMs, ...settings } = options;
     if (graph !== undefined && graphName !== undefined) {
       throw new Fault('MALFORMED_MESSAGE', 'createAgent takes graph or graphName, not both');
     }
@@ -64,7 +74,11 @@ export class Client implements AsyncDisposable {
       ...(graphName !== undefined && { graphName }),
       ...(history !== undefined && { historyJson: jsonText(history) }),
     };
-    const { agentId, warnings } = await this.request('createAgent', fields, { signal, timeoutMs });
+    const { agentId, warnings } = await this.request('createAgent', fields, {
+      signal,
+      timeoutMs,
+      onFrame: hearing(onProgress),
+    });
     return new Agent(this.#connection, agentId, warnings);
   }
 
@@ -86,16 +100,44 @@ export class Client implements AsyncDisposable {
 
   /** Loads a model, downloading nothing, and keeps it loaded until `unloadModel`. */
   async loadModel(modelName: string, { onProgress, signal }: LoadModelOptions = {}): Promise<void> {
-    await this.request(
-      'loadModel',
-      { modelName },
-      { signal, onFrame: (frame) => frame.body === 'modelProgress' && onProgress?.(frame.modelProgress) },
-    );
+    await this.request('loadModel', { modelName }, { signal, onFrame: hearing(onProgress) });
   }
 
   /** Lets a model go; it is freed when no agent uses it. */
   async unloadModel(modelName: string): Promise<void> {
     await this.request('unloadModel', { modelName });
+  }
+
+  /** Downloads a model to the server's disk, or waits for it when others do so already; gives the bytes of its files. */
+  async downloadModel(modelName: string, { onProgress, signal }: DownloadModelOptions = {}): Promise<number> {
+    // When this fails, so does the download, and tells why.
+    const leave = (): void => void this.cancelDownload(modelName).catch(() => {});
+    const hear = (progress: ModelProgress): void => {
+      try {
+        onProgress?.(progress);
+      } catch (thrown) {
+        // A listener threw: nobody waits any more.
+        leave();
+        throw thrown;
+      }
+    };
+    const answer = this.request('downloadModel', { modelName }, { signal, onFrame: hearing(hear) });
+    signal?.addEventListener('abort', leave);
+    try {
+      return (await answer).sizeBytes;
+    } finally {
+      signal?.removeEventListener('abort', leave);
+    }
+  }
+
+  /** Leaves the download of a model: what waits for it here rejects with DOWNLOAD_CANCELLED, agents in the making too. */
+  async cancelDownload(modelName: string): Promise<void> {
+    await this.request('cancelDownload', { modelName });
+  }
+
+  /** Deletes what was downloaded of a model; it must not be in use. */
+  async deleteModel(modelName: string): Promise<void> {
+    await this.request('deleteModel', { modelName });
   }
 
   /** Sends any request of the protocol and waits for its final answer; fields that are not given take their defaults. */
@@ -117,6 +159,11 @@ export class Client implements AsyncDisposable {
     return this.close();
   }
 }
+
+const hearing =
+  (onProgress: ((progress: ModelProgress) => void) | undefined): RequestOptions['onFrame'] =>
+  (frame) =>
+    frame.body === 'modelProgress' && onProgress?.(frame.modelProgress);
 
 const jsonText = (document: object | string): string =>
   typeof document === 'string' ? document : JSON.stringify(document);

@@ -1,5 +1,5 @@
 export { connect, type ConnectOptions } from './connect.ts';
-export type { Client, CreateAgentOptions, LoadModelOptions } from './client.ts';
+export type { Client, CreateAgentOptions, DownloadModelOptions, LoadModelOptions } from './client.ts';
 export type { Agent } from './agent.ts';
 export type { FinishedTurn, SendOptions, Turn } from './turn.ts';
 export type { Call, TurnEvent } from './call.ts';

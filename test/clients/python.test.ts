@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { noise } from '../hub.ts';
+import { hubServer } from '../hubServer.ts';
 import { aServer, fileOf } from '../story.ts';
 
 const run = promisify(execFile);
@@ -62,7 +64,9 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
     let story: Readonly<Record<string, unknown>> = {};
 
     beforeAll(async () => {
-      const args = [server().url, locked().url, form, fileOf('proto/golden/golden.json')];
+      await using home = await hubServer();
+      home.hub.files.set('ann/tiny/model.gguf', { content: noise(8_000), delayMs: 200 });
+      const args = [server().url, locked().url, home.server.url, form, fileOf('proto/golden/golden.json')];
       story = JSON.parse(await printed(fileOf('test/clients/story.py'), ...args)) as typeof story;
     });
 
@@ -144,6 +148,20 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
         ]) as unknown,
         pinned: true,
         after: false,
+      });
+    });
+
+    it('downloads models, leaves downloads, deletes, and hears how far the model of an agent is', () => {
+      expect(story['downloads']).toMatchObject({
+        late: { kind: 'TimedOut' },
+        cancelled: { code: 6011, name: 'DOWNLOAD_CANCELLED' },
+        size: 8_000,
+        told: { model_name: 'Tiny', phase: 'DOWNLOADING', fraction: 1, bytes_done: 8_000, bytes_total: 8_000 },
+        absent: { code: 6008 },
+        status: 'ABSENT',
+        phases: ['DOWNLOADING', 'LOADING'],
+        last: 'LOADING',
+        agent: 1,
       });
     });
 

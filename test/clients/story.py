@@ -1,4 +1,4 @@
-"""What the Python client does on a server of the tests, told as one JSON object: story.py URL LOCKED_URL FORM GOLDEN."""
+"""What the Python client does on a server of the tests, told as one JSON object: story.py URL LOCKED_URL HUB_URL FORM GOLDEN."""
 
 import asyncio
 import json
@@ -137,6 +137,40 @@ async def meets_models(client):
     return {"models": models, "pinned": pinned, "after": (await client.list_models())[0].pinned}
 
 
+async def downloads(client):
+    """On a slow hub; a real engine, for the mock needs no files."""
+    told = []
+    asked = asyncio.create_task(client.download_model("Tiny", on_progress=lambda progress: asked.cancel()))
+    try:
+        await asked
+    except asyncio.CancelledError:
+        pass
+    late = await failure(client.download_model("Tiny", timeout=0.05))
+    waiting = asyncio.create_task(failure(client.download_model("Tiny")))
+    await asyncio.sleep(0)
+    await client.cancel_download("Tiny")
+    cancelled = await waiting
+    size = await client.download_model("Tiny", on_progress=lambda progress: told.append(asdict(progress)))
+    await client.delete_model("Tiny")
+    absent = await failure(client.delete_model("Tiny"))
+    status = {model.name: model.status for model in await client.list_models()}["Tiny"]
+    phases = []
+    agent = await client.create_agent(
+        graph=CHAT, default_model_name="Demo", on_progress=lambda progress: phases.append(progress.phase)
+    )
+    return {
+        "late": late,
+        "cancelled": cancelled,
+        "size": size,
+        "told": told[-1],
+        "absent": absent,
+        "status": status,
+        "phases": sorted(set(phases)),
+        "last": phases[-1],
+        "agent": agent.id,
+    }
+
+
 async def many_at_once(client):
     agents = await asyncio.gather(*(client.create_agent(graph=CHAT) for _ in range(8)))
     results = await asyncio.gather(*(agent.send(f"number {agent.id}") for agent in agents))
@@ -180,7 +214,7 @@ def golden(path):
     return different
 
 
-async def main(url, locked, form, path):
+async def main(url, locked, hub, form, path):
     story = {}
     async with connect(url, form=form) as client:
         story["version"] = client.server_version
@@ -189,6 +223,9 @@ async def main(url, locked, form, path):
             streams, calls, cancels, gives_up, changes, saves, guards, is_refused, meets_models, many_at_once
         ]:  # fmt: skip
             story[scene.__name__] = await scene(client)
+    async with connect(hub, form=form) as client:
+        await client.configure(allow_auto_model_downloading=True)
+        story["downloads"] = await downloads(client)
     story["drops"] = await drops(url, form)
     story["without_token"] = await cannot_connect(locked, form)
     story["with_token"] = await cannot_connect(locked, form, token="open sesame")

@@ -156,6 +156,62 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     expect(onProgress).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ phase: 'LOADING', fraction: 0.5 }));
     expect(await (await agentOf(client)).exportDialog()).toBe('[{"user":"hi"}]');
   });
+
+  it('downloads models and deletes them, and hears how far the model of an agent is', async () => {
+    const { client, heard } = await connected(
+      (frame, say, socket) => {
+        if (frame.body === 'cancelDownload' || frame.body === 'deleteModel') return say('ack');
+        say('modelProgress', { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5, bytesDone: 4, bytesTotal: 8 });
+        return frame.body === 'downloadModel' ? say('downloadModel', { sizeBytes: 8 }) : made(frame, say, socket);
+      },
+      { codec },
+    );
+    const half = { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5, bytesDone: 4, bytesTotal: 8 };
+    const onProgress = vi.fn();
+    expect(await client.downloadModel('a', { onProgress })).toBe(8);
+    expect(onProgress).toHaveBeenCalledExactlyOnceWith(half);
+    await client.createAgent({ graphName: 'guard', onProgress });
+    expect(onProgress.mock.calls).toEqual([[half], [half]]);
+    await client.cancelDownload('a');
+    await client.deleteModel('a');
+    expect(heard.map(({ body }) => body)).toEqual(['downloadModel', 'createAgent', 'cancelDownload', 'deleteModel']);
+    expect(heard.slice(2)).toMatchObject([{ cancelDownload: { modelName: 'a' } }, { deleteModel: { modelName: 'a' } }]);
+  });
+
+  it('leaves a download when its signal is aborted or its listener throws, and not before or after', async () => {
+    let silent = true;
+    const { client, heard } = await connected(
+      (frame, say) => {
+        if (frame.body === 'cancelDownload') return say('ack');
+        say('modelProgress', { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5 });
+        if (!silent) say('downloadModel', { sizeBytes: 8 });
+      },
+      { codec },
+    );
+    const aborter = new AbortController();
+    const enough = new Error('enough');
+    const onProgress = (): void => aborter.abort(enough);
+    const { signal } = aborter;
+    await expect(client.downloadModel('a', { onProgress, signal })).rejects.toBe(enough);
+    await expect(client.downloadModel('a', { signal })).rejects.toBe(enough);
+    const broken = (): never => {
+      throw new TypeError('no such bar');
+    };
+    await expect(client.downloadModel('a', { onProgress: broken })).rejects.toThrow('no such bar');
+    silent = false;
+    const later = new AbortController();
+    await client.downloadModel('a', { signal: later.signal });
+    later.abort();
+    await client.cancelDownload('b');
+    expect(heard.map(({ body }) => body)).toEqual([
+      'downloadModel',
+      'cancelDownload',
+      'downloadModel',
+      'cancelDownload',
+      'downloadModel',
+      'cancelDownload',
+    ]);
+  });
 });
 
 const model = (name: string) => ({ ...blankModel, name });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { connect } from '../../src/client/index.ts';
 import type { ModelInfo, ModelProgress } from '../../src/frames.gen.ts';
 import { defineNode } from '../../src/index.ts';
 import { chat } from '../graphs.ts';
@@ -329,6 +330,36 @@ const waits = defineNode({
     run: ({ signal }) =>
       new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
   }),
+});
+
+describe.each(['proto', 'json'] as const)('the client of the package, over %s', (codec) => {
+  it('leaves a download by its signal, downloads it again, and lets agents download', async () => {
+    await using home = await hubServer();
+    home.hub.bytesPerSecond = 4_000_000;
+    await using client = await connect(home.server.url, { codec });
+    await client.configure({ allowAutoModelDownloading: true });
+    const aborter = new AbortController();
+    const enough = new Error('enough');
+    const onSome = ({ bytesDone }: ModelProgress): void => void (bytesDone > 0 && aborter.abort(enough));
+    const left = client.downloadModel('Demo', { onProgress: onSome, signal: aborter.signal });
+    await expect(left).rejects.toBe(enough);
+    // The one that was left is over for the server before the next one begins.
+    home.hub.bytesPerSecond = 0;
+    const phases: string[] = [];
+    const agent = await client.createAgent({
+      graph: chat({ model_name: 'Demo' }),
+      onProgress: ({ phase, fraction }) => phases.push(`${phase} ${fraction}`),
+    });
+    expect(phases).toContain('DOWNLOADING 1');
+    expect(phases.at(-1)).toBe('LOADING 1');
+    expect(home.hub.gets().at(-1)?.headers.range).toMatch(/^bytes=[1-9]\d*-$/);
+    const size = (await home.read('ann/demo/demo.gguf')).length;
+    expect(await client.downloadModel('Demo')).toBe(size);
+    await expect(client.deleteModel('Demo')).rejects.toMatchObject({ code: 6010 });
+    await agent.destroy();
+    await client.deleteModel('Demo');
+    await expect(client.deleteModel('Demo')).rejects.toMatchObject({ code: 6008 });
+  });
 });
 
 describe.each(subprotocols)('meanwhile, over %s', (subprotocol) => {

@@ -156,6 +156,17 @@ class TurnResult:
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How far a model is; `phase` is "DOWNLOADING" or "LOADING", fraction 0 to 1, bytes 0 where they are not known."""
+
+    model_name: str = ""
+    phase: str = "DOWNLOADING"
+    fraction: float = 0.0
+    bytes_done: float = 0.0
+    bytes_total: float = 0.0
+
+
+@dataclass(frozen=True)
 class Model:
     """A model of the server's catalogue."""
 
@@ -385,9 +396,19 @@ class Client:
 
     # -- the session
 
-    async def configure(self, *, engine: str = "", storage_data_folder: str = "") -> None:
-        """Chooses the engine and the storage folder; only before the first agent and the first storage."""
-        await self.request("configureSession", {"engine": engine, "storageDataFolder": storage_data_folder})
+    async def configure(
+        self, *, engine: str = "", storage_data_folder: str = "", allow_auto_model_downloading: bool = False
+    ) -> None:
+        """Chooses the engine and the storage folder, and whether `create_agent` may download a model that is absent.
+
+        Only before the first agent and the first storage.
+        """
+        message = {
+            "engine": engine,
+            "storageDataFolder": storage_data_folder,
+            "allowAutoModelDownloading": allow_auto_model_downloading,
+        }
+        await self.request("configureSession", message)
 
     async def create_agent(
         self,
@@ -399,11 +420,13 @@ class Client:
         max_steps_per_turn: int = 0,
         history: Sequence[Mapping[str, Any]] | str = "",
         warm_up: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
         timeout: float | None = None,
     ) -> Agent:
         """Compiles a graph and begins a conversation, or goes on with one that `export_dialog` gave.
 
-        Loading a model may take long, so it is waited for without a limit unless `timeout` gives one.
+        A model may take long to come, so it is waited for without a limit unless `timeout` gives one; on_progress is
+        told how far it is.
         """
         message = {
             "defaultModelName": default_model_name,
@@ -416,7 +439,7 @@ class Client:
             message["graphJson"] = _text(graph)
         if graph_name is not None:
             message["graphName"] = graph_name
-        answer = await self.request("createAgent", message, timeout=timeout)
+        answer = await self.request("createAgent", message, timeout=timeout, on_frame=_telling(on_progress))
         return Agent(self, answer.get("agentId", 0), answer.get("warnings", []))
 
     async def list_models(self) -> list[Model]:
@@ -430,18 +453,40 @@ class Client:
                 return models
 
     async def load_model(
-        self, model_name: str, *, on_progress: Callable[[float], None] | None = None, timeout: float | None = None
+        self, model_name: str, *, on_progress: Callable[[Progress], None] | None = None, timeout: float | None = None
     ) -> None:
-        """Loads a model and keeps it in memory until `unload_model`; on_progress is told the fraction, 0 to 1."""
-
-        def hear(body: str, message: Mapping[str, Any]) -> None:
-            if body == "modelProgress" and on_progress:
-                on_progress(message.get("fraction", 0.0))
-
-        await self.request("loadModel", {"modelName": model_name}, timeout=timeout, on_frame=hear)
+        """Loads a model and keeps it in memory until `unload_model`; on_progress is told how far it is."""
+        message = {"modelName": model_name}
+        await self.request("loadModel", message, timeout=timeout, on_frame=_telling(on_progress))
 
     async def unload_model(self, model_name: str) -> None:
         await self.request("unloadModel", {"modelName": model_name})
+
+    async def download_model(
+        self, model_name: str, *, on_progress: Callable[[Progress], None] | None = None, timeout: float | None = None
+    ) -> int:
+        """Downloads a model to the server's disk, or waits for it with others; gives the bytes of its files.
+
+        When the task is cancelled or the timeout comes, the download is left; the next one goes on from there.
+        """
+        message = {"modelName": model_name}
+        try:
+            answer = await self.request("downloadModel", message, timeout=timeout, on_frame=_telling(on_progress))
+        except BaseException as error:
+            # Who no longer waits leaves; what the server has refused is over.
+            if isinstance(error, TimedOut) or not isinstance(error, TurngraphError):
+                with contextlib.suppress(ConnectionDropped):
+                    self._begin("cancelDownload", message, None).forget()
+            raise
+        return int(answer.get("sizeBytes", 0))
+
+    async def cancel_download(self, model_name: str) -> None:
+        """Leaves a download: what waits for it here raises 6011 DOWNLOAD_CANCELLED, agents in the making too."""
+        await self.request("cancelDownload", {"modelName": model_name})
+
+    async def delete_model(self, model_name: str) -> None:
+        """Deletes what was downloaded of a model; it must not be in use."""
+        await self.request("deleteModel", {"modelName": model_name})
 
     async def create_string_storage(
         self, name: str, strings: Sequence[str] | Mapping[str, str] = (), *, kind: str = "", file_path: str = ""
@@ -528,6 +573,14 @@ class Client:
         for exchange in list(self._exchanges.values()):
             exchange.put(why)
         self._outgoing.put_nowait(None)
+
+
+def _telling(on_progress: Callable[[Progress], None] | None) -> Callable[[str, Mapping[str, Any]], None]:
+    def hear(body: str, message: Mapping[str, Any]) -> None:
+        if body == "modelProgress" and on_progress:
+            on_progress(_read(Progress, message))
+
+    return hear
 
 
 def _text(document: Any) -> str:
