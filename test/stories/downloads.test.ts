@@ -39,16 +39,20 @@ async function refused(player: Player, requestId: number): Promise<readonly [num
   return [code, message];
 }
 
-/** A hub that sends a file so slowly that a test can do something meanwhile. */
+/** A server whose hub sends so slowly that a test can do something meanwhile. */
 async function slowHub(...options: Parameters<typeof hubServer>): Promise<HubServer> {
   const opened = await hubServer(...options);
-  opened.hub.bytesPerSecond = 300_000;
+  opened.hub.bytesPerSecond = 100_000;
   return opened;
 }
+
+/** Lets what is under way come to its end. */
+const hurry = ({ hub }: HubServer): void => void (hub.bytesPerSecond = 0);
 
 describe.each(subprotocols)('a model that is not on disk, over %s', (subprotocol) => {
   it('is downloaded on request, with progress at most four times a second and at the end', async () => {
     await using home = await slowHub();
+    home.hub.bytesPerSecond = 200_000;
     await using player = await home.player(subprotocol);
     expect(await infoOf(player, 'Tiny')).toMatchObject({ status: 'ABSENT', sizeBytes: 0 });
     const began = performance.now();
@@ -100,6 +104,8 @@ describe.each(subprotocols)('a model that is not on disk, over %s', (subprotocol
     await using home = await slowHub();
     const players = await Promise.all([home.player(subprotocol), home.player(subprotocol)]);
     const asked = players.map((player) => player.sends('downloadModel', { modelName: 'Tiny' }));
+    await Promise.all(players.map((player, index) => underWay(player, asked[index] ?? 0)));
+    hurry(home);
     const answers = await Promise.all(players.map((player, index) => player.answer(asked[index] ?? 0)));
     expect(answers.map(({ body }) => body)).toEqual(['downloadModel', 'downloadModel']);
     expect(players.map((player, index) => progressOf(player, asked[index] ?? 0).at(-1)?.fraction)).toEqual([1, 1]);
@@ -120,6 +126,7 @@ describe.each(subprotocols)('a model that is not on disk, over %s', (subprotocol
       'the download of "Tiny" was cancelled; what came so far is kept',
     ]);
     expect(await statusOf(leaving, 'Tiny')).toBe('DOWNLOADING');
+    hurry(home);
     expect(await staying.answer(stayed ?? 0)).toMatchObject({ body: 'downloadModel' });
     expect(home.hub.gets()).toHaveLength(1);
     // A cancel of what is not going on is acknowledged, too.
@@ -136,6 +143,7 @@ describe.each(subprotocols)('a model that is not on disk, over %s', (subprotocol
       code: 6004,
       message: '"Tiny" is being downloaded; cancel that first',
     });
+    hurry(home);
     expect(await player.answer(first)).toMatchObject({ body: 'downloadModel' });
   });
 
@@ -153,6 +161,7 @@ describe.each(subprotocols)('a model that is not on disk, over %s', (subprotocol
     expect(await home.files()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
     const kept = (await home.read('ann/tiny/model.gguf.part')).length;
     expect(kept).toBeGreaterThan(0);
+    hurry(home);
     const asked = late.sends('downloadModel', { modelName: 'Tiny' });
     expect(await late.answer(asked)).toMatchObject({ downloadModel: { sizeBytes: size } });
     expect(progressOf(late, asked)[0]?.bytesDone).toBe(kept);
@@ -172,6 +181,7 @@ describe.each(subprotocols)('a model that is not on disk, over %s', (subprotocol
     expect((await player.closed).code).toBe(1001);
     expect(await home.files()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
     const kept = (await home.read('ann/tiny/model.gguf.part')).length;
+    hurry(home);
     await using server = await home.another();
     await using next = await Player.connect(server.url, subprotocol);
     expect(await next.asks('downloadModel', { modelName: 'Tiny' })).toMatchObject({ body: 'downloadModel' });
@@ -233,12 +243,13 @@ async function allowing(home: HubServer, subprotocol: (typeof subprotocols)[numb
 describe.each(subprotocols)('an agent whose model is not on disk, over %s', (subprotocol) => {
   it('is made when the model has been downloaded and loaded, and answers', async () => {
     await using home = await hubServer();
-    home.hub.bytesPerSecond = 12_000_000;
+    home.hub.bytesPerSecond = 4_000_000;
     await using player = await allowing(home, subprotocol);
     expect(await statusOf(player, 'Demo')).toBe('ABSENT');
     const making = player.sends('createAgent', { graphJson: demo });
     await underWay(player, making);
     expect(await statusOf(player, 'Demo')).toBe('DOWNLOADING');
+    hurry(home);
     expect(await player.answer(making)).toMatchObject({ createAgent: { agentId: 1, warnings: [] } });
     const phases = progressOf(player, making).map(({ phase, fraction }) => `${phase} ${fraction}`);
     expect(phases.indexOf('DOWNLOADING 1')).toBeGreaterThan(0);
@@ -250,13 +261,15 @@ describe.each(subprotocols)('an agent whose model is not on disk, over %s', (sub
 
   it('shares the download with another one of the session, and with its own downloadModel', async () => {
     await using home = await hubServer();
-    home.hub.bytesPerSecond = 12_000_000;
+    home.hub.bytesPerSecond = 4_000_000;
     await using player = await allowing(home, subprotocol);
     const asked = [
       player.sends('createAgent', { graphJson: demo }),
       player.sends('createAgent', { graphJson: demo }),
       player.sends('downloadModel', { modelName: 'Demo' }),
     ];
+    for (const requestId of asked) await underWay(player, requestId);
+    hurry(home);
     const answers = await Promise.all(asked.map((requestId) => player.answer(requestId)));
     expect(answers.map(({ body }) => body)).toEqual(['createAgent', 'createAgent', 'downloadModel']);
     for (const requestId of asked) {
@@ -343,8 +356,7 @@ describe.each(['proto', 'json'] as const)('the client of the package, over %s', 
     const onSome = ({ bytesDone }: ModelProgress): void => void (bytesDone > 0 && aborter.abort(enough));
     const left = client.downloadModel('Demo', { onProgress: onSome, signal: aborter.signal });
     await expect(left).rejects.toBe(enough);
-    // The one that was left is over for the server before the next one begins.
-    home.hub.bytesPerSecond = 0;
+    hurry(home);
     const phases: string[] = [];
     const agent = await client.createAgent({
       graph: chat({ model_name: 'Demo' }),
@@ -365,7 +377,7 @@ describe.each(['proto', 'json'] as const)('the client of the package, over %s', 
 describe.each(subprotocols)('meanwhile, over %s', (subprotocol) => {
   it('a cancel of the turn of another agent overtakes downloads and a load', async () => {
     await using home = await hubServer({ extension: { nodeTypes: [waits] } });
-    home.hub.bytesPerSecond = 300_000;
+    home.hub.bytesPerSecond = 100_000;
     await using player = await allowing(home, subprotocol);
     const agentId = await player.makes({ start_node: 'a', nodes: { a: { type: 'Waits' } } });
     const turn = player.sends('sendMessage', { agentId, text: 'hello' });
@@ -380,9 +392,10 @@ describe.each(subprotocols)('meanwhile, over %s', (subprotocol) => {
       player.heard.filter(({ requestId, body }) => others.includes(requestId) && body !== 'modelProgress'),
     ).toEqual([]);
     expect((await player.answer(loading)).body).toBe('loadModel');
-    expect((await player.answer(download)).body).toBe('downloadModel');
     await player.asks('cancelDownload', { modelName: 'Demo' });
     expect((await refused(player, making))[0]).toBe(6011);
+    hurry(home);
+    expect((await player.answer(download)).body).toBe('downloadModel');
   });
 });
 
