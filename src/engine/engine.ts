@@ -16,7 +16,7 @@ export interface Sampling {
   readonly frequency_penalty: number;
   /** Tokens that one generation may write. */
   readonly max_tokens: number;
-  /** 0 = random. */
+  /** 0 = random; the same seed gives the same text again, unless a client that does not keep up made it pause. */
   readonly seed: number;
   /** Strings that end the text; none of them is part of it. */
   readonly stop: readonly string[];

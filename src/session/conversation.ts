@@ -93,7 +93,7 @@ export class Conversation implements AsyncDisposable {
     void done.then(() => this.#turns.delete(done));
   }
 
-  async #answer(frame: ClientFrame): Promise<Answer> {
+  #answer(frame: ClientFrame): Answer | Promise<Answer> {
     const reply: Reply = (body, fields) => this.#emit(frame.requestId, body, fields);
     // The table has the handler of each body under its name; that the two belong together is beyond the type checker.
     const handle = handlers[frame.body] as (
@@ -102,9 +102,12 @@ export class Conversation implements AsyncDisposable {
       reply: Reply,
     ) => Answer | Promise<Answer>;
     const request = frame[frame.body as never] as ClientFrameBodies[keyof ClientFrameBodies];
-    // Who speaks to an agent without having waited for it finds it made.
-    if ('agentId' in request) await this.#session.made(request.agentId);
-    return handle(this.#session, request, reply);
+    // Who speaks to an agent without having waited for it finds it made; nobody else waits for that.
+    const making = 'agentId' in request && this.#session.made(request.agentId);
+    if (!making) return handle(this.#session, request, reply);
+    return {
+      meanwhile: making.then(async () => (await handle(this.#session, request, reply))?.meanwhile),
+    };
   }
 
   #refuse(requestId: number, error: unknown): void {

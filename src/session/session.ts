@@ -143,9 +143,9 @@ export class Session implements AsyncDisposable {
     }
   }
 
-  /** Waits until an agent that is being made has been made, or could not be. */
-  async made(id: number): Promise<void> {
-    await this.#making.get(id)?.catch(() => undefined);
+  /** Settles when an agent that is being made has been made, or could not be; undefined: it is not being made. */
+  made(id: number): Promise<unknown> | undefined {
+    return this.#making.get(id)?.catch(() => undefined);
   }
 
   async #make(id: number, options: NewAgent, onMade: (agent: Agent) => void): Promise<Agent> {

@@ -5,7 +5,6 @@ import { Grammars } from '../../src/engine/llama/grammars.ts';
 import { layoutOf } from '../../src/engine/llama/layout.ts';
 import { Seats } from '../../src/engine/llama/seats.ts';
 import { LlamaSequence } from '../../src/engine/llama/sequence.ts';
-import { Tempo } from '../../src/engine/llama/tempo.ts';
 import { PromptTemplate } from '../../src/engine/llama/template.ts';
 import { Vocabulary } from '../../src/engine/llama/vocabulary.ts';
 
@@ -43,7 +42,6 @@ export async function openDemo(): Promise<Demo> {
     const parts = {
       seats,
       states: undefined,
-      tempo: new Tempo(() => {}),
       beside: new Beside(),
       template,
       vocabulary,

@@ -86,9 +86,46 @@ describe('the number of threads', () => {
     expect(threads.count).toBe(8);
   });
 
+  it('is found while agents come and go, so that batches change their width', () => {
+    const threads = new Threads({
+      most: 2,
+      times: new Map([
+        [1, 20],
+        [2, 11],
+      ]),
+      start: 2,
+    });
+    for (let now = 0; now < 20_000;) {
+      const ms = threads.count === 2 ? 110 : 22;
+      now += ms;
+      threads.wrote(Math.floor(now / 300) % 2 === 0 ? 1 : 2, ms, now);
+    }
+    expect(threads.count).toBe(1);
+  });
+
+  it('is found for a width of which nothing is known yet', () => {
+    const threads = new Threads({
+      most: 2,
+      times: new Map([
+        [1, 20],
+        [2, 11],
+      ]),
+      start: 2,
+    });
+    for (let now = 0; now < 20_000;) {
+      const ms = threads.count === 2 ? 300 : 60;
+      now += ms;
+      threads.wrote(8, ms, now);
+    }
+    expect(threads.count).toBe(1);
+  });
+
   it('is judged among batches of about the same width only', () => {
     const threads = eight();
-    for (let now = 0; now < 60_000; now += 100) threads.wrote(now % 200 === 0 ? 1 : 8, now % 200 === 0 ? 5 : 100, now);
+    for (let now = 0; now < 60_000; now += 100) {
+      const wide = now % 200 === 0;
+      threads.wrote(wide ? 8 : 1, (wide ? 800 : 40) / threads.count, now);
+    }
     expect(threads.count).toBe(8);
   });
 });

@@ -3,10 +3,10 @@ import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'n
 import type { Bytes } from '../description.ts';
 import type { LoadOptions } from '../engine.ts';
 import { Beside } from './beside.ts';
-import { fairShare, shapeOf } from './batching.ts';
+import { watchBatches } from './batches.ts';
+import { fairShare, shapeOf, type BatchShape } from './batching.ts';
 import { cacheFault, cacheSettings } from './kvCache.ts';
 import { checkMemory, freeMemory, freeVram } from './memory.ts';
-import { sampleOneFirst } from './samplingOrder.ts';
 import { Tempo } from './tempo.ts';
 import type { ModelFile, ThreadMemory } from './threadMemory.ts';
 import { Threads, fewest, ladder, type ThreadTimes } from './threads.ts';
@@ -46,16 +46,14 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
   let threads: Threads | undefined;
   let threadTimes: ThreadTimes = new Map();
   let count = most;
-  let onBatch = (): void => {};
   const beside = new Beside();
+  let batchShape: BatchShape = { writing: 0, reading: 0 };
   const tempo = new Tempo((width, ms, now) => threads?.wrote(width, ms, now));
   // Asked before each batch, in the midst of the library's work, where nothing may fail.
   const itemPrioritizationStrategy: Strategy = ({ items, size }) => {
     weights.llama.maxThreads = threads?.count ?? count;
     const batch = fairShare(items, size);
-    tempo.begin(shapeOf(batch));
-    onBatch();
-    beside.begin();
+    batchShape = shapeOf(batch);
     return batch;
   };
   weights.llama.maxThreads = 0;
@@ -68,7 +66,13 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
     ...(signal && { createSignal: signal }),
   });
   const context = await making.catch((error: unknown) => Promise.reject(cacheFault(kvCacheType, error)));
-  onBatch = sampleOneFirst(context);
+  watchBatches(context, {
+    begins() {
+      tempo.begin(batchShape);
+      beside.begin();
+    },
+    ends: () => tempo.end(),
+  });
   if (options.threads === 0) {
     threadTimes = await timesOf(context, options, most, (tried) => (count = tried));
     const start = threadTimes.size > 0 ? fewest(threadTimes) : halfTheCores(most);

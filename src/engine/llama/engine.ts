@@ -22,6 +22,8 @@ class LlamaEngine implements Engine {
   readonly needsFiles = true;
   readonly #libraries = new Libraries();
   readonly #models = new Set<Model>();
+  readonly #loading = new Set<Promise<Model>>();
+  readonly #closing = new AbortController();
   readonly #states: StateFolder | undefined;
   readonly #memory: ThreadMemory | undefined;
   #failed = false;
@@ -33,8 +35,19 @@ class LlamaEngine implements Engine {
   }
 
   async load(file: string, options: LoadOptions): Promise<Model> {
+    const loading = this.#load(file, options);
+    this.#loading.add(loading);
     try {
-      const model = await loadModel(file, options, {
+      return await loading;
+    } finally {
+      this.#loading.delete(loading);
+    }
+  }
+
+  async #load(file: string, options: LoadOptions): Promise<Model> {
+    const { signal } = this.#closing;
+    try {
+      const model = await loadModel(file, eitherSignal(options, signal), {
         libraries: this.#libraries,
         states: this.#states,
         memory: this.#memory,
@@ -49,9 +62,22 @@ class LlamaEngine implements Engine {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#loading);
     await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
     await this.#states?.[Symbol.asyncDispose]();
     // A load that failed leaves a handle behind in the library, for whose release this would wait forever.
     if (!this.#failed) await this.#libraries.dispose();
   }
+}
+
+/** The options with a signal that is aborted when either is. */
+function eitherSignal(options: LoadOptions, closing: AbortSignal): LoadOptions {
+  const either = new AbortController();
+  const abort = (): void => either.abort();
+  for (const signal of [options.signal, closing]) {
+    if (signal?.aborted) abort();
+    signal?.addEventListener('abort', abort, { once: true });
+  }
+  return { ...options, signal: either.signal };
 }

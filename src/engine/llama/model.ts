@@ -10,14 +10,12 @@ import { layoutOf, type Layout } from './layout.ts';
 import { Seats } from './seats.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { States } from './states.ts';
-import type { Tempo } from './tempo.ts';
 import { PromptTemplate } from './template.ts';
 import { Vocabulary } from './vocabulary.ts';
 
 export interface LlamaModelParts extends Measured {
   readonly weights: Weights;
   readonly context: LlamaContext;
-  readonly tempo: Tempo;
   readonly beside: Beside;
   readonly states: States | undefined;
   /** Tokens. */
@@ -39,6 +37,7 @@ export class LlamaModel implements Model {
   readonly #grammars: Grammars;
   readonly #seats: Seats;
   readonly #sequences = new Set<Sequence>();
+  #closed: Promise<void> | undefined;
 
   constructor(parts: LlamaModelParts) {
     const { weights } = parts;
@@ -74,7 +73,6 @@ export class LlamaModel implements Model {
     const sequence = new LlamaSequence({
       seats: this.#seats,
       states: this.#parts.states,
-      tempo: this.#parts.tempo,
       beside: this.#parts.beside,
       template: this.#template,
       vocabulary: this.#vocabulary,
@@ -103,7 +101,11 @@ export class LlamaModel implements Model {
     return describe({ ...this.#parts, layout: this.#layout, vocabulary: this.#vocabulary });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
     await this.#parts.context.dispose();
     await this.#parts.weights.dispose();

@@ -13,7 +13,6 @@ import { FreePen, type Pen } from './pen.ts';
 import type { Seat, Seats } from './seats.ts';
 import type { States } from './states.ts';
 import type { PromptTemplate } from './template.ts';
-import type { Tempo } from './tempo.ts';
 import { TextStream } from './textStream.ts';
 import { Transcript } from './transcript.ts';
 import type { Vocabulary } from './vocabulary.ts';
@@ -24,7 +23,6 @@ export interface SequenceParts {
   readonly seats: Seats;
   /** Where what a seat held goes when somebody else needs it; undefined: nowhere. */
   readonly states: States | undefined;
-  readonly tempo: Tempo;
   readonly beside: Beside;
   readonly template: PromptTemplate;
   readonly vocabulary: Vocabulary;
@@ -177,9 +175,7 @@ export class LlamaSequence implements Sequence {
   /** Runs a step of the engine; when it fails, what the seat holds is unknown, so it is emptied. */
   async #engine<T>(seat: Seat, step: () => Promise<T>): Promise<T> {
     try {
-      const result = await step();
-      this.#parts.tempo.end();
-      return result;
+      return await step();
     } catch (error) {
       await Promise.allSettled([this.#parts.seats.renew(seat)]);
       const why = error instanceof Error ? error.message : String(error);

@@ -64,9 +64,22 @@ export class StateFolder implements AsyncDisposable {
       this.#entries.delete(entry);
       throw error;
     });
-    while (this.bytes > this.#limit && lying.length > 0) await lying.shift()?.drop();
+    for (const oldest of lying) {
+      if (this.bytes <= this.#limit) break;
+      if (!oldest.inUse) await oldest.drop();
+    }
+    if (this.bytes > this.#limit) {
+      this.#entries.delete(entry);
+      return undefined;
+    }
     const written = (size: number): void => void Object.assign(entry, { bytes: size, inUse: false });
     return { file, written, read: () => void (entry.inUse = true), drop: entry.drop };
+  }
+
+  /** Makes the folder anew before the next state: it may be that somebody has removed it. */
+  again(): void {
+    clearInterval(this.#heart);
+    this.#made = undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -87,7 +100,8 @@ export class StateFolder implements AsyncDisposable {
   async #drop(entry: Entry, file: string, onDrop: () => void): Promise<void> {
     if (!this.#entries.delete(entry)) return;
     onDrop();
-    await rm(file, { force: true });
+    // What cannot be removed now goes with the folder.
+    await rm(file, { force: true }).catch(() => undefined);
   }
 }
 
@@ -104,9 +118,12 @@ async function sweep(parent: string): Promise<void> {
 async function isAbandoned(parent: string, name: string): Promise<boolean> {
   const [, host, pid] = /^(.*)-(\d+)-[0-9a-f]{12}$/.exec(name) ?? [];
   if (pid === undefined) return false;
-  if (host === hostOf() && !isAlive(Number(pid))) return true;
   const { mtimeMs } = await stat(join(parent, name)).catch(() => ({ mtimeMs: Date.now() }));
-  return Date.now() - mtimeMs > untouchedMs;
+  const age = Date.now() - mtimeMs;
+  if (age > untouchedMs) return true;
+  if (host !== hostOf()) return false;
+  // In a container the next process has the number of the last one.
+  return Number(pid) === process.pid ? age > process.uptime() * 1000 + clockErrorMs : !isAlive(Number(pid));
 }
 
 function isAlive(pid: number): boolean {
@@ -121,3 +138,4 @@ function isAlive(pid: number): boolean {
 const hostOf = (): string => hostname().replaceAll(/[^\w.-]/g, '_');
 const heartbeatMs = 3_600_000;
 const untouchedMs = 24 * heartbeatMs;
+const clockErrorMs = 1000;

@@ -112,6 +112,7 @@ export class States {
       return { tokens, bytes, place };
     } catch {
       this.#restUntil = performance.now() + restMs;
+      this.#folder.again();
       await place?.drop().catch(() => undefined);
       return undefined;
     }

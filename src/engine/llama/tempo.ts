@@ -30,9 +30,8 @@ export class Tempo {
     this.#onWriting = onWriting;
   }
 
-  /** A batch begins; where one is under way, that one has ended now. */
+  /** A batch begins. */
   begin(shape: BatchShape, now = performance.now()): void {
-    this.end(now);
     this.#begun = { shape, at: now };
   }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
@@ -14,6 +15,7 @@ export interface ModelFile {
 export class ThreadMemory {
   readonly #file: string;
   readonly #folder: string;
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -34,11 +36,16 @@ export class ThreadMemory {
   async keep(model: ModelFile, most: number, times: ThreadTimes): Promise<void> {
     const [load = 0] = loadavg();
     if (load > availableParallelism() * busy) return;
+    this.#writing = this.#writing.then(() => this.#add(model, most, times));
+    await this.#writing;
+  }
+
+  async #add(model: ModelFile, most: number, times: ThreadTimes): Promise<void> {
     try {
       const known = Object.entries(await this.#read()).slice(-longest);
       const all = { ...Object.fromEntries(known), [keyOf(model, most)]: [...times] };
       await mkdir(this.#folder, { recursive: true });
-      const written = `${this.#file}.${process.pid}`;
+      const written = `${this.#file}.${randomBytes(6).toString('hex')}`;
       await writeFile(written, `${JSON.stringify(all, undefined, 2)}\n`);
       await rename(written, this.#file);
     } catch {

@@ -26,23 +26,31 @@ export function fewest(times: ThreadTimes): number {
 /** What is being tried: fewer threads because the present ones are slow, or more because they may do better again. */
 interface Trial {
   readonly from: number;
-  /** Milliseconds of a token before. */
+  /** The batches by which it is judged. */
+  readonly width: number;
+  /** Milliseconds of such a batch before. */
   readonly before: number;
   readonly up: boolean;
+  readonly since: number;
+}
+
+/** The latest batches of about the same width. */
+interface Window {
+  readonly ms: number[];
+  readonly since: number;
 }
 
 /**
  * How many threads evaluate the tokens of a model. Where other programs take the cores, more threads are slower, for they
  * wait for each other: so a count is left when it is twice as slow as it was for a second, and more are tried again later.
+ * Batches are only compared with others of about the same width.
  */
 export class Threads {
   readonly #steps: readonly number[];
   /** The usual milliseconds of a batch, by threads and width. */
   readonly #usual = new Map<string, number>();
+  #windows = new Map<number, Window>();
   #count: number;
-  #window: number[] = [];
-  #windowStart = 0;
-  #width = 0;
   #trial: Trial | undefined;
   #nextTry: number | undefined;
   #patience = seldom;
@@ -63,42 +71,41 @@ export class Threads {
    */
   wrote(sequences: number, ms: number, now: number): void {
     const width = about(sequences);
-    if (width !== this.#width) return this.#begin(width, now);
-    this.#window.push(ms);
+    const window = this.#windows.get(width) ?? { ms: [], since: now - ms };
+    this.#windows.set(width, window);
+    window.ms.push(ms);
     this.#nextTry ??= now + this.#patience;
-    if (this.#trial) return this.#judge(this.#trial, ms, now);
-    if (now - this.#windowStart < windowMs || this.#window.length < fewSamples) return;
-    this.#look(median(this.#window), now);
+    if (this.#trial) return this.#judge(this.#trial, window, width, now);
+    if (now - window.since < windowMs || window.ms.length < fewSamples) return;
+    this.#windows.delete(width);
+    this.#look(width, median(window.ms), now);
   }
 
-  // A window holds batches of one width only, and a trial cannot be judged by others.
-  #begin(width: number, now: number): void {
-    if (this.#trial) this.#end(this.#trial.from, now);
-    this.#width = width;
-    this.#clear(now);
-  }
-
-  #look(ms: number, now: number): void {
-    const usual = this.#usual.get(key(this.#count, this.#width));
+  #look(width: number, ms: number, now: number): void {
+    const usual = this.#usual.get(key(this.#count, width));
     const fewer = this.#neighbour(-1);
-    if (usual !== undefined && ms > usual * slow && fewer !== undefined) return this.#try(fewer, ms, false, now);
-    if (usual === undefined || ms < usual) this.#usual.set(key(this.#count, this.#width), ms);
+    // What is measured first may be slow already, so fewer threads are tried once before it is believed.
+    const slower = usual === undefined || ms > usual * slow;
+    if (slower && fewer !== undefined) return this.#try(fewer, { width, before: ms, up: false }, now);
+    if (usual === undefined || ms < usual) this.#usual.set(key(this.#count, width), ms);
     const more = this.#neighbour(1);
-    if (more !== undefined && this.#nextTry !== undefined && now >= this.#nextTry) this.#try(more, ms, true, now);
-    else this.#clear(now);
+    if (more !== undefined && this.#nextTry !== undefined && now >= this.#nextTry)
+      this.#try(more, { width, before: ms, up: true }, now);
   }
 
-  #try(count: number, before: number, up: boolean, now: number): void {
-    this.#trial = { from: this.#count, before, up };
+  #try(count: number, trial: Pick<Trial, 'width' | 'before' | 'up'>, now: number): void {
+    this.#trial = { ...trial, from: this.#count, since: now };
     this.#count = count;
-    this.#clear(now);
+    this.#windows.clear();
   }
 
-  #judge(trial: Trial, ms: number, now: number): void {
+  #judge(trial: Trial, { ms }: Window, width: number, now: number): void {
+    // Nobody writes so many at once any more.
+    if (width !== trial.width) return now - trial.since > longestTrialMs ? this.#end(trial.from, now) : undefined;
     // One token says enough of threads that wait for each other.
-    if (trial.up && ms > trial.before * tooSlow) return this.#refuse(trial, now);
-    if (this.#window.length < (trial.up ? samples : fewSamples)) return;
-    if (median(this.#window) > trial.before * better) return this.#refuse(trial, now);
+    if (trial.up && (ms.at(-1) ?? 0) > trial.before * tooSlow) return this.#refuse(trial, now);
+    if (ms.length < (trial.up ? samples : fewSamples)) return;
+    if (median(ms) > trial.before * better) return this.#refuse(trial, now);
     this.#patience = soon;
     this.#end(this.#count, now);
   }
@@ -107,10 +114,11 @@ export class Threads {
     const fewer = this.#neighbour(-1);
     if (!trial.up && fewer !== undefined) {
       this.#count = fewer;
-      return this.#clear(now);
+      this.#windows.clear();
+      return;
     }
     // Where no fewer are better, it is not the threads: this is what is usual now.
-    if (!trial.up) this.#usual.set(key(trial.from, this.#width), trial.before);
+    if (!trial.up) this.#usual.set(key(trial.from, trial.width), trial.before);
     else this.#patience = Math.min(this.#patience * 2, rarely);
     this.#end(trial.from, now);
   }
@@ -119,12 +127,7 @@ export class Threads {
     this.#trial = undefined;
     this.#count = count;
     this.#nextTry = now + this.#patience;
-    this.#clear(now);
-  }
-
-  #clear(now: number): void {
-    this.#window = [];
-    this.#windowStart = now;
+    this.#windows.clear();
   }
 
   #neighbour(distance: 1 | -1): number | undefined {
@@ -137,6 +140,7 @@ const slow = 2;
 const tooSlow = 1.5;
 const better = 0.9;
 const windowMs = 1000;
+const longestTrialMs = 5000;
 const fewSamples = 3;
 const samples = 6;
 // Milliseconds until more threads are tried: after a change, without one, and after many tries in vain.

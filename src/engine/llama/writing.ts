@@ -50,17 +50,20 @@ export async function write(writing: Writing): Promise<Stopped | 'paused'> {
 /** Computes the next token, and tells beside it the text of the one before. */
 async function told<T>({ pen, beside, step }: Writing, compute: () => Promise<T>): Promise<T> {
   let failure: { readonly error: unknown } | undefined;
+  let over = false;
   const tell = (): void => {
     try {
-      pen.tell();
+      if (!over) pen.tell();
     } catch (error) {
       failure = { error };
     }
   };
   beside.put(tell);
-  const result = await step(compute);
-  // Perhaps no batch was needed.
-  tell();
+  const result = await step(compute).finally(() => {
+    // Perhaps no batch was needed, or it failed; later on, nothing may come any more.
+    tell();
+    over = true;
+  });
   if (failure) throw failure.error;
   return result;
 }
