@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import { readCatalogue, type Catalogue } from '../models/catalogue.ts';
+import type { Catalogue } from '../models/catalogue.ts';
 import { examine } from '../models/doctor.ts';
 import { ModelPool } from '../models/pool.ts';
 import { subjectOf } from '../models/subject.ts';
@@ -8,6 +8,7 @@ import { didYouMean } from '../spelling.ts';
 import { formats } from '../tools/formats/index.ts';
 import { doctorPage } from './doctorPage.ts';
 import { DoctorProgress } from './doctorProgress.ts';
+import { localCatalogue } from './localCatalogue.ts';
 import { serverFlags, serverOptions } from './options.ts';
 import { paintFor } from './paint.ts';
 import { UsageError } from './usage.ts';
@@ -19,12 +20,12 @@ export const doctorCommand = (): Command =>
       .description('load a model and say what the server would do with it, how fast it is and how it calls tools')
       .argument('<model>', 'a name in the catalogue, or the path of a .gguf file')
       .option('--quick', 'leave out the tool questions'),
-    ['catalogue', 'seats', 'threads', 'gpu', 'json'],
+    ['catalogue', 'models', 'seats', 'threads', 'gpu', 'json'],
   ).action(doctor);
 
 async function doctor(given: string, { quick = false, ...flags }: { readonly quick?: boolean }): Promise<void> {
   const options = serverOptions(flags);
-  const catalogue = await readCatalogue(options.catalogue);
+  const catalogue = await localCatalogue(options);
   for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
   const subject = await subjectOf(given, catalogue, dirname(options.catalogue));
   if (!subject) throw new UsageError(unknown(given, catalogue));

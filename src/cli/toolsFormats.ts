@@ -1,9 +1,10 @@
 import { Command } from 'commander';
-import { readCatalogue, type Catalogue } from '../models/catalogue.ts';
+import type { Catalogue } from '../models/catalogue.ts';
 import { ModelPool } from '../models/pool.ts';
 import { didYouMean } from '../spelling.ts';
 import { choose, usualFormat } from '../tools/formatChoice.ts';
 import { isOnDisk } from './onDisk.ts';
+import { localCatalogue } from './localCatalogue.ts';
 import { serverFlags, serverOptions } from './options.ts';
 import { forInspection } from './silentEngine.ts';
 import { UsageError } from './usage.ts';
@@ -14,12 +15,12 @@ export const toolsFormatsCommand = (): Command =>
     new Command('formats')
       .description('say which tool-call format a model gets, and why')
       .requiredOption('--model <name>', 'a name in the catalogue'),
-    ['catalogue', 'json'],
+    ['catalogue', 'models', 'json'],
   ).action(formats);
 
 async function formats({ model: name, ...flags }: { readonly model: string }): Promise<void> {
   const options = serverOptions(flags);
-  const catalogue = await readCatalogue(options.catalogue);
+  const catalogue = await localCatalogue(options);
   const model = catalogue.models.get(name);
   if (!model) throw new UsageError(`the catalogue has no model "${name}"${didYouMean(name, catalogue.models.keys())}`);
   const onDisk = isOnDisk(catalogue, name);

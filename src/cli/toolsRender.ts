@@ -8,7 +8,6 @@ import { layoutOf } from '../engine/llama/layout.ts';
 import { mockEngine } from '../engine/mock.ts';
 import { loadExtension } from '../extend.ts';
 import { graphSchema, placeInGraph, type GraphDocument } from '../graph/document.ts';
-import { readCatalogue } from '../models/catalogue.ts';
 import { ModelPool } from '../models/pool.ts';
 import { registryWith } from '../nodes/index.ts';
 import { reader } from '../schema.ts';
@@ -18,6 +17,7 @@ import { Shelf } from '../storage/shelf.ts';
 import { addVariable } from './agent.ts';
 import { readGraphFile } from './graphFile.ts';
 import { isOnDisk } from './onDisk.ts';
+import { localCatalogue } from './localCatalogue.ts';
 import { serverFlags, serverOptions } from './options.ts';
 import { forInspection, silentEngine } from './silentEngine.ts';
 import { UsageError } from './usage.ts';
@@ -43,12 +43,12 @@ export const toolsRenderCommand = (): Command =>
       .option('--format <name>', 'tool-call format, instead of the one that the node gets')
       .option('--model <name>', "model whose chat template is used, instead of the graph's; it must be on disk")
       .option('--var <name=value>', 'a variable for templates; may be given again', addVariable, {}),
-    ['catalogue', 'extend', 'storageRoot'],
+    ['catalogue', 'models', 'extend', 'storageRoot'],
   ).action(render);
 
 async function render(flags: RenderFlags): Promise<void> {
   const options = serverOptions({ ...flags });
-  const catalogue = await readCatalogue(options.catalogue);
+  const catalogue = await localCatalogue(options);
   const { graph, modelName } = alone(await readGraph(flags.graph), flags);
   const onDisk = flags.model !== undefined || isOnDisk(catalogue, modelName);
   if (!onDisk) process.stderr.write(`${missing(modelName)}, so this is our own wording in ChatML\n`);

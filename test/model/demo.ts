@@ -17,7 +17,12 @@ export interface Demo {
   readonly weights: LlamaModel;
   readonly vocabulary: Vocabulary;
   readonly template: PromptTemplate;
-  readonly open: (seats: number) => Promise<{ context: LlamaContext; seats: Seats; sequence: () => LlamaSequence }>;
+  readonly open: (seats: number) => Promise<{
+    context: LlamaContext;
+    seats: Seats;
+    beside: Beside;
+    sequence: () => LlamaSequence;
+  }>;
   readonly close: () => Promise<void>;
 }
 
@@ -39,10 +44,11 @@ export async function openDemo(): Promise<Demo> {
       threads: 1,
     });
     const seats = new Seats(context);
+    const beside = new Beside();
     const parts = {
       seats,
       states: undefined,
-      beside: new Beside(),
+      beside,
       template,
       vocabulary,
       grammars,
@@ -50,7 +56,7 @@ export async function openDemo(): Promise<Demo> {
       chunk: 256,
       onClose: () => {},
     };
-    return { context, seats, sequence: () => new LlamaSequence(parts) };
+    return { context, seats, beside, sequence: () => new LlamaSequence(parts) };
   };
   return { llama, weights, vocabulary, template, open, close: () => llama.dispose() };
 }

@@ -39,10 +39,14 @@ describe.each(subprotocols)('a model that is not in memory, over %s', (subprotoc
     const { text } = await player.says(quick, 'Hello');
     expect(text).toBe('Hi.');
     expect(player.heard.some(({ requestId, body }) => requestId === making && body === 'createAgent')).toBe(false);
-    // Who speaks to it before it is there is heard when it is.
+    // Who speaks to it before it is there is heard when it is, and does not hold up a cancel.
     const early = player.sends('sendMessage', { agentId: quick + 1, text: 'How are you today?' });
+    const cancelling = player.sends('cancelTurn', { agentId: quick });
+    await player.answer(cancelling);
     expect(await player.answer(making)).toMatchObject({ createAgent: { agentId: quick + 1 } });
     expect(await player.told(early)).toMatchObject({ status: 'SUCCESS' });
+    const answered = player.heard.flatMap(({ requestId, body }) => (body === 'modelProgress' ? [] : [requestId]));
+    expect(answered.indexOf(cancelling)).toBeLessThan(answered.indexOf(making));
   });
 
   it('is not loaded for a client that has gone, and is for the next', async () => {

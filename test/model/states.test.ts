@@ -126,6 +126,7 @@ describe('the states of sequences that lost their seat', () => {
       living: `${hostname()}-${process.ppid}-0123456789ab`,
       elsewhere: 'other.host-1-0123456789ab',
       forgotten: 'other.host-2-0123456789ab',
+      before: `${hostname()}-${process.pid}-0123456789ab`,
       foreign: 'notes',
     };
     for (const name of Object.values(folders)) {
@@ -134,6 +135,9 @@ describe('the states of sequences that lost their seat', () => {
     }
     const lastWeek = new Date(Date.now() - 7 * 86_400_000);
     await utimes(join(folder, 'states', folders.forgotten), lastWeek, lastWeek);
+    // A process in a container had the number that this one has now.
+    const beforeThis = new Date(Date.now() - process.uptime() * 1000 - 60_000);
+    await utimes(join(folder, 'states', folders.before), beforeThis, beforeThis);
     await withModel(500, async (model) => {
       for (const name of names) await say(model.openSequence(), long(name));
     });

@@ -35,7 +35,7 @@ describe('the number of threads', () => {
   });
 
   it('is the smallest that is nearly the fastest', () => {
-    expect(fewest(times)).toBe(8);
+    expect(fewest(times, 16)).toBe(8);
     expect(
       fewest(
         new Map([
@@ -43,8 +43,30 @@ describe('the number of threads', () => {
           [2, 10],
           [4, 30],
         ]),
+        4,
       ),
     ).toBe(1);
+  });
+
+  it('leaves a core to the server itself, unless all of them are far quicker', () => {
+    expect(
+      fewest(
+        new Map([
+          [1, 12],
+          [2, 10],
+        ]),
+        2,
+      ),
+    ).toBe(1);
+    expect(
+      fewest(
+        new Map([
+          [1, 20],
+          [2, 10],
+        ]),
+        2,
+      ),
+    ).toBe(2);
   });
 
   it('stays where it is while nothing happens', () => {

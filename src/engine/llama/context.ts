@@ -75,7 +75,7 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
   });
   if (options.threads === 0) {
     threadTimes = await timesOf(context, options, most, (tried) => (count = tried));
-    const start = threadTimes.size > 0 ? fewest(threadTimes) : halfTheCores(most);
+    const start = threadTimes.size > 0 ? fewest(threadTimes, availableParallelism()) : halfTheCores(most);
     threads = new Threads({ most, times: threadTimes, start });
   }
   return { context, tempo, beside, bytesPerToken, taken, threadTimes };

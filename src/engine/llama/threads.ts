@@ -16,11 +16,14 @@ export function ladder(most: number): readonly number[] {
   return [...steps, most];
 }
 
-/** The fewest threads that are nearly the fastest: a game needs the other cores. */
-export function fewest(times: ThreadTimes): number {
-  const best = Math.min(...times.values());
-  const good = [...times].filter(([, ms]) => ms <= best * aboutAsFast).map(([count]) => count);
-  return Math.min(...good);
+/**
+ * The fewest threads that are nearly the fastest: a game needs the other cores. Nothing else ran while they were timed, so
+ * what takes every core will be slower: the server itself needs one, and so does whoever listens.
+ */
+export function fewest(times: ThreadTimes, cores: number): number {
+  const expected = [...times].map(([count, ms]) => ({ count, ms: count < cores || cores === 1 ? ms : ms * crowded }));
+  const best = Math.min(...expected.map(({ ms }) => ms));
+  return Math.min(...expected.filter(({ ms }) => ms <= best * aboutAsFast).map(({ count }) => count));
 }
 
 /** What is being tried: fewer threads because the present ones are slow, or more because they may do better again. */
@@ -136,6 +139,7 @@ export class Threads {
 }
 
 const aboutAsFast = 1.05;
+const crowded = 1.25;
 const slow = 2;
 const tooSlow = 1.5;
 const better = 0.9;

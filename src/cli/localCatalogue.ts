@@ -1,0 +1,13 @@
+import type { ServerOptions } from '../config.ts';
+import { Downloads } from '../download/downloads.ts';
+import { readCatalogue, type Catalogue } from '../models/catalogue.ts';
+
+/** The catalogue that the options name, in which models that were downloaded have their file, as the user's own have. */
+export async function localCatalogue({ catalogue: path, models: folder }: ServerOptions): Promise<Catalogue> {
+  const { models, problems } = await readCatalogue(path);
+  const downloads = new Downloads(folder);
+  const found = [...models].map(
+    async ([name, entry]) => [name, { ...entry, file: entry.file ?? (await downloads.fileOf(entry)) }] as const,
+  );
+  return { models: new Map(await Promise.all(found)), problems };
+}
