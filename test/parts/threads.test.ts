@@ -79,7 +79,7 @@ describe('the number of threads', () => {
     const busy = write(threads, crowded(2), 30, 10);
     expect(threads.count).toBe(2);
     expect(busy.counts.indexOf(2)).toBeLessThan(12);
-    write(threads, quiet, 60, 40);
+    write(threads, quiet, 120, 40);
     expect(threads.count).toBe(8);
   });
 
@@ -140,6 +140,29 @@ describe('the number of threads', () => {
       threads.wrote(8, ms, now);
     }
     expect(threads.count).toBe(1);
+  });
+
+  it('is found by trying where the measurement at load was misleading', () => {
+    const misled = new Threads({
+      most: 2,
+      times: new Map([
+        [1, 10],
+        [2, 11],
+      ]),
+      start: 1,
+    });
+    write(misled, quiet, 5);
+    expect(misled.count).toBe(2);
+    const greedy = new Threads({
+      most: 2,
+      times: new Map([
+        [1, 11],
+        [2, 10],
+      ]),
+      start: 2,
+    });
+    write(greedy, (count) => (count === 2 ? 24 : 20), 10);
+    expect(greedy.count).toBe(1);
   });
 
   it('is judged among batches of about the same width only', () => {

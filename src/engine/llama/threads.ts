@@ -26,14 +26,17 @@ export function fewest(times: ThreadTimes, cores: number): number {
   return Math.min(...expected.filter(({ ms }) => ms <= best * aboutAsFast).map(({ count }) => count));
 }
 
-/** What is being tried: fewer threads because the present ones are slow, or more because they may do better again. */
+/** What is being tried: fewer threads or more, because the present ones are slow, or because it is time to look again. */
 interface Trial {
   readonly from: number;
   /** The batches by which it is judged. */
   readonly width: number;
   /** Milliseconds of such a batch before. */
   readonly before: number;
-  readonly up: boolean;
+  /** Whether it is because the present count has become slow: then one goes down until it is better. */
+  readonly isEscape: boolean;
+  /** The part of `before` that a batch may take at most for the trial to succeed. */
+  readonly enough: number;
   readonly since: number;
 }
 
@@ -45,8 +48,8 @@ interface Window {
 
 /**
  * How many threads evaluate the tokens of a model. Where other programs take the cores, more threads are slower, for they
- * wait for each other: so a count is left when it is twice as slow as it was for a second, and more are tried again later.
- * Batches are only compared with others of about the same width.
+ * wait for each other: so a count is left when it is twice as slow as it was for a second. And now and then, ever more
+ * seldom while nothing comes of it, more or fewer are tried. Batches are only compared with others of about the same width.
  */
 export class Threads {
   readonly #steps: readonly number[];
@@ -56,12 +59,14 @@ export class Threads {
   #count: number;
   #trial: Trial | undefined;
   #nextTry: number | undefined;
-  #patience = seldom;
+  #patience: number;
+  #up = true;
 
   constructor({ most, times, start }: ThreadsOptions) {
     this.#steps = [...new Set([...ladder(most), start])].toSorted((a, b) => a - b);
     this.#count = start;
     for (const [count, ms] of times) this.#usual.set(key(count, 1), ms);
+    this.#patience = this.#isHopeless(this.#neighbour(1)) ? seldom : atFirst;
   }
 
   get count(): number {
@@ -89,14 +94,18 @@ export class Threads {
     const fewer = this.#neighbour(-1);
     // What is measured first may be slow already, so fewer threads are tried once before it is believed.
     const slower = usual === undefined || ms > usual * slow;
-    if (slower && fewer !== undefined) return this.#try(fewer, { width, before: ms, up: false }, now);
+    if (slower && fewer !== undefined)
+      return this.#try(fewer, { width, before: ms, isEscape: true, enough: better }, now);
     if (usual === undefined || ms < usual) this.#usual.set(key(this.#count, width), ms);
+    if (this.#nextTry === undefined || now < this.#nextTry) return;
     const more = this.#neighbour(1);
-    if (more !== undefined && this.#nextTry !== undefined && now >= this.#nextTry)
-      this.#try(more, { width, before: ms, up: true }, now);
+    const up = more !== undefined && (this.#up || fewer === undefined);
+    this.#up = !up;
+    if (up) this.#try(more, { width, before: ms, isEscape: false, enough: better }, now);
+    else if (fewer !== undefined) this.#try(fewer, { width, before: ms, isEscape: false, enough: nearlyAsGood }, now);
   }
 
-  #try(count: number, trial: Pick<Trial, 'width' | 'before' | 'up'>, now: number): void {
+  #try(count: number, trial: Omit<Trial, 'from' | 'since'>, now: number): void {
     this.#trial = { ...trial, from: this.#count, since: now };
     this.#count = count;
     this.#windows.clear();
@@ -106,22 +115,24 @@ export class Threads {
     // Nobody writes so many at once any more.
     if (width !== trial.width) return now - trial.since > longestTrialMs ? this.#end(trial.from, now) : undefined;
     // One token says enough of threads that wait for each other.
-    if (trial.up && (ms.at(-1) ?? 0) > trial.before * tooSlow) return this.#refuse(trial, now);
-    if (ms.length < (trial.up ? samples : fewSamples)) return;
-    if (median(ms) > trial.before * better) return this.#refuse(trial, now);
+    if (!trial.isEscape && (ms.at(-1) ?? 0) > trial.before * tooSlow) return this.#refuse(trial, now);
+    if (ms.length < (trial.isEscape ? fewSamples : samples)) return;
+    if (median(ms) > trial.before * trial.enough) return this.#refuse(trial, now);
     this.#patience = soon;
+    // What has helped once may help again.
+    this.#up = this.#count > trial.from;
     this.#end(this.#count, now);
   }
 
   #refuse(trial: Trial, now: number): void {
     const fewer = this.#neighbour(-1);
-    if (!trial.up && fewer !== undefined) {
+    if (trial.isEscape && fewer !== undefined) {
       this.#count = fewer;
       this.#windows.clear();
       return;
     }
     // Where no fewer are better, it is not the threads: this is what is usual now.
-    if (!trial.up) this.#usual.set(key(trial.from, trial.width), trial.before);
+    if (trial.isEscape) this.#usual.set(key(trial.from, trial.width), trial.before);
     else this.#patience = Math.min(this.#patience * 2, rarely);
     this.#end(trial.from, now);
   }
@@ -131,6 +142,12 @@ export class Threads {
     this.#count = count;
     this.#nextTry = now + this.#patience;
     this.#windows.clear();
+  }
+
+  /** Whether the measurement at load leaves no hope for a count, so that trying it would only make text stutter. */
+  #isHopeless(count: number | undefined): boolean {
+    const [present, other] = [this.#count, count].map((of) => of && this.#usual.get(key(of, 1)));
+    return !!present && !!other && other > present * tooSlow;
   }
 
   #neighbour(distance: 1 | -1): number | undefined {
@@ -143,11 +160,13 @@ const crowded = 1.25;
 const slow = 2;
 const tooSlow = 1.5;
 const better = 0.9;
+const nearlyAsGood = 1.03;
 const windowMs = 1000;
 const longestTrialMs = 5000;
 const fewSamples = 3;
 const samples = 6;
-// Milliseconds until more threads are tried: after a change, without one, and after many tries in vain.
+// Milliseconds until another count is tried: at first, after a change, without hope, and after many tries in vain.
+const atFirst = 1_000;
 const soon = 10_000;
 const seldom = 120_000;
 const rarely = 600_000;
