@@ -1,11 +1,15 @@
 // npm run bench [NAME...] [--quick] [--json] [--threads N] [--profile FOLDER]: measures turngraph against bare loops.
 // The figures go to standard output, progress to standard error.
-import { parseArgs } from 'node:util';
 import { openBench } from './bench/bench.mjs';
 import { rows } from './bench/rows.mjs';
 import { tableOf } from './bench/table.mjs';
+import { readArguments, refuse } from './options.mjs';
 
-const { values, positionals } = options();
+const flag = { type: 'boolean', default: false };
+const { values, positionals } = readArguments({
+  allowPositionals: true,
+  options: { quick: flag, json: flag, threads: { type: 'string', default: '0' }, profile: { type: 'string' } },
+});
 const unknown = positionals.find((name) => !rows.some((row) => row.name === name));
 if (unknown !== undefined)
   refuse(`no row is called "${unknown}"; there are: ${rows.map(({ name }) => name).join(', ')}`);
@@ -37,20 +41,3 @@ for (const { name, run } of chosen) {
   }
 }
 console.log(values.json ? JSON.stringify(figures, undefined, 2) : tableOf(figures));
-
-function options() {
-  const flag = { type: 'boolean', default: false };
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: { quick: flag, json: flag, threads: { type: 'string', default: '0' }, profile: { type: 'string' } },
-    });
-  } catch (error) {
-    return refuse(error.message);
-  }
-}
-
-function refuse(message) {
-  console.error(message);
-  process.exit(2);
-}

@@ -9,13 +9,13 @@
 // A server in this process is asked over a WebSocket; the table goes to standard output, the rest to standard error.
 import { connect } from 'turngraph/client';
 import { startServer } from 'turngraph';
-import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { ask, graphOf } from './eval/ask.mjs';
 import { compare } from './eval/compare.mjs';
 import { readItems } from './eval/items.mjs';
 import { tableOf } from './eval/table.mjs';
 import { Tally } from './eval/tally.mjs';
+import { readArguments, refuse } from './options.mjs';
 
 const known = { formats: ['chatml', 'llama3', 'mistral', 'generic'], modes: ['free', 'strict'] };
 const { model, catalogue, formats, modes, limit, threads, json } = readOptions();
@@ -89,7 +89,7 @@ function progress(done, rows) {
 }
 
 function readOptions() {
-  const { values } = read({
+  const { values } = readArguments({
     options: {
       model: { type: 'string', default: 'turngraph-demo' },
       catalogue: { type: 'string', default: fileURLToPath(new URL('../models.json', import.meta.url)) },
@@ -120,17 +120,4 @@ function wholeNumber(option, text, least) {
   if (!/^\d{1,6}$/.test(text) || Number(text) < least)
     refuse(`--${option} must be a whole number from ${least}, not "${text}"`);
   return Number(text);
-}
-
-function read(config) {
-  try {
-    return parseArgs(config);
-  } catch (error) {
-    return refuse(error.message);
-  }
-}
-
-function refuse(message) {
-  console.error(message);
-  process.exit(2);
 }

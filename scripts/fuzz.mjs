@@ -1,8 +1,8 @@
 // npm run fuzz [NAME...] [--count N] [--seed N]: throws hostile inputs at a part of the program until one breaks it.
 import { readdir } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
+import { readArguments, refuse } from './options.mjs';
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = readArguments({
   allowPositionals: true,
   options: { count: { type: 'string', default: '100000' }, seed: { type: 'string' } },
 });
@@ -25,9 +25,4 @@ for (const name of positionals.length > 0 ? positionals : fuzzers.keys()) {
 function wholeNumber(option, text) {
   if (!/^\d{1,10}$/.test(text)) refuse(`--${option} must be a whole number, not "${text}"`);
   return Number(text);
-}
-
-function refuse(message) {
-  console.error(message);
-  process.exit(2);
 }

@@ -5,7 +5,6 @@
 //   --seed N       of everything that is left to chance; default 1
 //   --model NAME   a model of models.json; default turngraph-demo
 //   --json         one JSON document on standard output instead of lines
-import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import * as cancels from './soak/cancels.mjs';
 import * as crowd from './soak/crowd.mjs';
@@ -13,6 +12,7 @@ import { houseOf } from './soak/house.mjs';
 import * as isolation from './soak/isolation.mjs';
 import * as soak from './soak/soak.mjs';
 import { linesOf } from './soak/verdict.mjs';
+import { readArguments, refuse } from './options.mjs';
 
 const trials = new Map([soak, cancels, crowd, isolation].map((trial) => [trial.name, trial]));
 const { names, json, ...options } = readOptions();
@@ -40,7 +40,7 @@ if (json) console.log(JSON.stringify(results, null, 2));
 process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
 
 function readOptions() {
-  const { values, positionals } = read({
+  const { values, positionals } = readArguments({
     allowPositionals: true,
     options: {
       minutes: { type: 'string' },
@@ -71,17 +71,4 @@ function whole(option, text) {
 function above0(option, text) {
   if (text === undefined || Number(text) > 0) return text && Number(text);
   return refuse(`--${option} must be a number above 0, not "${text}"`);
-}
-
-function read(config) {
-  try {
-    return parseArgs(config);
-  } catch (error) {
-    return refuse(error.message);
-  }
-}
-
-function refuse(message) {
-  console.error(message);
-  process.exit(2);
 }

@@ -1,7 +1,7 @@
 // Catalogues as people write them, spoilt in their text and in their values. Reading one must give models whose files
 // stay in their folders and a place for each problem, or the one refusal that is documented; and it must not take long.
 import { isAbsolute, normalize } from 'node:path';
-import { randomFrom } from './frames.mjs';
+import { below, pick, randomFrom } from '../random.mjs';
 
 export const name = 'catalogue';
 
@@ -69,8 +69,6 @@ const escapes = (file) =>
   normalize(file).split('/')[0] === '..' ||
   file !== normalize(file);
 
-const below = (random, limit) => Math.floor(random() * limit);
-const pick = (random, list) => list[below(random, list.length)];
 const times = (count, make) => Array.from({ length: count }, make);
 
 function hostile(random) {

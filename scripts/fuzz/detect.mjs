@@ -1,6 +1,6 @@
 // What models write in every format, spoilt: characters changed, cut, doubled and moved, tags and quotes put in.
 // Detection must not throw, and what it calls a call must be one, with the piece of the text that it was read from.
-import { randomFrom } from './frames.mjs';
+import { below, pick, randomFrom } from '../random.mjs';
 
 export const name = 'detect';
 
@@ -46,9 +46,6 @@ function checkCall(call, text, jsonText) {
   const given = JSON.parse(jsonText(call.arguments));
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new Error('arguments are no object');
 }
-
-const below = (random, limit) => Math.floor(random() * limit);
-const pick = (random, list) => list[below(random, list.length)];
 
 /** Texts as models write them where nothing is spoilt: each holds a call or two. */
 export const outputs = [

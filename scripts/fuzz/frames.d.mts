@@ -16,7 +16,6 @@ interface Run {
 export const name: 'frames';
 export function fuzz(run: Run & { readonly log?: (line: string) => void }): Promise<void>;
 export function hammer(subject: Subject, run: Run): { readonly frames: number; readonly faults: number };
-export function randomFrom(seed: number): () => number;
 export function randomFrame<E extends Envelope>(
   known: typeof shapes,
   envelope: E,

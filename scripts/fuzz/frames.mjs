@@ -1,5 +1,6 @@
 // Frames of both directions in both encodings: random bytes, truncated frames, frames with bytes or values changed.
 // Decoding must give a frame that encodes and decodes to itself, or a Fault that blames the frame.
+import { below, pick, randomFrom } from '../random.mjs';
 
 export const name = 'frames';
 
@@ -47,19 +48,6 @@ function outcome(reader, writer, input) {
   return 'frames';
 }
 
-/** Numbers from 0 to below 1, the same for the same seed. */
-export function randomFrom(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-const below = (random, limit) => Math.floor(random() * limit);
-const pick = (random, list) => list[below(random, list.length)];
 const times = (count, make) => Array.from({ length: count }, make);
 
 /** A frame with a value in every field; of the body named, or of any. */

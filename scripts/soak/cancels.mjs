@@ -2,7 +2,7 @@
 import { moments, phaseOf, readingMoments } from './moments.mjs';
 import { partingOf } from './partings.mjs';
 import { within } from './patience.mjs';
-import { chanceFrom } from './random.mjs';
+import { chanceFrom } from '../random.mjs';
 import { speakingAtOnce } from './seats.mjs';
 import { quantile } from './trend.mjs';
 import { leftOver } from './counters.mjs';

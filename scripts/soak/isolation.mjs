@@ -1,6 +1,6 @@
 // Agents with a secret each, over fewer seats than there are agents: nobody's secret may reach anybody else.
 import { inParallel, within } from './patience.mjs';
-import { chanceFrom } from './random.mjs';
+import { chanceFrom } from '../random.mjs';
 import { secretsFor } from './secrets.mjs';
 import { StateWatch } from './states.mjs';
 

@@ -3,7 +3,7 @@ import { leftOver } from './counters.mjs';
 import { liveFor, newTally } from './life.mjs';
 import { within } from './patience.mjs';
 import { lookAt } from './process.mjs';
-import { chanceFrom } from './random.mjs';
+import { chanceFrom } from '../random.mjs';
 import { speakingAtOnce } from './seats.mjs';
 import { trendOf } from './trend.mjs';
 

@@ -1,4 +1,5 @@
 // Weights as ggml stores them, and seeded random numbers to make them of.
+import { randomFrom } from '../random.mjs';
 
 /** Weight types: the number ggml has for each, and the bytes of so many weights. */
 export const weightTypes = {
@@ -47,17 +48,6 @@ function half(value) {
 
 /** Draws normally distributed numbers around 0 with a standard deviation of 1: the same ones for the same seed. */
 export function normalNumbers(seed) {
-  const uniform = uniformNumbers(seed);
+  const uniform = randomFrom(seed);
   return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
-}
-
-/** Draws numbers from 0 to 1: the same ones for the same seed. */
-export function uniformNumbers(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

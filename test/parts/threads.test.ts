@@ -108,36 +108,23 @@ describe('the number of threads', () => {
     expect(threads.count).toBe(8);
   });
 
-  it('is found while agents come and go, so that batches change their width', () => {
-    const threads = new Threads({
-      most: 2,
-      times: new Map([
-        [1, 20],
-        [2, 11],
-      ]),
-      start: 2,
-    });
+  it.each([
+    {
+      when: 'while agents come and go, so that batches change their width',
+      width: (now: number) => (Math.floor(now / 300) % 2 === 0 ? 1 : 2),
+      ms: { one: 22, two: 110 },
+    },
+    { when: 'for a width of which nothing is known yet', width: () => 8, ms: { one: 60, two: 300 } },
+  ])('is found $when', ({ width, ms }) => {
+    const times = new Map([
+      [1, 20],
+      [2, 11],
+    ]);
+    const threads = new Threads({ most: 2, times, start: 2 });
     for (let now = 0; now < 20_000;) {
-      const ms = threads.count === 2 ? 110 : 22;
-      now += ms;
-      threads.wrote(Math.floor(now / 300) % 2 === 0 ? 1 : 2, ms, now);
-    }
-    expect(threads.count).toBe(1);
-  });
-
-  it('is found for a width of which nothing is known yet', () => {
-    const threads = new Threads({
-      most: 2,
-      times: new Map([
-        [1, 20],
-        [2, 11],
-      ]),
-      start: 2,
-    });
-    for (let now = 0; now < 20_000;) {
-      const ms = threads.count === 2 ? 300 : 60;
-      now += ms;
-      threads.wrote(8, ms, now);
+      const took = threads.count === 2 ? ms.two : ms.one;
+      now += took;
+      threads.wrote(width(now), took, now);
     }
     expect(threads.count).toBe(1);
   });

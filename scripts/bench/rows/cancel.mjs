@@ -8,7 +8,7 @@
 import { talk } from '../client.mjs';
 import { figure, median, quantile } from '../figures.mjs';
 import { story } from '../prompts.mjs';
-import { uniformNumbers } from '../../tiny/weights.mjs';
+import { randomFrom } from '../../random.mjs';
 
 const maxTokens = 16;
 const slackMs = 20;
@@ -21,7 +21,7 @@ export const cancel = {
     const file = await bench.file('mid');
     const client = await bench.client(await bench.server({ file, contextSize: 4096 }));
     const bare = await bench.bare({ file, contextSize: 4096 });
-    const random = uniformNumbers(7);
+    const random = randomFrom(7);
     const agent = await client.createAgent({ graph: talk(maxTokens) });
     const total = bench.repeats(1000, 100);
     // The chunk of a cold library does not count.
