@@ -20,18 +20,18 @@ describe('a batch', () => {
     expect(shares(100)).toEqual([100]);
   });
 
-  it('holds the next token of all who write, and a smaller piece of a long prompt', () => {
-    expect(shares(1, 4000, 1, 1)).toEqual([1, 64, 1, 1]);
+  it('holds the next token of all who write, and a piece of a long prompt of which 64 are left when they have one', () => {
+    expect(shares(1, 4000, 1, 1)).toEqual([1, 65, 1, 1]);
   });
 
   it('takes short prompts whole beside a long one', () => {
-    expect(shares(4000, 20)).toEqual([64, 20]);
-    expect(shares(4000, 20, 1)).toEqual([64, 20, 1]);
+    expect(shares(4000, 20)).toEqual([65, 20]);
+    expect(shares(4000, 20, 1)).toEqual([65, 20, 1]);
   });
 
   it('divides evenly among long prompts', () => {
     expect(shares(4000, 4000)).toEqual([128, 128]);
-    expect(shares(1, 4000, 4000)).toEqual([1, 32, 32]);
+    expect(shares(1, 4000, 4000)).toEqual([1, 32, 33]);
   });
 
   it('is never overfull, and nobody is left out for long', () => {
@@ -43,6 +43,6 @@ describe('a batch', () => {
   });
 
   it('tells how many write and how many tokens are read', () => {
-    expect(shapeOf(fairShare([waiting(1), waiting(4000), waiting(1)], size))).toEqual({ writing: 2, reading: 64 });
+    expect(shapeOf(fairShare([waiting(1), waiting(4000), waiting(1)], size))).toEqual({ writing: 2, reading: 65 });
   });
 });
