@@ -13,11 +13,14 @@ export const defaults = { agents: 5, count: 1000, words: 900 };
 
 const seats = 3;
 
-/** Runs over two servers of its own: one on which is cancelled, and one that only ever answers. */
+/**
+ * Runs over two servers of its own: one on which is cancelled, and one that only ever answers. Both are exact, for in long
+ * prompts the shape of batches would else part more answers than a fault might.
+ */
 export async function run({ model, reader, serve }, options) {
   const [server, other] = [
-    await serve({ seats, overhear: true }),
-    await serve({ seats: 1, cache: false, overhear: true }),
+    await serve({ seats, overhear: true, exact: true }),
+    await serve({ seats: 1, cache: false, overhear: true, exact: true }),
   ];
   try {
     const result = await cancelAtRandom({ server, other, reader, seats }, { ...options, model });

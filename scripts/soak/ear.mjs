@@ -11,11 +11,9 @@ export class Ear {
     this.#file = file;
   }
 
-  /** What a server needs in its environment to be overheard. */
+  /** Where a server finds in its environment what to write to. */
   get environment() {
-    const hook = new URL('overhear.mjs', import.meta.url).href;
-    const options = [process.env.NODE_OPTIONS, `--import=${hook}`].filter(Boolean).join(' ');
-    return { SOAK_OVERHEARD: this.#file, NODE_OPTIONS: options };
+    return { SOAK_OVERHEARD: this.#file };
   }
 
   /** What was overheard since it was last asked. */

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { connect } from 'turngraph/client';
 import { Ear } from './ear.mjs';
+import { environmentWith } from './hooks.mjs';
 import { within } from './patience.mjs';
 
 const fileOf = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -20,8 +21,11 @@ export async function flagsOfServe() {
   return new Set(stdout.match(/--[a-z][a-z-]*/g));
 }
 
-/** Starts a server; `flags` are those of `serve` by their names without the dashes. */
-export async function serving({ flags = {}, overhear = false, cacheMegabytes = 0 }) {
+/**
+ * Starts a server; `flags` are those of `serve` by their names without the dashes. An exact one computes the same
+ * probabilities whoever else speaks.
+ */
+export async function serving({ flags = {}, overhear = false, exact = false, cacheMegabytes = 0 }) {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-soak-'));
   const [ear, cacheFolder] = [new Ear(join(folder, 'overheard')), join(folder, 'cache')];
   const cache = cacheMegabytes > 0 && { cache: cacheFolder, 'cache-limit': cacheMegabytes };
@@ -29,7 +33,8 @@ export async function serving({ flags = {}, overhear = false, cacheMegabytes = 0
     `--${flag}`,
     String(value),
   ]);
-  const env = { ...process.env, ...(overhear && ear.environment) };
+  const hooks = [overhear && 'overhear.mjs', exact && 'exact.mjs'].filter(Boolean);
+  const env = { ...process.env, ...ear.environment, ...environmentWith(hooks) };
   const child = spawn(process.execPath, [cli, 'serve', '--json', ...listed], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,4 +1,4 @@
-import { LlamaContextSequence } from 'node-llama-cpp';
+import { LlamaContextSequence, type Token } from 'node-llama-cpp';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,6 +70,32 @@ describe('the demo model over the wire', () => {
     },
     patience,
   );
+});
+
+describe('a model without flash attention', () => {
+  it('gives the same probabilities in whatever pieces a prompt is read, so that trials can compare answers', async () => {
+    const demo = await openDemo();
+    const tokens = demo.weights.tokenize('apple '.repeat(250), true);
+    const last = tokens.pop() ?? 0;
+    const options = { temperature: 1, topK: 0, topP: 1, minP: 0 };
+    const likelyAfter = async (piece: number): Promise<ReadonlyMap<Token, number>> => {
+      const shape = { contextSize: 1024, batchSize: 256, threads: 1 };
+      const context = await demo.weights.createContext({ ...shape, flashAttention: false });
+      const sequence = context.getSequence();
+      for (let at = 0; at < tokens.length; at += piece)
+        await sequence.evaluateWithoutGeneratingNewTokens(tokens.slice(at, at + piece));
+      const output = await sequence.controlledEvaluate([
+        [last as Token, { generateNext: { probabilities: true, options } }],
+      ]);
+      await context.dispose();
+      return output.at(-1)?.next.probabilities ?? new Map();
+    };
+    const [whole, small] = [await likelyAfter(256), await likelyAfter(63)];
+    const moved = [...whole].map(([token, share]) => Math.abs(share - (small.get(token) ?? 1)));
+    expect(moved.length).toBeGreaterThan(1000);
+    expect(Math.max(...moved)).toBeLessThan(0.0005);
+    await demo.close();
+  });
 });
 
 describe('a state file', () => {
