@@ -1,0 +1,52 @@
+// node scripts/demo-model/corpus.mjs --out DIR [--tokens N] [--vocabulary FILE] [--seed N]: writes the training text as
+// tokens, in the order in which the model reads it, and a text of the held-out part beside it. The same seed writes the
+// same text.
+import { once } from 'node:events';
+import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { chanceFrom } from '../random.mjs';
+import { readCatalogue } from './generate/catalogue.mjs';
+import { records } from './generate/curriculum.mjs';
+import { documentsFrom } from './generate/documents.mjs';
+import { vocabularyOf } from './generate/tokenizer.mjs';
+
+const { values } = parseArgs({
+  options: {
+    out: { type: 'string' },
+    tokens: { type: 'string', default: '80e6' },
+    vocabulary: { type: 'string', default: fileURLToPath(new URL('vocabulary.json', import.meta.url)) },
+    seed: { type: 'string', default: '1' },
+  },
+});
+if (!values.out) throw new Error('--out names the folder that the text is written into');
+const seed = Number(values.seed);
+const tokens = Number(values.tokens);
+const catalogue = readCatalogue();
+const learnt = JSON.parse(readFileSync(values.vocabulary, 'utf8'));
+const vocabulary = vocabularyOf(learnt);
+
+mkdirSync(values.out, { recursive: true });
+writeFileSync(`${values.out}/vocabulary.json`, JSON.stringify({ ...learnt, ties: vocabulary.ties }));
+await write('held', Math.min(60_000, tokens), { seed: seed + 1_000_000, fixed: 1 });
+await write('train', tokens, { seed });
+
+async function write(part, wanted, { seed: of, fixed }) {
+  const chance = chanceFrom(of);
+  const file = `${values.out}/${part}.bin`;
+  const stream = createWriteStream(file);
+  let written = 0;
+  const source = records(documentsFrom(catalogue, chance, part), {
+    vocabulary,
+    chance,
+    progress: () => fixed ?? written / wanted,
+  });
+  for (const record of source) {
+    written += record[0];
+    if (!stream.write(record)) await once(stream, 'drain');
+    if (written >= wanted) break;
+  }
+  stream.end();
+  await once(stream, 'finish');
+  console.log(`${file}: ${written} tokens`);
+}

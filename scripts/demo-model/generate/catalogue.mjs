@@ -1,0 +1,60 @@
+// What the training text is made of, as people wrote it: actions, values and talk.
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const folder = fileURLToPath(new URL('../text/', import.meta.url));
+const read = (file) => JSON.parse(readFileSync(`${folder}${file}`, 'utf8'));
+
+/** All actions, each with the topic (its file) that it belongs to; the pools of values; talk and characters; asides. */
+export function readCatalogue() {
+  const actions = readdirSync(`${folder}actions`)
+    .sort()
+    .flatMap((file) => read(`actions/${file}`).map((action) => ({ ...action, topic: basename(file, '.json') })));
+  return { actions, values: read('values.json'), chat: read('chat.json'), asides: read('asides.json') };
+}
+
+/** Whether a text is one of the share that training never sees; the same answer for ever. */
+export function heldOut(text, share) {
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0;
+  return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32 < share;
+}
+
+/** Of a list, what belongs to a part, `train` or `held`. Lists that would be empty are given whole. */
+export function partOf(part, list, share, text = String) {
+  const kept = list.filter((entry) => heldOut(text(entry), share) === (part === 'held'));
+  return kept.length > 0 ? kept : list;
+}
+
+/**
+ * How alike two actions are, from 0 to 1: by the words of their names, descriptions and requests, rare ones counting more.
+ * Actions of different files can mean the same, and a request for the one is then no request that the other cannot serve.
+ */
+export function likenessOf(actions) {
+  const texts = actions.map(({ names, descriptions, requests }) => [...names, ...descriptions, ...requests].join(' '));
+  const bags = texts.map((text) => bagOf(text.toLowerCase().match(/[a-z]{3,}/g) ?? []));
+  const spread = bagOf(bags.flatMap((bag) => [...bag.keys()]));
+  const vectors = bags.map((bag) => {
+    const weights = [...bag].map(([word, count]) => [
+      word,
+      Math.log(1 + count) * Math.log(actions.length / spread.get(word)),
+    ]);
+    const length = Math.hypot(...weights.map(([, weight]) => weight));
+    return new Map(weights.map(([word, weight]) => [word, weight / length]));
+  });
+  const of = new Map(actions.map((action, index) => [action, vectors[index]]));
+  return (one, other) => {
+    let sum = 0;
+    for (const [word, weight] of of.get(one)) sum += weight * (of.get(other).get(word) ?? 0);
+    return sum;
+  };
+}
+
+// The first letters serve for a stem.
+function bagOf(words) {
+  const bag = new Map();
+  for (const word of words) bag.set(word.slice(0, 5), (bag.get(word.slice(0, 5)) ?? 0) + 1);
+  return bag;
+}

@@ -1,0 +1,86 @@
+// Conversation: small talk, characters, and what is said when there is nothing to call.
+import { partOf } from './catalogue.mjs';
+
+/** What the model says to a request that no tool fits. */
+export const noTool = 'Sorry, I have no tool for that.';
+
+/** The answer to what nobody has to do anything about: with tools in the prompt, the voice is that of the next node. */
+export const aside = "Let's talk about that.";
+
+/** System prompts that say little about who speaks. */
+export const instructions = [
+  ...[
+    'You are a helpful assistant.',
+    'You are a helpful assistant.',
+    'You are a helpful assistant that can use tools.',
+  ],
+  ...[
+    'You are a desktop assistant.',
+    'You control a smart home.',
+    'You are a smart-home assistant.',
+    'Answer briefly.',
+  ],
+  ...['You are a friendly tavern keeper.', 'You are the game master of a fantasy game.', 'You steer a robot.'],
+  ...['You are a concise assistant. Use tools when they fit.', 'You are a lamp. Be brief.', 'You help the player.'],
+  ...[
+    'You are the voice of a game.',
+    'You are a careful assistant.',
+    'Be kind and short.',
+    'You work for a small shop.',
+  ],
+  ...[
+    'You are the computer of a space ship.',
+    'Help the user with their work.',
+    'You run the house.',
+    'You serve the guests.',
+  ],
+];
+
+// Ways to ask that training never sees.
+const heldAskings = 0.1;
+
+const inPart = (part, intents) =>
+  intents.map(({ asked, answer }) => ({ answer, asked: partOf(part, asked, heldAskings, (text) => `asking ${text}`) }));
+
+/** Small talk of a part. */
+export const smallTalk = ({ talk }, part) => inPart(part, talk);
+
+/** What one says to a character that has tools, where it is nothing to call one for: "What do you sell?" */
+export const characterAsides = ({ characters }, part) =>
+  inPart(
+    part,
+    characters.flatMap(({ talk }) => talk.filter(({ answer }) => !answer.includes('{name}'))),
+  ).map(({ asked }) => ({ asked, answer: aside }));
+
+/** Somebody to talk to: a system prompt, and what is asked and answered. */
+export function characterTalk(chat, chance, part) {
+  if (chance.often(0.35))
+    return { system: chance.often(0.3) ? '' : chance.pick(instructions.slice(0, 7)), intents: smallTalk(chat, part) };
+  const character = chance.often(0.3) ? chat.characters[chance.below(3)] : chance.pick(chat.characters);
+  const name = chance.pick(character.names);
+  const named = (text) => text.replaceAll('{name}', name);
+  // What the character has no words of its own for, it answers as everybody would.
+  const own = inPart(
+    part,
+    character.talk.map(({ asked, answer }) => ({ asked, answer: named(answer) })),
+  );
+  const asked = new Set(own.flatMap((intent) => intent.asked));
+  const general = chance.often(0.3)
+    ? smallTalk(chat, part).filter((intent) => !intent.asked.some((way) => asked.has(way)))
+    : [];
+  return { system: named(chance.pick(character.prompts)), intents: [...own, ...own, ...own, ...general.slice(20)] };
+}
+
+/** The result of a call, and what is said then. */
+export function resultOf(chance) {
+  const key = chance.pick(['temperature', 'count', 'price', 'level', 'total', 'value', 'distance', 'score']);
+  const number = chance.below(100);
+  return chance.pick([
+    { result: { ok: true }, reply: 'Done.' },
+    { result: { done: true }, reply: 'Done.' },
+    { result: { [key]: number }, reply: `The ${key} is ${number}.` },
+    { result: { error: 'not found' }, reply: 'That did not work: not found.' },
+    { result: { error: 'no connection' }, reply: 'That did not work: no connection.' },
+    { result: { error: 'not allowed' }, reply: 'That did not work: not allowed.' },
+  ]);
+}

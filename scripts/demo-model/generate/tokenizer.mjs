@@ -1,0 +1,221 @@
+// The vocabulary: byte-level BPE made for copying. A word has the same pieces wherever it stands: in the message, in the
+// schema and in the call. The space before it and its capital are merged last, and tie the token to that of the bare word.
+import { byteLetters, letterOf } from '../../tiny/vocab.mjs';
+import { tokenType } from '../../tiny/gguf.mjs';
+
+// How GPT-2 cuts a text into words before it merges letters.
+const words = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
+const space = letterOf(0x20);
+const lettersOf = (text) => [...Buffer.from(text)].map((byte) => byteLetters[byte]);
+const isLetter = (text) => /^[a-z]+$/.test(text);
+
+export const control = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
+
+/** Learns merges from a count of words (a Map); gives the entries of a vocabulary of at most `size` tokens. */
+export function learn(counts, { phrases, size, spaced, capitals }) {
+  const merges = learnMerges(
+    wordsOf(counts),
+    size - control.length - phrases.length - byteLetters.length - spaced - capitals,
+  );
+  const used = usage(counts, merges);
+  const upper = capitalMerges(merges, used.capital, capitals);
+  const all = [...merges, ...upper.map(({ pair }) => pair)];
+  const ranked = inOrder(merges, upper);
+  const last = topOf(used.spaced, spaced).map((token) => [space, token]);
+  return { phrases, merges: [...ranked, ...last].map((pair) => pair.join(' ')), total: all.length + last.length };
+}
+
+// Lower-case words by their counts, without the space before them: what merges are learnt from.
+function wordsOf(counts) {
+  const bare = new Map();
+  for (const [word, count] of counts) {
+    const text = word.trim().toLowerCase();
+    if (isLetter(text)) bare.set(text, (bare.get(text) ?? 0) + count);
+  }
+  return [...bare].map(([text, count]) => ({ parts: [...text], count }));
+}
+
+function learnMerges(list, wanted) {
+  const pairs = new Map();
+  const add = (index, sign) => {
+    const { parts, count } = list[index];
+    for (let at = 1; at < parts.length; at++) {
+      const key = `${parts[at - 1]} ${parts[at]}`;
+      const pair = pairs.get(key) ?? { count: 0, where: new Set() };
+      pair.count += sign * count;
+      pair.where.add(index);
+      pairs.set(key, pair);
+    }
+  };
+  for (const index of list.keys()) add(index, 1);
+  const merges = [];
+  while (merges.length < wanted) {
+    let best = '';
+    for (const [key, { count }] of pairs) {
+      const most = pairs.get(best)?.count ?? 1;
+      if (count > most || (count === most && key < best)) best = key;
+    }
+    if (best === '') break;
+    const [a, b] = best.split(' ');
+    merges.push([a, b]);
+    const { where } = pairs.get(best);
+    for (const index of where) {
+      add(index, -1);
+      list[index].parts = merged(list[index].parts, a, b);
+      add(index, 1);
+    }
+    pairs.delete(best);
+  }
+  return merges;
+}
+
+function merged(parts, a, b) {
+  const out = [];
+  for (let at = 0; at < parts.length; at++) {
+    const both = parts[at] === a && parts[at + 1] === b;
+    out.push(both ? a + b : parts[at]);
+    if (both) at++;
+  }
+  return out;
+}
+
+// How often the first token of a word stands behind a space, and with a capital.
+function usage(counts, merges) {
+  const bpe = encoder(merges);
+  const tally = { spaced: new Map(), capital: new Map() };
+  const note = (map, token, count) => map.set(token, (map.get(token) ?? 0) + count);
+  for (const [word, count] of counts) {
+    const bare = word.trimStart();
+    if (/^[A-Z][a-z]/.test(bare)) note(tally.capital, bpe([...bare.toLowerCase()])[0], count);
+    if (bare !== word && bare !== '') note(tally.spaced, firstOf(bare, bpe), count);
+  }
+  return tally;
+}
+
+const firstOf = (bare, bpe) => {
+  const [first] = /^[A-Z][a-z]/.test(bare) ? bpe([...bare.toLowerCase()]) : bpe(lettersOf(bare));
+  return /^[A-Z]/.test(bare) ? first[0].toUpperCase() + first.slice(1) : first;
+};
+
+const topOf = (tally, size) =>
+  [...tally]
+    .sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
+    .slice(0, size)
+    .map(([token]) => token);
+
+// With a capital a word is put together as without: what begins it is written large at every step.
+function capitalMerges(merges, tally, size) {
+  const made = new Map(merges.map(([a, b], rank) => [a + b, { a, b, rank }]));
+  const chosen = new Map();
+  for (const token of topOf(tally, Infinity)) {
+    const steps = [];
+    for (let at = made.get(token); at; at = made.get(at.a)) steps.push(at);
+    const fresh = steps.filter(({ rank }) => !chosen.has(rank));
+    if (chosen.size + fresh.length > size) continue;
+    for (const { a, b, rank } of fresh) chosen.set(rank, { rank, pair: [a[0].toUpperCase() + a.slice(1), b] });
+  }
+  return [...chosen.values()];
+}
+
+const inOrder = (merges, upper) => {
+  const byRank = new Map(upper.map(({ rank, pair }) => [rank, pair]));
+  return merges.flatMap((pair, rank) => (byRank.has(rank) ? [pair, byRank.get(rank)] : [pair]));
+};
+
+function encoder(merges) {
+  const ranks = new Map(merges.map(([a, b], rank) => [`${a} ${b}`, rank]));
+  return (letters) => {
+    let parts = letters;
+    for (;;) {
+      let best = Infinity;
+      let place = -1;
+      for (let at = 1; at < parts.length; at++) {
+        const rank = ranks.get(`${parts[at - 1]} ${parts[at]}`);
+        if (rank !== undefined && rank < best) [best, place] = [rank, at];
+      }
+      if (place < 0) return parts;
+      parts = [...parts.slice(0, place - 1), parts[place - 1] + parts[place], ...parts.slice(place + 1)];
+    }
+  };
+}
+
+/** A vocabulary of the entries that were learnt: as a GGUF stores it, with what ties tokens, and the way to encode. */
+export function vocabularyOf({ phrases, merges }) {
+  const pairs = merges.map((merge) => merge.split(' '));
+  const own = pairs.map(([a, b]) => a + b);
+  const tokens = [...control, ...phrases, ...byteLetters, ...own];
+  const ids = new Map(tokens.map((token, id) => [token, id]));
+  if (ids.size < tokens.length) throw new Error('a token stands twice in the vocabulary');
+  const bpe = encoder(pairs);
+  const known = new Map();
+  const special = longestFirst(phrases);
+  const some = anyOf(special);
+  const wordIds = (word) => {
+    if (!known.has(word))
+      known.set(
+        word,
+        bpe(lettersOf(word)).map((token) => ids.get(token)),
+      );
+    return known.get(word);
+  };
+  return {
+    gguf: {
+      model: 'gpt2',
+      pre: 'gpt-2',
+      tokens,
+      types: [
+        ...control.map(() => tokenType.control),
+        ...phrases.map(() => tokenType.userDefined),
+        ...[...byteLetters, ...own].map(() => tokenType.normal),
+      ],
+      merges,
+      bos: 0,
+      eos: 2,
+    },
+    ties: tokens.map((token, id) => tieOf(token, id, ids)),
+    encode: (text) =>
+      pieces(text, special, some).flatMap((piece) =>
+        piece.token ? [ids.get(piece.token)] : [...piece.text.matchAll(words)].flatMap(([word]) => wordIds(word)),
+      ),
+  };
+}
+
+// The token of the bare lower-case word, and what was added to it.
+function tieOf(token, id, ids) {
+  const behindSpace = token.length > 1 && token.startsWith(space) && ids.has(token.slice(1));
+  const bare = behindSpace ? token.slice(1) : token;
+  const lower = bare[0].toLowerCase() + bare.slice(1);
+  const capital = bare.length > 1 && lower !== bare && ids.has(lower);
+  return [behindSpace || capital ? ids.get(capital ? lower : bare) : id, behindSpace ? 1 : 0, capital ? 1 : 0];
+}
+
+const longestFirst = (phrases) => [...control, ...phrases].sort((a, b) => Buffer.byteLength(b) - Buffer.byteLength(a));
+const anyOf = (texts) => new RegExp(texts.map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'));
+
+// Control strings and phrases are cut out first, the longest first, as llama.cpp does.
+function pieces(text, special, some) {
+  if (!some.test(text)) return [{ text }];
+  let all = [{ text }];
+  for (const token of special) {
+    if (!text.includes(token)) continue;
+    all = all.flatMap((piece) => {
+      if (piece.token || !piece.text.includes(token)) return [piece];
+      const parts = piece.text
+        .split(token)
+        .flatMap((part) => [{ token }, { text: part }])
+        .slice(1);
+      return parts.filter((part) => part.token || part.text !== '');
+    });
+  }
+  return all;
+}
+
+/** Counts the words of a text into a Map; phrases are no words. */
+export function countWords(text, phrases, counts) {
+  const special = longestFirst(phrases);
+  const some = anyOf(special);
+  for (const piece of pieces(text, special, some)) {
+    if (piece.token) continue;
+    for (const [word] of piece.text.matchAll(words)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+}
