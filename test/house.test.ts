@@ -12,6 +12,7 @@ const floors: Readonly<Record<string, number>> = {
   'frames.gen': 0,
   version: 0,
   fault: 1,
+  folders: 1,
   spelling: 1,
   pointer: 1,
   jsonText: 2,

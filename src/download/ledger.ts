@@ -1,6 +1,7 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { Fault } from '../fault.ts';
+import { makeFolder } from '../folders.ts';
 import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
 import { bytesOf, writeWhole } from './files.ts';
 import { takeLock, type Lock } from './lock.ts';
@@ -47,7 +48,7 @@ export class Ledger {
 
   /** Changes the records, one process at a time; records of files that are gone go too. */
   async change(edit: (records: Map<string, FileRecord>) => void, { wait, signal }: Waiting): Promise<void> {
-    await mkdir(this.#folder, { recursive: true });
+    await makeFolder(this.#folder);
     await using _ = await this.#lock({ wait, signal });
     const records = new Map((await this.#parsed()) ?? (await this.#found()));
     edit(records);

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { Fault } from '../fault.ts';
+import { makeFolder } from '../folders.ts';
 import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
 
 const holderSchema = {
@@ -30,7 +31,7 @@ const mine = new Set<string>();
 export async function takeLock(file: string): Promise<Lock> {
   const path = lockOf(file);
   const token = randomUUID();
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   for (;;) {
     if (await made(path, token)) return held(path, token);
     const holder = await holderOf(file);

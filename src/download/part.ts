@@ -1,7 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
-import { constants, mkdir, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
+import { constants, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { dirname } from 'node:path';
+import { makeFolder } from '../folders.ts';
 import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
 import { bytesOf, syncFolder, writeWhole } from './files.ts';
 import { addFile } from './hashing.ts';
@@ -61,7 +62,7 @@ export class Part implements AsyncDisposable {
   static async open(target: Target, offer: Offer, signal: AbortSignal): Promise<Part> {
     const path = partOf(target.path);
     const notes = notesFor(target, offer);
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     const before = await notesOf(path);
     const file = await open(path, constants.O_RDWR | constants.O_CREAT);
     try {

@@ -1,5 +1,6 @@
-import { mkdir, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
+import { makeFolder } from '../folders.ts';
 import { fetchFile, offered, type FileJob } from './fetchFile.ts';
 import { bytesOf } from './files.ts';
 import type { Hub } from './hub.ts';
@@ -54,7 +55,7 @@ export async function transfer(job: Transfer): Promise<number> {
   const total = job.bytesTotal || (pieces.some(({ offer }) => offer && offer.bytes === undefined) ? 0 : told);
   const tell = (): void => job.onProgress(progressOf(sumOf(pieces), total));
   tell();
-  await mkdir(job.folder, { recursive: true });
+  await makeFolder(job.folder);
   const watch = (missing: number): Promise<void> => enough(job, Math.max(missing, total - sumOf(pieces)));
   await watch(0);
   for (const piece of pieces) {

@@ -1,4 +1,14 @@
+import { resolve, sep } from 'node:path';
 import { Fault } from '../fault.ts';
+
+const reasons: Readonly<Record<string, string>> = {
+  EROFS: 'its disk is read-only',
+  EACCES: 'it is not permitted',
+  EPERM: 'it is not permitted',
+  EEXIST: 'a file is in the place of a folder',
+  ENOTDIR: 'a file is in the place of a folder',
+  ENOENT: 'it is not there, and cannot be made',
+};
 
 /** What ended a download, as a Fault: a full disk, a folder that may not be written, or what was thrown. */
 export function transferFault(thrown: unknown, folder: string): Fault {
@@ -11,5 +21,16 @@ export function transferFault(thrown: unknown, folder: string): Fault {
     });
   if (typeof code !== 'string') return Fault.from(thrown);
   const where = typeof path === 'string' ? path : folder;
-  return new Fault('DOWNLOAD_FAILED', `${where} cannot be written or read (${code})`, { cause: thrown });
+  const reason = reasons[code];
+  const why = reason === undefined ? ` (${code})` : `: ${reason} (${code})`;
+  // A file of the user's own, which is only read, gets no better in another folder.
+  const mend = isWithin(where, folder) || isWithin(folder, where) ? '; choose another folder with --models' : '';
+  return new Fault('DOWNLOAD_FAILED', `${where} cannot be written or read${why}${mend}`, {
+    cause: thrown,
+  });
 }
+
+const isWithin = (path: string, folder: string): boolean =>
+  `${resolve(path)}${sep}`.startsWith(withEnd(resolve(folder)));
+
+const withEnd = (folder: string): string => (folder.endsWith(sep) ? folder : `${folder}${sep}`);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -144,7 +145,33 @@ describe('a download fails', () => {
     await writeFile(scene().folder, 'a file where the folder should be');
     expect(await faultOf(scene().downloads().start(tiny(), owner))).toEqual([
       6001,
-      expect.stringMatching(/models\S* cannot be written or read \((?:EEXIST|ENOTDIR)\)$/),
+      expect.stringMatching(
+        /models cannot be written or read: a file is in the place of a folder \(EEXIST\); choose another folder with --models$/,
+      ),
+    ]);
+  });
+
+  it('with 6001 and the reason when the disk is read-only or not ours, and no mend for what is not in the models folder', () => {
+    const thrown = (code: string, path?: string): Error => Object.assign(new Error(code), { code, path });
+    const said = (code: string, path?: string): string => transferFault(thrown(code, path), '/data/models').message;
+    expect(said('EROFS', '/data')).toBe(
+      '/data cannot be written or read: its disk is read-only (EROFS); choose another folder with --models',
+    );
+    expect(said('EACCES', '/data/models/ann')).toBe(
+      '/data/models/ann cannot be written or read: it is not permitted (EACCES); choose another folder with --models',
+    );
+    expect(said('EIO')).toBe('/data/models cannot be written or read (EIO); choose another folder with --models');
+    expect(said('EACCES', '/data/models2/own.gguf')).toBe(
+      '/data/models2/own.gguf cannot be written or read: it is not permitted (EACCES)',
+    );
+  });
+
+  it.skipIf(!existsSync('/proc/self'))('with 6001 where the system makes no folders', async () => {
+    offers();
+    const downloads = new Downloads('/proc/turngraph', { env: scene().env });
+    expect(await faultOf(downloads.start(tiny(), owner))).toEqual([
+      6001,
+      '/proc/turngraph cannot be written or read: it is not there, and cannot be made (ENOENT); choose another folder with --models',
     ]);
   });
 

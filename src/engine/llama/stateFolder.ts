@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
+import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { makeFolder } from '../../folders.ts';
 
 /** A file for a state, with room set apart for it. */
 export interface StatePlace {
@@ -92,7 +93,7 @@ export class StateFolder implements AsyncDisposable {
 
   async #make(): Promise<void> {
     await this.#swept;
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await makeFolder(this.#folder, 0o700);
     const beat = (): void => void utimes(this.#folder, new Date(), new Date()).catch(() => undefined);
     this.#heart = setInterval(beat, heartbeatMs).unref();
   }

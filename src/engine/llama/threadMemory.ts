@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
+import { makeFolder } from '../../folders.ts';
 import type { ThreadTimes } from './threads.ts';
 
 /** A model file as far as its speed goes. */
@@ -44,7 +45,7 @@ export class ThreadMemory {
     try {
       const known = Object.entries(await this.#read()).slice(-longest);
       const all = { ...Object.fromEntries(known), [keyOf(model, most)]: [...times] };
-      await mkdir(this.#folder, { recursive: true });
+      await makeFolder(this.#folder);
       const written = `${this.#file}.${randomBytes(6).toString('hex')}`;
       await writeFile(written, `${JSON.stringify(all, undefined, 2)}\n`);
       await rename(written, this.#file);

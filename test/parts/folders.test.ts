@@ -1,0 +1,36 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeFolder } from '../../src/folders.ts';
+
+describe('a folder that is to be made', () => {
+  let root = '';
+  beforeEach(async () => void (root = await mkdtemp(join(tmpdir(), 'turngraph-'))));
+  afterEach(() => rm(root, { recursive: true }));
+
+  it('is made with those above it, for nobody else if that is wanted', async () => {
+    await makeFolder(join(root, 'a', 'b', 'c'), 0o700);
+    for (const path of ['a', 'a/b', 'a/b/c']) expect((await stat(join(root, path))).mode & 0o77, path).toBe(0);
+  });
+
+  it('may be there, or be made by two at the same time', async () => {
+    await makeFolder(root);
+    await Promise.all([makeFolder(join(root, 'a', 'b')), makeFolder(join(root, 'a', 'b'))]);
+    await symlink(join(root, 'a'), join(root, 'link'));
+    await makeFolder(join(root, 'link'));
+    expect(existsSync(join(root, 'link', 'b'))).toBe(true);
+  });
+
+  it('is not made where a file is', async () => {
+    const file = join(root, 'file');
+    await writeFile(file, '');
+    await expect(makeFolder(file)).rejects.toMatchObject({ code: 'EEXIST', path: file });
+    await expect(makeFolder(join(file, 'a', 'b'))).rejects.toMatchObject({ code: 'EEXIST', path: file });
+  });
+
+  it.skipIf(!existsSync('/proc/self'))('is given up where the system makes none', async () => {
+    await expect(makeFolder('/proc/turngraph/a')).rejects.toMatchObject({ code: 'ENOENT', path: '/proc/turngraph' });
+  });
+});
