@@ -1,5 +1,5 @@
-import { mkdir, stat } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { mkdir, mkdtemp, rmdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 
 /**
  * Makes a folder, and those above it that are missing. Node's own `recursive` is not used: where the system answers ENOENT
@@ -24,3 +24,44 @@ const isFolder = (path: string): Promise<boolean> =>
     (found) => found.isDirectory(),
     () => false,
   );
+
+const reasons: Readonly<Record<string, string>> = {
+  EROFS: 'its disk is read-only',
+  EACCES: 'it is not permitted',
+  EPERM: 'it is not permitted',
+  EEXIST: 'a file is in the place of a folder',
+  ENOTDIR: 'a file is in the place of a folder',
+  EISDIR: 'it is a folder',
+  ENOENT: 'it is not there, and cannot be made',
+  ENOSPC: 'its disk is full',
+};
+
+/** Why the system did not do something with a file or folder, in words and by its code. */
+export function reasonOf(thrown: unknown): string {
+  const { code } = Object(thrown) as { readonly code?: unknown };
+  if (typeof code !== 'string') return String(thrown);
+  return `${reasons[code] ?? 'the system refuses it'} (${code})`;
+}
+
+/** Makes sure that no file is where a flag wants a folder, which may be missing. @throws Error that names the flag. */
+export async function noFileAt(flag: string, folder: string): Promise<void> {
+  const isInTheWay = await stat(folder).then(
+    (found) => !found.isDirectory(),
+    (error: NodeJS.ErrnoException) => error.code === 'ENOTDIR',
+  );
+  if (isInTheWay) throw new Error(`${flag} ${folder}: a file is in the place of that folder`);
+}
+
+/** Why nothing can be written in a folder, which is made where it is missing; undefined: something can. */
+export async function whyUnwritable(folder: string): Promise<string | undefined> {
+  try {
+    await makeFolder(folder);
+    await rmdir(await mkdtemp(join(folder, probe)));
+    return undefined;
+  } catch (error) {
+    const { path = folder } = error as NodeJS.ErrnoException;
+    return `${basename(path).startsWith(probe) ? folder : path}: ${reasonOf(error)}`;
+  }
+}
+
+const probe = '.probe-';

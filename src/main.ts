@@ -4,6 +4,7 @@ import { limitsOf, type ServerOptions } from './config.ts';
 import type { Engine } from './engine/engine.ts';
 import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock.ts';
+import { noFileAt, whyUnwritable } from './folders.ts';
 import { GraphFolder } from './graph/folder.ts';
 import { loadExtension } from './extend.ts';
 import { Downloads, type DownloadOptions } from './download/downloads.ts';
@@ -22,20 +23,25 @@ export interface Settings extends Omit<ListenSettings, 'closing'> {
   readonly extension?: Extension;
   /** How models are fetched: another hub than the environment's, for example. */
   readonly downloads?: DownloadOptions;
+  /** Where events go; default: a log as the options have it. */
+  readonly log?: Log;
 }
 
 /** Builds a server of its parts and starts it. */
 export async function start(
   options: ServerOptions,
-  { extension, downloads: fetching, ...settings }: Settings = {},
+  { extension, downloads: fetching, log = logOf(options), ...settings }: Settings = {},
 ): Promise<Listening> {
   for (const [flag, folder] of [
     ['--graphs', options.graphs],
     ['--storage-root', options.storageRoot],
   ] as const) {
     if (folder !== '' && !existsSync(folder)) throw new Error(`${flag} ${folder}: there is no such folder`);
+    if (folder !== '') await noFileAt(flag, folder);
   }
-  const log = createLog({ level: options.logLevel, json: options.json });
+  await noFileAt('--models', options.models);
+  const why = await whyUnwritable(options.cache);
+  if (why !== undefined) log.warn({ cache: options.cache, why }, cacheUnwritable);
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
   const metrics = new Metrics();
@@ -75,6 +81,9 @@ export async function start(
 }
 
 const megabyte = 1_000_000;
+const cacheUnwritable = 'no states and measurements can be saved; name another folder with --cache';
+
+const logOf = ({ logLevel: level, json }: ServerOptions): Log => createLog({ level, json });
 
 /** Says what a model runs on, as an operator wants to know it. */
 const reportTo =

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ServerOptions } from '../config.ts';
 import { Downloads } from '../download/downloads.ts';
+import { noFileAt } from '../folders.ts';
 import { readCatalogue, type Catalogue, type CatalogueEntry } from '../models/catalogue.ts';
 import { didYouMean } from '../spelling.ts';
 import { serverFlags, serverOptions } from './options.ts';
@@ -19,6 +20,7 @@ export const modelFlags = (command: Command): Command => serverFlags(command, ['
 /** Reads the catalogue that the flags name, and tells on standard error what is wrong in it. */
 export async function openModelFolder(flags: Readonly<Record<string, unknown>>): Promise<ModelFolder> {
   const options = serverOptions(flags);
+  await noFileAt('--models', options.models);
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
   return { options, catalogue, downloads: new Downloads(options.models) };

@@ -1,14 +1,6 @@
 import { resolve, sep } from 'node:path';
 import { Fault } from '../fault.ts';
-
-const reasons: Readonly<Record<string, string>> = {
-  EROFS: 'its disk is read-only',
-  EACCES: 'it is not permitted',
-  EPERM: 'it is not permitted',
-  EEXIST: 'a file is in the place of a folder',
-  ENOTDIR: 'a file is in the place of a folder',
-  ENOENT: 'it is not there, and cannot be made',
-};
+import { reasonOf } from '../folders.ts';
 
 /** What ended a download, as a Fault: a full disk, a folder that may not be written, or what was thrown. */
 export function transferFault(thrown: unknown, folder: string): Fault {
@@ -21,11 +13,9 @@ export function transferFault(thrown: unknown, folder: string): Fault {
     });
   if (typeof code !== 'string') return Fault.from(thrown);
   const where = typeof path === 'string' ? path : folder;
-  const reason = reasons[code];
-  const why = reason === undefined ? ` (${code})` : `: ${reason} (${code})`;
   // A file of the user's own, which is only read, gets no better in another folder.
   const mend = isWithin(where, folder) || isWithin(folder, where) ? '; choose another folder with --models' : '';
-  return new Fault('DOWNLOAD_FAILED', `${where} cannot be written or read${why}${mend}`, {
+  return new Fault('DOWNLOAD_FAILED', `${where} cannot be written or read: ${reasonOf(thrown)}${mend}`, {
     cause: thrown,
   });
 }

@@ -130,6 +130,18 @@ describe('turngraph models', () => {
     await end;
   });
 
+  it.each([['list'], ['info', 'Tiny'], ['download', 'Tiny'], ['verify'], ['delete', 'Tiny']])(
+    'says when a file is in the place of the models folder, with %s',
+    async (...command) => {
+      await writeFile(join(folder, 'store'), '');
+      expect(await models(...command)).toEqual({
+        code: 1,
+        out: '',
+        err: `error: --models ${join(folder, 'store')}: a file is in the place of that folder\n`,
+      });
+    },
+  );
+
   it.each(['info', 'download', 'verify', 'delete'])('asks whether another name was meant, with %s', async (command) => {
     const { err, out, code } = await models(command, 'Tinny');
     expect({ err, out, code }).toEqual({

@@ -160,7 +160,9 @@ describe('a download fails', () => {
     expect(said('EACCES', '/data/models/ann')).toBe(
       '/data/models/ann cannot be written or read: it is not permitted (EACCES); choose another folder with --models',
     );
-    expect(said('EIO')).toBe('/data/models cannot be written or read (EIO); choose another folder with --models');
+    expect(said('EIO')).toBe(
+      '/data/models cannot be written or read: the system refuses it (EIO); choose another folder with --models',
+    );
     expect(said('EACCES', '/data/models2/own.gguf')).toBe(
       '/data/models2/own.gguf cannot be written or read: it is not permitted (EACCES)',
     );
