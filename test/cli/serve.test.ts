@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { chat } from '../graphs.ts';
-import { Player, refusal } from '../story.ts';
+import { fileOf, Player, refusal } from '../story.ts';
 import { ended, firstLine, runs, starts } from './command.ts';
 
 interface Listening {
@@ -41,13 +41,69 @@ describe('turngraph serve', () => {
     await rm(folder, { recursive: true });
   });
 
+  it.each([
+    ['there is no folder', 'nodir', 'port.json', 'there is no folder '],
+    ['the file is a folder', '.', 'folder', 'it is a folder'],
+    ['a file is in the place of the folder', 'file', 'port.json', 'there is no folder '],
+  ])('ends with a sentence when the line has no place because %s', async (_, place, name, why) => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    await mkdir(join(folder, 'folder'));
+    await writeFile(join(folder, 'file'), '');
+    const portFile = join(folder, place, name);
+    const { code, out, err } = await runs([...quiet, '--port-file', portFile]);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^error: --port-file [^\n]+\n$/);
+    expect(err).toContain(`${portFile} cannot be written: ${why}`);
+    expect((await readdir(folder)).sort()).toEqual(['file', 'folder']);
+    await rm(folder, { recursive: true });
+  });
+
+  it('ends when the line cannot be written any more once it listens', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const portFile = join(folder, 'place', 'port.json');
+    await mkdir(join(folder, 'place'));
+    // An extension is loaded after the options have been checked, and before the server listens.
+    const slow = join(folder, 'slow.mjs');
+    const remove = `rmSync(${JSON.stringify(join(folder, 'place'))}, { recursive: true })`;
+    await writeFile(slow, `import { rmSync } from 'node:fs';\n${remove};\nexport const nodeTypes = [];\n`);
+    const { code, out, err } = await runs([...quiet, '--port-file', portFile, '--extend', slow]);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toContain(`error: --port-file ${portFile} cannot be written: there is no folder `);
+    await rm(folder, { recursive: true });
+  });
+
+  it.each(['--models', '--graphs', '--storage-root'])('ends with a sentence when %s is a file', async (flag) => {
+    const { code, out, err } = await runs([...quiet, flag, fileOf('package.json')]);
+    expect({ code, out, err }).toEqual({
+      code: 1,
+      out: '',
+      err: `error: ${flag} ${fileOf('package.json')}: a file is in the place of that folder\n`,
+    });
+  });
+
+  it('warns when its cache cannot be used, and serves all the same', async () => {
+    const child = starts([...quiet.slice(0, -1), 'warn', '--cache', join(fileOf('package.json'), 'cache')]);
+    const end = ended(child);
+    await firstLine(child);
+    child.kill('SIGTERM');
+    const { code, err } = await end;
+    expect(code).toBe(0);
+    expect(JSON.parse(err)).toMatchObject({
+      cache: join(fileOf('package.json'), 'cache'),
+      why: expect.stringMatching(/package.json.*a file is in the place of a folder/) as unknown,
+      msg: 'no states and measurements can be saved; name another folder with --cache',
+    });
+  });
+
   it('ends with its parent', async () => {
     const parent = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
-    const child = starts([...quiet, '--parent-pid', String(parent.pid)]);
+    const child = starts([...quiet.slice(0, -1), 'warn', '--parent-pid', String(parent.pid)]);
     const end = ended(child);
     await firstLine(child);
     parent.kill();
-    expect((await end).code).toBe(0);
+    const { code, err } = await end;
+    expect(code).toBe(0);
+    expect(JSON.parse(err)).toMatchObject({ msg: `process ${parent.pid} is gone, so the server ends` });
   });
 
   it('dies of a second SIGINT while turns are still going on', async () => {

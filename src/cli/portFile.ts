@@ -1,0 +1,50 @@
+import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { reasonOf } from '../folders.ts';
+
+/** The file that tells where a server listens, for those who cannot read its output; it goes with the server. */
+export class PortFile implements AsyncDisposable {
+  readonly #path: string;
+  readonly #draft: string;
+  #written = false;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#draft = `${path}.part`;
+  }
+
+  /** Makes sure that it can be written, before a server has begun. @throws Error that names --port-file. */
+  prepare(): Promise<void> {
+    return this.#safely(async () => {
+      const there = await stat(this.#path).catch(() => undefined);
+      if (there?.isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' });
+      await writeFile(this.#draft, '');
+      await rm(this.#draft);
+    });
+  }
+
+  /** Writes it at once: who watches it never sees half a line. @throws Error that names --port-file. */
+  write(line: string): Promise<void> {
+    return this.#safely(async () => {
+      await writeFile(this.#draft, line);
+      await rename(this.#draft, this.#path);
+      this.#written = true;
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // What cannot be removed stays: the end of the server is no time to complain of it.
+    if (this.#written) await rm(this.#path, { force: true }).catch(() => undefined);
+  }
+
+  async #safely(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (cause) {
+      const { code = '' } = cause as NodeJS.ErrnoException;
+      const noFolder = code === 'ENOENT' || code === 'ENOTDIR';
+      const why = noFolder ? `there is no folder ${dirname(resolve(this.#path))}` : reasonOf(cause);
+      throw new Error(`--port-file ${this.#path} cannot be written: ${why}`, { cause });
+    }
+  }
+}
