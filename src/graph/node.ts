@@ -1,4 +1,5 @@
 import { Fault } from '../fault.ts';
+import type { CodeName } from '../frames.gen.ts';
 import type { ModelUse } from '../models/pool.ts';
 import type { FromSchema, ObjectSchema, Reading, Refusal } from '../schema.ts';
 import type { StringStorage } from '../storage/strings.ts';
@@ -72,9 +73,12 @@ export class ParamsRefused extends Error {
   }
 }
 
+// What no parameter is to blame for.
+const others = new Set<CodeName>(['INTERNAL', 'SERVER_SHUTTING_DOWN']);
+
 /** The refusal of a parameter for what the thing that it names turned out to be; other errors go on as they are. */
 export function refusalFor(pointer: string, error: unknown): unknown {
-  if (!(error instanceof Fault) || error.name === 'INTERNAL') return error;
+  if (!(error instanceof Fault) || others.has(error.name)) return error;
   return new ParamsRefused([{ pointer, message: `cannot be used: ${error.message}`, code: error.name }]);
 }
 

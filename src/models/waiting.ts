@@ -16,10 +16,13 @@ export interface Waiting {
   readonly signal?: AbortSignal;
 }
 
-/** Waits for a model no longer than a signal lets one. @throws Fault MODEL_LOAD_FAILED when the signal comes before the model. */
+/** Waits for a model no longer than a signal lets one. @throws the signal's reason when it comes before the model: MODEL_LOAD_FAILED where that is no Fault. */
 export function unlessAborted(loading: Promise<Model>, name: string, signal: AbortSignal): Promise<Model> {
   return new Promise((resolve, reject) => {
-    const leave = (): void => reject(new Fault('MODEL_LOAD_FAILED', `nobody waits for "${name}" any more`));
+    const leave = (): void => {
+      const reason: unknown = signal.reason;
+      reject(reason instanceof Fault ? reason : new Fault('MODEL_LOAD_FAILED', `nobody waits for "${name}" any more`));
+    };
     if (signal.aborted) return leave();
     signal.addEventListener('abort', leave);
     loading.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));

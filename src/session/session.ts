@@ -77,8 +77,7 @@ export class Session implements AsyncDisposable {
 
   /** @throws Fault SERVER_SHUTTING_DOWN when nothing new may begin. */
   beOpen(): void {
-    if (this.house.closing.aborted)
-      throw new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later');
+    if (this.house.closing.aborted) throw shuttingDown();
   }
 
   /** The session's string storages. */
@@ -200,7 +199,8 @@ export class Session implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#end.signal.aborted) return;
-    this.#end.abort();
+    // Who still waits for a model hears why it does not come.
+    this.#end.abort(this.house.closing.aborted ? shuttingDown() : undefined);
     const agents = [...this.#agents.values()];
     this.#agents.clear();
     this.house.metrics.add('turngraph_agents', {}, -agents.length);
@@ -212,3 +212,5 @@ export class Session implements AsyncDisposable {
     return new Shelf(new StorageRoot(this.house.storageRoot, folder), this.house.limits.patterns);
   }
 }
+
+const shuttingDown = (): Fault => new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later');

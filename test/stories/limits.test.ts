@@ -243,6 +243,21 @@ describe('a slow reader', () => {
 });
 
 describe('a server that shuts down', () => {
+  it.each(subprotocols)('tells an agent that waits for its model that it does, over %s', async (subprotocol) => {
+    const server = await serverWith({ graceMs: 0 });
+    const player = await Player.connect(server.url, subprotocol, 'llama-cpp');
+    const making = player.sends('createAgent', { graphJson: JSON.stringify(chat({ model_name: 'turngraph-demo' })) });
+    await player.until(({ requestId }) => requestId === making);
+    expect(player.heard.map(({ body }) => body)).not.toContain('createAgent');
+    const gone = server[Symbol.asyncDispose]();
+    expect(refusal(await player.answer(making))).toMatchObject({
+      code: 2001,
+      message: 'the server is shutting down; connect again later',
+    });
+    expect((await player.closed).code).toBe(1001);
+    await gone;
+  });
+
   it('begins no turn, lets live ones end, and then says goodbye', async () => {
     const server = await serverWith({ script, graceMs: 5_000 });
     await using player = await Player.connect(server.url, 'turngraph.v1.json');
