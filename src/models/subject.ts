@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { ofParts, partsOf } from '../engine/parts.ts';
+import { Fault } from '../fault.ts';
 import { reader } from '../schema.ts';
 import { modelSchema, type Catalogue, type CatalogueEntry } from './catalogue.ts';
 import { defaultSampling } from './sampling.ts';
@@ -16,7 +17,7 @@ export interface Subject {
   readonly knownAs: string | undefined;
 }
 
-/** Finds what a name or path means; undefined: neither the catalogue nor the disk has it. */
+/** Finds what a name or path means; undefined: neither the catalogue nor the disk has it. @throws Fault MODEL_NOT_ON_DISK for a path that leads nowhere. */
 export async function subjectOf(given: string, catalogue: Catalogue, folder: string): Promise<Subject | undefined> {
   const entry = catalogue.models.get(given);
   if (entry) return { entry, isListed: true, files: filesOf(entry), knownAs: undefined };
@@ -24,8 +25,10 @@ export async function subjectOf(given: string, catalogue: Catalogue, folder: str
     () => true,
     () => false,
   );
+  if (isThere) return subjectFile(resolve(given), catalogue, resolve(folder));
   // Who writes a path means a file, and hears it when there is none.
-  return isThere || /[/\\]|\.gguf$/i.test(given) ? subjectFile(resolve(given), catalogue, resolve(folder)) : undefined;
+  if (/[/\\]|\.gguf$/i.test(given)) throw new Fault('MODEL_NOT_ON_DISK', `there is no file ${resolve(given)}`);
+  return undefined;
 }
 
 function subjectFile(file: string, { models }: Catalogue, folder: string): Subject {

@@ -230,6 +230,12 @@ describe('turngraph doctor', () => {
     expect(err).toContain(why);
   });
 
+  it('says of a path that leads nowhere where it looked, and nothing of the catalogue', async () => {
+    const { err, code } = await doctor('nofile.gguf');
+    expect(err).toBe(`error: MODEL_NOT_ON_DISK (6008): there is no file ${fileOf('nofile.gguf')}\n`);
+    expect(code).toBe(1);
+  });
+
   it.each([
     ['a name with a typo', 'lmap', 2, 'did you mean "lamp"?'],
     ['a name that is like no other', 'phi-4', 2, 'turngraph models list'],
