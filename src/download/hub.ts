@@ -30,9 +30,15 @@ function endpointOf(text: string): URL {
   const endpoint = URL.canParse(text) ? new URL(text) : undefined;
   const plain = endpoint && /^https?:$/.test(endpoint.protocol) && endpoint.username + endpoint.password === '';
   if (plain) return endpoint;
-  // The text is not shown: it may hold a password.
-  throw new Fault('DOWNLOAD_NOT_AVAILABLE', 'HF_ENDPOINT must be an address like https://host, without a password');
+  throw new Fault(
+    'DOWNLOAD_NOT_AVAILABLE',
+    `HF_ENDPOINT must be an address like https://host, without a password, not ${JSON.stringify(harmless(text))}`,
+  );
 }
+
+// A password, or a token that was put in the wrong variable, is not shown.
+const harmless = (text: string): string =>
+  text.replace(/^([a-z+]*:\/\/)?.*@/is, '$1***@').replaceAll(/hf_\w+/g, 'hf_***');
 
 /** The address of a file. */
 export function addressOf({ endpoint }: Hub, { repo, revision, file }: Target): URL {

@@ -105,7 +105,7 @@ async function enough({ freeBytes, folder }: Transfer, missing: number): Promise
   if (free >= missing + reserve) return;
   throw new Fault(
     'INSUFFICIENT_DISK_SPACE',
-    `${folder} has ${megabytes(free)} free, and ${megabytes(missing + reserve)} are needed; make room, or choose another folder with --models`,
+    `${folder} has ${megabytes(free)} free, and ${megabytes(missing + reserve)} are needed: ${megabytes(missing)} to fetch, and ${megabytes(reserve)} that stay free for others; make room, or choose another folder with --models`,
   );
 }
 

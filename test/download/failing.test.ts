@@ -78,8 +78,19 @@ describe('a download fails', () => {
     [
       'has an endpoint that is none',
       { HF_ENDPOINT: 'http://me:hf_secret@localhost' },
-      'HF_ENDPOINT must be an address like',
+      'HF_ENDPOINT must be an address like https://host, without a password, not "http://***@localhost"',
     ],
+    [
+      'has an endpoint without its scheme',
+      { HF_ENDPOINT: 'localhost:8080' },
+      'HF_ENDPOINT must be an address like https://host, without a password, not "localhost:8080"',
+    ],
+    [
+      'has an endpoint that cannot be read, with a password',
+      { HF_ENDPOINT: 'http//me:hf_secret@host' },
+      'not "***@host"',
+    ],
+    ['has a token for an endpoint', { HF_ENDPOINT: 'hf_secret' }, 'not "hf_***"'],
     ['has a token that is none', { HF_TOKEN: 'hf_sec\nret' }, 'HF_TOKEN has characters in it that no token has'],
   ])('with 6002, asking nobody, where the environment %s', async (_, env, sentence) => {
     const [code, message] = await faultOf(
@@ -119,7 +130,7 @@ describe('a download fails', () => {
     );
     expect(code).toBe(6003);
     expect(message).toContain(
-      'has 50.0 MB free, and 67.4 MB are needed; make room, or choose another folder with --models',
+      'has 50.0 MB free, and 67.4 MB are needed: 0.3 MB to fetch, and 67.1 MB that stay free for others; make room, or choose another folder with --models',
     );
     expect(scene().hub.gets()).toEqual([]);
   });
