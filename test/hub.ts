@@ -181,7 +181,7 @@ export class FakeHub implements AsyncDisposable {
 /** The SHA-256 of a content. */
 export const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** So many bytes that look like nothing, the same for the same seed. */
+/** So many bytes that begin as a model file does and then look like nothing, the same for the same seed. */
 export function noise(length: number, seed = 1): Buffer {
   const content = Buffer.alloc(length);
   let state = seed >>> 0 || 1;
@@ -191,5 +191,6 @@ export function noise(length: number, seed = 1): Buffer {
     state ^= state << 5;
     content.writeUInt32LE(state >>> 0, at);
   }
+  content.write('GGUF');
   return content;
 }

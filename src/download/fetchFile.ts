@@ -1,9 +1,11 @@
 import { Fault } from '../fault.ts';
 import { Patience } from './ask.ts';
 import { deliver, measureOf, type Delivery, type Measure } from './deliver.ts';
+import { magic } from './files.ts';
 import { nameOf, offerOf, type Offer } from './offer.ts';
 import { Part } from './part.ts';
 import { persistently, type Effort } from './persistence.ts';
+import type { Target } from './wanted.ts';
 
 /** One file to fetch, and who watches over it. */
 export type FileJob = Omit<Delivery, 'offer' | 'part' | 'patience'> &
@@ -41,11 +43,11 @@ export async function fetchFile(job: FileJob, offered: Offer): Promise<Fetched> 
   const { bytes } = part;
   const sha256 = part.digest();
   const must = measureOf(target, offer);
-  const wrong = whyWrong({ bytes, sha256 }, { ...must, bytes: must.bytes ?? size });
+  const came = { bytes, sha256, head: await part.head() };
+  const wrong = whyWrong(came, { ...must, bytes: must.bytes ?? size });
   if (wrong !== undefined) {
-    const aside = await part.setAside();
-    const mend = `it is set aside as ${aside}, download it again`;
-    throw new Fault('CHECKSUM_MISMATCH', `${nameOf(target)} came with ${wrong}; ${mend}`);
+    const aside = `it is set aside as ${await part.setAside()}`;
+    throw new Fault('CHECKSUM_MISMATCH', `${nameOf(target)} came with ${wrong}; ${aside}${mendOf(came, target)}`);
   }
   await job.lock.check();
   await part.become();
@@ -62,9 +64,26 @@ async function asked({
   return await offerOf(hub, target, patience);
 }
 
+/** What a file is. */
+interface Is {
+  readonly bytes: number;
+  readonly sha256: string;
+  /** What it begins with, so many characters as `magic` has. */
+  readonly head: string;
+}
+
 /** How a file differs from what it must be; undefined = in nothing that is known. */
-export function whyWrong(is: { readonly bytes: number; readonly sha256: string }, must: Measure): string | undefined {
+export function whyWrong(is: Is, must: Measure): string | undefined {
   if (must.bytes !== undefined && is.bytes !== must.bytes) return `${is.bytes} bytes instead of ${must.bytes}`;
   if (must.sha256 !== undefined && is.sha256 !== must.sha256) return `SHA-256 ${is.sha256} instead of ${must.sha256}`;
+  // Where no hash is known, this at least tells a model from a page.
+  if (is.head !== magic) return `"${plain(is.head)}" at its start instead of "${magic}": it is no model`;
   return undefined;
 }
+
+function mendOf({ head }: Is, { expected }: Target): string {
+  if (head !== magic) return '; look into it, for a hub or a network that wants a login answers with a page';
+  return `, download it again${expected.sha256 === undefined ? '' : ', or correct the hash in the catalogue'}`;
+}
+
+const plain = (head: string): string => head.replaceAll(/[^ -~]/g, '.');

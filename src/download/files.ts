@@ -1,4 +1,4 @@
-import { open, rename, stat } from 'node:fs/promises';
+import { open, rename, stat, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Writes a file so that a reader sees the old text or the new one, and never half of it. */
@@ -20,6 +20,15 @@ export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => undefined);
   await handle?.close();
+}
+
+/** What every model file begins with. */
+export const magic = 'GGUF';
+
+/** What a file begins with, as many characters as `magic` has. */
+export async function headOf(file: FileHandle): Promise<string> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(magic.length), 0, magic.length, 0);
+  return buffer.toString('latin1', 0, bytesRead);
 }
 
 /** Bytes of a file; undefined when there is none. */

@@ -4,7 +4,7 @@ import { uptime } from 'node:os';
 import { dirname } from 'node:path';
 import { makeFolder } from '../folders.ts';
 import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
-import { bytesOf, syncFolder, writeWhole } from './files.ts';
+import { bytesOf, headOf, syncFolder, writeWhole } from './files.ts';
 import { addFile } from './hashing.ts';
 import type { Offer } from './offer.ts';
 import type { Target } from './wanted.ts';
@@ -123,6 +123,11 @@ export class Part implements AsyncDisposable {
   /** The SHA-256 of all bytes so far. */
   digest(): string {
     return this.#hash.copy().digest('hex');
+  }
+
+  /** What it begins with. */
+  head(): Promise<string> {
+    return headOf(this.#file);
   }
 
   /** Makes the part the file. */

@@ -1,7 +1,7 @@
-import { realpath, rename } from 'node:fs/promises';
+import { open, realpath, rename } from 'node:fs/promises';
 import type { Measure } from './deliver.ts';
 import { whyWrong } from './fetchFile.ts';
-import { bytesOf } from './files.ts';
+import { bytesOf, headOf } from './files.ts';
 import { find, sought, type Places } from './found.ts';
 import { sha256Of } from './hashing.ts';
 import { blobHash } from './hubCache.ts';
@@ -64,9 +64,18 @@ async function verifyOurs(target: Target, { ledger }: Places, checking: Checking
 async function check(file: string, must: Measure, checking: Checking): Promise<Omit<Verified, 'setAside'>> {
   const sha256 = await sha256Of(file, checking);
   const bytes = (await bytesOf(file)) ?? 0;
-  const why = whyWrong({ bytes, sha256 }, must) ?? '';
+  const why = whyWrong({ bytes, sha256, head: await beginning(file) }, must) ?? '';
   const verdict = why !== '' ? 'BAD' : must.sha256 === undefined ? 'UNKNOWN' : 'GOOD';
   return { file, bytes, sha256, verdict, why };
+}
+
+async function beginning(file: string): Promise<string> {
+  const handle = await open(file);
+  try {
+    return await headOf(handle);
+  } finally {
+    await handle.close();
+  }
 }
 
 async function outOfUse(file: string): Promise<string> {

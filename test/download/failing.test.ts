@@ -12,6 +12,7 @@ import { aScene, faultOf, tiny } from './folder.ts';
 const scene = aScene();
 const content = noise(300_000);
 const other = noise(300_000, 5);
+const page = Buffer.from('<html>login');
 const owner = {};
 const offers = (file: Partial<HubFile> = {}): void =>
   void scene().hub.files.set('ann/tiny/model.gguf', { content, ...file });
@@ -193,15 +194,36 @@ describe('a download fails', () => {
     ['another content than the catalogue says', { content: other, linkedTag: '' }, { sha256: sha256(content) }, []],
     ['fewer bytes than the hub says', {}, {}, [{ kind: 'short', bytes: 200_000 }]],
     ['more bytes than the hub says', { linkedTag: '', linkedBytes: 200_000 }, {}, []],
+    ['no model, and nothing to compare it with', { content: page, linkedTag: '', direct: true }, {}, []],
+    ['no model, and the hub gives its hash', { content: page }, {}, []],
+    ['nothing at all', { content: Buffer.alloc(0), linkedTag: '' }, {}, []],
   ])('with 6005, and sets the file aside, when there come %s', async (_, file, special, troubles) => {
     offers(file);
     scene().hub.troubles.store.push(...troubles);
     const downloads = scene().downloads();
     const [code, message] = await faultOf(downloads.start(tiny(special), owner));
     expect(code).toBe(6005);
-    expect(message).toContain(`model.gguf.bad, download it again`);
+    expect(message).toMatch(/ it is set aside as \S+model.gguf.bad[,;] /);
     expect(await scene().files()).toEqual(['model.gguf.bad']);
     expect(await downloads.statusOf(tiny(special))).toBe('ABSENT');
+  });
+
+  it('with the mend that fits what is wrong', async () => {
+    const [downloads, bad] = [scene().downloads(), join(scene().folder, 'ann', 'tiny', 'model.gguf.bad')];
+    const came = 'model.gguf of ann/tiny came with';
+    offers({ content: page, linkedTag: '' });
+    expect((await faultOf(downloads.start(tiny(), owner)))[1]).toBe(
+      `${came} "<htm" at its start instead of "GGUF": it is no model; it is set aside as ${bad}; look into it, for a hub or a network that wants a login answers with a page`,
+    );
+    const [is, must] = [sha256(other), sha256(content)];
+    offers({ content: other, linkedTag: '' });
+    expect((await faultOf(downloads.start(tiny({ sha256: must }), owner)))[1]).toBe(
+      `${came} SHA-256 ${is} instead of ${must}; it is set aside as ${bad}, download it again, or correct the hash in the catalogue`,
+    );
+    offers({ content: other, linkedTag: must });
+    expect((await faultOf(downloads.start(tiny(), owner)))[1]).toBe(
+      `${came} SHA-256 ${is} instead of ${must}; it is set aside as ${bad}, download it again`,
+    );
   });
 
   it.each([

@@ -272,6 +272,22 @@ describe('a downloaded model', () => {
     expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD' }]);
   });
 
+  it('is set aside when it is no model, although nobody knows its hash', async () => {
+    offers();
+    const downloads = scene().downloads();
+    await downloads.start(tiny(), {});
+    await writeFile(path(), '<html>login');
+    await rm(join(scene().folder, 'downloads.json'));
+    expect(await downloads.verify(tiny())).toMatchObject([
+      {
+        verdict: 'BAD',
+        why: '"<htm" at its start instead of "GGUF": it is no model',
+        setAside: path('model.gguf.bad'),
+      },
+    ]);
+    expect(await downloads.statusOf(tiny())).toBe('ABSENT');
+  });
+
   it('is not taken for whole when it has been cut short', async () => {
     offers();
     const downloads = scene().downloads();
