@@ -40,10 +40,14 @@ export async function takeLock(file: string): Promise<Lock> {
   }
 }
 
-/** Whether somebody works on a file at this moment. */
+/** Whether somebody works on a file at this moment; a lock that cannot be read is somebody's. */
 export async function isLocked(file: string): Promise<boolean> {
-  const { text, stale } = await holderOf(file);
-  return text !== undefined && !stale;
+  try {
+    const { text, stale } = await holderOf(file);
+    return text !== undefined && !stale;
+  } catch {
+    return true;
+  }
 }
 
 const lockOf = (file: string): string => `${file}.lock`;
@@ -71,7 +75,10 @@ interface Found {
 
 async function holderOf(file: string): Promise<Found> {
   const path = lockOf(file);
-  const [text, times] = await Promise.all([readFile(path, 'utf8'), stat(path)]).catch(() => []);
+  const [text, times] = await Promise.all([readFile(path, 'utf8'), stat(path)]).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
   if (text === undefined || times === undefined) return { text: undefined, holder: undefined, stale: false };
   const holder = parsed(text);
   const silent = Date.now() - times.mtimeMs > silentMs;

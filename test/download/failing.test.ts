@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -43,6 +43,14 @@ describe('a download fails', () => {
     offers({ linkedTag: '', tag: '' });
     expect((await faultOf(scene().downloads().start(tiny(), owner)))[0]).toBe(6001);
     expect(scene().hub.gets()).toHaveLength(6);
+  });
+
+  it('with 6001 when its lock cannot be read, instead of asking for ever', async () => {
+    offers();
+    await mkdir(join(scene().folder, 'ann/tiny/model.gguf.lock'), { recursive: true });
+    const [code, message] = await faultOf(scene().downloads().start(tiny(), owner));
+    expect(code).toBe(6001);
+    expect(message).toContain('EISDIR');
   });
 
   it('with 6001 when the server asks for a long wait', async () => {
