@@ -2,7 +2,12 @@
    Rows a..b of the unit see `shared` keys that begin at `start`, and of their own those from low[r] to shared + r.
    q, k, v: [heads][rows][64], q scaled; mixed: [rows][heads][64]; row_log: [heads][rows], log of the sum of exponentials. */
 #include <math.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "tiles.h"
+
+/* Whether the system lets this process use tiles; asked once before the first call. */
+int tiles_allowed(void) { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }
 
 typedef struct {
   long start, shared, a, b, seen, rows_padded, keys_padded;

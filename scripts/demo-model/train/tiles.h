@@ -4,14 +4,9 @@
 #include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include "numbers.h"
 
 enum { D = 64, STEP = 32, TILE = 16 };
-
-/* Whether the system lets this process use tiles; asked once before the first call. */
-int tiles_allowed(void) { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }
 
 static void tiles_begin(void) {
   struct { uint8_t palette, row, rest[14]; uint16_t bytes[16]; uint8_t rows[16]; } c;
