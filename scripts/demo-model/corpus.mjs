@@ -1,6 +1,6 @@
 // node scripts/demo-model/corpus.mjs --out DIR [--tokens N] [--vocabulary FILE] [--seed N]: writes the training text as
 // tokens, in the order in which the model reads it, and a text of the held-out part beside it. The same seed writes the
-// same text.
+// same text. With --place (0 to 1) all of it is as it would be at that place of the course.
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     out: { type: 'string' },
     tokens: { type: 'string', default: '80e6' },
     vocabulary: { type: 'string', default: fileURLToPath(new URL('vocabulary.json', import.meta.url)) },
+    place: { type: 'string' },
     seed: { type: 'string', default: '1' },
   },
 });
@@ -29,7 +30,7 @@ const vocabulary = vocabularyOf(learnt);
 mkdirSync(values.out, { recursive: true });
 writeFileSync(`${values.out}/vocabulary.json`, JSON.stringify({ ...learnt, ties: vocabulary.ties }));
 await write('held', Math.min(60_000, tokens), { seed: seed + 1_000_000, fixed: 1 });
-await write('train', tokens, { seed });
+await write('train', tokens, { seed, fixed: values.place && Number(values.place) });
 
 async function write(part, wanted, { seed: of, fixed }) {
   const chance = chanceFrom(of);

@@ -69,9 +69,9 @@ describe('turngraph doctor', () => {
 
       Model
         architecture      llama, 6 layers
-        parameters        4.46 million
+        parameters        4.98 million
         quantisation      F16
-        size              9.0 MB
+        size              10.1 MB
         context           2,048 tokens are used, 2,048 were trained
 
       Prompts
@@ -85,8 +85,8 @@ describe('turngraph doctor', () => {
         tool tokens       <tool_call> (mere letters), </tool_call> (mere letters)
 
       Memory
-        weights           8.9 MB
-        seats             28.6 MB for 2 of 2,048 tokens each
+        weights           10.0 MB
+        seats             29.9 MB for 2 of 2,048 tokens each
         free              # before it was loaded
 
       Speed

@@ -241,7 +241,14 @@ function speakingContract({ open, file, long }: Subject): void {
     it('ends when the context is full', async () => {
       const small = await engine.load(file, { contextSize: 64, seats: 1, threads: 1, gpu: 'off' });
       const sequence = small.openSequence();
-      const { stopped, tokens } = await say(sequence, ask(long), { sampling: { max_tokens: 1000 } });
+      // A prompt that leaves room for less than any answer.
+      const room = 2;
+      let text = 'Tell me more';
+      for (let prompt = 0; prompt < 64 - room; text += ' please') {
+        prompt = (await say(sequence, ask(text), { sampling: { max_tokens: 1 } })).tokens.prompt;
+        if (prompt === 64 - room) break;
+      }
+      const { stopped, tokens } = await say(sequence, ask(text), { sampling: { max_tokens: 1000 } });
       expect(stopped).toBe('length');
       expect(tokens.prompt + tokens.generated).toBe(64);
       await small[Symbol.asyncDispose]();

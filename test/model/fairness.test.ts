@@ -13,7 +13,7 @@ describe('a long prompt', () => {
   });
   afterAll(() => engine[Symbol.asyncDispose]());
 
-  const long = ask(paragraphs(85));
+  const long = ask(paragraphs(140));
 
   it('lets others write a token for every 65 of its own', async () => {
     const other = model.openSequence();
@@ -24,7 +24,8 @@ describe('a long prompt', () => {
       await say(other, ask('Tell me a joke'), { sampling: { max_tokens: 20 }, onText: () => void written++ });
     const { tokens } = await reader;
     expect(tokens.prompt).toBeGreaterThan(1500);
-    expect(written).toBeGreaterThan((0.6 * tokens.prompt) / 65);
+    // It says a short answer again and again, and every new turn takes batches of its own.
+    expect(written).toBeGreaterThan((0.3 * tokens.prompt) / 65);
   });
 
   it('does not keep a short one waiting', async () => {

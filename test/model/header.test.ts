@@ -5,7 +5,7 @@ import { demoFile } from './demo.ts';
 
 describe('a GGUF header', () => {
   let header: Buffer;
-  beforeAll(async () => void (header = (await readFile(demoFile)).subarray(0, 70_000)));
+  beforeAll(async () => void (header = (await readFile(demoFile)).subarray(0, 140_000)));
 
   /** The header with its first `from` replaced by `to`, of the same length. */
   function changed(from: string, to: string): Buffer {
@@ -18,17 +18,17 @@ describe('a GGUF header', () => {
     const { values, tensors, ambiguous } = parseHeader(header);
     expect(values.get('general.architecture')).toBe('llama');
     expect(values.get('llama.context_length')).toBe(2048);
-    expect(values.get('tokenizer.ggml.tokens')).toBe(2048);
+    expect(values.get('tokenizer.ggml.tokens')).toBe(4096);
     expect(values.get('tokenizer.ggml.add_bos_token')).toBe(false);
     expect(tensors.find(({ name }) => name === 'token_embd.weight')).toMatchObject({
-      dimensions: [256, 2048],
+      dimensions: [256, 4096],
       offset: 0,
     });
     expect(ambiguous).toBe(false);
   });
 
   it('needs more where it is cut short', () => {
-    for (let length = 0; length < 60_000; length += 997) {
+    for (let length = 0; length < 120_000; length += 997) {
       expect(() => parseHeader(header.subarray(0, length))).toThrow(NeedsMore);
     }
   });

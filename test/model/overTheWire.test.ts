@@ -41,7 +41,7 @@ describe.each(subprotocols)('the demo model over %s', (subprotocol) => {
     await using player = await connect();
     const agentId = await player.makes('chat');
     const turn = await player.says(agentId, 'Tell me a joke.');
-    expect(turn).toMatchObject({ text: 'Why did the robot nap? It had no power.', stopReason: 'END' });
+    expect(turn).toMatchObject({ text: 'Why did the robot nap at noon? It had run out of power.', stopReason: 'END' });
     expect(turn.frames.filter(({ body }) => body === 'answerText').length).toBeGreaterThan(5);
     expect(turn.timeToFirstTokenMs).toBeGreaterThan(0);
     expect(turn.durationMs).toBeGreaterThan(turn.timeToFirstTokenMs);
@@ -96,7 +96,7 @@ describe.each(subprotocols)('the demo model over %s', (subprotocol) => {
     });
     expect(await player.says(agentId, 'Hello!')).toMatchObject({
       status: 'SUCCESS',
-      text: 'Hello! How can I help?',
+      text: 'Hello! How can I help you?',
       interactionsDropped: 0,
     });
   });

@@ -25,7 +25,7 @@ export function* records({ toolDocument, talkDocument }, { vocabulary, chance, p
     // Few words each, and many tools: which one is meant?
     if (chance.often(done < 0.4 ? 0.4 : 0.2)) {
       const tools = chance.pick([2, 3, 3, 4, 4, 5, 6]);
-      return toolDocument({ tools, messages: 2 * tools + chance.below(8), several: 0.03, quiet: 0.2 });
+      return toolDocument({ tools, messages: 2 * tools + chance.below(8), several: 0.03, quiet: 0.4 });
     }
     return toolDocument();
   }

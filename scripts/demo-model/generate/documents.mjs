@@ -60,14 +60,14 @@ export function documentsFrom({ actions, values: pools, chat, asides: said }, ch
     }
     const tool = chance.often(0.6) ? tools[index % tools.length] : chance.pick(tools);
     const one = asked(tool);
-    return one ? plain(one.calls, dressed(one, chance)) : undefined;
+    return one ? plain(one.calls, beside(dressed(one, chance))) : undefined;
   }
 
   function doubled(tools) {
     const count = chance.often(0.15) ? 3 : 2;
     if (chance.often(0.4)) {
       const shared = asked(chance.pick(tools), count);
-      if (shared) return { calls: shared.calls, text: dressed(shared, chance) };
+      if (shared) return { calls: shared.calls, text: beside(dressed(shared, chance)) };
     }
     const parts = Array.from({ length: count }, () => asked(chance.pick(tools)));
     if (parts.some((one) => one === undefined)) return undefined;
@@ -96,18 +96,18 @@ export function documentsFrom({ actions, values: pools, chat, asides: said }, ch
 
   // Small talk, or what none of the tools on offer can do.
   function silent(tools, own) {
-    if (chance.often(0.3)) return { text: finished(remark(), { chance }), answer: aside, calls: [] };
-    if (chance.often(0.4)) {
+    if (chance.often(0.15)) return { text: finished(remark(), { chance }), answer: aside, calls: [] };
+    if (chance.often(0.2)) {
       const { asked: ways, answer } = chance.pick(chance.often(own ? 0.6 : 0.25) ? asides : talk);
       return { text: finished(chance.pick(ways), { chance }), answer, calls: [] };
     }
     const offered = new Set(tools.map(({ action }) => action));
     const topics = new Set(tools.map(({ action }) => action.topic));
-    const foreign = chance.often(0.65) ? others.filter(({ topic }) => !topics.has(topic)) : others;
+    const foreign = chance.often(0.5) ? others.filter(({ topic }) => !topics.has(topic)) : others;
     const action = chance.pick(foreign.length > 0 ? foreign : others);
     if (offered.has(action) || [...offered].some((other) => same(action, other, likeness.instead))) return undefined;
     const one = asked(toolOf(action, { chance, part }));
-    return one && { text: dressed(one, chance), answer: noTool, calls: [] };
+    return one && { text: beside(dressed(one, chance)), answer: noTool, calls: [] };
   }
 
   /** Something that one says, and nobody has to do anything. */
@@ -119,14 +119,26 @@ export function documentsFrom({ actions, values: pools, chat, asides: said }, ch
       );
   }
 
+  // People say why, or something else, before they say what they want, and after: only one thing is to be done.
+  function beside(text) {
+    if (chance.often(0.82)) return text;
+    const other = finished(remark(), { chance });
+    const closed = /[.!?]$/.test(other) ? other : `${other}.`;
+    if (chance.often(0.3))
+      return /[.!?]$/.test(text) ? `${text} ${other}` : `${text}, ${other.charAt(0).toLowerCase()}${other.slice(1)}`;
+    return chance.often(0.7)
+      ? `${closed} ${text}`
+      : `${closed.slice(0, -1)}, ${chance.pick(['so ', 'and ', 'but ', ''])}${text.charAt(0).toLowerCase()}${text.slice(1)}`;
+  }
+
   /** A list of tools and messages about it; `only` narrows what the choices would be. */
   function toolDocument({
     format = chance.pick(formatNames),
     tools: count = chance.pick([1, 1, 2, 2, 3, 3, 4, 5, 6]),
     messages,
     own = false,
-    quiet = 0.27,
-    several = 0.19,
+    quiet = 0.45,
+    several = 0.16,
   } = {}) {
     const tools = toolsOf(own ? Math.min(count, shipped.length) : count, { own });
     const system = chance.often(0.45) ? '' : chance.pick(instructions);

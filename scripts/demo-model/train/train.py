@@ -38,6 +38,7 @@ def options():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--plain", action="store_true", help="PyTorch's own functions on a processor too")
+    parser.add_argument("--rate", type=float, default=1, help="share of the rates; less for a run that goes on from another")
     parser.add_argument("--begin", help="weights.pt of an earlier run, to begin with")
     for name, size in SHAPE.items():
         parser.add_argument(f"--{name}", type=int, default=size)
@@ -108,7 +109,7 @@ class Training:
         for thread in others:
             thread.join()
         gradients = {name: sum(model.working[name].grad.float() for model in self.models) for name in self.weights}
-        self.optimiser.step(gradients, schedule(done))
+        self.optimiser.step(gradients, self.given.rate * schedule(done))
         for model in self.models:
             model.refresh()
         self.seen += sum(batch.used for batch in batches)

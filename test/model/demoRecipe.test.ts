@@ -1,0 +1,168 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { createReadStream } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { getLlama, LlamaLogLevel, type Token } from 'node-llama-cpp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { blockFor, callText, formatNames, promptText } from '../../scripts/demo-model/generate/prompts.mjs';
+import { vocabularyOf } from '../../scripts/demo-model/generate/tokenizer.mjs';
+import { chanceFrom } from '../../scripts/random.mjs';
+import type { Message } from '../../src/dialog.ts';
+import { formats } from '../../src/tools/formats/index.ts';
+import { fileOf } from '../story.ts';
+import { openDemo, type Demo } from './demo.ts';
+
+const recipe = 'scripts/demo-model';
+const learnt = JSON.parse(await readFile(fileOf(`${recipe}/vocabulary.json`), 'utf8'));
+
+describe('the text that the demo model learns from', () => {
+  let demo: Demo;
+  beforeAll(async () => void (demo = await openDemo()));
+  afterAll(() => demo.close());
+
+  const tools = [{ name: 'set_light', description: 'Turn a light.', parameters: [{ name: 'on', type: 'boolean' }] }];
+  const messages: Message[] = [
+    { role: 'system', text: 'You are a lamp.' },
+    { role: 'user', text: 'Hello' },
+    { role: 'assistant', text: 'Good evening.' },
+    { role: 'user', text: 'Too dark here.' },
+  ];
+
+  it.each(formatNames)('has the prompts of the server in %s', (format) => {
+    const block = blockFor(tools, format);
+    expect(promptText(messages, block)).toBe(demo.template.render({ messages, tools: block }).text);
+  });
+
+  it.each(formatNames)('has calls that the server detects in %s', (format) => {
+    const calls = [
+      { name: 'set_light', arguments: { on: true } },
+      { name: 'say', arguments: { text: 'a "quoted" word', loud: false } },
+    ];
+    const found = formats.get(format)?.detect(callText(format, calls));
+    expect(found?.calls.map(({ name, arguments: given }) => ({ name, arguments: Object.fromEntries(given) }))).toEqual(
+      calls,
+    );
+    expect(found?.residual).toBe('');
+  });
+
+  it('is cut into the tokens of the model file, whatever the text', () => {
+    const { encode } = vocabularyOf(learnt);
+    const chance = chanceFrom(5);
+    const pieces = [
+      () => String.fromCodePoint(chance.below(0x80)),
+      () => String.fromCodePoint(0x80 + chance.below(0x700)),
+      () => String.fromCodePoint(0x1f300 + chance.below(0x300)),
+      () =>
+        chance.pick([
+          'the ',
+          'Kitchen',
+          'porch light',
+          '  ',
+          '\n\n',
+          '\r\n',
+          '12',
+          "n't",
+          '\u00a0',
+          '\u200d',
+          '日本',
+          '²',
+        ]),
+      () => chance.pick<string>(learnt.phrases),
+      () => chance.pick<string>(learnt.phrases).slice(chance.below(6), 3 + chance.below(12)),
+      () => chance.pick(['<|im_start|>', '<|im_end|>', '<|endoftext|>']),
+    ];
+    for (let count = 0; count < 10_000; count++) {
+      const text = Array.from({ length: 1 + chance.below(24) }, () => chance.pick(pieces)()).join('');
+      expect(encode(text), JSON.stringify(text)).toEqual(demo.weights.tokenize(text, true));
+    }
+  });
+});
+
+const python = '/usr/bin/python3';
+const demanded = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
+const mend = 'missing python3-torch, python3-numpy or gcc; apt-get install python3-torch python3-numpy gcc';
+
+describe.runIf(demanded || hasTorch())(`the recipe of the demo model (needs PyTorch)`, () => {
+  let folder = '';
+  beforeAll(async () => {
+    if (!hasTorch()) throw new Error(mend);
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-recipe-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  const run = promisify(execFile);
+  const node = (script: string, ...args: readonly string[]) =>
+    run(process.execPath, [fileOf(`${recipe}/${script}`), ...args]);
+  const train = (script: string, ...args: readonly string[]) =>
+    run(python, [fileOf(`${recipe}/train/${script}`), ...args]);
+
+  it('leads from text to a file that answers as the trained network does', { timeout: 180_000 }, async () => {
+    const [vocabulary, corpus, runs, tensors, file] = ['words.json', 'corpus', 'run', 'tensors', 'tiny.gguf'].map(
+      (name) => join(folder, name),
+    ) as [string, string, string, string, string];
+    await node('vocabulary.mjs', '--documents', '300', '--out', vocabulary);
+    await node('corpus.mjs', '--out', corpus, '--tokens', '120000', '--vocabulary', vocabulary);
+    const shape = [
+      '--width',
+      '64',
+      '--heads',
+      '1',
+      '--layers',
+      '2',
+      '--hidden',
+      '64',
+      '--batch',
+      '2304',
+      '--workers',
+      '1',
+    ];
+    const { stdout } = await train('train.py', '--corpus', corpus, '--out', runs, ...shape);
+    expect(stdout).toMatch(/"held_loss": [0-7]\./);
+    await train('tensors.py', '--run', runs, '--corpus', corpus, '--out', tensors);
+    await node('export.mjs', '--tensors', tensors, '--corpus', corpus, '--out', file);
+
+    const llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
+    const weights = await llama.loadModel({ modelPath: file });
+    const context = await weights.createContext({ contextSize: 512, threads: 1 });
+    const sequence = context.getSequence();
+    const prompts = ['Turn on the light', 'How are you?', 'Play some music'].map((text) =>
+      weights.tokenize(promptText([{ role: 'user', text }]), true),
+    );
+    const written: Token[][] = [];
+    for (const prompt of prompts) {
+      const answer: Token[] = [];
+      await sequence.clearHistory();
+      for await (const token of sequence.evaluate(prompt, { temperature: 0 })) {
+        if (weights.isEogToken(token) || answer.push(token) === 20) break;
+      }
+      written.push(answer);
+    }
+    await llama.dispose();
+
+    const asked = join(folder, 'prompts.jsonl');
+    await writeFile(asked, prompts.map((prompt) => `${JSON.stringify(prompt)}\n`).join(''));
+    expect(await answersTo(asked, ['--run', runs, '--corpus', corpus, '--longest', '20'])).toEqual(written);
+  });
+
+  async function answersTo(file: string, args: readonly string[]): Promise<unknown[]> {
+    const saying = run(python, [fileOf(`${recipe}/train/say.py`), ...args]);
+    const { stdin } = saying.child;
+    if (stdin) createReadStream(file).pipe(stdin);
+    const { stdout } = await saying;
+    return stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  }
+});
+
+function hasTorch(): boolean {
+  try {
+    execFileSync(python, ['-c', 'import torch, numpy'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
