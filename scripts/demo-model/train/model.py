@@ -38,6 +38,7 @@ class Model:
             name: (weight.to(torch.bfloat16) if is_matrix(name) else weight).detach().requires_grad_()
             for name, weight in weights.items()
         }
+        self.packed = {name: ops.Packed(copy.data) for name, copy in self.working.items() if fused and is_matrix(name)}
 
     def refresh(self):
         """Takes over the weights after a step of the optimiser."""
@@ -46,6 +47,11 @@ class Model:
             copy.grad = None
             if is_matrix(name):
                 copy.data.copy_(weight)
+        for packed in self.packed.values():
+            packed.refresh()
+
+    def _times(self, x, name):
+        return ops.linear(x, self.working[name], self.packed.get(name))
 
     def loss(self, batch, scale):
         """The scaled sum of the losses over what a batch teaches, and the likeliest token at each of these places."""
@@ -53,14 +59,14 @@ class Model:
         table = embeddings_of(w, self.vocabulary)
         x, h = ops.add_norm(table[batch.ids], None, w["attention_norm.0"], fused)
         for layer in range(layers):
-            mixed = ops.attention(F.linear(h, w[f"qkv.{layer}"]), batch, self.tables, self.shape["heads"], fused)
+            mixed = ops.attention(self._times(h, f"qkv.{layer}"), batch, self.tables, self.shape["heads"], fused)
             if layer + 1 == layers:
                 # From here on no row looks at another one.
                 x, mixed = x[batch.learning], mixed[batch.learning]
-            x, h = ops.add_norm(x, F.linear(mixed, w[f"out.{layer}"]), w[f"hidden_norm.{layer}"], fused)
-            let = ops.swiglu(F.linear(h, w[f"gate_up.{layer}"]), fused)
+            x, h = ops.add_norm(x, self._times(mixed, f"out.{layer}"), w[f"hidden_norm.{layer}"], fused)
+            let = ops.swiglu(self._times(h, f"gate_up.{layer}"), fused)
             norm = f"attention_norm.{layer + 1}" if layer + 1 < layers else "norm"
-            x, h = ops.add_norm(x, F.linear(let, w[f"down.{layer}"]), w[norm], fused)
+            x, h = ops.add_norm(x, self._times(let, f"down.{layer}"), w[norm], fused)
         logits = F.linear(h, table.to(torch.bfloat16))
         return ops.entropy(logits, batch.target, scale, fused)
 

@@ -16,7 +16,7 @@ def _compiled():
     folder = tempfile.mkdtemp(prefix="demo-model-")
     library = os.path.join(folder, "kernels.so")
     flags = "-O3 -march=native -ffast-math -mprefer-vector-width=512 -shared -fPIC".split()
-    sources = [os.path.join(HERE, name) for name in ("kernels.c", "attention.c")]
+    sources = [os.path.join(HERE, name) for name in ("kernels.c", "attention.c", "products.c")]
     subprocess.run(["gcc", *flags, *sources, "-o", library, "-lm"], check=True)
     return ctypes.CDLL(library)
 
@@ -52,6 +52,42 @@ def _call(name, *arguments):
         else:
             given.append(ctypes.c_float(one) if isinstance(one, float) else ctypes.c_long(one))
     getattr(_loaded(), name)(*given)
+
+
+class Packed:
+    """A matrix [outs, ins] as the C products read it, from ins to outs and back; `refresh` after it has changed."""
+
+    def __init__(self, weight):
+        self.weight = weight
+        self.forth, self.back = (torch.empty(weight.numel(), dtype=weight.dtype) for _ in range(2))
+        self.refresh()
+
+    def refresh(self):
+        _call("pack_matrix", *self.weight.shape, self.weight, self.forth, self.back)
+
+
+class _Linear(Function):
+    @staticmethod
+    def forward(ctx, x, weight, packed):
+        out = torch.empty(len(x), len(weight), dtype=x.dtype)
+        _call("product", *x.shape, len(weight), x, packed.forth, out)
+        ctx.save_for_backward(x)
+        ctx.packed = packed
+        return out
+
+    @staticmethod
+    def backward(ctx, d_out):
+        (x,), d_out = ctx.saved_tensors, d_out.contiguous()
+        (rows, ins), outs = x.shape, d_out.shape[1]
+        dx, d_weight = torch.empty_like(x), torch.empty(outs, ins, dtype=x.dtype)
+        _call("product", rows, outs, ins, d_out, ctx.packed.back, dx)
+        _call("product_of_rows", rows, outs, ins, d_out, x, d_weight)
+        return dx, d_weight, None
+
+
+def linear(x, weight, packed):
+    """x times the transpose of a matrix; `packed` is that matrix for the C kernels, or None."""
+    return F.linear(x, weight) if packed is None else _Linear.apply(x, weight, packed)
 
 
 class _AddNorm(Function):

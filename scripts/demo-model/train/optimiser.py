@@ -42,12 +42,15 @@ class Optimiser:
             "second": {name: torch.zeros_like(weights[name]) for name in plain},
         }
 
-    def step(self, gradients, share):
-        """Takes a step with this share of the full rates."""
+    def step(self, gradients, share, workers):
+        """Takes a step with this share of the full rates; the matrices of one shape are one piece of work."""
+        self.state["steps"] += 1
+        pieces = [workers.submit(self._muon, shape, parts, gradients, share) for shape, parts in self.groups.items()]
+        for piece in [*pieces, workers.submit(self._adam, gradients, share)]:
+            piece.result()
+
+    def _adam(self, gradients, share):
         state = self.state
-        state["steps"] += 1
-        for shape, parts in self.groups.items():
-            self._muon(shape, parts, gradients, share)
         for name, first in state["first"].items():
             gradient, second = gradients[name], state["second"][name]
             first.mul_(0.9).add_(gradient, alpha=0.1)

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 # One thread a worker, and no memory given back between steps: both cost a third of the speed.
 MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "8589934592", "MALLOC_TOP_PAD_": "268435456"}
@@ -66,6 +67,7 @@ class Training:
         self._resume()
         fused = given.device == "cpu" and not given.plain and kernels_work()
         self.models = [Model(self.weights, self.shape, vocabulary, fused) for _ in range(given.workers)]
+        self.workers = ThreadPoolExecutor(given.workers)
 
     @property
     def checkpoint(self):
@@ -95,23 +97,16 @@ class Training:
         if done >= 1 or None in batches:
             return False
         places = sum(len(batch.target) for batch in batches)
-        losses = [0.0] * len(batches)
 
-        def work(number):
-            loss, _ = self.models[number].loss(batches[number].to(self.given.device), 1.0 / places)
+        def work(model, batch):
+            loss, _ = model.loss(batch.to(self.given.device), 1.0 / places)
             loss.backward()
-            losses[number] = loss.item()
+            return loss.item()
 
-        others = [threading.Thread(target=work, args=(number,)) for number in range(1, len(batches))]
-        for thread in others:
-            thread.start()
-        work(0)
-        for thread in others:
-            thread.join()
+        losses = list(self.workers.map(work, self.models, batches))
         gradients = {name: sum(model.working[name].grad.float() for model in self.models) for name in self.weights}
-        self.optimiser.step(gradients, self.given.rate * schedule(done))
-        for model in self.models:
-            model.refresh()
+        self.optimiser.step(gradients, self.given.rate * schedule(done), self.workers)
+        list(self.workers.map(Model.refresh, self.models))
         self.seen += sum(batch.used for batch in batches)
         self.average = sum(losses) if self.average is None else 0.98 * self.average + 0.02 * sum(losses)
         return True
