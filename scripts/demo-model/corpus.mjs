@@ -9,6 +9,7 @@ import { chanceFrom } from '../random.mjs';
 import { readCatalogue } from './generate/catalogue.mjs';
 import { records } from './generate/curriculum.mjs';
 import { documentsFrom } from './generate/documents.mjs';
+import { faultsOf } from './generate/faults.mjs';
 import { vocabularyOf } from './generate/tokenizer.mjs';
 
 const { values } = parseArgs({
@@ -24,6 +25,8 @@ if (!values.out) throw new Error('--out names the folder that the text is writte
 const seed = Number(values.seed);
 const tokens = Number(values.tokens);
 const catalogue = readCatalogue();
+const faults = faultsOf(catalogue);
+if (faults.length > 0) throw new Error(`the text cannot be read:\n${faults.join('\n')}`);
 const learnt = JSON.parse(readFileSync(values.vocabulary, 'utf8'));
 const vocabulary = vocabularyOf(learnt);
 

@@ -103,7 +103,7 @@ describe('turngraph run', () => {
 describe('turngraph chat', () => {
   it('answers what it is told, line by line, until the input ends', async () => {
     const { out, err, code } = await runs(['chat', 'tavern-npc'], 'Give me 2 apples.\n\nWhat do you sell?\n');
-    expect(out).toBe("Here you go.\nI pour the ale, stir the stew and listen to everyone's troubles.\n");
+    expect(out).toBe('Here you go.\nAle, mead, mushroom stew and a soft bed upstairs.\n');
     expect(err).toContain('-> give_item {"item":"apples","count":2}');
     expect(code).toBe(0);
   });

@@ -2,16 +2,36 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readItems } from '../../eval/items.mjs';
 
 const folder = fileURLToPath(new URL('../text/', import.meta.url));
+const evalItems = await readItems();
 const read = (file) => JSON.parse(readFileSync(`${folder}${file}`, 'utf8'));
 
-/** All actions, each with the topic (its file) that it belongs to; the pools of values; talk and characters; asides. */
+/**
+ * All actions, each with the topic (its file) that it belongs to, and without the names that tools of the held-out items
+ * have; the pools of values; talk and characters; asides.
+ */
 export function readCatalogue() {
+  const taken = namesInItems();
+  const unseen = (names) => names.filter((name) => !taken.has(name));
   const actions = readdirSync(`${folder}actions`)
     .sort()
-    .flatMap((file) => read(`actions/${file}`).map((action) => ({ ...action, topic: basename(file, '.json') })));
+    .flatMap((file) => {
+      const topic = basename(file, '.json');
+      return read(`actions/${file}`).map((action) => ({
+        ...action,
+        topic,
+        names: topic === 'shipped' ? action.names : unseen(action.names),
+      }));
+    });
   return { actions, values: read('values.json'), chat: read('chat.json'), asides: read('asides.json') };
+}
+
+// The tools of the items that were written by hand, here and for `npm run eval:tools`.
+function namesInItems() {
+  const own = JSON.parse(readFileSync(new URL('../heldout/everyday.json', import.meta.url), 'utf8'));
+  return new Set([...own, ...evalItems].flatMap(({ tools }) => tools.map(({ name }) => name)));
 }
 
 /** Whether a text is one of the share that training never sees; the same answer for ever. */

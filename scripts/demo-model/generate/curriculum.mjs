@@ -21,7 +21,7 @@ export function* records({ toolDocument, talkDocument }, { vocabulary, chance, p
       return toolDocument({ tools: chance.pick([1, 1, 2, 2, 3]), messages: 5, quiet: 0.08, several: 0.03 });
     }
     if (chance.often(0.1)) return talkDocument();
-    if (chance.often(0.09)) return toolDocument({ own: true, tools: chance.pick([1, 1, 3, 3, 4, 5]), several: 0.08 });
+    if (chance.often(0.11)) return toolDocument({ own: true, tools: chance.pick([1, 1, 3, 3, 4, 5]), several: 0.08 });
     // Few words each, and many tools: which one is meant?
     if (chance.often(done < 0.4 ? 0.4 : 0.2)) {
       const tools = chance.pick([2, 3, 3, 4, 4, 5, 6]);

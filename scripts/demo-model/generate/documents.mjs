@@ -1,34 +1,52 @@
 // Documents to learn from. One list of tools (or one character) is followed by many messages that do not know of each
 // other, so that a long list of tools is read once and used often.
 import { heldOut, likenessOf, partOf } from './catalogue.mjs';
-import { dressed, finished } from './manners.mjs';
+import { dressed, finished, isQuestion } from './manners.mjs';
+import { messagesFrom } from './messages.mjs';
+import { askInTurn } from './inTurn.mjs';
 import { ask } from './requests.mjs';
-import { aside, characterAsides, characterTalk, instructions, noTool, resultOf, smallTalk } from './talk.mjs';
+import { characterAsides, characterPrompt, characterTalk, instructions, resultOf, smallTalk } from './talk.mjs';
 import { toolOf } from './tools.mjs';
 import { valuesFrom } from './values.mjs';
-import { blockFor, callText, formatNames, resultMessage } from './prompts.mjs';
+import { blockFor, formatNames, resultMessage } from './prompts.mjs';
 
 // What training never sees of actions, and of the requests of those that it sees.
 const shares = { actions: 0.07, requests: 0.06 };
 
-// How alike actions of different files may be, to stand in one list, and for one to be asked for where only the other is.
-const likeness = { together: 0.38, instead: 0.22 };
+// How alike actions of different files may be: to stand in one list; for one to be asked for where only the other is (and
+// where that is a shipped tool); and for training to have the one while the other is held out.
+const likeness = { together: 0.38, instead: 0.22, insteadOfShipped: 0.12, besideHeld: 0.55 };
+
+const done = ['Done.', 'Here you go.', 'As you wish.', 'Consider it done.', 'All right.'];
 
 /** Makes documents of a part, `train` or `held`, of the catalogue; all of them from one chance. */
-export function documentsFrom({ actions, values: pools, chat, asides: said }, chance, part = 'train') {
+export function documentsFrom({ actions, values: pools, chat, asides }, chance, part = 'train') {
+  const alike = likenessOf(actions);
+  const same = (one, other, limit) => one.topic !== other.topic && alike(one, other) > limit;
   const shipped = actions.filter(({ topic }) => topic === 'shipped');
-  const isHeld = ({ action }) => heldOut(`action ${action}`, shares.actions);
-  const others = actions.filter((action) => action.topic !== 'shipped' && isHeld(action) === (part === 'held'));
+  const others = actionsOf(part);
   const byTopic = grouped(others);
   const requests = new Map(actions.map((action) => [action, requestsOf(action, part)]));
   const draw = valuesFrom(pools, chance, part);
-  const alike = likenessOf(actions);
-  const same = (one, other, limit) => one.topic !== other.topic && alike(one, other) > limit;
   const talk = smallTalk(chat, part);
-  const asides = characterAsides(chat, part);
-  const remarks = partOf(part, said, shares.requests, (text) => `aside ${text}`);
+  const inPart = (list) => partOf(part, list, shares.requests, (text) => `aside ${text}`);
 
-  const asked = (tool, calls) => ask(tool, { requests: requests.get(tool.action), draw, chance, calls });
+  const words = (way) => (tool, calls) => way(tool, { requests: requests.get(tool.action), draw, chance, calls });
+  const asked = words(ask);
+  const { message, remark } = messagesFrom({
+    ...{ asked, inTurn: words(askInTurn), foreignTo, talk, draw, chance },
+    asides: characterAsides(chat, part),
+    remarks: inPart(asides.remarks),
+    refusals: inPart(asides.refusals),
+  });
+
+  // The shipped tools are in every list of their own, whatever the part: of them only requests are held out.
+  function actionsOf(wanted) {
+    const rest = actions.filter(({ topic }) => topic !== 'shipped');
+    const held = rest.filter(isHeld);
+    if (wanted === 'held') return held;
+    return rest.filter((action) => !isHeld(action) && !held.some((other) => same(action, other, likeness.besideHeld)));
+  }
 
   function toolsOf(count, { own }) {
     const camel = chance.often(0.1);
@@ -50,158 +68,98 @@ export function documentsFrom({ actions, values: pools, chat, asides: said }, ch
     return tools;
   }
 
-  /** Messages of one call, of several calls, and of none. */
-  function message(tools, format, index, { quiet, several, own }) {
-    const plain = (calls, text) => ({ text, answer: callText(format, calls), calls });
-    if (chance.often(quiet)) return silent(tools, own);
-    if (chance.often(several)) {
-      const both = doubled(tools);
-      if (both) return plain(both.calls, both.text);
-    }
-    const tool = chance.often(0.6) ? tools[index % tools.length] : chance.pick(tools);
-    const one = asked(tool);
-    return one ? plain(one.calls, beside(dressed(one, chance))) : undefined;
-  }
-
-  function doubled(tools) {
-    const count = chance.often(0.15) ? 3 : 2;
-    if (chance.often(0.4)) {
-      const shared = asked(chance.pick(tools), count);
-      if (shared) return { calls: shared.calls, text: beside(dressed(shared, chance)) };
-    }
-    const parts = Array.from({ length: count }, () => asked(chance.pick(tools)));
-    if (parts.some((one) => one === undefined)) return undefined;
-    const calls = parts.flatMap((one) => one.calls);
-    if (new Set(calls.map((call) => JSON.stringify(call))).size < count) return undefined;
-    const joint = () =>
-      chance.pick([
-        ' and ',
-        ' and ',
-        ' and ',
-        ', then ',
-        ', and then ',
-        ', ',
-        ' and also ',
-        '; ',
-        '. Also ',
-        '. Then ',
-        '. ',
-      ]);
-    const text = parts.slice(1).reduce((whole, { text: next }) => {
-      const between = joint();
-      return whole + between + (between === '. ' ? finished(next, { chance }).replace(/[.!?]$/, '') : next);
-    }, parts[0].text);
-    return { calls, text: dressed({ text, opensWithValue: parts[0].opensWithValue }, chance) };
-  }
-
-  // Small talk, or what none of the tools on offer can do.
-  function silent(tools, own) {
-    if (chance.often(0.15)) return { text: finished(remark(), { chance }), answer: aside, calls: [] };
-    if (chance.often(0.2)) {
-      const { asked: ways, answer } = chance.pick(chance.often(own ? 0.6 : 0.25) ? asides : talk);
-      return { text: finished(chance.pick(ways), { chance }), answer, calls: [] };
-    }
+  /** A request that none of the tools can serve; undefined where the chance fell on one that might. */
+  function foreignTo(tools, own) {
     const offered = new Set(tools.map(({ action }) => action));
     const topics = new Set(tools.map(({ action }) => action.topic));
     const foreign = chance.often(0.5) ? others.filter(({ topic }) => !topics.has(topic)) : others;
     const action = chance.pick(foreign.length > 0 ? foreign : others);
-    if (offered.has(action) || [...offered].some((other) => same(action, other, likeness.instead))) return undefined;
-    const one = asked(toolOf(action, { chance, part }));
-    return one && { text: beside(dressed(one, chance)), answer: noTool, calls: [] };
+    const limit = own ? likeness.insteadOfShipped : likeness.instead;
+    if (offered.has(action) || [...offered].some((other) => same(action, other, limit))) return undefined;
+    return asked(toolOf(action, { chance, part }));
   }
 
-  /** Something that one says, and nobody has to do anything. */
-  function remark() {
-    return chance
-      .pick(remarks)
-      .replaceAll(/\{(\w+)\}/g, (_, pool) =>
-        pool === 'n' ? String(1 + chance.below(99)) : draw({ kind: 'text', values: pool }).said,
-      );
-  }
-
-  // People say why, or something else, before they say what they want, and after: only one thing is to be done.
-  function beside(text) {
-    if (chance.often(0.82)) return text;
-    const other = finished(remark(), { chance });
-    const closed = /[.!?]$/.test(other) ? other : `${other}.`;
-    if (chance.often(0.3))
-      return /[.!?]$/.test(text) ? `${text} ${other}` : `${text}, ${other.charAt(0).toLowerCase()}${other.slice(1)}`;
-    return chance.often(0.7)
-      ? `${closed} ${text}`
-      : `${closed.slice(0, -1)}, ${chance.pick(['so ', 'and ', 'but ', ''])}${text.charAt(0).toLowerCase()}${text.slice(1)}`;
-  }
-
-  /** A list of tools and messages about it; `only` narrows what the choices would be. */
+  /** A list of `tools` tools (of the shipped ones: `own`) and messages about it, some `quiet`, some with `several` calls. */
   function toolDocument({
     format = chance.pick(formatNames),
     tools: count = chance.pick([1, 1, 2, 2, 3, 3, 4, 5, 6]),
     messages,
     own = false,
-    quiet = 0.45,
-    several = 0.16,
+    quiet = 0.4,
+    several = 0.2,
   } = {}) {
     const tools = toolsOf(own ? Math.min(count, shipped.length) : count, { own });
-    const system = chance.often(0.45) ? '' : chance.pick(instructions);
-    const history = chance.often(0.1) ? earlier(tools) : [];
+    const declarations = tools.map(({ declaration }) => declaration);
+    const wanted = messages ?? 5 + chance.below(5 + 2 * tools.length);
     const branches = [];
-    for (
-      let index = 0, wanted = messages ?? 5 + chance.below(5 + 2 * tools.length);
-      branches.length < wanted;
-      index++
-    ) {
+    for (let index = 0; branches.length < wanted; index++) {
       const said = message(tools, format, index, { quiet, several, own });
-      if (!said) continue;
-      const turns = [{ said: { role: 'user', text: said.text }, answer: said.answer }];
-      if (said.calls.length === 1 && chance.often(0.04)) {
-        const { result, reply } = resultOf(chance);
-        turns.push({ said: resultMessage(format, result), answer: reply });
-      }
-      branches.push({ turns, calls: said.calls });
+      if (said) branches.push({ turns: turnsOf(said, format), calls: said.calls });
     }
-    return {
-      format,
-      system,
-      tools: blockFor(
-        tools.map(({ declaration }) => declaration),
-        format,
-      ),
-      declarations: tools.map(({ declaration }) => declaration),
-      history,
-      branches,
-    };
+    const history = chance.often(0.25) ? earlier(tools) : [];
+    return { format, system: systemPrompt(), tools: blockFor(declarations, format), declarations, history, branches };
   }
 
-  // What was said before: a turn that ended with words, as the node that looks for calls is shown it.
+  function systemPrompt() {
+    if (chance.often(0.45)) return '';
+    return chance.often(0.25) ? characterPrompt(chat, chance) : chance.pick(instructions);
+  }
+
+  // Now and then the result of a call is told, and something is said about it.
+  function turnsOf({ text, answer, calls }, format) {
+    const turn = { said: { role: 'user', text }, answer };
+    if (calls.length !== 1 || !chance.often(0.04)) return [turn];
+    const { result, reply } = resultOf(chance);
+    return [turn, { said: resultMessage(format, result), answer: reply }];
+  }
+
+  // What was said before: turns that ended with words, as the node that looks for calls is shown them.
   function earlier(tools) {
-    const one = chance.often(0.5) ? asked(chance.pick(tools)) : undefined;
-    const { asked: ways, answer } = chance.pick(talk);
-    const said = one ? dressed(one, chance) : finished(chance.pick(ways), { chance });
-    const done = ['Done.', 'Here you go.', 'As you wish.', 'Consider it done.', 'All right.'];
-    return [
-      { role: 'user', text: said },
-      { role: 'assistant', text: one ? chance.pick(done) : answer },
-    ];
+    return Array.from({ length: chance.pick([1, 1, 2, 3]) }, () => {
+      const one = chance.often(0.6) ? asked(chance.pick(tools)) : undefined;
+      const { asked: ways, answer } = chance.pick(talk);
+      return [
+        { role: 'user', text: one ? dressed(one, chance) : finished(chance.pick(ways), { chance }) },
+        { role: 'assistant', text: one ? chance.pick(done) : answer },
+      ];
+    }).flat();
   }
 
-  /** A character, or a helpful assistant, and some conversations. */
+  /** A character, or a helpful assistant, and some conversations; before them some things may have been done. */
   function talkDocument() {
-    const { system, intents } = characterTalk(chat, chance, part);
+    const { system, intents, unsure } = characterTalk(chat, chance, part);
+    const history = chance.often(0.25) ? earlier(toolsOf(2, { own: chance.often(0.5) })) : [];
     const branches = Array.from({ length: 4 + chance.below(5) }, () => {
       const turns = Array.from({ length: chance.pick([1, 1, 2, 3]) }, () => {
-        const { asked: ways, answer } = chance.pick(intents);
-        return { said: { role: 'user', text: finished(chance.pick(ways), { chance }) }, answer };
+        const { text, answer } = chance.often(0.15) ? unexpected(unsure) : expected(intents);
+        return { said: { role: 'user', text: finished(text, { chance }) }, answer };
       });
       return { turns, calls: [] };
     });
-    return { system, history: [], branches };
+    return { system, history, branches };
+  }
+
+  function expected(intents) {
+    const { asked: ways, answer } = chance.pick(intents);
+    return { text: chance.pick(ways), answer };
+  }
+
+  // What a character has no words for.
+  function unexpected({ question, remark: comment, request }) {
+    const one = chance.often(0.3) ? asked(toolOf(chance.pick(others), { chance, part })) : undefined;
+    if (one) return { text: dressed(one, chance), answer: request };
+    const text = remark();
+    return { text, answer: isQuestion(text) ? question : comment };
   }
 
   return { toolDocument, talkDocument };
 }
 
+const isHeld = ({ action }) => heldOut(`action ${action}`, shares.actions);
+
 const requestsOf = (action, part) =>
   // Of an action that training never sees, everything is unseen.
-  heldOut(`action ${action.action}`, shares.actions) && action.topic !== 'shipped'
+  isHeld(action) && action.topic !== 'shipped'
     ? action.requests
     : partOf(part, action.requests, shares.requests, (text) => `request ${text}`);
 

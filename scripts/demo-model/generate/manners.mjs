@@ -1,15 +1,24 @@
 // How people dress up what they ask: please and thanks, a reason first, a capital or none, a full stop or none.
 import { capitalised } from './words.mjs';
 
-const notCommands = new Set(
-  `a about again all also am an and any anybody anyone are as at before better bit can can't could did do does doesn't don't
-  each eight everyone every few first five for four from getting got had has have he he's her here here's his hm hmm how how's
-  i i'd i'll i'm i've if in is isn't it it'd it'll it's its just last less lots many may me might mind more most mr my need
-  needs never next nice nine no nobody not nothing now of oh ok okay on once one only or our out over please ready seven shall
-  she she's should six so some somebody someone something soon sorry ten thanks that that's the their them then there there's
-  these they they'll they're this those three time to today tomorrow tonight too two under until up wanna want wants was we
-  we'd we'll we're we've well were what what's when when's where where's which while who who's whose why will with within
-  won't would yes you you'd you'll you're you've your`.split(/\s+/),
+// What a command begins with; only before a command do "please" and "could you" stand.
+const commands = new Set(
+  `let put get make give take tell turn set show bring start go stop keep add check switch send look open drop use run write
+  throw change find move call leave hold save pull come hit count shut play pick say fire close note mark fill cut ask hand
+  see kill read wake sign forget ring hang lower swap wait order raise book stick light begin grab park cancel draw roll help
+  skip log blow remove reserve search lock freeze mute swing stay sound try remind crank clear strike delete push buy hide
+  empty jump shoot clean load kick quit create undo break walk remember track share wipe pause water heat pass charge tick
+  print click snap boot feed warm toss cast lay teach finish speak flip list lift connect release ping build silence file
+  knock post press slip return spend train unlock answer dig capture record wash fetch free bolt stand mix point offer pay
+  shake pop measure name halt erase launch message sneak queue scrap convert activate chase spin invite wrap sell join sit
+  craft saddle hoist hook translate split think blast disconnect pour carry resume wave dump dim block plan reply phone
+  announce shout rename hire store trim continue repeat aim surprise equip trade replace work crack abort calm sink summon
+  exchange quiz test hop douse rewind collect hail dive gather secure poke schedule jot text mail navigate guide refund
+  register forward transfer scale lead reset report restart fix rent step power protect preheat tune sort stretch place drive
+  loop pin yell seal follow plant disengage brew stir boil crouch abandon rest catch apply reload flick accept decline haul
+  burn dock pump assign cool watch invent attack scribble dial hunt type treat pack copy insert reboot shift reschedule
+  reverse compare tuck update arm bake dress chop export shuffle cover beam unpause cheer fade stack ride rotate paint tie
+  repair heal guard retreat meet dance bribe arrest interrogate define spell choose refresh redo`.split(/\s+/),
 );
 
 const before = [
@@ -96,13 +105,16 @@ const questions = new Set(
   any am was were has have isn't don't`.split(/\s+/),
 );
 
+/** Whether a text begins as a question does. */
+export const isQuestion = (text) => questions.has(firstWord(text));
+
 const firstWord = (text) => text.split(/[\s,:]/, 1)[0].toLowerCase();
 
 /** A request (text without its ends) as somebody would write it. */
 export function dressed({ text, opensWithValue = false }, chance) {
   let said = text.trim();
-  let question = questions.has(firstWord(said));
-  const command = !opensWithValue && !notCommands.has(firstWord(said));
+  let question = isQuestion(said);
+  const command = !opensWithValue && commands.has(firstWord(said));
   let opens = opensWithValue;
   if (command && chance.often(0.25)) {
     const manner = chance.pick(before);
@@ -118,7 +130,7 @@ export function dressed({ text, opensWithValue = false }, chance) {
 }
 
 /** A text with the capital and the mark that it ends in, or without. */
-export function finished(text, { chance, question = questions.has(firstWord(text)), opens = false, reason = '' }) {
+export function finished(text, { chance, question = isQuestion(text), opens = false, reason = '' }) {
   const upper = reason || (!opens && chance.often(0.75));
   const written = reason + (upper && !opens ? capitalised(text) : text);
   if (/[.!?]$/.test(written)) return written;

@@ -36,7 +36,7 @@ const sayable = (part, slots) => {
 };
 
 /** The parts of a request that this tool can be asked with, or undefined. */
-function chooseParts({ slots }, list, chance) {
+export function chooseParts({ slots }, list, chance) {
   const all = requestsOf(list);
   for (let tries = 0; tries < 20; tries++) {
     const parts = settled(chance.pick(all), slots, chance);
@@ -53,6 +53,34 @@ const fixedValue = (slot, text) => {
   return slot.kind === 'number' ? Number(text) : slot.kind === 'list' ? [text] : text;
 };
 
+/** Whether a part of a request is where a value is said. */
+export const isPlace = ({ key, fixed }) => key !== undefined && fixed === undefined;
+
+/** The value that a slot of a request gets, and how it is said; values that are `given` already are said again. */
+export function valueFor({ key, fixed }, slots, { given, draw }) {
+  if (fixed !== undefined) return { value: fixedValue(slots[key], fixed), said: '' };
+  if (given.has(key)) return again(given.get(key));
+  // From here to here is not a way: what is drawn for one slot is another text than that of the slots before.
+  for (let tries = 0; ; tries++) {
+    const drawn = draw(slots[key]);
+    if (tries === 10 || typeof drawn.value !== 'string' || ![...given.values()].includes(drawn.value)) return drawn;
+  }
+}
+
+/** The call of a tool with values for its slots, in the order in which its parameters are declared. */
+export function callOf({ slots, declaration }, given) {
+  const keyOf = new Map(Object.entries(slots).map(([key, { name }]) => [name, key]));
+  const named = declaration.parameters.filter(({ name }) => given.has(keyOf.get(name)));
+  return {
+    name: declaration.name,
+    arguments: Object.fromEntries(named.map(({ name }) => [name, given.get(keyOf.get(name))])),
+  };
+}
+
+// Slots that may have several values in one message: names, and one of three choices or more.
+const listable = ({ kind, values, choices }) =>
+  kind === 'text' ? values !== 'message' : kind === 'choice' && Object.keys(choices).length > 2;
+
 /**
  * A message without its ends, and the calls that are due: more than one where one slot is said with several values
  * ("the porch and the hall"). Undefined where no request of the list fits the tool.
@@ -60,37 +88,37 @@ const fixedValue = (slot, text) => {
 export function ask(tool, { requests, draw, chance, calls = 1 }) {
   const parts = chooseParts(tool, requests, chance);
   if (!parts) return undefined;
-  const { slots, declaration } = tool;
-  const places = parts.filter(({ key, fixed }) => key && fixed === undefined);
-  const shared = calls > 1 && places.find(({ key }) => slots[key].kind === 'text' && slots[key].values !== 'message');
+  const { slots } = tool;
+  const shared = calls > 1 ? parts.find((part) => isPlace(part) && listable(slots[part.key])) : undefined;
   if (calls > 1 && !shared) return undefined;
   const given = new Map();
-  let several = [];
+  const several = new Map();
+  const list = () => {
+    while (several.size < calls) {
+      const { value, said } = draw(slots[shared.key]);
+      several.set(value, said);
+      if (chance.often(0.05)) break;
+    }
+    const said = [...several.values()];
+    return `${said.slice(0, -1).join(', ')} and ${chance.often(0.2) ? 'the ' : ''}${said.at(-1)}`;
+  };
   let text = '';
   for (const part of parts) {
     if (part.text !== undefined) text += part.text;
-    else if (part.fixed !== undefined) given.set(part.key, fixedValue(slots[part.key], part.fixed));
-    else if (part === shared) {
-      several = [...new Set(Array.from({ length: calls }, () => draw(slots[part.key]).value))];
-      if (several.length < calls) return undefined;
-      text += `${several.slice(0, -1).join(', ')} and ${chance.often(0.2) ? 'the ' : ''}${several.at(-1)}`;
-    } else {
-      const { value, said } = given.has(part.key) ? again(given.get(part.key)) : draw(slots[part.key]);
+    else if (part === shared) text += list();
+    else {
+      const { value, said } = valueFor(part, slots, { given, draw });
       given.set(part.key, value);
       text += said;
     }
   }
-  const keyOf = new Map(Object.entries(slots).map(([key, { name }]) => [name, key]));
-  const order = declaration.parameters.map(({ name }) => keyOf.get(name));
-  const call = (extra) => {
-    const all = new Map([...given, ...extra]);
-    const named = order.filter((key) => all.has(key)).map((key) => [slots[key].name, all.get(key)]);
-    return { name: declaration.name, arguments: Object.fromEntries(named) };
-  };
+  if (shared && several.size < calls) return undefined;
   return {
     text,
-    opensWithValue: parts[0]?.key !== undefined && parts[0].fixed === undefined,
-    calls: shared ? several.map((value) => call([[shared.key, value]])) : [call([])],
+    opensWithValue: isPlace(parts[0]),
+    calls: shared
+      ? [...several.keys()].map((value) => callOf(tool, new Map([...given, [shared.key, value]])))
+      : [callOf(tool, given)],
   };
 }
 

@@ -52,10 +52,19 @@ export const characterAsides = ({ characters }, part) =>
     characters.flatMap(({ talk }) => talk.filter(({ answer }) => !answer.includes('{name}'))),
   ).map(({ asked }) => ({ asked, answer: aside }));
 
-/** Somebody to talk to: a system prompt, and what is asked and answered. */
+// What is said where there is nothing to say, by who is nobody in particular.
+const unsure = {
+  question: "I'm afraid I don't know that.",
+  remark: 'I see. Tell me more about it.',
+  request: "I'm afraid I can't do that.",
+};
+
+/** Somebody to talk to: a system prompt, what is asked and answered, and what is said to all else. */
 export function characterTalk(chat, chance, part) {
-  if (chance.often(0.35))
-    return { system: chance.often(0.3) ? '' : chance.pick(instructions.slice(0, 7)), intents: smallTalk(chat, part) };
+  if (chance.often(0.35)) {
+    const system = chance.often(0.3) ? '' : chance.pick(instructions.slice(0, 7));
+    return { system, intents: smallTalk(chat, part), unsure };
+  }
   const character = chance.often(0.3) ? chat.characters[chance.below(3)] : chance.pick(chat.characters);
   const name = chance.pick(character.names);
   const named = (text) => text.replaceAll('{name}', name);
@@ -68,7 +77,17 @@ export function characterTalk(chat, chance, part) {
   const general = chance.often(0.3)
     ? smallTalk(chat, part).filter((intent) => !intent.asked.some((way) => asked.has(way)))
     : [];
-  return { system: named(chance.pick(character.prompts)), intents: [...own, ...own, ...own, ...general.slice(20)] };
+  return {
+    system: named(chance.pick(character.prompts)),
+    intents: [...own, ...own, ...own, ...general.slice(20)],
+    unsure: { ...unsure, ...character.unsure },
+  };
+}
+
+/** A system prompt of somebody. */
+export function characterPrompt({ characters }, chance) {
+  const { names, prompts } = chance.pick(characters);
+  return chance.pick(prompts).replaceAll('{name}', chance.pick(names));
 }
 
 /** The result of a call, and what is said then. */

@@ -7,6 +7,7 @@ const proper = new Set(
   'city country person fullname hero fantasy_place planet street company shop team artist spell'.split(' '),
 );
 const heldShare = 0.15;
+const extensions = 'txt pdf jpg png mp3 doc csv zip json log md gpx wav html'.split(' ');
 
 /** Draws values of a part (`train` or `held`) for the parameters of tools. */
 export function valuesFrom(pools, chance, part) {
@@ -26,6 +27,22 @@ export function valuesFrom(pools, chance, part) {
     code: () =>
       `${chance.pick([...'ABCDEFGHKLMNPRSTVWXZ'])}${chance.pick(['-', '', ''])}${chance.below(chance.pick([10, 100, 1000]))}`,
   };
+  // What has a form of its own is made in that form.
+  const two = (number) => String(number).padStart(2, '0');
+  const formed = {
+    time: () => {
+      const [hour, minute] = [chance.below(24), chance.pick([0, 0, 15, 30, 45, chance.below(60)])];
+      if (chance.often(0.6)) return `${chance.often(0.5) ? two(hour) : hour}:${two(minute)}`;
+      return `${1 + (hour % 12)}${minute === 0 ? '' : `:${two(minute)}`}${chance.pick([' ', ''])}${chance.pick(['am', 'pm'])}`;
+    },
+    date: () => {
+      const [month, day] = [chance.below(12), 1 + chance.below(28)];
+      if (chance.often(0.5)) return `20${two(20 + chance.below(20))}-${two(month + 1)}-${two(day)}`;
+      return chance.often(0.5) ? `${pools.month[month]} ${day}` : `${day} ${pools.month[month]}`;
+    },
+    file: () =>
+      `${word()}${chance.pick(['', '', '_', '-', chance.below(99)])}${chance.often(0.5) ? listed(pools.word) : ''}.${chance.pick(extensions)}`,
+  };
   const invented = (pool) => {
     const words = Array.from({ length: chance.pick([1, 1, 2]) }, () =>
       chance.often(0.6) ? word() : listed(pools[chance.pick(['word', 'object', 'color', 'animal', 'material'])]),
@@ -39,6 +56,7 @@ export function valuesFrom(pools, chance, part) {
 
   function text(source) {
     if (source === 'message' || source === 'title') return chance.often(0.2) ? anyText() : listed(pools[source]);
+    if (Object.hasOwn(formed, source) && chance.often(0.4)) return formed[source]();
     if (chance.often(0.22)) return invented(source);
     if (Array.isArray(source)) return listed(source);
     return Object.hasOwn(made, source) ? made[source]() : listed(pools[source]);

@@ -1,0 +1,3 @@
+import type { Catalogue } from './catalogue.mjs';
+
+export function faultsOf(catalogue: Catalogue): string[];

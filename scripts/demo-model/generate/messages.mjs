@@ -1,0 +1,76 @@
+// What is said to a list of tools: requests of one call and of several, and messages that ask for nothing on offer.
+import { dressed, finished } from './manners.mjs';
+import { aside, noTool } from './talk.mjs';
+import { callText } from './prompts.mjs';
+
+const joints = ' and | and | and |, then |, and then |, | and also |; |. Also |. Then |. '.split('|');
+
+/**
+ * Gives `message`, which makes messages to tools, and `remark`, which says what asks for nothing. `asked(tool, calls)` and
+ * `inTurn(tool, calls)` word a request (see requests.mjs and inTurn.mjs), `foreignTo(tools, own)` one that none of the tools
+ * fits; `talk` and `asides` are intents with ways to say them; `remarks` ask for nothing and `refusals` call something off,
+ * both texts with `{pools}` in them.
+ */
+export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, refusals, draw, chance }) {
+  const filled = (text) =>
+    text.replaceAll(/\{(\w+)\}/g, (_, pool) =>
+      pool === 'n' ? String(1 + chance.below(99)) : draw({ kind: 'text', values: pool }).said,
+    );
+  const remark = () => filled(chance.pick(remarks));
+
+  return { message, remark };
+
+  /** A message and the calls that are due; undefined where the chance fell on what cannot be said with these tools. */
+  function message(tools, format, index, { quiet, several, own }) {
+    const due = ({ text, calls }) => ({ text, calls, answer: callText(format, calls) });
+    if (chance.often(quiet)) return silent(tools, own);
+    const many = chance.often(several) ? manyOf(tools) : undefined;
+    if (many) return due(many);
+    const one = asked(chance.often(0.6) ? tools[index % tools.length] : chance.pick(tools));
+    return one && due({ calls: one.calls, text: beside(dressed(one, chance)) });
+  }
+
+  // Two or three calls: one request with several values, or several requests in a row.
+  function manyOf(tools) {
+    const count = chance.often(0.15) ? 3 : 2;
+    const way = chance.pick([undefined, undefined, asked, asked, inTurn]);
+    const shared = way?.(chance.pick(tools), count);
+    if (shared) return { calls: shared.calls, text: beside(dressed(shared, chance)) };
+    const parts = Array.from({ length: count }, () => asked(chance.pick(tools)));
+    if (parts.includes(undefined)) return undefined;
+    const calls = parts.flatMap((one) => one.calls);
+    if (new Set(calls.map((call) => JSON.stringify(call))).size < count) return undefined;
+    const [first, ...rest] = parts;
+    const text = rest.reduce((whole, { text: next }) => {
+      const between = chance.pick(joints);
+      return whole + between + (between === '. ' ? finished(next, { chance }).replace(/[.!?]$/, '') : next);
+    }, first.text);
+    return { calls, text: dressed({ text, opensWithValue: first.opensWithValue }, chance) };
+  }
+
+  // Small talk, or what none of the tools on offer can do.
+  function silent(tools, own) {
+    if (chance.often(0.2)) {
+      const text = chance.often(0.1) ? filled(chance.pick(refusals)) : remark();
+      return { text: finished(text, { chance }), answer: aside, calls: [] };
+    }
+    if (chance.often(0.25)) {
+      const { asked: ways, answer } = chance.pick(chance.often(own ? 0.6 : 0.25) ? asides : talk);
+      return { text: finished(chance.pick(ways), { chance }), answer, calls: [] };
+    }
+    const one = foreignTo(tools, own);
+    return one && { text: beside(dressed(one, chance)), answer: noTool, calls: [] };
+  }
+
+  // People say why, or something else, before they say what they want, and after: only one thing is to be done.
+  function beside(text) {
+    if (chance.often(0.82)) return text;
+    const other = finished(remark(), { chance });
+    const closed = /[.!?]$/.test(other) ? other : `${other}.`;
+    if (chance.often(0.3)) return /[.!?]$/.test(text) ? `${text} ${other}` : `${text}, ${small(other)}`;
+    if (chance.often(0.7)) return `${closed} ${text}`;
+    return `${closed.slice(0, -1)}, ${chance.pick(['so ', 'and ', 'but ', ''])}${small(text)}`;
+  }
+}
+
+const small = (text) => text.charAt(0).toLowerCase() + text.slice(1);
