@@ -22,7 +22,7 @@ export function askInTurn(tool, { requests, draw, chance, calls }) {
   const tail = textOf(parts.slice(last + 1));
   if (/[.!?]/.test(head + tail)) return undefined;
 
-  const rounds = Array.from({ length: calls }, () => roundOf(tool, parts, { draw, chance }));
+  const rounds = Array.from({ length: calls }, () => roundOf(tool, parts, { draw }));
   if (new Set(rounds.map(({ given }) => given.get(keys[0]))).size < calls) return undefined;
   const [, article = ''] = repeatable.exec(head) ?? [];
   const unit = words(tail) <= 2;
@@ -40,11 +40,11 @@ export function askInTurn(tool, { requests, draw, chance, calls }) {
 }
 
 // The values of one call, and how they are said.
-function roundOf({ slots }, parts, { draw, chance }) {
+function roundOf({ slots }, parts, { draw }) {
   const given = new Map();
   const spoken = new Map();
   for (const part of parts.filter(({ key }) => key)) {
-    const { value, said } = valueFor(part, slots, { given, draw, chance });
+    const { value, said } = valueFor(part, slots, { given, draw });
     given.set(part.key, value);
     spoken.set(part.key, said);
   }
