@@ -97,6 +97,7 @@ export function ask(tool, { requests, draw, chance, calls = 1 }) {
     while (several.size < calls) {
       const { value, said } = draw(slots[shared.key]);
       several.set(value, said);
+      // A list may be too short for as many values.
       if (chance.often(0.05)) break;
     }
     const said = [...several.values()];
