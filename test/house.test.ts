@@ -15,6 +15,7 @@ const floors: Readonly<Record<string, number>> = {
   folders: 1,
   spelling: 1,
   pointer: 1,
+  breath: 1,
   jsonText: 2,
   frameRoom: 1,
   schema: 2,

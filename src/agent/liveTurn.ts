@@ -3,11 +3,11 @@ import type { Dialog, Interaction } from '../dialog.ts';
 import { pause } from '../engine/pause.ts';
 import type { ServerFrameBodies, TurnComplete } from '../frames.gen.ts';
 import type { Call, Inference, Turn } from '../graph/turn.ts';
-import { bytesOfPart, inPieces, jsonBytes } from '../frameRoom.ts';
+import { bytesOfPart, fitting, inPieces, jsonBytes } from '../frameRoom.ts';
 import type { Insight } from '../tools/insight.ts';
 import { accountOf } from './account.ts';
 
-// A notification holds the arguments twice, and beside them only what is small.
+// A notification holds the arguments twice, then what is wrong with them, and beside that only what is small.
 const bytesOfCall = 3 * bytesOfPart;
 
 /** Takes the frames of a turn, in their order. */
@@ -122,6 +122,12 @@ export class LiveTurn implements Turn {
       );
       return;
     }
+    const issues = fitting(call.issues, bytesOfPart);
+    if (issues.length < call.issues.length) {
+      this.warn(
+        `${this.#nodeName} tells the first ${issues.length} of ${call.issues.length} issues of a call to ${call.name}; more do not fit in a frame`,
+      );
+    }
     this.#start.emit('toolCallNotification', {
       ...this.#ids,
       nodeName: this.#nodeName,
@@ -134,7 +140,7 @@ export class LiveTurn implements Turn {
       repaired: call.repaired,
       consequential: call.consequential,
       because: '',
-      issues: call.issues,
+      issues,
     });
   }
 

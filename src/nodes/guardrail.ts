@@ -25,7 +25,7 @@ export const guardrail = defineNode({
   async create(params, supplies) {
     const settings = await live(params, async (given) => {
       const strings = await stringsOf(given, supplies);
-      const patterns = compilePatterns(strings.list);
+      const patterns = await compilePatterns(strings.list);
       if (!patterns.ok) throw refuseStrings(strings, patterns.refusals);
       if (strings.list.length === 0)
         supplies.warn(`${supplies.nodeName} has no pattern: this Guardrail never triggers`);
@@ -34,7 +34,7 @@ export const guardrail = defineNode({
     return {
       async run(turn) {
         const { patterns, watch } = settings.now;
-        const index = patterns.match(watch === 'message' ? turn.message : turn.answer);
+        const index = await patterns.match(watch === 'message' ? turn.message : turn.answer, turn.signal);
         if (index === undefined) return 'not_triggered';
         turn.tell('guardrail_triggered', { pattern_index: index });
         return 'triggered';

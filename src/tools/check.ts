@@ -1,5 +1,5 @@
 import type { ArgumentsSchema, Tool } from './tool.ts';
-import { isMembers, jsonText, Numeral, type Members, type Value } from './value.ts';
+import { isMembers, isOfType, jsonText, Numeral, type Members, type Value } from './value.ts';
 
 /** Arguments as a flat JSON object whose values are all strings; what is no string stands as its JSON text. */
 export const flatArguments = (args: Members): string =>
@@ -17,9 +17,11 @@ function coerceMembers(members: Members, { properties }: Pick<ArgumentsSchema, '
   return new Map([...members].map(([name, value]) => [name, coerce(value, schemaOf(name))]));
 }
 
-// The first declared type that the value can become without loss.
+// A declared type that the value is of already, or else the first that it can become without loss.
 function coerce(value: Value, schema: ValueSchema): Value {
   const types = [schema['type'] ?? []].flat() as string[];
+  const own = types.find((type) => isOfType(value, type));
+  if (own !== undefined) return coerceTo(own, value, schema);
   return types.map((type) => coerceTo(type, value, schema)).find((coerced) => coerced !== value) ?? value;
 }
 

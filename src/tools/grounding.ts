@@ -59,8 +59,11 @@ const units =
 const tens = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
 const scales: Readonly<Record<string, number>> = { hundred: 100, thousand: 1000, million: 1_000_000 };
 
+// A hyphen behind a letter or a digit is no sign: "2-3 apples", "gate-5".
+const signedNumber = /(?:(?<![\p{L}\p{N}])[+-])?(?:\d+(?:[,.\u00a0]\d{3})+(?!\d)|\d+(?:[.,]\d+)?)/gu;
+
 function* numbersIn(text: string): Generator<number> {
-  for (const [found] of text.matchAll(/[+-]?\d+(?:[,.\u00a0]\d{3})+(?!\d)|[+-]?\d+(?:[.,]\d+)?/g)) {
+  for (const [found] of text.matchAll(signedNumber)) {
     // A comma or a point may set off thousands or a fraction: both readings were said.
     yield Number(found.replaceAll(/[,.\u00a0]/g, ''));
     yield Number(found.replace(',', '.').replaceAll('\u00a0', ''));

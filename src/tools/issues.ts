@@ -1,7 +1,8 @@
+import { shortened } from '../fault.ts';
 import type { ToolCallIssue } from '../frames.gen.ts';
 import { isGrounded, type Said } from './grounding.ts';
 import type { ArgumentsSchema, Tool } from './tool.ts';
-import { isMembers, jsonText, Numeral, type Members, type Value } from './value.ts';
+import { isMembers, isOfType, jsonText, Numeral, type Members, type Value } from './value.ts';
 
 /** The codes of what can be wrong with a call. They are stable: clients use them. */
 export type IssueCode =
@@ -20,7 +21,11 @@ export function issuesOf(name: string, args: Members, tool: Tool | undefined, sa
   return [...membersIssues(args, tool.parameters, ''), ...ungrounded(args, tool, said)];
 }
 
-const issue = (code: IssueCode, param: string, message: string): Issue => ({ code, param, message });
+const issue = (code: IssueCode, param: string, message: string): Issue => ({
+  code,
+  param,
+  message: shortened(message),
+});
 
 function* membersIssues(members: Members, schema: Partial<ArgumentsSchema>, path: string): Generator<Issue> {
   const { properties = {}, required = [], additionalProperties = false } = schema;
@@ -54,23 +59,6 @@ function* valueIssues(value: Value, schema: ValueSchema, path: string): Generato
   if (Array.isArray(value) && typeof items === 'object' && items !== null) {
     for (const [index, item] of value.entries())
       yield* valueIssues(item as Value, items as ValueSchema, `${path}[${index}]`);
-  }
-}
-
-function isOfType(value: Value, type: string): boolean {
-  switch (type) {
-    case 'integer':
-      return value instanceof Numeral && /^-?\d+(?:\.0+)?$/.test(value.digits);
-    case 'number':
-      return value instanceof Numeral;
-    case 'object':
-      return isMembers(value);
-    case 'array':
-      return Array.isArray(value);
-    case 'null':
-      return value === null;
-    default:
-      return typeof value === type;
   }
 }
 

@@ -128,7 +128,7 @@ export function readTool({ name, description, parameters, consequential }: ToolD
   const head = { name, description, consequential };
   if (!isList(parameters)) {
     if (parameters['type'] !== 'object') return refused('/parameters/type', 'must be "object": arguments are named');
-    const odd = oddityOf(parameters);
+    const odd = oddityOf('/parameters', parameters);
     if (odd) return refused(odd.pointer, odd.message);
     return { ok: true, value: { ...head, parameters: parameters as ArgumentsSchema, notes: new Map() } };
   }
@@ -137,6 +137,8 @@ export function readTool({ name, description, parameters, consequential }: ToolD
   if (twice >= 0) return refused(`/parameters/${twice}/name`, `stands twice: "${names[twice]}"`);
   const strangers = parameters.flatMap(strangersOf);
   if (strangers.length > 0) return { ok: false, refusals: strangers };
+  const odd = parameters.flatMap(({ items }, index) => oddityOf(`/parameters/${index}/items`, items ?? {}) ?? []);
+  if (odd.length > 0) return { ok: false, refusals: odd };
   const notes = new Map(parameters.map((param) => [param.name, param]));
   return { ok: true, value: { ...head, parameters: schemaOf(parameters), notes } };
 }
@@ -162,20 +164,30 @@ function strangersOf({ type, enum: values = [] }: Params[number], param: number)
   });
 }
 
-// Only what is read here; the rest of a client's schema is the model's business.
-function oddityOf({ properties, required }: Readonly<Record<string, unknown>>): Refusal | undefined {
-  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
-  if (properties !== undefined && !isObject(properties)) {
-    return { pointer: '/parameters/properties', message: 'must be an object of JSON Schemas' };
-  }
-  const odd = Object.entries(properties ?? {}).find(([, schema]) => !isObject(schema));
-  if (odd) return { pointer: `/parameters/properties${pointerToken(odd[0])}`, message: 'must be a JSON Schema' };
-  const names: unknown = required ?? [];
-  if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
-    return { pointer: '/parameters/required', message: 'must be a list of names' };
+// Only what is read here, of the arguments and of objects in them; the rest of a client's schema is the model's business.
+function oddityOf(at: string, whole: Readonly<Record<string, unknown>>): Refusal | undefined {
+  const todo: [pointer: string, schema: Readonly<Record<string, unknown>>][] = [[at, whole]];
+  for (const [pointer, { properties, required, items }] of todo) {
+    if (isObject(items)) todo.push([`${pointer}/items`, items]);
+    if (properties === undefined && pointer !== '/parameters') continue;
+    if (properties !== undefined && !isObject(properties)) {
+      return { pointer: `${pointer}/properties`, message: 'must be an object of JSON Schemas' };
+    }
+    for (const [name, schema] of Object.entries(properties ?? {})) {
+      const place = `${pointer}/properties${pointerToken(name)}`;
+      if (isObject(schema)) todo.push([place, schema]);
+      else if (pointer === '/parameters') return { pointer: place, message: 'must be a JSON Schema' };
+    }
+    const names: unknown = required ?? [];
+    if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
+      return { pointer: `${pointer}/required`, message: 'must be a list of names' };
+    }
   }
   return undefined;
 }
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const refused = (pointer: string, message: string): Reading<Tool> => ({ ok: false, refusals: [{ pointer, message }] });
 

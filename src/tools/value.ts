@@ -28,3 +28,21 @@ export function jsonText(value: unknown): string {
 
 const objectText = (members: readonly (readonly [string, unknown])[]): string =>
   `{${members.map(([key, member]) => `${JSON.stringify(key)}: ${jsonText(member)}`).join(', ')}}`;
+
+/** Whether a value is of a type of JSON Schema: 3.0 is an integer too. */
+export function isOfType(value: Value, type: string): boolean {
+  switch (type) {
+    case 'integer':
+      return value instanceof Numeral && /^-?\d+(?:\.0+)?$/.test(value.digits);
+    case 'number':
+      return value instanceof Numeral;
+    case 'object':
+      return isMembers(value);
+    case 'array':
+      return Array.isArray(value);
+    case 'null':
+      return value === null;
+    default:
+      return typeof value === type;
+  }
+}

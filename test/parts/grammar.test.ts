@@ -280,6 +280,13 @@ describe('an opening', () => {
   it('does not count in reasoning', () => {
     expect(end('<think><tool_call>')).toBeUndefined();
     expect(end('<think></think><tool_call>')).toBe(26);
+    expect(end('<think>{')).toBeUndefined();
+  });
+
+  it('is a brace behind reasoning, too', () => {
+    expect(end('<think>{ }</think>\n{"')).toBe(20);
+    expect(end('{}; <think>and</think> {', { start: 2, heard: 4 })).toBe(24);
+    expect(end('<think>a</think> So: {')).toBeUndefined();
   });
 });
 

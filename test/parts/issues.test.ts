@@ -5,7 +5,7 @@ import { isGrounded, saidIn } from '../../src/tools/grounding.ts';
 import { insightOf, shownOf } from '../../src/tools/insight.ts';
 import { issuesOf } from '../../src/tools/issues.ts';
 import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
-import type { Members } from '../../src/tools/value.ts';
+import { jsonText, type Members } from '../../src/tools/value.ts';
 
 function toolOf(declaration: Partial<ToolDeclaration>): Tool {
   const reading = readTool({ name: 'f', description: 'd', parameters: [], consequential: false, ...declaration });
@@ -100,6 +100,40 @@ describe('a call is checked against its tool', () => {
   });
 });
 
+describe('a value of one of several types', () => {
+  const tool = toolOf({
+    parameters: {
+      type: 'object',
+      properties: { size: { type: ['string', 'integer'], enum: ['auto', 1] }, level: { type: ['integer', 'string'] } },
+    },
+  });
+
+  it.each(['{"size": 1, "level": "5"}', '{"size": "auto", "level": 5}'])('stays as it is: %s', (text) => {
+    expect(jsonText(typedMembers(argumentsOf(text), tool))).toBe(text);
+    expect(found(tool, text)).toEqual([]);
+  });
+});
+
+describe('a tool is refused', () => {
+  const refusalsOf = (parameters: object): string[] => {
+    const reading = readTool({ name: 'f', description: 'd', parameters: parameters as never, consequential: false });
+    return reading.ok ? [] : reading.refusals.map(({ pointer, message }) => `${pointer} ${message}`);
+  };
+  const to = { type: 'object', properties: { city: { type: 'string' } }, required: true };
+
+  it.each<[string, object, string]>([
+    ['of an object', { type: 'object', properties: { to } }, '/parameters/properties/to/required'],
+    [
+      'of an item of a list',
+      { type: 'object', properties: { stops: { type: 'array', items: to } } },
+      '/parameters/properties/stops/items/required',
+    ],
+    ['of an item of a parameter', [{ name: 'stops', type: 'array', items: to }], '/parameters/0/items/required'],
+  ])('when what is required %s is no list', (_, parameters, pointer) => {
+    expect(refusalsOf(parameters)).toEqual([`${pointer} must be a list of names`]);
+  });
+});
+
 describe('a value is grounded in what the user has said', () => {
   const grounded = (value: unknown, ...said: string[]): boolean => {
     const members = argumentsOf({ value });
@@ -132,6 +166,10 @@ describe('a value is grounded in what the user has said', () => {
     [['apples', 'bread'], 'apples and bread', true],
     [['apples', 'cheese'], 'apples and bread', false],
     [{ city: 'Oban' }, 'the tide in Oban', true],
+    [3, 'give me 2-3 apples', true],
+    [5, 'open gate-5', true],
+    [-5, 'open gate-5', false],
+    [-5, 'set it to -5 degrees', true],
   ])('%j in "%s": %s', (value, said, expected) => {
     expect(grounded(value, said)).toBe(expected);
   });

@@ -48,6 +48,20 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     ).toMatchObject({ code: 2005 });
   });
 
+  it('answers others while hundreds of patterns look at a long message, and can be told to leave it', async () => {
+    await using player = await connect();
+    await using other = await connect();
+    const patterns = Array.from({ length: 300 }, (_, index) => `secret.{0,60}word${index}`);
+    const agentId = await player.makes(guarded(patterns));
+    const turn = player.sends('sendMessage', {
+      agentId,
+      text: 'tell me a secret word, my secret friend. '.repeat(400),
+    });
+    expect(await other.says(await other.makes(chat()), 'hello')).toMatchObject({ text: 'You said: hello' });
+    player.sends('cancelTurn', { agentId });
+    expect(await player.told(turn)).toMatchObject({ status: 'CANCELLED' });
+  });
+
   it.each<[string, GraphText | object]>([
     ['a tag that never ends', says(`{{a${' '.repeat(300_000)}`)],
     [

@@ -48,11 +48,18 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   });
 });
 
+const callTo = (name: string, args: string): string =>
+  `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
+
 describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB', (subprotocol) => {
   const roomy = aServer({
-    script: [{ match: 'call', answer: `{"tool": "f", "args": {"x": "${'y'.repeat(24_000)}"}}` }],
+    script: [
+      { match: 'long arguments', answer: callTo('f', `{"x": "${'y'.repeat(24_000)}"}`) },
+      { match: 'much wrong', answer: callTo('mark', `{"rows": [${'"a", '.repeat(1500)}"a"]}`) },
+    ],
   });
   const connect = (): Promise<Player> => Player.connect(roomy().url, subprotocol);
+  const verbose = { tool_call_format: 'chatml', sampling: { max_tokens: 20_000 } };
   const long = 'ü'.repeat(200_000);
   const frameSizes = (player: Player): number[] =>
     player.heard.map((frame) => Buffer.byteLength(JSON.stringify(frame)));
@@ -118,12 +125,24 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
     [
       'when a call has long arguments',
       async (player) => {
-        const agentId = await player.makes(lamp({ tool_call_format: 'generic', sampling: { max_tokens: 20_000 } }), {
-          enableDiagnostics: true,
-        });
-        const turn = await player.says(agentId, 'call');
+        const agentId = await player.makes(lamp(verbose), { enableDiagnostics: true });
+        const turn = await player.says(agentId, 'long arguments');
         expect(turn).toMatchObject({ status: 'SUCCESS', steps: 'detect:tool_called', calls: [] });
         expect(turn.warnings[0]).toMatch(/^detect found a call to f whose arguments do not fit in a frame/);
+      },
+    ],
+    [
+      'when much is wrong with a call',
+      async (player) => {
+        const rows = { name: 'rows', type: 'array', items: { type: 'integer' } };
+        const tools = [{ name: 'mark', description: 'Marks rows.', parameters: [rows] }];
+        const turn = await player.says(await player.makes(lamp({ ...verbose, tools })), 'much wrong');
+        expect(turn.calls).toMatchObject([{ toolName: 'mark' }]);
+        expect(turn.warnings).toEqual([
+          expect.stringMatching(
+            /^detect tells the first \d+ of 1501 issues of a call to mark; more do not fit in a frame$/,
+          ),
+        ]);
       },
     ],
   ])('%s', async (_, asks) => {
@@ -251,6 +270,21 @@ describe('a server that shuts down', () => {
     expect(player.heard.map(({ body }) => body)).not.toContain('createAgent');
     const gone = server[Symbol.asyncDispose]();
     expect(refusal(await player.answer(making))).toMatchObject({
+      code: 2001,
+      message: 'the server is shutting down; connect again later',
+    });
+    expect((await player.closed).code).toBe(1001);
+    await gone;
+  });
+
+  it.each(subprotocols)('loads no model to the end that was to stay, and says so, over %s', async (subprotocol) => {
+    const server = await serverWith({});
+    const player = await Player.connect(server.url, subprotocol, 'llama-cpp');
+    const loading = player.sends('loadModel', { modelName: 'turngraph-demo' });
+    await player.until(({ requestId }) => requestId === loading);
+    expect(player.heard.map(({ body }) => body)).not.toContain('loadModel');
+    const gone = server[Symbol.asyncDispose]();
+    expect(refusal(await player.answer(loading))).toMatchObject({
       code: 2001,
       message: 'the server is shutting down; connect again later',
     });

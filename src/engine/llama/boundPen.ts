@@ -15,6 +15,8 @@ export interface BoundPenParts {
   readonly vocabulary: Vocabulary;
   readonly grammars: Grammars;
   readonly stream: TextStream;
+  /** What the template has begun on the model's behalf: the text goes on from there. */
+  readonly opened: string;
   /** Tokens that free text may have. */
   readonly maxTokens: number;
   /** Tokens that fit into the context. */
@@ -54,6 +56,11 @@ export class BoundPen implements Pen {
     return spent || stream.tokens.length >= room ? 'length' : undefined;
   }
 
+  get #words(): string {
+    const { opened, stream } = this.#parts;
+    return opened + stream.decoded;
+  }
+
   get #budget(): number {
     const { grammar, maxTokens } = this.#parts;
     return grammar.budget ?? maxTokens;
@@ -72,9 +79,10 @@ export class BoundPen implements Pen {
   take(token: Token): readonly Token[] {
     if (this.#walk) return this.#bind(token, this.#walk, this.#letters(token));
     const { grammar, stream } = this.#parts;
-    const words = stream.decoded + stream.with(token);
-    const heard = { start: this.#since, heard: stream.decoded.length };
-    const opened = grammar.kind === 'calls' ? openedIn(words, grammar.openings, heard) : undefined;
+    const before = this.#words;
+    const words = before + stream.with(token);
+    const from = { start: this.#since, heard: before.length };
+    const opened = grammar.kind === 'calls' ? openedIn(words, grammar.openings, from) : undefined;
     if (!opened) {
       stream.push(token);
       this.#free++;
@@ -83,7 +91,7 @@ export class BoundPen implements Pen {
     const { opening, end } = opened;
     this.#bound = 0;
     return this.#bind(token, Walk.of(opening.rule).follow(opening.opens).walk, {
-      head: words.slice(stream.decoded.length, end),
+      head: words.slice(before.length, end),
       tail: words.slice(end),
     });
   }
@@ -151,10 +159,10 @@ export class BoundPen implements Pen {
   }
 
   #close(): void {
-    const { grammar, stream } = this.#parts;
+    const { grammar } = this.#parts;
     this.#walk = undefined;
     this.#done = grammar.kind === 'whole';
-    this.#since = stream.decoded.length;
+    this.#since = this.#words.length;
   }
 }
 

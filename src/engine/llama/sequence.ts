@@ -61,7 +61,7 @@ export class LlamaSequence implements Sequence {
       onText: options.onText ?? (() => {}),
     });
     const timings = { waited: 0, firstToken: 0 };
-    const pen = this.#pen(options, stream, this.#parts.contextSize - tokens.length);
+    const pen = this.#pen(options, { stream, opened, room: this.#parts.contextSize - tokens.length });
     const context = [...tokens, ...pen.open()];
     const { signal, pace } = options;
     let reused: number | undefined;
@@ -165,11 +165,14 @@ export class LlamaSequence implements Sequence {
     });
   }
 
-  #pen({ grammar, sampling }: GenerateOptions, stream: TextStream, room: number): Pen {
+  #pen(
+    { grammar, sampling }: GenerateOptions,
+    text: { readonly stream: TextStream; readonly opened: string; readonly room: number },
+  ): Pen {
     const { vocabulary, grammars } = this.#parts;
     const maxTokens = sampling.max_tokens;
-    if (!grammar) return new FreePen(stream, Math.min(maxTokens, room));
-    return new BoundPen({ grammar, vocabulary, grammars, stream, maxTokens, room });
+    if (!grammar) return new FreePen(text.stream, Math.min(maxTokens, text.room));
+    return new BoundPen({ grammar, vocabulary, grammars, maxTokens, ...text });
   }
 
   /** Runs a step of the engine; when it fails, what the seat holds is unknown, so it is emptied. */

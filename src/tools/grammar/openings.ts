@@ -1,4 +1,4 @@
-import { reasoningOf } from '../reasoning.ts';
+import { reasoningOf, type Past } from '../reasoning.ts';
 import type { Opening } from './grammar.ts';
 
 /** An opening that has come in a text. */
@@ -14,24 +14,27 @@ export function openedIn(
   openings: readonly Opening[],
   from: { readonly start: number; readonly heard: number },
 ): Opened | undefined {
+  const past = reasoningOf(words);
   const found = openings.flatMap((opening) => {
     const { opens, where } = opening;
     const at =
       where === 'first'
-        ? pastSeparators(words, from.start)
+        ? beginning(words, from.start, past)
         : words.indexOf(opens, Math.max(from.start, from.heard - opens.length + 1));
     return at >= 0 && words.startsWith(opens, at) && at + opens.length > from.heard
       ? [{ opening, end: at + opens.length }]
       : [];
   });
   const [first] = found.sort((a, b) => a.end - b.end);
-  return first && reasoningOf(words)(first.end - 1) === first.end - 1 ? first : undefined;
+  return first && past(first.end - 1) === first.end - 1 ? first : undefined;
 }
 
 const separators = /[\s,;]*/y;
 
-function pastSeparators(words: string, at: number): number {
-  separators.lastIndex = at;
+// Where a text says its first word: separators and reasoning are none.
+function beginning(words: string, from: number, past: Past): number {
+  separators.lastIndex = from;
   separators.test(words);
-  return separators.lastIndex;
+  const at = past(separators.lastIndex);
+  return at === from ? at : beginning(words, at, past);
 }
