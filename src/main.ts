@@ -72,7 +72,8 @@ export async function start(
   const listening = await listen(house, options, { ...settings, closing });
   try {
     // Who asks meanwhile is answered; /health/ready says what is still being loaded.
-    await Promise.all(options.preload.map((name) => house.pools['llama-cpp'].pin(name)));
+    const { signal } = closing;
+    await Promise.all(options.preload.map((name) => house.pools['llama-cpp'].pin(name, { signal })));
     return listening;
   } catch (error) {
     await listening[Symbol.asyncDispose]();

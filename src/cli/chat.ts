@@ -11,6 +11,9 @@ export const chatCommand = (): Command =>
   ).action((graph: string, flags: AgentFlags) =>
     withAgent(graph, flags, async ({ agent, variables }) => {
       using lines = closing(createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' }));
+      // Input that is piped has ended before its lines are answered, and a closed interface takes no prompt.
+      let open = true;
+      lines.input.on('close', () => (open = false));
       let turn: Turn | undefined;
       lines.input.on('SIGINT', () => (turn ? turn.cancel() : lines.input.close()));
       lines.input.prompt();
@@ -20,7 +23,7 @@ export const chatCommand = (): Command =>
           await heard(turn);
           turn = undefined;
         }
-        lines.input.prompt();
+        if (open) lines.input.prompt();
       }
     }),
   );

@@ -2,6 +2,8 @@ import Mustache from 'mustache';
 import { Fault } from '../fault.ts';
 import type { Reading } from '../schema.ts';
 import { shownOf } from '../tools/insight.ts';
+import { readValue } from '../tools/scan.ts';
+import { isMembers, jsonText, Numeral, type Value } from '../tools/value.ts';
 import type { Call, Turn } from './turn.ts';
 
 /** A Mustache text of a graph: no HTML escaping, no partials, no lambdas. */
@@ -79,13 +81,19 @@ function scopeOf(turn: Scope): object {
   return { ...turn.variables, ...own };
 }
 
-// {{arguments}} prints the JSON text, {{arguments.name}} one value of it: numbers with all their digits, truths as truths.
-function callScope({ name, flatArguments, typedArguments }: Call): object {
-  const typed = JSON.parse(typedArguments) as Readonly<Record<string, unknown>>;
-  const flat = JSON.parse(flatArguments) as Readonly<Record<string, string>>;
-  const values = Object.entries(flat).map(([key, text]) => [key, typeof typed[key] === 'number' ? text : typed[key]]);
-  const shown = { value: () => typedArguments, enumerable: false };
-  return { name, arguments: Object.defineProperty(Object.fromEntries(values), 'toString', shown) };
+function callScope({ name, typedArguments }: Call): object {
+  const read = readValue(typedArguments, 0);
+  return { name, arguments: read.ok ? inScope(read.value) : undefined };
+}
+
+// Objects and lists print their JSON text, numbers all their digits; truths are truths for sections.
+function inScope(value: Value): unknown {
+  if (value instanceof Numeral) return value.digits;
+  if (typeof value !== 'object' || value === null) return value;
+  const inner = isMembers(value)
+    ? Object.fromEntries([...value].map(([key, member]) => [key, inScope(member)]))
+    : value.map(inScope);
+  return Object.defineProperty(inner, 'toString', { value: () => jsonText(value), enumerable: false });
 }
 
 // Looks at own values only, so that a template reaches nothing that the language gives to every object, and calls nothing.

@@ -85,7 +85,16 @@ export class ModelPool implements AsyncDisposable {
    * Takes a model into use, loading it if it is not in memory; who asks meanwhile waits for the same load.
    * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, or MODEL_LOAD_FAILED, also when the wait was ended.
    */
-  async use(name: string, waiting: Waiting = {}): Promise<ModelUse> {
+  use(name: string, waiting: Waiting = {}): Promise<ModelUse> {
+    return this.#take(name, waiting, false);
+  }
+
+  /** Loads a model and keeps it until it is unpinned, whoever asked for it; an unpin, or an end of the wait, before wins. */
+  async pin(name: string, waiting: Pick<Waiting, 'onProgress' | 'signal'> = {}): Promise<void> {
+    await using _ = await this.#take(name, waiting, true);
+  }
+
+  async #take(name: string, waiting: Waiting, toStay: boolean): Promise<ModelUse> {
     const entry = this.entry(name);
     if (waiting.fetch && this.#engine.needsFiles && !this.#slots.has(name) && !(await this.#fileOf(entry))) {
       waiting.onWait?.();
@@ -93,23 +102,16 @@ export class ModelPool implements AsyncDisposable {
     }
     const slot = this.#slot(entry);
     slot.uses++;
+    if (toStay) slot.pinned = true;
     clearTimeout(slot.idle);
     try {
       const model = await this.#loaded(name, slot, waiting);
       return this.#hand(entry, slot, model);
     } catch (error) {
+      if (toStay) slot.pinned = false;
       this.#giveBack(name, slot);
       throw error;
     }
-  }
-
-  /** Loads a model and keeps it until it is unpinned, whoever asked for it; an unpin that comes meanwhile wins. */
-  async pin(name: string, onProgress?: OnProgress): Promise<void> {
-    const using = this.use(name, onProgress && { onProgress });
-    const slot = this.#slots.get(name);
-    if (slot) slot.pinned = true;
-    const use = await using;
-    await use[Symbol.asyncDispose]();
   }
 
   /** Takes the pin off: a model in use stays until its last user goes, another is freed now. */
@@ -172,8 +174,7 @@ export class ModelPool implements AsyncDisposable {
     const slot: Slot = { loading, stop, listeners, model: undefined, uses: 0, pinned: false, idle: undefined };
     this.#slots.set(entry.name, slot);
     loading.then(
-      // A load that was stopped too late still has to be undone; nobody has the model.
-      (model) => (stop.signal.aborted ? void model[Symbol.asyncDispose]() : (slot.model = model)),
+      (model) => (slot.model = model),
       () => this.#forget(entry.name, slot),
     );
     return slot;
@@ -217,12 +218,10 @@ export class ModelPool implements AsyncDisposable {
   #giveBack(name: string, slot: Slot): void {
     slot.uses--;
     if (slot.uses > 0 || slot.pinned) return;
-    if (!slot.model) {
-      this.#forget(name, slot);
-      return slot.stop.abort();
-    }
     // A model that cannot be freed is no reason to end the process; its memory goes with it.
-    slot.idle = setTimeout(() => void this.#free(name, slot).catch(() => undefined), this.#options.idleMs).unref();
+    const free = (): void => void this.#free(name, slot).catch(() => undefined);
+    if (slot.model) slot.idle = setTimeout(free, this.#options.idleMs).unref();
+    else free();
   }
 
   #fileOf(entry: CatalogueEntry): Promise<string | undefined> {
@@ -242,6 +241,8 @@ export class ModelPool implements AsyncDisposable {
   async #free(name: string, slot: Slot): Promise<void> {
     clearTimeout(slot.idle);
     this.#forget(name, slot);
+    // A load that is stopped too late still has to be undone.
+    slot.stop.abort();
     const model = await slot.loading.catch(() => undefined);
     await model?.[Symbol.asyncDispose]();
   }

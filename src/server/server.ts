@@ -26,7 +26,7 @@ export interface Listening extends AsyncDisposable {
 
 /** What is not an option for operators. */
 export interface ListenSettings {
-  /** Aborted here when the server begins to shut down. */
+  /** Aborted here with SERVER_SHUTTING_DOWN when the server begins to shut down. */
   readonly closing: AbortController;
   readonly outflow?: OutflowLimits;
   /** Milliseconds that live turns get when the server shuts down, before they are cancelled. */
@@ -108,7 +108,7 @@ export async function listen(
     port,
     url: `ws://${host.includes(':') ? `[${host}]` : host}:${port}`,
     async [Symbol.asyncDispose]() {
-      closing.abort();
+      closing.abort(new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later'));
       house.log.info({ connections: connections.size }, 'shutting down');
       // They go on from what is there another time, so nobody waits for their end.
       await house.downloads[Symbol.asyncDispose]();

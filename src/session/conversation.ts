@@ -24,6 +24,8 @@ export class Conversation implements AsyncDisposable {
   readonly #session: Session;
   readonly #outlet: Outlet;
   readonly #turns = new Set<Promise<unknown>>();
+  /** By agent id: the last of the requests that came before their agent was made, until it has taken effect. */
+  readonly #early = new Map<number, Promise<unknown>>();
   #seq = 0;
   #unanswered = 0;
   #hungUp = false;
@@ -102,12 +104,19 @@ export class Conversation implements AsyncDisposable {
       reply: Reply,
     ) => Answer | Promise<Answer>;
     const request = frame[frame.body as never] as ClientFrameBodies[keyof ClientFrameBodies];
-    // Who speaks to an agent without having waited for it finds it made; nobody else waits for that.
-    const making = 'agentId' in request && this.#session.made(request.agentId);
-    if (!making) return handle(this.#session, request, reply);
-    return {
-      meanwhile: making.then(async () => (await handle(this.#session, request, reply))?.meanwhile),
-    };
+    const work = (): Answer | Promise<Answer> => handle(this.#session, request, reply);
+    return 'agentId' in request ? this.#inTurn(request.agentId, work) : work();
+  }
+
+  // Who speaks to an agent without having waited for it finds it made, and is heard in order; nobody else waits for that.
+  #inTurn(agentId: number, work: () => Answer | Promise<Answer>): Answer | Promise<Answer> {
+    const before = this.#early.get(agentId) ?? this.#session.made(agentId);
+    if (!before) return work();
+    const worked = before.then(work);
+    const tail = worked.catch(() => undefined);
+    this.#early.set(agentId, tail);
+    void tail.then(() => this.#early.get(agentId) === tail && this.#early.delete(agentId));
+    return { meanwhile: worked.then((answer) => answer?.meanwhile) };
   }
 
   #refuse(requestId: number, error: unknown): void {

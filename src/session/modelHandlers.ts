@@ -17,8 +17,9 @@ export const modelHandlers = {
 
   loadModel(session, { modelName }, reply) {
     session.beOpen();
-    const pinned = session.pool.pin(modelName, loadProgress(modelName, reply));
-    return { meanwhile: pinned.then(() => reply('loadModel', {})) };
+    // What is to stay is loaded also when the client has gone, but not when the server goes.
+    const waiting = { onProgress: loadProgress(modelName, reply), signal: session.house.closing };
+    return { meanwhile: session.pool.pin(modelName, waiting).then(() => reply('loadModel', {})) };
   },
 
   async unloadModel({ pool }, { modelName }, reply) {

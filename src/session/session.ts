@@ -28,7 +28,7 @@ export interface House {
   readonly limits: Limits;
   /** Milliseconds that one turn may take. */
   readonly turnTimeoutMs: number;
-  /** Aborted when the server shuts down: no turn and no agent begins any more. */
+  /** Aborted with SERVER_SHUTTING_DOWN when the server shuts down: no turn, no agent and no load begins any more. */
   readonly closing: AbortSignal;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -77,7 +77,7 @@ export class Session implements AsyncDisposable {
 
   /** @throws Fault SERVER_SHUTTING_DOWN when nothing new may begin. */
   beOpen(): void {
-    if (this.house.closing.aborted) throw shuttingDown();
+    this.house.closing.throwIfAborted();
   }
 
   /** The session's string storages. */
@@ -200,7 +200,7 @@ export class Session implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#end.signal.aborted) return;
     // Who still waits for a model hears why it does not come.
-    this.#end.abort(this.house.closing.aborted ? shuttingDown() : undefined);
+    this.#end.abort(this.house.closing.reason);
     const agents = [...this.#agents.values()];
     this.#agents.clear();
     this.house.metrics.add('turngraph_agents', {}, -agents.length);
@@ -212,5 +212,3 @@ export class Session implements AsyncDisposable {
     return new Shelf(new StorageRoot(this.house.storageRoot, folder), this.house.limits.patterns);
   }
 }
-
-const shuttingDown = (): Fault => new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later');

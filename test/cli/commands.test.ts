@@ -107,6 +107,19 @@ describe('turngraph chat', () => {
     expect(err).toContain('-> give_item {"item":"apples","count":2}');
     expect(code).toBe(0);
   });
+
+  it('hears every line of an input that ends at once, also where a closed input must not be asked', async () => {
+    const asNode24 = `
+      import { Interface } from 'node:readline/promises';
+      const { prompt } = Interface.prototype;
+      Interface.prototype.prompt = function () {
+        if (this.closed) throw new Error('readline was closed');
+        prompt.call(this);
+      };`;
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(asNode24)}` };
+    const { out, code } = await runs(['chat', 'lamp-switch', '--engine', 'mock'], 'hello\nbye\n', env);
+    expect({ out, code }).toEqual({ out: 'You said: hello\nYou said: bye\n', code: 0 });
+  });
 });
 
 describe('turngraph check', () => {

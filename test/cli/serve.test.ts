@@ -151,6 +151,14 @@ describe('turngraph serve', () => {
     expect(err).toContain(message);
   });
 
+  it('ends at once when there is no model of a name to preload, and loads no other to its end before', async () => {
+    const models = ['turngraph-demo', 'turngraph-dmeo'];
+    const { code, out, err } = await runs(['serve', '--port', '0', '--preload', ...models]);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toContain('the catalogue has no model "turngraph-dmeo"; did you mean "turngraph-demo"?');
+    expect(err).not.toContain('a model is loaded');
+  });
+
   it('refuses to be open to the network without a token', async () => {
     const { code, err } = await runs([...quiet, '--host', '0.0.0.0']);
     expect(code).toBe(1);

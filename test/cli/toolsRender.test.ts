@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,6 +13,7 @@ const models = [
   { name: 'qwen', variants: [variant('qwen.gguf')] },
   { name: 'nemo', tool_call_format: 'chatml', variants: [variant('nemo.gguf')] },
   { name: 'absent', tool_call_format: 'mistral', variants: [variant('absent.gguf')] },
+  { name: 'fetched', variants: [{ ...variant('fetched.gguf'), huggingface_repo: 'ann/fetched' }] },
 ];
 const tools = [{ name: 'set_light', description: 'Turn it on.', parameters: [{ name: 'on', type: 'boolean' }] }];
 const graph = {
@@ -29,6 +30,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-render-'));
   await writeFile(at('qwen.gguf'), familyGguf('Qwen3'));
   await writeFile(at('nemo.gguf'), familyGguf('Mistral Nemo Instruct'));
+  await mkdir(at('store/ann/fetched'), { recursive: true });
+  await writeFile(at('store/ann/fetched/fetched.gguf'), familyGguf('Qwen3'));
   await writeFile(at('models.json'), JSON.stringify({ models }));
   await writeFile(at('graph.json'), JSON.stringify(graph));
 });
@@ -169,6 +172,11 @@ describe('turngraph tools formats', () => {
       named: 'chatml',
       detected: 'mistral',
     });
+  });
+
+  it('looks at what was downloaded where the file of the user is not there', async () => {
+    const { out } = await formats('fetched', '--models', at('store'), '--json');
+    expect(JSON.parse(out)).toMatchObject({ format: 'chatml', detected: 'chatml' });
   });
 
   it('refuses a model with a typo', async () => {

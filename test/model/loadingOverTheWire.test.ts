@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { chat } from '../graphs.ts';
 import { readScrape } from '../prometheus.ts';
@@ -61,5 +62,20 @@ describe.each(subprotocols)('a model that is not in memory, over %s', (subprotoc
     const listed = await player.asks('listModels');
     const models = listed.body === 'listModels' ? listed.listModels.models : [];
     expect(models.find(({ name }) => name === model)).toMatchObject({ status: 'LOADED', agents: 1 });
+  });
+
+  it('is loaded also for a client that has gone, where it is to stay', async () => {
+    await using server = await serverWith({});
+    const gone = await Player.connect(server.url, subprotocol, 'llama-cpp');
+    gone.sends('loadModel', { modelName: model });
+    await gone.until(({ body }) => body === 'modelProgress');
+    gone.socket.terminate();
+    await using player = await Player.connect(server.url, subprotocol, 'llama-cpp');
+    const listed = async () => {
+      const answer = await player.asks('listModels');
+      return answer.body === 'listModels' ? answer.listModels.models.find(({ name }) => name === model) : undefined;
+    };
+    while ((await listed())?.status !== 'LOADED') await wait(10);
+    expect(await listed()).toMatchObject({ pinned: true, agents: 0 });
   });
 });

@@ -53,6 +53,23 @@ describe('a template', () => {
   });
 
   it.each([
+    ['{{arguments.where}}', '{"room": "attic", "at": [1.50, 12345678901234567890]}'],
+    ['{{arguments.where.at}}', '[1.50, 12345678901234567890]'],
+    ['{{arguments.tags}}', '["a", {"toString": 1}]'],
+    ['{{#arguments.where}}{{room}}: {{#at}}{{.}}, {{/at}}{{/arguments.where}}', 'attic: 1.50, 12345678901234567890, '],
+    ['{{#arguments.tags}}<{{.}}>{{/arguments.tags}}', '<a><{"toString": 1}>'],
+    ['{{^arguments.none}}none{{/arguments.none}}', 'none'],
+    ['[{{arguments.tags.toString}}{{arguments.where.toString}}]', '[]'],
+  ])('renders %s of a call whose arguments are objects and lists', (text, expected) => {
+    const where = '{"room": "attic", "at": [1.50, 12345678901234567890]}';
+    const tags = '["a", {"toString": 1}]';
+    const flatArguments = JSON.stringify({ where, tags, none: '[]' });
+    const typedArguments = `{"where": ${where}, "tags": ${tags}, "none": []}`;
+    const from = scope({}, { calls: [{ ...call, flatArguments, typedArguments }] });
+    expect(rendered(`{{#tool_calls}}${text}{{/tool_calls}}`, from)).toBe(expected);
+  });
+
+  it.each([
     'constructor',
     'toString',
     '__proto__',
