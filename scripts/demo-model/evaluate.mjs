@@ -3,16 +3,16 @@
 // never saw. `everyday`: written by hand, apart from the training text. `shipped`: the tools of the shipped examples in
 // other words. `generated`: tools, parameters, values and phrasings that the generator holds back.
 import { readFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { ask } from '../eval/ask.mjs';
 import { compare } from '../eval/compare.mjs';
+import { readArguments, refuse } from '../options.mjs';
 import { chanceFrom } from '../random.mjs';
 import { readCatalogue } from './generate/catalogue.mjs';
 import { documentsFrom } from './generate/documents.mjs';
 import { formatNames } from './generate/prompts.mjs';
 import { subject, withClient } from './subject.mjs';
 
-const { values: given } = parseArgs({
+const { values: given } = readArguments({
   options: {
     model: { type: 'string', default: 'models/turngraph-demo.gguf' },
     mode: { type: 'string', default: 'free' },
@@ -22,6 +22,9 @@ const { values: given } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
+const formats = given.formats.split(',');
+known('formats', formats, formatNames);
+known('mode', [given.mode], ['free', 'strict']);
 const columns = ['one', 'several', 'two', 'none', 'shipped', 'generated', 'generated none'];
 
 const items = [...(await read('everyday')), ...(await read('shipped')), ...generated(200, 50)].slice(
@@ -30,18 +33,23 @@ const items = [...(await read('everyday')), ...(await read('shipped')), ...gener
 );
 await withClient(given.model, async (client) => {
   const rows = [];
-  for (const format of given.formats.split(',')) rows.push({ format, ...(await measure(client, format)) });
+  for (const format of formats) rows.push({ format, ...(await measure(client, format)) });
   console.log(given.json ? JSON.stringify(rows, null, 2) : table(rows));
 });
 
+function known(option, names, all) {
+  const stranger = names.find((name) => !all.includes(name));
+  if (stranger !== undefined) refuse(`--${option} knows ${all.join(', ')}, not "${stranger}"`);
+}
+
 async function measure(client, format) {
+  const faults = [];
   const counts = Object.fromEntries(columns.map((name) => [name, { right: 0, all: 0 }]));
   for (const item of items) {
-    const heard = await ask(client, subject, item, { format, mode: given.mode }).catch((fault) => ({
-      calls: [],
-      text: fault.message,
-      failed: true,
-    }));
+    const heard = await ask(client, subject, item, { format, mode: given.mode }).catch((fault) => {
+      faults.push(fault.message);
+      return { calls: [], text: fault.message, failed: true };
+    });
     const outcome = heard.failed ? 'failed' : compare(item.calls, heard);
     counts[item.category].all++;
     if (outcome === 'exact') counts[item.category].right++;
@@ -57,6 +65,7 @@ async function measure(client, format) {
         }),
       );
   }
+  if (faults.length > 0) console.error(`${format}: ${faults.length} turns failed, the first with: ${faults[0]}`);
   return counts;
 }
 

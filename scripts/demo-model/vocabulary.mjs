@@ -23,6 +23,6 @@ for (let index = 0; index < Number(values.documents); index++) {
   const { shared, branches } = textsOf(index % 8 === 0 ? talkDocument() : toolDocument());
   for (const text of [shared, ...branches.flat().map((part) => part.text)]) countWords(text, phrases, counts);
 }
-const { merges } = learn(counts, { phrases, ...sizes });
+const merges = learn(counts, { phrases, ...sizes });
 writeFileSync(values.out, `${JSON.stringify({ phrases, merges }, null, 2)}\n`);
 console.log(`${counts.size} different words, ${merges.length} merges, ${phrases.length} phrases: ${values.out}`);

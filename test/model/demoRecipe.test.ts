@@ -80,6 +80,25 @@ describe('the text that the demo model learns from', () => {
   });
 });
 
+const run = promisify(execFile);
+const node = (script: string, ...args: readonly string[]) =>
+  run(process.execPath, [fileOf(`${recipe}/${script}`), ...args]);
+
+describe('the evaluation of the demo model', () => {
+  it.each([
+    ['--formats', 'chatml,chatlm', '--formats knows chatml, llama3, mistral, generic, not "chatlm"'],
+    ['--mode', 'stric', '--mode knows free, strict, not "stric"'],
+  ])('refuses %s %s, and says what there is', async (option, value, sentence) => {
+    const refused = node('evaluate.mjs', option, value);
+    await expect(refused).rejects.toMatchObject({ code: 2, stderr: `${sentence}\n` });
+  });
+
+  it('tells how many turns failed', async () => {
+    const { stderr } = await node('evaluate.mjs', '--model', 'nowhere.gguf', '--formats', 'chatml', '--limit', '2');
+    expect(stderr).toMatch(/^chatml: 2 turns failed, the first with: .*nowhere\.gguf/);
+  });
+});
+
 const python = '/usr/bin/python3';
 const demanded = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
 const mend = 'missing python3-torch, python3-numpy or gcc; apt-get install python3-torch python3-numpy gcc';
@@ -92,9 +111,6 @@ describe.runIf(demanded || hasTorch())(`the recipe of the demo model (needs PyTo
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  const run = promisify(execFile);
-  const node = (script: string, ...args: readonly string[]) =>
-    run(process.execPath, [fileOf(`${recipe}/${script}`), ...args]);
   const train = (script: string, ...args: readonly string[]) =>
     run(python, [fileOf(`${recipe}/train/${script}`), ...args]);
 
@@ -145,6 +161,36 @@ describe.runIf(demanded || hasTorch())(`the recipe of the demo model (needs PyTo
     await writeFile(asked, prompts.map((prompt) => `${JSON.stringify(prompt)}\n`).join(''));
     expect(await answersTo(asked, ['--run', runs, '--corpus', corpus, '--longest', '20'])).toEqual(written);
   });
+
+  it('takes of a run what has seen more, the weights of its end or a checkpoint', async () => {
+    const kept = await tells(`import json, sys, torch
+from kept import kept_by
+for name, seen in (("weights", 5), ("checkpoint", 9)):
+    torch.save({"seen": seen}, f"{sys.argv[1]}/{name}.pt")
+print(json.dumps(kept_by(sys.argv[1])))`);
+    expect(kept.said).toEqual({ seen: 9 });
+    expect(kept.beside).toContain('checkpoint.pt: 9 tokens seen');
+  });
+
+  it('lays circuits in the layers that there are, and has kernels for the shapes that these fit', async () => {
+    const { said } = await tells(`import json
+from model import SHAPE, Vocabulary, fresh
+from ops import kernels_fit
+others = ({}, {"layers": 3}, {"layers": 1}, {"heads": 8}, {"heads": 32}, {"width": 192}, {"hidden": 48})
+shapes = [{**SHAPE, **other} for other in others]
+weights = [len(fresh(shape, Vocabulary([[0, 0, 0]]), 1)) for shape in shapes]
+print(json.dumps({"weights": weights, "fit": [kernels_fit(shape) for shape in shapes]}))`);
+    expect(said).toEqual({
+      weights: [39, 21, 9, 39, 39, 39, 39],
+      fit: [true, true, true, false, false, false, false],
+    });
+  });
+
+  /** What a script says that has the files of the training, as JSON, and what it says beside that. */
+  async function tells(script: string): Promise<{ said: unknown; beside: string }> {
+    const { stdout, stderr } = await run(python, ['-c', script, folder], { cwd: fileOf(`${recipe}/train`) });
+    return { said: JSON.parse(stdout), beside: stderr };
+  }
 
   async function answersTo(file: string, args: readonly string[]): Promise<unknown[]> {
     const saying = run(python, [fileOf(`${recipe}/train/say.py`), ...args]);

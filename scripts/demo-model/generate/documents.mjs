@@ -2,8 +2,9 @@
 // other, so that a long list of tools is read once and used often.
 import { heldOut, likenessOf, partOf } from './catalogue.mjs';
 import { dressed, finished, isQuestion } from './manners.mjs';
-import { messagesFrom } from './messages.mjs';
 import { askInTurn } from './inTurn.mjs';
+import { usual } from './lesson.mjs';
+import { messagesFrom } from './messages.mjs';
 import { ask } from './requests.mjs';
 import { characterAsides, characterPrompt, characterTalk, instructions, resultOf, smallTalk } from './talk.mjs';
 import { toolOf } from './tools.mjs';
@@ -16,8 +17,6 @@ const shares = { actions: 0.07, requests: 0.06 };
 // How alike actions of different files may be: to stand in one list; for one to be asked for where only the other is (and
 // where that is a shipped tool); and for training to have the one while the other is held out.
 const likeness = { together: 0.38, instead: 0.22, insteadOfShipped: 0.12, besideHeld: 0.55 };
-
-const done = ['Done.', 'Here you go.', 'As you wish.', 'Consider it done.', 'All right.'];
 
 /** Makes documents of a part, `train` or `held`, of the catalogue; all of them from one chance. */
 export function documentsFrom({ actions, values: pools, chat, asides }, chance, part = 'train') {
@@ -69,34 +68,36 @@ export function documentsFrom({ actions, values: pools, chat, asides }, chance, 
   }
 
   /** A request that none of the tools can serve; undefined where the chance fell on one that might. */
-  function foreignTo(tools, own) {
+  function foreignTo(tools, { own, strangers }) {
     const offered = new Set(tools.map(({ action }) => action));
     const topics = new Set(tools.map(({ action }) => action.topic));
-    const foreign = chance.often(0.5) ? others.filter(({ topic }) => !topics.has(topic)) : others;
+    const how = chance.pick(strangers);
+    const foreign = how === 'any' ? others : others.filter(({ topic }) => topics.has(topic) === (how === 'near'));
     const action = chance.pick(foreign.length > 0 ? foreign : others);
     const limit = own ? likeness.insteadOfShipped : likeness.instead;
     if (offered.has(action) || [...offered].some((other) => same(action, other, limit))) return undefined;
+    if (how === 'near' && [...offered].some((other) => alike(action, other) > limit)) return undefined;
     return asked(toolOf(action, { chance, part }));
   }
 
-  /** A list of `tools` tools (of the shipped ones: `own`) and messages about it, some `quiet`, some with `several` calls. */
-  function toolDocument({
-    format = chance.pick(formatNames),
-    tools: count = chance.pick([1, 1, 2, 2, 3, 3, 4, 5, 6]),
-    messages,
-    own = false,
-    quiet = 0.4,
-    several = 0.2,
-  } = {}) {
+  /** A list of `tools` tools (of the shipped ones: `own`) and so many messages about it; the rest of what is given is a lesson. */
+  function toolDocument(given) {
+    const {
+      format = chance.pick(formatNames),
+      tools: count = chance.pick([1, 1, 2, 2, 3, 3, 4, 5, 6]),
+      messages,
+      own = false,
+      ...lesson
+    } = { ...usual, ...given };
     const tools = toolsOf(own ? Math.min(count, shipped.length) : count, { own });
     const declarations = tools.map(({ declaration }) => declaration);
     const wanted = messages ?? 5 + chance.below(5 + 2 * tools.length);
     const branches = [];
     for (let index = 0; branches.length < wanted; index++) {
-      const said = message(tools, format, index, { quiet, several, own });
+      const said = message(tools, format, index, { own, ...lesson });
       if (said) branches.push({ turns: turnsOf(said, format), calls: said.calls });
     }
-    const history = chance.often(0.25) ? earlier(tools) : [];
+    const history = chance.often(lesson.past) ? earlier(tools, lesson) : [];
     return { format, system: systemPrompt(), tools: blockFor(declarations, format), declarations, history, branches };
   }
 
@@ -113,22 +114,25 @@ export function documentsFrom({ actions, values: pools, chat, asides }, chance, 
     return [turn, { said: resultMessage(format, result), answer: reply }];
   }
 
-  // What was said before: turns that ended with words, as the node that looks for calls is shown them.
-  function earlier(tools) {
-    return Array.from({ length: chance.pick([1, 1, 2, 3]) }, () => {
-      const one = chance.often(0.6) ? asked(chance.pick(tools)) : undefined;
+  // What was said before, as the node that looks for calls is shown it: words, never calls.
+  function earlier(tools, { busy, replies }) {
+    const turns = Array.from({ length: chance.pick([1, 1, 2, 3]) }, () => {
+      const one = chance.often(busy) ? asked(chance.pick(tools)) : undefined;
       const { asked: ways, answer } = chance.pick(talk);
       return [
         { role: 'user', text: one ? dressed(one, chance) : finished(chance.pick(ways), { chance }) },
-        { role: 'assistant', text: one ? chance.pick(done) : answer },
+        { role: 'assistant', text: one ? chance.pick(replies) : answer },
       ];
-    }).flat();
+    });
+    return turns.flat().filter(({ text }) => text !== '');
   }
 
   /** A character, or a helpful assistant, and some conversations; before them some things may have been done. */
-  function talkDocument() {
+  function talkDocument({ replies } = usual) {
     const { system, intents, unsure } = characterTalk(chat, chance, part);
-    const history = chance.often(0.25) ? earlier(toolsOf(2, { own: chance.often(0.5) })) : [];
+    const history = chance.often(0.25)
+      ? earlier(toolsOf(2, { own: chance.often(0.5) }), { busy: usual.busy, replies })
+      : [];
     const branches = Array.from({ length: 4 + chance.below(5) }, () => {
       const turns = Array.from({ length: chance.pick([1, 1, 2, 3]) }, () => {
         const { text, answer } = chance.often(0.15) ? unexpected(unsure) : expected(intents);

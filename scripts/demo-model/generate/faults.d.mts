@@ -1,3 +1,3 @@
 import type { Catalogue } from './catalogue.mjs';
 
-export function faultsOf(catalogue: Catalogue): string[];
+export function faultsOf(catalogue: Partial<Catalogue>): string[];

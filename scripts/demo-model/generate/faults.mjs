@@ -2,34 +2,49 @@
 import { parseRequest } from './requests.mjs';
 
 const types = ['string', 'integer', 'number', 'boolean', 'array'];
+const slots = /\{[^{}[\]=]+(?:=[^{}[\]]*)?\}/g;
+const lone = 'a bracket stands alone';
 const made = ['person', 'fullname', 'email', 'phone', 'code'];
 
-/** The faults of a catalogue (see catalogue.mjs), as sentences. */
-export function faultsOf({ actions, values }) {
+/** The faults of a catalogue (see catalogue.mjs), as sentences; parts that it lacks have none. */
+export function faultsOf({ actions = [], values = {}, chat = { talk: [], characters: [] }, asides = {} }) {
   const pools = new Set([...Object.keys(values), ...made]);
-  return actions.flatMap((action) => {
-    const at = `${action.topic}.json, ${action.action}`;
-    const parameters = Object.entries(action.parameters);
-    return [
-      ...(action.names.length < 2 ? [`${at}: it needs two names or more that no held-out tool has`] : []),
-      ...(action.descriptions.length < 3 ? [`${at}: it needs three descriptions or more`] : []),
-      ...parameters.flatMap(([key, parameter]) =>
-        parameterFaults(parameter, pools).map((fault) => `${at}, ${key}: ${fault}`),
-      ),
-      ...action.requests.flatMap((request) =>
-        requestFaults(request, action.parameters).map((fault) => `${at}, "${request}": ${fault}`),
-      ),
-    ];
-  });
+  const fillable = new Set([...pools, 'n']);
+  return [
+    ...actions.flatMap((action) => actionFaults(action, pools)),
+    ...Object.entries(asides).flatMap(([kind, texts]) =>
+      texts.flatMap((text) => openFaults(text, fillable, noPool)).map(at(`asides.json, ${kind}`)),
+    ),
+    ...talkFaults(chat.talk, none).map(at('chat.json, talk')),
+    ...chat.characters.flatMap((character) => characterFaults(character).map(at(`chat.json, ${character.who}`))),
+  ];
 }
+
+const at = (place) => (fault) => `${place}, ${fault}`;
+
+function actionFaults({ action, topic, names, descriptions, parameters, requests }, pools) {
+  const place = `${topic}.json, ${action}`;
+  return [
+    ...(names.length < 2 ? [`${place}: it needs two names or more that no held-out tool has`] : []),
+    ...(descriptions.length < 3 ? [`${place}: it needs three descriptions or more`] : []),
+    ...Object.entries(parameters).flatMap(([key, parameter]) =>
+      parameterFaults(parameter, pools).map((fault) => `${place}, ${key}: ${fault}`),
+    ),
+    ...requests.flatMap((request) => requestFaults(request, parameters).map(of(request)).map(at(place))),
+  ];
+}
+
+const of = (text) => (fault) => `"${text}": ${fault}`;
+const noPool = (name) => `no pool of values.json is called ${name}`;
 
 function parameterFaults({ names, type, values, enum: members, said }, pools) {
   const faults = [];
   if (!(names?.length > 0)) faults.push('it has no names');
   if (!types.includes(type)) faults.push(`its type is none of ${types.join(', ')}`);
-  if (typeof values === 'string' && !pools.has(values)) faults.push(`no pool of values.json is called ${values}`);
+  if (typeof values === 'string' && !pools.has(values)) faults.push(noPool(values));
   const ranged = type === 'integer' || type === 'number';
-  if (ranged && !members && values?.to === undefined) faults.push('its values need { "from", "to" }');
+  if (ranged && !members && !(Number.isFinite(values?.from) && Number.isFinite(values.to)))
+    faults.push('its values need { "from", "to" }');
   if ((type === 'string' || type === 'array') && !members && !values) faults.push('it needs values or an enum');
   const strangers = members && said ? Object.keys(said).filter((value) => !members.includes(value)) : [];
   for (const value of strangers) faults.push(`${value} is said, but not in the enum`);
@@ -38,6 +53,7 @@ function parameterFaults({ names, type, values, enum: members, said }, pools) {
 
 function requestFaults(request, parameters) {
   if (/\[[^\]]*\[/.test(request)) return ['an optional stretch stands in another one'];
+  if (/[[\]{}]/.test(request.replaceAll(slots, '').replaceAll(/\[[^[\]]+\]/g, ''))) return [lone];
   const parts = parseRequest(request);
   const all = parts.flatMap((part) => part.option ?? [part]).filter(({ key }) => key);
   const always = new Set(parts.map(({ key }) => key));
@@ -63,4 +79,26 @@ function slotFaults({ key, fixed }, parameter) {
         ? members.map(String).includes(fixed)
         : (type !== 'integer' && type !== 'number') || Number.isFinite(Number(fixed));
   return fits ? [] : [`{${key}=${fixed}} is no value of {${key}}`];
+}
+
+// What is said to somebody is said as it stands; of what a character says, its name is filled in.
+const talkFaults = (intents, known) =>
+  intents.flatMap(({ asked, answer }) => [...asked.flatMap(unfilled(none)), ...unfilled(known)(answer)]);
+
+const characterFaults = ({ prompts, unsure = {}, talk }) => [
+  ...prompts.flatMap(unfilled(named)),
+  ...Object.values(unsure).flatMap(unfilled(none)),
+  ...talkFaults(talk, named),
+];
+
+const none = new Set();
+const named = new Set(['name']);
+const unfilled = (known) => (text) => openFaults(text, known, (name) => `nothing fills {${name}}`);
+
+// Faults of a text with names in braces, which something else takes the place of.
+function openFaults(text, known, stranger) {
+  const names = [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  const faults = names.filter((name) => !known.has(name)).map(stranger);
+  if (/[{}]/.test(text.replaceAll(/\{\w+\}/g, ''))) faults.push(lone);
+  return faults.map(of(text));
 }

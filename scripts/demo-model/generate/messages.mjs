@@ -7,9 +7,9 @@ const joints = ' and | and | and |, then |, and then |, | and also |; |. Also |.
 
 /**
  * Gives `message`, which makes messages to tools, and `remark`, which says what asks for nothing. `asked(tool, calls)` and
- * `inTurn(tool, calls)` word a request (see requests.mjs and inTurn.mjs), `foreignTo(tools, own)` one that none of the tools
- * fits; `talk` and `asides` are intents with ways to say them; `remarks` ask for nothing and `refusals` call something off,
- * both texts with `{pools}` in them.
+ * `inTurn(tool, calls)` word a request (see requests.mjs and inTurn.mjs), `foreignTo(tools, { own, strangers })` one that none
+ * of the tools fits; `talk` and `asides` are intents with ways to say them; `remarks` ask for nothing and `refusals` call
+ * something off, both texts with `{pools}` in them. What the messages are like is said by a lesson (lesson.mjs).
  */
 export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, refusals, draw, chance }) {
   const filled = (text) =>
@@ -21,22 +21,23 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
   return { message, remark };
 
   /** A message and the calls that are due; undefined where the chance fell on what cannot be said with these tools. */
-  function message(tools, format, index, { quiet, several, own }) {
+  function message(tools, format, index, { quiet, several, own, ways, strangers }) {
     const due = ({ text, calls }) => ({ text, calls, answer: callText(format, calls) });
-    if (chance.often(quiet)) return silent(tools, own);
-    const many = chance.often(several) ? manyOf(tools) : undefined;
+    if (chance.often(quiet)) return silent(tools, { own, strangers });
+    const many = chance.often(several) ? manyOf(tools, ways) : undefined;
     if (many) return due(many);
     const one = asked(chance.often(0.6) ? tools[index % tools.length] : chance.pick(tools));
     return one && due({ calls: one.calls, text: beside(dressed(one, chance)) });
   }
 
-  // Two or three calls: one request with several values, or several requests in a row.
-  function manyOf(tools) {
+  // Two or three calls: one request with several values, or several requests in a row, `apart` each to another tool.
+  function manyOf(tools, ways) {
     const count = chance.often(0.15) ? 3 : 2;
-    const way = chance.pick([undefined, undefined, asked, asked, inTurn]);
-    const shared = way?.(chance.pick(tools), count);
+    const way = chance.pick(ways);
+    const shared = { list: asked, turn: inTurn }[way]?.(chance.pick(tools), count);
     if (shared) return { calls: shared.calls, text: beside(dressed(shared, chance)) };
-    const parts = Array.from({ length: count }, () => asked(chance.pick(tools)));
+    const apart = way === 'apart' ? chance.shuffled(tools) : [];
+    const parts = Array.from({ length: count }, (_, at) => asked(apart[at] ?? chance.pick(tools)));
     if (parts.includes(undefined)) return undefined;
     const calls = parts.flatMap((one) => one.calls);
     if (new Set(calls.map((call) => JSON.stringify(call))).size < count) return undefined;
@@ -49,7 +50,7 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
   }
 
   // Small talk, or what none of the tools on offer can do.
-  function silent(tools, own) {
+  function silent(tools, { own, strangers }) {
     if (chance.often(0.2)) {
       const text = chance.often(0.1) ? filled(chance.pick(refusals)) : remark();
       return { text: finished(text, { chance }), answer: aside, calls: [] };
@@ -58,7 +59,7 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
       const { asked: ways, answer } = chance.pick(chance.often(own ? 0.6 : 0.25) ? asides : talk);
       return { text: finished(chance.pick(ways), { chance }), answer, calls: [] };
     }
-    const one = foreignTo(tools, own);
+    const one = foreignTo(tools, { own, strangers });
     return one && { text: beside(dressed(one, chance)), answer: noTool, calls: [] };
   }
 

@@ -11,7 +11,7 @@ const isLetter = (text) => /^[a-z]+$/.test(text);
 
 export const control = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 
-/** Learns merges from a count of words (a Map); gives the entries of a vocabulary of at most `size` tokens. */
+/** Learns the merges of a vocabulary of at most `size` tokens, phrases and all, from a count of words (a Map). */
 export function learn(counts, { phrases, size, spaced, capitals }) {
   const merges = learnMerges(
     wordsOf(counts),
@@ -19,10 +19,9 @@ export function learn(counts, { phrases, size, spaced, capitals }) {
   );
   const used = usage(counts, merges);
   const upper = capitalMerges(merges, used.capital, capitals);
-  const all = [...merges, ...upper.map(({ pair }) => pair)];
   const ranked = inOrder(merges, upper);
   const last = topOf(used.spaced, spaced).map((token) => [space, token]);
-  return { phrases, merges: [...ranked, ...last].map((pair) => pair.join(' ')), total: all.length + last.length };
+  return [...ranked, ...last].map((pair) => pair.join(' '));
 }
 
 // Lower-case words by their counts, without the space before them: what merges are learnt from.

@@ -72,11 +72,8 @@ function parameterName(names, { chance, part, written }) {
 }
 
 function freeName(draw, taken) {
-  for (;;) {
-    const name = draw();
-    if (!taken.has(name)) return name;
-    if (taken.has(`${name}`)) return `${name}_${taken.size + 1}`;
-  }
+  const name = draw();
+  return taken.has(name) ? `${name}_${taken.size + 1}` : name;
 }
 
 function slotOf(parameter, { chance, plain }) {

@@ -96,14 +96,16 @@ def fresh(shape, vocabulary, seed, circuits=True):
         weights[f"out.{layer}"] = torch.zeros(width, width)
         weights[f"gate_up.{layer}"] = normal(2 * hidden, width, width**-0.5)
         weights[f"down.{layer}"] = torch.zeros(width, hidden)
-    if circuits and width > 3 * (width // shape["heads"] + 1):
+    size = width // shape["heads"]
+    if circuits and size >= 16 and width > 3 * (size + 1):
         _lay_circuits(weights, shape, draw)
     return weights
 
 
 def _lay_circuits(weights, shape, draw):
-    """Layer 0: two heads that bring each place the token before it, and the one before that. Layers 2 and 3: heads that
-    find where the same tokens stood and bring what followed. They work before anything is learnt; training takes them on."""
+    """Layer 0: two heads that bring each place the token before it, and the one before that. Layers 2 and 3, where there are
+    any: heads that find where the same tokens stood and bring what followed. They work before anything is learnt; training
+    takes them on."""
     width, heads = shape["width"], shape["heads"]
     size = width // heads
     half = size // 2
@@ -138,6 +140,8 @@ def _lay_circuits(weights, shape, draw):
     slow = [i for i in range(half) if turn[i] < 0.0035]
     rows = slow + [i + half for i in slow]
     for layer, number, first, past in ((2, 0, 0, 0), (2, 1, len(rows), 0), (3, 0, size - len(rows), 0), (3, 1, 0, 1)):
+        if layer >= shape["layers"]:
+            continue
         q, k, v, out = head(layer, number)
         q *= 0.05
         k *= 0.05

@@ -21,6 +21,11 @@ def _compiled():
     return ctypes.CDLL(library)
 
 
+def kernels_fit(shape):
+    """Whether the C functions are written for a network of this shape: for heads of 64 and widths of whole tiles."""
+    return shape["width"] == 64 * shape["heads"] and shape["hidden"] % 32 == 0
+
+
 def kernels_work():
     """Whether this processor has AMX tiles and may use them; the C functions are written for it."""
     try:

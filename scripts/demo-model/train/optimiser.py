@@ -1,4 +1,4 @@
-"""Muon for matrices (a step of momentum made orthogonal by Newton-Schulz), AdamW for embeddings and norms."""
+"""Muon for matrices (a step of momentum made orthogonal by Newton-Schulz), Adam for embeddings and norms."""
 
 import torch
 

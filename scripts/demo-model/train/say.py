@@ -10,6 +10,7 @@ import sys
 import torch
 import torch.nn.functional as F
 
+from kept import kept_by
 from model import Vocabulary, embeddings_of, rotations
 
 END = 2
@@ -61,7 +62,7 @@ def main():
     parser.add_argument("--corpus", required=True)
     parser.add_argument("--longest", type=int, default=60)
     given = parser.parse_args()
-    kept = torch.load(f"{given.run}/weights.pt", map_location="cpu")
+    kept = kept_by(given.run)
     with open(f"{given.corpus}/vocabulary.json") as file:
         vocabulary = Vocabulary(json.load(file)["ties"])
     with torch.no_grad():

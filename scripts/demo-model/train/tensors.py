@@ -1,6 +1,6 @@
 """Writes the weights of a run as the tensors of a GGUF file, one file each, for export.mjs to put together.
 
-    python3 tensors.py --run DIR --out DIR [--type F16|Q8_0]
+    python3 tensors.py --run DIR --corpus DIR --out DIR [--type F16|Q8_0]
 """
 
 import argparse
@@ -8,8 +8,8 @@ import json
 import os
 
 import numpy as np
-import torch
 
+from kept import kept_by
 from model import Vocabulary, embeddings_of
 
 
@@ -56,8 +56,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--type", choices=["F16", "Q8_0"], default="F16")
     given = parser.parse_args()
-    done = f"{given.run}/weights.pt"
-    kept = torch.load(done if os.path.exists(done) else f"{given.run}/checkpoint.pt", map_location="cpu")
+    kept = kept_by(given.run)
     with open(f"{given.corpus}/vocabulary.json") as file:
         vocabulary = Vocabulary(json.load(file)["ties"])
     os.makedirs(given.out, exist_ok=True)

@@ -25,7 +25,7 @@ import torch
 
 from batches import Records
 from model import SHAPE, Model, Vocabulary, fresh
-from ops import kernels_work
+from ops import kernels_fit, kernels_work
 from optimiser import Optimiser
 
 
@@ -43,7 +43,10 @@ def options():
     parser.add_argument("--begin", help="weights.pt of an earlier run, to begin with")
     for name, size in SHAPE.items():
         parser.add_argument(f"--{name}", type=int, default=size)
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.width % (2 * given.heads) != 0:
+        parser.error("--width must be a multiple of twice --heads: a head turns pairs of numbers")
+    return given
 
 
 def schedule(done):
@@ -65,7 +68,7 @@ class Training:
         self.weights = {name: weight.to(given.device) for name, weight in weights.items()}
         self.optimiser = Optimiser(self.weights)
         self._resume()
-        fused = given.device == "cpu" and not given.plain and kernels_work()
+        fused = given.device == "cpu" and not given.plain and kernels_fit(self.shape) and kernels_work()
         self.models = [Model(self.weights, self.shape, vocabulary, fused) for _ in range(given.workers)]
         self.workers = ThreadPoolExecutor(given.workers)
 
