@@ -262,29 +262,23 @@ describe('a slow reader', () => {
 });
 
 describe('a server that shuts down', () => {
-  it.each(subprotocols)('tells an agent that waits for its model that it does, over %s', async (subprotocol) => {
-    const server = await serverWith({ graceMs: 0 });
-    const player = await Player.connect(server.url, subprotocol, 'llama-cpp');
-    const making = player.sends('createAgent', { graphJson: JSON.stringify(chat({ model_name: 'turngraph-demo' })) });
-    await player.until(({ requestId }) => requestId === making);
-    expect(player.heard.map(({ body }) => body)).not.toContain('createAgent');
-    const gone = server[Symbol.asyncDispose]();
-    expect(refusal(await player.answer(making))).toMatchObject({
-      code: 2001,
-      message: 'the server is shutting down; connect again later',
-    });
-    expect((await player.closed).code).toBe(1001);
-    await gone;
-  });
+  const waiting = { graphJson: JSON.stringify(chat({ model_name: 'turngraph-demo' })) };
+  const cases = subprotocols.flatMap(
+    (subprotocol) =>
+      [
+        { subprotocol, body: 'createAgent', fields: waiting, graceMs: 0 },
+        { subprotocol, body: 'loadModel', fields: { modelName: 'turngraph-demo' }, graceMs: 5_000 },
+      ] as const,
+  );
 
-  it.each(subprotocols)('loads no model to the end that was to stay, and says so, over %s', async (subprotocol) => {
-    const server = await serverWith({});
-    const player = await Player.connect(server.url, subprotocol, 'llama-cpp');
-    const loading = player.sends('loadModel', { modelName: 'turngraph-demo' });
-    await player.until(({ requestId }) => requestId === loading);
-    expect(player.heard.map(({ body }) => body)).not.toContain('loadModel');
+  it.each(cases)('tells who waits for a model that it does: $body over $subprotocol', async (given) => {
+    const server = await serverWith({ graceMs: given.graceMs });
+    const player = await Player.connect(server.url, given.subprotocol, 'llama-cpp');
+    const asked = player.sends(given.body, given.fields);
+    await player.until(({ requestId }) => requestId === asked);
+    expect(player.heard.map(({ body }) => body)).not.toContain(given.body);
     const gone = server[Symbol.asyncDispose]();
-    expect(refusal(await player.answer(loading))).toMatchObject({
+    expect(refusal(await player.answer(asked))).toMatchObject({
       code: 2001,
       message: 'the server is shutting down; connect again later',
     });
