@@ -3,11 +3,12 @@ import { version } from '../version.ts';
 import type { Hub } from './hub.ts';
 import { Passing } from './persistence.ts';
 
-/** What a server answered, after redirects; the body is read by whoever asked. */
+/** What a server answered, after redirects; whoever asked reads what it holds. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  readonly body: ReadableStream<Uint8Array> | null;
+  /** Of the contents, if there are any. */
+  readonly reading: ReadableStreamDefaultReader<Uint8Array> | undefined;
   /** What the hub says of the file behind a redirect. */
   readonly linked: Linked;
   /** Whether the hub itself answered, and not a host that it sent us to. */
@@ -62,8 +63,9 @@ export async function ask(hub: Hub, address: URL, { method, headers, patience }:
     if (fromHub) linked = linkedOf(response.headers, linked);
     const next = redirects.has(response.status) ? locationOf(response, at) : undefined;
     if (next === undefined || (method === 'HEAD' && next.origin !== hub.endpoint.origin)) {
-      const { status, body } = response;
-      return { status, headers: response.headers, body, linked, fromHub, host: at.host };
+      // At once: contents that nobody reads end, as if they were all, when the garbage collector takes their response.
+      const reading = response.body?.getReader();
+      return { status: response.status, headers: response.headers, reading, linked, fromHub, host: at.host };
     }
     await response.body?.cancel();
     at = next;

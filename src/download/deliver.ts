@@ -45,9 +45,8 @@ export async function deliver(delivery: Delivery): Promise<number | undefined> {
   const told = await fitted(answer, delivery, goesOn);
   const size = measureOf(target, offer).bytes ?? told;
   onBytes(part.bytes);
-  const reading = answer.body?.getReader();
   for (let watched = part.bytes; part.bytes <= (size ?? Infinity);) {
-    const { value } = await read(reading, patience);
+    const { value } = await read(answer.reading, patience);
     if (!value) break;
     await lock.check();
     await part.append(value);
@@ -63,7 +62,7 @@ export async function deliver(delivery: Delivery): Promise<number | undefined> {
 }
 
 async function read(
-  reading: ReadableStreamDefaultReader<Uint8Array> | undefined,
+  reading: Answer['reading'],
   patience: Patience,
 ): Promise<{ readonly value?: Uint8Array | undefined }> {
   try {

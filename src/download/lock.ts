@@ -75,10 +75,12 @@ interface Found {
 
 async function holderOf(file: string): Promise<Found> {
   const path = lockOf(file);
-  const [text, times] = await Promise.all([readFile(path, 'utf8'), stat(path)]).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
+  const [text, times] = await Promise.all([readFile(path, 'utf8'), stat(path)]).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    },
+  );
   if (text === undefined || times === undefined) return { text: undefined, holder: undefined, stale: false };
   const holder = parsed(text);
   const silent = Date.now() - times.mtimeMs > silentMs;

@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { ask, Patience } from '../../src/download/ask.ts';
+import { hubOf } from '../../src/download/hub.ts';
+import { FakeHub, noise } from '../hub.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+describe('an answer', () => {
+  it('holds all of its contents, also when they are read late and garbage is collected before', async () => {
+    await using server = await FakeHub.open();
+    const content = noise(300_000);
+    server.files.set('ann/tiny/model.gguf', { content, delayMs: 100 });
+    const address = new URL('ann/tiny/resolve/main/model.gguf', `${server.url}/`);
+    using patience = new Patience(new AbortController().signal, 10_000);
+    const { reading } = await ask(hubOf({ HF_ENDPOINT: server.url }), address, { method: 'GET', patience });
+    for (let times = 0; times < 5; times++) {
+      collectGarbage();
+      await sleep(5);
+    }
+    const pieces: Uint8Array[] = [];
+    for (let piece = await reading?.read(); piece?.value; piece = await reading?.read()) pieces.push(piece.value);
+    expect(Buffer.concat(pieces).equals(content)).toBe(true);
+  });
+});
