@@ -49,7 +49,7 @@ async function slowHub(...options: Parameters<typeof hubServer>): Promise<HubSer
 /** Lets what is under way come to its end. */
 const hurry = ({ hub }: HubServer): void => void (hub.bytesPerSecond = 0);
 
-describe.each(subprotocols)('a model that is not on disk, over %s', (subprotocol) => {
+describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (subprotocol) => {
   it('is downloaded on request, with progress at most four times a second and at the end', async () => {
     await using home = await slowHub();
     home.hub.bytesPerSecond = 200_000;
@@ -242,7 +242,7 @@ async function allowing(home: HubServer, subprotocol: (typeof subprotocols)[numb
   return player;
 }
 
-describe.each(subprotocols)('an agent whose model is not on disk, over %s', (subprotocol) => {
+describe.concurrent.each(subprotocols)('an agent whose model is not on disk, over %s', (subprotocol) => {
   it('is made when the model has been downloaded and loaded, and answers', async () => {
     await using home = await hubServer();
     home.hub.bytesPerSecond = 4_000_000;
@@ -347,7 +347,7 @@ const waits = defineNode({
   }),
 });
 
-describe.each(['proto', 'json'] as const)('the client of the package, over %s', (codec) => {
+describe.concurrent.each(['proto', 'json'] as const)('the client of the package, over %s', (codec) => {
   it('leaves a download by its signal, downloads it again, and lets agents download', async () => {
     await using home = await hubServer();
     home.hub.bytesPerSecond = 4_000_000;
@@ -376,7 +376,7 @@ describe.each(['proto', 'json'] as const)('the client of the package, over %s', 
   });
 });
 
-describe.each(subprotocols)('meanwhile, over %s', (subprotocol) => {
+describe.concurrent.each(subprotocols)('meanwhile, over %s', (subprotocol) => {
   it('a cancel of the turn of another agent overtakes downloads and a load', async () => {
     await using home = await hubServer({ extension: { nodeTypes: [waits] } });
     home.hub.bytesPerSecond = 100_000;
@@ -401,7 +401,7 @@ describe.each(subprotocols)('meanwhile, over %s', (subprotocol) => {
   });
 });
 
-describe.each(subprotocols)('a downloaded model, over %s', (subprotocol) => {
+describe.concurrent.each(subprotocols)('a downloaded model, over %s', (subprotocol) => {
   it('is not deleted while an agent uses it or it is pinned, whoever asks, and is when it is idle', async () => {
     await using home = await hubServer();
     await using player = await allowing(home, subprotocol);
