@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { watchBatches } from '../../src/engine/llama/batches.ts';
@@ -51,6 +52,17 @@ describe('a failure of the library', () => {
     const failed = outcomes.filter(({ status }) => status === 'rejected');
     expect(failed).toMatchObject([{ reason: { name: 'INFERENCE_FAILED' } }]);
     expect((await say(open(), ask('Tell me a joke'))).stopped).toBe('end');
+  });
+});
+
+describe('an engine', () => {
+  it('holds on to no signal of a load that is over', async () => {
+    await using engine = llamaEngine();
+    const { signal } = new AbortController();
+    const options = { contextSize: 256, seats: 1, threads: 1, gpu: 'off', signal } as const;
+    await engine.load(demoFile, options);
+    await expect(engine.load(`${demoFile}.none`, options)).rejects.toThrow();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
 

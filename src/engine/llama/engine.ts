@@ -45,14 +45,18 @@ class LlamaEngine implements Engine {
   }
 
   async #load(file: string, options: LoadOptions): Promise<Model> {
-    const { signal } = this.#closing;
+    using either = new EitherSignal([options.signal, this.#closing.signal]);
     try {
-      const model = await loadModel(file, eitherSignal(options, signal), {
-        libraries: this.#libraries,
-        states: this.#states,
-        memory: this.#memory,
-        onClose: (closed) => this.#models.delete(closed),
-      });
+      const model = await loadModel(
+        file,
+        { ...options, signal: either.signal },
+        {
+          libraries: this.#libraries,
+          states: this.#states,
+          memory: this.#memory,
+          onClose: (closed) => this.#models.delete(closed),
+        },
+      );
       this.#models.add(model);
       return model;
     } catch (error) {
@@ -71,13 +75,24 @@ class LlamaEngine implements Engine {
   }
 }
 
-/** The options with a signal that is aborted when either is. */
-function eitherSignal(options: LoadOptions, closing: AbortSignal): LoadOptions {
-  const either = new AbortController();
-  const abort = (): void => either.abort();
-  for (const signal of [options.signal, closing]) {
-    if (signal?.aborted) abort();
-    signal?.addEventListener('abort', abort, { once: true });
+/** A signal that is aborted when one of several is; none of them holds it longer than it is used. */
+class EitherSignal implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #signals: readonly AbortSignal[];
+
+  constructor(signals: readonly (AbortSignal | undefined)[]) {
+    this.#signals = signals.filter((signal) => signal !== undefined);
+    for (const signal of this.#signals) signal.addEventListener('abort', this.#abort);
+    if (this.#signals.some(({ aborted }) => aborted)) this.#abort();
   }
-  return { ...options, signal: either.signal };
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  [Symbol.dispose](): void {
+    for (const signal of this.#signals) signal.removeEventListener('abort', this.#abort);
+  }
+
+  readonly #abort = (): void => this.#controller.abort();
 }
