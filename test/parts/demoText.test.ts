@@ -48,6 +48,12 @@ describe('the text that people wrote for the demo model', () => {
     expect(first).toContain(fault);
   });
 
+  it('is refused where two actions are called the same', () => {
+    expect(faultsOf({ actions: [door, { ...door, topic: 'castle' }], values })).toEqual([
+      'castle.json, door: another action is called so',
+    ]);
+  });
+
   const lamp = { who: 'lamp', names: ['Glim'], prompts: ['You are {name}.'], talk: [] };
 
   it.each<[string, Pick<Partial<Catalogue>, 'chat' | 'asides'>, string]>([

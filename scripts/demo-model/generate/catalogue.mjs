@@ -13,7 +13,7 @@ const read = (file) => JSON.parse(readFileSync(`${folder}${file}`, 'utf8'));
  * have; the pools of values; talk and characters; asides.
  */
 export function readCatalogue() {
-  const taken = new Set([...formerNames, ...namesInItems()].map(bare));
+  const taken = new Set(namesInItems().map(bare));
   const unseen = (names) => names.filter((name) => !taken.has(bare(name)));
   const actions = readdirSync(`${folder}actions`)
     .sort()
@@ -27,9 +27,6 @@ export function readCatalogue() {
     });
   return { actions, values: read('values.json'), chat: read('chat.json'), asides: read('asides.json') };
 }
-
-// Names that tools of items had once: the text goes on without them, so that a new name for a tool does not change it.
-const formerNames = ['kitchen_timer', 'switch_lamp'];
 
 // The tools of the items that were written by hand, here and for `npm run eval:tools`.
 function namesInItems() {

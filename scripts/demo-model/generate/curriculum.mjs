@@ -34,7 +34,7 @@ export function* records({ toolDocument, talkDocument }, { vocabulary, chance, p
 
   function lastDocument() {
     if (chance.often(0.1)) return talkDocument(hard);
-    if (chance.often(0.14)) return toolDocument({ ...hard, ...shipped(), several: 0.2 });
+    if (chance.often(0.14)) return toolDocument({ ...hard, ...shipped(), several: 0.1, quiet: 0.3 });
     if (chance.often(0.15)) return toolDocument({ ...hard, ...short(), several: 0.15 });
     return toolDocument(hard);
   }

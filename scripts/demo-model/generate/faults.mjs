@@ -11,6 +11,7 @@ export function faultsOf({ actions = [], values = {}, chat = { talk: [], charact
   const pools = new Set([...Object.keys(values), ...made]);
   const fillable = new Set([...pools, 'n']);
   return [
+    ...actions.filter(isAnother).map(({ action, topic }) => `${topic}.json, ${action}: another action is called so`),
     ...actions.flatMap((action) => actionFaults(action, pools)),
     ...Object.entries(asides).flatMap(([kind, texts]) =>
       texts.flatMap((text) => openFaults(text, fillable, noPool)).map(at(`asides.json, ${kind}`)),
@@ -20,6 +21,7 @@ export function faultsOf({ actions = [], values = {}, chat = { talk: [], charact
   ];
 }
 
+const isAnother = ({ action }, index, actions) => actions.findIndex((other) => other.action === action) < index;
 const at = (place) => (fault) => `${place}, ${fault}`;
 
 function actionFaults({ action, topic, names, descriptions, parameters, requests }, pools) {

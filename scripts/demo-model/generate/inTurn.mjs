@@ -1,5 +1,5 @@
 // One request with other values in turn: "water the roses for ten minutes and the lawn for thirty".
-import { callOf, chooseParts, isPlace, valueFor } from './requests.mjs';
+import { beginsWithValue, callOf, chooseParts, isPlace, valueFor } from './requests.mjs';
 
 const repeatable = /(?:^|\s)((?:the|my|our|your|a|an|some)\s)$/;
 const words = (text) => text.trim().split(/\s+/).filter(Boolean).length;
@@ -34,7 +34,7 @@ export function askInTurn(tool, { requests, draw, chance, calls }) {
   const joined = chance.often(0.15) ? said.join(', ') : `${said.slice(0, -1).join(', ')} and ${said.at(-1)}`;
   return {
     text: head + joined,
-    opensWithValue: first === 0,
+    opensWithValue: beginsWithValue(parts),
     calls: rounds.map(({ given }) => callOf(tool, given)),
   };
 }

@@ -16,18 +16,21 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
     text.replaceAll(/\{(\w+)\}/g, (_, pool) =>
       pool === 'n' ? String(1 + chance.below(99)) : draw({ kind: 'text', values: pool }).said,
     );
-  const remark = () => filled(chance.pick(remarks));
+  const remark = (list = remarks) => filled(chance.pick(list));
+  const byPool = new Map();
+  for (const text of remarks)
+    for (const [, pool] of text.matchAll(/\{(\w+)\}/g)) byPool.set(pool, [...(byPool.get(pool) ?? []), text]);
 
   return { message, remark };
 
   /** A message and the calls that are due; undefined where the chance fell on what cannot be said with these tools. */
-  function message(tools, format, index, { quiet, several, own, ways, strangers }) {
+  function message(tools, format, index, { quiet, several, own, ways, strangers, mentions }) {
     const due = ({ text, calls }) => ({ text, calls, answer: callText(format, calls) });
-    if (chance.often(quiet)) return silent(tools, { own, strangers });
+    if (chance.often(quiet)) return silent(tools, { own, strangers, mentions });
     const many = chance.often(several) ? manyOf(tools, ways) : undefined;
     if (many) return due(many);
     const one = asked(chance.often(0.6) ? tools[index % tools.length] : chance.pick(tools));
-    return one && due({ calls: one.calls, text: beside(dressed(one, chance)) });
+    return one && due({ calls: one.calls, text: beside(one) });
   }
 
   // Two or three calls: one request with several values, or several requests in a row, `apart` each to another tool.
@@ -35,24 +38,26 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
     const count = chance.often(0.15) ? 3 : 2;
     const way = chance.pick(ways);
     const shared = { list: asked, turn: inTurn }[way]?.(chance.pick(tools), count);
-    if (shared) return { calls: shared.calls, text: beside(dressed(shared, chance)) };
+    if (shared) return { calls: shared.calls, text: beside(shared) };
     const apart = way === 'apart' ? chance.shuffled(tools) : [];
     const parts = Array.from({ length: count }, (_, at) => asked(apart[at] ?? chance.pick(tools)));
     if (parts.includes(undefined)) return undefined;
     const calls = parts.flatMap((one) => one.calls);
     if (new Set(calls.map((call) => JSON.stringify(call))).size < count) return undefined;
     const [first, ...rest] = parts;
-    const text = rest.reduce((whole, { text: next }) => {
+    const text = rest.reduce((whole, { text: next, opensWithValue: opens }) => {
       const between = chance.pick(joints);
-      return whole + between + (between === '. ' ? finished(next, { chance }).replace(/[.!?]$/, '') : next);
+      return whole + between + (between === '. ' ? finished(next, { chance, opens }).replace(/[.!?]$/, '') : next);
     }, first.text);
     return { calls, text: dressed({ text, opensWithValue: first.opensWithValue }, chance) };
   }
 
   // Small talk, or what none of the tools on offer can do.
-  function silent(tools, { own, strangers }) {
+  function silent(tools, { own, strangers, mentions }) {
     if (chance.often(0.2)) {
-      const text = chance.often(0.1) ? filled(chance.pick(refusals)) : remark();
+      const text = chance.often(0.1)
+        ? filled(chance.pick(refusals))
+        : remark(chance.often(mentions) ? about(tools) : remarks);
       return { text: finished(text, { chance }), answer: aside, calls: [] };
     }
     if (chance.often(0.25)) {
@@ -60,18 +65,28 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
       return { text: finished(chance.pick(ways), { chance }), answer, calls: [] };
     }
     const one = foreignTo(tools, { own, strangers });
-    return one && { text: beside(dressed(one, chance)), answer: noTool, calls: [] };
+    return one && { text: beside(one), answer: noTool, calls: [] };
+  }
+
+  // Remarks with a value in them that one of the tools could take, if there are any.
+  function about(tools) {
+    const pools = tools.flatMap(({ slots }) => Object.values(slots).map(({ values }) => values));
+    const known = pools.flatMap((pool) => byPool.get(pool) ?? []);
+    return known.length > 0 ? known : remarks;
   }
 
   // People say why, or something else, before they say what they want, and after: only one thing is to be done.
-  function beside(text) {
-    if (chance.often(0.82)) return text;
+  function beside(one) {
+    const text = dressed(one, chance);
+    if (chance.often(0.75)) return text;
     const other = finished(remark(), { chance });
     const closed = /[.!?]$/.test(other) ? other : `${other}.`;
     if (chance.often(0.3)) return /[.!?]$/.test(text) ? `${text} ${other}` : `${text}, ${small(other)}`;
     if (chance.often(0.7)) return `${closed} ${text}`;
-    return `${closed.slice(0, -1)}, ${chance.pick(['so ', 'and ', 'but ', ''])}${small(text)}`;
+    const joint = `${closed.slice(0, -1)}, ${chance.pick(['so ', 'and ', 'but ', ''])}`;
+    return joint + (one.opensWithValue ? text : small(text));
   }
 }
 
-const small = (text) => text.charAt(0).toLowerCase() + text.slice(1);
+// Within a sentence nothing but "I" keeps its capital.
+const small = (text) => (/^I\b/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1));

@@ -56,6 +56,12 @@ const fixedValue = (slot, text) => {
 /** Whether a part of a request is where a value is said. */
 export const isPlace = ({ key, fixed }) => key !== undefined && fixed === undefined;
 
+/** Whether what is said first is a value: it keeps its case. */
+export const beginsWithValue = (parts) => {
+  const first = parts.find((part) => part.text?.trim() || isPlace(part));
+  return first !== undefined && isPlace(first);
+};
+
 /** The value that a slot of a request gets, and how it is said; values that are `given` already are said again. */
 export function valueFor({ key, fixed }, slots, { given, draw }) {
   if (fixed !== undefined) return { value: fixedValue(slots[key], fixed), said: '' };
@@ -116,7 +122,7 @@ export function ask(tool, { requests, draw, chance, calls = 1 }) {
   if (shared && several.size < calls) return undefined;
   return {
     text,
-    opensWithValue: isPlace(parts[0]),
+    opensWithValue: beginsWithValue(parts),
     calls: shared
       ? [...several.keys()].map((value) => callOf(tool, new Map([...given, [shared.key, value]])))
       : [callOf(tool, given)],

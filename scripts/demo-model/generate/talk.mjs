@@ -1,5 +1,6 @@
 // Conversation: small talk, characters, and what is said when there is nothing to call.
 import { partOf } from './catalogue.mjs';
+import { capitalised, inventedWord } from './words.mjs';
 
 /** What the model says to a request that no tool fits. */
 export const noTool = 'Sorry, I have no tool for that.';
@@ -66,7 +67,7 @@ export function characterTalk(chat, chance, part) {
     return { system, intents: smallTalk(chat, part), unsure };
   }
   const character = chance.often(0.3) ? chat.characters[chance.below(3)] : chance.pick(chat.characters);
-  const name = chance.pick(character.names);
+  const name = nameOf(character, chance);
   const named = (text) => text.replaceAll('{name}', name);
   // What the character has no words of its own for, it answers as everybody would.
   const own = inPart(
@@ -86,9 +87,12 @@ export function characterTalk(chat, chance, part) {
 
 /** A system prompt of somebody. */
 export function characterPrompt({ characters }, chance) {
-  const { names, prompts } = chance.pick(characters);
-  return chance.pick(prompts).replaceAll('{name}', chance.pick(names));
+  const character = chance.pick(characters);
+  return chance.pick(character.prompts).replaceAll('{name}', nameOf(character, chance));
 }
+
+// Whoever it is says the name that the prompt gives, also one that nobody has.
+const nameOf = ({ names }, chance) => (chance.often(0.4) ? capitalised(inventedWord(chance)) : chance.pick(names));
 
 /** The result of a call, and what is said then. */
 export function resultOf(chance) {
