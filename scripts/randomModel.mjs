@@ -11,6 +11,7 @@ const numbers = {
   heads: 'heads',
   'kv-heads': 'kvHeads',
   context: 'contextLength',
+  window: 'window',
   seed: 'seed',
 };
 const flags = ['shape', 'out', 'weights', ...Object.keys(numbers)];

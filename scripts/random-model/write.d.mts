@@ -9,6 +9,8 @@ export interface RandomShape {
   readonly kvHeads: number;
   /** Tokens. */
   readonly contextLength: number;
+  /** Tokens that every second layer looks back; default: all. */
+  readonly window?: number;
   readonly weights: 'F32' | 'F16' | 'Q8_0';
   readonly seed?: number;
   readonly name?: string;

@@ -15,7 +15,8 @@ const block = 32;
 export async function writeRandomModel(file, { words, seed = 1, name = 'random', ...shape }) {
   check(shape);
   const vocab = vocabularyOf(words);
-  const { head, tensors } = headOf({ architecture: 'llama', name, ...shape, vocab, chatTemplate });
+  const architecture = shape.window ? 'gemma2' : 'llama';
+  const { head, tensors } = headOf({ architecture, name, ...shape, vocab, chatTemplate });
   const blocks = primeFrom(Math.max(words, shape.width, shape.hidden));
   const pools = poolsOf(shape.weights, blocks, seed);
   const part = `${file}.${process.pid}.part`;

@@ -2,7 +2,10 @@
 import { f32, flag, i32, list, number, padded, padding, real, string, text, u32, u64 } from './values.mjs';
 import { weightBytes, weightTypes } from './weights.mjs';
 
-/** The head of a model of the `llama` architecture as bytes, and its tensors in the order in which they follow. */
+/**
+ * The head of a model as bytes, and its tensors in the order in which they follow. The architecture is `llama`, or with a
+ * `window` one that has a second norm behind what it attends to and behind its hidden layer, as `gemma2` has.
+ */
 export function headOf({ vocab, chatTemplate, weights, ...shape }) {
   const tensors = tensorsOf({ ...shape, words: vocab.tokens.length }).map((tensor) => {
     const type = tensor.dimensions.length === 1 ? 'F32' : weights;
@@ -26,7 +29,7 @@ export function headOf({ vocab, chatTemplate, weights, ...shape }) {
   return { head: padded(Buffer.concat([...start, ...pairs, ...infos])), tensors };
 }
 
-function modelValues({ architecture, name, width, layers, heads, kvHeads, hidden, contextLength }, weights) {
+function modelValues({ architecture, name, width, layers, heads, kvHeads, hidden, contextLength, window }, weights) {
   const own = {
     context_length: number(contextLength),
     embedding_length: number(width),
@@ -39,6 +42,7 @@ function modelValues({ architecture, name, width, layers, heads, kvHeads, hidden
     'attention.value_length': number(width / heads),
     'rope.dimension_count': number(width / heads),
     'rope.freq_base': real(10_000),
+    ...(window && { 'attention.sliding_window': number(window) }),
   };
   return [
     ['general.architecture', text(architecture)],
@@ -79,7 +83,7 @@ function vocabularyValues({
 }
 
 // Dimensions as ggml counts them, the fastest first; without output.weight the embeddings serve for it.
-function tensorsOf({ width, layers, heads, kvHeads, hidden, words }) {
+function tensorsOf({ width, layers, heads, kvHeads, hidden, words, window }) {
   const keys = (width / heads) * kvHeads;
   const block = {
     attn_norm: [width],
@@ -87,6 +91,7 @@ function tensorsOf({ width, layers, heads, kvHeads, hidden, words }) {
     attn_k: [width, keys],
     attn_v: [width, keys],
     attn_output: [width, width],
+    ...(window && { post_attention_norm: [width], post_ffw_norm: [width] }),
     ffn_norm: [width],
     ffn_gate: [width, hidden],
     ffn_up: [width, hidden],

@@ -1,5 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getLlama, LlamaLogLevel, type Llama, type LlamaContextSequence, type Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import { shapes } from '../../scripts/random-model/shapes.mjs';
+import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import type { Prompt } from '../../src/dialog.ts';
 import { align } from '../../src/engine/llama/cache.ts';
 import { ask, following, never, say } from '../contracts/speaking.ts';
@@ -30,6 +35,55 @@ describe('a KV cache', () => {
     await cache.evaluateWithoutGeneratingNewTokens(tokens('one two three four five six'));
     expect(await align(cache, tokens('one two three'))).toBe(tokens('one two three').length);
     expect(cache.contextTokens).toEqual(tokens('one two three'));
+  });
+});
+
+describe('a KV cache with a sliding window', () => {
+  const window = 128;
+  let folder: string;
+  let llama: Llama;
+  let cache: LlamaContextSequence;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-window-'));
+    const file = join(folder, 'window.gguf');
+    await writeRandomModel(file, { ...shapes.tiny, weights: 'F32', window });
+    llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
+    const weights = await llama.loadModel({ modelPath: file });
+    cache = (await weights.createContext({ contextSize, batchSize: 256, threads: 1 })).getSequence();
+  });
+  afterAll(async () => {
+    await llama.dispose();
+    await rm(folder, { recursive: true });
+  });
+
+  const read = Array.from({ length: 1000 }, (_, index) => (300 + ((index * 37) % 1500)) as Token);
+  const sharing = (count: number): Token[] => [...read.slice(0, count), 2000 as Token];
+
+  /** How many tokens are kept, and how many are evaluated for that in a step that nobody can halt. */
+  async function aligned(tokens: Token[]): Promise<{ kept: number; evaluated: number }> {
+    await align(cache, []);
+    await cache.evaluateWithoutGeneratingNewTokens(read);
+    const before = cache.tokenMeter.usedInputTokens;
+    const kept = await align(cache, tokens);
+    return { kept, evaluated: cache.tokenMeter.usedInputTokens - before };
+  }
+
+  it('keeps what is the same as long as the window before it is there', async () => {
+    expect(await aligned(sharing(990))).toEqual({ kept: 990, evaluated: 0 });
+    const start = cache.stateCellsStartIndex;
+    expect(start).toBeGreaterThan(window);
+    expect(await aligned(sharing(start + window))).toEqual({ kept: start + window, evaluated: 0 });
+  });
+
+  it('keeps nothing where a part of the window is gone, and evaluates nothing for it', async () => {
+    const start = cache.stateCellsStartIndex;
+    expect(await aligned(sharing(start + window - 2))).toEqual({ kept: 0, evaluated: 0 });
+    expect(await aligned(sharing(start - 1))).toEqual({ kept: 0, evaluated: 0 });
+    expect(cache.contextTokens).toEqual([]);
+  });
+
+  it('holds what is the same from the start on', async () => {
+    expect(await aligned([...read, 2000 as Token])).toEqual({ kept: 1000, evaluated: 0 });
   });
 });
 
