@@ -3,7 +3,7 @@ import { Fault } from '../fault.ts';
 import type { Reading } from '../schema.ts';
 import { shownOf } from '../tools/insight.ts';
 import { readValue } from '../tools/scan.ts';
-import { isMembers, jsonText, Numeral, type Value } from '../tools/value.ts';
+import { jsonText, Numeral, type Members } from '../tools/value.ts';
 import type { Call, Turn } from './turn.ts';
 
 /** A Mustache text of a graph: no HTML escaping, no partials, no lambdas. */
@@ -75,24 +75,26 @@ function scopeOf(turn: Scope): object {
   }
   const own = {
     user_message: turn.message,
-    tool_calls: turn.calls.map(callScope),
-    insights: turn.insights.map(shownOf),
+    tool_calls: inScope(turn.calls.map(callOf)),
+    insights: inScope(turn.insights.map(shownOf)),
   };
   return { ...turn.variables, ...own };
 }
 
-function callScope({ name, typedArguments }: Call): object {
+function callOf({ name, typedArguments }: Call): object {
   const read = readValue(typedArguments, 0);
-  return { name, arguments: read.ok ? inScope(read.value) : undefined };
+  return { name, arguments: read.ok ? read.value : undefined };
 }
 
-// Objects and lists print their JSON text, numbers all their digits; truths are truths for sections.
-function inScope(value: Value): unknown {
+// Objects and lists print their JSON text, numbers of calls all their digits; truths are truths for sections.
+function inScope(value: unknown): unknown {
   if (value instanceof Numeral) return value.digits;
   if (typeof value !== 'object' || value === null) return value;
-  const inner = isMembers(value)
-    ? Object.fromEntries([...value].map(([key, member]) => [key, inScope(member)]))
-    : value.map(inScope);
+  const within = (members: Iterable<readonly [string, unknown]>): object =>
+    Object.fromEntries([...members].map(([key, member]) => [key, inScope(member)]));
+  const inner = Array.isArray(value)
+    ? value.map(inScope)
+    : within(value instanceof Map ? (value as Members) : Object.entries(value));
   return Object.defineProperty(inner, 'toString', { value: () => jsonText(value), enumerable: false });
 }
 

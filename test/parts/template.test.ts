@@ -70,6 +70,21 @@ describe('a template', () => {
   });
 
   it.each([
+    ['{{tool_calls}}', '[{"name": "set_light", "arguments": {"on": true}}]'],
+    ['{{#tool_calls}}{{.}}{{/tool_calls}}', '{"name": "set_light", "arguments": {"on": true}}'],
+    ['{{#insights}}{{#missing}}{{#examples}}<{{.}}>{{/examples}}{{/missing}}{{/insights}}', '<{"x": 1}><attic>'],
+    ['{{#insights}}{{missing}}{{/insights}}', /^\[\{"name": "where", .*"examples": \[\{"x": 1\}, "attic"\]\}\]$/],
+    ['{{#insights}}{{#invalid}}none{{/invalid}}{{/insights}}', ''],
+  ])('renders %s as JSON where it names no text', (text, expected) => {
+    const where = { name: 'where', message: 'is missing', significance: '', precedence: 0, hidden: false };
+    const insights = [{ tool: 'set_light', missing: [{ ...where, examples: [{ x: 1 }, 'attic'] }], invalid: [] }];
+    const calls = [{ ...call, typedArguments: '{"on": true}' }];
+    expect(rendered(text, scope({}, { calls, insights }))).toEqual(
+      typeof expected === 'string' ? expected : expect.stringMatching(expected),
+    );
+  });
+
+  it.each([
     'constructor',
     'toString',
     '__proto__',
