@@ -1,6 +1,6 @@
 // node scripts/demo-model/corpus.mjs --out DIR [--tokens N] [--vocabulary FILE] [--seed N]: writes the training text as
 // tokens, in the order in which the model reads it, and a text of the held-out part beside it. The same seed writes the
-// same text. With --place (0 to 1) all of it is as it would be at that place of the course.
+// same text. With --place (0 to 1) all of it is as it would be at that place of the course, or with four numbers each quarter.
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -24,6 +24,9 @@ const { values } = parseArgs({
 if (!values.out) throw new Error('--out names the folder that the text is written into');
 const seed = Number(values.seed);
 const tokens = Number(values.tokens);
+const places = values.place?.split(',').map(Number);
+if (places?.some((place) => !(place >= 0 && place <= 1)))
+  throw new Error(`--place is from 0 to 1, not ${values.place}`);
 const catalogue = readCatalogue();
 const faults = faultsOf(catalogue);
 if (faults.length > 0) throw new Error(`the text cannot be read:\n${faults.join('\n')}`);
@@ -36,15 +39,17 @@ const quarters = [0.25, 0.5, 0.75, 1];
 
 mkdirSync(values.out, { recursive: true });
 writeFileSync(`${values.out}/vocabulary.json`, JSON.stringify({ ...learnt, ties: vocabulary.ties }));
-await write('held', Math.min(60_000, tokens), { seed: seed + 1_000_000, fixed: 1 });
-await write('train', tokens, { seed, fixed: values.place && Number(values.place) });
 
-async function write(part, wanted, { seed: of, fixed }) {
+await write('held', Math.min(60_000, tokens), { seed: seed + 1_000_000, places: [1] });
+await write('train', tokens, { seed, places });
+
+async function write(part, wanted, { seed: of, places }) {
   const file = `${values.out}/${part}.bin`;
   const stream = createWriteStream(file);
   let written = 0;
-  const progress = () => fixed ?? written / wanted;
   for (const [number, until] of quarters.entries()) {
+    const place = places && (places[number] ?? places.at(-1));
+    const progress = () => place ?? written / wanted;
     const chance = chanceFrom(of + number * 1_000_000_000);
     const source = records(documentsFrom(catalogue, chance, part), { vocabulary, chance, progress });
     while (written < until * wanted) {

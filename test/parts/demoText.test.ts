@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readCatalogue, type Action, type Catalogue } from '../../scripts/demo-model/generate/catalogue.mjs';
+import { documentsFrom } from '../../scripts/demo-model/generate/documents.mjs';
 import { faultsOf } from '../../scripts/demo-model/generate/faults.mjs';
 import { parseRequest, type Part } from '../../scripts/demo-model/generate/requests.mjs';
+import { hard } from '../../scripts/demo-model/generate/lesson.mjs';
 import { readItems, type Item } from '../../scripts/eval/items.mjs';
+import { chanceFrom } from '../../scripts/random.mjs';
 import { fileOf } from '../story.ts';
 
 const catalogue = readCatalogue();
@@ -79,6 +82,28 @@ describe('the text that people wrote for the demo model', () => {
     ],
   ])('is refused with the place of %s', (_, parts, fault) => {
     expect(faultsOf({ actions: [], values, ...parts })).toEqual([fault]);
+  });
+});
+
+describe('the text that is made of it', () => {
+  const { toolDocument } = documentsFrom(catalogue, chanceFrom(1));
+
+  it('has at the beginning of a message what is copied into its calls, letter for letter', () => {
+    const documents = Array.from({ length: 400 }, () => toolDocument(hard));
+    const torn = documents.flatMap(({ declarations, branches }) => {
+      // What is one of a few values is not copied.
+      const isCopied = (name: string) =>
+        declarations.some(({ parameters }) => parameters.some((own) => own.name === name && !own.enum));
+      return branches.flatMap(({ turns: [first], calls }) =>
+        calls
+          .flatMap((call) => Object.entries(call.arguments).flatMap(([name, value]) => (isCopied(name) ? [value] : [])))
+          .filter((value) => typeof value === 'string')
+          .filter((value) => first?.said.text.toLowerCase().startsWith(value.toLowerCase()))
+          .filter((value) => !first?.said.text.startsWith(value))
+          .map((value) => `${value}: ${first?.said.text}`),
+      );
+    });
+    expect(torn).toEqual([]);
   });
 });
 

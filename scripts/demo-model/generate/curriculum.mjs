@@ -1,12 +1,12 @@
-// In which order the model learns: to copy, then tools one at a time, then to choose among them, then everything, and last
-// more of what is hard.
+// In which order the model learns: to copy, then tools one at a time, then to choose among them, then everything, then more of
+// what is hard, and last more silence.
 import { copyRecord, recordOf, textsOf } from './encode.mjs';
-import { hard } from './lesson.mjs';
+import { hard, last } from './lesson.mjs';
 
 const longest = { early: 640, late: 1152 };
 
-// Where the last part of the course begins: at this share of the whole text.
-const lastPart = 0.25;
+// Where the later parts of the course begin: at these shares of the whole text.
+const begins = { hard: 0.25, last: 0.6 };
 
 /** Records without end; `progress()` tells how much of the training they are for is done, from 0 to 1. */
 export function* records({ toolDocument, talkDocument }, { vocabulary, chance, progress }) {
@@ -25,18 +25,18 @@ export function* records({ toolDocument, talkDocument }, { vocabulary, chance, p
     if (done < 0.03) {
       return toolDocument({ tools: chance.pick([1, 1, 2, 2, 3]), messages: 5, quiet: 0.08, several: 0.03 });
     }
-    if (done >= lastPart) return lastDocument();
+    if (done >= begins.hard) return lateDocument(done >= begins.last ? last : hard);
     if (chance.often(0.1)) return talkDocument();
     if (chance.often(0.11)) return toolDocument({ ...shipped(), several: 0.08 });
     if (chance.often(done < 0.2 ? 0.4 : 0.2)) return toolDocument({ ...short(), several: 0.03 });
     return toolDocument();
   }
 
-  function lastDocument() {
-    if (chance.often(0.1)) return talkDocument(hard);
-    if (chance.often(0.14)) return toolDocument({ ...hard, ...shipped(), several: 0.1, quiet: 0.3 });
-    if (chance.often(0.15)) return toolDocument({ ...hard, ...short(), several: 0.15 });
-    return toolDocument(hard);
+  function lateDocument(lesson) {
+    if (chance.often(0.1)) return talkDocument(lesson);
+    if (chance.often(0.14)) return toolDocument({ ...lesson, ...shipped(), several: 0.1, quiet: lesson.quiet - 0.1 });
+    if (chance.often(0.15)) return toolDocument({ ...lesson, ...short(), several: 0.15 });
+    return toolDocument(lesson);
   }
 
   function shipped() {

@@ -24,3 +24,6 @@ export const hard = {
   // Many a graph ends with the call, and says nothing.
   ...{ past: 0.45, busy: 0.8, replies: [...done, ...done.map(() => '')] },
 };
+
+/** What is learnt last: to say nothing where a request only resembles one. Whoever has read many hints hears them everywhere. */
+export const last = { ...hard, quiet: 0.5 };

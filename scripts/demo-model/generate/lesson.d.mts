@@ -1,0 +1,3 @@
+export const usual: object;
+export const hard: object;
+export const last: object;
