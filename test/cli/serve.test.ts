@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +28,19 @@ describe('turngraph serve', () => {
     child.kill('SIGTERM');
     expect((await player.closed).code).toBe(1001);
     expect(await end).toMatchObject({ code: 0, out: expect.stringMatching(/^[^\n]*\n$/) as unknown });
+  });
+
+  it('ends also when it has logged more than anybody reads', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const catalogue = join(folder, 'models.json');
+    const broken = Array.from({ length: 3000 }, (_, index) => ({ name: `broken-${index}`, variants: [] }));
+    await writeFile(catalogue, JSON.stringify({ models: broken }));
+    const child = starts(['serve', '--port', '0', '--json', '--log-level', 'warn', '--catalogue', catalogue]);
+    const end = once(child, 'exit');
+    await firstLine(child);
+    child.kill('SIGTERM');
+    expect(await end).toEqual([0, null]);
+    await rm(folder, { recursive: true });
   });
 
   it('writes the line to a file for those who cannot read it', async () => {
