@@ -17,10 +17,17 @@ export type Holder = FromSchema<typeof holderSchema>;
 
 /** A file that one process at a time may work on; disposing of the lock lets the others. */
 export interface Lock extends AsyncDisposable {
-  /** Makes sure that it is still ours, after a sleep of the machine for example. @throws Fault DOWNLOAD_FAILED when it is not. */
+  /**
+   * Makes sure that it is still ours, after a sleep of the machine for example.
+   * @throws Fault DOWNLOAD_FAILED when it is not, and the system's error when nobody can tell.
+   */
   check(): Promise<void>;
 }
 
+/** Reads the text of a file. */
+type Read = (path: string) => Promise<string>;
+
+const readText: Read = (path) => readFile(path, 'utf8');
 const readHolder = reader(holderSchema);
 const beatMs = 10_000;
 // A holder on another machine, or one that crashed while its process number was given to another, is judged by this.
@@ -28,12 +35,12 @@ const silentMs = 60_000;
 const mine = new Set<string>();
 
 /** Takes the lock of a file. @throws Fault DOWNLOAD_ALREADY_ACTIVE that names the process that holds it. */
-export async function takeLock(file: string): Promise<Lock> {
+export async function takeLock(file: string, read = readText): Promise<Lock> {
   const path = lockOf(file);
   const token = randomUUID();
   await makeFolder(dirname(path));
   for (;;) {
-    if (await made(path, token)) return held(path, token);
+    if (await made(path, token)) return held(path, token, read);
     const holder = await holderOf(file);
     if (holder.stale) await clear(path, holder.text);
     else if (holder.text !== undefined) throw new Fault('DOWNLOAD_ALREADY_ACTIVE', sentence(file, holder.holder));
@@ -112,34 +119,46 @@ async function clear(path: string, stale: string | undefined): Promise<void> {
   const aside = `${path}.${randomUUID()}`;
   try {
     await rename(path, aside);
-  } catch {
-    return;
+  } catch (error) {
+    // Somebody else was quicker. What may not be moved now may not be moved the next time either.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
   }
   if ((await readFile(aside, 'utf8')) !== stale) await link(aside, path).catch(() => undefined);
   await rm(aside, { force: true });
 }
 
-function held(path: string, token: string): Lock {
+function held(path: string, token: string, read: Read): Lock {
   let [lost, beaten] = [false, Date.now()];
   const beat = async (): Promise<void> => {
-    const text = await readFile(path, 'utf8').catch(() => '');
-    lost ||= parsed(text)?.token !== token;
-    beaten = Date.now();
-    if (!lost) await utimes(path, new Date(), new Date()).catch(() => undefined);
+    try {
+      const text = await read(path).catch(nothingIfAbsent);
+      lost ||= parsed(text)?.token !== token;
+      beaten = Date.now();
+    } finally {
+      if (!lost) await utimes(path, new Date(), new Date()).catch(() => undefined);
+    }
   };
-  const timer = setInterval(() => void beat(), beatMs).unref();
+  // What cannot be read at this moment is not lost for that: `check` looks again when it has to know.
+  const beatAnyway = (): Promise<void> => beat().catch(() => undefined);
+  const timer = setInterval(() => void beatAnyway(), beatMs).unref();
   return {
     async check() {
-      if (Date.now() - beaten > silentMs / 2) await beat();
+      if (!lost && Date.now() - beaten > silentMs / 2) await beat();
       if (lost) throw new Fault('DOWNLOAD_FAILED', `another process took over the lock ${path}; ask it, or try again`);
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
-      await beat();
+      await beatAnyway();
       mine.delete(token);
       if (!lost) await rm(path, { force: true });
     },
   };
+}
+
+function nothingIfAbsent(error: NodeJS.ErrnoException): string {
+  if (error.code === 'ENOENT') return '';
+  throw error;
 }
 
 function sentence(file: string, holder: Holder | undefined): string {
