@@ -166,7 +166,7 @@ export class Downloads implements AsyncDisposable {
 }
 
 const never = new AbortController().signal;
-const nobody = async (): Promise<void> => undefined;
+const nobody = async (): Promise<undefined> => undefined;
 
 /** The files that an entry means, as a text: entries of different names may mean the same. */
 export const filesKey = ({ file, variants: [variant] }: Wanted): string =>

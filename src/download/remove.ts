@@ -5,23 +5,24 @@ import { find, sought, type Found, type Places } from './found.ts';
 import type { Waiting } from './ledger.ts';
 import { takeLock } from './lock.ts';
 import { badOf, notesPath, partOf } from './part.ts';
-import type { Wanted } from './wanted.ts';
+import type { Target, Wanted } from './wanted.ts';
 
 /** How the files of a model are removed. */
 export interface Removing extends Waiting {
-  /** Makes sure that nobody has a file open that is there; it throws when somebody needs it. */
-  readonly letGo: () => Promise<void>;
+  /** Makes sure that nobody has a file open, nor opens one before the hold is disposed of; it throws when somebody needs them. */
+  readonly letGo: () => Promise<Disposable | undefined>;
 }
 
 /** Removes what was downloaded of a model, whole or in part; returns the bytes that are free now. @throws Fault MODEL_NOT_ON_DISK when there is nothing. */
 export async function remove(wanted: Wanted, places: Places, { letGo, ...waiting }: Removing): Promise<number> {
   const targets = sought(wanted, places.folder);
+  // One hold for all files: half a model is of no use to anybody.
+  using _ = (await isAnyThere(targets)) ? await letGo() : undefined;
   let freed = 0;
   for (const { path } of targets) {
-    const here = [path, partOf(path), badOf(path)];
+    const here = filesAt(path);
     const sizes = await Promise.all(here.map(bytesOf));
     if (sizes.every((bytes) => bytes === undefined)) continue;
-    await letGo();
     await using _ = await takeLock(path);
     for (const file of [...here, notesPath(partOf(path))]) await rm(file, { force: true });
     freed += sizes.reduce<number>((sum, bytes = 0) => sum + bytes, 0);
@@ -29,6 +30,13 @@ export async function remove(wanted: Wanted, places: Places, { letGo, ...waiting
   if (freed === 0) throw nothing(wanted.name, await find(wanted, places));
   await places.ledger.change((records) => targets.forEach(({ key }) => records.delete(key)), waiting);
   return freed;
+}
+
+const filesAt = (path: string): readonly string[] => [path, partOf(path), badOf(path)];
+
+async function isAnyThere(targets: readonly Target[]): Promise<boolean> {
+  const sizes = await Promise.all(targets.flatMap(({ path }) => filesAt(path)).map(bytesOf));
+  return sizes.some((bytes) => bytes !== undefined);
 }
 
 function nothing(name: string, found: Found | undefined): Fault {

@@ -1,9 +1,11 @@
-import type { Engine, LoadOptions, Model, ModelFigures, Sampling } from '../engine/engine.ts';
+import type { Engine, LoadOptions, Model, Sampling } from '../engine/engine.ts';
 import { Fault } from '../fault.ts';
 import { didYouMean } from '../spelling.ts';
 import { notOnDisk, ownFile, type Catalogue, type CatalogueEntry } from './catalogue.ts';
+import { Leaving } from './leaving.ts';
 import { defaultSampling } from './sampling.ts';
-import { unlessAborted, type OnProgress, type Waiting } from './waiting.ts';
+import { beUnused, stateOf, type ModelState, type Slot } from './slot.ts';
+import { unlessAborted, type Fetch, type OnProgress, type Waiting } from './waiting.ts';
 
 /** A loaded model in somebody's use; disposing of it gives it back. */
 export interface ModelUse extends AsyncDisposable {
@@ -12,16 +14,6 @@ export interface ModelUse extends AsyncDisposable {
   readonly defaultSampling: Sampling;
   /** The format that the catalogue gives the model; "" = none. */
   readonly toolCallFormat: string;
-}
-
-/** What the pool knows of one model at this moment. */
-export interface ModelState {
-  readonly loaded: boolean;
-  readonly pinned: boolean;
-  readonly uses: number;
-  readonly contextSize: number;
-  readonly detectedFormat: string | undefined;
-  readonly figures: ModelFigures | undefined;
 }
 
 // An engine without files can do without a name.
@@ -33,16 +25,6 @@ const nameless: CatalogueEntry = {
   variants: [],
   file: undefined,
 };
-
-interface Slot {
-  readonly loading: Promise<Model>;
-  readonly stop: AbortController;
-  model: Model | undefined;
-  readonly listeners: Set<OnProgress>;
-  uses: number;
-  pinned: boolean;
-  idle: NodeJS.Timeout | undefined;
-}
 
 export interface PoolOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'gpu'> {
   readonly catalogue: Catalogue;
@@ -61,6 +43,7 @@ export class ModelPool implements AsyncDisposable {
   readonly #engine: Engine;
   readonly #options: PoolOptions;
   readonly #slots = new Map<string, Slot>();
+  readonly #leaving = new Leaving();
 
   constructor(engine: Engine, options: PoolOptions) {
     this.#engine = engine;
@@ -96,10 +79,7 @@ export class ModelPool implements AsyncDisposable {
 
   async #take(name: string, waiting: Waiting, toStay: boolean): Promise<ModelUse> {
     const entry = this.entry(name);
-    if (waiting.fetch && this.#engine.needsFiles && !this.#slots.has(name) && !(await this.#fileOf(entry))) {
-      waiting.onWait?.();
-      await waiting.fetch(entry);
-    }
+    if (this.#engine.needsFiles && waiting.fetch) await this.#fetched(entry, waiting.fetch, waiting.onWait);
     const slot = this.#slot(entry);
     slot.uses++;
     if (toStay) slot.pinned = true;
@@ -123,30 +103,23 @@ export class ModelPool implements AsyncDisposable {
     if (slot.uses === 0) await this.#free(name, slot);
   }
 
-  /** Frees a model that nobody uses, before its time. @throws Fault MODEL_IN_USE */
-  async release(name: string): Promise<void> {
+  /** Frees a model that nobody uses, before its time; until the hold is disposed of, loads wait. @throws Fault MODEL_IN_USE */
+  async hold(name: string): Promise<Disposable> {
     const slot = this.#slots.get(this.entry(name).name);
-    if (!slot) return;
-    if (slot.uses > 0) {
-      const users = slot.model
-        ? `is used by agents (${slot.uses}); destroy them first`
-        : 'is being loaded; wait for that';
-      throw new Fault('MODEL_IN_USE', `"${name}" ${users}`);
+    if (slot) beUnused(name, slot);
+    const left = slot ? this.#free(name, slot) : this.#leaving.of(name);
+    const hold = this.#leaving.hold(name);
+    try {
+      await left;
+      return hold;
+    } catch (error) {
+      hold[Symbol.dispose]();
+      throw error;
     }
-    if (slot.pinned) throw new Fault('MODEL_IN_USE', `"${name}" is loaded to stay; unload it first`);
-    await this.#free(name, slot);
   }
 
   state(name: string): ModelState {
-    const slot = this.#slots.get(name);
-    return {
-      loaded: slot?.model !== undefined,
-      pinned: slot?.pinned ?? false,
-      uses: slot?.uses ?? 0,
-      contextSize: slot?.model?.contextSize ?? 0,
-      detectedFormat: slot?.model?.detectedFormat,
-      figures: slot?.model?.figures(),
-    };
+    return stateOf(this.#slots.get(name));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -162,6 +135,17 @@ export class ModelPool implements AsyncDisposable {
     if (name === '' && !this.needsName) return nameless;
     const mend = didYouMean(name, models.keys()) || '; turngraph models list shows what there is';
     throw new Fault('UNKNOWN_MODEL', `the catalogue has no model "${name}"${mend}`);
+  }
+
+  // What is being deleted counts as there until it is gone, so that is waited for first.
+  async #fetched(entry: CatalogueEntry, fetch: Fetch, onWait?: () => void): Promise<void> {
+    const { name } = entry;
+    do {
+      if (this.#slots.get(name)?.model) return;
+      onWait?.();
+      await this.#leaving.of(name);
+      if (!(await this.#fileOf(entry))) await fetch(entry);
+    } while (this.#leaving.of(name));
   }
 
   #slot(entry: CatalogueEntry): Slot {
@@ -183,6 +167,8 @@ export class ModelPool implements AsyncDisposable {
   async #load(entry: CatalogueEntry, loading: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<Model> {
     const { seats, threads, gpu, loads = (_, load) => load() } = this.#options;
     const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = entry.variants[0] ?? {};
+    const left = this.#leaving.of(entry.name);
+    if (left) await left;
     const file = this.#engine.needsFiles ? await this.#onDisk(entry) : '';
     return loads(entry.name, () =>
       this.#engine.load(file, { contextSize, kvCacheType, seats, threads, gpu, ...loading }),
@@ -238,12 +224,12 @@ export class ModelPool implements AsyncDisposable {
     if (this.#slots.get(name) === slot) this.#slots.delete(name);
   }
 
-  async #free(name: string, slot: Slot): Promise<void> {
+  #free(name: string, slot: Slot): Promise<void> {
     clearTimeout(slot.idle);
     this.#forget(name, slot);
     // A load that is stopped too late still has to be undone.
     slot.stop.abort();
-    const model = await slot.loading.catch(() => undefined);
-    await model?.[Symbol.asyncDispose]();
+    const freed = async (): Promise<void> => (await slot.loading.catch(() => undefined))?.[Symbol.asyncDispose]();
+    return this.#leaving.add(name, freed());
   }
 }

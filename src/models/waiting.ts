@@ -5,13 +5,16 @@ import type { CatalogueEntry } from './catalogue.ts';
 /** Told while a load is waited for: the fraction done, 0 to 1. */
 export type OnProgress = (fraction: number) => void;
 
+/** Brings a model to disk. */
+export type Fetch = (entry: CatalogueEntry) => Promise<void>;
+
 /** How somebody waits for a model that is not in memory. */
 export interface Waiting {
   readonly onProgress?: OnProgress;
   /** Called when the model is not in memory and has to be waited for. */
   readonly onWait?: () => void;
   /** Brings a model to disk that is not there; without it that is an error. */
-  readonly fetch?: (entry: CatalogueEntry) => Promise<void>;
+  readonly fetch?: Fetch;
   /** Ends the wait; a load that nobody waits for any more ends, too. */
   readonly signal?: AbortSignal;
 }

@@ -48,11 +48,22 @@ export const modelHandlers = {
   },
 } as const satisfies Partial<Handlers>;
 
-/** Frees the models of some files before these are deleted, whatever name and engine they are used by. @throws Fault MODEL_IN_USE */
-async function letGo({ pools }: House, entry: CatalogueEntry): Promise<void> {
-  for (const pool of Object.values(pools)) {
-    const same = [...pool.catalogue.models.values()].filter((other) => filesKey(other) === filesKey(entry));
-    for (const { name } of same) await pool.release(name);
+/**
+ * Frees the models of some files before these are deleted, whatever name and engine they are used by; nobody loads them
+ * until the hold is disposed of. @throws Fault MODEL_IN_USE
+ */
+async function letGo({ pools }: House, entry: CatalogueEntry): Promise<Disposable> {
+  const holds: Disposable[] = [];
+  const end = (): void => holds.forEach((hold) => hold[Symbol.dispose]());
+  try {
+    for (const pool of Object.values(pools)) {
+      const same = [...pool.catalogue.models.values()].filter((other) => filesKey(other) === filesKey(entry));
+      for (const { name } of same) holds.push(await pool.hold(name));
+    }
+    return { [Symbol.dispose]: end };
+  } catch (error) {
+    end();
+    throw error;
   }
 }
 
