@@ -7,6 +7,7 @@ export class Agent implements AsyncDisposable {
   /** What the server noticed about the graph when it compiled it. */
   readonly warnings: readonly string[];
   readonly #connection: Connection;
+  readonly #open = new Set<Turn>();
 
   constructor(connection: Connection, id: number, warnings: readonly string[]) {
     this.#connection = connection;
@@ -16,7 +17,7 @@ export class Agent implements AsyncDisposable {
 
   /** Says something to the agent; one turn at a time. */
   send(text: string, options: SendOptions = {}): Turn {
-    return new Turn(this.#connection, this.id, text, options);
+    return new Turn(this.#connection, this.id, text, options, this.#open);
   }
 
   /** Changes live parameters of a node between turns: only the fields given; null restores a default. */

@@ -44,17 +44,20 @@ export class Turn implements PromiseLike<FinishedTurn> {
   readonly #connection: Connection;
   readonly #agentId: number;
   readonly #options: SendOptions;
+  // All turns of the agent that are not over, this one too.
+  readonly #open: Set<Turn>;
   readonly #text = new Growing<string>();
   readonly #calls = new Growing<Call>();
   readonly #events: TurnEvent[] = [];
   readonly #joiner = new EventJoiner();
   #turnId = 0;
-  #over = false;
+  #cancelling = false;
 
-  constructor(connection: Connection, agentId: number, text: string, options: SendOptions) {
+  constructor(connection: Connection, agentId: number, text: string, options: SendOptions, open: Set<Turn>) {
     this.#connection = connection;
     this.#agentId = agentId;
     this.#options = options;
+    this.#open = open.add(this);
     this.done = this.#run(text);
     // Who only iterates hears of a failure there.
     this.done.catch(() => {});
@@ -80,7 +83,14 @@ export class Turn implements PromiseLike<FinishedTurn> {
 
   /** Ends the turn early: `done` then gives what there is, with status CANCELLED. */
   cancel(): void {
-    if (this.#over) return;
+    this.#cancelling = this.#open.has(this);
+    this.#sendCancel();
+  }
+
+  // Without a number it is the current turn that is cancelled, and while another one is open that may be the current one.
+  #sendCancel(): void {
+    if (!this.#cancelling || (this.#turnId === 0 && this.#open.size > 1)) return;
+    this.#cancelling = false;
     // When this fails, so does the turn, and tells why.
     this.#connection.request('cancelTurn', { agentId: this.#agentId, turnId: this.#turnId }).catch(() => {});
   }
@@ -102,21 +112,32 @@ export class Turn implements PromiseLike<FinishedTurn> {
       this.#calls.fail(thrown);
       throw thrown;
     } finally {
-      this.#over = true;
+      this.#end();
       signal?.removeEventListener('abort', cancel);
     }
+  }
+
+  #end(): void {
+    this.#open.delete(this);
+    this.#cancelling = false;
+    for (const turn of this.#open) turn.#sendCancel();
+  }
+
+  #number(turnId: number): void {
+    this.#turnId = turnId;
+    this.#sendCancel();
   }
 
   #take(frame: ServerFrame): void {
     try {
       if (frame.body === 'answerText') this.#hear(frame.answerText);
       else if (frame.body === 'toolCallNotification') {
-        this.#turnId = frame.toolCallNotification.turnId;
+        this.#number(frame.toolCallNotification.turnId);
         const call = callFrom(frame.toolCallNotification);
         this.#calls.push(call);
         this.#options.onCall?.(call);
       } else if (frame.body === 'nodeEvent') {
-        this.#turnId = frame.nodeEvent.turnId;
+        this.#number(frame.nodeEvent.turnId);
         const event = this.#joiner.add(frame.nodeEvent);
         if (!event) return;
         this.#events.push(event);
@@ -130,7 +151,7 @@ export class Turn implements PromiseLike<FinishedTurn> {
   }
 
   #hear(frame: AnswerText): void {
-    this.#turnId = frame.turnId;
+    this.#number(frame.turnId);
     if (frame.text === '') return;
     this.#text.push(frame.text);
     this.#options.onText?.(frame.text, frame);

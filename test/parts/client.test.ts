@@ -104,6 +104,39 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     await expect(agent.send('x', { signal: aborter.signal }).done).rejects.toThrow('aborted');
   });
 
+  it.each<[string, number, (first: Say, second: Say) => void, number]>([
+    ['has its number', 1, (_, second) => second('answerText', { turnId: 9, text: 'Once', isDelta: true }), 9],
+    ['is alone', 1, (first) => first('turnComplete', { turnId: 8, status: 'SUCCESS' }), 0],
+    ['is alone again', 0, (_, second) => second('error', { name: 'AGENT_BUSY' }), 0],
+  ])('keeps the cancel of one of two turns back until that %s', async (_, cancelled, tell, turnId) => {
+    const says: Say[] = [];
+    const { client, heard } = await connected(
+      (frame, say, socket) => {
+        if (frame.body === 'sendMessage') says.push(say);
+        else if (frame.body === 'listModels') {
+          say('listModels');
+          const [first, second] = says;
+          if (first && second) tell(first, second);
+        } else if (frame.body === 'cancelTurn') {
+          say('ack');
+          for (const end of says) end('turnComplete', { status: 'CANCELLED' });
+        } else made(frame, say, socket);
+      },
+      { codec },
+    );
+    const agent = await agentOf(client);
+    const turns = [agent.send('tell me'), agent.send('and now')];
+    turns[cancelled]?.cancel();
+    await client.listModels();
+    await Promise.allSettled(turns);
+    expect(heard.slice(1)).toMatchObject([
+      { body: 'sendMessage' },
+      { body: 'sendMessage' },
+      { body: 'listModels' },
+      { cancelTurn: { agentId: 5, turnId } },
+    ]);
+  });
+
   it('rejects a turn that fails with the Fault of the server, and needs nobody to catch it', async () => {
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { connect } from '../../src/client/index.ts';
 import { chat, lamp } from '../graphs.ts';
 import { aServer, Player, refusal, subprotocols } from '../story.ts';
 
@@ -144,4 +145,25 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(said.length).toBeGreaterThan(2);
     for (const frame of said) expect(JSON.stringify(frame).length).toBeLessThan(60 * 1024);
   });
+});
+
+describe.each(['proto', 'json'] as const)('the client of the package, over %s', (codec) => {
+  it.each(['by hand', 'by signal'])(
+    'cancels a message that was refused %s, and the turn before goes on',
+    async (how) => {
+      await using client = await connect(server().url, { codec });
+      await client.configure({ engine: 'mock' });
+      const agent = await client.createAgent({ graph: chat() });
+      const aborter = new AbortController();
+      const first = agent.send('slowly');
+      const second = agent.send('and now', { signal: aborter.signal });
+      if (how === 'by hand') second.cancel();
+      else aborter.abort();
+      await expect(second.done).rejects.toMatchObject({ name: 'AGENT_BUSY' });
+      expect(await first.done).toMatchObject({
+        status: 'SUCCESS',
+        text: 'one two three four five six seven eight',
+      });
+    },
+  );
 });
