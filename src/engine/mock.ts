@@ -41,11 +41,12 @@ class ScriptedEngine implements MockEngine {
     if (signal?.aborted) throw new Fault('MODEL_LOAD_FAILED', 'loading the mock model was cancelled');
     onProgress?.(1);
     const { script = [], contextSize: usual = 8192 } = this.#options;
-    const model = new MockModel(contextSize || usual, (prompt) => {
+    const reply = (prompt: Prompt): Reply => {
       this.prompts.push(prompt);
       if (this.prompts.length > remembered) this.prompts.shift();
       return replyTo(script, prompt.messages.findLast(({ role }) => role === 'user')?.text ?? '');
-    });
+    };
+    const model: Model = new MockModel(contextSize || usual, reply, () => this.#models.delete(model));
     this.#models.add(model);
     return model;
   }
@@ -62,11 +63,13 @@ class MockModel implements Model {
   readonly notes = [];
   readonly overhead = mockOverhead;
   readonly #reply: (prompt: Prompt) => Reply;
+  readonly #onClose: () => void;
   readonly #sequences = new Set<Sequence>();
 
-  constructor(contextSize: number, reply: (prompt: Prompt) => Reply) {
+  constructor(contextSize: number, reply: (prompt: Prompt) => Reply, onClose: () => void) {
     this.contextSize = contextSize;
     this.#reply = reply;
+    this.#onClose = onClose;
   }
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
@@ -96,6 +99,7 @@ class MockModel implements Model {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
     this.#sequences.clear();
+    this.#onClose();
   }
 }
 
@@ -116,7 +120,7 @@ class MockSequence implements Sequence {
   readonly #reply: (prompt: Prompt) => Reply;
   readonly #onClose: () => void;
   readonly #halts = new Set<AbortController>();
-  #working: Promise<unknown> = Promise.resolve();
+  readonly #work = new Set<Promise<unknown>>();
   #closed = false;
   #held: readonly Message[] = [];
 
@@ -137,10 +141,11 @@ class MockSequence implements Sequence {
     options.signal.addEventListener('abort', stop);
     this.#halts.add(halt);
     const working = this.#generate(messages, tokens, reply, { ...options, signal: halt.signal });
-    this.#working = Promise.allSettled([this.#working, working]);
+    this.#work.add(working);
     try {
       return await working;
     } finally {
+      this.#work.delete(working);
       this.#halts.delete(halt);
       options.signal.removeEventListener('abort', stop);
     }
@@ -154,7 +159,7 @@ class MockSequence implements Sequence {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     for (const halt of this.#halts) halt.abort();
-    await this.#working;
+    await Promise.allSettled(this.#work);
     this.#onClose();
   }
 

@@ -17,6 +17,7 @@ export class Outflow {
   readonly #onStuck: () => void;
   readonly #onPause: () => void;
   #unsent = 0;
+  #ended = false;
   #waiting: { readonly promise: Promise<void>; readonly go: () => void; readonly stuck: NodeJS.Timeout } | undefined;
 
   /**
@@ -40,7 +41,7 @@ export class Outflow {
     if (this.#unsent > this.#limits.high) this.#wait();
     return () => {
       this.#unsent -= bytes;
-      if (this.#unsent < this.#limits.low) this.end();
+      if (this.#unsent < this.#limits.low) this.#goOn();
     };
   }
 
@@ -49,15 +50,20 @@ export class Outflow {
     return this.#waiting?.promise;
   }
 
-  /** Lets everybody go on: the client has caught up, or is gone. */
+  /** Lets everybody go on for good: what still goes out is the last, and nobody waits for a client to take it. */
   end(): void {
+    this.#ended = true;
+    this.#goOn();
+  }
+
+  #goOn(): void {
     clearTimeout(this.#waiting?.stuck);
     this.#waiting?.go();
     this.#waiting = undefined;
   }
 
   #wait(): void {
-    if (this.#waiting) return;
+    if (this.#waiting || this.#ended) return;
     this.#onPause();
     let go = (): void => undefined;
     const promise = new Promise<void>((resolve) => (go = resolve));

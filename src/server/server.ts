@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -47,6 +48,8 @@ export async function listen(
     const mend = 'set --token or TURNGRAPH_TOKEN';
     throw new Fault('UNAUTHORIZED', `--host ${host} can be reached from other machines: ${mend}`);
   }
+  // Each load that is to stay listens, and Node takes more than ten for a leak.
+  setMaxListeners(0, closing.signal);
   const connections = new Set<Connection>();
   const mayCome = rateLimit(maxConnectionRate);
   const refusalOf = gate(options);

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Agent, type AgentOptions } from '../agent/agent.ts';
 import type { Limits } from '../config.ts';
 import type { Downloads } from '../download/downloads.ts';
@@ -72,6 +73,8 @@ export class Session implements AsyncDisposable {
     this.house = house;
     this.pace = pace;
     this.#shelf = this.#emptyShelf('');
+    // Each agent that waits for its model listens, and Node takes more than ten for a leak.
+    setMaxListeners(0, this.#end.signal);
     house.metrics.add('turngraph_sessions', {});
   }
 

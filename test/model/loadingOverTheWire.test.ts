@@ -31,6 +31,25 @@ describe.each(subprotocols)('a model that is not in memory, over %s', (subprotoc
     await Promise.all(players.map((player) => player[Symbol.asyncDispose]()));
   });
 
+  it.each([
+    ['twelve agents of one session', 'createAgent', { graphJson: JSON.stringify(graph) }],
+    ['twelve who want it to stay', 'loadModel', { modelName: model }],
+  ] as const)('is waited for by %s, and Node sees no leak in that', async (_, body, fields) => {
+    const warnings: Error[] = [];
+    const hear = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', hear);
+    try {
+      await using server = await serverWith({});
+      await using player = await Player.connect(server.url, subprotocol, 'llama-cpp');
+      const asked = Array.from({ length: 12 }, () => player.sends(body, fields));
+      const answers = await Promise.all(asked.map((requestId) => player.answer(requestId)));
+      expect(answers.map((answer) => answer.body)).toEqual(asked.map(() => body));
+      expect(warnings).toEqual([]);
+    } finally {
+      process.off('warning', hear);
+    }
+  });
+
   it('keeps nobody waiting but the agent that needs it', async () => {
     await using server = await serverWith({});
     await using player = await Player.connect(server.url, subprotocol, 'llama-cpp');

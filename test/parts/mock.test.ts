@@ -1,6 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { mockEngine, readMockScript } from '../../src/engine/mock.ts';
-import { ask, say } from '../contracts/speaking.ts';
+import { ask, greedy, never, say } from '../contracts/speaking.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const load = { contextSize: 0, seats: 1, threads: 1, gpu: 'off' } as const;
 
@@ -8,6 +14,15 @@ async function opened(script: readonly object[] = []) {
   const engine = mockEngine({ script: readMockScript(JSON.stringify(script), 'script.json') });
   const model = await engine.load('', load);
   return { engine, model, sequence: model.openSequence() };
+}
+
+/** How many of some things are still in memory when nobody here holds them. */
+async function alive(things: readonly WeakRef<object>[]): Promise<number> {
+  for (let times = 0; times < 5; times++) {
+    await sleep(5);
+    collectGarbage();
+  }
+  return things.filter((thing) => thing.deref()).length;
 }
 
 describe('the mock engine', () => {
@@ -58,6 +73,26 @@ describe('the mock engine', () => {
     const { sequence } = await opened([{ match: '', answer: '[TOOL_CALLS][{}]<|python_tag|>' }]);
     expect((await say(sequence, ask('x'))).text).toBe('[{}]');
     expect((await say(sequence, ask('x'), { controlTokens: true })).text).toBe('[TOOL_CALLS][{}]<|python_tag|>');
+  });
+
+  it('forgets what it has answered while the conversation goes on', async () => {
+    const { sequence } = await opened();
+    const completions: WeakRef<object>[] = [];
+    for (let count = 0; count < 300; count++)
+      completions.push(new WeakRef(await sequence.generate(ask('x'), { sampling: greedy, signal: never })));
+    expect(await alive(completions)).toBeLessThan(10);
+    await sequence[Symbol.asyncDispose]();
+  });
+
+  it('forgets a model that was freed', async () => {
+    const { engine } = await opened();
+    const models: WeakRef<object>[] = [];
+    for (let count = 0; count < 30; count++) {
+      await using model = await engine.load('', load);
+      models.push(new WeakRef(model));
+    }
+    expect(await alive(models)).toBeLessThan(10);
+    await engine[Symbol.asyncDispose]();
   });
 });
 

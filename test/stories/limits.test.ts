@@ -259,6 +259,42 @@ describe('a slow reader', () => {
     slow.socket.resume();
     expect((await slow.closed).code).toBe(4408);
   });
+
+  const torrent = defineNode({
+    type: 'Torrent',
+    summary: 'Says at once more than a socket can hold, and then waits to be cancelled.',
+    params: { type: 'object', properties: {} },
+    exits: ['default'],
+    create: async () => ({
+      async run(turn) {
+        turn.say(chunk.repeat(4096), 'delta');
+        await new Promise((resolve) => turn.signal.addEventListener('abort', resolve));
+        return 'default';
+      },
+    }),
+  });
+
+  it('that has asked for more is not waited for when the server shuts down', async () => {
+    const [send, close] = [vi.spyOn(Peer.prototype, 'send'), vi.spyOn(Peer.prototype, 'close')];
+    const unsent = (): number => Math.max(0, ...send.mock.contexts.map((peer) => (peer as Peer).bufferedAmount));
+    const closing = await serverWith({
+      extension: { nodeTypes: [torrent] },
+      outflow: { high: 1500, low: 300, stuckMs: 20_000 },
+      graceMs: 200,
+    });
+    await using slow = await Player.connect(closing.url, 'turngraph.v1.proto');
+    const agentId = await slow.makes({ start_node: 'torrent', nodes: { torrent: { type: 'Torrent' } } });
+    slow.sends('sendMessage', { agentId, text: 'go' });
+    slow.socket.pause();
+    while (unsent() <= 1024 * 1024) await wait(10);
+    for (let count = 0; count < 20; count++) slow.sends('exportDialog', { agentId });
+    const gone = closing[Symbol.asyncDispose]();
+    while (close.mock.calls.length === 0) await wait(10);
+    // Given up for being stuck it would hear 4408 first.
+    expect(close.mock.calls.map(([code]) => code)).toEqual([1001]);
+    slow.socket.terminate();
+    await gone;
+  });
 });
 
 describe('a server that shuts down', () => {
