@@ -25,12 +25,14 @@ export interface Settings extends Omit<ListenSettings, 'closing'> {
   readonly downloads?: DownloadOptions;
   /** Where events go; default: a log as the options have it. */
   readonly log?: Log;
+  /** Ends the start while it goes on: what there is is taken down. Afterwards whoever has the server disposes of it. */
+  readonly stop?: AbortSignal;
 }
 
-/** Builds a server of its parts and starts it. */
+/** Builds a server of its parts and starts it. @throws the reason of `stop`, when that comes first */
 export async function start(
   options: ServerOptions,
-  { extension, downloads: fetching, log = logOf(options), ...settings }: Settings = {},
+  { extension, downloads: fetching, log = logOf(options), stop, ...settings }: Settings = {},
 ): Promise<Listening> {
   for (const [flag, folder] of [
     ['--graphs', options.graphs],
@@ -55,7 +57,7 @@ export async function start(
     );
   const closing = new AbortController();
   const house: House = {
-    registry: registryWith(extension ?? (await loadExtension(options.extend))),
+    registry: registryWith(extension ?? (await unlessStopped(loadExtension(options.extend), stop))),
     pools: {
       'llama-cpp': poolOf(llamaEngine({ folder: options.cache, limit: options.cacheLimit * megabyte })),
       mock: poolOf(await mock(options.mockScript)),
@@ -73,12 +75,23 @@ export async function start(
   try {
     // Who asks meanwhile is answered; /health/ready says what is still being loaded.
     const { signal } = closing;
-    await Promise.all(options.preload.map((name) => house.pools['llama-cpp'].pin(name, { signal })));
+    const pinned = Promise.all(options.preload.map((name) => house.pools['llama-cpp'].pin(name, { signal })));
+    await unlessStopped(pinned, stop);
     return listening;
   } catch (error) {
     await listening[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** Waits for a part of the start no longer than a signal lets one. @throws the signal's reason when it comes before */
+function unlessStopped<T>(work: Promise<T>, stop: AbortSignal | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(stop?.reason);
+    if (stop?.aborted) leave();
+    stop?.addEventListener('abort', leave);
+    work.then(resolve, reject).finally(() => stop?.removeEventListener('abort', leave));
+  });
 }
 
 const megabyte = 1_000_000;

@@ -1,4 +1,4 @@
-import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { reasonOf } from '../folders.ts';
 
@@ -6,7 +6,7 @@ import { reasonOf } from '../folders.ts';
 export class PortFile implements AsyncDisposable {
   readonly #path: string;
   readonly #draft: string;
-  #written = false;
+  #line: string | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -28,13 +28,16 @@ export class PortFile implements AsyncDisposable {
     return this.#safely(async () => {
       await writeFile(this.#draft, line);
       await rename(this.#draft, this.#path);
-      this.#written = true;
+      this.#line = line;
     });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#line === undefined) return;
     // What cannot be removed stays: the end of the server is no time to complain of it.
-    if (this.#written) await rm(this.#path, { force: true }).catch(() => undefined);
+    const there = await readFile(this.#path, 'utf8').catch(() => undefined);
+    // A server that was started since has its own line there, and must be found.
+    if (there === this.#line) await rm(this.#path, { force: true }).catch(() => undefined);
   }
 
   async #safely(work: () => Promise<void>): Promise<void> {

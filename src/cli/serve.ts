@@ -7,7 +7,12 @@ import { PortFile } from './portFile.ts';
 /** `turngraph serve` */
 export const serveCommand = (): Command =>
   serverFlags(new Command('serve').description('start the server')).action(async (flags: Record<string, unknown>) => {
-    await serve(serverOptions(flags));
+    const options = serverOptions(flags);
+    const log = createLog({ level: options.logLevel, json: options.json });
+    const stop = toldToStop(options, log);
+    await serve(options, log, stop).catch((error: unknown) => {
+      if (error !== stop.reason) throw error;
+    });
     setTimeout(leave, lastWordsMs).unref();
   });
 
@@ -19,35 +24,48 @@ function leave(): void {
   process.exit();
 }
 
-async function serve(options: ServerOptions): Promise<void> {
+/** Serves until it is told to stop. @throws the signal's reason when that is before it listens and has loaded its models */
+async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promise<void> {
   const portFile = options.portFile === '' ? undefined : new PortFile(options.portFile);
   await portFile?.prepare();
   // The engine takes its time to load, and the other commands do without.
   const { start } = await import('../main.ts');
-  const log = createLog({ level: options.logLevel, json: options.json });
-  await using server = await start(options, { log });
+  await using server = await start(options, { log, stop });
   // Who looks for a server must not find one that is ending, so the file goes first.
   await using _ = portFile;
   const line = `${JSON.stringify({ event: 'listening', port: server.port, pid: process.pid })}\n`;
   await portFile?.write(line);
   if (options.json) process.stdout.write(line);
-  await toldToStop(options, log);
+  await aborted(stop);
 }
 
-/** Resolves when the server is to end: by a signal, with its parent, or with its standard input. */
-const toldToStop = ({ parentPid, stdin }: ServerOptions, log: Log): Promise<void> =>
-  new Promise((resolve) => {
-    process.once('SIGTERM', resolve);
-    process.once('SIGINT', () => {
-      resolve();
-      process.once('SIGINT', () => process.exit(killed));
+/** A signal that is aborted when the server is to end: by a signal, with its parent, or with its standard input. */
+function toldToStop({ parentPid, stdin }: ServerOptions, log: Log): AbortSignal {
+  const controller = new AbortController();
+  const stop = (): void => controller.abort();
+  // Not once: a library that comes later takes a signal that nobody else listens to any more for the end, and kills.
+  process.on('SIGTERM', stop);
+  process.once('SIGINT', () => {
+    stop();
+    process.once('SIGINT', () => process.exit(killed));
+  });
+  if (parentPid > 0)
+    whenGone(parentPid, () => {
+      log.warn(`process ${parentPid} is gone, so the server ends`);
+      stop();
     });
-    if (parentPid > 0)
-      whenGone(parentPid, () => {
-        log.warn(`process ${parentPid} is gone, so the server ends`);
-        resolve();
-      });
-    if (stdin) process.stdin.on('end', resolve).on('error', resolve).resume();
+  if (stdin) {
+    process.stdin.on('end', stop).on('error', stop).resume();
+    // A server that cannot start ends, though its input is open; what is a file knows no such thing.
+    process.stdin.unref?.();
+  }
+  return controller.signal;
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve());
   });
 
 const parentCheckMs = 1000;

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { chat } from '../graphs.ts';
 import { fileOf, Player, refusal } from '../story.ts';
 import { ended, firstLine, runs, starts } from './command.ts';
@@ -16,6 +16,21 @@ interface Listening {
 }
 
 const quiet = ['serve', '--port', '0', '--json', '--log-level', 'error'];
+
+// Opens no model as long as the port is open, so a server that preloads one is told to stop before it has it.
+const slowDisk = `
+  import disk from 'node:fs/promises';
+  import { syncBuiltinESMExports } from 'node:module';
+  import { setTimeout as wait } from 'node:timers/promises';
+  const { open } = disk;
+  disk.open = async (path, ...rest) => {
+    const isModel = String(path).endsWith('.gguf');
+    while (isModel && process.getActiveResourcesInfo().includes('TCPServerWrap')) await wait(20);
+    return open(path, ...rest);
+  };
+  syncBuiltinESMExports();
+  export const nodeTypes = [];
+`;
 
 describe('turngraph serve', () => {
   it('prints one line of JSON when it listens, and ends on SIGTERM', async () => {
@@ -118,6 +133,48 @@ describe('turngraph serve', () => {
     const { code, err } = await end;
     expect(code).toBe(0);
     expect(JSON.parse(err)).toMatchObject({ msg: `process ${parent.pid} is gone, so the server ends` });
+  });
+
+  it.each([
+    ['SIGTERM', (child: ChildProcessWithoutNullStreams): unknown => child.kill('SIGTERM')],
+    ['the end of its standard input', (child: ChildProcessWithoutNullStreams): unknown => child.stdin.end()],
+  ])('ends in order on %s also before its line has come, while it preloads a model', async (_, stop) => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    await writeFile(join(folder, 'slow.mjs'), slowDisk);
+    const args = [...quiet.slice(0, -1), 'info', '--stdin', '--extend', join(folder, 'slow.mjs')];
+    const child = starts([...args, '--preload', 'turngraph-demo']);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const end = ended(child);
+    const [log] = (await once(child.stderr, 'data')) as [string];
+    const { port } = JSON.parse(log.split('\n')[0] ?? '') as Listening;
+    await using player = await Player.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
+    expect(await player.says(await player.makes(chat()), 'hello')).toMatchObject({ text: 'You said: hello' });
+    stop(child);
+    expect((await player.closed).code).toBe(1001);
+    expect(await end).toMatchObject({ code: 0, out: '', err: expect.stringContaining('shutting down') as unknown });
+    await rm(folder, { recursive: true });
+  });
+
+  it('ends on SIGTERM also while an extension is still being loaded', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const endless = join(folder, 'endless.mjs');
+    await writeFile(
+      endless,
+      `process.stderr.write('loading');\nawait new Promise(() => setInterval(() => {}, 1000));\n`,
+    );
+    const child = starts([...quiet, '--extend', endless]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const end = ended(child);
+    await once(child.stderr, 'data');
+    child.kill('SIGTERM');
+    expect(await end).toEqual({ code: 0, out: '', err: 'loading' });
+    await rm(folder, { recursive: true });
+  });
+
+  it('ends when it cannot start, also where the standard input that it would end with stays open', async () => {
+    const child = starts([...quiet, '--stdin', '--models', fileOf('package.json')]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    expect(await ended(child)).toMatchObject({ code: 1, out: '' });
   });
 
   it('dies of a second SIGINT while turns are still going on', async () => {
