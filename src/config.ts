@@ -53,7 +53,11 @@ export const serverSchema = {
       default: [],
       description: 'modules that export node types and formats of your own',
     },
-    storageRoot: { type: 'string', default: '', description: 'folder of string storages; default: the graphs folder' },
+    storageRoot: {
+      type: 'string',
+      default: '',
+      description: 'folder of string storages; default: the graphs folder, for a graph file its own',
+    },
     preload: { type: 'array', items: { type: 'string' }, default: [], description: 'models to load and keep at start' },
     seats: {
       type: 'integer',

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
 import { connect, type Agent, type Client } from '../client/index.ts';
-import type { ServerOptions } from '../config.ts';
+import { variableOf, type ServerOptions } from '../config.ts';
 import type { Listening } from '../server/server.ts';
 import { engineNames } from '../session/session.ts';
 import { UsageError } from './usage.ts';
@@ -39,6 +39,7 @@ export function agentFlags(command: Command): Command {
     'token',
     'graphs',
     'catalogue',
+    'models',
     'extend',
     'storageRoot',
     'mockScript',
@@ -51,7 +52,8 @@ export function agentFlags(command: Command): Command {
 export async function withAgent(graph: string, flags: AgentFlags, talk: (talk: Talk) => Promise<void>): Promise<void> {
   const isFile = existsSync(graph);
   // As `check` does: what a file names lies beside it.
-  const storageRoot = flags['storageRoot'] ?? (isFile ? dirname(graph) : undefined);
+  const storageRoot =
+    flags['storageRoot'] ?? process.env[variableOf('storageRoot')] ?? (isFile ? dirname(graph) : undefined);
   const options = serverOptions({ ...flags, storageRoot, port: 0, logLevel: 'error', seats: 1 });
   await using server = flags.url === undefined ? await ownServer(options) : undefined;
   const url = flags.url ?? server?.url ?? '';

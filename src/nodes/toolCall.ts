@@ -9,6 +9,7 @@ import type { ModelUse } from '../models/pool.ts';
 import { dialogue } from '../projection/dialogue.ts';
 import { place } from '../projection/placement.ts';
 import { withTools } from '../projection/withTools.ts';
+import { didYouMean } from '../spelling.ts';
 import { saidIn } from '../tools/grounding.ts';
 import { insightOf } from '../tools/insight.ts';
 import { issuesOf } from '../tools/issues.ts';
@@ -155,8 +156,12 @@ function chooseFormat(
   const detected = model.detectedFormat ?? '';
   const { name, because } = choose({ node: wanted, catalogue: toolCallFormat, detected });
   const format = formats.get(name);
-  if (!format)
-    throw new ParamsRefused([{ pointer: '/tool_call_format', message: `is no format: "${name}" (${because})` }]);
+  if (!format) {
+    const known = `there are ${[...formats.keys()].join(', ')}${didYouMean(name, formats.keys())}`;
+    throw new ParamsRefused([
+      { pointer: '/tool_call_format', message: `is no format: "${name}" (${because}); ${known}` },
+    ]);
+  }
   const contradicts = wanted !== '' && detected !== '' && wanted !== detected;
   const warning = contradicts
     ? `is ${wanted}, but the model was trained on ${detected}: expect fewer and worse calls`

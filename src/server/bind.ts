@@ -32,6 +32,15 @@ const twins = new Map([
   ['::1', '127.0.0.1'],
 ]);
 
+type Place = Pick<BindOptions, 'host' | 'port'>;
+
+const mends: Readonly<Record<string, (place: Place) => string>> = {
+  EADDRINUSE: ({ port }) => `port ${port} is taken: another server has it; give another --port`,
+  EADDRNOTAVAIL: ({ host }) => `--host ${host} is no address of this machine; 127.0.0.1 is, and 0.0.0.0 means all`,
+  ENOTFOUND: ({ host }) => `--host ${host} is a name that nobody knows; give an address of this machine`,
+  EACCES: ({ port }) => `port ${port} may not be opened by this user; give a --port of 1024 or above`,
+};
+
 function bindTo(
   { host, port, maxConnections, handshakeTimeout }: BindOptions,
   prepare: (server: Server) => void,
@@ -40,12 +49,10 @@ function bindTo(
   server.maxConnections = 4 * maxConnections;
   prepare(server);
   return new Promise((resolve, reject) => {
-    const refuse = (error: NodeJS.ErrnoException): void =>
-      reject(
-        error.code === 'EADDRINUSE'
-          ? new Error(`port ${port} is taken: another server has it; give another --port`, { cause: error })
-          : error,
-      );
+    const refuse = (error: NodeJS.ErrnoException): void => {
+      const mend = mends[error.code ?? '']?.({ host, port });
+      reject(mend === undefined ? error : new Error(mend, { cause: error }));
+    };
     server.once('error', refuse);
     server.listen({ host, port }, () => {
       server.off('error', refuse);

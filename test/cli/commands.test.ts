@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -46,6 +46,25 @@ describe('turngraph run', () => {
       'turnComplete',
     ]);
     expect(code).toBe(0);
+  });
+
+  it('looks for the storages of a graph file beside it, or where it is told to by flag or variable', async () => {
+    await write('words.txt', 'from beside the graph');
+    await mkdir(join(folder, 'elsewhere'));
+    await write(join('elsewhere', 'words.txt'), 'from elsewhere');
+    const params = { string_storage: 'words.txt' };
+    const path = await write(
+      'says-words.json',
+      JSON.stringify({ start_node: 'a', nodes: { a: { type: 'CannedResponse', params } } }),
+    );
+    const said = async (flags: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+      jsonLines((await runs(['run', path, 'hello', '--engine', 'mock', ...flags], '', env)).out)[0];
+    const elsewhere = join(folder, 'elsewhere');
+    expect(await said([])).toMatchObject({ answerText: { text: 'from beside the graph' } });
+    expect(await said(['--storage-root', elsewhere])).toMatchObject({ answerText: { text: 'from elsewhere' } });
+    expect(await said([], { TURNGRAPH_STORAGE_ROOT: elsewhere })).toMatchObject({
+      answerText: { text: 'from elsewhere' },
+    });
   });
 
   it('finds the tool call with the bundled model', async () => {
@@ -191,6 +210,25 @@ describe('turngraph check', () => {
       `${path}: warning: a.exits all lead to "b": what this ToolCall finds out changes nothing`,
       `${path}: warning: b.exits all lead to "a": what this Guardrail finds out changes nothing`,
     ]);
+  });
+
+  it('names the formats that there are where the catalogue names another', async () => {
+    const catalogue = await write(
+      'misspelt-format.json',
+      JSON.stringify({
+        models: [{ name: 'm', tool_call_format: 'chatlm', variants: [{ engine: 'llama-cpp', files: ['m.gguf'] }] }],
+      }),
+    );
+    const params = { tools: [{ name: 'f', description: 'd' }] };
+    const path = await write(
+      'asks-m.json',
+      JSON.stringify({ default_model_name: 'm', start_node: 'a', nodes: { a: { type: 'ToolCall', params } } }),
+    );
+    const { err, code } = await runs(['check', path, '--catalogue', catalogue]);
+    expect(err).toContain(
+      'a.params.tool_call_format is no format: "chatlm" (models.json names it); there are chatml, llama3, mistral, generic; did you mean "chatml"?',
+    );
+    expect(code).toBe(1);
   });
 
   it('is read by machines with --json', async () => {

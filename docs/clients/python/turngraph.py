@@ -116,7 +116,7 @@ class Call:
 
 @dataclass(frozen=True)
 class NodeEvent:
-    """Something that a node wants known beside its text; only from agents with diagnostics."""
+    """Something that a node wants known beside its text: a `tool_insight` always, others from agents with diagnostics."""
 
     event_type: str = ""
     payload: Any = None
