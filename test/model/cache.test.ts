@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContextSequence, type Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes } from '../../scripts/random-model/shapes.mjs';
@@ -166,14 +167,16 @@ describe('a sequence', () => {
   });
 
   it('reuses its own spelling of an answer where the tokeniser would have spelt it otherwise', async () => {
-    const { sequence, held } = await opened();
-    const wild = { temperature: 3, seed: 5, max_tokens: 30 };
     const prompt = ask('Tell me a joke');
-    const { text, tokens } = await say(sequence, prompt, { sampling: wild });
-    const spelt = (await held()).slice(tokens.prompt);
-    expect(spelt).not.toEqual(demo.weights.tokenize(text, false).slice(0, spelt.length));
-    const next = await say(sequence, following(prompt, text, 'Thank you'));
-    expect(next.tokens.reused).toBe(tokens.prompt + spelt.length);
+    for (let seed = 1; seed <= 20; seed++) {
+      const { sequence, held } = await opened();
+      const { text, tokens } = await say(sequence, prompt, { sampling: { temperature: 3, seed, max_tokens: 30 } });
+      const spelt = (await held()).slice(tokens.prompt);
+      if (isDeepStrictEqual(spelt, demo.weights.tokenize(text, false).slice(0, spelt.length))) continue;
+      const next = await say(sequence, following(prompt, text, 'Thank you'));
+      return expect(next.tokens.reused).toBe(tokens.prompt + spelt.length);
+    }
+    expect.fail('the model spells as the tokeniser does, whatever the seed');
   });
 
   it('reads an answer anew that is not the one it wrote, from its beginning', async () => {

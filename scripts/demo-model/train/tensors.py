@@ -1,9 +1,9 @@
 """Writes the weights of a run as the tensors of a GGUF file, one file each, for export.mjs to put together.
 
-    python3 tensors.py --run DIR --corpus DIR --out DIR [--type F16|Q8_0] [--beside DIR --share 0.2]
+    python3 tensors.py --run DIR --corpus DIR --out DIR [--type F16|Q8_0] [--beside DIR ... --share 0.2]
 
-With --beside the weights are a mean of two runs, of which the other has this share: of runs that went on from one checkpoint
-the mean is better with what neither has seen than the better of both.
+With --beside the weights are a mean of several runs, of which each other one has this share: of runs that went on from one
+checkpoint the mean is better with what none has seen than the best of them.
 """
 
 import argparse
@@ -58,14 +58,14 @@ def main():
     parser.add_argument("--corpus", required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--type", choices=["F16", "Q8_0"], default="F16")
-    parser.add_argument("--beside")
+    parser.add_argument("--beside", nargs="+", default=[])
     parser.add_argument("--share", type=float, default=0.2)
     given = parser.parse_args()
     kept = kept_by(given.run)
-    if given.beside:
-        others = kept_by(given.beside)["weights"]
-        for name, weight in kept["weights"].items():
-            kept["weights"][name] = (1 - given.share) * weight + given.share * others[name]
+    others = [kept_by(run)["weights"] for run in given.beside]
+    for name, weight in kept["weights"].items():
+        own = (1 - given.share * len(others)) * weight
+        kept["weights"][name] = own + given.share * sum(other[name] for other in others)
     with open(f"{given.corpus}/vocabulary.json") as file:
         vocabulary = Vocabulary(json.load(file)["ties"])
     os.makedirs(given.out, exist_ok=True)
