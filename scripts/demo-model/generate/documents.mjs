@@ -20,10 +20,7 @@ const likeness = { together: 0.38, instead: 0.22, insteadOfShipped: 0.12, beside
 
 /** Makes documents of a part, `train` or `held`, of the catalogue; all of them from one chance. */
 export function documentsFrom({ actions, values: pools, chat, asides }, chance, part = 'train') {
-  const alike = likenessOf(actions);
-  const same = (one, other, limit) => one.topic !== other.topic && alike(one, other) > limit;
-  const shipped = actions.filter(({ topic }) => topic === 'shipped');
-  const others = actionsOf(part);
+  const { alike, same, shipped, [part]: others } = sortedOut(actions);
   const byTopic = grouped(others);
   const requests = new Map(actions.map((action) => [action, requestsOf(action, part)]));
   const draw = valuesFrom(pools, chance, part);
@@ -38,14 +35,6 @@ export function documentsFrom({ actions, values: pools, chat, asides }, chance, 
     remarks: inPart(asides.remarks),
     refusals: inPart(asides.refusals),
   });
-
-  // The shipped tools are in every list of their own, whatever the part: of them only requests are held out.
-  function actionsOf(wanted) {
-    const rest = actions.filter(({ topic }) => topic !== 'shipped');
-    const held = rest.filter(isHeld);
-    if (wanted === 'held') return held;
-    return rest.filter((action) => !isHeld(action) && !held.some((other) => same(action, other, likeness.besideHeld)));
-  }
 
   function toolsOf(count, { own }) {
     const camel = chance.often(0.1);
@@ -157,6 +146,23 @@ export function documentsFrom({ actions, values: pools, chat, asides }, chance, 
   }
 
   return { toolDocument, talkDocument };
+}
+
+// What is the same for every chance takes seconds to find, and is found once for a catalogue.
+const found = new WeakMap();
+
+// The shipped tools are in every list of their own, whatever the part: of them only requests are held out.
+function sortedOut(actions) {
+  if (found.has(actions)) return found.get(actions);
+  const alike = likenessOf(actions);
+  const same = (one, other, limit) => one.topic !== other.topic && alike(one, other) > limit;
+  const shipped = actions.filter(({ topic }) => topic === 'shipped');
+  const rest = actions.filter(({ topic }) => topic !== 'shipped');
+  const held = rest.filter(isHeld);
+  const isBesideHeld = (action) => held.some((other) => same(action, other, likeness.besideHeld));
+  const train = rest.filter((action) => !isHeld(action) && !isBesideHeld(action));
+  found.set(actions, { alike, same, shipped, held, train });
+  return found.get(actions);
 }
 
 const isHeld = ({ action }) => heldOut(`action ${action}`, shares.actions);
