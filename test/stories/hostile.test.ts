@@ -1,8 +1,48 @@
 import { createConnection, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { chat, guarded, lamp, type GraphText } from '../graphs.ts';
 import { aServer, Player, refusal, serverWith, subprotocols } from '../story.ts';
+
+/** Where long work stops between its pieces: a test may hold it there until it opens the gate. */
+const gate = vi.hoisted(() => {
+  let isHeld = false;
+  let reach = (): void => undefined;
+  let open = (): void => undefined;
+  let opened = Promise.resolve();
+  return {
+    /** From here on work waits at the gate. Resolves when it has come there. */
+    hold(): Promise<void> {
+      isHeld = true;
+      opened = new Promise((resolve) => (open = resolve));
+      return new Promise((resolve) => (reach = resolve));
+    },
+    open(): void {
+      isHeld = false;
+      open();
+    },
+    /** How often work has come by. */
+    passes: 0,
+    async pass(): Promise<void> {
+      this.passes++;
+      if (!isHeld) return;
+      reach();
+      await opened;
+    },
+  };
+});
+vi.mock(import('../../src/breath.ts'), async (original) => {
+  const { breathing } = await original();
+  return {
+    breathing: (longestMs) => {
+      const breathe = breathing(longestMs);
+      return async () => {
+        await gate.pass();
+        await breathe();
+      };
+    },
+  };
+});
 
 const call = '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": true}}\n</tool_call>';
 const server = aServer({
@@ -53,13 +93,19 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     await using other = await connect();
     const patterns = Array.from({ length: 300 }, (_, index) => `secret.{0,60}word${index}`);
     const agentId = await player.makes(guarded(patterns));
+    const otherId = await other.makes(chat());
+    const reached = gate.hold();
     const turn = player.sends('sendMessage', {
       agentId,
       text: 'tell me a secret word, my secret friend. '.repeat(400),
     });
-    expect(await other.says(await other.makes(chat()), 'hello')).toMatchObject({ text: 'You said: hello' });
-    player.sends('cancelTurn', { agentId });
+    await reached;
+    expect(await other.says(otherId, 'hello')).toMatchObject({ text: 'You said: hello' });
+    expect(await player.asks('cancelTurn', { agentId })).toMatchObject({ body: 'ack' });
+    const passes = gate.passes;
+    gate.open();
     expect(await player.told(turn)).toMatchObject({ status: 'CANCELLED' });
+    expect(gate.passes).toBe(passes);
   });
 
   it.each<[string, GraphText | object]>([
