@@ -1,7 +1,7 @@
 import { checkGraph as check, type Verdict } from './agent/checkGraph.ts';
 import { defaultServerOptions, readServerOptions, type ServerOptions } from './config.ts';
 import { editorSchema } from './graph/editorSchema.ts';
-import { start } from './main.ts';
+import { start } from './start.ts';
 import { readCatalogue } from './models/catalogue.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
 import type { Listening } from './server/server.ts';

@@ -1,7 +1,7 @@
 import type { CodeName } from './frames.gen.ts';
 import { Ajv, type ErrorObject } from 'ajv';
-import { pointerToken } from './pointer.ts';
-import { didYouMean } from './spelling.ts';
+import { pointerToken } from './jsonPointer.ts';
+import { didYouMean } from './didYouMean.ts';
 
 /** A JSON Schema (draft-07) as a value, in the part of the language that parameters are declared in. */
 export interface Schema {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { WebSocket } from 'ws';
 import type { ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../src/frames.gen.ts';
 import { readServerOptions, type ServerOptions } from '../src/config.ts';
-import { start, type Settings } from '../src/main.ts';
+import { start, type Settings } from '../src/start.ts';
 import type { Listening } from '../src/server/server.ts';
 import { clientCodecs, type Subprotocol } from '../src/wire/codec.ts';
 import { clientFrame } from '../src/wire/frame.ts';

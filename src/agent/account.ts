@@ -1,4 +1,4 @@
-import { bytesOfPart, fitting, jsonBytes } from '../frameRoom.ts';
+import { bytesOfPart, fitting, jsonBytes } from '../frameSize.ts';
 import type { PathStep, TurnComplete } from '../frames.gen.ts';
 import type { Call, Inference } from '../graph/turn.ts';
 

@@ -1,6 +1,6 @@
 import type { Interaction } from '../dialog.ts';
 import { Fault } from '../fault.ts';
-import { placeOf } from '../pointer.ts';
+import { placeOf } from '../jsonPointer.ts';
 import { reader, type Schema } from '../schema.ts';
 
 /** The shape of a saved conversation: what exportDialog gives, and what createAgent goes on from. */

@@ -1,9 +1,9 @@
 import { shortened } from '../fault.ts';
 import type { Dialog, Interaction } from '../dialog.ts';
-import { pause } from '../engine/pause.ts';
+import { pause } from '../abort.ts';
 import type { ServerFrameBodies, TurnComplete } from '../frames.gen.ts';
 import type { Call, Inference, Turn } from '../graph/turn.ts';
-import { bytesOfPart, fitting, inPieces, jsonBytes } from '../frameRoom.ts';
+import { bytesOfPart, fitting, inPieces, jsonBytes } from '../frameSize.ts';
 import type { Insight } from '../tools/insight.ts';
 import { accountOf } from './account.ts';
 

@@ -71,7 +71,7 @@ export async function withAgent(graph: string, flags: AgentFlags, talk: (talk: T
 
 // The engine takes its time to load, and who names a URL does without.
 async function ownServer(options: ServerOptions): Promise<Listening> {
-  const { start } = await import('../main.ts');
+  const { start } = await import('../start.ts');
   return start(options);
 }
 

@@ -4,7 +4,7 @@ import type { Catalogue } from '../models/catalogue.ts';
 import { examine } from '../models/doctor.ts';
 import { ModelPool } from '../models/pool.ts';
 import { subjectOf } from '../models/subject.ts';
-import { didYouMean } from '../spelling.ts';
+import { didYouMean } from '../didYouMean.ts';
 import { formats } from '../tools/formats/index.ts';
 import { doctorPage } from './doctorPage.ts';
 import { DoctorProgress } from './doctorProgress.ts';

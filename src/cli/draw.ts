@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { loadExtension } from '../extend.ts';
+import { loadExtension } from '../extensions.ts';
 import { graphSchema, placeInGraph } from '../graph/document.ts';
 import { drawing } from '../graph/drawing.ts';
 import { registryWith } from '../nodes/index.ts';

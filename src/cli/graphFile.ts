@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { brokenJson, placesIn, repeatedNames } from '../jsonText.ts';
+import { brokenJson, placesIn, repeatedNames } from '../jsonLocations.ts';
 
 /** The text of a graph file, and where in it things stand. */
 export interface GraphFile {

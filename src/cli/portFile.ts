@@ -1,6 +1,6 @@
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { reasonOf } from '../folders.ts';
+import { reasonOf } from '../filesystem.ts';
 
 /** The file that tells where a server listens, for those who cannot read its output; it goes with the server. */
 export class PortFile implements AsyncDisposable {

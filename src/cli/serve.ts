@@ -29,7 +29,7 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
   const portFile = options.portFile === '' ? undefined : new PortFile(options.portFile);
   await portFile?.prepare();
   // The engine takes its time to load, and the other commands do without.
-  const { start } = await import('../main.ts');
+  const { start } = await import('../start.ts');
   await using server = await start(options, { log, stop });
   // Who looks for a server must not find one that is ending, so the file goes first.
   await using _ = portFile;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text as textOf } from 'node:stream/consumers';
 import { Command, Option } from 'commander';
-import { didYouMean } from '../spelling.ts';
+import { didYouMean } from '../didYouMean.ts';
 import { formats } from '../tools/formats/index.ts';
 import type { DetectedCall, ToolCallFormat } from '../tools/tool.ts';
 import { jsonText } from '../tools/value.ts';

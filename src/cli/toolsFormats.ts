@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Catalogue } from '../models/catalogue.ts';
 import { ModelPool } from '../models/pool.ts';
-import { didYouMean } from '../spelling.ts';
+import { didYouMean } from '../didYouMean.ts';
 import { choose, usualFormat } from '../tools/formatChoice.ts';
 import { isOnDisk } from './onDisk.ts';
 import { localCatalogue } from './localCatalogue.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { Fault } from '../fault.ts';
-import { makeFolder } from '../folders.ts';
+import { makeFolder } from '../filesystem.ts';
 import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
 import { bytesOf, writeWhole } from './files.ts';
 import { takeLock, type Lock } from './lock.ts';

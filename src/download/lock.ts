@@ -3,7 +3,7 @@ import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/pro
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { Fault } from '../fault.ts';
-import { makeFolder } from '../folders.ts';
+import { makeFolder } from '../filesystem.ts';
 import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
 
 const holderSchema = {

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { constants, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { dirname } from 'node:path';
-import { makeFolder } from '../folders.ts';
+import { makeFolder } from '../filesystem.ts';
 import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
 import { bytesOf, headOf, syncFolder, writeWhole } from './files.ts';
 import { addFile } from './hashing.ts';

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
-import { makeFolder } from '../folders.ts';
+import { makeFolder } from '../filesystem.ts';
 import { fetchFile, offered, type FileJob } from './fetchFile.ts';
 import { bytesOf } from './files.ts';
 import type { Hub } from './hub.ts';

@@ -1,6 +1,6 @@
 import { resolve, sep } from 'node:path';
 import { Fault } from '../fault.ts';
-import { reasonOf } from '../folders.ts';
+import { reasonOf } from '../filesystem.ts';
 
 /** What ended a download, as a Fault: a full disk, a folder that may not be written, or what was thrown. */
 export function transferFault(thrown: unknown, folder: string): Fault {

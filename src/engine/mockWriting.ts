@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GenerateOptions, Stopped } from './engine.ts';
 import type { Reply } from './mockScript.ts';
 import { mockCut } from './mockTokens.ts';
-import { pause } from './pause.ts';
+import { pause } from '../abort.ts';
 import { Stops } from './stops.ts';
 
 /** What became of a reply. */

@@ -1,8 +1,8 @@
 import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
-import { pointerToken } from '../pointer.ts';
+import { pointerToken } from '../jsonPointer.ts';
 import { type Refusal } from '../schema.ts';
-import { didYouMean } from '../spelling.ts';
+import { didYouMean } from '../didYouMean.ts';
 import { placeInGraph } from './document.ts';
 import { ParamsRefused, type Node } from './node.ts';
 import type { RegisteredType } from './registry.ts';

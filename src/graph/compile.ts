@@ -1,6 +1,6 @@
-import { pointerToken } from '../pointer.ts';
+import { pointerToken } from '../jsonPointer.ts';
 import { reader } from '../schema.ts';
-import { didYouMean } from '../spelling.ts';
+import { didYouMean } from '../didYouMean.ts';
 import { Fault } from '../fault.ts';
 import { doubts, type Ways } from './doubts.ts';
 import { change, type Changeable } from './change.ts';

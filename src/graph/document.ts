@@ -1,4 +1,4 @@
-import { placeOf } from '../pointer.ts';
+import { placeOf } from '../jsonPointer.ts';
 import { type FromSchema, type ObjectSchema } from '../schema.ts';
 
 /** The shape of one node in a graph document; its params are checked by its type. */

@@ -1,5 +1,5 @@
 import { Fault, shortened } from '../fault.ts';
-import { bytesOfPart, fitting } from '../frameRoom.ts';
+import { bytesOfPart, fitting } from '../frameSize.ts';
 import type { CodeName } from '../frames.gen.ts';
 import { placeInGraph } from './document.ts';
 import { ParamsRefused } from './node.ts';

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../fault.ts';
-import { repeatedNames } from '../jsonText.ts';
-import { didYouMean } from '../spelling.ts';
+import { repeatedNames } from '../jsonLocations.ts';
+import { didYouMean } from '../didYouMean.ts';
 
 const ending = '.json';
 const schemaFile = 'graph.schema.json';

@@ -1,4 +1,4 @@
-import { pointerToken } from '../pointer.ts';
+import { pointerToken } from '../jsonPointer.ts';
 import { asGraphFaults, refuse, type GraphFault } from './faults.ts';
 import type { Node, Supplies } from './node.ts';
 import type { RegisteredType } from './registry.ts';

@@ -1,6 +1,6 @@
 import type { Engine, LoadOptions, Model, Sampling } from '../engine/engine.ts';
 import { Fault } from '../fault.ts';
-import { didYouMean } from '../spelling.ts';
+import { didYouMean } from '../didYouMean.ts';
 import { notOnDisk, ownFile, type Catalogue, type CatalogueEntry } from './catalogue.ts';
 import { Leaving } from './leaving.ts';
 import { defaultSampling } from './sampling.ts';

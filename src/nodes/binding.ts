@@ -1,6 +1,6 @@
 import { ParamsRefused } from '../graph/node.ts';
-import { pointerToken } from '../pointer.ts';
-import { didYouMean } from '../spelling.ts';
+import { pointerToken } from '../jsonPointer.ts';
+import { didYouMean } from '../didYouMean.ts';
 import { argumentRules, ToolsRefused } from '../tools/grammar/calls.ts';
 import type { CallGrammar, ToolChoice } from '../tools/grammar/grammar.ts';
 import type { Rule } from '../tools/grammar/rule.ts';

@@ -9,7 +9,7 @@ import type { ModelUse } from '../models/pool.ts';
 import { dialogue } from '../projection/dialogue.ts';
 import { place } from '../projection/placement.ts';
 import { withTools } from '../projection/withTools.ts';
-import { didYouMean } from '../spelling.ts';
+import { didYouMean } from '../didYouMean.ts';
 import { saidIn } from '../tools/grounding.ts';
 import { insightOf } from '../tools/insight.ts';
 import { issuesOf } from '../tools/issues.ts';

@@ -1,5 +1,5 @@
 import { RE2JS, RE2JSCompileException, RE2JSSyntaxException, RE2Set } from 're2js';
-import { breathing } from '../breath.ts';
+import { breathing } from '../eventLoop.ts';
 import type { Reading, Refusal } from '../schema.ts';
 
 /** A list of regular expressions, checked in time linear in the text. */

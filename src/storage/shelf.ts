@@ -1,6 +1,6 @@
 import type { CreateStringStorageRequest } from '../frames.gen.ts';
 import { Fault } from '../fault.ts';
-import { didYouMean } from '../spelling.ts';
+import { didYouMean } from '../didYouMean.ts';
 import { kindOfFile, readStorageFile } from './file.ts';
 import type { StorageRoot } from './root.ts';
 import { invalid, listOf, mapOf, type StringStorage } from './strings.ts';

@@ -1,4 +1,4 @@
-import { pointerToken } from '../pointer.ts';
+import { pointerToken } from '../jsonPointer.ts';
 import type { FromSchema, Reading, Refusal } from '../schema.ts';
 import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
 import type { Members } from './value.ts';

@@ -1,4 +1,4 @@
-import { didYouMean } from '../spelling.ts';
+import { didYouMean } from '../didYouMean.ts';
 import { malformed, type Notation } from './reading.ts';
 import { byMessage, fieldsOf, type Fields, type MessageName } from './shape.ts';
 import { isWellFormed, shortened, shown } from './text.ts';

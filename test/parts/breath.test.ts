@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { breathing } from '../../src/breath.ts';
+import { breathing } from '../../src/eventLoop.ts';
 
 describe('long work in pieces', () => {
   afterEach(() => vi.restoreAllMocks());

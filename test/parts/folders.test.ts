@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeFolder } from '../../src/folders.ts';
+import { makeFolder } from '../../src/filesystem.ts';
 
 describe('a folder that is to be made', () => {
   let root = '';

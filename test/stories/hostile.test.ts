@@ -31,7 +31,7 @@ const gate = vi.hoisted(() => {
     },
   };
 });
-vi.mock(import('../../src/breath.ts'), async (original) => {
+vi.mock(import('../../src/eventLoop.ts'), async (original) => {
   const { breathing } = await original();
   return {
     breathing: (longestMs) => {

@@ -2,7 +2,7 @@ import type { Token } from 'node-llama-cpp';
 import type { Message, Prompt } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
 import type { Completion, GenerateOptions, Sequence, Stopped } from '../engine.ts';
-import { pause } from '../pause.ts';
+import { pause } from '../../abort.ts';
 import { promptTooLarge } from '../promptTooLarge.ts';
 import type { Beside } from './beside.ts';
 import { BoundPen } from './boundPen.ts';

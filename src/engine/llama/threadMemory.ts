@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
-import { makeFolder } from '../../folders.ts';
+import { makeFolder } from '../../filesystem.ts';
 import type { ThreadTimes } from './threads.ts';
 
 /** A model file as far as its speed goes. */

@@ -1,4 +1,4 @@
-import { pointerToken } from '../../pointer.ts';
+import { pointerToken } from '../../jsonPointer.ts';
 import { type Refusal } from '../../schema.ts';
 import { text, type Rule } from './rule.ts';
 

@@ -1,5 +1,5 @@
 import { findNodeAtLocation, parseTree, printParseErrorCode, visit, type Node, type ParseError } from 'jsonc-parser';
-import { pointerToken } from './pointer.ts';
+import { pointerToken } from './jsonPointer.ts';
 
 /** Tells where in a JSON text things stand: `line:column`, both from 1 on. */
 export interface Places {
