@@ -9,7 +9,7 @@ import { walk } from '../graph/walk.ts';
 import type { ModelPool, ModelUse } from '../models/pool.ts';
 import type { Waiting } from '../models/waiting.ts';
 import type { Shelf } from '../storage/shelf.ts';
-import { LiveTurn, type TurnStart } from './liveTurn.ts';
+import { LiveTurn, type TurnStart } from './runningTurn.ts';
 
 const defaultMaxSteps = 64;
 

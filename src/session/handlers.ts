@@ -1,6 +1,6 @@
 import type { Agent } from '../agent/agent.ts';
 import { historyText, readHistory } from '../agent/history.ts';
-import type { TurnOutcome } from '../agent/liveTurn.ts';
+import type { TurnOutcome } from '../agent/runningTurn.ts';
 import { Fault } from '../fault.ts';
 import { bytesOfPart, fitting, inPieces } from '../frameSize.ts';
 import type { ClientFrameBodies } from '../frames.gen.ts';

@@ -1,4 +1,4 @@
-import type { TurnOutcome } from '../agent/liveTurn.ts';
+import type { TurnOutcome } from '../agent/runningTurn.ts';
 import { countError } from '../metrics/errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 
