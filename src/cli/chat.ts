@@ -2,7 +2,7 @@ import { createInterface, type Interface } from 'node:readline/promises';
 import { Command } from 'commander';
 import type { Agent, Turn } from '../client/index.ts';
 import { Fault } from '../fault.ts';
-import { agentFlags, withAgent, type AgentFlags } from './agent.ts';
+import { agentFlags, withAgent, type AgentFlags } from './withAgent.ts';
 
 /** `turngraph chat`: a conversation in the terminal. */
 export const chatCommand = (): Command =>

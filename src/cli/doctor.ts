@@ -11,7 +11,7 @@ import { DoctorProgress } from './doctorProgress.ts';
 import { localCatalogue } from './localCatalogue.ts';
 import { serverFlags, serverOptions } from './options.ts';
 import { paintFor } from './paint.ts';
-import { UsageError } from './usage.ts';
+import { UsageError } from './usageError.ts';
 
 /** `turngraph doctor` */
 export const doctorCommand = (): Command =>

@@ -4,7 +4,7 @@ import { Fault } from '../fault.ts';
 import type { CatalogueEntry } from '../models/catalogue.ts';
 import { amount } from './amounts.ts';
 import { interrupted, onInterrupt } from './interrupt.ts';
-import { entryNamed, openModelFolder } from './modelFolder.ts';
+import { entryNamed, openModelFolder } from './openCatalogue.ts';
 import { progressBar } from './progressBar.ts';
 
 /** What is told while a model is downloaded, to a person or to a machine. */

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { readServerOptions, serverSchema, variableOf, type OptionSchema, type ServerOptions } from '../config.ts';
-import { UsageError } from './usage.ts';
+import { UsageError } from './usageError.ts';
 
 const properties: Readonly<Record<string, OptionSchema>> = serverSchema.properties;
 

@@ -7,7 +7,7 @@ import type { DetectedCall, ToolCallFormat } from '../tools/tool.ts';
 import { jsonText } from '../tools/value.ts';
 import { toolsFormatsCommand } from './toolsFormats.ts';
 import { toolsRenderCommand } from './toolsRender.ts';
-import { UsageError } from './usage.ts';
+import { UsageError } from './usageError.ts';
 
 /** `turngraph tools` */
 export function toolsCommand(): Command {

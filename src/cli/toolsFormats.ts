@@ -6,8 +6,8 @@ import { choose, usualFormat } from '../tools/formatChoice.ts';
 import { isOnDisk } from './onDisk.ts';
 import { localCatalogue } from './localCatalogue.ts';
 import { serverFlags, serverOptions } from './options.ts';
-import { forInspection } from './silentEngine.ts';
-import { UsageError } from './usage.ts';
+import { forInspection } from './promptCapture.ts';
+import { UsageError } from './usageError.ts';
 
 /** `turngraph tools formats` */
 export const toolsFormatsCommand = (): Command =>

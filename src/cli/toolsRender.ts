@@ -14,13 +14,13 @@ import { reader } from '../schema.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { StorageRoot } from '../storage/root.ts';
 import { Shelf } from '../storage/shelf.ts';
-import { addVariable } from './agent.ts';
+import { addVariable } from './withAgent.ts';
 import { readGraphFile } from './graphFile.ts';
 import { isOnDisk } from './onDisk.ts';
 import { localCatalogue } from './localCatalogue.ts';
 import { serverFlags, serverOptions } from './options.ts';
-import { forInspection, silentEngine } from './silentEngine.ts';
-import { UsageError } from './usage.ts';
+import { forInspection, silentEngine } from './promptCapture.ts';
+import { UsageError } from './usageError.ts';
 
 interface RenderFlags {
   readonly graph: string;

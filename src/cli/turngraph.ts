@@ -10,7 +10,7 @@ import { modelsCommand } from './models.ts';
 import { runCommand } from './run.ts';
 import { serveCommand } from './serve.ts';
 import { toolsCommand } from './tools.ts';
-import { UsageError } from './usage.ts';
+import { UsageError } from './usageError.ts';
 
 const program = new Command('turngraph')
   .description('Graphs of small local language models for games and desktop apps, over one WebSocket.')

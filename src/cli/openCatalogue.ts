@@ -5,7 +5,7 @@ import { noFileAt } from '../filesystem.ts';
 import { readCatalogue, type Catalogue, type CatalogueEntry } from '../models/catalogue.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { serverFlags, serverOptions } from './options.ts';
-import { UsageError } from './usage.ts';
+import { UsageError } from './usageError.ts';
 
 /** A catalogue, and what of it is on disk. */
 export interface ModelFolder {

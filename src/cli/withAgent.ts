@@ -6,7 +6,7 @@ import { connect, type Agent, type Client } from '../client/index.ts';
 import { variableOf, type ServerOptions } from '../config.ts';
 import type { Listening } from '../server/server.ts';
 import { engineNames } from '../session/session.ts';
-import { UsageError } from './usage.ts';
+import { UsageError } from './usageError.ts';
 import { serverFlags, serverOptions } from './options.ts';
 
 /** Flags of the commands that talk to an agent. */
