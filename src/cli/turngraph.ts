@@ -2,14 +2,14 @@
 import { Command, CommanderError } from 'commander';
 import { Fault } from '../fault.ts';
 import { version } from '../version.ts';
-import { chatCommand } from './chat.ts';
-import { checkCommand } from './check.ts';
-import { doctorCommand } from './doctor.ts';
-import { drawCommand } from './draw.ts';
-import { modelsCommand } from './models.ts';
-import { runCommand } from './run.ts';
-import { serveCommand } from './serve.ts';
-import { toolsCommand } from './tools.ts';
+import { chatCommand } from './commands/chat.ts';
+import { checkCommand } from './commands/check.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { drawCommand } from './commands/draw.ts';
+import { modelsCommand } from './commands/models.ts';
+import { runCommand } from './commands/run.ts';
+import { serveCommand } from './commands/serve.ts';
+import { toolsCommand } from './commands/tools.ts';
 import { UsageError } from './usageError.ts';
 
 const program = new Command('turngraph')

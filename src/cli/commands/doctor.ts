@@ -1,17 +1,17 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import type { Catalogue } from '../models/catalogue.ts';
-import { examine } from '../models/doctor.ts';
-import { ModelPool } from '../models/pool.ts';
-import { subjectOf } from '../models/subject.ts';
-import { didYouMean } from '../didYouMean.ts';
-import { formats } from '../tools/formats/index.ts';
-import { doctorPage } from './doctorPage.ts';
-import { DoctorProgress } from './doctorProgress.ts';
-import { localCatalogue } from './localCatalogue.ts';
-import { serverFlags, serverOptions } from './options.ts';
-import { paintFor } from './paint.ts';
-import { UsageError } from './usageError.ts';
+import type { Catalogue } from '../../models/catalogue.ts';
+import { examine } from '../../models/doctor.ts';
+import { ModelPool } from '../../models/pool.ts';
+import { subjectOf } from '../../models/subject.ts';
+import { didYouMean } from '../../didYouMean.ts';
+import { formats } from '../../tools/formats/index.ts';
+import { doctorPage } from '../doctorPage.ts';
+import { DoctorProgress } from '../doctorProgress.ts';
+import { localCatalogue } from '../localCatalogue.ts';
+import { serverFlags, serverOptions } from '../options.ts';
+import { paintFor } from '../paint.ts';
+import { UsageError } from '../usageError.ts';
 
 /** `turngraph doctor` */
 export const doctorCommand = (): Command =>
@@ -29,7 +29,7 @@ async function doctor(given: string, { quick = false, ...flags }: { readonly qui
   for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
   const subject = await subjectOf(given, catalogue, dirname(options.catalogue));
   if (!subject) throw new UsageError(unknown(given, catalogue));
-  const { llamaEngine } = await import('../engine/llama/engine.ts');
+  const { llamaEngine } = await import('../../engine/llama/engine.ts');
   const { entry } = subject;
   const only = { models: new Map([[entry.name, entry]]), problems: [] };
   await using pool = new ModelPool(llamaEngine(), { ...options, catalogue: only, idleMs: 0 });

@@ -1,8 +1,8 @@
 import { createInterface, type Interface } from 'node:readline/promises';
 import { Command } from 'commander';
-import type { Agent, Turn } from '../client/index.ts';
-import { Fault } from '../fault.ts';
-import { agentFlags, withAgent, type AgentFlags } from './withAgent.ts';
+import type { Agent, Turn } from '../../client/index.ts';
+import { Fault } from '../../fault.ts';
+import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
 /** `turngraph chat`: a conversation in the terminal. */
 export const chatCommand = (): Command =>

@@ -1,11 +1,11 @@
-import type { Downloads } from '../download/downloads.ts';
-import type { DownloadProgress } from '../download/progress.ts';
-import { Fault } from '../fault.ts';
-import type { CatalogueEntry } from '../models/catalogue.ts';
-import { amount } from './amounts.ts';
-import { interrupted, onInterrupt } from './interrupt.ts';
-import { entryNamed, openModelFolder } from './openCatalogue.ts';
-import { progressBar } from './progressBar.ts';
+import type { Downloads } from '../../download/downloads.ts';
+import type { DownloadProgress } from '../../download/progress.ts';
+import { Fault } from '../../fault.ts';
+import type { CatalogueEntry } from '../../models/catalogue.ts';
+import { amount } from '../amounts.ts';
+import { interrupted, onInterrupt } from '../interrupt.ts';
+import { entryNamed, openModelFolder } from '../openCatalogue.ts';
+import { progressBar } from '../progressBar.ts';
 
 /** What is told while a model is downloaded, to a person or to a machine. */
 interface Teller extends Disposable {

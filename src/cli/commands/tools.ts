@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { text as textOf } from 'node:stream/consumers';
 import { Command, Option } from 'commander';
-import { didYouMean } from '../didYouMean.ts';
-import { formats } from '../tools/formats/index.ts';
-import type { DetectedCall, ToolCallFormat } from '../tools/tool.ts';
-import { jsonText } from '../tools/value.ts';
+import { didYouMean } from '../../didYouMean.ts';
+import { formats } from '../../tools/formats/index.ts';
+import type { DetectedCall, ToolCallFormat } from '../../tools/tool.ts';
+import { jsonText } from '../../tools/value.ts';
 import { toolsFormatsCommand } from './toolsFormats.ts';
 import { toolsRenderCommand } from './toolsRender.ts';
-import { UsageError } from './usageError.ts';
+import { UsageError } from '../usageError.ts';
 
 /** `turngraph tools` */
 export function toolsCommand(): Command {

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import type { ServerOptions } from '../config.ts';
-import { createLog, type Log } from '../log.ts';
-import { serverFlags, serverOptions } from './options.ts';
-import { PortFile } from './portFile.ts';
+import type { ServerOptions } from '../../config.ts';
+import { createLog, type Log } from '../../log.ts';
+import { serverFlags, serverOptions } from '../options.ts';
+import { PortFile } from '../portFile.ts';
 
 /** `turngraph serve` */
 export const serveCommand = (): Command =>
@@ -29,7 +29,7 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
   const portFile = options.portFile === '' ? undefined : new PortFile(options.portFile);
   await portFile?.prepare();
   // The engine takes its time to load, and the other commands do without.
-  const { start } = await import('../start.ts');
+  const { start } = await import('../../start.ts');
   await using server = await start(options, { log, stop });
   // Who looks for a server must not find one that is ending, so the file goes first.
   await using _ = portFile;

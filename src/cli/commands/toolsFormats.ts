@@ -1,13 +1,13 @@
 import { Command } from 'commander';
-import type { Catalogue } from '../models/catalogue.ts';
-import { ModelPool } from '../models/pool.ts';
-import { didYouMean } from '../didYouMean.ts';
-import { choose, usualFormat } from '../tools/formatChoice.ts';
-import { isOnDisk } from './onDisk.ts';
-import { localCatalogue } from './localCatalogue.ts';
-import { serverFlags, serverOptions } from './options.ts';
-import { forInspection } from './promptCapture.ts';
-import { UsageError } from './usageError.ts';
+import type { Catalogue } from '../../models/catalogue.ts';
+import { ModelPool } from '../../models/pool.ts';
+import { didYouMean } from '../../didYouMean.ts';
+import { choose, usualFormat } from '../../tools/formatChoice.ts';
+import { isOnDisk } from '../onDisk.ts';
+import { localCatalogue } from '../localCatalogue.ts';
+import { serverFlags, serverOptions } from '../options.ts';
+import { forInspection } from '../promptCapture.ts';
+import { UsageError } from '../usageError.ts';
 
 /** `turngraph tools formats` */
 export const toolsFormatsCommand = (): Command =>
@@ -37,7 +37,7 @@ async function formats({ model: name, ...flags }: { readonly model: string }): P
 }
 
 async function detectedFormat(catalogue: Catalogue, name: string): Promise<string> {
-  const { llamaEngine } = await import('../engine/llama/engine.ts');
+  const { llamaEngine } = await import('../../engine/llama/engine.ts');
   await using pool = new ModelPool(llamaEngine(), { ...forInspection, catalogue, idleMs: 0 });
   const { model } = await pool.use(name);
   return model.detectedFormat ?? '';

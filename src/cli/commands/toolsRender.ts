@@ -1,26 +1,26 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import { Agent } from '../agent/agent.ts';
-import { limitsOf } from '../config.ts';
-import { weave, type Prompt } from '../dialog.ts';
-import type { Engine } from '../engine/engine.ts';
-import { layoutOf } from '../engine/llama/layout.ts';
-import { mockEngine } from '../engine/mock.ts';
-import { loadExtension } from '../extensions.ts';
-import { graphSchema, placeInGraph, type GraphDocument } from '../graph/document.ts';
-import { ModelPool } from '../models/pool.ts';
-import { registryWith } from '../nodes/index.ts';
-import { reader } from '../schema.ts';
-import { didYouMean } from '../didYouMean.ts';
-import { StorageRoot } from '../storage/root.ts';
-import { Shelf } from '../storage/shelf.ts';
-import { addVariable } from './withAgent.ts';
-import { readGraphFile } from './graphFile.ts';
-import { isOnDisk } from './onDisk.ts';
-import { localCatalogue } from './localCatalogue.ts';
-import { serverFlags, serverOptions } from './options.ts';
-import { forInspection, silentEngine } from './promptCapture.ts';
-import { UsageError } from './usageError.ts';
+import { Agent } from '../../agent/agent.ts';
+import { limitsOf } from '../../config.ts';
+import { weave, type Prompt } from '../../dialog.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { layoutOf } from '../../engine/llama/layout.ts';
+import { mockEngine } from '../../engine/mock.ts';
+import { loadExtension } from '../../extensions.ts';
+import { graphSchema, placeInGraph, type GraphDocument } from '../../graph/document.ts';
+import { ModelPool } from '../../models/pool.ts';
+import { registryWith } from '../../nodes/index.ts';
+import { reader } from '../../schema.ts';
+import { didYouMean } from '../../didYouMean.ts';
+import { StorageRoot } from '../../storage/root.ts';
+import { Shelf } from '../../storage/shelf.ts';
+import { addVariable } from '../withAgent.ts';
+import { readGraphFile } from '../graphFile.ts';
+import { isOnDisk } from '../onDisk.ts';
+import { localCatalogue } from '../localCatalogue.ts';
+import { serverFlags, serverOptions } from '../options.ts';
+import { forInspection, silentEngine } from '../promptCapture.ts';
+import { UsageError } from '../usageError.ts';
 
 interface RenderFlags {
   readonly graph: string;
@@ -114,7 +114,7 @@ const missing = (modelName: string): string =>
 
 // The library takes its time to load, and what needs no model does without.
 async function llama(): Promise<Engine> {
-  const { llamaEngine } = await import('../engine/llama/engine.ts');
+  const { llamaEngine } = await import('../../engine/llama/engine.ts');
   return llamaEngine();
 }
 

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import { loadExtension } from '../extensions.ts';
-import { graphSchema, placeInGraph } from '../graph/document.ts';
-import { drawing } from '../graph/drawing.ts';
-import { registryWith } from '../nodes/index.ts';
-import { reader } from '../schema.ts';
-import { readGraphFile } from './graphFile.ts';
-import { serverFlags, serverOptions } from './options.ts';
+import { loadExtension } from '../../extensions.ts';
+import { graphSchema, placeInGraph } from '../../graph/document.ts';
+import { drawing } from '../../graph/drawing.ts';
+import { registryWith } from '../../nodes/index.ts';
+import { reader } from '../../schema.ts';
+import { readGraphFile } from '../graphFile.ts';
+import { serverFlags, serverOptions } from '../options.ts';
 
 /** `turngraph draw` */
 export const drawCommand = (): Command =>

@@ -1,11 +1,11 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import { checkGraph, type Verdict } from '../agent/checkGraph.ts';
-import { loadExtension } from '../extensions.ts';
-import { readCatalogue } from '../models/catalogue.ts';
-import { registryWith } from '../nodes/index.ts';
-import { readGraphFile, type GraphFile } from './graphFile.ts';
-import { serverFlags, serverOptions } from './options.ts';
+import { checkGraph, type Verdict } from '../../agent/checkGraph.ts';
+import { loadExtension } from '../../extensions.ts';
+import { readCatalogue } from '../../models/catalogue.ts';
+import { registryWith } from '../../nodes/index.ts';
+import { readGraphFile, type GraphFile } from '../graphFile.ts';
+import { serverFlags, serverOptions } from '../options.ts';
 
 /** `turngraph check` */
 export const checkCommand = (): Command =>

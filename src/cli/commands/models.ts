@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import type { CatalogueEntry } from '../models/catalogue.ts';
-import { amount } from './amounts.ts';
-import { onInterrupt } from './interrupt.ts';
-import { entryNamed, modelFlags, openModelFolder, type ModelFolder } from './openCatalogue.ts';
+import type { CatalogueEntry } from '../../models/catalogue.ts';
+import { amount } from '../amounts.ts';
+import { onInterrupt } from '../interrupt.ts';
+import { entryNamed, modelFlags, openModelFolder, type ModelFolder } from '../openCatalogue.ts';
 import { download } from './modelsDownload.ts';
 
 type Flags = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import type { ServerFrame } from '../frames.gen.ts';
-import { serverCodecs } from '../wire/codec.ts';
-import { agentFlags, withAgent, type AgentFlags } from './withAgent.ts';
+import type { ServerFrame } from '../../frames.gen.ts';
+import { serverCodecs } from '../../wire/codec.ts';
+import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
 /** `turngraph run`: a turn for each message; frames as JSON lines on standard output. */
 export const runCommand = (): Command =>
