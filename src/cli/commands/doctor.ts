@@ -6,11 +6,11 @@ import { ModelPool } from '../../models/pool.ts';
 import { subjectOf } from '../../models/subject.ts';
 import { didYouMean } from '../../didYouMean.ts';
 import { formats } from '../../tools/formats/index.ts';
-import { doctorPage } from '../doctorPage.ts';
-import { DoctorProgress } from '../doctorProgress.ts';
+import { doctorPage } from '../output/doctorReport.ts';
+import { DoctorProgress } from '../output/doctorProgress.ts';
 import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions } from '../options.ts';
-import { paintFor } from '../paint.ts';
+import { paintFor } from '../output/colors.ts';
 import { UsageError } from '../usageError.ts';
 
 /** `turngraph doctor` */

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { CatalogueEntry } from '../../models/catalogue.ts';
-import { amount } from '../amounts.ts';
+import { amount } from '../output/units.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { entryNamed, modelFlags, openModelFolder, type ModelFolder } from '../openCatalogue.ts';
 import { download } from './modelsDownload.ts';

@@ -2,10 +2,10 @@ import type { Downloads } from '../../download/downloads.ts';
 import type { DownloadProgress } from '../../download/progress.ts';
 import { Fault } from '../../fault.ts';
 import type { CatalogueEntry } from '../../models/catalogue.ts';
-import { amount } from '../amounts.ts';
+import { amount } from '../output/units.ts';
 import { interrupted, onInterrupt } from '../interrupt.ts';
 import { entryNamed, openModelFolder } from '../openCatalogue.ts';
-import { progressBar } from '../progressBar.ts';
+import { progressBar } from '../output/progressBar.ts';
 
 /** What is told while a model is downloaded, to a person or to a machine. */
 interface Teller extends Disposable {

@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
-import type { Bytes, ModelDescription } from '../engine/description.ts';
-import type { Diagnosis } from '../models/doctor.ts';
-import { rightIn, type Answer, type FormatTrial } from '../models/toolTrial.ts';
-import type { Paint } from './paint.ts';
+import type { Bytes, ModelDescription } from '../../engine/description.ts';
+import type { Diagnosis } from '../../models/doctor.ts';
+import { rightIn, type Answer, type FormatTrial } from '../../models/toolTrial.ts';
+import type { Paint } from './colors.ts';
 
 type Row = readonly [label: string, value: string];
 
