@@ -1,5 +1,5 @@
 // The life of one client of the soak: it comes, makes agents, does this and that, and goes, now and then without goodbye.
-import { finalAnswer } from '../../dist/client/answers.js';
+import { finalAnswer } from '../../dist/client/responses.js';
 import { acts, cast } from './acts.mjs';
 import { Ledger } from './ledger.mjs';
 import { within } from './patience.mjs';

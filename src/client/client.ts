@@ -8,7 +8,7 @@ import type {
   SessionReady,
 } from '../frames.gen.ts';
 import { Agent } from './agent.ts';
-import type { AnswerTo, RequestName } from './answers.ts';
+import type { AnswerTo, RequestName } from './responses.ts';
 import type { Closing, Connection, RequestOptions } from './connection.ts';
 
 /** What an agent is made of: a graph, or the name of one in the server's graphs folder. */

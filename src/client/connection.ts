@@ -2,7 +2,7 @@ import { Fault } from '../fault.ts';
 import type { ClientFrame, ClientFrameBodies, ServerFrame, SessionReady } from '../frames.gen.ts';
 import type { Codec } from '../wire/codec.ts';
 import { clientFrame } from '../wire/frame.ts';
-import { faultOf, finalAnswer, type AnswerTo, type RequestName } from './answers.ts';
+import { faultOf, finalAnswer, type AnswerTo, type RequestName } from './responses.ts';
 import type { WebSocketLike } from './socket.ts';
 
 /** How a connection ended: the close code and reason of its socket. */

@@ -1,8 +1,8 @@
 import type { AnswerText, PathStep, ServerFrame, TurnComplete } from '../frames.gen.ts';
-import { faultOf } from './answers.ts';
-import { callFrom, EventJoiner, type Call, type TurnEvent } from './call.ts';
+import { faultOf } from './responses.ts';
+import { callFrom, EventJoiner, type Call, type TurnEvent } from './toolCall.ts';
 import type { Connection } from './connection.ts';
-import { Growing } from './growing.ts';
+import { Growing } from './replayStream.ts';
 
 /** What goes along with a message, and what hears of its turn as it goes. */
 export interface SendOptions {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../scripts/soak/ledger.mjs';
 import { chanceFrom } from '../../scripts/random.mjs';
 import { median, quantile, trendOf, type Sample } from '../../scripts/soak/trend.mjs';
-import { finalAnswer } from '../../src/client/answers.ts';
+import { finalAnswer } from '../../src/client/responses.ts';
 import type { AnswerText, ServerFrame, TurnComplete } from '../../src/frames.gen.ts';
 import { clientFrame, serverFrame } from '../../src/wire/frame.ts';
 
