@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../fault.ts';
 import { bytesOf } from './files.ts';
-import { find, isWhole, sought, type Found, type Places } from './found.ts';
+import { find, isWhole, sought, type Found, type Places } from './locate.ts';
 import { cacheFolder, hubOf, type Environment } from './hub.ts';
-import { Joined, type Asking, type Downloaded } from './joined.ts';
+import { Joined, type Asking, type Downloaded } from './sharedDownload.ts';
 import { Ledger } from './ledger.ts';
 import { isLocked } from './lock.ts';
 import { partOf } from './part.ts';
-import type { Persistence } from './persistence.ts';
+import type { Persistence } from './retry.ts';
 import { progressOf } from './progress.ts';
 import { remove, type Removing } from './remove.ts';
-import { systemFreeBytes, transfer, type FreeBytes, type Transfer } from './transfer.ts';
-import { transferFault } from './transferFault.ts';
+import { systemFreeBytes, transfer, type FreeBytes, type Transfer } from './downloadModel.ts';
+import { transferFault } from './toFault.ts';
 import { verify, type Verified } from './verify.ts';
-import { targetsOf, type Wanted } from './wanted.ts';
+import { targetsOf, type Wanted } from './target.ts';
 
 /** Where a model is: nowhere, on its way, in the models folder or the hub's cache, or in the user's own folder. */
 export type DownloadStatus = 'ABSENT' | 'DOWNLOADING' | 'DOWNLOADED' | 'LOCAL';

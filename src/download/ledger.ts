@@ -5,7 +5,7 @@ import { makeFolder } from '../filesystem.ts';
 import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
 import { bytesOf, writeWhole } from './files.ts';
 import { takeLock, type Lock } from './lock.ts';
-import type { Persistence } from './persistence.ts';
+import type { Persistence } from './retry.ts';
 
 const recordSchema = {
   type: 'object',

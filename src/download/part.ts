@@ -7,7 +7,7 @@ import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
 import { bytesOf, headOf, syncFolder, writeWhole } from './files.ts';
 import { addFile } from './hashing.ts';
 import type { Offer } from './offer.ts';
-import type { Target } from './wanted.ts';
+import type { Target } from './target.ts';
 
 const text = { type: 'string' } as const;
 const number = { type: 'number' } as const;

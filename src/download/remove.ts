@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
 import { bytesOf } from './files.ts';
-import { find, sought, type Found, type Places } from './found.ts';
+import { find, sought, type Found, type Places } from './locate.ts';
 import type { Waiting } from './ledger.ts';
 import { takeLock } from './lock.ts';
 import { badOf, notesPath, partOf } from './part.ts';
-import type { Target, Wanted } from './wanted.ts';
+import type { Target, Wanted } from './target.ts';
 
 /** How the files of a model are removed. */
 export interface Removing extends Waiting {

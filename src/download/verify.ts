@@ -1,14 +1,14 @@
 import { open, realpath, rename } from 'node:fs/promises';
-import type { Measure } from './deliver.ts';
-import { whyWrong } from './fetchFile.ts';
+import type { Measure } from './downloadRange.ts';
+import { whyWrong } from './downloadFile.ts';
 import { bytesOf, headOf } from './files.ts';
-import { find, sought, type Places } from './found.ts';
+import { find, sought, type Places } from './locate.ts';
 import { sha256Of } from './hashing.ts';
 import { blobHash } from './hubCache.ts';
 import type { Waiting } from './ledger.ts';
 import { takeLock } from './lock.ts';
 import { badOf } from './part.ts';
-import type { Target, Wanted } from './wanted.ts';
+import type { Target, Wanted } from './target.ts';
 
 /** What a check of one file found. */
 export interface Verified {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Downloads } from '../../src/download/downloads.ts';
-import { transferFault } from '../../src/download/transferFault.ts';
+import { transferFault } from '../../src/download/toFault.ts';
 import { Fault } from '../../src/fault.ts';
 import { noise, sha256, type HubFile, type Trouble } from '../hub.ts';
 import { aScene, faultOf, tiny } from './folder.ts';

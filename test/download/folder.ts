@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach } from 'vitest';
 import { Downloads, type DownloadOptions } from '../../src/download/downloads.ts';
-import type { Wanted, WantedVariant } from '../../src/download/wanted.ts';
+import type { Wanted, WantedVariant } from '../../src/download/target.ts';
 import { Fault } from '../../src/fault.ts';
 import { FakeHub } from '../hub.ts';
 

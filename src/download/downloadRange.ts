@@ -3,8 +3,8 @@ import { addressOf, type Hub } from './hub.ts';
 import type { Lock } from './lock.ts';
 import { refusalOf, type Offer } from './offer.ts';
 import type { Part } from './part.ts';
-import { Passing } from './persistence.ts';
-import type { Target } from './wanted.ts';
+import { Passing } from './retry.ts';
+import type { Target } from './target.ts';
 
 /** What one exchange is to deliver, and where. */
 export interface Delivery {

@@ -1,11 +1,11 @@
 import { Fault } from '../fault.ts';
 import { Patience } from './ask.ts';
-import { deliver, measureOf, type Delivery, type Measure } from './deliver.ts';
+import { deliver, measureOf, type Delivery, type Measure } from './downloadRange.ts';
 import { magic } from './files.ts';
 import { nameOf, offerOf, type Offer } from './offer.ts';
 import { Part } from './part.ts';
-import { persistently, type Effort } from './persistence.ts';
-import type { Target } from './wanted.ts';
+import { persistently, type Effort } from './retry.ts';
+import type { Target } from './target.ts';
 
 /** One file to fetch, and who watches over it. */
 export type FileJob = Omit<Delivery, 'offer' | 'part' | 'patience'> &

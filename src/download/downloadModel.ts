@@ -1,16 +1,16 @@
 import { statfs } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
 import { makeFolder } from '../filesystem.ts';
-import { fetchFile, offered, type FileJob } from './fetchFile.ts';
+import { fetchFile, offered, type FileJob } from './downloadFile.ts';
 import { bytesOf } from './files.ts';
 import type { Hub } from './hub.ts';
 import type { Ledger } from './ledger.ts';
 import { takeLock } from './lock.ts';
 import type { Offer } from './offer.ts';
 import { keptBytes } from './part.ts';
-import type { Persistence } from './persistence.ts';
+import type { Persistence } from './retry.ts';
 import { progressOf, type OnDownload } from './progress.ts';
-import type { Target } from './wanted.ts';
+import type { Target } from './target.ts';
 
 /** Free bytes on the disk of a folder. */
 export type FreeBytes = (folder: string) => Promise<number>;

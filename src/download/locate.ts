@@ -1,7 +1,7 @@
 import { bytesOf } from './files.ts';
 import { inHubCache } from './hubCache.ts';
 import type { FileRecord, Ledger } from './ledger.ts';
-import { ownFiles, targetsOf, type Target, type Wanted } from './wanted.ts';
+import { ownFiles, targetsOf, type Target, type Wanted } from './target.ts';
 
 /** Where the files of a model are. */
 export interface Found {
