@@ -1,9 +1,9 @@
 import { Fault } from '../fault.ts';
 import { Patience } from './ask.ts';
 import { deliver, measureOf, type Delivery, type Measure } from './downloadRange.ts';
-import { magic } from './files.ts';
+import { magic } from './disk/atomicFile.ts';
 import { nameOf, offerOf, type Offer } from './offer.ts';
-import { Part } from './part.ts';
+import { Part } from './disk/partialFile.ts';
 import { persistently, type Effort } from './retry.ts';
 import type { Target } from './target.ts';
 

@@ -1,8 +1,8 @@
 import { ask, Patience, wholeNumber, type Answer } from './ask.ts';
 import { addressOf, type Hub } from './hub.ts';
-import type { Lock } from './lock.ts';
+import type { Lock } from './disk/lockFile.ts';
 import { refusalOf, type Offer } from './offer.ts';
-import type { Part } from './part.ts';
+import type { Part } from './disk/partialFile.ts';
 import { Passing } from './retry.ts';
 import type { Target } from './target.ts';
 

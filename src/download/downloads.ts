@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../fault.ts';
-import { bytesOf } from './files.ts';
+import { bytesOf } from './disk/atomicFile.ts';
 import { find, isWhole, sought, type Found, type Places } from './locate.ts';
 import { cacheFolder, hubOf, type Environment } from './hub.ts';
 import { Joined, type Asking, type Downloaded } from './sharedDownload.ts';
-import { Ledger } from './ledger.ts';
-import { isLocked } from './lock.ts';
-import { partOf } from './part.ts';
+import { Ledger } from './disk/manifest.ts';
+import { isLocked } from './disk/lockFile.ts';
+import { partOf } from './disk/partialFile.ts';
 import type { Persistence } from './retry.ts';
 import { progressOf } from './progress.ts';
 import { remove, type Removing } from './remove.ts';

@@ -1,6 +1,6 @@
-import { bytesOf } from './files.ts';
+import { bytesOf } from './disk/atomicFile.ts';
 import { inHubCache } from './hubCache.ts';
-import type { FileRecord, Ledger } from './ledger.ts';
+import type { FileRecord, Ledger } from './disk/manifest.ts';
 import { ownFiles, targetsOf, type Target, type Wanted } from './target.ts';
 
 /** Where the files of a model are. */

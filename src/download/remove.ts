@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
-import { bytesOf } from './files.ts';
+import { bytesOf } from './disk/atomicFile.ts';
 import { find, sought, type Found, type Places } from './locate.ts';
-import type { Waiting } from './ledger.ts';
-import { takeLock } from './lock.ts';
-import { badOf, notesPath, partOf } from './part.ts';
+import type { Waiting } from './disk/manifest.ts';
+import { takeLock } from './disk/lockFile.ts';
+import { badOf, notesPath, partOf } from './disk/partialFile.ts';
 import type { Target, Wanted } from './target.ts';
 
 /** How the files of a model are removed. */

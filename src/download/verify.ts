@@ -1,13 +1,13 @@
 import { open, realpath, rename } from 'node:fs/promises';
 import type { Measure } from './downloadRange.ts';
 import { whyWrong } from './downloadFile.ts';
-import { bytesOf, headOf } from './files.ts';
+import { bytesOf, headOf } from './disk/atomicFile.ts';
 import { find, sought, type Places } from './locate.ts';
-import { sha256Of } from './hashing.ts';
+import { sha256Of } from './disk/sha256.ts';
 import { blobHash } from './hubCache.ts';
-import type { Waiting } from './ledger.ts';
-import { takeLock } from './lock.ts';
-import { badOf } from './part.ts';
+import type { Waiting } from './disk/manifest.ts';
+import { takeLock } from './disk/lockFile.ts';
+import { badOf } from './disk/partialFile.ts';
 import type { Target, Wanted } from './target.ts';
 
 /** What a check of one file found. */

@@ -2,7 +2,7 @@ import { access, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { takeLock } from '../../src/download/lock.ts';
+import { takeLock } from '../../src/download/disk/lockFile.ts';
 import { noise } from '../hub.ts';
 import { aScene, faultOf, tiny } from './folder.ts';
 

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
-import { Fault } from '../fault.ts';
-import { makeFolder } from '../filesystem.ts';
-import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
+import { Fault } from '../../fault.ts';
+import { makeFolder } from '../../filesystem.ts';
+import { reader, type FromSchema, type ObjectSchema } from '../../schema.ts';
 
 const holderSchema = {
   type: 'object',

@@ -1,11 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { Fault } from '../fault.ts';
-import { makeFolder } from '../filesystem.ts';
-import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
-import { bytesOf, writeWhole } from './files.ts';
-import { takeLock, type Lock } from './lock.ts';
-import type { Persistence } from './retry.ts';
+import { Fault } from '../../fault.ts';
+import { makeFolder } from '../../filesystem.ts';
+import { reader, type FromSchema, type ObjectSchema } from '../../schema.ts';
+import { bytesOf, writeWhole } from './atomicFile.ts';
+import { takeLock, type Lock } from './lockFile.ts';
+import type { Persistence } from '../retry.ts';
 
 const recordSchema = {
   type: 'object',

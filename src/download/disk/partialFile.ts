@@ -2,12 +2,12 @@ import { createHash, type Hash } from 'node:crypto';
 import { constants, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { dirname } from 'node:path';
-import { makeFolder } from '../filesystem.ts';
-import { reader, type FromSchema, type ObjectSchema } from '../schema.ts';
-import { bytesOf, headOf, syncFolder, writeWhole } from './files.ts';
-import { addFile } from './hashing.ts';
-import type { Offer } from './offer.ts';
-import type { Target } from './target.ts';
+import { makeFolder } from '../../filesystem.ts';
+import { reader, type FromSchema, type ObjectSchema } from '../../schema.ts';
+import { bytesOf, headOf, syncFolder, writeWhole } from './atomicFile.ts';
+import { addFile } from './sha256.ts';
+import type { Offer } from '../offer.ts';
+import type { Target } from '../target.ts';
 
 const text = { type: 'string' } as const;
 const number = { type: 'number' } as const;
