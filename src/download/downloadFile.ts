@@ -1,8 +1,8 @@
 import { Fault } from '../fault.ts';
-import { Patience } from './ask.ts';
+import { Patience } from './hub/request.ts';
 import { deliver, measureOf, type Delivery, type Measure } from './downloadRange.ts';
 import { magic } from './disk/atomicFile.ts';
-import { nameOf, offerOf, type Offer } from './offer.ts';
+import { nameOf, offerOf, type Offer } from './hub/remoteFile.ts';
 import { Part } from './disk/partialFile.ts';
 import { persistently, type Effort } from './retry.ts';
 import type { Target } from './target.ts';

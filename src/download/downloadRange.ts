@@ -1,7 +1,7 @@
-import { ask, Patience, wholeNumber, type Answer } from './ask.ts';
-import { addressOf, type Hub } from './hub.ts';
+import { ask, Patience, wholeNumber, type Answer } from './hub/request.ts';
+import { addressOf, type Hub } from './hub/endpoint.ts';
 import type { Lock } from './disk/lockFile.ts';
-import { refusalOf, type Offer } from './offer.ts';
+import { refusalOf, type Offer } from './hub/remoteFile.ts';
 import type { Part } from './disk/partialFile.ts';
 import { Passing } from './retry.ts';
 import type { Target } from './target.ts';

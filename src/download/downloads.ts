@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../fault.ts';
 import { bytesOf } from './disk/atomicFile.ts';
 import { find, isWhole, sought, type Found, type Places } from './locate.ts';
-import { cacheFolder, hubOf, type Environment } from './hub.ts';
+import { cacheFolder, hubOf, type Environment } from './hub/endpoint.ts';
 import { Joined, type Asking, type Downloaded } from './sharedDownload.ts';
 import { Ledger } from './disk/manifest.ts';
 import { isLocked } from './disk/lockFile.ts';

@@ -1,5 +1,5 @@
 import { bytesOf } from './disk/atomicFile.ts';
-import { inHubCache } from './hubCache.ts';
+import { inHubCache } from './hub/localCache.ts';
 import type { FileRecord, Ledger } from './disk/manifest.ts';
 import { ownFiles, targetsOf, type Target, type Wanted } from './target.ts';
 

@@ -4,7 +4,7 @@ import { whyWrong } from './downloadFile.ts';
 import { bytesOf, headOf } from './disk/atomicFile.ts';
 import { find, sought, type Places } from './locate.ts';
 import { sha256Of } from './disk/sha256.ts';
-import { blobHash } from './hubCache.ts';
+import { blobHash } from './hub/localCache.ts';
 import type { Waiting } from './disk/manifest.ts';
 import { takeLock } from './disk/lockFile.ts';
 import { badOf } from './disk/partialFile.ts';

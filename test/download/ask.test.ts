@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { ask, Patience } from '../../src/download/ask.ts';
-import { hubOf } from '../../src/download/hub.ts';
+import { ask, Patience } from '../../src/download/hub/request.ts';
+import { hubOf } from '../../src/download/hub/endpoint.ts';
 import { FakeHub, noise } from '../hub.ts';
 
 setFlagsFromString('--expose-gc');

@@ -6,7 +6,7 @@ import { makeFolder } from '../../filesystem.ts';
 import { reader, type FromSchema, type ObjectSchema } from '../../schema.ts';
 import { bytesOf, headOf, syncFolder, writeWhole } from './atomicFile.ts';
 import { addFile } from './sha256.ts';
-import type { Offer } from '../offer.ts';
+import type { Offer } from '../hub/remoteFile.ts';
 import type { Target } from '../target.ts';
 
 const text = { type: 'string' } as const;

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { Fault } from '../fault.ts';
-import type { Target } from './target.ts';
+import { Fault } from '../../fault.ts';
+import type { Target } from '../target.ts';
 
 /** Environment variables, as `process.env` has them. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,7 @@
-import { Fault } from '../fault.ts';
-import { version } from '../version.ts';
-import type { Hub } from './hub.ts';
-import { Passing } from './retry.ts';
+import { Fault } from '../../fault.ts';
+import { version } from '../../version.ts';
+import type { Hub } from './endpoint.ts';
+import { Passing } from '../retry.ts';
 
 /** What a server answered, after redirects; whoever asked reads what it holds. */
 export interface Answer {

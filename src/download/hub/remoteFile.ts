@@ -1,8 +1,8 @@
-import { Fault } from '../fault.ts';
-import { ask, bareTag, wholeNumber, type Answer, type Patience } from './ask.ts';
-import { addressOf, pageOf, type Hub } from './hub.ts';
-import { Passing, retryAfterMs } from './retry.ts';
-import type { Target } from './target.ts';
+import { Fault } from '../../fault.ts';
+import { ask, bareTag, wholeNumber, type Answer, type Patience } from './request.ts';
+import { addressOf, pageOf, type Hub } from './endpoint.ts';
+import { Passing, retryAfterMs } from '../retry.ts';
+import type { Target } from '../target.ts';
 
 /** What the hub says that it has: a download belongs to one offer, and starts over when it changes. */
 export interface Offer {

@@ -1,6 +1,6 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Target } from './target.ts';
+import type { Target } from '../target.ts';
 
 /** Finds a file in the cache that programs of the hub share: models--OWNER--NAME/{refs,snapshots,blobs}. */
 export async function inHubCache(
