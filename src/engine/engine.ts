@@ -1,6 +1,6 @@
 import type { Prompt, ToolBlock } from '../dialog.ts';
 import type { CallGrammar } from '../tools/grammar/grammar.ts';
-import type { ModelDescription } from './description.ts';
+import type { ModelDescription } from './modelDetails.ts';
 
 /** How a token is drawn. Names and meanings are llama.cpp's. */
 export interface Sampling {

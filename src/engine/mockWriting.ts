@@ -3,7 +3,7 @@ import type { GenerateOptions, Stopped } from './engine.ts';
 import type { Reply } from './mockScript.ts';
 import { mockCut } from './mockTokens.ts';
 import { pause } from '../abort.ts';
-import { Stops } from './stops.ts';
+import { Stops } from './stopStrings.ts';
 
 /** What became of a reply. */
 export interface Written {

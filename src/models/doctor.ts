@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { ModelDescription } from '../engine/description.ts';
+import type { ModelDescription } from '../engine/modelDetails.ts';
 import type { ModelFigures } from '../engine/engine.ts';
 import { Fault } from '../fault.ts';
 import type { Formats } from '../tools/formats/index.ts';

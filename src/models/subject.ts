@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { ofParts, partsOf } from '../engine/parts.ts';
+import { ofParts, partsOf } from '../engine/splitFiles.ts';
 import { Fault } from '../fault.ts';
 import { reader } from '../schema.ts';
 import { modelSchema, type Catalogue, type CatalogueEntry } from './catalogue.ts';

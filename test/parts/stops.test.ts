@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Stops } from '../../src/engine/stops.ts';
+import { Stops } from '../../src/engine/stopStrings.ts';
 
 function pass(stops: readonly string[], pieces: readonly string[]): { sent: readonly string[]; hit: boolean } {
   const guard = new Stops(stops);

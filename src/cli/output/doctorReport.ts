@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import type { Bytes, ModelDescription } from '../../engine/description.ts';
+import type { Bytes, ModelDescription } from '../../engine/modelDetails.ts';
 import type { Diagnosis } from '../../models/doctor.ts';
 import { rightIn, type Answer, type FormatTrial } from '../../models/toolTrial.ts';
 import type { Paint } from './colors.ts';

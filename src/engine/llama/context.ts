@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
-import type { Bytes } from '../description.ts';
+import type { Bytes } from '../modelDetails.ts';
 import type { LoadOptions } from '../engine.ts';
 import { Beside } from './beside.ts';
 import { watchBatches } from './batches.ts';

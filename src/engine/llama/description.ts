@@ -1,5 +1,5 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
-import type { Bytes, CallMark, ModelDescription } from '../description.ts';
+import type { Bytes, CallMark, ModelDescription } from '../modelDetails.ts';
 import { detectFormat, marksOf } from './format.ts';
 import type { Layout } from './layout.ts';
 import type { ThreadTimes } from './threads.ts';

@@ -1,7 +1,7 @@
 import { freemem } from 'node:os';
 import type { Llama } from 'node-llama-cpp';
 import { Fault } from '../../fault.ts';
-import type { Bytes } from '../description.ts';
+import type { Bytes } from '../modelDetails.ts';
 
 /** Bytes that can be taken; knows of containers' limits from Node 20.13 on. */
 export const freeMemory = (): number => process.availableMemory?.() ?? freemem();

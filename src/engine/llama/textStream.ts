@@ -1,5 +1,5 @@
 import type { Token } from 'node-llama-cpp';
-import { Stops } from '../stops.ts';
+import { Stops } from '../stopStrings.ts';
 import type { Written } from './transcript.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
