@@ -1,6 +1,6 @@
 import type { Engine, LoadOptions, Model } from '../engine.ts';
-import { Libraries } from './libraries.ts';
-import { loadModel } from './loading.ts';
+import { Libraries } from './llamaInstances.ts';
+import { loadModel } from './loadModel.ts';
 import { StateFolder } from './stateFolder.ts';
 import { ThreadMemory } from './threadMemory.ts';
 

@@ -2,7 +2,7 @@ import type { LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { ModelDescription } from '../modelDetails.ts';
 import type { Model, ModelFigures, Sequence } from '../engine.ts';
-import { describe, type Measured } from './description.ts';
+import { describe, type Measured } from './modelDetails.ts';
 import type { Beside } from './beside.ts';
 import { detectFormat } from './format.ts';
 import { Grammars } from './grammars.ts';

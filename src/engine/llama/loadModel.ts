@@ -1,11 +1,11 @@
 import type { Llama } from 'node-llama-cpp';
 import { Fault } from '../../fault.ts';
 import type { LoadOptions, Model } from '../engine.ts';
-import { openContext } from './context.ts';
+import { openContext } from './createContext.ts';
 import { checkFile } from './file.ts';
 import { cacheNotes } from './kvCache.ts';
-import type { Libraries } from './libraries.ts';
-import { checkMemory, freeBytes } from './memory.ts';
+import type { Libraries } from './llamaInstances.ts';
+import { checkMemory, freeBytes } from './memoryCheck.ts';
 import { LlamaModel } from './model.ts';
 import type { StateFolder } from './stateFolder.ts';
 import { States } from './states.ts';

@@ -6,7 +6,7 @@ import { Beside } from './beside.ts';
 import { watchBatches } from './batches.ts';
 import { fairShare, shapeOf, type BatchShape } from './batching.ts';
 import { cacheFault, cacheSettings } from './kvCache.ts';
-import { checkMemory, freeMemory, freeVram } from './memory.ts';
+import { checkMemory, freeMemory, freeVram } from './memoryCheck.ts';
 import { Tempo } from './tempo.ts';
 import type { ModelFile, ThreadMemory } from './threadMemory.ts';
 import { Threads, fewest, ladder, type ThreadTimes } from './threads.ts';
