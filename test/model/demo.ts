@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
-import { Beside } from '../../src/engine/llama/beside.ts';
+import { Beside } from '../../src/engine/llama/batching/deferredQueue.ts';
 import { Grammars } from '../../src/engine/llama/grammars.ts';
 import { layoutOf } from '../../src/engine/llama/layout.ts';
 import { Seats } from '../../src/engine/llama/seats.ts';

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { watchBatches } from '../../src/engine/llama/batches.ts';
+import { watchBatches } from '../../src/engine/llama/batching/batchHooks.ts';
 import { ask, never, say } from '../contracts/speaking.ts';
 import { demoFile, openDemo, type Demo } from './demo.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BatchItem } from 'node-llama-cpp';
-import { fairShare, shapeOf } from '../../src/engine/llama/batching.ts';
+import { fairShare, shapeOf } from '../../src/engine/llama/batching/batchScheduler.ts';
 
 const size = 256;
 

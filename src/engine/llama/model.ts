@@ -3,7 +3,7 @@ import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { ModelDescription } from '../modelDetails.ts';
 import type { Model, ModelFigures, Sequence } from '../engine.ts';
 import { describe, type Measured } from './modelDetails.ts';
-import type { Beside } from './beside.ts';
+import type { Beside } from './batching/deferredQueue.ts';
 import { detectFormat } from './format.ts';
 import { Grammars } from './grammars.ts';
 import { layoutOf, type Layout } from './layout.ts';

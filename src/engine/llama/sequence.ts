@@ -4,7 +4,7 @@ import { Fault } from '../../fault.ts';
 import type { Completion, GenerateOptions, Sequence, Stopped } from '../engine.ts';
 import { pause } from '../../abort.ts';
 import { promptTooLarge } from '../promptTooLarge.ts';
-import type { Beside } from './beside.ts';
+import type { Beside } from './batching/deferredQueue.ts';
 import { BoundPen } from './boundPen.ts';
 import { reasoningOpenedBy } from '../../tools/reasoningStream.ts';
 import { align, fill, held } from './cache.ts';

@@ -1,6 +1,6 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import type { GenerateOptions, Stopped } from '../engine.ts';
-import type { Beside } from './beside.ts';
+import type { Beside } from './batching/deferredQueue.ts';
 import type { Pen } from './pen.ts';
 import { samplingOptions } from './sampling.ts';
 

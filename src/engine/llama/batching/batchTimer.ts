@@ -1,4 +1,4 @@
-import type { BatchShape } from './batching.ts';
+import type { BatchShape } from './batchScheduler.ts';
 
 /** A number that follows what is measured; undefined until something was. */
 export class Rate {
