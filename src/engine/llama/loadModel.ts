@@ -2,7 +2,7 @@ import type { Llama } from 'node-llama-cpp';
 import { Fault } from '../../fault.ts';
 import type { LoadOptions, Model } from '../engine.ts';
 import { openContext } from './createContext.ts';
-import { checkFile } from './file.ts';
+import { checkFile } from './gguf/validateFile.ts';
 import { cacheNotes } from './kvCache.ts';
 import type { Libraries } from './llamaInstances.ts';
 import { checkMemory, freeBytes } from './memoryCheck.ts';

@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Fault } from '../../fault.ts';
-import { partsOf } from '../splitFiles.ts';
+import { Fault } from '../../../fault.ts';
+import { partsOf } from '../../splitFiles.ts';
 import { NeedsMore, parseHeader, type GgufHeader } from './header.ts';
 
 /**
