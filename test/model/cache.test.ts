@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import type { Prompt } from '../../src/dialog.ts';
-import { align } from '../../src/engine/llama/cache.ts';
+import { align } from '../../src/engine/llama/kvCache/prefixReuse.ts';
 import { ask, following, never, say } from '../contracts/speaking.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 

@@ -3,7 +3,7 @@ import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel
 import { Beside } from '../../src/engine/llama/batching/deferredQueue.ts';
 import { Grammars } from '../../src/engine/llama/grammars.ts';
 import { layoutOf } from '../../src/engine/llama/layout.ts';
-import { Seats } from '../../src/engine/llama/seats.ts';
+import { Seats } from '../../src/engine/llama/kvCache/slots.ts';
 import { LlamaSequence } from '../../src/engine/llama/sequence.ts';
 import { PromptTemplate } from '../../src/engine/llama/template.ts';
 import { Vocabulary } from '../../src/engine/llama/vocabulary.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LlamaContext } from 'node-llama-cpp';
-import { Seats, type Seat } from '../../src/engine/llama/seats.ts';
+import { Seats, type Seat } from '../../src/engine/llama/kvCache/slots.ts';
 
 const never = new AbortController().signal;
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StateFolder, type StatePlace } from '../../src/engine/llama/stateFolder.ts';
+import { StateFolder, type StatePlace } from '../../src/engine/llama/kvCache/stateStore.ts';
 
 describe('the folder of states', () => {
   let cache: string;

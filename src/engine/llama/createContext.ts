@@ -5,7 +5,7 @@ import type { LoadOptions } from '../engine.ts';
 import { Beside } from './batching/deferredQueue.ts';
 import { watchBatches } from './batching/batchHooks.ts';
 import { fairShare, shapeOf, type BatchShape } from './batching/batchScheduler.ts';
-import { cacheFault, cacheSettings } from './kvCache.ts';
+import { cacheFault, cacheSettings } from './kvCache/cacheType.ts';
 import { checkMemory, freeMemory, freeVram } from './memoryCheck.ts';
 import { Tempo } from './batching/batchTimer.ts';
 import type { ModelFile, ThreadMemory } from './threadMemory.ts';

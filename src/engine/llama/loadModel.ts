@@ -3,12 +3,12 @@ import { Fault } from '../../fault.ts';
 import type { LoadOptions, Model } from '../engine.ts';
 import { openContext } from './createContext.ts';
 import { checkFile } from './gguf/validateFile.ts';
-import { cacheNotes } from './kvCache.ts';
+import { cacheNotes } from './kvCache/cacheType.ts';
 import type { Libraries } from './llamaInstances.ts';
 import { checkMemory, freeBytes } from './memoryCheck.ts';
 import { LlamaModel } from './model.ts';
-import type { StateFolder } from './stateFolder.ts';
-import { States } from './states.ts';
+import type { StateFolder } from './kvCache/stateStore.ts';
+import { States } from './kvCache/stateSwap.ts';
 import type { ModelFile, ThreadMemory } from './threadMemory.ts';
 
 const largestDefaultContext = 8192;

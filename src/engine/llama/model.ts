@@ -7,9 +7,9 @@ import type { Beside } from './batching/deferredQueue.ts';
 import { detectFormat } from './format.ts';
 import { Grammars } from './grammars.ts';
 import { layoutOf, type Layout } from './layout.ts';
-import { Seats } from './seats.ts';
+import { Seats } from './kvCache/slots.ts';
 import { LlamaSequence } from './sequence.ts';
-import type { States } from './states.ts';
+import type { States } from './kvCache/stateSwap.ts';
 import { PromptTemplate } from './template.ts';
 import { Vocabulary } from './vocabulary.ts';
 

@@ -1,6 +1,6 @@
 import type { GgmlType, LlamaContextOptions } from 'node-llama-cpp';
-import { Fault } from '../../fault.ts';
-import type { KvCacheType } from '../engine.ts';
+import { Fault } from '../../../fault.ts';
+import type { KvCacheType } from '../../engine.ts';
 
 /** What the library is told of a cache type, for its estimates and for its context; of its own one nothing. */
 export interface CacheSettings {

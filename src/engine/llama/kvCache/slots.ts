@@ -1,5 +1,5 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
-import { held } from './cache.ts';
+import { held } from './prefixReuse.ts';
 
 /** A KV cache in memory, lent to one owner at a time. */
 export interface Seat {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { makeFolder } from '../../filesystem.ts';
+import { makeFolder } from '../../../filesystem.ts';
 
 /** A file for a state, with room set apart for it. */
 export interface StatePlace {

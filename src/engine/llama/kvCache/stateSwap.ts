@@ -1,7 +1,7 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
-import { held } from './cache.ts';
-import type { StateFolder, StatePlace } from './stateFolder.ts';
-import { Rate, type Tempo } from './batching/batchTimer.ts';
+import { held } from './prefixReuse.ts';
+import type { StateFolder, StatePlace } from './stateStore.ts';
+import { Rate, type Tempo } from '../batching/batchTimer.ts';
 
 /** Whose state it is: a sequence. */
 type Owner = object;
