@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
 import { familyGguf } from '../../scripts/tiny/families.mjs';
-import { layoutOf } from '../../src/engine/llama/layout.ts';
-import { PromptTemplate } from '../../src/engine/llama/template.ts';
+import { layoutOf } from '../../src/engine/llama/prompt/chatTemplate.ts';
+import { PromptTemplate } from '../../src/engine/llama/prompt/promptRenderer.ts';
 import { Vocabulary } from '../../src/engine/llama/vocabulary.ts';
 
 /** A tiny model of a family, taken apart as the engine takes it. */

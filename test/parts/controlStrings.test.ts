@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ControlStrings } from '../../src/engine/llama/controlStrings.ts';
-import { Disguise } from '../../src/engine/llama/disguise.ts';
+import { Disguise } from '../../src/engine/llama/prompt/controlTokenMask.ts';
 
 const chatml = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 

@@ -1,9 +1,9 @@
-import { compile } from '../../src/engine/llama/jinja.ts';
+import { compile } from '../../src/engine/llama/prompt/jinja.ts';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../src/dialog.ts';
 import { detectFormat } from '../../src/engine/llama/format.ts';
-import { stoppedClock } from '../../src/engine/llama/jinja.ts';
-import { layoutOf } from '../../src/engine/llama/layout.ts';
+import { stoppedClock } from '../../src/engine/llama/prompt/jinja.ts';
+import { layoutOf } from '../../src/engine/llama/prompt/chatTemplate.ts';
 
 const ends = { bos: '<s>', eos: '</s>' };
 const system = (text: string): Message => ({ role: 'system', text });

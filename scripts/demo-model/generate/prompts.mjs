@@ -1,7 +1,7 @@
 // Training prompts in the words of the server: its formats write the tools, its layout the messages, so that the text
 // that the model learns from is the text that it is asked with.
 import { blockOf, weave } from '../../../dist/dialog.js';
-import { layoutOf } from '../../../dist/engine/llama/layout.js';
+import { layoutOf } from '../../../dist/engine/llama/prompt/chatTemplate.js';
 import { formats } from '../../../dist/tools/formats/index.js';
 import { readTool } from '../../../dist/tools/tool.js';
 import { jsonText } from '../../../dist/tools/value.js';

@@ -4,7 +4,7 @@ import { Agent } from '../../agent/agent.ts';
 import { limitsOf } from '../../config.ts';
 import { weave, type Prompt } from '../../dialog.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { layoutOf } from '../../engine/llama/layout.ts';
+import { layoutOf } from '../../engine/llama/prompt/chatTemplate.ts';
 import { mockEngine } from '../../engine/mock.ts';
 import { loadExtension } from '../../extensions.ts';
 import { graphSchema, placeInGraph, type GraphDocument } from '../../graph/document.ts';

@@ -6,11 +6,11 @@ import { describe, type Measured } from './modelDetails.ts';
 import type { Beside } from './batching/deferredQueue.ts';
 import { detectFormat } from './format.ts';
 import { Grammars } from './grammars.ts';
-import { layoutOf, type Layout } from './layout.ts';
+import { layoutOf, type Layout } from './prompt/chatTemplate.ts';
 import { Seats } from './kvCache/slots.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { States } from './kvCache/stateSwap.ts';
-import { PromptTemplate } from './template.ts';
+import { PromptTemplate } from './prompt/promptRenderer.ts';
 import { Vocabulary } from './vocabulary.ts';
 
 export interface LlamaModelParts extends Measured {

@@ -1,7 +1,7 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
 import type { Bytes, CallMark, ModelDescription } from '../modelDetails.ts';
 import { detectFormat, marksOf } from './format.ts';
-import type { Layout } from './layout.ts';
+import type { Layout } from './prompt/chatTemplate.ts';
 import type { ThreadTimes } from './threads.ts';
 import type { Vocabulary } from './vocabulary.ts';
 

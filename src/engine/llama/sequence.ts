@@ -12,9 +12,9 @@ import type { Grammars } from './grammars.ts';
 import { FreePen, type Pen } from './pen.ts';
 import type { Seat, Seats } from './kvCache/slots.ts';
 import type { States } from './kvCache/stateSwap.ts';
-import type { PromptTemplate } from './template.ts';
+import type { PromptTemplate } from './prompt/promptRenderer.ts';
 import { TextStream } from './textStream.ts';
-import { Transcript } from './transcript.ts';
+import { Transcript } from './prompt/tokenHistory.ts';
 import type { Vocabulary } from './vocabulary.ts';
 import { write } from './writing.ts';
 

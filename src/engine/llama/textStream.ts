@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import { Stops } from '../stopStrings.ts';
-import type { Written } from './transcript.ts';
+import type { Written } from './prompt/tokenHistory.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
 export interface TextStreamOptions {

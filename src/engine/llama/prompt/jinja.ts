@@ -1,6 +1,6 @@
 import { Environment, Interpreter, Template } from '@huggingface/jinja';
-import type { Message, ToolDefinition } from '../../dialog.ts';
-import { spoken } from './spoken.ts';
+import type { Message, ToolDefinition } from '../../../dialog.ts';
+import { spoken } from './templateMessage.ts';
 
 /**
  * Writes messages as one prompt that awaits an answer, with tools where there are any.

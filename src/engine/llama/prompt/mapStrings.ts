@@ -1,4 +1,4 @@
-import type { Message } from '../../dialog.ts';
+import type { Message } from '../../../dialog.ts';
 
 type Reword = (text: string) => string;
 

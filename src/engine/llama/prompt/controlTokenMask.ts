@@ -1,4 +1,4 @@
-import { Fault } from '../../fault.ts';
+import { Fault } from '../../../fault.ts';
 
 /** Letters of texts hidden behind private-use characters on their way through a chat template, and found again behind it. */
 export class Disguise {

@@ -1,4 +1,4 @@
-import type { Message, ToolDefinition } from '../../dialog.ts';
+import type { Message, ToolDefinition } from '../../../dialog.ts';
 import { compile, stoppedClock, type Ends, type Render } from './jinja.ts';
 
 /** How a model's chat template writes messages: only such as it accepts, in the order in which it wants them. */

@@ -1,4 +1,4 @@
-import type { Message } from '../../dialog.ts';
+import type { Message } from '../../../dialog.ts';
 
 /** A message as chat templates take it: as role and text, or as the calls and results that it holds. */
 export function spoken({ role, text, exchange }: Message): object {
