@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
 import { Beside } from '../../src/engine/llama/batching/deferredQueue.ts';
-import { Grammars } from '../../src/engine/llama/grammars.ts';
+import { Grammars } from '../../src/engine/llama/sampling/grammarCache.ts';
 import { layoutOf } from '../../src/engine/llama/prompt/chatTemplate.ts';
 import { Seats } from '../../src/engine/llama/kvCache/slots.ts';
 import { LlamaSequence } from '../../src/engine/llama/sequence.ts';

@@ -5,7 +5,7 @@ import type { Model, ModelFigures, Sequence } from '../engine.ts';
 import { describe, type Measured } from './modelDetails.ts';
 import type { Beside } from './batching/deferredQueue.ts';
 import { detectFormat } from './format.ts';
-import { Grammars } from './grammars.ts';
+import { Grammars } from './sampling/grammarCache.ts';
 import { layoutOf, type Layout } from './prompt/chatTemplate.ts';
 import { Seats } from './kvCache/slots.ts';
 import { LlamaSequence } from './sequence.ts';

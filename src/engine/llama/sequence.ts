@@ -5,18 +5,18 @@ import type { Completion, GenerateOptions, Sequence, Stopped } from '../engine.t
 import { pause } from '../../abort.ts';
 import { promptTooLarge } from '../promptTooLarge.ts';
 import type { Beside } from './batching/deferredQueue.ts';
-import { BoundPen } from './boundPen.ts';
+import { BoundPen } from './sampling/grammarSampler.ts';
 import { reasoningOpenedBy } from '../../tools/reasoningStream.ts';
 import { align, fill, held } from './kvCache/prefixReuse.ts';
-import type { Grammars } from './grammars.ts';
-import { FreePen, type Pen } from './pen.ts';
+import type { Grammars } from './sampling/grammarCache.ts';
+import { FreePen, type Pen } from './sampling/sampler.ts';
 import type { Seat, Seats } from './kvCache/slots.ts';
 import type { States } from './kvCache/stateSwap.ts';
 import type { PromptTemplate } from './prompt/promptRenderer.ts';
 import { TextStream } from './textStream.ts';
 import { Transcript } from './prompt/tokenHistory.ts';
 import type { Vocabulary } from './vocabulary.ts';
-import { write } from './writing.ts';
+import { write } from './sampling/decodeLoop.ts';
 
 /** What a sequence has of its model. */
 export interface SequenceParts {

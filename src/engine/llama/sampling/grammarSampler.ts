@@ -1,14 +1,14 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
-import type { CallGrammar } from '../../tools/grammar/grammar.ts';
-import { openedIn } from '../../tools/grammar/openings.ts';
-import { withoutMarks } from '../../tools/reasoning.ts';
-import { Walk } from '../../tools/grammar/walk.ts';
-import type { Stopped } from '../engine.ts';
-import type { Grammars } from './grammars.ts';
-import type { Pen } from './pen.ts';
-import { isCut, type TextStream } from './textStream.ts';
-import type { Vocabulary } from './vocabulary.ts';
-import { Wording } from './wording.ts';
+import type { CallGrammar } from '../../../tools/grammar/grammar.ts';
+import { openedIn } from '../../../tools/grammar/openings.ts';
+import { withoutMarks } from '../../../tools/reasoning.ts';
+import { Walk } from '../../../tools/grammar/walk.ts';
+import type { Stopped } from '../../engine.ts';
+import type { Grammars } from './grammarCache.ts';
+import type { Pen } from './sampler.ts';
+import { isCut, type TextStream } from '../textStream.ts';
+import type { Vocabulary } from '../vocabulary.ts';
+import { Wording } from './forcedTokens.ts';
 
 export interface BoundPenParts {
   readonly grammar: CallGrammar;

@@ -1,8 +1,8 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
-import type { GenerateOptions, Stopped } from '../engine.ts';
-import type { Beside } from './batching/deferredQueue.ts';
-import type { Pen } from './pen.ts';
-import { samplingOptions } from './sampling.ts';
+import type { GenerateOptions, Stopped } from '../../engine.ts';
+import type { Beside } from '../batching/deferredQueue.ts';
+import type { Pen } from './sampler.ts';
+import { samplingOptions } from './samplingOptions.ts';
 
 export interface Writing extends Pick<GenerateOptions, 'sampling' | 'pace'> {
   readonly cache: LlamaContextSequence;

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { SequenceEvaluateOptions, Token } from 'node-llama-cpp';
-import type { Sampling } from '../engine.ts';
+import type { Sampling } from '../../engine.ts';
 
 /** How node-llama-cpp is told to draw tokens; `latest` gives the last tokens before the one to draw, for the penalties. */
 export function samplingOptions(sampling: Sampling, latest: (count: number) => Token[]): SequenceEvaluateOptions {
