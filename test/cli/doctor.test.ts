@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { families, familyGguf } from '../../scripts/tiny/families.mjs';
 import { tinyGguf } from '../../scripts/tiny/gguf.mjs';
-import { ladder } from '../../src/engine/llama/threads.ts';
+import { ladder } from '../../src/engine/llama/threads/threadTuner.ts';
 import { readCatalogue } from '../../src/models/catalogue.ts';
 import type { Diagnosis } from '../../src/models/doctor.ts';
 import { fileOf } from '../story.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Threads, fewest, ladder } from '../../src/engine/llama/threads.ts';
+import { Threads, fewest, ladder } from '../../src/engine/llama/threads/threadTuner.ts';
 
 /** A machine in simulated time: how long a token takes with so many threads, now. */
 type Machine = (count: number, second: number) => number;

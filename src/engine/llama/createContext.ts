@@ -8,9 +8,9 @@ import { fairShare, shapeOf, type BatchShape } from './batching/batchScheduler.t
 import { cacheFault, cacheSettings } from './kvCache/cacheType.ts';
 import { checkMemory, freeMemory, freeVram } from './memoryCheck.ts';
 import { Tempo } from './batching/batchTimer.ts';
-import type { ModelFile, ThreadMemory } from './threadMemory.ts';
-import { Threads, fewest, ladder, type ThreadTimes } from './threads.ts';
-import { timeThreads } from './threadTrial.ts';
+import type { ModelFile, ThreadMemory } from './threads/threadTimingsCache.ts';
+import { Threads, fewest, ladder, type ThreadTimes } from './threads/threadTuner.ts';
+import { timeThreads } from './threads/threadBenchmark.ts';
 
 /** A model's one context, with what measures and steers it. */
 export interface Workplace {

@@ -2,7 +2,7 @@ import type { Engine, LoadOptions, Model } from '../engine.ts';
 import { Libraries } from './llamaInstances.ts';
 import { loadModel } from './loadModel.ts';
 import { StateFolder } from './kvCache/stateStore.ts';
-import { ThreadMemory } from './threadMemory.ts';
+import { ThreadMemory } from './threads/threadTimingsCache.ts';
 
 /** Where an engine keeps what it can do without. */
 export interface CacheOptions {

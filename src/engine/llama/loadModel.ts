@@ -9,7 +9,7 @@ import { checkMemory, freeBytes } from './memoryCheck.ts';
 import { LlamaModel } from './model.ts';
 import type { StateFolder } from './kvCache/stateStore.ts';
 import { States } from './kvCache/stateSwap.ts';
-import type { ModelFile, ThreadMemory } from './threadMemory.ts';
+import type { ModelFile, ThreadMemory } from './threads/threadTimingsCache.ts';
 
 const largestDefaultContext = 8192;
 

@@ -2,7 +2,7 @@ import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-c
 import type { Bytes, CallMark, ModelDescription } from '../modelDetails.ts';
 import { detectFormat, marksOf } from './format.ts';
 import type { Layout } from './prompt/chatTemplate.ts';
-import type { ThreadTimes } from './threads.ts';
+import type { ThreadTimes } from './threads/threadTuner.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
 /** What was measured while a model was loaded. */

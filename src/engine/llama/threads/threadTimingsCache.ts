@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
-import { makeFolder } from '../../filesystem.ts';
-import type { ThreadTimes } from './threads.ts';
+import { makeFolder } from '../../../filesystem.ts';
+import type { ThreadTimes } from './threadTuner.ts';
 
 /** A model file as far as its speed goes. */
 export interface ModelFile {

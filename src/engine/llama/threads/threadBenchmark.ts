@@ -1,5 +1,5 @@
 import type { LlamaContext } from 'node-llama-cpp';
-import type { ThreadTimes } from './threads.ts';
+import type { ThreadTimes } from './threadTuner.ts';
 
 // Milliseconds for all counts together, and tokens for each: on a large model the tokens take longer.
 const budget = 400;
