@@ -6,7 +6,7 @@ import { layoutOf } from '../../src/engine/llama/prompt/chatTemplate.ts';
 import { Seats } from '../../src/engine/llama/kvCache/slots.ts';
 import { LlamaSequence } from '../../src/engine/llama/sequence.ts';
 import { PromptTemplate } from '../../src/engine/llama/prompt/promptRenderer.ts';
-import { Vocabulary } from '../../src/engine/llama/vocabulary.ts';
+import { Vocabulary } from '../../src/engine/llama/tokenizer/tokenizer.ts';
 
 /** The bundled model. */
 export const demoFile = fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
-import { TextStream } from '../../src/engine/llama/textStream.ts';
+import { TextStream } from '../../src/engine/llama/tokenizer/streamingDetokenizer.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 describe('the text of a generation', () => {

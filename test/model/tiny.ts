@@ -5,7 +5,7 @@ import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
 import { familyGguf } from '../../scripts/tiny/families.mjs';
 import { layoutOf } from '../../src/engine/llama/prompt/chatTemplate.ts';
 import { PromptTemplate } from '../../src/engine/llama/prompt/promptRenderer.ts';
-import { Vocabulary } from '../../src/engine/llama/vocabulary.ts';
+import { Vocabulary } from '../../src/engine/llama/tokenizer/tokenizer.ts';
 
 /** A tiny model of a family, taken apart as the engine takes it. */
 export interface Tiny {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ControlStrings } from '../../src/engine/llama/controlStrings.ts';
+import { ControlStrings } from '../../src/engine/llama/tokenizer/controlTokens.ts';
 import { Disguise } from '../../src/engine/llama/prompt/controlTokenMask.ts';
 
 const chatml = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];

@@ -1,7 +1,7 @@
 import { compile } from '../../src/engine/llama/prompt/jinja.ts';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../src/dialog.ts';
-import { detectFormat } from '../../src/engine/llama/format.ts';
+import { detectFormat } from '../../src/engine/llama/tokenizer/detectToolFormat.ts';
 import { stoppedClock } from '../../src/engine/llama/prompt/jinja.ts';
 import { layoutOf } from '../../src/engine/llama/prompt/chatTemplate.ts';
 

@@ -4,14 +4,14 @@ import type { ModelDescription } from '../modelDetails.ts';
 import type { Model, ModelFigures, Sequence } from '../engine.ts';
 import { describe, type Measured } from './modelDetails.ts';
 import type { Beside } from './batching/deferredQueue.ts';
-import { detectFormat } from './format.ts';
+import { detectFormat } from './tokenizer/detectToolFormat.ts';
 import { Grammars } from './sampling/grammarCache.ts';
 import { layoutOf, type Layout } from './prompt/chatTemplate.ts';
 import { Seats } from './kvCache/slots.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { States } from './kvCache/stateSwap.ts';
 import { PromptTemplate } from './prompt/promptRenderer.ts';
-import { Vocabulary } from './vocabulary.ts';
+import { Vocabulary } from './tokenizer/tokenizer.ts';
 
 export interface LlamaModelParts extends Measured {
   readonly weights: Weights;

@@ -1,9 +1,9 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
 import type { Bytes, CallMark, ModelDescription } from '../modelDetails.ts';
-import { detectFormat, marksOf } from './format.ts';
+import { detectFormat, marksOf } from './tokenizer/detectToolFormat.ts';
 import type { Layout } from './prompt/chatTemplate.ts';
 import type { ThreadTimes } from './threads/threadTuner.ts';
-import type { Vocabulary } from './vocabulary.ts';
+import type { Vocabulary } from './tokenizer/tokenizer.ts';
 
 /** What was measured while a model was loaded. */
 export interface Measured {

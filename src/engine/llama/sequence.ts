@@ -13,9 +13,9 @@ import { FreePen, type Pen } from './sampling/sampler.ts';
 import type { Seat, Seats } from './kvCache/slots.ts';
 import type { States } from './kvCache/stateSwap.ts';
 import type { PromptTemplate } from './prompt/promptRenderer.ts';
-import { TextStream } from './textStream.ts';
+import { TextStream } from './tokenizer/streamingDetokenizer.ts';
 import { Transcript } from './prompt/tokenHistory.ts';
-import type { Vocabulary } from './vocabulary.ts';
+import type { Vocabulary } from './tokenizer/tokenizer.ts';
 import { write } from './sampling/decodeLoop.ts';
 
 /** What a sequence has of its model. */

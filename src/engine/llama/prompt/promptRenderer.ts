@@ -1,12 +1,12 @@
 import type { Token } from 'node-llama-cpp';
 import { weave, type Message, type Prompt, type ToolDefinition } from '../../../dialog.ts';
 import { Fault } from '../../../fault.ts';
-import type { ControlString } from '../controlStrings.ts';
+import type { ControlString } from '../tokenizer/controlTokens.ts';
 import { Disguise } from './controlTokenMask.ts';
-import { detectFormat } from '../format.ts';
+import { detectFormat } from '../tokenizer/detectToolFormat.ts';
 import type { Layout } from './chatTemplate.ts';
 import { rewordedData, rewordedMessage } from './mapStrings.ts';
-import type { Vocabulary } from '../vocabulary.ts';
+import type { Vocabulary } from '../tokenizer/tokenizer.ts';
 
 /** A prompt as the model's chat template writes it. */
 export interface Rendered {

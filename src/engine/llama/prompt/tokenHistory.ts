@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import type { PromptTemplate, Rendered } from './promptRenderer.ts';
-import type { Vocabulary } from '../vocabulary.ts';
+import type { Vocabulary } from '../tokenizer/tokenizer.ts';
 
 /** What a model wrote behind a prompt, as far as its tokens spell exactly the text. */
 export interface Written {

@@ -1,7 +1,7 @@
 import type { Token } from 'node-llama-cpp';
 import type { Rule, TextRule } from '../../../tools/grammar/rule.ts';
 import type { Walk } from '../../../tools/grammar/walk.ts';
-import type { Vocabulary } from '../vocabulary.ts';
+import type { Vocabulary } from '../tokenizer/tokenizer.ts';
 
 /** Text that is decided, in tokens. */
 export interface Worded {

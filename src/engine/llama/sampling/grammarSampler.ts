@@ -6,8 +6,8 @@ import { Walk } from '../../../tools/grammar/walk.ts';
 import type { Stopped } from '../../engine.ts';
 import type { Grammars } from './grammarCache.ts';
 import type { Pen } from './sampler.ts';
-import { isCut, type TextStream } from '../textStream.ts';
-import type { Vocabulary } from '../vocabulary.ts';
+import { isCut, type TextStream } from '../tokenizer/streamingDetokenizer.ts';
+import type { Vocabulary } from '../tokenizer/tokenizer.ts';
 import { Wording } from './forcedTokens.ts';
 
 export interface BoundPenParts {

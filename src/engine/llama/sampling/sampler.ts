@@ -1,6 +1,6 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
 import type { Stopped } from '../../engine.ts';
-import type { TextStream } from '../textStream.ts';
+import type { TextStream } from '../tokenizer/streamingDetokenizer.ts';
 
 /** What writes a text: it is handed every token that is drawn, and says which stand in the text instead. */
 export interface Pen {

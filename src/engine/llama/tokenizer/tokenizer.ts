@@ -1,6 +1,6 @@
 import type { LlamaModel, Token } from 'node-llama-cpp';
-import { reasoningMarks } from '../../tools/reasoningStream.ts';
-import { ControlStrings } from './controlStrings.ts';
+import { reasoningMarks } from '../../../tools/reasoningStream.ts';
+import { ControlStrings } from './controlTokens.ts';
 
 /** A model's tokeniser, and the tokens that steer the model instead of spelling text. */
 export class Vocabulary {

@@ -1,7 +1,7 @@
 import type { Token } from 'node-llama-cpp';
-import { Stops } from '../stopStrings.ts';
-import type { Written } from './prompt/tokenHistory.ts';
-import type { Vocabulary } from './vocabulary.ts';
+import { Stops } from '../../stopStrings.ts';
+import type { Written } from '../prompt/tokenHistory.ts';
+import type { Vocabulary } from './tokenizer.ts';
 
 export interface TextStreamOptions {
   /** The end of the prompt: how the first token is spelt depends on it. */
