@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { limitsOf, type ServerOptions } from './config.ts';
 import type { Engine } from './engine/engine.ts';
 import { llamaEngine } from './engine/llama/engine.ts';
-import { mockEngine, readMockScript } from './engine/mock.ts';
+import { mockEngine, readMockScript } from './engine/mock/engine.ts';
 import { noFileAt, whyUnwritable } from './filesystem.ts';
 import { GraphFolder } from './graph/folder.ts';
 import { loadExtension } from './extensions.ts';

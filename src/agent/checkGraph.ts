@@ -1,5 +1,5 @@
 import { defaultServerOptions, limitsOf } from '../config.ts';
-import { mockEngine } from '../engine/mock.ts';
+import { mockEngine } from '../engine/mock/engine.ts';
 import { Fault } from '../fault.ts';
 import type { GraphFault } from '../graph/faults.ts';
 import type { Registry } from '../graph/registry.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { mockEngine, readMockScript } from '../../src/engine/mock.ts';
+import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
 import { engineContract } from './engine.ts';
 
 const script = [

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { checkGraph } from '../../src/agent/checkGraph.ts';
 import { Agent } from '../../src/agent/agent.ts';
 import { defaultServerOptions, limitsOf } from '../../src/config.ts';
-import { mockEngine } from '../../src/engine/mock.ts';
+import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Fault } from '../../src/fault.ts';
 import { readCatalogue } from '../../src/models/catalogue.ts';
 import { ModelPool } from '../../src/models/pool.ts';

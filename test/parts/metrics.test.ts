@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, Model, ModelFigures } from '../../src/engine/engine.ts';
-import { mockEngine } from '../../src/engine/mock.ts';
+import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { table } from '../../src/metrics/table.ts';
 import { readCatalogue, type Catalogue } from '../../src/models/catalogue.ts';

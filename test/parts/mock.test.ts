@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { mockEngine, readMockScript } from '../../src/engine/mock.ts';
+import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
 import { ask, greedy, never, say } from '../contracts/speaking.ts';
 
 setFlagsFromString('--expose-gc');

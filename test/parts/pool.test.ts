@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Downloads } from '../../src/download/downloads.ts';
 import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
-import { mockEngine } from '../../src/engine/mock.ts';
+import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Fault } from '../../src/fault.ts';
 import { readCatalogue, type Catalogue } from '../../src/models/catalogue.ts';
 import { ModelPool, type ModelUse } from '../../src/models/pool.ts';

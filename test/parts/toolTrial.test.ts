@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mockEngine, readMockScript } from '../../src/engine/mock.ts';
+import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
 import { adviceOn, formatFor } from '../../src/models/advice.ts';
 import type { CatalogueEntry } from '../../src/models/catalogue.ts';
 import { defaultSampling } from '../../src/models/sampling.ts';

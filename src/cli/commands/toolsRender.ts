@@ -5,7 +5,7 @@ import { limitsOf } from '../../config.ts';
 import { weave, type Prompt } from '../../dialog.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { layoutOf } from '../../engine/llama/prompt/chatTemplate.ts';
-import { mockEngine } from '../../engine/mock.ts';
+import { mockEngine } from '../../engine/mock/engine.ts';
 import { loadExtension } from '../../extensions.ts';
 import { graphSchema, placeInGraph, type GraphDocument } from '../../graph/document.ts';
 import { ModelPool } from '../../models/pool.ts';

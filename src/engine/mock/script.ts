@@ -1,6 +1,6 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
-import { Fault } from '../fault.ts';
-import { reader, type FromSchema } from '../schema.ts';
+import { Fault } from '../../fault.ts';
+import { reader, type FromSchema } from '../../schema.ts';
 
 const entrySchema = {
   type: 'object',

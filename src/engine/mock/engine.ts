@@ -1,12 +1,12 @@
-import { weave, type Message, type Prompt, type ToolBlock } from '../dialog.ts';
-import { Fault } from '../fault.ts';
-import { promptTooLarge } from './promptTooLarge.ts';
-import type { Completion, Engine, GenerateOptions, LoadOptions, Model, ModelFigures, Sequence } from './engine.ts';
-import { replyTo, type MockScript, type Reply } from './mockScript.ts';
-import { mockOverhead, mockShared, mockSize, mockTokens } from './mockTokens.ts';
-import { write } from './mockWriting.ts';
+import { weave, type Message, type Prompt, type ToolBlock } from '../../dialog.ts';
+import { Fault } from '../../fault.ts';
+import { promptTooLarge } from '../promptTooLarge.ts';
+import type { Completion, Engine, GenerateOptions, LoadOptions, Model, ModelFigures, Sequence } from '../engine.ts';
+import { replyTo, type MockScript, type Reply } from './script.ts';
+import { mockOverhead, mockShared, mockSize, mockTokens } from './tokens.ts';
+import { write } from './generate.ts';
 
-export { readMockScript } from './mockScript.ts';
+export { readMockScript } from './script.ts';
 
 export interface MockOptions {
   readonly script?: MockScript;

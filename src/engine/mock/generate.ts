@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GenerateOptions, Stopped } from './engine.ts';
-import type { Reply } from './mockScript.ts';
-import { mockCut } from './mockTokens.ts';
-import { pause } from '../abort.ts';
-import { Stops } from './stopStrings.ts';
+import type { GenerateOptions, Stopped } from '../engine.ts';
+import type { Reply } from './script.ts';
+import { mockCut } from './tokens.ts';
+import { pause } from '../../abort.ts';
+import { Stops } from '../stopStrings.ts';
 
 /** What became of a reply. */
 export interface Written {

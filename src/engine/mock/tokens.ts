@@ -1,4 +1,4 @@
-import type { Message } from '../dialog.ts';
+import type { Message } from '../../dialog.ts';
 
 const charactersPerToken = 4;
 
