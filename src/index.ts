@@ -10,7 +10,7 @@ export type { Verdict } from './agent/checkGraph.ts';
 export type { ServerOptions } from './config.ts';
 export { Fault } from './fault.ts';
 export type { GraphFault } from './graph/faults.ts';
-export { live, type Live } from './graph/live.ts';
+export { live, type Live } from './graph/liveParams.ts';
 export { accept, defineNode, ParamsRefused } from './graph/node.ts';
 export type { AnyNodeType, Node, NodeType, Supplies } from './graph/node.ts';
 export { compileTemplate, type Scope, type Template } from './graph/template.ts';

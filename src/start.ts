@@ -5,7 +5,7 @@ import type { Engine } from './engine/engine.ts';
 import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock/engine.ts';
 import { noFileAt, whyUnwritable } from './filesystem.ts';
-import { GraphFolder } from './graph/folder.ts';
+import { GraphFolder } from './graph/graphFolder.ts';
 import { loadExtension } from './extensions.ts';
 import { Downloads, type DownloadOptions } from './download/downloads.ts';
 import { createLog, type Log } from './log.ts';

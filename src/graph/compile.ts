@@ -2,11 +2,11 @@ import { pointerToken } from '../jsonPointer.ts';
 import { reader } from '../schema.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { Fault } from '../fault.ts';
-import { doubts, type Ways } from './doubts.ts';
-import { change, type Changeable } from './change.ts';
+import { doubts, type Ways } from './lint.ts';
+import { change, type Changeable } from './changeParams.ts';
 import { graphSchema, type GraphDocument } from './document.ts';
 import { faultAt, refuse, type GraphFault } from './faults.ts';
-import { makeNodes, release, type Plan } from './making.ts';
+import { makeNodes, release, type Plan } from './createNodes.ts';
 import type { Node, Supplies } from './node.ts';
 import type { RegisteredType, Registry } from './registry.ts';
 

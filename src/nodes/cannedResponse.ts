@@ -1,4 +1,4 @@
-import { live } from '../graph/live.ts';
+import { live } from '../graph/liveParams.ts';
 import { defineNode } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
 import { refuseStrings, stringParams, stringsOf, type Strings } from './strings.ts';

@@ -1,6 +1,6 @@
 import { accept, defineNode, type Supplies } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
-import { live } from '../graph/live.ts';
+import { live } from '../graph/liveParams.ts';
 import type { Turn } from '../graph/turn.ts';
 import type { FromSchema, ObjectSchema } from '../schema.ts';
 import { dialogue } from '../projection/dialogue.ts';

@@ -1,4 +1,4 @@
-import { live } from '../graph/live.ts';
+import { live } from '../graph/liveParams.ts';
 import { defineNode } from '../graph/node.ts';
 import { compilePatterns } from '../storage/patterns.ts';
 import { refuseStrings, stringParams, stringsOf } from './strings.ts';

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { blockOf } from '../dialog.ts';
-import { live } from '../graph/live.ts';
+import { live } from '../graph/liveParams.ts';
 import { Fault } from '../fault.ts';
 import { accept, defineNode, ParamsRefused, type Supplies } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';

@@ -4,7 +4,7 @@ import type { TurnOutcome } from '../agent/runningTurn.ts';
 import { Fault } from '../fault.ts';
 import { bytesOfPart, fitting, inPieces } from '../frameSize.ts';
 import type { ClientFrameBodies } from '../frames.gen.ts';
-import { parseGraph } from '../graph/folder.ts';
+import { parseGraph } from '../graph/graphFolder.ts';
 import type { Waiting } from '../models/waiting.ts';
 import { didYouMean } from '../didYouMean.ts';
 import type { Handlers } from './handler.ts';

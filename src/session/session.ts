@@ -4,7 +4,7 @@ import type { Limits } from '../config.ts';
 import type { Downloads } from '../download/downloads.ts';
 import { Fault } from '../fault.ts';
 import type { CreateStringStorageRequest } from '../frames.gen.ts';
-import type { GraphFolder } from '../graph/folder.ts';
+import type { GraphFolder } from '../graph/graphFolder.ts';
 import type { Registry } from '../graph/registry.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics/metrics.ts';

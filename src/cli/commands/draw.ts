@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { loadExtension } from '../../extensions.ts';
 import { graphSchema, placeInGraph } from '../../graph/document.ts';
-import { drawing } from '../../graph/drawing.ts';
+import { drawing } from '../../graph/mermaid.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { reader } from '../../schema.ts';
 import { readGraphFile } from '../graphFile.ts';
