@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { serverSchema, variableOf } from '../src/config.ts';
 import { checkGraph } from '../src/index.ts';
-import { table } from '../src/metrics/table.ts';
+import { table } from '../src/metrics/definitions.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { ProcessReading } from './process.ts';
-import { table, type LabelsOf, type MetricName, type NameOf, type Shape } from './table.ts';
+import { table, type LabelsOf, type MetricName, type NameOf, type Shape } from './definitions.ts';
 
 /** Sets a gauge to what has been read. */
 export type SetGauge = <K extends NameOf<'gauge'>>(name: K, labels: LabelsOf<K>, value: number) => void;

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { version } from '../version.ts';
-import { Rise } from './rise.ts';
-import type { LabelsOf, NameOf } from './table.ts';
+import { Rise } from './counterDelta.ts';
+import type { LabelsOf, NameOf } from './definitions.ts';
 
 type Tell<Type extends 'counter' | 'gauge'> = <K extends NameOf<Type>>(
   name: K,

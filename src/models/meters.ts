@@ -1,6 +1,6 @@
 import type { Completion, Engine, Model, ModelFigures } from '../engine/engine.ts';
 import type { Metrics, SetGauge } from '../metrics/metrics.ts';
-import { Rise } from '../metrics/rise.ts';
+import { Rise } from '../metrics/counterDelta.ts';
 import { observed } from './observed.ts';
 import { ModelPool, type PoolOptions } from './pool.ts';
 

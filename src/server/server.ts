@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { WebSocketServer, type Server as SocketServer } from 'ws';
 import type { ServerOptions } from '../config.ts';
 import { Fault } from '../fault.ts';
-import { countError } from '../metrics/errors.ts';
+import { countError } from '../metrics/countError.ts';
 import type { House } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
 import { bind } from './bind.ts';

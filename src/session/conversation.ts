@@ -1,7 +1,7 @@
 import { Fault } from '../fault.ts';
 import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../frames.gen.ts';
 import type { Decoded } from '../wire/reading.ts';
-import { countError } from '../metrics/errors.ts';
+import { countError } from '../metrics/countError.ts';
 import { serverFrame } from '../wire/frame.ts';
 import type { Answer } from './handler.ts';
 import { handlers } from './handlers.ts';

@@ -1,5 +1,5 @@
 import type { TurnOutcome } from '../agent/runningTurn.ts';
-import { countError } from '../metrics/errors.ts';
+import { countError } from '../metrics/countError.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 
 /** Counts a turn that is over, and the calls that it found. */

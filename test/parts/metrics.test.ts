@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, Model, ModelFigures } from '../../src/engine/engine.ts';
 import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
-import { table } from '../../src/metrics/table.ts';
+import { table } from '../../src/metrics/definitions.ts';
 import { readCatalogue, type Catalogue } from '../../src/models/catalogue.ts';
 import { meteredPool } from '../../src/models/meters.ts';
 import type { ModelPool } from '../../src/models/pool.ts';

@@ -1,5 +1,5 @@
 import type { Metrics } from './metrics.ts';
-import type { LabelsOf } from './table.ts';
+import type { LabelsOf } from './definitions.ts';
 
 /** Counts an error that a client is told of. */
 export function countError(
