@@ -2,7 +2,7 @@ import { checkGraph as check, type Verdict } from './agent/checkGraph.ts';
 import { defaultServerOptions, readServerOptions, type ServerOptions } from './config.ts';
 import { editorSchema } from './graph/editorSchema.ts';
 import { start } from './start.ts';
-import { readCatalogue } from './models/catalogue.ts';
+import { readCatalogue } from './models/catalogue/catalogue.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
 import type { Listening } from './server/server.ts';
 
@@ -17,7 +17,7 @@ export { compileTemplate, type Scope, type Template } from './graph/template.ts'
 export type { Call, Inference as InferenceAccount, Turn } from './graph/turn.ts';
 export { Inference, inferenceParams, modelOf } from './nodes/inference.ts';
 export type { Extension } from './nodes/index.ts';
-export { modelsSchema } from './models/editorSchema.ts';
+export { modelsSchema } from './models/catalogue/editorSchema.ts';
 export { dialogue } from './projection/dialogue.ts';
 export { place } from './projection/placement.ts';
 export { withTools } from './projection/withTools.ts';

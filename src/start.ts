@@ -9,7 +9,7 @@ import { GraphFolder } from './graph/graphFolder.ts';
 import { loadExtension } from './extensions.ts';
 import { Downloads, type DownloadOptions } from './download/downloads.ts';
 import { createLog, type Log } from './log.ts';
-import { readCatalogue, type CatalogueEntry } from './models/catalogue.ts';
+import { readCatalogue, type CatalogueEntry } from './models/catalogue/catalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { meteredPool, type MeteredOptions } from './models/meters.ts';
 import type { ModelPool } from './models/pool.ts';

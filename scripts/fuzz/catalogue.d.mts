@@ -1,4 +1,4 @@
-import type { parseCatalogue } from '../../src/models/catalogue.ts';
+import type { parseCatalogue } from '../../src/models/catalogue/catalogue.ts';
 
 interface Subject {
   readonly parseCatalogue: typeof parseCatalogue;

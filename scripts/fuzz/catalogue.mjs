@@ -10,7 +10,7 @@ const longestMs = 5000;
 
 /** Runs over the built reader; throws at the first catalogue that breaks the promise. */
 export async function fuzz({ count, seed, log = () => {} }) {
-  const { parseCatalogue } = await import('../../dist/models/catalogue.js');
+  const { parseCatalogue } = await import('../../dist/models/catalogue/catalogue.js');
   const { read, faults, problems } = hammer({ parseCatalogue }, { count, seed });
   log(`${count} inputs: ${read} were read, with ${problems} problems told; ${faults} were refused`);
 }

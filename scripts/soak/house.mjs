@@ -1,5 +1,5 @@
 // What trials share: the model file, a reader of its tokens, and servers that run it.
-import { readCatalogue } from '../../dist/models/catalogue.js';
+import { readCatalogue } from '../../dist/models/catalogue/catalogue.js';
 import { readerOf } from './reader.mjs';
 import { flagsOfServe, serving } from './serving.mjs';
 

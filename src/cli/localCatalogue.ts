@@ -1,7 +1,7 @@
 import type { ServerOptions } from '../config.ts';
 import { Downloads } from '../download/downloads.ts';
 import { noFileAt } from '../filesystem.ts';
-import { readCatalogue, type Catalogue } from '../models/catalogue.ts';
+import { readCatalogue, type Catalogue } from '../models/catalogue/catalogue.ts';
 
 /** The catalogue that the options name, in which models that were downloaded have their file, as the user's own have. */
 export async function localCatalogue({ catalogue: path, models: folder }: ServerOptions): Promise<Catalogue> {

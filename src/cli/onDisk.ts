@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { Catalogue } from '../models/catalogue.ts';
+import type { Catalogue } from '../models/catalogue/catalogue.ts';
 
 /** Whether the catalogue has a model whose file is there. */
 export function isOnDisk({ models }: Catalogue, name: string): boolean {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { ServerOptions } from '../config.ts';
 import { Downloads } from '../download/downloads.ts';
 import { noFileAt } from '../filesystem.ts';
-import { readCatalogue, type Catalogue, type CatalogueEntry } from '../models/catalogue.ts';
+import { readCatalogue, type Catalogue, type CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { serverFlags, serverOptions } from './options.ts';
 import { UsageError } from './usageError.ts';

@@ -1,5 +1,5 @@
 import { choose, type FormatChoice } from '../tools/formatChoice.ts';
-import type { CatalogueEntry } from './catalogue.ts';
+import type { CatalogueEntry } from './catalogue/catalogue.ts';
 import type { Subject } from './subject.ts';
 import { rightIn, type FormatTrial } from './toolTrial.ts';
 

@@ -1,6 +1,6 @@
 import type { Schema } from '../schema.ts';
 import type { FormatAdvice } from './advice.ts';
-import { modelSchema } from './catalogue.ts';
+import { modelSchema } from './catalogue/catalogue.ts';
 import type { Subject } from './subject.ts';
 
 /** A model as models.json has it, without what is so by default. */

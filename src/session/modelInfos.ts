@@ -1,9 +1,9 @@
 import type { Downloads } from '../download/downloads.ts';
 import { Fault } from '../fault.ts';
 import type { ListModelsResponse, ModelInfo } from '../frames.gen.ts';
-import type { CatalogueEntry } from '../models/catalogue.ts';
+import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import type { ModelPool } from '../models/pool.ts';
-import { defaultSampling } from '../models/sampling.ts';
+import { defaultSampling } from '../models/catalogue/sampling.ts';
 
 // A page of so many models stays well under the 60 KiB of a frame.
 const perPage = 32;

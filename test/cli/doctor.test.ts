@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { families, familyGguf } from '../../scripts/tiny/families.mjs';
 import { tinyGguf } from '../../scripts/tiny/gguf.mjs';
 import { ladder } from '../../src/engine/llama/threads/threadTuner.ts';
-import { readCatalogue } from '../../src/models/catalogue.ts';
+import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
 import type { Diagnosis } from '../../src/models/doctor.ts';
 import { fileOf } from '../story.ts';
 import { runs } from './command.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
 import { familyGguf } from '../../scripts/tiny/families.mjs';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { defaultSampling } from '../../src/models/sampling.ts';
+import { defaultSampling } from '../../src/models/catalogue/sampling.ts';
 import { demoFile } from './demo.ts';
 
 describe('loading a GGUF file', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hammer } from '../../scripts/fuzz/catalogue.mjs';
 import type { Fault } from '../../src/fault.ts';
-import { parseCatalogue, readCatalogue } from '../../src/models/catalogue.ts';
+import { parseCatalogue, readCatalogue } from '../../src/models/catalogue/catalogue.ts';
 
 /** A catalogue with a model on each of its lines, and a good one as the last. */
 const withModels = (...models: readonly string[]): string =>

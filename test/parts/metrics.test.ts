@@ -6,10 +6,10 @@ import type { Engine, Model, ModelFigures } from '../../src/engine/engine.ts';
 import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { table } from '../../src/metrics/definitions.ts';
-import { readCatalogue, type Catalogue } from '../../src/models/catalogue.ts';
+import { readCatalogue, type Catalogue } from '../../src/models/catalogue/catalogue.ts';
 import { meteredPool } from '../../src/models/meters.ts';
 import type { ModelPool } from '../../src/models/pool.ts';
-import { defaultSampling } from '../../src/models/sampling.ts';
+import { defaultSampling } from '../../src/models/catalogue/sampling.ts';
 import { readScrape, type Scrape } from '../prometheus.ts';
 
 const strange = 'a "model"\\of\nmine, {le="1"}';

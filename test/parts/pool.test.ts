@@ -7,7 +7,7 @@ import { Downloads } from '../../src/download/downloads.ts';
 import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
 import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Fault } from '../../src/fault.ts';
-import { readCatalogue, type Catalogue } from '../../src/models/catalogue.ts';
+import { readCatalogue, type Catalogue } from '../../src/models/catalogue/catalogue.ts';
 import { ModelPool, type ModelUse } from '../../src/models/pool.ts';
 import { modelHandlers } from '../../src/session/modelHandlers.ts';
 import type { Session } from '../../src/session/session.ts';

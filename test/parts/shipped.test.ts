@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseCatalogue } from '../../src/models/catalogue.ts';
-import { modelsSchema } from '../../src/models/editorSchema.ts';
+import { parseCatalogue } from '../../src/models/catalogue/catalogue.ts';
+import { modelsSchema } from '../../src/models/catalogue/editorSchema.ts';
 import { formats } from '../../src/tools/formats/index.ts';
 import { fileOf } from '../story.ts';
 

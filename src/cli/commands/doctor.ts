@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import type { Catalogue } from '../../models/catalogue.ts';
+import type { Catalogue } from '../../models/catalogue/catalogue.ts';
 import { examine } from '../../models/doctor.ts';
 import { ModelPool } from '../../models/pool.ts';
 import { subjectOf } from '../../models/subject.ts';

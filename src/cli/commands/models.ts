@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { CatalogueEntry } from '../../models/catalogue.ts';
+import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
 import { amount } from '../output/units.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { entryNamed, modelFlags, openModelFolder, type ModelFolder } from '../openCatalogue.ts';

@@ -1,7 +1,7 @@
 import type { Downloads } from '../../download/downloads.ts';
 import type { DownloadProgress } from '../../download/progress.ts';
 import { Fault } from '../../fault.ts';
-import type { CatalogueEntry } from '../../models/catalogue.ts';
+import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
 import { amount } from '../output/units.ts';
 import { interrupted, onInterrupt } from '../interrupt.ts';
 import { entryNamed, openModelFolder } from '../openCatalogue.ts';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Catalogue } from '../../models/catalogue.ts';
+import type { Catalogue } from '../../models/catalogue/catalogue.ts';
 import { ModelPool } from '../../models/pool.ts';
 import { didYouMean } from '../../didYouMean.ts';
 import { choose, usualFormat } from '../../tools/formatChoice.ts';

@@ -1,4 +1,4 @@
-import type { ObjectSchema } from '../schema.ts';
+import type { ObjectSchema } from '../../schema.ts';
 import { samplingSchema } from './sampling.ts';
 
 /** The shape of one way to have a model: files for an engine. */

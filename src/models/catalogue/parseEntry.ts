@@ -1,5 +1,5 @@
-import { reader, type FromSchema, type Refusal } from '../schema.ts';
-import { didYouMean } from '../didYouMean.ts';
+import { reader, type FromSchema, type Refusal } from '../../schema.ts';
+import { didYouMean } from '../../didYouMean.ts';
 import { modelSchema, variantSchema } from './modelSchema.ts';
 
 type Model = FromSchema<typeof modelSchema>;

@@ -1,5 +1,5 @@
-import type { Sampling } from '../engine/engine.ts';
-import type { FromSchema, ObjectSchema } from '../schema.ts';
+import type { Sampling } from '../../engine/engine.ts';
+import type { FromSchema, ObjectSchema } from '../../schema.ts';
 
 /** Sampling parameters as models.json and graphs give them; what is absent is taken from the model, then from `defaultSampling`. */
 export const samplingSchema = {

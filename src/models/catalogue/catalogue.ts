@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { Fault } from '../fault.ts';
-import { brokenJson, placesIn, repeatedNames } from '../jsonLocations.ts';
-import { pointerToken } from '../jsonPointer.ts';
-import { reader, type FromSchema, type ObjectSchema, type Refusal } from '../schema.ts';
-import { readEntry } from './entryReading.ts';
+import { Fault } from '../../fault.ts';
+import { brokenJson, placesIn, repeatedNames } from '../../jsonLocations.ts';
+import { pointerToken } from '../../jsonPointer.ts';
+import { reader, type FromSchema, type ObjectSchema, type Refusal } from '../../schema.ts';
+import { readEntry } from './parseEntry.ts';
 import type { modelSchema } from './modelSchema.ts';
 
 export { modelSchema } from './modelSchema.ts';
