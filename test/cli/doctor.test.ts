@@ -6,7 +6,7 @@ import { families, familyGguf } from '../../scripts/tiny/families.mjs';
 import { tinyGguf } from '../../scripts/tiny/gguf.mjs';
 import { ladder } from '../../src/engine/llama/threads/threadTuner.ts';
 import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
-import type { Diagnosis } from '../../src/models/doctor.ts';
+import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
 import { fileOf } from '../story.ts';
 import { runs } from './command.ts';
 

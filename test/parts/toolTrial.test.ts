@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
-import { adviceOn, formatFor } from '../../src/models/advice.ts';
+import { adviceOn, formatFor } from '../../src/models/doctor/advice.ts';
 import type { CatalogueEntry } from '../../src/models/catalogue/catalogue.ts';
 import { defaultSampling } from '../../src/models/catalogue/sampling.ts';
-import { rightIn, tryFormat, type FormatTrial } from '../../src/models/toolTrial.ts';
+import { rightIn, tryFormat, type FormatTrial } from '../../src/models/doctor/toolBenchmark.ts';
 import { formats } from '../../src/tools/formats/index.ts';
 
 const call = (name: string, args: object): string =>

@@ -1,4 +1,4 @@
-import type { Step } from '../../models/doctor.ts';
+import type { Step } from '../../models/doctor/diagnose.ts';
 
 /** Says on standard error what the doctor does: one line that changes on a terminal, elsewhere a line for each stage. */
 export class DoctorProgress implements Disposable {

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { Bytes, ModelDescription } from '../../engine/modelDetails.ts';
-import type { Diagnosis } from '../../models/doctor.ts';
-import { rightIn, type Answer, type FormatTrial } from '../../models/toolTrial.ts';
+import type { Diagnosis } from '../../models/doctor/diagnose.ts';
+import { rightIn, type Answer, type FormatTrial } from '../../models/doctor/toolBenchmark.ts';
 import type { Paint } from './colors.ts';
 
 type Row = readonly [label: string, value: string];

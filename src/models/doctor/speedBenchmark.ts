@@ -1,4 +1,4 @@
-import type { Completion, Model, Sampling } from '../engine/engine.ts';
+import type { Completion, Model, Sampling } from '../../engine/engine.ts';
 
 /** Tokens a second, of one that speaks alone; undefined: nothing came that could be timed. */
 export interface Speed {

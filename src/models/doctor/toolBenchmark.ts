@@ -1,11 +1,11 @@
-import { blockOf } from '../dialog.ts';
-import type { Model, Sampling, Sequence } from '../engine/engine.ts';
-import { Fault } from '../fault.ts';
-import { typedMembers } from '../tools/check.ts';
-import { argumentRules } from '../tools/grammar/calls.ts';
-import { fits } from '../tools/grammar/walk.ts';
-import type { DetectedCall, Detection, ToolCallFormat } from '../tools/tool.ts';
-import { jsonText } from '../tools/value.ts';
+import { blockOf } from '../../dialog.ts';
+import type { Model, Sampling, Sequence } from '../../engine/engine.ts';
+import { Fault } from '../../fault.ts';
+import { typedMembers } from '../../tools/check.ts';
+import { argumentRules } from '../../tools/grammar/calls.ts';
+import { fits } from '../../tools/grammar/walk.ts';
+import type { DetectedCall, Detection, ToolCallFormat } from '../../tools/tool.ts';
+import { jsonText } from '../../tools/value.ts';
 import { offered, toolQuestions, type ToolQuestion, type WantedCall } from './toolQuestions.ts';
 
 /** What became of a question. */

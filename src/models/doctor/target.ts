@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { ofParts, partsOf } from '../engine/splitFiles.ts';
-import { Fault } from '../fault.ts';
-import { reader } from '../schema.ts';
-import { modelSchema, type Catalogue, type CatalogueEntry } from './catalogue/catalogue.ts';
-import { defaultSampling } from './catalogue/sampling.ts';
+import { ofParts, partsOf } from '../../engine/splitFiles.ts';
+import { Fault } from '../../fault.ts';
+import { reader } from '../../schema.ts';
+import { modelSchema, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
+import { defaultSampling } from '../catalogue/sampling.ts';
 
 /** What is looked at: a model of the catalogue, or a file that may become one. */
 export interface Subject {

@@ -1,7 +1,7 @@
-import type { Schema } from '../schema.ts';
+import type { Schema } from '../../schema.ts';
 import type { FormatAdvice } from './advice.ts';
-import { modelSchema } from './catalogue/catalogue.ts';
-import type { Subject } from './subject.ts';
+import { modelSchema } from '../catalogue/catalogue.ts';
+import type { Subject } from './target.ts';
 
 /** A model as models.json has it, without what is so by default. */
 export type ModelEntry = Readonly<Record<string, unknown>>;

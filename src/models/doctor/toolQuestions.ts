@@ -1,4 +1,4 @@
-import type { Tool } from '../tools/tool.ts';
+import type { Tool } from '../../tools/tool.ts';
 
 /** A message, and the call that it wants; undefined: none fits. */
 export interface ToolQuestion {

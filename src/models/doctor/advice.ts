@@ -1,7 +1,7 @@
-import { choose, type FormatChoice } from '../tools/formatChoice.ts';
-import type { CatalogueEntry } from './catalogue/catalogue.ts';
-import type { Subject } from './subject.ts';
-import { rightIn, type FormatTrial } from './toolTrial.ts';
+import { choose, type FormatChoice } from '../../tools/formatChoice.ts';
+import type { CatalogueEntry } from '../catalogue/catalogue.ts';
+import type { Subject } from './target.ts';
+import { rightIn, type FormatTrial } from './toolBenchmark.ts';
 
 /** The tool-call format to use with a model. */
 export interface FormatAdvice extends FormatChoice {

@@ -1,14 +1,14 @@
 import { stat } from 'node:fs/promises';
-import type { ModelDescription } from '../engine/modelDetails.ts';
-import type { ModelFigures } from '../engine/engine.ts';
-import { Fault } from '../fault.ts';
-import type { Formats } from '../tools/formats/index.ts';
+import type { ModelDescription } from '../../engine/modelDetails.ts';
+import type { ModelFigures } from '../../engine/engine.ts';
+import { Fault } from '../../fault.ts';
+import type { Formats } from '../../tools/formats/index.ts';
 import { adviceOn, formatFor, type FormatAdvice } from './advice.ts';
-import { entryOf, type ModelEntry } from './entry.ts';
-import type { ModelPool, ModelUse } from './pool.ts';
-import { measureSpeed, type Speed } from './speed.ts';
-import type { Subject } from './subject.ts';
-import { answersIn, tryFormat, type FormatTrial } from './toolTrial.ts';
+import { entryOf, type ModelEntry } from './entryDraft.ts';
+import type { ModelPool, ModelUse } from '../pool.ts';
+import { measureSpeed, type Speed } from './speedBenchmark.ts';
+import type { Subject } from './target.ts';
+import { answersIn, tryFormat, type FormatTrial } from './toolBenchmark.ts';
 
 /** What a server would do with a model, and how well the model does. */
 export interface Diagnosis {
