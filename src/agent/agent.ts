@@ -6,8 +6,8 @@ import { compile, type Graph } from '../graph/compile.ts';
 import { ParamsRefused, type NodeLimits, type Supplies } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
 import { walk } from '../graph/walk.ts';
-import type { ModelPool, ModelUse } from '../models/pool.ts';
-import type { Waiting } from '../models/waiting.ts';
+import type { ModelPool, ModelUse } from '../models/pool/pool.ts';
+import type { Waiting } from '../models/pool/loadWait.ts';
 import type { Shelf } from '../storage/shelf.ts';
 import { LiveTurn, type TurnStart } from './runningTurn.ts';
 

@@ -4,7 +4,7 @@ import { Fault } from '../fault.ts';
 import type { GraphFault } from '../graph/faults.ts';
 import type { Registry } from '../graph/registry.ts';
 import type { Catalogue } from '../models/catalogue/catalogue.ts';
-import { ModelPool } from '../models/pool.ts';
+import { ModelPool } from '../models/pool/pool.ts';
 import { StorageRoot } from '../storage/root.ts';
 import { Shelf } from '../storage/shelf.ts';
 import { Agent } from './agent.ts';

@@ -1,6 +1,6 @@
 import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
-import type { ModelUse } from '../models/pool.ts';
+import type { ModelUse } from '../models/pool/pool.ts';
 import type { FromSchema, ObjectSchema, Reading, Refusal } from '../schema.ts';
 import type { StringStorage } from '../storage/strings.ts';
 import type { Turn } from './turn.ts';

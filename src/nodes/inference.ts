@@ -1,7 +1,7 @@
 import type { Completion, GenerateOptions, Sampling, Sequence } from '../engine/engine.ts';
 import { refusalFor, type Supplies } from '../graph/node.ts';
 import type { Turn } from '../graph/turn.ts';
-import type { ModelUse } from '../models/pool.ts';
+import type { ModelUse } from '../models/pool/pool.ts';
 import { samplingSchema, type PartialSampling } from '../models/catalogue/sampling.ts';
 import type { Contribution, Projected, Projection } from '../projection/projection.ts';
 import type { Schema } from '../schema.ts';

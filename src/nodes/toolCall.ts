@@ -5,7 +5,7 @@ import { Fault } from '../fault.ts';
 import { accept, defineNode, ParamsRefused, type Supplies } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
 import type { Turn } from '../graph/turn.ts';
-import type { ModelUse } from '../models/pool.ts';
+import type { ModelUse } from '../models/pool/pool.ts';
 import { dialogue } from '../projection/dialogue.ts';
 import { place } from '../projection/placement.ts';
 import { withTools } from '../projection/withTools.ts';

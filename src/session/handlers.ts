@@ -5,7 +5,7 @@ import { Fault } from '../fault.ts';
 import { bytesOfPart, fitting, inPieces } from '../frameSize.ts';
 import type { ClientFrameBodies } from '../frames.gen.ts';
 import { parseGraph } from '../graph/graphFolder.ts';
-import type { Waiting } from '../models/waiting.ts';
+import type { Waiting } from '../models/pool/loadWait.ts';
 import { didYouMean } from '../didYouMean.ts';
 import type { Handlers } from './handler.ts';
 import { modelHandlers, modelWaiting } from './modelHandlers.ts';

@@ -2,7 +2,7 @@ import { filesKey } from '../download/downloads.ts';
 import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
 import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
-import type { Waiting } from '../models/waiting.ts';
+import type { Waiting } from '../models/pool/loadWait.ts';
 import type { Handlers } from './handler.ts';
 import { modelInfos } from './modelInfos.ts';
 import { downloadProgress, loadProgress } from './modelProgress.ts';

@@ -2,7 +2,7 @@ import type { Downloads } from '../download/downloads.ts';
 import { Fault } from '../fault.ts';
 import type { ListModelsResponse, ModelInfo } from '../frames.gen.ts';
 import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
-import type { ModelPool } from '../models/pool.ts';
+import type { ModelPool } from '../models/pool/pool.ts';
 import { defaultSampling } from '../models/catalogue/sampling.ts';
 
 // A page of so many models stays well under the 60 KiB of a frame.

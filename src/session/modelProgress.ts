@@ -1,5 +1,5 @@
 import type { OnDownload } from '../download/progress.ts';
-import type { OnProgress } from '../models/waiting.ts';
+import type { OnProgress } from '../models/pool/loadWait.ts';
 import type { Reply } from './reply.ts';
 
 // A bar that a person watches needs no finer steps.

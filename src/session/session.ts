@@ -8,7 +8,7 @@ import type { GraphFolder } from '../graph/graphFolder.ts';
 import type { Registry } from '../graph/registry.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { ModelPool } from '../models/pool.ts';
+import type { ModelPool } from '../models/pool/pool.ts';
 import { StorageRoot } from '../storage/root.ts';
 import { Shelf } from '../storage/shelf.ts';
 import type { StringStorage } from '../storage/strings.ts';

@@ -7,7 +7,7 @@ import { defaultServerOptions, limitsOf } from '../../src/config.ts';
 import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Fault } from '../../src/fault.ts';
 import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
-import { ModelPool } from '../../src/models/pool.ts';
+import { ModelPool } from '../../src/models/pool/pool.ts';
 import { registryWith } from '../../src/nodes/index.ts';
 import { StorageRoot } from '../../src/storage/root.ts';
 import { Shelf } from '../../src/storage/shelf.ts';

@@ -7,8 +7,8 @@ import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { table } from '../../src/metrics/definitions.ts';
 import { readCatalogue, type Catalogue } from '../../src/models/catalogue/catalogue.ts';
-import { meteredPool } from '../../src/models/meters.ts';
-import type { ModelPool } from '../../src/models/pool.ts';
+import { meteredPool } from '../../src/models/pool/poolMetrics.ts';
+import type { ModelPool } from '../../src/models/pool/pool.ts';
 import { defaultSampling } from '../../src/models/catalogue/sampling.ts';
 import { readScrape, type Scrape } from '../prometheus.ts';
 

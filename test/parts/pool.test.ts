@@ -8,7 +8,7 @@ import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
 import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Fault } from '../../src/fault.ts';
 import { readCatalogue, type Catalogue } from '../../src/models/catalogue/catalogue.ts';
-import { ModelPool, type ModelUse } from '../../src/models/pool.ts';
+import { ModelPool, type ModelUse } from '../../src/models/pool/pool.ts';
 import { modelHandlers } from '../../src/session/modelHandlers.ts';
 import type { Session } from '../../src/session/session.ts';
 

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { Command } from 'commander';
 import type { Catalogue } from '../../models/catalogue/catalogue.ts';
 import { examine } from '../../models/doctor/diagnose.ts';
-import { ModelPool } from '../../models/pool.ts';
+import { ModelPool } from '../../models/pool/pool.ts';
 import { subjectOf } from '../../models/doctor/target.ts';
 import { didYouMean } from '../../didYouMean.ts';
 import { formats } from '../../tools/formats/index.ts';

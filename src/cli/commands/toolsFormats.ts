@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Catalogue } from '../../models/catalogue/catalogue.ts';
-import { ModelPool } from '../../models/pool.ts';
+import { ModelPool } from '../../models/pool/pool.ts';
 import { didYouMean } from '../../didYouMean.ts';
 import { choose, usualFormat } from '../../tools/formatChoice.ts';
 import { isOnDisk } from '../onDisk.ts';

@@ -8,7 +8,7 @@ import { layoutOf } from '../../engine/llama/prompt/chatTemplate.ts';
 import { mockEngine } from '../../engine/mock/engine.ts';
 import { loadExtension } from '../../extensions.ts';
 import { graphSchema, placeInGraph, type GraphDocument } from '../../graph/document.ts';
-import { ModelPool } from '../../models/pool.ts';
+import { ModelPool } from '../../models/pool/pool.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { reader } from '../../schema.ts';
 import { didYouMean } from '../../didYouMean.ts';

@@ -5,7 +5,7 @@ import { Fault } from '../../fault.ts';
 import type { Formats } from '../../tools/formats/index.ts';
 import { adviceOn, formatFor, type FormatAdvice } from './advice.ts';
 import { entryOf, type ModelEntry } from './entryDraft.ts';
-import type { ModelPool, ModelUse } from '../pool.ts';
+import type { ModelPool, ModelUse } from '../pool/pool.ts';
 import { measureSpeed, type Speed } from './speedBenchmark.ts';
 import type { Subject } from './target.ts';
 import { answersIn, tryFormat, type FormatTrial } from './toolBenchmark.ts';

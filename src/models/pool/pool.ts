@@ -1,11 +1,11 @@
-import type { Engine, LoadOptions, Model, Sampling } from '../engine/engine.ts';
-import { Fault } from '../fault.ts';
-import { didYouMean } from '../didYouMean.ts';
-import { notOnDisk, ownFile, type Catalogue, type CatalogueEntry } from './catalogue/catalogue.ts';
-import { Leaving } from './leaving.ts';
-import { defaultSampling } from './catalogue/sampling.ts';
-import { beUnused, stateOf, type ModelState, type Slot } from './slot.ts';
-import { unlessAborted, type Fetch, type OnProgress, type Waiting } from './waiting.ts';
+import type { Engine, LoadOptions, Model, Sampling } from '../../engine/engine.ts';
+import { Fault } from '../../fault.ts';
+import { didYouMean } from '../../didYouMean.ts';
+import { notOnDisk, ownFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
+import { Leaving } from './unloadBarrier.ts';
+import { defaultSampling } from '../catalogue/sampling.ts';
+import { beUnused, stateOf, type ModelState, type Slot } from './loadedModel.ts';
+import { unlessAborted, type Fetch, type OnProgress, type Waiting } from './loadWait.ts';
 
 /** A loaded model in somebody's use; disposing of it gives it back. */
 export interface ModelUse extends AsyncDisposable {

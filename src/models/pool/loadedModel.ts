@@ -1,6 +1,6 @@
-import type { Model, ModelFigures } from '../engine/engine.ts';
-import { Fault } from '../fault.ts';
-import type { OnProgress } from './waiting.ts';
+import type { Model, ModelFigures } from '../../engine/engine.ts';
+import { Fault } from '../../fault.ts';
+import type { OnProgress } from './loadWait.ts';
 
 /** A model that is in memory or on its way there. */
 export interface Slot {

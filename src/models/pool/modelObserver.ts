@@ -1,4 +1,4 @@
-import type { Completion, Model, ModelFigures, Sequence } from '../engine/engine.ts';
+import type { Completion, Model, ModelFigures, Sequence } from '../../engine/engine.ts';
 
 /** Hears of what a model does: once for each generation, never for a token. */
 export interface ModelWatch {

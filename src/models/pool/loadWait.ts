@@ -1,6 +1,6 @@
-import type { Model } from '../engine/engine.ts';
-import { Fault } from '../fault.ts';
-import type { CatalogueEntry } from './catalogue/catalogue.ts';
+import type { Model } from '../../engine/engine.ts';
+import { Fault } from '../../fault.ts';
+import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 
 /** Told while a load is waited for: the fraction done, 0 to 1. */
 export type OnProgress = (fraction: number) => void;

@@ -1,7 +1,7 @@
-import type { Completion, Engine, Model, ModelFigures } from '../engine/engine.ts';
-import type { Metrics, SetGauge } from '../metrics/metrics.ts';
-import { Rise } from '../metrics/counterDelta.ts';
-import { observed } from './observed.ts';
+import type { Completion, Engine, Model, ModelFigures } from '../../engine/engine.ts';
+import type { Metrics, SetGauge } from '../../metrics/metrics.ts';
+import { Rise } from '../../metrics/counterDelta.ts';
+import { observed } from './modelObserver.ts';
 import { ModelPool, type PoolOptions } from './pool.ts';
 
 interface Labels {
