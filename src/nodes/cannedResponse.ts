@@ -1,7 +1,7 @@
 import { live } from '../graph/liveParams.ts';
 import { defineNode } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
-import { refuseStrings, stringParams, stringsOf, type Strings } from './strings.ts';
+import { refuseStrings, stringParams, stringsOf, type Strings } from './stringParams.ts';
 
 /** Says one of a list of lines, without a model. */
 export const cannedResponse = defineNode({

@@ -1,7 +1,7 @@
 import { live } from '../graph/liveParams.ts';
 import { defineNode } from '../graph/node.ts';
 import { compilePatterns } from '../storage/patterns.ts';
-import { refuseStrings, stringParams, stringsOf } from './strings.ts';
+import { refuseStrings, stringParams, stringsOf } from './stringParams.ts';
 
 /** Sends a turn another way when the message, or the answer so far, matches a pattern. */
 export const guardrail = defineNode({

@@ -27,7 +27,7 @@ import {
 } from '../tools/tool.ts';
 import { spokenIn } from '../tools/reasoningStream.ts';
 import { jsonText } from '../tools/value.ts';
-import { bindingOf, bindingParams, grammarOf, isAllowed } from './binding.ts';
+import { bindingOf, bindingParams, grammarOf, isAllowed } from './toolChoice.ts';
 import { Inference, inferenceParams, modelOf, type Question } from './inference.ts';
 
 // Above this small models get lost.
