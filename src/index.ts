@@ -18,7 +18,7 @@ export type { Call, Inference as InferenceAccount, Turn } from './graph/turn.ts'
 export { Inference, inferenceParams, modelOf } from './nodes/inference.ts';
 export type { Extension } from './nodes/index.ts';
 export { modelsSchema } from './models/catalogue/editorSchema.ts';
-export { dialogue } from './projection/dialogue.ts';
+export { dialogue } from './projection/chat.ts';
 export { place } from './projection/placement.ts';
 export { withTools } from './projection/withTools.ts';
 export type { FromSchema, ObjectSchema, Reading, Refusal, Schema } from './schema.ts';

@@ -3,7 +3,7 @@ import { compileTemplate } from '../graph/template.ts';
 import { live } from '../graph/liveParams.ts';
 import type { Turn } from '../graph/turn.ts';
 import type { FromSchema, ObjectSchema } from '../schema.ts';
-import { dialogue } from '../projection/dialogue.ts';
+import { dialogue } from '../projection/chat.ts';
 import { place, placements } from '../projection/placement.ts';
 import { jsonGrammar } from '../tools/grammar/grammar.ts';
 import { Inference, inferenceParams, modelOf, type Question } from './inference.ts';

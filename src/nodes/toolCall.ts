@@ -6,7 +6,7 @@ import { accept, defineNode, ParamsRefused, type Supplies } from '../graph/node.
 import { compileTemplate } from '../graph/template.ts';
 import type { Turn } from '../graph/turn.ts';
 import type { ModelUse } from '../models/pool/pool.ts';
-import { dialogue } from '../projection/dialogue.ts';
+import { dialogue } from '../projection/chat.ts';
 import { place } from '../projection/placement.ts';
 import { withTools } from '../projection/withTools.ts';
 import { didYouMean } from '../didYouMean.ts';

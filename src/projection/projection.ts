@@ -1,6 +1,6 @@
 import type { Dialog, Interaction, Message, Prompt } from '../dialog.ts';
 import type { Model } from '../engine/engine.ts';
-import { Window } from './budget.ts';
+import { Window } from './contextWindow.ts';
 
 /** What one node contributes to its prompt. */
 export interface Contribution {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Interaction, Prompt, ToolBlock } from '../../src/dialog.ts';
 import { weave } from '../../src/dialog.ts';
 import type { Model } from '../../src/engine/engine.ts';
-import { dialogue } from '../../src/projection/dialogue.ts';
+import { dialogue } from '../../src/projection/chat.ts';
 import { place, placements } from '../../src/projection/placement.ts';
 import type { Projection } from '../../src/projection/projection.ts';
 import { withTools } from '../../src/projection/withTools.ts';
