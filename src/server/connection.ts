@@ -11,7 +11,7 @@ import { serverCodecs, type Codec, type Subprotocol } from '../wire/codec.ts';
 import { serverFrame } from '../wire/frame.ts';
 import type { ClientFrame } from '../frames.gen.ts';
 import { version } from '../version.ts';
-import { Outflow, type OutflowLimits } from './outflow.ts';
+import { Outflow, type OutflowLimits } from './backpressure.ts';
 
 /** The most bytes that a frame of a client may have. */
 export const maxFrameBytes = 1024 * 1024;

@@ -3,7 +3,7 @@ import { STATUS_CODES, type IncomingMessage, type RequestListener } from 'node:h
 import type { Duplex } from 'node:stream';
 import { editorSchema } from '../graph/editorSchema.ts';
 import type { House } from '../session/session.ts';
-import { splitTarget, type Refusal } from './gate.ts';
+import { splitTarget, type Refusal } from './access.ts';
 
 /** What plain HTTP answers: a status and a body, as JSON unless it is a text. */
 interface Page {

@@ -10,12 +10,12 @@ import { countError } from '../metrics/countError.ts';
 import type { House } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
 import { bind } from './bind.ts';
-import { gathering } from './gathering.ts';
+import { gathering } from './coalesceWrites.ts';
 import { chooseSubprotocol, closeCodes, Connection, maxFrameBytes, Peer, turnOut } from './connection.ts';
-import { gate, isLoopback, splitTarget } from './gate.ts';
+import { gate, isLoopback, splitTarget } from './access.ts';
 import { answerHttp, turnAway } from './http.ts';
-import { outflowLimits, type OutflowLimits } from './outflow.ts';
-import { rateLimit } from './rate.ts';
+import { outflowLimits, type OutflowLimits } from './backpressure.ts';
+import { rateLimit } from './rateLimit.ts';
 
 const pingMs = 30_000;
 /** A server that listens. Disposing of it lets live turns end for 5 s, closes every connection and frees every model. */
