@@ -5,7 +5,7 @@ import type { ServerFrame } from '../frames.gen.ts';
 import { countError } from '../metrics/countError.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { table, type LabelsOf } from '../metrics/definitions.ts';
-import { Conversation } from '../session/conversation.ts';
+import { Conversation } from '../session/dispatcher.ts';
 import { Session, type House } from '../session/session.ts';
 import { serverCodecs, type Codec, type Subprotocol } from '../wire/codec.ts';
 import { serverFrame } from '../wire/frame.ts';

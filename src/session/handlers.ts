@@ -10,7 +10,7 @@ import { didYouMean } from '../didYouMean.ts';
 import type { Handlers } from './handler.ts';
 import { modelHandlers, modelWaiting } from './modelHandlers.ts';
 import { engineNames, type EngineName, type Session } from './session.ts';
-import { countTurn } from './turnCount.ts';
+import { countTurn } from './turnMetrics.ts';
 
 /** What the server does for each message. */
 export const handlers: Handlers = {
