@@ -8,7 +8,7 @@ import type { Registry } from '../graph/registry.ts';
 import { walk } from '../graph/walk.ts';
 import type { ModelPool, ModelUse } from '../models/pool/pool.ts';
 import type { Waiting } from '../models/pool/loadWait.ts';
-import type { Shelf } from '../storage/shelf.ts';
+import type { Shelf } from '../storage/sessionStorages.ts';
 import { LiveTurn, type TurnStart } from './runningTurn.ts';
 
 const defaultMaxSteps = 64;

@@ -5,8 +5,8 @@ import type { GraphFault } from '../graph/faults.ts';
 import type { Registry } from '../graph/registry.ts';
 import type { Catalogue } from '../models/catalogue/catalogue.ts';
 import { ModelPool } from '../models/pool/pool.ts';
-import { StorageRoot } from '../storage/root.ts';
-import { Shelf } from '../storage/shelf.ts';
+import { StorageRoot } from '../storage/storageRoot.ts';
+import { Shelf } from '../storage/sessionStorages.ts';
 import { Agent } from './agent.ts';
 
 /** What is wrong with a graph, and what is hardly meant. */

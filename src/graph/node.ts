@@ -2,7 +2,7 @@ import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
 import type { ModelUse } from '../models/pool/pool.ts';
 import type { FromSchema, ObjectSchema, Reading, Refusal } from '../schema.ts';
-import type { StringStorage } from '../storage/strings.ts';
+import type { StringStorage } from '../storage/stringStorage.ts';
 import type { Turn } from './turn.ts';
 
 /** One step of a graph. */

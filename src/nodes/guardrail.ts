@@ -1,6 +1,6 @@
 import { live } from '../graph/liveParams.ts';
 import { defineNode } from '../graph/node.ts';
-import { compilePatterns } from '../storage/patterns.ts';
+import { compilePatterns } from '../storage/patternSet.ts';
 import { refuseStrings, stringParams, stringsOf } from './stringParams.ts';
 
 /** Sends a turn another way when the message, or the answer so far, matches a pattern. */

@@ -9,9 +9,9 @@ import type { Registry } from '../graph/registry.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
-import { StorageRoot } from '../storage/root.ts';
-import { Shelf } from '../storage/shelf.ts';
-import type { StringStorage } from '../storage/strings.ts';
+import { StorageRoot } from '../storage/storageRoot.ts';
+import { Shelf } from '../storage/sessionStorages.ts';
+import type { StringStorage } from '../storage/stringStorage.ts';
 
 /** Names of the engines that a session can choose. */
 export const engineNames = ['llama-cpp', 'mock'] as const;

@@ -9,8 +9,8 @@ import { Fault } from '../../src/fault.ts';
 import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
 import { ModelPool } from '../../src/models/pool/pool.ts';
 import { registryWith } from '../../src/nodes/index.ts';
-import { StorageRoot } from '../../src/storage/root.ts';
-import { Shelf } from '../../src/storage/shelf.ts';
+import { StorageRoot } from '../../src/storage/storageRoot.ts';
+import { Shelf } from '../../src/storage/sessionStorages.ts';
 import { fileOf } from '../story.ts';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compilePatterns } from '../../src/storage/patterns.ts';
+import { compilePatterns } from '../../src/storage/patternSet.ts';
 
 const never = new AbortController().signal;
 const indexIn = async (list: readonly string[], text: string): Promise<number | undefined> => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
-import { invalid, listOf, mapOf, type Entry, type StorageKind, type StringStorage } from './strings.ts';
+import { invalid, listOf, mapOf, type Entry, type StorageKind, type StringStorage } from './stringStorage.ts';
 
 /** The kind of storage that a file of this name holds, by its ending; undefined for other endings. */
 export function kindOfFile(path: string): StorageKind | undefined {

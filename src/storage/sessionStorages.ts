@@ -1,9 +1,9 @@
 import type { CreateStringStorageRequest } from '../frames.gen.ts';
 import { Fault } from '../fault.ts';
 import { didYouMean } from '../didYouMean.ts';
-import { kindOfFile, readStorageFile } from './file.ts';
-import type { StorageRoot } from './root.ts';
-import { invalid, listOf, mapOf, type StringStorage } from './strings.ts';
+import { kindOfFile, readStorageFile } from './storageFile.ts';
+import type { StorageRoot } from './storageRoot.ts';
+import { invalid, listOf, mapOf, type StringStorage } from './stringStorage.ts';
 
 const storageName = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,127}$/u;
 
