@@ -23,7 +23,7 @@ export { place } from './projection/placement.ts';
 export { withTools } from './projection/withTools.ts';
 export type { FromSchema, ObjectSchema, Reading, Refusal, Schema } from './schema.ts';
 export type { Listening } from './server/server.ts';
-export { detect } from './tools/detect.ts';
+export { detect } from './tools/detect/detect.ts';
 export { functionJson } from './tools/formats/functionJson.ts';
 export { callGrammar, type CallForm } from './tools/grammar/calls.ts';
 export type { CallGrammar, ToolChoice } from './tools/grammar/grammar.ts';

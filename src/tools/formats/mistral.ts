@@ -1,4 +1,4 @@
-import { detect } from '../detect.ts';
+import { detect } from '../detect/detect.ts';
 import { callGrammar } from '../grammar/calls.ts';
 import { all, many, text, type ManyRule, type Rule } from '../grammar/rule.ts';
 import type { ToolCallFormat } from '../tool.ts';

@@ -1,5 +1,5 @@
 import type { Refusal } from '../../schema.ts';
-import type { CallKeys } from '../shape.ts';
+import type { CallKeys } from '../detect/callShape.ts';
 import type { Tool } from '../tool.ts';
 import type { CallGrammar, Opening, ToolChoice } from './grammar.ts';
 import { all, any, tag, text, type ManyRule, type Rule } from './rule.ts';

@@ -1,5 +1,5 @@
-import { pastCode } from './backticks.ts';
-import type { Past } from './reasoning.ts';
+import { pastCode } from './inlineCode.ts';
+import type { Past } from '../reasoning.ts';
 
 /** A piece of a text between brackets, these included. */
 export interface Bracketed {

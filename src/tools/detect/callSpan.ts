@@ -1,6 +1,6 @@
-import type { Placed } from './run.ts';
-import type { Said } from './shape.ts';
-import type { DetectedCall } from './tool.ts';
+import type { Placed } from './objectList.ts';
+import type { Said } from './callShape.ts';
+import type { DetectedCall } from '../tool.ts';
 
 /** Calls and the piece of the text that they take up. */
 export interface Found {

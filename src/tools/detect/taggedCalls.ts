@@ -1,8 +1,8 @@
-import { pastOpeningFence } from './fences.ts';
-import { foundIn, type Findings, type Found } from './findings.ts';
-import type { Past } from './reasoning.ts';
-import { pastSeparators, readObject, readRun, type Fault } from './run.ts';
-import { argumentsOf, callsIn, type CallKeys } from './shape.ts';
+import { pastOpeningFence } from './codeFences.ts';
+import { foundIn, type Findings, type Found } from './callSpan.ts';
+import type { Past } from '../reasoning.ts';
+import { pastSeparators, readObject, readRun, type Fault } from './objectList.ts';
+import { argumentsOf, callsIn, type CallKeys } from './callShape.ts';
 import { closingTag, nextTag, tagAt, toolOf, type Tag } from './tags.ts';
 
 /** Finds the calls that stand in tags, those of every format. */

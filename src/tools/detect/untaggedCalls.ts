@@ -1,9 +1,9 @@
-import { balance, type Bracketed } from './balance.ts';
-import { foundIn, type Findings, type Found } from './findings.ts';
-import type { Past } from './reasoning.ts';
-import { pastSeparators, readRun, type Placed } from './run.ts';
-import { readValue } from './scan.ts';
-import { callsIn, type CallKeys, type Said } from './shape.ts';
+import { balance, type Bracketed } from './brackets.ts';
+import { foundIn, type Findings, type Found } from './callSpan.ts';
+import type { Past } from '../reasoning.ts';
+import { pastSeparators, readRun, type Placed } from './objectList.ts';
+import { readValue } from '../scan.ts';
+import { callsIn, type CallKeys, type Said } from './callShape.ts';
 
 /** What stands in a text without a tag. */
 export interface BareFindings extends Findings {

@@ -1,10 +1,10 @@
-import { bareCalls, type BareFindings } from './bare.ts';
-import type { Findings, Found } from './findings.ts';
-import { reasoningOf } from './reasoning.ts';
-import { residualOf } from './residual.ts';
-import type { CallKeys } from './shape.ts';
-import { taggedCalls } from './tagged.ts';
-import type { Detection } from './tool.ts';
+import { bareCalls, type BareFindings } from './untaggedCalls.ts';
+import type { Findings, Found } from './callSpan.ts';
+import { reasoningOf } from '../reasoning.ts';
+import { residualOf } from './residualText.ts';
+import type { CallKeys } from './callShape.ts';
+import { taggedCalls } from './taggedCalls.ts';
+import type { Detection } from '../tool.ts';
 
 /**
  * Finds the calls in the whole text of a model, whose format writes them under the given keys. Takes time in
