@@ -25,7 +25,7 @@ export type { FromSchema, ObjectSchema, Reading, Refusal, Schema } from './schem
 export type { Listening } from './server/server.ts';
 export { detect } from './tools/detect/detect.ts';
 export { functionJson } from './tools/formats/functionJson.ts';
-export { callGrammar, type CallForm } from './tools/grammar/calls.ts';
+export { callGrammar, type CallForm } from './tools/formats/callGrammar.ts';
 export type { CallGrammar, ToolChoice } from './tools/grammar/grammar.ts';
 export { all, any, many, optional, tag, text, type Rule } from './tools/grammar/rule.ts';
 export type { DetectedCall, Detection, Tool, ToolCallFormat } from './tools/tool.ts';

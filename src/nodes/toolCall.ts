@@ -14,7 +14,7 @@ import { saidIn } from '../tools/grounding.ts';
 import { insightOf } from '../tools/insight.ts';
 import { issuesOf } from '../tools/issues.ts';
 import { flatArguments, typedMembers } from '../tools/check.ts';
-import { choose } from '../tools/formatChoice.ts';
+import { choose } from '../tools/formats/chooseFormat.ts';
 import type { Formats } from '../tools/formats/index.ts';
 import {
   readTool,

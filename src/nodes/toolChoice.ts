@@ -1,7 +1,7 @@
 import { ParamsRefused } from '../graph/node.ts';
 import { pointerToken } from '../jsonPointer.ts';
 import { didYouMean } from '../didYouMean.ts';
-import { argumentRules, ToolsRefused } from '../tools/grammar/calls.ts';
+import { argumentRules, ToolsRefused } from '../tools/formats/callGrammar.ts';
 import type { CallGrammar, ToolChoice } from '../tools/grammar/grammar.ts';
 import type { Rule } from '../tools/grammar/rule.ts';
 import { fits } from '../tools/grammar/walk.ts';

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { Catalogue } from '../../models/catalogue/catalogue.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
 import { didYouMean } from '../../didYouMean.ts';
-import { choose, usualFormat } from '../../tools/formatChoice.ts';
+import { choose, usualFormat } from '../../tools/formats/chooseFormat.ts';
 import { isOnDisk } from '../onDisk.ts';
 import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions } from '../options.ts';

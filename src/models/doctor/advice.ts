@@ -1,4 +1,4 @@
-import { choose, type FormatChoice } from '../../tools/formatChoice.ts';
+import { choose, type FormatChoice } from '../../tools/formats/chooseFormat.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import type { Subject } from './target.ts';
 import { rightIn, type FormatTrial } from './toolBenchmark.ts';

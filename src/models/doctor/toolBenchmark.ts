@@ -2,7 +2,7 @@ import { blockOf } from '../../dialog.ts';
 import type { Model, Sampling, Sequence } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import { typedMembers } from '../../tools/check.ts';
-import { argumentRules } from '../../tools/grammar/calls.ts';
+import { argumentRules } from '../../tools/formats/callGrammar.ts';
 import { fits } from '../../tools/grammar/walk.ts';
 import type { DetectedCall, Detection, ToolCallFormat } from '../../tools/tool.ts';
 import { jsonText } from '../../tools/value.ts';

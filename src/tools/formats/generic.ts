@@ -1,5 +1,5 @@
 import { detect } from '../detect/detect.ts';
-import { callGrammar } from '../grammar/calls.ts';
+import { callGrammar } from './callGrammar.ts';
 import type { ArgumentsSchema, Tool, ToolCallFormat } from '../tool.ts';
 
 const keys = { name: 'tool', arguments: 'args' } as const;

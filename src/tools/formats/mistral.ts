@@ -1,5 +1,5 @@
 import { detect } from '../detect/detect.ts';
-import { callGrammar } from '../grammar/calls.ts';
+import { callGrammar } from './callGrammar.ts';
 import { all, many, text, type ManyRule, type Rule } from '../grammar/rule.ts';
 import type { ToolCallFormat } from '../tool.ts';
 import { functionJson } from './functionJson.ts';

@@ -1,9 +1,9 @@
 import type { Refusal } from '../../schema.ts';
 import type { CallKeys } from '../detect/callShape.ts';
 import type { Tool } from '../tool.ts';
-import type { CallGrammar, Opening, ToolChoice } from './grammar.ts';
-import { all, any, tag, text, type ManyRule, type Rule } from './rule.ts';
-import { schemaRule } from './schema.ts';
+import type { CallGrammar, Opening, ToolChoice } from '../grammar/grammar.ts';
+import { all, any, tag, text, type ManyRule, type Rule } from '../grammar/rule.ts';
+import { schemaRule } from '../grammar/schema.ts';
 
 /** How a format writes calls. */
 export interface CallForm {
