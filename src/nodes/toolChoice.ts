@@ -4,7 +4,7 @@ import { didYouMean } from '../didYouMean.ts';
 import { argumentRules, ToolsRefused } from '../tools/formats/callGrammar.ts';
 import type { CallGrammar, ToolChoice } from '../tools/grammar/grammar.ts';
 import type { Rule } from '../tools/grammar/rule.ts';
-import { fits } from '../tools/grammar/walk.ts';
+import { fits } from '../tools/grammar/matcher.ts';
 import type { DetectedCall, Tool, ToolCallFormat } from '../tools/tool.ts';
 import { jsonText } from '../tools/value.ts';
 

@@ -3,7 +3,7 @@ import type { Model, Sampling, Sequence } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import { typedMembers } from '../../tools/check.ts';
 import { argumentRules } from '../../tools/formats/callGrammar.ts';
-import { fits } from '../../tools/grammar/walk.ts';
+import { fits } from '../../tools/grammar/matcher.ts';
 import type { DetectedCall, Detection, ToolCallFormat } from '../../tools/tool.ts';
 import { jsonText } from '../../tools/value.ts';
 import { offered, toolQuestions, type ToolQuestion, type WantedCall } from './toolQuestions.ts';

@@ -1,7 +1,7 @@
 import type { Reading, Refusal } from '../../schema.ts';
 import { jsonText } from '../value.ts';
 import { areApart } from './apart.ts';
-import { freeDepth, json } from './json.ts';
+import { freeDepth, json } from './anyJson.ts';
 import { any, text, type Rule } from './rule.ts';
 import { SchemaPlace, type JsonSchema } from './schemaPlace.ts';
 import { typeForms, typesOf, valueFits } from './schemaTypes.ts';

@@ -1,5 +1,5 @@
 import { stringFormats } from './formats.ts';
-import { freeDepth, json, jsonObject } from './json.ts';
+import { freeDepth, json, jsonObject } from './anyJson.ts';
 import { integer, number, type Limits } from './numbers.ts';
 import { any, list, object, text, type ManyRule, type Rule } from './rule.ts';
 import type { JsonSchema, SchemaPlace } from './schemaPlace.ts';

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import type { Rule, TextRule } from '../../../tools/grammar/rule.ts';
-import type { Walk } from '../../../tools/grammar/walk.ts';
+import type { Walk } from '../../../tools/grammar/matcher.ts';
 import type { Vocabulary } from '../tokenizer/tokenizer.ts';
 
 /** Text that is decided, in tokens. */

@@ -1,6 +1,6 @@
-import { spelledOut } from '../../../tools/grammar/json.ts';
+import { spelledOut } from '../../../tools/grammar/anyJson.ts';
 import type { CharRule, ManyRule, MembersRule, Rule } from '../../../tools/grammar/rule.ts';
-import type { Walk } from '../../../tools/grammar/walk.ts';
+import type { Walk } from '../../../tools/grammar/matcher.ts';
 
 /** What may follow a place in a text, in llama.cpp's notation for grammars; the same each time for the same place. */
 export function gbnfOf(walk: Walk): string {

@@ -1,5 +1,5 @@
 import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
-import type { Walk } from '../../../tools/grammar/walk.ts';
+import type { Walk } from '../../../tools/grammar/matcher.ts';
 import { gbnfOf } from './gbnf.ts';
 
 // Places where something is chosen come again with every call; those of the tools in use fit in here.

@@ -1,4 +1,4 @@
-import { spelledOut } from './json.ts';
+import { spelledOut } from './anyJson.ts';
 import { text, type ManyRule, type MembersRule, type Rule } from './rule.ts';
 
 /** Rules that are to come, the first on top; undefined is the end of the text. */

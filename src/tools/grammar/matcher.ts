@@ -1,5 +1,5 @@
 import { text, type Rule, type TextRule } from './rule.ts';
-import { unfold, type Stack } from './unfold.ts';
+import { unfold, type Stack } from './expand.ts';
 
 /** A place in a text that fits a rule: it knows what may come next. Walking on gives another place. */
 export class Walk {
