@@ -4,7 +4,7 @@ import { schemas } from '../../scripts/strict/subjects.mjs';
 import { formats } from '../../src/tools/formats/index.ts';
 import type { Opening } from '../../src/tools/grammar/grammar.ts';
 import { openedIn } from '../../src/tools/grammar/triggers.ts';
-import { schemaRule } from '../../src/tools/grammar/schema.ts';
+import { schemaRule } from '../../src/tools/grammar/jsonSchema/fromSchema.ts';
 import type { Rule } from '../../src/tools/grammar/rule.ts';
 import { fits, Walk } from '../../src/tools/grammar/matcher.ts';
 import { readTool, type Tool } from '../../src/tools/tool.ts';

@@ -3,7 +3,7 @@ import type { CallKeys } from '../detect/callShape.ts';
 import type { Tool } from '../tool.ts';
 import type { CallGrammar, Opening, ToolChoice } from '../grammar/grammar.ts';
 import { all, any, tag, text, type ManyRule, type Rule } from '../grammar/rule.ts';
-import { schemaRule } from '../grammar/schema.ts';
+import { schemaRule } from '../grammar/jsonSchema/fromSchema.ts';
 
 /** How a format writes calls. */
 export interface CallForm {

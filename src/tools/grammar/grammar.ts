@@ -1,6 +1,6 @@
 import type { Reading } from '../../schema.ts';
 import type { Rule } from './rule.ts';
-import { schemaRule } from './schema.ts';
+import { schemaRule } from './jsonSchema/fromSchema.ts';
 
 /** Which calls are wanted: those the model chooses, at least one, or one of a tool. */
 export type ToolChoice =

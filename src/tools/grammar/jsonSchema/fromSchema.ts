@@ -1,10 +1,10 @@
-import type { Reading, Refusal } from '../../schema.ts';
-import { jsonText } from '../value.ts';
-import { areApart } from './apart.ts';
-import { freeDepth, json } from './anyJson.ts';
-import { any, text, type Rule } from './rule.ts';
-import { SchemaPlace, type JsonSchema } from './schemaPlace.ts';
-import { typeForms, typesOf, valueFits } from './schemaTypes.ts';
+import type { Reading, Refusal } from '../../../schema.ts';
+import { jsonText } from '../../value.ts';
+import { areApart } from './disjoint.ts';
+import { freeDepth, json } from '../anyJson.ts';
+import { any, text, type Rule } from '../rule.ts';
+import { SchemaPlace, type JsonSchema } from './schemaCursor.ts';
+import { typeForms, typesOf, valueFits } from './types.ts';
 
 /**
  * The rule for JSON texts that fit a schema. Nothing is weakened: what a rule cannot hold to is refused, with a pointer

@@ -1,9 +1,9 @@
-import { stringFormats } from './formats.ts';
-import { freeDepth, json, jsonObject } from './anyJson.ts';
-import { integer, number, type Limits } from './numbers.ts';
-import { any, list, object, text, type ManyRule, type Rule } from './rule.ts';
-import type { JsonSchema, SchemaPlace } from './schemaPlace.ts';
-import { string } from './strings.ts';
+import { stringFormats } from './stringFormats.ts';
+import { freeDepth, json, jsonObject } from '../anyJson.ts';
+import { integer, number, type Limits } from '../numbers.ts';
+import { any, list, object, text, type ManyRule, type Rule } from '../rule.ts';
+import type { JsonSchema, SchemaPlace } from './schemaCursor.ts';
+import { string } from '../strings.ts';
 
 /** The rule for a schema within a schema. */
 export type RuleOf = (schema: unknown, place: SchemaPlace) => Rule;

@@ -1,6 +1,6 @@
-import { pointerToken } from '../../jsonPointer.ts';
-import { type Refusal } from '../../schema.ts';
-import { text, type Rule } from './rule.ts';
+import { pointerToken } from '../../../jsonPointer.ts';
+import { type Refusal } from '../../../schema.ts';
+import { text, type Rule } from '../rule.ts';
 
 /** A JSON Schema as it was given. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

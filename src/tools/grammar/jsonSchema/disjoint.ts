@@ -1,6 +1,6 @@
-import type { JsonSchema } from './schemaPlace.ts';
-import { jsonText } from '../value.ts';
-import { typesOf } from './schemaTypes.ts';
+import type { JsonSchema } from './schemaCursor.ts';
+import { jsonText } from '../../value.ts';
+import { typesOf } from './types.ts';
 
 /** Whether no value can fit two of these schemas, as far as types and single values tell. */
 export const areApart = (schemas: readonly unknown[]): boolean =>

@@ -1,5 +1,5 @@
-import { all, any, char, many, optional, text, type Rule } from './rule.ts';
-import { quoted } from './strings.ts';
+import { all, any, char, many, optional, text, type Rule } from '../rule.ts';
+import { quoted } from '../strings.ts';
 
 const digit = char('0-9');
 const digits = (count: number): Rule => many(digit, { least: count, most: count });
