@@ -30,7 +30,7 @@ export type { CallGrammar, ToolChoice } from './tools/grammar/grammar.ts';
 export { all, any, many, optional, tag, text, type Rule } from './tools/grammar/rule.ts';
 export type { DetectedCall, Detection, Tool, ToolCallFormat } from './tools/tool.ts';
 export { defineFormat } from './tools/tool.ts';
-export { jsonText, Numeral, type Members, type Value } from './tools/value.ts';
+export { jsonText, Numeral, type Members, type Value } from './tools/json/value.ts';
 
 /** Options of `startServer`: those of `serve`, all optional, and what one adds to turngraph. */
 export type StartOptions = Partial<ServerOptions> & Extension;

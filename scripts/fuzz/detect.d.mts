@@ -1,5 +1,5 @@
 import type { ToolCallFormat } from '../../src/tools/tool.ts';
-import type { jsonText } from '../../src/tools/value.ts';
+import type { jsonText } from '../../src/tools/json/value.ts';
 
 interface Subject {
   readonly formats: ReadonlyMap<string, ToolCallFormat>;

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { functionOf } from '../../dist/tools/formats/functionJson.js';
 import { formats } from '../../dist/tools/formats/index.js';
 import { readTool } from '../../dist/tools/tool.js';
-import { jsonText } from '../../dist/tools/value.js';
+import { jsonText } from '../../dist/tools/json/value.js';
 import { unbent } from './sampling.mjs';
 
 const demo = fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url));

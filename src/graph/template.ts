@@ -2,8 +2,8 @@ import Mustache from 'mustache';
 import { Fault } from '../fault.ts';
 import type { Reading } from '../schema.ts';
 import { shownOf } from '../tools/insight.ts';
-import { readValue } from '../tools/scan.ts';
-import { jsonText, Numeral, type Members } from '../tools/value.ts';
+import { readValue } from '../tools/json/lenientParser.ts';
+import { jsonText, Numeral, type Members } from '../tools/json/value.ts';
 import type { Call, Turn } from './turn.ts';
 
 /** A Mustache text of a graph: no HTML escaping, no partials, no lambdas. */

@@ -26,7 +26,7 @@ import {
   type ToolDeclaration,
 } from '../tools/tool.ts';
 import { spokenIn } from '../tools/reasoningStream.ts';
-import { jsonText } from '../tools/value.ts';
+import { jsonText } from '../tools/json/value.ts';
 import { bindingOf, bindingParams, grammarOf, isAllowed } from './toolChoice.ts';
 import { Inference, inferenceParams, modelOf, type Question } from './inference.ts';
 

@@ -6,7 +6,7 @@ import type { CallGrammar, ToolChoice } from '../tools/grammar/grammar.ts';
 import type { Rule } from '../tools/grammar/rule.ts';
 import { fits } from '../tools/grammar/matcher.ts';
 import type { DetectedCall, Tool, ToolCallFormat } from '../tools/tool.ts';
-import { jsonText } from '../tools/value.ts';
+import { jsonText } from '../tools/json/value.ts';
 
 const kinds = ['auto', 'required', 'none'] as const;
 

@@ -2,7 +2,7 @@ import { shortened } from '../fault.ts';
 import type { ToolCallIssue } from '../frames.gen.ts';
 import { isGrounded, type Said } from './grounding.ts';
 import type { ArgumentsSchema, Tool } from './tool.ts';
-import { isMembers, isOfType, jsonText, Numeral, type Members, type Value } from './value.ts';
+import { isMembers, isOfType, jsonText, Numeral, type Members, type Value } from './json/value.ts';
 
 /** The codes of what can be wrong with a call. They are stable: clients use them. */
 export type IssueCode =

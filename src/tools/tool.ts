@@ -1,7 +1,7 @@
 import { pointerToken } from '../jsonPointer.ts';
 import type { FromSchema, Reading, Refusal } from '../schema.ts';
 import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
-import type { Members } from './value.ts';
+import type { Members } from './json/value.ts';
 
 const paramSchema = {
   type: 'object',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { hammer, outputs } from '../../scripts/fuzz/detect.mjs';
 import { formats } from '../../src/tools/formats/index.ts';
 import type { DetectedCall, Detection } from '../../src/tools/tool.ts';
-import { jsonText } from '../../src/tools/value.ts';
+import { jsonText } from '../../src/tools/json/value.ts';
 import moreCases from '../cases/tool-calls-more.json' with { type: 'json' };
 import cases from '../cases/tool-calls.json' with { type: 'json' };
 

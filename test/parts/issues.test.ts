@@ -5,7 +5,7 @@ import { isGrounded, saidIn } from '../../src/tools/grounding.ts';
 import { insightOf, shownOf } from '../../src/tools/insight.ts';
 import { issuesOf } from '../../src/tools/issues.ts';
 import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
-import { jsonText, type Members } from '../../src/tools/value.ts';
+import { jsonText, type Members } from '../../src/tools/json/value.ts';
 
 function toolOf(declaration: Partial<ToolDeclaration>): Tool {
   const reading = readTool({ name: 'f', description: 'd', parameters: [], consequential: false, ...declaration });

@@ -4,7 +4,7 @@ import { blockOf, weave } from '../../../dist/dialog.js';
 import { layoutOf } from '../../../dist/engine/llama/prompt/chatTemplate.js';
 import { formats } from '../../../dist/tools/formats/index.js';
 import { readTool } from '../../../dist/tools/tool.js';
-import { jsonText } from '../../../dist/tools/value.js';
+import { jsonText } from '../../../dist/tools/json/value.js';
 
 /** What ends a message; the model writes it when it has said everything. */
 export const end = '<|im_end|>';

@@ -4,7 +4,7 @@ import { Command, Option } from 'commander';
 import { didYouMean } from '../../didYouMean.ts';
 import { formats } from '../../tools/formats/index.ts';
 import type { DetectedCall, ToolCallFormat } from '../../tools/tool.ts';
-import { jsonText } from '../../tools/value.ts';
+import { jsonText } from '../../tools/json/value.ts';
 import { toolsFormatsCommand } from './toolsFormats.ts';
 import { toolsRenderCommand } from './toolsRender.ts';
 import { UsageError } from '../usageError.ts';

@@ -5,7 +5,7 @@ import { typedMembers } from '../../tools/check.ts';
 import { argumentRules } from '../../tools/formats/callGrammar.ts';
 import { fits } from '../../tools/grammar/matcher.ts';
 import type { DetectedCall, Detection, ToolCallFormat } from '../../tools/tool.ts';
-import { jsonText } from '../../tools/value.ts';
+import { jsonText } from '../../tools/json/value.ts';
 import { offered, toolQuestions, type ToolQuestion, type WantedCall } from './toolQuestions.ts';
 
 /** What became of a question. */

@@ -1,5 +1,5 @@
-import { readValue, type Read } from '../scan.ts';
-import { isMembers, type Members, type Value } from '../value.ts';
+import { readValue, type Read } from '../json/lenientParser.ts';
+import { isMembers, type Members, type Value } from '../json/value.ts';
 
 /** The keys under which a format writes a call. */
 export interface CallKeys {

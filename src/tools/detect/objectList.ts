@@ -1,6 +1,6 @@
-import { readValue } from '../scan.ts';
+import { readValue } from '../json/lenientParser.ts';
 import { closingTag } from './tags.ts';
-import type { Value } from '../value.ts';
+import type { Value } from '../json/value.ts';
 
 /** A value and where it stands. */
 export interface Placed {

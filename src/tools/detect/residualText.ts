@@ -1,9 +1,9 @@
 import { openingFenceBefore, pastClosingFence, pastOpeningFence } from './codeFences.ts';
 import type { Found } from './callSpan.ts';
 import { pastSeparators } from './objectList.ts';
-import { readValue } from '../scan.ts';
+import { readValue } from '../json/lenientParser.ts';
 import { pastClosers, withoutEndTokens } from './tags.ts';
-import { isMembers, jsonText, type Value } from '../value.ts';
+import { isMembers, jsonText, type Value } from '../json/value.ts';
 
 /** The text around the calls, without what only held them together or only repeats their arguments. */
 export function residualOf(text: string, found: readonly Found[]): string {

@@ -2,7 +2,7 @@ import { balance, type Bracketed } from './brackets.ts';
 import { foundIn, type Findings, type Found } from './callSpan.ts';
 import type { Past } from '../reasoning.ts';
 import { pastSeparators, readRun, type Placed } from './objectList.ts';
-import { readValue } from '../scan.ts';
+import { readValue } from '../json/lenientParser.ts';
 import { callsIn, type CallKeys, type Said } from './callShape.ts';
 
 /** What stands in a text without a tag. */

@@ -1,5 +1,5 @@
 import type { Tool } from '../tool.ts';
-import { jsonText } from '../value.ts';
+import { jsonText } from '../json/value.ts';
 
 /** A tool in the form that most families were trained on. */
 export const functionOf = ({ name, description, parameters }: Tool) =>

@@ -1,5 +1,5 @@
 import type { JsonSchema } from './schemaCursor.ts';
-import { jsonText } from '../../value.ts';
+import { jsonText } from '../../json/value.ts';
 import { typesOf } from './types.ts';
 
 /** Whether no value can fit two of these schemas, as far as types and single values tell. */

@@ -1,5 +1,5 @@
 import type { Reading, Refusal } from '../../../schema.ts';
-import { jsonText } from '../../value.ts';
+import { jsonText } from '../../json/value.ts';
 import { areApart } from './disjoint.ts';
 import { freeDepth, json } from '../anyJson.ts';
 import { any, text, type Rule } from '../rule.ts';
