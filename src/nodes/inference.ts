@@ -5,7 +5,7 @@ import type { ModelUse } from '../models/pool/pool.ts';
 import { samplingSchema, type PartialSampling } from '../models/catalogue/sampling.ts';
 import type { Contribution, Projected, Projection } from '../projection/projection.ts';
 import type { Schema } from '../schema.ts';
-import { ReasoningStream, spokenIn } from '../tools/reasoningStream.ts';
+import { ReasoningStream, spokenIn } from '../tools/reasoning/reasoningFilter.ts';
 
 /** Parameters that every node with a model has. */
 export const inferenceParams = {

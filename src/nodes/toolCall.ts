@@ -25,7 +25,7 @@ import {
   type ToolCallFormat,
   type ToolDeclaration,
 } from '../tools/tool.ts';
-import { spokenIn } from '../tools/reasoningStream.ts';
+import { spokenIn } from '../tools/reasoning/reasoningFilter.ts';
 import { jsonText } from '../tools/json/value.ts';
 import { bindingOf, bindingParams, grammarOf, isAllowed } from './toolChoice.ts';
 import { Inference, inferenceParams, modelOf, type Question } from './inference.ts';

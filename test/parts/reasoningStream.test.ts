@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReasoningStream, spokenIn } from '../../src/tools/reasoningStream.ts';
+import { ReasoningStream, spokenIn } from '../../src/tools/reasoning/reasoningFilter.ts';
 
 describe('reasoning in a text on its way out', () => {
   it.each([

@@ -6,7 +6,7 @@ import { pause } from '../../abort.ts';
 import { promptTooLarge } from '../promptTooLarge.ts';
 import type { Beside } from './batching/deferredQueue.ts';
 import { BoundPen } from './sampling/grammarSampler.ts';
-import { reasoningOpenedBy } from '../../tools/reasoningStream.ts';
+import { reasoningOpenedBy } from '../../tools/reasoning/reasoningFilter.ts';
 import { align, fill, held } from './kvCache/prefixReuse.ts';
 import type { Grammars } from './sampling/grammarCache.ts';
 import { FreePen, type Pen } from './sampling/sampler.ts';

@@ -1,5 +1,5 @@
 import { pastCode } from './inlineCode.ts';
-import type { Past } from '../reasoning.ts';
+import type { Past } from '../reasoning/reasoningSpans.ts';
 
 /** A piece of a text between brackets, these included. */
 export interface Bracketed {

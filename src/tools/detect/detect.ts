@@ -1,6 +1,6 @@
 import { bareCalls, type BareFindings } from './untaggedCalls.ts';
 import type { Findings, Found } from './callSpan.ts';
-import { reasoningOf } from '../reasoning.ts';
+import { reasoningOf } from '../reasoning/reasoningSpans.ts';
 import { residualOf } from './residualText.ts';
 import type { CallKeys } from './callShape.ts';
 import { taggedCalls } from './taggedCalls.ts';

@@ -1,6 +1,6 @@
 import { pastOpeningFence } from './codeFences.ts';
 import { foundIn, type Findings, type Found } from './callSpan.ts';
-import type { Past } from '../reasoning.ts';
+import type { Past } from '../reasoning/reasoningSpans.ts';
 import { pastSeparators, readObject, readRun, type Fault } from './objectList.ts';
 import { argumentsOf, callsIn, type CallKeys } from './callShape.ts';
 import { closingTag, nextTag, tagAt, toolOf, type Tag } from './tags.ts';

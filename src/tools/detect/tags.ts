@@ -1,5 +1,5 @@
 import { pastCode } from './inlineCode.ts';
-import type { Past } from '../reasoning.ts';
+import type { Past } from '../reasoning/reasoningSpans.ts';
 
 /** A kind of tag that announces calls. */
 export interface TagKind {

@@ -1,6 +1,6 @@
 import { balance, type Bracketed } from './brackets.ts';
 import { foundIn, type Findings, type Found } from './callSpan.ts';
-import type { Past } from '../reasoning.ts';
+import type { Past } from '../reasoning/reasoningSpans.ts';
 import { pastSeparators, readRun, type Placed } from './objectList.ts';
 import { readValue } from '../json/lenientParser.ts';
 import { callsIn, type CallKeys, type Said } from './callShape.ts';

@@ -1,4 +1,4 @@
-import { reasoningOf, type Past } from '../reasoning.ts';
+import { reasoningOf, type Past } from '../reasoning/reasoningSpans.ts';
 import type { Opening } from './grammar.ts';
 
 /** An opening that has come in a text. */

@@ -1,7 +1,7 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
 import type { CallGrammar } from '../../../tools/grammar/grammar.ts';
 import { openedIn } from '../../../tools/grammar/triggers.ts';
-import { withoutMarks } from '../../../tools/reasoning.ts';
+import { withoutMarks } from '../../../tools/reasoning/reasoningSpans.ts';
 import { Walk } from '../../../tools/grammar/matcher.ts';
 import type { Stopped } from '../../engine.ts';
 import type { Grammars } from './grammarCache.ts';

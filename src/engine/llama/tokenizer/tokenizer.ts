@@ -1,5 +1,5 @@
 import type { LlamaModel, Token } from 'node-llama-cpp';
-import { reasoningMarks } from '../../../tools/reasoningStream.ts';
+import { reasoningMarks } from '../../../tools/reasoning/reasoningFilter.ts';
 import { ControlStrings } from './controlTokens.ts';
 
 /** A model's tokeniser, and the tokens that steer the model instead of spelling text. */
