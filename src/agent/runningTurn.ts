@@ -4,7 +4,7 @@ import { pause } from '../abort.ts';
 import type { ServerFrameBodies, TurnComplete } from '../frames.gen.ts';
 import type { Call, Inference, Turn } from '../graph/turn.ts';
 import { bytesOfPart, fitting, inPieces, jsonBytes } from '../frameSize.ts';
-import type { Insight } from '../tools/insight.ts';
+import type { Insight } from '../tools/validate/insight.ts';
 import { accountOf } from './turnSummary.ts';
 
 // A notification holds the arguments twice, then what is wrong with them, and beside that only what is small.

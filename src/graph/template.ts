@@ -1,7 +1,7 @@
 import Mustache from 'mustache';
 import { Fault } from '../fault.ts';
 import type { Reading } from '../schema.ts';
-import { shownOf } from '../tools/insight.ts';
+import { shownOf } from '../tools/validate/insight.ts';
 import { readValue } from '../tools/json/lenientParser.ts';
 import { jsonText, Numeral, type Members } from '../tools/json/value.ts';
 import type { Call, Turn } from './turn.ts';

@@ -1,7 +1,7 @@
 import type { Dialog } from '../dialog.ts';
 import type { Completion } from '../engine/engine.ts';
 import type { ToolCallIssue } from '../frames.gen.ts';
-import type { Insight } from '../tools/insight.ts';
+import type { Insight } from '../tools/validate/insight.ts';
 
 /** A tool call as a turn records it. */
 export interface Call {

@@ -10,10 +10,10 @@ import { dialogue } from '../projection/chat.ts';
 import { place } from '../projection/placement.ts';
 import { withTools } from '../projection/withTools.ts';
 import { didYouMean } from '../didYouMean.ts';
-import { saidIn } from '../tools/grounding.ts';
-import { insightOf } from '../tools/insight.ts';
-import { issuesOf } from '../tools/issues.ts';
-import { flatArguments, typedMembers } from '../tools/check.ts';
+import { saidIn } from '../tools/validate/grounding.ts';
+import { insightOf } from '../tools/validate/insight.ts';
+import { issuesOf } from '../tools/validate/callIssues.ts';
+import { flatArguments, typedMembers } from '../tools/validate/coerceArguments.ts';
 import { choose } from '../tools/formats/chooseFormat.ts';
 import type { Formats } from '../tools/formats/index.ts';
 import {

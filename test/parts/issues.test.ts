@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { typedMembers } from '../../src/tools/check.ts';
+import { typedMembers } from '../../src/tools/validate/coerceArguments.ts';
 import { chatml } from '../../src/tools/formats/chatml.ts';
-import { isGrounded, saidIn } from '../../src/tools/grounding.ts';
-import { insightOf, shownOf } from '../../src/tools/insight.ts';
-import { issuesOf } from '../../src/tools/issues.ts';
+import { isGrounded, saidIn } from '../../src/tools/validate/grounding.ts';
+import { insightOf, shownOf } from '../../src/tools/validate/insight.ts';
+import { issuesOf } from '../../src/tools/validate/callIssues.ts';
 import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
 import { jsonText, type Members } from '../../src/tools/json/value.ts';
 

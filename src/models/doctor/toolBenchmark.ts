@@ -1,7 +1,7 @@
 import { blockOf } from '../../dialog.ts';
 import type { Model, Sampling, Sequence } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
-import { typedMembers } from '../../tools/check.ts';
+import { typedMembers } from '../../tools/validate/coerceArguments.ts';
 import { argumentRules } from '../../tools/formats/callGrammar.ts';
 import { fits } from '../../tools/grammar/matcher.ts';
 import type { DetectedCall, Detection, ToolCallFormat } from '../../tools/tool.ts';

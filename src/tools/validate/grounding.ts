@@ -1,4 +1,4 @@
-import { isMembers, Numeral, type Value } from './json/value.ts';
+import { isMembers, Numeral, type Value } from '../json/value.ts';
 
 /** What a user has said, prepared for being searched. */
 export interface Said {

@@ -1,8 +1,8 @@
-import { shortened } from '../fault.ts';
-import type { ToolCallIssue } from '../frames.gen.ts';
+import { shortened } from '../../fault.ts';
+import type { ToolCallIssue } from '../../frames.gen.ts';
 import { isGrounded, type Said } from './grounding.ts';
-import type { ArgumentsSchema, Tool } from './tool.ts';
-import { isMembers, isOfType, jsonText, Numeral, type Members, type Value } from './json/value.ts';
+import type { ArgumentsSchema, Tool } from '../tool.ts';
+import { isMembers, isOfType, jsonText, Numeral, type Members, type Value } from '../json/value.ts';
 
 /** The codes of what can be wrong with a call. They are stable: clients use them. */
 export type IssueCode =

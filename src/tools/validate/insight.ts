@@ -1,5 +1,5 @@
-import type { Issue } from './issues.ts';
-import type { Tool } from './tool.ts';
+import type { Issue } from './callIssues.ts';
+import type { Tool } from '../tool.ts';
 
 /** A parameter that stands between a call and its being sent. */
 export interface Obstacle {

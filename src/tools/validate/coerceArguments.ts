@@ -1,5 +1,5 @@
-import type { ArgumentsSchema, Tool } from './tool.ts';
-import { isMembers, isOfType, jsonText, Numeral, type Members, type Value } from './json/value.ts';
+import type { ArgumentsSchema, Tool } from '../tool.ts';
+import { isMembers, isOfType, jsonText, Numeral, type Members, type Value } from '../json/value.ts';
 
 /** Arguments as a flat JSON object whose values are all strings; what is no string stands as its JSON text. */
 export const flatArguments = (args: Members): string =>
