@@ -6,7 +6,7 @@ import { serverSchema } from '../src/config.ts';
 import { codes, type FieldShape } from '../src/frames.gen.ts';
 import { clientCodecs, serverCodecs } from '../src/wire/codec.ts';
 import { messageOf } from '../src/wire/frame.ts';
-import { bodiesOf, byMessage, defaultOf, fieldsOf, type Fields, type MessageName } from '../src/wire/shape.ts';
+import { bodiesOf, byMessage, defaultOf, fieldsOf, type Fields, type MessageName } from '../src/wire/messageShape.ts';
 import { noise } from './hub.ts';
 import { hubServer, type HubServer } from './hubServer.ts';
 import { fileOf, type Line } from './story.ts';

@@ -1,6 +1,6 @@
 import { Fault } from '../fault.ts';
 import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../frames.gen.ts';
-import type { Decoded } from '../wire/reading.ts';
+import type { Decoded } from '../wire/frameReader.ts';
 import { countError } from '../metrics/countError.ts';
 import { serverFrame } from '../wire/frame.ts';
 import type { Answer } from './handler.ts';

@@ -1,12 +1,12 @@
 import protobuf from 'protobufjs/minimal.js';
 import { Fault } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
-import { binaryNotation } from './binaryNotation.ts';
+import { binaryNotation } from './binaryEncoding.ts';
 import { messageOf, type Envelope, type Frames } from './frame.ts';
 import { envelopes } from './frames.static.gen.ts';
-import { frameReader, malformed, type Decoded } from './reading.ts';
-import { rewriters, type Change } from './rewriter.ts';
-import { wellFormed } from './text.ts';
+import { frameReader, malformed, type Decoded } from './frameReader.ts';
+import { rewriters, type Change } from './fieldRewriter.ts';
+import { wellFormed } from './wellFormed.ts';
 
 /** A frame as the bytes of its protobuf message. */
 export function encodeBinary(frame: ClientFrame | ServerFrame): Uint8Array<ArrayBuffer> {

@@ -2,7 +2,7 @@ import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { decodeBinary, encodeBinary } from './binary.ts';
 import type { Envelope, Frames } from './frame.ts';
 import { decodeJson, encodeJson } from './json.ts';
-import type { Decoded } from './reading.ts';
+import type { Decoded } from './frameReader.ts';
 
 /** One side's view of a subprotocol: it decodes the frames of the other side and encodes its own. */
 export interface Codec<Incoming, Outgoing> {

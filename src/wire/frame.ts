@@ -1,5 +1,5 @@
 import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../frames.gen.ts';
-import { bodiesOf, defaultOf, fieldsOf, type Fields } from './shape.ts';
+import { bodiesOf, defaultOf, fieldsOf, type Fields } from './messageShape.ts';
 
 /** The frames of both directions, by the name of their envelope. */
 export interface Frames {

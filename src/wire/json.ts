@@ -1,10 +1,10 @@
 import { Fault } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { messageOf, type Envelope, type Frames } from './frame.ts';
-import { isUint32, jsonNotation } from './jsonNotation.ts';
-import { frameReader, malformed, type Decoded } from './reading.ts';
-import { rewriters, type Change } from './rewriter.ts';
-import { wellFormed } from './text.ts';
+import { isUint32, jsonNotation } from './jsonEncoding.ts';
+import { frameReader, malformed, type Decoded } from './frameReader.ts';
+import { rewriters, type Change } from './fieldRewriter.ts';
+import { wellFormed } from './wellFormed.ts';
 
 /** A frame as proto3 JSON with every field written, save absent messages. */
 export function encodeJson(frame: ClientFrame | ServerFrame): string {

@@ -4,7 +4,7 @@ import { randomFrom } from '../../scripts/random.mjs';
 import { shapes, type ClientFrameBodies, type ServerFrameBodies } from '../../src/frames.gen.ts';
 import { clientCodecs, serverCodecs, type Codec, type Subprotocol } from '../../src/wire/codec.ts';
 import { clientFrame, messageOf, serverFrame, type Envelope, type Frames } from '../../src/wire/frame.ts';
-import { bodiesOf } from '../../src/wire/shape.ts';
+import { bodiesOf } from '../../src/wire/messageShape.ts';
 
 /** What every subprotocol promises, in both directions. */
 export function codecContract(subprotocol: Subprotocol): void {

@@ -1,7 +1,7 @@
 import { didYouMean } from '../didYouMean.ts';
-import { malformed, type Notation } from './reading.ts';
-import { byMessage, fieldsOf, type Fields, type MessageName } from './shape.ts';
-import { isWellFormed, shortened, shown } from './text.ts';
+import { malformed, type Notation } from './frameReader.ts';
+import { byMessage, fieldsOf, type Fields, type MessageName } from './messageShape.ts';
+import { isWellFormed, shortened, shown } from './wellFormed.ts';
 
 /** Parts of a frame as JSON.parse gives them. */
 export const jsonNotation: Notation = {

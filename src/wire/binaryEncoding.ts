@@ -1,6 +1,6 @@
 import protobuf from 'protobufjs/minimal.js';
-import { malformed, type Notation } from './reading.ts';
-import type { Fields } from './shape.ts';
+import { malformed, type Notation } from './frameReader.ts';
+import type { Fields } from './messageShape.ts';
 
 /** Parts of a frame as the generated protobuf code decodes them: scalars have their types by then. */
 export const binaryNotation: Notation = {

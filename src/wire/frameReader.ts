@@ -1,7 +1,7 @@
 import { Fault } from '../fault.ts';
 import type { FieldShape } from '../frames.gen.ts';
 import type { Envelope, Frames } from './frame.ts';
-import { bodiesOf, defaultOf, fieldsOf, type Fields, type MessageName } from './shape.ts';
+import { bodiesOf, defaultOf, fieldsOf, type Fields, type MessageName } from './messageShape.ts';
 
 /** How one encoding holds the parts of a frame. Each reader refuses what is no such part, with its path. */
 export interface Notation {

@@ -1,5 +1,5 @@
 import type { FieldShape } from '../frames.gen.ts';
-import { bodiesOf, fieldsOf, type Fields, type MessageName } from './shape.ts';
+import { bodiesOf, fieldsOf, type Fields, type MessageName } from './messageShape.ts';
 import type { Envelope } from './frame.ts';
 
 /** A field-wise change of messages on their way out. */
