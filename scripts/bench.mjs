@@ -16,7 +16,7 @@ if (unknown !== undefined)
 if (!/^\d{1,4}$/.test(values.threads)) refuse(`--threads must be a whole number, not "${values.threads}"`);
 
 const chosen = positionals.length === 0 ? rows : rows.filter(({ name }) => positionals.includes(name));
-const figures = [];
+const stats = [];
 for (const { name, run } of chosen) {
   const start = performance.now();
   const log = (line) => console.error(`${name}: ${line}`);
@@ -27,7 +27,7 @@ for (const { name, run } of chosen) {
   log('begins');
   try {
     const found = await run(bench);
-    figures.push(...found);
+    stats.push(...found);
     for (const { of, ratio, unit, met } of found)
       log(`${of}: ${ratio.toFixed(3)} ${unit}${met === false ? ', not met' : ''}`);
     log(`took ${((performance.now() - start) / 1000).toFixed(0)} s`);
@@ -40,4 +40,4 @@ for (const { name, run } of chosen) {
     process.off('SIGINT', stop).off('SIGTERM', stop);
   }
 }
-console.log(values.json ? JSON.stringify(figures, undefined, 2) : tableOf(figures));
+console.log(values.json ? JSON.stringify(stats, undefined, 2) : tableOf(stats));

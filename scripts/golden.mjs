@@ -266,7 +266,7 @@ const examples = [
             backend: 'vulkan',
             gpuLayers: 24,
             threads: 2,
-            seats: 8,
+            slots: 8,
           },
           { name: 'not-here-yet', status: 'ABSENT', sizeBytes: 5000000000 },
         ],

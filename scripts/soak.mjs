@@ -18,7 +18,7 @@ const trials = new Map([soak, cancels, crowd, isolation].map((trial) => [trial.n
 const { names, json, ...options } = readOptions();
 const say = (line) => process.stderr.write(`${line}\n`);
 
-const house = await houseOf({
+const context = await houseOf({
   model: options.model,
   catalogue: fileURLToPath(new URL('../models.json', import.meta.url)),
 });
@@ -27,7 +27,7 @@ for (const name of names) {
   const trial = trials.get(name);
   const began = performance.now();
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  const result = await trial.run(house, {
+  const result = await trial.run(context, {
     ...trial.defaults,
     ...Object.fromEntries(given),
     log: (line) => say(`${name} ${((performance.now() - began) / 1000).toFixed(0)} s: ${line}`),
@@ -35,7 +35,7 @@ for (const name of names) {
   results.push({ trial: name, seconds: Math.round((performance.now() - began) / 1000), ...result });
   if (!json) for (const line of linesOf(results.at(-1))) console.log(line);
 }
-await house.close();
+await context.close();
 if (json) console.log(JSON.stringify(results, null, 2));
 process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
 

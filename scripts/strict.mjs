@@ -17,7 +17,7 @@ if (!Number.isInteger(count) || count < 1) {
   console.error(`COUNT must be a whole number above 0, not "${process.argv[2]}"`);
   process.exit(2);
 }
-const load = { contextSize: 2048, seats: 1, threads: 1, gpu: 'off' };
+const load = { contextSize: 2048, slots: 1, threads: 1, gpu: 'off' };
 const tools = declarations.map((declaration) => readTool(declaration).value);
 const choices = [{ kind: 'auto' }, { kind: 'required' }, { kind: 'tool', name: 'give_item' }];
 const families = [

@@ -1,5 +1,5 @@
 /** Waits for a promise, but no longer than until one of the signals is aborted. */
-export function pause(wait: Promise<void>, ...signals: readonly AbortSignal[]): Promise<void> {
+export function untilAborted(wait: Promise<void>, ...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const done = (): void => {
       for (const signal of signals) signal.removeEventListener('abort', done);

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import envPaths from 'env-paths';
-import { reader, type FromSchema, type ObjectSchema, type Reading, type Schema } from './schema.ts';
+import { createReader, type FromSchema, type ObjectSchema, type ReadResult, type Schema } from './schema.ts';
 
 // What a timer can hold in milliseconds.
-const longestSeconds = 2_147_483;
+const maxSeconds = 2_147_483;
 
 /** Options of the server: the one truth for the flags of `serve`, their environment variables, defaults and help. */
 export const serverSchema = {
@@ -59,7 +59,7 @@ export const serverSchema = {
       description: 'folder of string storages; default: the graphs folder, for a graph file its own',
     },
     preload: { type: 'array', items: { type: 'string' }, default: [], description: 'models to load and keep at start' },
-    seats: {
+    slots: {
       type: 'integer',
       minimum: 0,
       maximum: 256,
@@ -89,7 +89,7 @@ export const serverSchema = {
     modelIdle: {
       type: 'number',
       minimum: 0,
-      maximum: longestSeconds,
+      maximum: maxSeconds,
       default: 300,
       description: 'seconds that an unused model stays in memory',
     },
@@ -97,7 +97,7 @@ export const serverSchema = {
     turnTimeout: {
       type: 'number',
       exclusiveMinimum: 0,
-      maximum: longestSeconds,
+      maximum: maxSeconds,
       default: 120,
       description: 'seconds that one turn may take',
     },
@@ -106,7 +106,7 @@ export const serverSchema = {
     handshakeTimeout: {
       type: 'number',
       exclusiveMinimum: 0,
-      maximum: longestSeconds,
+      maximum: maxSeconds,
       default: 10,
       description: 'seconds that a handshake may take',
     },
@@ -165,17 +165,17 @@ export type OptionSchema = Schema & { readonly description: string };
 /** The environment variable of an option: TURNGRAPH_ and its name in capitals. */
 export const variableOf = (option: string): string => `TURNGRAPH_${option.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`;
 
-const read = reader(serverSchema);
+const read = createReader(serverSchema);
 
 /** Checks server options and fills in their defaults. */
-export function readServerOptions(given: unknown): Reading<ServerOptions> {
+export function readServerOptions(given: unknown): ReadResult<ServerOptions> {
   const reading = read(given);
   if (!reading.ok) return reading;
   const { graphs, catalogue, models, cache } = reading.value;
   const folders = envPaths('turngraph', { suffix: '' });
   const found = {
-    graphs: graphs || ownOrShipped('graphs'),
-    catalogue: catalogue || ownOrShipped('models.json'),
+    graphs: graphs || ownOrBundled('graphs'),
+    catalogue: catalogue || ownOrBundled('models.json'),
     models: models || join(folders.data, 'models'),
     cache: cache || folders.cache,
   };
@@ -190,5 +190,5 @@ export function defaultServerOptions(): ServerOptions {
 }
 
 // In a folder without graphs or catalogue of its own, those of the package serve.
-const ownOrShipped = (name: string): string =>
+const ownOrBundled = (name: string): string =>
   existsSync(name) ? name : fileURLToPath(new URL(`../${name}`, import.meta.url));

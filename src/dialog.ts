@@ -1,4 +1,4 @@
-import { functionOf } from './tools/formats/functionJson.ts';
+import { toFunctionDefinition } from './tools/formats/functionJson.ts';
 import type { Tool, ToolCallFormat } from './tools/tool.ts';
 
 /** One utterance as a model's chat template takes it. */
@@ -7,7 +7,7 @@ export interface Message {
   /** What is said; of calls and results our own wording, for a model whose template knows no tools. */
   readonly text: string;
   /** What the message is to a template that knows tools, where that is more than its text. */
-  readonly exchange?: ToolExchange;
+  readonly toolExchange?: ToolExchange;
 }
 
 /** One side of a tool call within a prompt: the calls of an answer, or the result of one. */
@@ -39,9 +39,9 @@ export interface ToolBlock {
 }
 
 /** Tools as a format puts them into a prompt. */
-export const blockOf = (tools: readonly Tool[], format: ToolCallFormat): ToolBlock => ({
+export const toToolBlock = (tools: readonly Tool[], format: ToolCallFormat): ToolBlock => ({
   format: format.name,
-  definitions: tools.map(functionOf),
+  definitions: tools.map(toFunctionDefinition),
   place: format.place,
   text: format.render(tools),
 });
@@ -55,7 +55,7 @@ export interface Prompt {
 }
 
 /** The messages of a prompt with our own wording of the tools put in their place. */
-export function weave({ messages, tools }: Prompt): readonly Message[] {
+export function insertTools({ messages, tools }: Prompt): readonly Message[] {
   if (!tools) return messages;
   if (tools.place === 'system') {
     const [first, ...rest] = messages;

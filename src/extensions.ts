@@ -8,14 +8,14 @@ import type { Extension } from './nodes/index.ts';
  * @throws TypeError that names the module, when it cannot be loaded or exports neither.
  */
 export async function loadExtension(modules: readonly string[]): Promise<Extension> {
-  const extensions = await Promise.all(modules.map(load));
+  const extensions = await Promise.all(modules.map(loadModule));
   return {
     nodeTypes: extensions.flatMap(({ nodeTypes = [] }) => nodeTypes),
     formats: extensions.flatMap(({ formats = [] }) => formats),
   };
 }
 
-async function load(path: string): Promise<Extension> {
+async function loadModule(path: string): Promise<Extension> {
   const exported = (await import(pathToFileURL(resolve(path)).href).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new TypeError(`the extension ${path} cannot be loaded: ${reason}`, { cause });

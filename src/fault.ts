@@ -15,7 +15,7 @@ export class Fault extends Error {
   readonly detail: string;
 
   constructor(name: CodeName, message: string, options: FaultOptions = {}) {
-    super(shortened(message), { cause: options.cause });
+    super(truncateMessage(message), { cause: options.cause });
     this.name = name;
     this.detail = options.detail ?? '';
   }
@@ -32,8 +32,8 @@ export class Fault extends Error {
   }
 }
 
-const longest = 600;
+const maxMessageLength = 600;
 
 /** A sentence that quotes a client may be of any length: its beginning says enough. */
-export const shortened = (sentence: string): string =>
-  sentence.length > longest ? `${sentence.slice(0, longest)}…` : sentence;
+export const truncateMessage = (sentence: string): string =>
+  sentence.length > maxMessageLength ? `${sentence.slice(0, maxMessageLength)}…` : sentence;

@@ -25,7 +25,7 @@ const isFolder = (path: string): Promise<boolean> =>
     () => false,
   );
 
-const reasons: Readonly<Record<string, string>> = {
+const errorReasons: Readonly<Record<string, string>> = {
   EROFS: 'its disk is read-only',
   EACCES: 'it is not permitted',
   EPERM: 'it is not permitted',
@@ -37,14 +37,14 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Why the system did not do something with a file or folder, in words and by its code. */
-export function reasonOf(thrown: unknown): string {
+export function describeFsError(thrown: unknown): string {
   const { code } = Object(thrown) as { readonly code?: unknown };
   if (typeof code !== 'string') return String(thrown);
-  return `${reasons[code] ?? 'the system refuses it'} (${code})`;
+  return `${errorReasons[code] ?? 'the system refuses it'} (${code})`;
 }
 
 /** Makes sure that no file is where a flag wants a folder, which may be missing. @throws Error that names the flag. */
-export async function noFileAt(flag: string, folder: string): Promise<void> {
+export async function assertFolder(flag: string, folder: string): Promise<void> {
   const isInTheWay = await stat(folder).then(
     (found) => !found.isDirectory(),
     (error: NodeJS.ErrnoException) => error.code === 'ENOTDIR',
@@ -53,15 +53,15 @@ export async function noFileAt(flag: string, folder: string): Promise<void> {
 }
 
 /** Why nothing can be written in a folder, which is made where it is missing; undefined: something can. */
-export async function whyUnwritable(folder: string): Promise<string | undefined> {
+export async function findWriteProblem(folder: string): Promise<string | undefined> {
   try {
     await makeFolder(folder);
-    await rmdir(await mkdtemp(join(folder, probe)));
+    await rmdir(await mkdtemp(join(folder, probeFilePrefix)));
     return undefined;
   } catch (error) {
     const { path = folder } = error as NodeJS.ErrnoException;
-    return `${basename(path).startsWith(probe) ? folder : path}: ${reasonOf(error)}`;
+    return `${basename(path).startsWith(probeFilePrefix) ? folder : path}: ${describeFsError(error)}`;
   }
 }
 
-const probe = '.probe-';
+const probeFilePrefix = '.probe-';

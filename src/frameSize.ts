@@ -1,15 +1,15 @@
 // Frames to the client stay under 60 KiB, because some clients break above 65,535 bytes; the rest is room for the other fields.
-const bytesOfText = 56 * 1024;
+const maxTextBytes = 56 * 1024;
 
 /** Bytes of one part of a TurnComplete or an ErrorResponse, so that all its parts together fit in a frame. */
-export const bytesOfPart = 14 * 1024;
+export const maxPartBytes = 14 * 1024;
 
 /** A text as pieces that each fit in one frame in either codec, cut at code point boundaries; one piece where it fits. */
-export function inPieces(text: string): readonly string[] {
+export function splitToFrames(text: string): readonly string[] {
   const pieces: string[] = [];
   let rest = text;
-  while (jsonBytesOver(rest, bytesOfText)) {
-    const end = endOfPiece(rest);
+  while (jsonBytesOver(rest, maxTextBytes)) {
+    const end = endOfFrameText(rest);
     pieces.push(rest.slice(0, end));
     rest = rest.slice(end);
   }
@@ -17,9 +17,9 @@ export function inPieces(text: string): readonly string[] {
 }
 
 // Halved until it fits: a unit of text takes one to six bytes as JSON.
-function endOfPiece(text: string): number {
-  let end = Math.min(text.length, bytesOfText);
-  while (jsonBytes(text.slice(0, end)) > bytesOfText) end = Math.floor(end / 2);
+function endOfFrameText(text: string): number {
+  let end = Math.min(text.length, maxTextBytes);
+  while (jsonBytes(text.slice(0, end)) > maxTextBytes) end = Math.floor(end / 2);
   // Half of a surrogate pair is no text.
   return isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
 }
@@ -30,7 +30,7 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 const jsonBytesOver = (text: string, bytes: number): boolean => text.length > bytes || jsonBytes(text) > bytes;
 
 /** The first items of a list that fit in so many bytes as JSON; `asText` when the list itself becomes a text of a frame. */
-export function fitting<Item>(items: readonly Item[], bytes: number, asText = false): readonly Item[] {
+export function takeFitting<Item>(items: readonly Item[], bytes: number, asText = false): readonly Item[] {
   let size = 2;
   const sizeOf = (item: Item): number => {
     const json = JSON.stringify(item);

@@ -250,7 +250,7 @@ export interface ModelInfo {
   /** Threads that evaluate tokens now. */
   readonly threads: number;
   /** Sequences that it holds in memory at once; 0 = not loaded. */
-  readonly seats: number;
+  readonly slots: number;
 }
 
 export interface ListModelsRequest {
@@ -610,7 +610,7 @@ export const shapes = {
     backend: {"scalar":"string"},
     gpuLayers: {"scalar":"uint32"},
     threads: {"scalar":"uint32"},
-    seats: {"scalar":"uint32"},
+    slots: {"scalar":"uint32"},
   },
   ListModelsRequest: {
     pageToken: {"scalar":"string"},

@@ -4,25 +4,25 @@ import { editorSchema } from './graph/editorSchema.ts';
 import { start } from './start.ts';
 import { readCatalogue } from './models/catalogue/catalogue.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
-import type { Listening } from './server/server.ts';
+import type { TurngraphServer } from './server/server.ts';
 
 export type { Verdict } from './agent/checkGraph.ts';
 export type { ServerOptions } from './config.ts';
 export { Fault } from './fault.ts';
 export type { GraphFault } from './graph/faults.ts';
-export { live, type Live } from './graph/liveParams.ts';
-export { accept, defineNode, ParamsRefused } from './graph/node.ts';
-export type { AnyNodeType, Node, NodeType, Supplies } from './graph/node.ts';
+export { liveParams, type LiveParams } from './graph/liveParams.ts';
+export { unwrapParam, defineNode, InvalidParams } from './graph/node.ts';
+export type { AnyNodeType, Node, NodeType, NodeContext } from './graph/node.ts';
 export { compileTemplate, type Scope, type Template } from './graph/template.ts';
-export type { Call, Inference as InferenceAccount, Turn } from './graph/turn.ts';
-export { Inference, inferenceParams, modelOf } from './nodes/inference.ts';
+export type { Call, InferenceRecord as InferenceAccount, Turn } from './graph/turn.ts';
+export { InferenceRunner, inferenceParams, resolveModel } from './nodes/inference.ts';
 export type { Extension } from './nodes/index.ts';
 export { modelsSchema } from './models/catalogue/editorSchema.ts';
-export { dialogue } from './projection/chat.ts';
-export { place } from './projection/placement.ts';
-export { withTools } from './projection/withTools.ts';
-export type { FromSchema, ObjectSchema, Reading, Refusal, Schema } from './schema.ts';
-export type { Listening } from './server/server.ts';
+export { chatProjection } from './projection/chat.ts';
+export { placeTemplate } from './projection/placement.ts';
+export { toolProjection } from './projection/withTools.ts';
+export type { FromSchema, ObjectSchema, ReadResult, SchemaError, Schema } from './schema.ts';
+export type { TurngraphServer } from './server/server.ts';
 export { detect } from './tools/detect/detect.ts';
 export { functionJson } from './tools/formats/functionJson.ts';
 export { callGrammar, type CallForm } from './tools/formats/callGrammar.ts';
@@ -30,7 +30,7 @@ export type { CallGrammar, ToolChoice } from './tools/grammar/grammar.ts';
 export { all, any, many, optional, tag, text, type Rule } from './tools/grammar/rule.ts';
 export type { DetectedCall, Detection, Tool, ToolCallFormat } from './tools/tool.ts';
 export { defineFormat } from './tools/tool.ts';
-export { jsonText, Numeral, type Members, type Value } from './tools/json/value.ts';
+export { stringifyJson, JsonNumber, type JsonObject, type JsonValue } from './tools/json/value.ts';
 
 /** Options of `startServer`: those of `serve`, all optional, and what one adds to turngraph. */
 export type StartOptions = Partial<ServerOptions> & Extension;
@@ -39,10 +39,14 @@ export type StartOptions = Partial<ServerOptions> & Extension;
  * Starts a server in this process.
  * @throws TypeError for an option that is not allowed, Fault for what cannot be started, the system's error for a port that is taken.
  */
-export async function startServer({ nodeTypes = [], formats = [], ...options }: StartOptions = {}): Promise<Listening> {
+export async function startServer({
+  nodeTypes = [],
+  formats = [],
+  ...options
+}: StartOptions = {}): Promise<TurngraphServer> {
   const reading = readServerOptions(options);
   if (!reading.ok)
-    throw new TypeError(reading.refusals.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`).join('; '));
+    throw new TypeError(reading.errors.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`).join('; '));
   const given = nodeTypes.length + formats.length > 0;
   return start(reading.value, given ? { extension: { nodeTypes, formats } } : {});
 }

@@ -1,20 +1,20 @@
 import { findNodeAtLocation, parseTree, printParseErrorCode, visit, type Node, type ParseError } from 'jsonc-parser';
-import { pointerToken } from './jsonPointer.ts';
+import { escapePointerToken } from './jsonPointer.ts';
 
 /** Tells where in a JSON text things stand: `line:column`, both from 1 on. */
-export interface Places {
+export interface JsonLocations {
   /** The place of what a JSON pointer names, or of the nearest thing around it that is there. */
-  at(pointer: string): string;
+  positionOf(pointer: string): string;
 }
 
 /** Why a text is no JSON, and from where on: `line:column`. */
-export interface BrokenJson {
+export interface JsonSyntaxError {
   readonly place: string;
   readonly why: string;
 }
 
 /** A name that one object of a JSON text has a second time, where JSON.parse takes the last one in silence. */
-export interface RepeatedName {
+export interface DuplicateKey {
   readonly name: string;
   readonly pointer: string;
   /** `line:column` of the second one. */
@@ -22,31 +22,31 @@ export interface RepeatedName {
   readonly line: number;
 }
 
-const strict = { disallowComments: true };
+const strictOptions = { disallowComments: true };
 
 /** The places in a text; of one that is no JSON those before the fault. */
-export function placesIn(text: string): Places {
+export function locateInJson(text: string): JsonLocations {
   const position = positions(text);
-  const tree = unlessTooDeep(() => parseTree(text, [], strict));
-  return { at: (pointer) => position(tree ? offsetOf(tree, pointer) : 0) };
+  const tree = unlessTooDeep(() => parseTree(text, [], strictOptions));
+  return { positionOf: (pointer) => position(tree ? offsetOf(tree, pointer) : 0) };
 }
 
 /** What is wrong with a text that JSON.parse refuses; undefined when it is JSON. */
-export function brokenJson(text: string): BrokenJson | undefined {
+export function findSyntaxError(text: string): JsonSyntaxError | undefined {
   try {
     JSON.parse(text);
     return undefined;
   } catch (error) {
-    const { offset, why } = firstFault(text) ?? { offset: offsetIn(error, text), why: 'unexpected character' };
+    const { offset, why } = firstError(text) ?? { offset: offsetIn(error, text), why: 'unexpected character' };
     return { place: positions(text)(offset), why };
   }
 }
 
 /** All names that stand twice in an object; of a text that is nested too deeply to be walked, none. */
-export function repeatedNames(text: string): readonly RepeatedName[] {
+export function findDuplicateKeys(text: string): readonly DuplicateKey[] {
   const position = positions(text);
   const open: Set<string>[] = [];
-  const found: RepeatedName[] = [];
+  const found: DuplicateKey[] = [];
   unlessTooDeep(() =>
     visit(text, {
       onObjectBegin: () => void open.push(new Set()),
@@ -54,7 +54,7 @@ export function repeatedNames(text: string): readonly RepeatedName[] {
       onObjectProperty: (name, offset, _length, line, _character, pathOf) => {
         const names = open.at(-1);
         if (names?.has(name)) {
-          const pointer = [...pathOf(), name].map(pointerToken).join('');
+          const pointer = [...pathOf(), name].map(escapePointerToken).join('');
           found.push({ name, pointer, place: position(offset), line: line + 1 });
         }
         names?.add(name);
@@ -64,9 +64,9 @@ export function repeatedNames(text: string): readonly RepeatedName[] {
   return found;
 }
 
-function firstFault(text: string): { readonly offset: number; readonly why: string } | undefined {
+function firstError(text: string): { readonly offset: number; readonly why: string } | undefined {
   const errors: ParseError[] = [];
-  unlessTooDeep(() => parseTree(text, errors, strict));
+  unlessTooDeep(() => parseTree(text, errors, strictOptions));
   const [error] = errors;
   if (!error) return undefined;
   const { offset } = error;
@@ -74,7 +74,7 @@ function firstFault(text: string): { readonly offset: number; readonly why: stri
   if (before.endsWith(',') && /^[}\]]/.test(text.slice(offset, offset + 1)))
     return { offset: before.length - 1, why: 'there is a comma too many' };
   const code = printParseErrorCode(error.error);
-  return { offset, why: code === 'InvalidCommentToken' ? 'JSON has no comments' : wordsOf(code) };
+  return { offset, why: code === 'InvalidCommentToken' ? 'JSON has no comments' : describeErrorCode(code) };
 }
 
 // What only JSON.parse takes offence at, it places in its sentence.
@@ -116,5 +116,5 @@ function unlessTooDeep<T>(walk: () => T): T | undefined {
   }
 }
 
-const wordsOf = (code: string): string =>
+const describeErrorCode = (code: string): string =>
   code.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).toLowerCase();

@@ -1,9 +1,9 @@
 /** One token of a JSON pointer. */
-export const pointerToken = (name: string | number): string =>
+export const escapePointerToken = (name: string | number): string =>
   `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 
 /** A JSON pointer as people write the place: `.nodes.answer` or `[2].user`; "" = the whole. */
-export const placeOf = (pointer: string): string =>
+export const describePointer = (pointer: string): string =>
   pointer
     .split('/')
     .slice(1)

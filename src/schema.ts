@@ -1,6 +1,6 @@
 import type { CodeName } from './frames.gen.ts';
 import { Ajv, type ErrorObject } from 'ajv';
-import { pointerToken } from './jsonPointer.ts';
+import { escapePointerToken } from './jsonPointer.ts';
 import { didYouMean } from './didYouMean.ts';
 
 /** A JSON Schema (draft-07) as a value, in the part of the language that parameters are declared in. */
@@ -74,7 +74,7 @@ type FromProperties<Properties extends { readonly [name: string]: Schema }, Requ
 };
 
 /** One reason why a value was refused: a JSON pointer, and a sentence without its subject ("must be a number, not "hot""). */
-export interface Refusal {
+export interface SchemaError {
   readonly pointer: string;
   readonly message: string;
   /** The error that it is, where it is another than what refusals of its kind usually are. */
@@ -82,31 +82,31 @@ export interface Refusal {
 }
 
 /** A checked value, or everything that is wrong with it. */
-export type Reading<T> =
-  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusals: readonly Refusal[] };
+export type ReadResult<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly errors: readonly SchemaError[] };
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, keywords: ['live'] });
 
 // Nobody reads more, and telling of all would take time.
-const shownErrors = 400;
+const maxErrors = 400;
 
 /** A check for values of one schema: fills defaults into a copy, or lists all refusals. */
-export function reader<const S extends Schema>(schema: S): (value: unknown) => Reading<FromSchema<S>> {
+export function createReader<const S extends Schema>(schema: S): (value: unknown) => ReadResult<FromSchema<S>> {
   const validate = ajv.compile<FromSchema<S>>(schema);
   return (value) => {
     try {
       const copy: unknown = structuredClone(value);
       if (validate(copy)) return { ok: true, value: copy };
-      return { ok: false, refusals: sentences((validate.errors ?? []).slice(0, shownErrors)) };
+      return { ok: false, errors: errorMessages((validate.errors ?? []).slice(0, maxErrors)) };
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
-      return { ok: false, refusals: [{ pointer: '', message: 'is nested too deeply' }] };
+      return { ok: false, errors: [{ pointer: '', message: 'is nested too deeply' }] };
     }
   };
 }
 
 // A failed anyOf reports each branch and itself. When the value is of one branch's type, that branch says the most.
-function sentences(errors: readonly ErrorObject[]): Refusal[] {
+function errorMessages(errors: readonly ErrorObject[]): SchemaError[] {
   const unions = errors.filter((error) => error.keyword === 'anyOf');
   const told = errors.filter((error) =>
     unions.every((union) => {
@@ -118,7 +118,7 @@ function sentences(errors: readonly ErrorObject[]): Refusal[] {
     }),
   );
   return told.map((error) => {
-    const { pointer, message } = sentence(error);
+    const { pointer, message } = errorMessage(error);
     return { pointer: error.instancePath + pointer, message };
   });
 }
@@ -128,21 +128,21 @@ function typeOf(value: unknown): string {
   return value === null ? 'null' : typeof value;
 }
 
-function sentence(error: ErrorObject): Refusal {
+function errorMessage(error: ErrorObject): SchemaError {
   const params = error.params as Readonly<Record<string, unknown>>;
-  const got = shown(error.data);
+  const got = formatValue(error.data);
   switch (error.keyword) {
     case 'required':
-      return { pointer: pointerToken(String(params['missingProperty'])), message: 'is missing' };
+      return { pointer: escapePointerToken(String(params['missingProperty'])), message: 'is missing' };
     case 'additionalProperties': {
       const name = String(params['additionalProperty']);
       const known = Object.keys((error.parentSchema as Schema).properties ?? {});
-      return { pointer: pointerToken(name), message: `is not known here${didYouMean(name, known)}` };
+      return { pointer: escapePointerToken(name), message: `is not known here${didYouMean(name, known)}` };
     }
     case 'enum': {
       const allowed = params['allowedValues'] as readonly unknown[];
       const hint = typeof error.data === 'string' ? didYouMean(error.data, allowed.map(String)) : '';
-      return { pointer: '', message: `must be one of ${allowed.map(shown).join(', ')}, not ${got}${hint}` };
+      return { pointer: '', message: `must be one of ${allowed.map(formatValue).join(', ')}, not ${got}${hint}` };
     }
     case 'type':
       return { pointer: '', message: `must be ${article(String(params['type']))}, not ${got}` };
@@ -151,17 +151,20 @@ function sentence(error: ErrorObject): Refusal {
       return { pointer: '', message: `must fit (${description ?? String(error.schema)}), not ${got}` };
     }
     case 'anyOf':
-      return { pointer: '', message: `must be ${(error.schema as Schema[]).map(branch).join(' or ')}, not ${got}` };
+      return {
+        pointer: '',
+        message: `must be ${(error.schema as Schema[]).map(describeBranch).join(' or ')}, not ${got}`,
+      };
     default:
       return { pointer: '', message: `${error.message ?? 'is not allowed'}, not ${got}` };
   }
 }
 
-const branch = (schema: Schema): string =>
+const describeBranch = (schema: Schema): string =>
   schema.description ?? (schema.type ? article(schema.type) : 'something else');
 const article = (type: string): string => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

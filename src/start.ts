@@ -4,21 +4,21 @@ import { limitsOf, type ServerOptions } from './config.ts';
 import type { Engine } from './engine/engine.ts';
 import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock/engine.ts';
-import { noFileAt, whyUnwritable } from './filesystem.ts';
+import { assertFolder, findWriteProblem } from './filesystem.ts';
 import { GraphFolder } from './graph/graphFolder.ts';
 import { loadExtension } from './extensions.ts';
 import { Downloads, type DownloadOptions } from './download/downloads.ts';
 import { createLog, type Log } from './log.ts';
 import { readCatalogue, type CatalogueEntry } from './models/catalogue/catalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
-import { meteredPool, type MeteredOptions } from './models/pool/poolMetrics.ts';
+import { createMeteredPool, type MeteredOptions } from './models/pool/poolMetrics.ts';
 import type { ModelPool } from './models/pool/pool.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
-import { listen, type Listening, type ListenSettings } from './server/server.ts';
-import type { House } from './session/session.ts';
+import { listen, type TurngraphServer, type ListenSettings } from './server/server.ts';
+import type { ServerContext } from './session/session.ts';
 
 /** What can be set beside the options for operators. */
-export interface Settings extends Omit<ListenSettings, 'closing'> {
+export interface StartSettings extends Omit<ListenSettings, 'closing'> {
   /** Node types and formats of one's own, instead of those that the option `extend` names. */
   readonly extension?: Extension;
   /** How models are fetched: another hub than the environment's, for example. */
@@ -32,35 +32,35 @@ export interface Settings extends Omit<ListenSettings, 'closing'> {
 /** Builds a server of its parts and starts it. @throws the reason of `stop`, when that comes first */
 export async function start(
   options: ServerOptions,
-  { extension, downloads: fetching, log = logOf(options), stop, ...settings }: Settings = {},
-): Promise<Listening> {
+  { extension, downloads: fetching, log = logFor(options), stop, ...settings }: StartSettings = {},
+): Promise<TurngraphServer> {
   for (const [flag, folder] of [
     ['--graphs', options.graphs],
     ['--storage-root', options.storageRoot],
   ] as const) {
     if (folder !== '' && !existsSync(folder)) throw new Error(`${flag} ${folder}: there is no such folder`);
-    if (folder !== '') await noFileAt(flag, folder);
+    if (folder !== '') await assertFolder(flag, folder);
   }
-  await noFileAt('--models', options.models);
-  const why = await whyUnwritable(options.cache);
-  if (why !== undefined) log.warn({ cache: options.cache, why }, cacheUnwritable);
+  await assertFolder('--models', options.models);
+  const why = await findWriteProblem(options.cache);
+  if (why !== undefined) log.warn({ cache: options.cache, why }, cacheUnwritableMessage);
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
   const metrics = new Metrics();
   const downloads = new Downloads(options.models, fetching);
   const fileOf = (entry: CatalogueEntry): Promise<string | undefined> => downloads.fileOf(entry);
   const poolOf = (engine: Engine): ModelPool =>
-    meteredPool(
+    createMeteredPool(
       engine,
-      { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: reportTo(log), fileOf },
+      { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: logLoadedModel(log), fileOf },
       metrics,
     );
   const closing = new AbortController();
-  const house: House = {
+  const house: ServerContext = {
     registry: registryWith(extension ?? (await unlessStopped(loadExtension(options.extend), stop))),
     pools: {
-      'llama-cpp': poolOf(llamaEngine({ folder: options.cache, limit: options.cacheLimit * megabyte })),
-      mock: poolOf(await mock(options.mockScript)),
+      'llama-cpp': poolOf(llamaEngine({ folder: options.cache, limit: options.cacheLimit * bytesPerMegabyte })),
+      mock: poolOf(await createMockEngine(options.mockScript)),
     },
     graphs: new GraphFolder(options.graphs),
     storageRoot: options.storageRoot || options.graphs,
@@ -94,18 +94,18 @@ function unlessStopped<T>(work: Promise<T>, stop: AbortSignal | undefined): Prom
   });
 }
 
-const megabyte = 1_000_000;
-const cacheUnwritable = 'no states and measurements can be saved; name another folder with --cache';
+const bytesPerMegabyte = 1_000_000;
+const cacheUnwritableMessage = 'no states and measurements can be saved; name another folder with --cache';
 
-const logOf = ({ logLevel: level, json }: ServerOptions): Log => createLog({ level, json });
+const logFor = ({ logLevel: level, json }: ServerOptions): Log => createLog({ level, json });
 
 /** Says what a model runs on, as an operator wants to know it. */
-const reportTo =
+const logLoadedModel =
   (log: Log): MeteredOptions['onLoaded'] =>
-  (model, { backend, gpuLayers, threads, seats }, ms) =>
-    log.info({ model, backend, gpuLayers, threads, seats, ms: Math.round(ms) }, 'a model is loaded');
+  (model, { backend, gpuLayers, threads, slots: slots }, ms) =>
+    log.info({ model, backend, gpuLayers, threads, slots, ms: Math.round(ms) }, 'a model is loaded');
 
-async function mock(scriptFile: string): Promise<Engine> {
+async function createMockEngine(scriptFile: string): Promise<Engine> {
   if (scriptFile === '') return mockEngine();
   return mockEngine({ script: readMockScript(await readFile(scriptFile, 'utf8'), scriptFile) });
 }

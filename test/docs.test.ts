@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { serverSchema, variableOf } from '../src/config.ts';
 import { checkGraph } from '../src/index.ts';
-import { table } from '../src/metrics/definitions.ts';
+import { metricDefinitions } from '../src/metrics/definitions.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -126,7 +126,12 @@ describe('docs/metrics.md', () => {
 
   it('has a row for every metric, with its type, its labels and its help, in their order', () => {
     expect(rows).toEqual(
-      Object.entries(table).map(([name, { type, labels, help }]) => [name, type, Object.keys(labels).join(' '), help]),
+      Object.entries(metricDefinitions).map(([name, { type, labels, help }]) => [
+        name,
+        type,
+        Object.keys(labels).join(' '),
+        help,
+      ]),
     );
   });
 
@@ -136,7 +141,7 @@ describe('docs/metrics.md', () => {
       ([, name = '']) => name,
     );
     const elsewhere = ['model_name', 'system_prompt', 'tool_call_format', 'warm_up', 'turngraph_'];
-    const known = Object.keys(table).map((name) => name.replace('turngraph_', ''));
+    const known = Object.keys(metricDefinitions).map((name) => name.replace('turngraph_', ''));
     const without = named.map((name) => name.replace(/_(?:count|sum)$/, ''));
     expect(without.length).toBeGreaterThan(15);
     expect(without.filter((name) => !known.includes(name) && !elsewhere.includes(name))).toEqual([]);

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DownloadOptions } from '../src/download/downloads.ts';
-import type { Listening } from '../src/server/server.ts';
+import type { TurngraphServer } from '../src/server/server.ts';
 import type { Subprotocol } from '../src/wire/codec.ts';
 import { FakeHub, noise, sha256 } from './hub.ts';
 import { fileOf, Player, serverWith, type Differences } from './story.ts';
@@ -29,13 +29,13 @@ const models = [
 /** A server, the hub that it fetches models from, and the folder that it puts them in. */
 export interface HubServer extends AsyncDisposable {
   readonly hub: FakeHub;
-  readonly server: Listening;
+  readonly server: TurngraphServer;
   /** All files of the models folder, sorted. */
   files(): Promise<readonly string[]>;
   /** A file of the models folder. */
   read(path: string): Promise<Buffer>;
   /** Another server for the same hub and folder. */
-  another(): Promise<Listening>;
+  another(): Promise<TurngraphServer>;
   player(subprotocol: Subprotocol, engine?: 'mock' | 'llama-cpp'): Promise<Player>;
 }
 

@@ -6,8 +6,8 @@ import { afterAll, beforeAll } from 'vitest';
 import { WebSocket } from 'ws';
 import type { ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../src/frames.gen.ts';
 import { readServerOptions, type ServerOptions } from '../src/config.ts';
-import { start, type Settings } from '../src/start.ts';
-import type { Listening } from '../src/server/server.ts';
+import { start, type StartSettings } from '../src/start.ts';
+import type { TurngraphServer } from '../src/server/server.ts';
 import { clientCodecs, type Subprotocol } from '../src/wire/codec.ts';
 import { clientFrame } from '../src/wire/frame.ts';
 
@@ -26,11 +26,11 @@ export interface Line {
 }
 
 /** How a server of a story differs from the usual one; `script` is what its mock engine answers. */
-export type Differences = Partial<ServerOptions> & Settings & { readonly script?: readonly Line[] };
+export type Differences = Partial<ServerOptions> & StartSettings & { readonly script?: readonly Line[] };
 
 /** A server for the stories of one file. */
-export function aServer(differences: Differences = {}): () => Listening {
-  let server: Listening | undefined;
+export function aServer(differences: Differences = {}): () => TurngraphServer {
+  let server: TurngraphServer | undefined;
   beforeAll(async () => {
     server = await serverWith(differences);
   });
@@ -45,11 +45,11 @@ export function aServer(differences: Differences = {}): () => Listening {
 export async function serverWith({
   script = [],
   extension,
-  outflow,
+  sendBuffer: outflow,
   downloads,
   graceMs = 500,
   ...options
-}: Differences): Promise<Listening> {
+}: Differences): Promise<TurngraphServer> {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   const mockScript = join(folder, 'mock.json');
   await writeFile(mockScript, JSON.stringify(script));
@@ -60,14 +60,14 @@ export async function serverWith({
       catalogue: fileOf('models.json'),
       logLevel: 'silent',
       maxConnectionRate: 100_000,
-      seats: 4,
+      slots: 4,
       threads: 1,
       gpu: 'off',
       cache: join(tmpdir(), 'turngraph-tests'),
       mockScript,
       ...options,
     });
-    if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+    if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
     const settings = { ...(extension && { extension }), ...(outflow && { outflow }), ...(downloads && { downloads }) };
     return await start(reading.value, { graceMs, ...settings });
   } finally {

@@ -1,3 +1,3 @@
 import type { Figure } from './figures.mjs';
 
-export function tableOf(figures: readonly Figure[]): string;
+export function tableOf(stats: readonly Figure[]): string;

@@ -19,8 +19,8 @@ const columns = [
 ];
 
 /** A line for each figure under a head, in Markdown. */
-export function tableOf(figures) {
-  const cells = [columns.map(([head]) => head), ...figures.map((one) => columns.map(([, show]) => show(one)))];
+export function tableOf(stats) {
+  const cells = [columns.map(([head]) => head), ...stats.map((one) => columns.map(([, show]) => show(one)))];
   const widths = columns.map((_, at) => Math.max(3, ...cells.map((line) => line[at].length)));
   const line = (texts) => `| ${texts.map((text, at) => text.padEnd(widths[at])).join(' | ')} |`;
   const rule = `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`;

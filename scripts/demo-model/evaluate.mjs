@@ -76,13 +76,13 @@ async function read(name) {
 /** Items of the generator's held-out part: so many with calls, and so many where nothing fits. */
 function generated(calling, silent) {
   const { toolDocument } = documentsFrom(readCatalogue(), chanceFrom(20_000), 'held');
-  const due = { generated: calling, 'generated none': silent };
+  const expectsCall = { generated: calling, 'generated none': silent };
   const chosen = [];
   while (chosen.length < calling + silent) {
     const { declarations, branches } = toolDocument({ format: 'chatml', messages: 3, quiet: 0.35 });
     for (const { turns, calls } of branches.slice(0, 2)) {
       const category = calls.length > 0 ? 'generated' : 'generated none';
-      if (due[category]-- <= 0) continue;
+      if (expectsCall[category]-- <= 0) continue;
       const exact = calls.map(({ name, arguments: all }) => ({
         name,
         arguments: Object.fromEntries(Object.entries(all).map(([key, value]) => [key, [value]])),

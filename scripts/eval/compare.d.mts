@@ -16,4 +16,4 @@ export interface Heard {
 export function sameValue(meant: unknown, given: unknown): boolean;
 export function sameCall(meant: ExpectedCall, given: HeardCall): boolean;
 export function looksLikeCall(text: string): boolean;
-export function compare(due: readonly ExpectedCall[], heard: Heard): Outcome;
+export function compare(expectsCall: readonly ExpectedCall[], heard: Heard): Outcome;

@@ -56,12 +56,12 @@ export const looksLikeCall = (text) => tag.test(text) || opening.test(text);
  * What became of an item. `heard` is what the client heard: the calls, the text beside them, and whether the server
  * warned of a call that was cut off.
  */
-export function compare(due, { calls, text = '', truncated = false }) {
+export function compare(expectsCall, { calls, text = '', truncated = false }) {
   if (calls.length === 0) {
     if (truncated || looksLikeCall(text)) return 'decodeFailure';
-    return due.length === 0 ? 'exact' : 'missed';
+    return expectsCall.length === 0 ? 'exact' : 'missed';
   }
-  if (due.length === 0) return 'falseCall';
-  if (calls.length !== due.length) return 'wrongCount';
-  return sameCalls(due, calls) ? 'exact' : 'wrong';
+  if (expectsCall.length === 0) return 'falseCall';
+  if (calls.length !== expectsCall.length) return 'wrongCount';
+  return sameCalls(expectsCall, calls) ? 'exact' : 'wrong';
 }

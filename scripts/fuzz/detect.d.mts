@@ -1,9 +1,9 @@
 import type { ToolCallFormat } from '../../src/tools/tool.ts';
-import type { jsonText } from '../../src/tools/json/value.ts';
+import type { stringifyJson } from '../../src/tools/json/value.ts';
 
 interface Subject {
   readonly formats: ReadonlyMap<string, ToolCallFormat>;
-  readonly jsonText: typeof jsonText;
+  readonly jsonText: typeof stringifyJson;
 }
 
 interface Run {

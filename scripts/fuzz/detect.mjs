@@ -7,7 +7,7 @@ export const name = 'detect';
 /** Runs over the built formats; throws at the first text that breaks the promise. */
 export async function fuzz({ count, seed, log = () => {} }) {
   const { formats } = await import('../../dist/tools/formats/index.js');
-  const { jsonText } = await import('../../dist/tools/json/value.js');
+  const { stringifyJson: jsonText } = await import('../../dist/tools/json/value.js');
   const start = performance.now();
   const { calls, repaired, truncated } = hammer({ formats, jsonText }, { count, seed });
   const seconds = (performance.now() - start) / 1000;

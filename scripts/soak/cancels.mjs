@@ -3,7 +3,7 @@ import { moments, phaseOf, readingMoments } from './moments.mjs';
 import { partingOf } from './partings.mjs';
 import { within } from './patience.mjs';
 import { chanceFrom } from '../random.mjs';
-import { speakingAtOnce } from './seats.mjs';
+import { speakingAtOnce } from './slotCheck.mjs';
 import { quantile } from './trend.mjs';
 import { leftOver } from './counters.mjs';
 
@@ -11,7 +11,7 @@ export const name = 'cancels';
 export const summary = 'cancels at random moments';
 export const defaults = { agents: 5, count: 1000, words: 900 };
 
-const seats = 3;
+const slots = 3;
 
 /**
  * Runs over two servers of its own: one on which is cancelled, and one that only ever answers. Both are exact, for in long
@@ -19,11 +19,11 @@ const seats = 3;
  */
 export async function run({ model, reader, serve }, options) {
   const [server, other] = [
-    await serve({ seats, overhear: true, exact: true }),
-    await serve({ seats: 1, cache: false, overhear: true, exact: true }),
+    await serve({ slots: slots, overhear: true, exact: true }),
+    await serve({ slots: 1, cache: false, overhear: true, exact: true }),
   ];
   try {
-    const result = await cancelAtRandom({ server, other, reader, seats }, { ...options, model });
+    const result = await cancelAtRandom({ server, other, reader, slots: slots }, { ...options, model });
     result.faults.push(...(await leftOver(server, model)).map((left) => `at the end ${left}`));
     return { ...result, ok: result.faults.length === 0 };
   } finally {
@@ -31,9 +31,9 @@ export async function run({ model, reader, serve }, options) {
   }
 }
 
-/** So many cancels by agents over few seats; every conversation that was cut must go on as it would elsewhere. */
+/** So many cancels by agents over few slots; every conversation that was cut must go on as it would elsewhere. */
 export async function cancelAtRandom(
-  { server, other, reader, seats },
+  { server, other, reader, slots: slots },
   { model, agents, count, seed, words, log = () => {} },
 ) {
   const chance = chanceFrom(seed);
@@ -54,18 +54,18 @@ export async function cancelAtRandom(
   await Promise.all(lives);
   await Promise.all(clients.map((client) => client.close()));
   const compared = await compare(state, { other, reader, log });
-  const atOnce = await speakingAtOnce(server, seats, model);
-  if (atOnce < seats) state.faults.push(`only ${atOnce} of ${seats} seats were to be had at the end`);
+  const atOnce = await speakingAtOnce(server, slots, model);
+  if (atOnce < slots) state.faults.push(`only ${atOnce} of ${slots} slots were to be had at the end`);
   const delay = (share) => Number(quantile(state.delays, share).toFixed(1));
   const milliseconds = { p50: delay(0.5), p99: delay(0.99), max: delay(1), slowest: state.slowest };
-  const figures = {
+  const stats = {
     cancels: state.delays.length,
     phases: state.phases,
     milliseconds,
     ...compared,
-    seatsAtOnce: atOnce,
+    slotsAtOnce: atOnce,
   };
-  return { ok: state.faults.length === 0, figures, faults: state.faults };
+  return { ok: state.faults.length === 0, figures: stats, faults: state.faults };
 }
 
 // Characters.
@@ -105,7 +105,7 @@ async function cancelOne(state, turn, moment) {
 /** Asks the same question of a new agent with the same dialog, on a server where nothing was ever cancelled. */
 async function compare({ cases, overheard, faults }, { other, reader, log }) {
   const client = await other.connect('proto');
-  const figures = {
+  const stats = {
     answersCompared: 0,
     answersThatDiffer: 0,
     ofThemNearTies: 0,
@@ -119,20 +119,20 @@ async function compare({ cases, overheard, faults }, { other, reader, log }) {
     await agent.destroy();
     const there = other.heard().findLast(({ kind }) => kind === 'evaluated');
     const here = written.find((record) => record.written.includes(`(${id})`));
-    if (++figures.answersCompared % 200 === 0) log(`${figures.answersCompared} of ${cases.length} answers compared`);
+    if (++stats.answersCompared % 200 === 0) log(`${stats.answersCompared} of ${cases.length} answers compared`);
     const parting = await partingOf(reader, { ...here, text }, { ...there, text: fresh.text });
     if (!parting) continue;
-    figures.answersThatDiffer++;
-    if (parting.kind === 'tie') figures.ofThemNearTies++;
-    if (parting.kind === 'spelling') figures.ofThemOtherSpelling++;
-    if (parting.gap !== undefined) figures.largestGap = Math.max(figures.largestGap, parting.gap);
+    stats.answersThatDiffer++;
+    if (parting.kind === 'tie') stats.ofThemNearTies++;
+    if (parting.kind === 'spelling') stats.ofThemOtherSpelling++;
+    if (parting.gap !== undefined) stats.largestGap = Math.max(stats.largestGap, parting.gap);
     if (parting.kind !== 'tie' && parting.kind !== 'spelling')
       faults.push(
         `case ${id} answers ${JSON.stringify(text)}, elsewhere ${JSON.stringify(fresh.text)}: ${parting.sentence}; dialog ${history.slice(0, 300)}`,
       );
   }
   await client.close();
-  return figures;
+  return stats;
 }
 
 const messages = [

@@ -13,7 +13,7 @@ export function samplesOf(page) {
 
 /** Gauges of what is going on; when everybody has gone, they are 0. */
 const transient =
-  /^turngraph_(\w+_)?(sessions|connections|agents|sequences|seats_busy|waiting|running|in_flight|uses)(_open|_active)?$/;
+  /^turngraph_(\w+_)?(sessions|connections|agents|sequences|slots_busy|waiting|running|in_flight|uses)(_open|_active)?$/;
 
 /** What a server still counts when everybody has gone, a sentence each; it may take a moment to notice that they have. */
 export async function leftOver(server, model) {

@@ -1,20 +1,20 @@
-// Many agents on few seats: each must answer as it does alone, whoever had its seat meanwhile.
+// Many agents on few slots: each must answer as it does alone, whoever had its slot meanwhile.
 import { Samples } from './figures.mjs';
 import { evaluatedWith, nearTie, partingOf } from './partings.mjs';
 import { eventually, inParallel, within } from './patience.mjs';
 import { secretsFor } from './secrets.mjs';
 
 export const name = 'crowd';
-export const summary = 'many agents on few seats';
+export const summary = 'many agents on few slots';
 export const defaults = { agents: 200 };
 
-const seats = 4;
+const slots = 4;
 const atOnce = 8;
 
-/** Runs over a server with few seats, and one that holds a model only while somebody uses it. */
+/** Runs over a server with few slots, and one that holds a model only while somebody uses it. */
 export async function run({ model, reader, cacheMegabytes, serve }, options) {
-  const server = await serve({ seats, overhear: true });
-  const alone = await serve({ seats: 1, cache: false, overhear: true, 'model-idle': 0 });
+  const server = await serve({ slots: slots, overhear: true });
+  const alone = await serve({ slots: 1, cache: false, overhear: true, 'model-idle': 0 });
   const samples = new Samples(server);
   try {
     const result = await crowd({ server, alone, reader }, { ...options, atOnce, model });
@@ -94,24 +94,24 @@ async function inCrowd(server, people, { lanes, reader }) {
 
 /** What differs from the answers alone; where several speak at once, only what parted at a near-tie may. */
 async function compare(people, solo, together, { reader, mayTie }) {
-  const figures = { answers: 0, differ: 0, largestGap: 0, reusedInSecondTurns: 0 };
+  const stats = { answers: 0, differ: 0, largestGap: 0, reusedInSecondTurns: 0 };
   const faults = [];
   for (const { secret } of people) {
     const [mine, theirs] = [solo.get(secret), together.get(secret)];
-    figures.reusedInSecondTurns += theirs[1].reused / people.length;
+    stats.reusedInSecondTurns += theirs[1].reused / people.length;
     for (const turn of [0, 1]) {
-      figures.answers++;
+      stats.answers++;
       const parting = await partingOf(reader, mine[turn], theirs[turn]);
       if (!parting) continue;
-      figures.differ++;
-      figures.largestGap = Math.max(figures.largestGap, parting.gap ?? 0);
+      stats.differ++;
+      stats.largestGap = Math.max(stats.largestGap, parting.gap ?? 0);
       const said = `turn ${turn + 1} of ${secret} is ${JSON.stringify(theirs[turn].text)}, alone ${JSON.stringify(mine[turn].text)}`;
       if (!(mayTie && parting.kind === 'tie')) faults.push(`${said}: ${parting.sentence}`);
       // What comes after another answer is another conversation.
       break;
     }
   }
-  return { figures: { ...figures, nearTie }, faults };
+  return { figures: { ...stats, nearTie }, faults };
 }
 
 const read = (records, reader) => records.map((record) => ({ ...record, written: reader.text(record.tokens) }));

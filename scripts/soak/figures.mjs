@@ -23,9 +23,9 @@ export class Samples {
     await this.#look();
     const megabytes = this.#looks.map(({ bytes }) => Math.round(bytes / 1e6));
     const memory = { first: megabytes[0], most: Math.max(...megabytes), last: megabytes.at(-1) };
-    const figures = { ...(megabytes.length > 0 && { memoryMegabytes: memory }) };
+    const stats = { ...(megabytes.length > 0 && { memoryMegabytes: memory }) };
     const folder = this.#server.cacheFolder && { cacheMegabytesAtMost: this.#largestFolder / 1e6 };
-    return { figures: { ...figures, ...folder }, largestFolder: this.#largestFolder };
+    return { figures: { ...stats, ...folder }, largestFolder: this.#largestFolder };
   }
 
   async #look() {

@@ -19,9 +19,9 @@ export async function houseOf({ model, catalogue }) {
     reader,
     cacheMegabytes,
     /** Starts a server; `cache` false keeps one that could save states from it. */
-    serve({ seats, cache = true, overhear = false, exact = false, ...flags }) {
+    serve({ slots: slots, cache = true, overhear = false, exact = false, ...flags }) {
       const saves = cache && known.has('--cache') && known.has('--cache-limit');
-      const standing = { catalogue, seats, 'model-idle': 3600, gpu: 'off' };
+      const standing = { catalogue, slots: slots, 'model-idle': 3600, gpu: 'off' };
       return serving({ flags: { ...standing, ...flags }, overhear, exact, cacheMegabytes: saves ? cacheMegabytes : 0 });
     },
     close: () => reader.close(),

@@ -1,21 +1,21 @@
-// Agents with a secret each, over fewer seats than there are agents: nobody's secret may reach anybody else.
+// Agents with a secret each, over fewer slots than there are agents: nobody's secret may reach anybody else.
 import { inParallel, within } from './patience.mjs';
 import { chanceFrom } from '../random.mjs';
 import { secretsFor } from './secrets.mjs';
 import { StateWatch } from './states.mjs';
 
 export const name = 'isolation';
-export const summary = 'secrets over shared seats';
+export const summary = 'secrets over shared slots';
 export const defaults = { agents: 8, count: 1000 };
 
-// Agents that wait for a seat are part of it, and so are seats whose state has to go.
-const seats = 2;
+// Agents that wait for a slot are part of it, and so are slots whose state has to go.
+const slots = 2;
 const atOnce = 5;
 
 /** Runs over a server of its own whose prompts are overheard. */
 export async function run({ model, reader, serve }, options) {
   // A fixed number of threads: timing them evaluates tokens that are nobody's prompt.
-  const server = await serve({ seats, overhear: true, threads: 1 });
+  const server = await serve({ slots: slots, overhear: true, threads: 1 });
   const watch = new StateWatch(server.cacheFolder, reader);
   try {
     return await isolate({ server, reader, watch }, { ...options, model });

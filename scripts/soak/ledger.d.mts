@@ -1,4 +1,4 @@
-import type { finalAnswer } from '../../src/client/responses.ts';
+import type { finalResponse } from '../../src/client/responses.ts';
 import type { ClientFrame, ServerFrame } from '../../src/frames.gen.ts';
 
 export class Ledger {

@@ -1,5 +1,5 @@
 // The life of one client of the soak: it comes, makes agents, does this and that, and goes, now and then without goodbye.
-import { finalAnswer } from '../../dist/client/responses.js';
+import { finalResponse } from '../../dist/client/responses.js';
 import { acts, cast } from './acts.mjs';
 import { Ledger } from './ledger.mjs';
 import { within } from './patience.mjs';
@@ -20,7 +20,7 @@ export const newTally = () => ({
 /** Lives until the end of the time (of `performance.now`), one session after another. */
 export async function liveFor({ server, end, codec, chance, tally, model }) {
   while (performance.now() < end) {
-    const ledger = new Ledger(finalAnswer);
+    const ledger = new Ledger(finalResponse);
     const watched = watchedSocket(ledger);
     try {
       await session({ server, end, codec, chance, tally, model, ledger, watched });

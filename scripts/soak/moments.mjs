@@ -40,5 +40,5 @@ export function phaseOf({ status, debugInfo }) {
   if (!last) return 'before the model';
   const { waited, total } = last.timings_ms;
   if (last.tokens.generated > 0) return 'generation';
-  return total - waited < 0.5 ? 'before it had a seat' : 'prompt';
+  return total - waited < 0.5 ? 'before it had a slot' : 'prompt';
 }

@@ -4,23 +4,23 @@ import { liveFor, newTally } from './life.mjs';
 import { within } from './patience.mjs';
 import { lookAt } from './process.mjs';
 import { chanceFrom } from '../random.mjs';
-import { speakingAtOnce } from './seats.mjs';
+import { speakingAtOnce } from './slotCheck.mjs';
 import { trendOf } from './trend.mjs';
 
 export const name = 'soak';
 export const summary = 'many clients for a long time';
 export const defaults = { minutes: 30, agents: 32 };
 
-const seats = 4;
+const slots = 4;
 const sampleSeconds = 5;
 // A server opens some handles for good when they are first needed.
 const handlesOfItsOwn = 4;
-// Before that a server is still warming up: every seat, and every path of the code, is used for the first time.
+// Before that a server is still warming up: every slot, and every path of the code, is used for the first time.
 const leastMinutes = 4;
 
 /** Runs over a server of its own. */
 export async function run({ model, serve }, { minutes, agents, seed, log }) {
-  const server = await serve({ seats, preload: model, 'max-connections': 2 * agents + 8 });
+  const server = await serve({ slots: slots, preload: model, 'max-connections': 2 * agents + 8 });
   const before = await lookAt(server.pid);
   const tally = newTally();
   const end = performance.now() + minutes * 60_000;
@@ -60,8 +60,8 @@ async function conclude({ server, before, samples, tally, model, minutes }) {
   const after = await lookAt(server.pid);
   if (before && after && after.handles > before.handles + handlesOfItsOwn)
     faults.push(`${before.handles} handles were open before the first client, and ${after.handles} after the last`);
-  const atOnce = await speakingAtOnce(server, seats, model);
-  if (atOnce < seats) faults.push(`only ${atOnce} of ${seats} seats were to be had at the end`);
+  const atOnce = await speakingAtOnce(server, slots, model);
+  if (atOnce < slots) faults.push(`only ${atOnce} of ${slots} slots were to be had at the end`);
   const memory = trendOf(samples.map(({ seconds, bytes }) => ({ seconds, value: bytes / 1e6 })));
   const judged = minutes >= leastMinutes && memory.enough;
   if (judged && memory.rising) faults.push(`memory rises by ${memory.perHour.slope.toFixed(1)} MB an hour`);
@@ -70,13 +70,13 @@ async function conclude({ server, before, samples, tally, model, minutes }) {
   const drained = await drain(server, model, faults);
   faults.push(...server.complaints.map((line) => `the server logged ${line}`));
   const notes = judged ? [] : [`memory and handles are judged from ${leastMinutes} minutes on, where there is a /proc`];
-  const figures = {
+  const stats = {
     ...counts,
     handles: { before: before?.handles, after: after?.handles },
     megabytes: memory,
     drained,
   };
-  return { ok: faults.length === 0, figures, notes, faults };
+  return { ok: faults.length === 0, figures: stats, notes, faults };
 }
 
 /** Ends the server in the middle of a turn, which it has to let end. */

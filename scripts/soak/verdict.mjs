@@ -2,20 +2,20 @@
 const mostFaults = 20;
 
 /** The lines of a result: the verdict, the figures, the first faults. */
-export function linesOf({ trial, ok, seconds, figures, notes = [], faults }) {
+export function linesOf({ trial, ok, seconds, figures: stats, notes = [], faults }) {
   const shown = faults.slice(0, mostFaults).map((fault) => `  FAULT ${fault.slice(0, 600)}`);
   const more = faults.length > mostFaults ? [`  and ${faults.length - mostFaults} more faults`] : [];
   return [
     `${trial}: ${ok ? 'passed' : `FAILED with ${faults.length} faults`} in ${seconds} s`,
-    ...figuresOf(figures, '  '),
+    ...figuresOf(stats, '  '),
     ...notes.map((note) => `  ${note}`),
     ...shown,
     ...more,
   ];
 }
 
-function figuresOf(figures, indent) {
-  return Object.entries(figures).flatMap(([name, value]) => {
+function figuresOf(stats, indent) {
+  return Object.entries(stats).flatMap(([name, value]) => {
     if (typeof value !== 'object' || value === null) return [`${indent}${spaced(name)}: ${shown(value)}`];
     return [`${indent}${spaced(name)}:`, ...figuresOf(value, `${indent}  `)];
   });

@@ -1,9 +1,9 @@
 // Strict calls beside free ones of the demo model: what is called, and how long the writing of it takes.
 import { fileURLToPath } from 'node:url';
-import { functionOf } from '../../dist/tools/formats/functionJson.js';
+import { toFunctionDefinition } from '../../dist/tools/formats/functionJson.js';
 import { formats } from '../../dist/tools/formats/index.js';
 import { readTool } from '../../dist/tools/tool.js';
-import { jsonText } from '../../dist/tools/json/value.js';
+import { stringifyJson } from '../../dist/tools/json/value.js';
 import { unbent } from './sampling.mjs';
 
 const demo = fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url));
@@ -38,12 +38,12 @@ const rounds = 15;
 
 /** Prints, for each request, what the demo model calls and in what time, freely and strictly. */
 export async function compare(engine) {
-  const model = await engine.load(demo, { contextSize: 1024, seats: 1, threads: 1, gpu: 'off' });
+  const model = await engine.load(demo, { contextSize: 1024, slots: 1, threads: 1, gpu: 'off' });
   const format = formats.get('chatml');
   const ways = { free: undefined, strict: format.grammar(tools, { kind: 'auto' }) };
   const block = {
     format: format.name,
-    definitions: tools.map(functionOf),
+    definitions: tools.map(toFunctionDefinition),
     place: format.place,
     text: format.render(tools),
   };
@@ -76,5 +76,6 @@ export async function compare(engine) {
 const written = (sequence, prompt, grammar) =>
   sequence.generate(prompt, { sampling: greedy, signal: never, controlTokens: true, ...(grammar && { grammar }) });
 
-const saidIn = ({ calls }) => calls.map((call) => `${call.name} ${jsonText(call.arguments)}`).join('; ') || 'no call';
+const saidIn = ({ calls }) =>
+  calls.map((call) => `${call.name} ${stringifyJson(call.arguments)}`).join('; ') || 'no call';
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];

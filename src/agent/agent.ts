@@ -1,15 +1,15 @@
 import type { Interaction } from '../dialog.ts';
 import type { Limits } from '../config.ts';
-import { Fault, shortened } from '../fault.ts';
+import { Fault, truncateMessage } from '../fault.ts';
 import type { PathStep, TurnComplete } from '../frames.gen.ts';
 import { compile, type Graph } from '../graph/compile.ts';
-import { ParamsRefused, type NodeLimits, type Supplies } from '../graph/node.ts';
+import { InvalidParams, type NodeLimits, type NodeContext } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
 import { walk } from '../graph/walk.ts';
-import type { ModelPool, ModelUse } from '../models/pool/pool.ts';
-import type { Waiting } from '../models/pool/loadWait.ts';
-import type { Shelf } from '../storage/sessionStorages.ts';
-import { LiveTurn, type TurnStart } from './runningTurn.ts';
+import type { ModelPool, ModelLease } from '../models/pool/pool.ts';
+import type { LoadWait } from '../models/pool/loadWait.ts';
+import type { SessionStorages } from '../storage/sessionStorages.ts';
+import { RunningTurn, type TurnOptions } from './runningTurn.ts';
 
 const defaultMaxSteps = 64;
 
@@ -27,16 +27,16 @@ export interface AgentOptions {
   readonly maxSteps: number;
   /** The conversation to go on with. */
   readonly history: readonly Interaction[];
-  readonly shelf: Shelf;
+  readonly storages: SessionStorages;
   readonly limits: NodeLimits & Pick<Limits, 'nodes' | 'steps'>;
   /** Milliseconds that one turn may take. */
   readonly turnTimeoutMs: number;
   /** How a model of it is waited for that is not in memory. */
-  readonly loading?: (model: string) => Waiting;
+  readonly loading?: (model: string) => LoadWait;
 }
 
 /** Who hears of a turn. */
-export type Listener = Pick<TurnStart, 'emit' | 'pace' | 'onOver'>;
+export type TurnListener = Pick<TurnOptions, 'emit' | 'backpressure' | 'onEnd'>;
 
 interface Running {
   readonly turnId: number;
@@ -50,22 +50,22 @@ export class Agent implements AsyncDisposable {
   readonly warnings: readonly string[];
   readonly #graph: Graph;
   // One use a model, however many nodes share it.
-  readonly #uses: Uses;
+  readonly #uses: ModelLeases;
   readonly #options: AgentOptions;
   readonly #end = new AbortController();
   // What nodes have warned of since the last turn.
-  readonly #noticed: string[];
+  readonly #pendingWarnings: string[];
   #dialog: readonly Interaction[];
   #running: Running | undefined;
   #warming: Promise<void> | undefined;
   #turns = 0;
 
-  private constructor(graph: Graph, uses: Uses, noticed: string[], options: AgentOptions) {
+  private constructor(graph: Graph, uses: ModelLeases, noticed: string[], options: AgentOptions) {
     this.id = options.id;
     this.warnings = noticed.splice(0);
     this.#graph = graph;
     this.#uses = uses;
-    this.#noticed = noticed;
+    this.#pendingWarnings = noticed;
     this.#options = options;
     this.#dialog = options.history;
   }
@@ -84,21 +84,21 @@ export class Agent implements AsyncDisposable {
       const { steps } = options.limits;
       throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${options.maxSteps}, and ${steps} are allowed`);
     }
-    const uses = new Map<string, Promise<ModelUse>>();
+    const uses = new Map<string, Promise<ModelLease>>();
     const noticed: string[] = [];
-    const supply = (nodeName: string, graphDefault: string): Supplies => ({
+    const contextFor = (nodeName: string, graphDefault: string): NodeContext => ({
       nodeName,
-      warn: (warning) => noticed.push(shortened(warning)),
+      warn: (warning) => noticed.push(truncateMessage(warning)),
       limits: options.limits,
-      strings: (nameOrPath) => options.shelf.find(nameOrPath),
+      strings: (nameOrPath) => options.storages.find(nameOrPath),
       async model(name = options.defaultModelName || graphDefault) {
-        if (name === '' && options.pool.needsName) throw modelless();
+        if (name === '' && options.pool.needsName) throw noModelError();
         const known = uses.get(name);
         if (known) return known;
-        const use = options.pool.use(name, options.loading?.(name));
+        const use = options.pool.lease(name, options.loading?.(name));
         uses.set(name, use);
         const { model } = await use;
-        for (const note of model.notes) noticed.push(shortened(`the model "${name}": ${note}`));
+        for (const note of model.notes) noticed.push(truncateMessage(`the model "${name}": ${note}`));
         return use;
       },
     });
@@ -106,12 +106,12 @@ export class Agent implements AsyncDisposable {
       const graph = await compile(options.graph, {
         registry: options.registry,
         maxNodes: options.limits.nodes,
-        warn: (warning) => noticed.push(shortened(warning)),
-        supply,
+        warn: (warning) => noticed.push(truncateMessage(warning)),
+        contextFor,
       });
       return new Agent(graph, uses, noticed, options);
     } catch (error) {
-      await giveBack(uses);
+      await releaseLeases(uses);
       throw error;
     }
   }
@@ -125,10 +125,10 @@ export class Agent implements AsyncDisposable {
       variables: {},
       signal,
       emit: () => undefined,
-      pace: () => undefined,
+      backpressure: () => undefined,
     });
     this.#warming = (async () => {
-      for (const { node } of this.#graph.steps.values()) await node.warm?.(turn);
+      for (const { node } of this.#graph.steps.values()) await node.warmUp?.(turn);
     })();
     await this.#warming;
   }
@@ -137,12 +137,12 @@ export class Agent implements AsyncDisposable {
    * Starts a turn and resolves when its last frame has been emitted, with what made it fail if it failed.
    * @throws Fault AGENT_BUSY while another turn runs.
    */
-  hear(text: string, variables: Readonly<Record<string, string>>, listener: Listener): Promise<Fault | undefined> {
-    this.#beIdle();
+  send(text: string, variables: Readonly<Record<string, string>>, listener: TurnListener): Promise<Fault | undefined> {
+    this.#assertIdle();
     const abort = new AbortController();
     const turnId = ++this.#turns;
     const turn = this.#turn({ turnId, message: text, variables, signal: abort.signal, ...listener });
-    for (const warning of this.#noticed.splice(0)) turn.warn(warning);
+    for (const warning of this.#pendingWarnings.splice(0)) turn.warn(warning);
     const done = this.#run(turn, abort);
     this.#running = { turnId, abort, done };
     return done;
@@ -158,7 +158,7 @@ export class Agent implements AsyncDisposable {
    * @throws Fault AGENT_BUSY while a turn runs, UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE.
    */
   async change(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void> {
-    this.#beIdle();
+    this.#assertIdle();
     await this.#graph.change(nodeName, changes);
   }
 
@@ -173,15 +173,15 @@ export class Agent implements AsyncDisposable {
     await this.#stop();
     await this.#warming?.catch(() => undefined);
     await this.#graph[Symbol.asyncDispose]();
-    await giveBack(this.#uses);
+    await releaseLeases(this.#uses);
   }
 
-  #turn(start: Omit<TurnStart, 'agentId' | 'dialog' | 'diagnostics'>): LiveTurn {
+  #turn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'diagnostics'>): RunningTurn {
     const { id: agentId, diagnostics } = this.#options;
-    return new LiveTurn({ ...start, agentId, diagnostics, dialog: { interactions: this.#dialog } });
+    return new RunningTurn({ ...start, agentId, diagnostics, dialog: { interactions: this.#dialog } });
   }
 
-  #beIdle(): void {
+  #assertIdle(): void {
     if (!this.#running) return;
     const { turnId } = this.#running;
     throw new Fault('AGENT_BUSY', `agent ${this.id} is in turn ${turnId}; wait for its turnComplete, or cancel it`);
@@ -192,7 +192,7 @@ export class Agent implements AsyncDisposable {
     await this.#running?.done;
   }
 
-  async #run(turn: LiveTurn, abort: AbortController): Promise<Fault | undefined> {
+  async #run(turn: RunningTurn, abort: AbortController): Promise<Fault | undefined> {
     const { turnTimeoutMs } = this.#options;
     const sentence = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
     const timeout = setTimeout(() => abort.abort(new Fault('INFERENCE_TIMEOUT', sentence)), turnTimeoutMs);
@@ -206,7 +206,7 @@ export class Agent implements AsyncDisposable {
     return fault;
   }
 
-  async #outcome(turn: LiveTurn, path: PathStep[], signal: AbortSignal): Promise<Outcome> {
+  async #outcome(turn: RunningTurn, path: PathStep[], signal: AbortSignal): Promise<Outcome> {
     try {
       const maxSteps = this.#options.maxSteps || defaultMaxSteps;
       await walk(this.#graph, turn, { maxSteps, enter: (name) => turn.enter(name), path });
@@ -226,17 +226,17 @@ interface Outcome {
   readonly fault?: Fault;
 }
 
-const modelless = (): ParamsRefused =>
-  new ParamsRefused([
+const noModelError = (): InvalidParams =>
+  new InvalidParams([
     {
       pointer: '/model_name',
       message: 'names no model, and neither the graph nor the client has a default; name one of models.json',
     },
   ]);
 
-type Uses = ReadonlyMap<string, Promise<ModelUse>>;
+type ModelLeases = ReadonlyMap<string, Promise<ModelLease>>;
 
-async function giveBack(uses: Uses): Promise<void> {
+async function releaseLeases(uses: ModelLeases): Promise<void> {
   for (const use of await Promise.allSettled(uses.values())) {
     if (use.status === 'fulfilled') await use.value[Symbol.asyncDispose]();
   }

@@ -6,7 +6,7 @@ import type { Registry } from '../graph/registry.ts';
 import type { Catalogue } from '../models/catalogue/catalogue.ts';
 import { ModelPool } from '../models/pool/pool.ts';
 import { StorageRoot } from '../storage/storageRoot.ts';
-import { Shelf } from '../storage/sessionStorages.ts';
+import { SessionStorages } from '../storage/sessionStorages.ts';
 import { Agent } from './agent.ts';
 
 /** What is wrong with a graph, and what is hardly meant. */
@@ -16,7 +16,7 @@ export interface Verdict {
 }
 
 /** What a graph is checked against. */
-export interface CheckSupplies {
+export interface CheckContext {
   readonly registry: Registry;
   readonly catalogue: Catalogue;
   /** Folder that storage files are read from. */
@@ -24,14 +24,11 @@ export interface CheckSupplies {
 }
 
 /** Says of a graph document what the server would say: it is made as the server makes it, on an engine that needs no weights. */
-export async function checkGraph(
-  graph: unknown,
-  { registry, catalogue, storageRoot }: CheckSupplies,
-): Promise<Verdict> {
-  await using pool = new ModelPool(mockEngine(), { ...idle, catalogue });
-  const shelf = new Shelf(new StorageRoot(storageRoot), Infinity);
+export async function checkGraph(graph: unknown, { registry, catalogue, storageRoot }: CheckContext): Promise<Verdict> {
+  await using pool = new ModelPool(mockEngine(), { ...poolSettings, catalogue });
+  const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
   try {
-    await using agent = await Agent.create({ ...usual(), graph, registry, pool, shelf });
+    await using agent = await Agent.create({ ...agentDefaults(), graph, registry, pool, storages });
     return { faults: [], warnings: agent.warnings };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -46,9 +43,9 @@ function faultsOf({ name, message, detail }: Fault): Verdict['faults'] {
 }
 
 // Graphs are checked for real models, which have names.
-const idle = { idleMs: 0, seats: 1, threads: 1, gpu: 'off', needsName: true } as const;
+const poolSettings = { idleMs: 0, slots: 1, threads: 1, gpu: 'off', needsName: true } as const;
 
-const usual = () => ({
+const agentDefaults = () => ({
   id: 1,
   defaultModelName: '',
   diagnostics: false,

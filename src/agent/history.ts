@@ -1,7 +1,7 @@
 import type { Interaction } from '../dialog.ts';
 import { Fault } from '../fault.ts';
-import { placeOf } from '../jsonPointer.ts';
-import { reader, type Schema } from '../schema.ts';
+import { describePointer } from '../jsonPointer.ts';
+import { createReader, type Schema } from '../schema.ts';
 
 /** The shape of a saved conversation: what exportDialog gives, and what createAgent goes on from. */
 export const historySchema = {
@@ -23,15 +23,15 @@ export const historySchema = {
   },
 } as const satisfies Schema;
 
-const read = reader(historySchema);
+const read = createReader(historySchema);
 
 /** A conversation out of its JSON text; "" = none. @throws Fault MALFORMED_MESSAGE with the place. */
 export function readHistory(text: string): readonly Interaction[] {
   if (text === '') return [];
   const reading = read(parsed(text));
   if (reading.ok) return reading.value;
-  const sentences = reading.refusals.map(
-    ({ pointer, message }) => `createAgent.historyJson${placeOf(pointer)} ${message}`,
+  const sentences = reading.errors.map(
+    ({ pointer, message }) => `createAgent.historyJson${describePointer(pointer)} ${message}`,
   );
   throw new Fault('MALFORMED_MESSAGE', sentences.slice(0, 3).join('; '));
 }

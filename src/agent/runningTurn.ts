@@ -1,14 +1,14 @@
-import { shortened } from '../fault.ts';
+import { truncateMessage } from '../fault.ts';
 import type { Dialog, Interaction } from '../dialog.ts';
-import { pause } from '../abort.ts';
+import { untilAborted } from '../abort.ts';
 import type { ServerFrameBodies, TurnComplete } from '../frames.gen.ts';
-import type { Call, Inference, Turn } from '../graph/turn.ts';
-import { bytesOfPart, fitting, inPieces, jsonBytes } from '../frameSize.ts';
+import type { Call, InferenceRecord, Turn } from '../graph/turn.ts';
+import { maxPartBytes, takeFitting, splitToFrames, jsonBytes } from '../frameSize.ts';
 import type { Insight } from '../tools/validate/insight.ts';
-import { accountOf } from './turnSummary.ts';
+import { summarizeTurn } from './turnSummary.ts';
 
 // A notification holds the arguments twice, then what is wrong with them, and beside that only what is small.
-const bytesOfCall = 3 * bytesOfPart;
+const maxCallBytes = 3 * maxPartBytes;
 
 /** Takes the frames of a turn, in their order. */
 export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(
@@ -18,13 +18,13 @@ export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent
 
 /** What came of a turn. */
 export interface TurnOutcome {
-  readonly account: TurnComplete;
+  readonly summary: TurnComplete;
   readonly calls: readonly Call[];
   readonly insights: readonly Insight[];
 }
 
 /** What a turn is made of. */
-export interface TurnStart {
+export interface TurnOptions {
   readonly agentId: number;
   readonly turnId: number;
   readonly message: string;
@@ -34,30 +34,30 @@ export interface TurnStart {
   readonly diagnostics: boolean;
   readonly emit: Emit;
   /** Undefined while the client keeps up with what is sent, else what to wait for. */
-  readonly pace: () => Promise<void> | undefined;
+  readonly backpressure: () => Promise<void> | undefined;
   /** Called when the turn is over, before its last frames. */
-  readonly onOver?: (outcome: TurnOutcome) => void;
+  readonly onEnd?: (outcome: TurnOutcome) => void;
 }
 
-interface Held {
+interface HeldText {
   readonly nodeName: string;
   readonly text: string;
 }
 
 /** A turn under way: what its nodes have said, held, found and spent, as frames and as an account. */
-export class LiveTurn implements Turn {
-  readonly #start: TurnStart;
+export class RunningTurn implements Turn {
+  readonly #start: TurnOptions;
   readonly #began = performance.now();
-  readonly #said: Held[] = [];
+  readonly #said: HeldText[] = [];
   readonly #calls: Call[] = [];
-  readonly #inferences: (Inference & { readonly nodeName: string })[] = [];
+  readonly #inferences: (InferenceRecord & { readonly nodeName: string })[] = [];
   readonly #insights: Insight[] = [];
   readonly #warnings = new Set<string>();
   #nodeName = '';
-  #held: Held | undefined;
+  #held: HeldText | undefined;
   #firstTokenMs = 0;
 
-  constructor(start: TurnStart) {
+  constructor(start: TurnOptions) {
     this.#start = start;
   }
 
@@ -86,7 +86,7 @@ export class LiveTurn implements Turn {
   }
 
   get answer(): string {
-    return joined(this.#held ? [...this.#said, this.#held] : this.#said);
+    return joinTexts(this.#held ? [...this.#said, this.#held] : this.#said);
   }
 
   /** Names the node that runs from now on. */
@@ -94,9 +94,9 @@ export class LiveTurn implements Turn {
     this.#nodeName = nodeName;
   }
 
-  pace(): Promise<void> | undefined {
-    const wait = this.#start.pace();
-    return wait && pause(wait, this.signal);
+  backpressure(): Promise<void> | undefined {
+    const wait = this.#start.backpressure();
+    return wait && untilAborted(wait, this.signal);
   }
 
   say(text: string, kind: 'delta' | 'whole'): void {
@@ -112,17 +112,17 @@ export class LiveTurn implements Turn {
     this.#held = undefined;
   }
 
-  called(call: Call, notify: boolean): void {
+  recordCall(call: Call, notify: boolean): void {
     const callIndex = this.#calls.push(call) - 1;
     if (!notify) return;
     const bytes = jsonBytes(call.flatArguments) + jsonBytes(call.typedArguments);
-    if (bytes > bytesOfCall) {
+    if (bytes > maxCallBytes) {
       this.warn(
         `${this.#nodeName} found a call to ${call.name} whose arguments do not fit in a frame (${bytes} bytes): it is not notified`,
       );
       return;
     }
-    const issues = fitting(call.issues, bytesOfPart);
+    const issues = takeFitting(call.issues, maxPartBytes);
     if (issues.length < call.issues.length) {
       this.warn(
         `${this.#nodeName} tells the first ${issues.length} of ${call.issues.length} issues of a call to ${call.name}; more do not fit in a frame`,
@@ -144,23 +144,23 @@ export class LiveTurn implements Turn {
     });
   }
 
-  inferred(inference: Inference): void {
+  recordInference(inference: InferenceRecord): void {
     this.#inferences.push({ ...inference, nodeName: this.#nodeName });
-    const { firstToken, total } = inference.timings;
+    const { firstTokenMs: firstToken, totalMs: total } = inference.timings;
     if (this.#firstTokenMs === 0 && firstToken > 0) this.#firstTokenMs = this.#elapsed - (total - firstToken);
   }
 
-  missed(insight: Insight): void {
+  recordInsight(insight: Insight): void {
     this.#insights.push(insight);
     this.#event('tool_insight', insight);
   }
 
-  tell(event: string, payload: object): void {
+  emitEvent(event: string, payload: object): void {
     if (this.#start.diagnostics) this.#event(event, payload);
   }
 
   warn(warning: string): void {
-    this.#warnings.add(shortened(warning));
+    this.#warnings.add(truncateMessage(warning));
   }
 
   /** Sends what is still held. */
@@ -171,7 +171,7 @@ export class LiveTurn implements Turn {
 
   /** Ends the text of the answer and sends the account of the turn. */
   complete(outcome: Pick<TurnComplete, 'status' | 'error' | 'path'>): void {
-    const account = accountOf({
+    const summary = summarizeTurn({
       ...this.#ids,
       ...outcome,
       inferences: this.#inferences,
@@ -181,20 +181,20 @@ export class LiveTurn implements Turn {
       timeToFirstTokenMs: this.#firstTokenMs,
       durationMs: this.#elapsed,
     });
-    this.#start.onOver?.({ account, calls: this.#calls, insights: this.#insights });
+    this.#start.onEnd?.({ summary, calls: this.#calls, insights: this.#insights });
     this.#start.emit('answerText', { ...this.#ids, nodeName: this.#nodeName, text: '', isDelta: false, isFinal: true });
-    this.#start.emit('turnComplete', account);
+    this.#start.emit('turnComplete', summary);
   }
 
   /** What the turn adds to the dialog. */
   interaction(mark?: Interaction['mark']): Interaction {
     const { message: user, variables } = this.#start;
     const given = Object.keys(variables).length > 0;
-    return { user, assistant: joined(this.#said), ...(mark && { mark }), ...(given && { variables }) };
+    return { user, assistant: joinTexts(this.#said), ...(mark && { mark }), ...(given && { variables }) };
   }
 
   #event(eventType: string, payload: object): void {
-    const pieces = inPieces(JSON.stringify(payload));
+    const pieces = splitToFrames(JSON.stringify(payload));
     for (const [index, payloadJson] of pieces.entries()) {
       const part = { part: index + 1, of: pieces.length };
       this.#start.emit('nodeEvent', { ...this.#ids, nodeName: this.#nodeName, eventType, payloadJson, ...part });
@@ -209,10 +209,10 @@ export class LiveTurn implements Turn {
     return performance.now() - this.#began;
   }
 
-  #say({ nodeName, text }: Held, kind: 'delta' | 'whole'): void {
+  #say({ nodeName, text }: HeldText, kind: 'delta' | 'whole'): void {
     if (text === '') return;
     this.#said.push({ nodeName, text });
-    const pieces = inPieces(text);
+    const pieces = splitToFrames(text);
     for (const piece of pieces) {
       const isDelta = kind === 'delta' || pieces.length > 1;
       this.#start.emit('answerText', { ...this.#ids, nodeName, text: piece, isDelta, isFinal: false });
@@ -221,7 +221,7 @@ export class LiveTurn implements Turn {
 }
 
 // Pieces of one node belong together; what different nodes say are lines of their own.
-function joined(said: readonly Held[]): string {
+function joinTexts(said: readonly HeldText[]): string {
   return said.reduce((text, { nodeName, text: more }, index) => {
     const before = said[index - 1];
     return before && before.nodeName !== nodeName ? `${text}\n${more}` : text + more;

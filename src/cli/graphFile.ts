@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { brokenJson, placesIn, repeatedNames } from '../jsonLocations.ts';
+import { findSyntaxError, locateInJson, findDuplicateKeys } from '../jsonLocations.ts';
 
 /** The text of a graph file, and where in it things stand. */
 export interface GraphFile {
@@ -19,21 +19,21 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     const why = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[error.code ?? ''] ?? error.message;
     throw new Error(`${path} cannot be read: ${why}`, { cause: error });
   });
-  const places = placesIn(text);
+  const places = locateInJson(text);
   const syntax = syntaxOf(path, text);
   return {
     path,
     text,
     isSchema: syntax === undefined && isSchema(JSON.parse(text)),
-    at: (pointer) => `${path}:${places.at(pointer)}`,
+    at: (pointer) => `${path}:${places.positionOf(pointer)}`,
     syntax,
   };
 }
 
 function syntaxOf(path: string, text: string): string | undefined {
-  const broken = brokenJson(text);
+  const broken = findSyntaxError(text);
   if (broken) return `${path}:${broken.place}: is no JSON: ${broken.why}`;
-  const [twice] = repeatedNames(text);
+  const [twice] = findDuplicateKeys(text);
   return twice && `${path}:${twice.place}: the name "${twice.name}" stands twice in one object`;
 }
 

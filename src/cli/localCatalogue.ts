@@ -1,11 +1,11 @@
 import type { ServerOptions } from '../config.ts';
 import { Downloads } from '../download/downloads.ts';
-import { noFileAt } from '../filesystem.ts';
+import { assertFolder } from '../filesystem.ts';
 import { readCatalogue, type Catalogue } from '../models/catalogue/catalogue.ts';
 
 /** The catalogue that the options name, in which models that were downloaded have their file, as the user's own have. */
 export async function localCatalogue({ catalogue: path, models: folder }: ServerOptions): Promise<Catalogue> {
-  await noFileAt('--models', folder);
+  await assertFolder('--models', folder);
   const { models, problems } = await readCatalogue(path);
   const downloads = new Downloads(folder);
   const found = [...models].map(

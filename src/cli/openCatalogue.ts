@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import type { ServerOptions } from '../config.ts';
 import { Downloads } from '../download/downloads.ts';
-import { noFileAt } from '../filesystem.ts';
+import { assertFolder } from '../filesystem.ts';
 import { readCatalogue, type Catalogue, type CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { serverFlags, serverOptions } from './options.ts';
 import { UsageError } from './usageError.ts';
 
 /** A catalogue, and what of it is on disk. */
-export interface ModelFolder {
+export interface OpenCatalogue {
   readonly options: ServerOptions;
   readonly catalogue: Catalogue;
   readonly downloads: Downloads;
@@ -18,16 +18,16 @@ export interface ModelFolder {
 export const modelFlags = (command: Command): Command => serverFlags(command, ['catalogue', 'models', 'json']);
 
 /** Reads the catalogue that the flags name, and tells on standard error what is wrong in it. */
-export async function openModelFolder(flags: Readonly<Record<string, unknown>>): Promise<ModelFolder> {
+export async function openCatalogue(flags: Readonly<Record<string, unknown>>): Promise<OpenCatalogue> {
   const options = serverOptions(flags);
-  await noFileAt('--models', options.models);
+  await assertFolder('--models', options.models);
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
   return { options, catalogue, downloads: new Downloads(options.models) };
 }
 
 /** A model of the catalogue. @throws UsageError when it has none of that name. */
-export function entryNamed({ models }: Catalogue, name: string): CatalogueEntry {
+export function requireEntry({ models }: Catalogue, name: string): CatalogueEntry {
   const entry = models.get(name);
   if (entry) return entry;
   const mend = didYouMean(name, models.keys()) || '; turngraph models list shows what there is';

@@ -43,7 +43,7 @@ export function serverOptions(flags: Readonly<Record<string, unknown>>): ServerO
   }
   const reading = readServerOptions(given);
   if (reading.ok) return reading.value;
-  const [refusal] = reading.refusals;
+  const [refusal] = reading.errors;
   const name = refusal?.pointer.split('/')[1] ?? '';
   throw new UsageError(`${flagOf(name)} (${variableOf(name)}) ${refusal?.message ?? 'is not allowed'}`);
 }

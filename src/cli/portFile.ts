@@ -1,6 +1,6 @@
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { reasonOf } from '../filesystem.ts';
+import { describeFsError } from '../filesystem.ts';
 
 /** The file that tells where a server listens, for those who cannot read its output; it goes with the server. */
 export class PortFile implements AsyncDisposable {
@@ -46,7 +46,7 @@ export class PortFile implements AsyncDisposable {
     } catch (cause) {
       const { code = '' } = cause as NodeJS.ErrnoException;
       const noFolder = code === 'ENOENT' || code === 'ENOTDIR';
-      const why = noFolder ? `there is no folder ${dirname(resolve(this.#path))}` : reasonOf(cause);
+      const why = noFolder ? `there is no folder ${dirname(resolve(this.#path))}` : describeFsError(cause);
       throw new Error(`--port-file ${this.#path} cannot be written: ${why}`, { cause });
     }
   }

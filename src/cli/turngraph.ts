@@ -28,14 +28,14 @@ for (const command of [
   program.addCommand(command);
 }
 
-const usage = 2;
+const usageExitCode = 2;
 
 // Every command throws instead of ending the process, so that the exit code is decided in one place.
-function throwing(command: Command): void {
+function throwOnUsageError(command: Command): void {
   command.exitOverride();
-  command.commands.forEach(throwing);
+  command.commands.forEach(throwOnUsageError);
 }
-throwing(program);
+throwOnUsageError(program);
 
 // Who reads only the beginning of the output, as `head` does, has what it wants.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -50,10 +50,10 @@ try {
 }
 
 function exitCodeOf(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usage;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageExitCode;
   if (error instanceof UsageError) {
     process.stderr.write(`error: ${error.message}\n`);
-    return usage;
+    return usageExitCode;
   }
   if (error instanceof Fault) process.stderr.write(`error: ${error.name} (${error.code}): ${error.message}\n`);
   else process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);

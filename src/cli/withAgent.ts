@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
 import { connect, type Agent, type Client } from '../client/index.ts';
 import { variableOf, type ServerOptions } from '../config.ts';
-import type { Listening } from '../server/server.ts';
+import type { TurngraphServer } from '../server/server.ts';
 import { engineNames } from '../session/session.ts';
 import { UsageError } from './usageError.ts';
 import { serverFlags, serverOptions } from './options.ts';
@@ -20,7 +20,7 @@ export interface AgentFlags {
 }
 
 /** An agent and the client that it belongs to. */
-export interface Talk {
+export interface AgentSession {
   readonly client: Client;
   readonly agent: Agent;
   readonly variables: Readonly<Record<string, string>>;
@@ -49,12 +49,16 @@ export function agentFlags(command: Command): Command {
 }
 
 /** Makes an agent of a graph, on a server of the command's own unless a URL is given, and takes all of it down afterwards. */
-export async function withAgent(graph: string, flags: AgentFlags, talk: (talk: Talk) => Promise<void>): Promise<void> {
+export async function withAgent(
+  graph: string,
+  flags: AgentFlags,
+  talk: (talk: AgentSession) => Promise<void>,
+): Promise<void> {
   const isFile = existsSync(graph);
   // As `check` does: what a file names lies beside it.
   const storageRoot =
     flags['storageRoot'] ?? process.env[variableOf('storageRoot')] ?? (isFile ? dirname(graph) : undefined);
-  const options = serverOptions({ ...flags, storageRoot, port: 0, logLevel: 'error', seats: 1 });
+  const options = serverOptions({ ...flags, storageRoot, port: 0, logLevel: 'error', slots: 1 });
   await using server = flags.url === undefined ? await ownServer(options) : undefined;
   const url = flags.url ?? server?.url ?? '';
   await using client = await connect(url, { codec: 'proto', ...(options.token !== '' && { token: options.token }) });
@@ -70,7 +74,7 @@ export async function withAgent(graph: string, flags: AgentFlags, talk: (talk: T
 }
 
 // The engine takes its time to load, and who names a URL does without.
-async function ownServer(options: ServerOptions): Promise<Listening> {
+async function ownServer(options: ServerOptions): Promise<TurngraphServer> {
   const { start } = await import('../start.ts');
   return start(options);
 }

@@ -8,8 +8,8 @@ import type {
   SessionReady,
 } from '../frames.gen.ts';
 import { Agent } from './agent.ts';
-import type { AnswerTo, RequestName } from './responses.ts';
-import type { Closing, Connection, RequestOptions } from './connection.ts';
+import type { ResponseTo, RequestName } from './responses.ts';
+import type { CloseInfo, Connection, RequestOptions } from './connection.ts';
 
 /** What an agent is made of: a graph, or the name of one in the server's graphs folder. */
 export interface CreateAgentOptions extends Partial<
@@ -53,7 +53,7 @@ export class Client implements AsyncDisposable {
   }
 
   /** Resolves with the close code and reason when the connection has ended, by whichever side. */
-  get closed(): Promise<Closing> {
+  get closed(): Promise<CloseInfo> {
     return this.#connection.closed;
   }
 
@@ -70,14 +70,14 @@ export class Client implements AsyncDisposable {
     }
     const fields = {
       ...settings,
-      ...(graph !== undefined && { graphJson: jsonText(graph) }),
+      ...(graph !== undefined && { graphJson: toJsonText(graph) }),
       ...(graphName !== undefined && { graphName }),
-      ...(history !== undefined && { historyJson: jsonText(history) }),
+      ...(history !== undefined && { historyJson: toJsonText(history) }),
     };
     const { agentId, warnings } = await this.request('createAgent', fields, {
       signal,
       timeoutMs,
-      onFrame: hearing(onProgress),
+      onFrame: onModelProgress(onProgress),
     });
     return new Agent(this.#connection, agentId, warnings);
   }
@@ -100,7 +100,7 @@ export class Client implements AsyncDisposable {
 
   /** Loads a model, downloading nothing, and keeps it loaded until `unloadModel`. */
   async loadModel(modelName: string, { onProgress, signal }: LoadModelOptions = {}): Promise<void> {
-    await this.request('loadModel', { modelName }, { signal, onFrame: hearing(onProgress) });
+    await this.request('loadModel', { modelName }, { signal, onFrame: onModelProgress(onProgress) });
   }
 
   /** Lets a model go; it is freed when no agent uses it. */
@@ -121,7 +121,7 @@ export class Client implements AsyncDisposable {
         throw thrown;
       }
     };
-    const answer = this.request('downloadModel', { modelName }, { signal, onFrame: hearing(hear) });
+    const answer = this.request('downloadModel', { modelName }, { signal, onFrame: onModelProgress(hear) });
     signal?.addEventListener('abort', leave);
     try {
       return (await answer).sizeBytes;
@@ -145,7 +145,7 @@ export class Client implements AsyncDisposable {
     name: Name,
     fields?: Partial<ClientFrameBodies[Name]>,
     options?: RequestOptions,
-  ): Promise<AnswerTo<Name>> {
+  ): Promise<ResponseTo<Name>> {
     return this.#connection.request(name, fields, options);
   }
 
@@ -160,10 +160,10 @@ export class Client implements AsyncDisposable {
   }
 }
 
-const hearing =
+const onModelProgress =
   (onProgress: ((progress: ModelProgress) => void) | undefined): RequestOptions['onFrame'] =>
   (frame) =>
     frame.body === 'modelProgress' && onProgress?.(frame.modelProgress);
 
-const jsonText = (document: object | string): string =>
+const toJsonText = (document: object | string): string =>
   typeof document === 'string' ? document : JSON.stringify(document);

@@ -18,7 +18,7 @@ export interface ConnectOptions {
   /** A class to use instead of the platform's own. */
   readonly WebSocket?: WebSocketClass;
   /** Hears frames that answer no request, such as the error that says why the server hangs up. */
-  readonly onUnasked?: (frame: ServerFrame) => void;
+  readonly onUnsolicited?: (frame: ServerFrame) => void;
 }
 
 /**
@@ -32,25 +32,28 @@ export interface ConnectOptions {
  * const { calls } = await turn.done;
  */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
-  const { codec = 'proto', token, signal, WebSocket, onUnasked, timeoutMs = 10_000 } = options;
+  const { codec = 'proto', token, signal, WebSocket, onUnsolicited: onUnasked, timeoutMs = 10_000 } = options;
   const patience = AbortSignal.timeout(timeoutMs);
   signal?.throwIfAborted();
   const { subprotocol } = clientCodecs[`turngraph.v1.${codec}`];
   try {
     const socket = await openSocket(url, { subprotocol, token, WebSocket });
     const connection = new Connection(socket, clientCodecs[subprotocol], onUnasked);
-    return new Client(connection, await greeting(connection, signal ? AbortSignal.any([signal, patience]) : patience));
+    return new Client(
+      connection,
+      await waitForSession(connection, signal ? AbortSignal.any([signal, patience]) : patience),
+    );
   } catch (thrown) {
     if (signal?.aborted) throw signal.reason;
     const late = patience.aborted ? `the server did not greet within ${timeoutMs} ms` : undefined;
-    const why = late ?? mendOf(thrown instanceof Error ? thrown.message : String(thrown));
+    const why = late ?? hintFor(thrown instanceof Error ? thrown.message : String(thrown));
     const place = url.replace(/[?#].*/s, '');
     throw new Fault('CONNECTION_FAILED', `cannot connect to ${place}: ${why}`, { cause: thrown });
   }
 }
 
 // What the platform says of a handshake that failed, with what to do about it.
-function mendOf(message: string): string {
+function hintFor(message: string): string {
   if (/ECONNREFUSED/.test(message)) return 'nobody listens there; is the server running?';
   const [, status = ''] = /server response: (\d{3})/.exec(message) ?? [];
   const mends = new Map([
@@ -62,7 +65,7 @@ function mendOf(message: string): string {
   return mends.get(status) ?? message;
 }
 
-async function greeting(connection: Connection, signal: AbortSignal) {
+async function waitForSession(connection: Connection, signal: AbortSignal) {
   const giveUp = (): void => void connection.close();
   signal.addEventListener('abort', giveUp);
   if (signal.aborted) giveUp();

@@ -2,11 +2,11 @@ import { Fault } from '../fault.ts';
 import type { ClientFrame, ClientFrameBodies, ServerFrame, SessionReady } from '../frames.gen.ts';
 import type { Codec } from '../wire/codec.ts';
 import { clientFrame } from '../wire/frame.ts';
-import { faultOf, finalAnswer, type AnswerTo, type RequestName } from './responses.ts';
+import { toFault, finalResponse, type ResponseTo, type RequestName } from './responses.ts';
 import type { WebSocketLike } from './socket.ts';
 
 /** How a connection ended: the close code and reason of its socket. */
-export interface Closing {
+export interface CloseInfo {
   readonly code: number;
   readonly reason: string;
 }
@@ -21,7 +21,7 @@ export interface RequestOptions {
   readonly onFrame?: ((frame: ServerFrame) => void) | undefined;
 }
 
-interface Waiting {
+interface PendingRequest {
   take(frame: ServerFrame): void;
   fail(reason: unknown): void;
 }
@@ -31,13 +31,13 @@ export class Connection {
   /** The greeting of the server; rejects when the connection ends without one. */
   readonly ready: Promise<SessionReady>;
   /** How the connection ended, once it has. */
-  readonly closed: Promise<Closing>;
+  readonly closed: Promise<CloseInfo>;
   readonly #socket: WebSocketLike;
   readonly #codec: Codec<ServerFrame, ClientFrame>;
-  readonly #onUnasked: (frame: ServerFrame) => void;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #onUnsolicited: (frame: ServerFrame) => void;
+  readonly #waiting = new Map<number, PendingRequest>();
   #lastRequestId = 0;
-  #trouble: Fault | undefined;
+  #error: Fault | undefined;
   #end: Fault | undefined;
 
   constructor(
@@ -47,7 +47,7 @@ export class Connection {
   ) {
     this.#socket = socket;
     this.#codec = codec;
-    this.#onUnasked = onUnasked;
+    this.#onUnsolicited = onUnasked;
     this.ready = new Promise((take, fail) => {
       this.#waiting.set(0, {
         take: (frame) => frame.body === 'sessionReady' && take(frame.sessionReady),
@@ -63,9 +63,9 @@ export class Connection {
       });
     });
     socket.addEventListener('error', ({ message }) => {
-      if (message) this.#trouble ??= new Fault('CONNECTION_FAILED', String(message));
+      if (message) this.#error ??= new Fault('CONNECTION_FAILED', String(message));
     });
-    socket.addEventListener('message', ({ data }) => this.#hear(data));
+    socket.addEventListener('message', ({ data }) => this.#receive(data));
   }
 
   /** Sends a request at once and waits for its final answer; an ErrorResponse rejects as the Fault that it tells of. */
@@ -73,22 +73,22 @@ export class Connection {
     name: Name,
     fields: Partial<ClientFrameBodies[Name]> = {},
     options: RequestOptions = {},
-  ): Promise<AnswerTo<Name>> {
+  ): Promise<ResponseTo<Name>> {
     options.signal?.throwIfAborted();
     if (this.#end) throw this.#end;
     const requestId = ++this.#lastRequestId;
     let release = (): void => {};
     try {
       return await new Promise((resolve, reject) => {
-        release = givingUp(reject, name, options);
+        release = rejectOnAbort(reject, name, options);
         const take = (frame: ServerFrame): void => {
-          if (frame.body === 'error') return reject(faultOf(frame.error));
+          if (frame.body === 'error') return reject(toFault(frame.error));
           options.onFrame?.(frame);
-          const answer = finalAnswer(name, frame);
+          const answer = finalResponse(name, frame);
           if (answer) resolve(answer);
         };
         const data = this.#codec.encode(clientFrame(requestId, name, fields));
-        fit(data, name);
+        assertFits(data, name);
         this.#waiting.set(requestId, { take, fail: reject });
         this.#socket.send(data);
       });
@@ -105,12 +105,12 @@ export class Connection {
     await this.closed;
   }
 
-  #hear(data: unknown): void {
+  #receive(data: unknown): void {
     const decoded = this.#codec.decode(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer));
     if (decoded.ok) return this.#deliver(decoded.frame);
     // A message that a newer server has added; nothing waits for it.
     if (decoded.fault.name === 'UNKNOWN_MESSAGE_TYPE') return;
-    this.#trouble = decoded.fault;
+    this.#error = decoded.fault;
     this.#drop('the server sent a frame that cannot be read');
     this.#socket.close();
   }
@@ -118,8 +118,8 @@ export class Connection {
   #deliver(frame: ServerFrame): void {
     if (frame.requestId === 0 && frame.body !== 'sessionReady') {
       // An error that answers nothing is why the server hangs up next.
-      if (frame.body === 'error') this.#trouble = faultOf(frame.error);
-      return this.#tellUnasked(frame);
+      if (frame.body === 'error') this.#error = toFault(frame.error);
+      return this.#emitUnsolicited(frame);
     }
     const waiting = this.#waiting.get(frame.requestId);
     try {
@@ -130,9 +130,9 @@ export class Connection {
   }
 
   // A listener that throws is its owner's mistake, and nobody waits here to be told of it.
-  #tellUnasked(frame: ServerFrame): void {
+  #emitUnsolicited(frame: ServerFrame): void {
     try {
-      this.#onUnasked(frame);
+      this.#onUnsolicited(frame);
     } catch (thrown) {
       console.error('onUnasked threw', thrown);
     }
@@ -140,14 +140,14 @@ export class Connection {
 
   #drop(what: string): void {
     if (this.#end) return;
-    const message = this.#trouble ? `${what}: ${this.#trouble.message}` : what;
-    this.#end = new Fault('CONNECTION_DROPPED', message, { cause: this.#trouble });
+    const message = this.#error ? `${what}: ${this.#error.message}` : what;
+    this.#end = new Fault('CONNECTION_DROPPED', message, { cause: this.#error });
     for (const { fail } of this.#waiting.values()) fail(this.#end);
   }
 }
 
 // Rejects when the signal or the clock says so, until released.
-function givingUp(reject: (reason: unknown) => void, name: RequestName, options: RequestOptions): () => void {
+function rejectOnAbort(reject: (reason: unknown) => void, name: RequestName, options: RequestOptions): () => void {
   const { signal, timeoutMs } = options;
   const onAbort = (): void => reject(signal?.reason);
   const late = (): void => reject(new Fault('TIMEOUT', `${name} had no answer within ${timeoutMs} ms`));
@@ -162,7 +162,7 @@ function givingUp(reject: (reason: unknown) => void, name: RequestName, options:
 // The server closes a connection over a larger frame, and the session with it.
 const maxFrameBytes = 1024 * 1024;
 
-function fit(data: string | Uint8Array, name: RequestName): void {
+function assertFits(data: string | Uint8Array, name: RequestName): void {
   const bytes = typeof data === 'string' ? new TextEncoder().encode(data).length : data.length;
   if (bytes <= maxFrameBytes) return;
   throw new Fault(

@@ -1,5 +1,5 @@
 /** A list that grows until it ends or fails; every iteration begins at its first item and waits for those to come. */
-export class Growing<Item> implements AsyncIterable<Item> {
+export class ReplayStream<Item> implements AsyncIterable<Item> {
   readonly #items: Item[] = [];
   #ending: { readonly failure?: unknown } | undefined;
   #wake: (() => void)[] = [];

@@ -11,9 +11,9 @@ import {
 export type RequestName = keyof ClientFrameBodies;
 
 /** What a request is answered with in the end. */
-export type AnswerTo<Name extends RequestName> = ServerFrameBodies[(typeof finalAnswers)[Name]];
+export type ResponseTo<Name extends RequestName> = ServerFrameBodies[(typeof finalResponses)[Name]];
 
-const finalAnswers = {
+const finalResponses = {
   configureSession: 'configureSession',
   resumeSession: 'resumeSession',
   createAgent: 'createAgent',
@@ -35,15 +35,18 @@ const finalAnswers = {
 } as const satisfies { readonly [Name in RequestName]: keyof ServerFrameBodies };
 
 /** The final answer to a request, if a frame is that; undefined for the frames that come before it. */
-export function finalAnswer<Name extends RequestName>(request: Name, frame: ServerFrame): AnswerTo<Name> | undefined {
-  if (frame.body !== finalAnswers[request]) return undefined;
+export function finalResponse<Name extends RequestName>(
+  request: Name,
+  frame: ServerFrame,
+): ResponseTo<Name> | undefined {
+  if (frame.body !== finalResponses[request]) return undefined;
   if (frame.body === 'exportDialog' && frame.exportDialog.part < frame.exportDialog.of) return undefined;
   // The compiler does not follow from the name of the body to its type.
-  return (frame as unknown as Readonly<Record<string, AnswerTo<Name>>>)[frame.body];
+  return (frame as unknown as Readonly<Record<string, ResponseTo<Name>>>)[frame.body];
 }
 
 /** An error of the server as a Fault; a code that this client does not know yet becomes INTERNAL and leads the message. */
-export function faultOf(error: { readonly name: string; readonly message: string; readonly detail?: string }): Fault {
+export function toFault(error: { readonly name: string; readonly message: string; readonly detail?: string }): Fault {
   const { name, message, detail = '' } = error;
   if (Object.hasOwn(codes, name)) return new Fault(name as CodeName, message, { detail });
   return new Fault('INTERNAL', `${name}: ${message}`, { detail });

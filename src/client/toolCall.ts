@@ -1,7 +1,7 @@
 import type { NodeEvent, ToolCallNotification } from '../frames.gen.ts';
 
 /** A tool call that the model wishes; carrying it out is the game's decision. */
-export interface Call extends ToolCallNotification {
+export interface ToolCall extends ToolCallNotification {
   /** `typedArgumentsJson`, parsed. */
   readonly arguments: Readonly<Record<string, unknown>>;
 }
@@ -14,7 +14,7 @@ export interface TurnEvent {
 }
 
 /** A notification with its arguments parsed. */
-export function callFrom(notification: ToolCallNotification): Call {
+export function parseToolCall(notification: ToolCallNotification): ToolCall {
   const parsed = JSON.parse(notification.typedArgumentsJson || '{}') as Readonly<Record<string, unknown>>;
   return { ...notification, arguments: parsed };
 }

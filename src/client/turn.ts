@@ -1,8 +1,8 @@
 import type { AnswerText, PathStep, ServerFrame, TurnComplete } from '../frames.gen.ts';
-import { faultOf } from './responses.ts';
-import { callFrom, EventJoiner, type Call, type TurnEvent } from './toolCall.ts';
+import { toFault } from './responses.ts';
+import { parseToolCall, EventJoiner, type ToolCall, type TurnEvent } from './toolCall.ts';
 import type { Connection } from './connection.ts';
-import { Growing } from './replayStream.ts';
+import { ReplayStream } from './replayStream.ts';
 
 /** What goes along with a message, and what hears of its turn as it goes. */
 export interface SendOptions {
@@ -11,7 +11,7 @@ export interface SendOptions {
   /** Cancels the turn. */
   readonly signal?: AbortSignal;
   readonly onText?: (piece: string, frame: AnswerText) => void;
-  readonly onCall?: (call: Call) => void;
+  readonly onCall?: (call: ToolCall) => void;
   readonly onEvent?: (event: TurnEvent) => void;
 }
 
@@ -19,7 +19,7 @@ export interface SendOptions {
 export interface FinishedTurn {
   /** Everything that the turn said. */
   readonly text: string;
-  readonly calls: readonly Call[];
+  readonly calls: readonly ToolCall[];
   readonly events: readonly TurnEvent[];
   readonly status: 'SUCCESS' | 'CANCELLED';
   /** The nodes that the turn visited, in order, each with the exit it took. */
@@ -46,8 +46,8 @@ export class Turn implements PromiseLike<FinishedTurn> {
   readonly #options: SendOptions;
   // All turns of the agent that are not over, this one too.
   readonly #open: Set<Turn>;
-  readonly #text = new Growing<string>();
-  readonly #calls = new Growing<Call>();
+  readonly #text = new ReplayStream<string>();
+  readonly #calls = new ReplayStream<ToolCall>();
   readonly #events: TurnEvent[] = [];
   readonly #joiner = new EventJoiner();
   #turnId = 0;
@@ -69,7 +69,7 @@ export class Turn implements PromiseLike<FinishedTurn> {
   }
 
   /** The calls as they are detected, from the first one, for each that iterates. */
-  get calls(): AsyncIterable<Call> {
+  get calls(): AsyncIterable<ToolCall> {
     return this.#calls;
   }
 
@@ -102,8 +102,10 @@ export class Turn implements PromiseLike<FinishedTurn> {
       signal?.throwIfAborted();
       signal?.addEventListener('abort', cancel);
       const fields = { agentId: this.#agentId, text, variables };
-      const complete = await this.#connection.request('sendMessage', fields, { onFrame: (frame) => this.#take(frame) });
-      const finished = this.#account(complete);
+      const complete = await this.#connection.request('sendMessage', fields, {
+        onFrame: (frame) => this.#receive(frame),
+      });
+      const finished = this.#finish(complete);
       this.#text.end();
       this.#calls.end();
       return finished;
@@ -128,12 +130,12 @@ export class Turn implements PromiseLike<FinishedTurn> {
     this.#sendCancel();
   }
 
-  #take(frame: ServerFrame): void {
+  #receive(frame: ServerFrame): void {
     try {
-      if (frame.body === 'answerText') this.#hear(frame.answerText);
+      if (frame.body === 'answerText') this.#dispatch(frame.answerText);
       else if (frame.body === 'toolCallNotification') {
         this.#number(frame.toolCallNotification.turnId);
-        const call = callFrom(frame.toolCallNotification);
+        const call = parseToolCall(frame.toolCallNotification);
         this.#calls.push(call);
         this.#options.onCall?.(call);
       } else if (frame.body === 'nodeEvent') {
@@ -150,17 +152,17 @@ export class Turn implements PromiseLike<FinishedTurn> {
     }
   }
 
-  #hear(frame: AnswerText): void {
+  #dispatch(frame: AnswerText): void {
     this.#number(frame.turnId);
     if (frame.text === '') return;
     this.#text.push(frame.text);
     this.#options.onText?.(frame.text, frame);
   }
 
-  #account(complete: TurnComplete): FinishedTurn {
+  #finish(complete: TurnComplete): FinishedTurn {
     const { status, error, debugInfo } = complete;
     if (status === 'ERROR') {
-      throw faultOf({
+      throw toFault({
         name: error?.name ?? 'INTERNAL',
         message: error?.message ?? 'the turn failed',
         detail: debugInfo,

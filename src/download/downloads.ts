@@ -1,79 +1,76 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../fault.ts';
-import { bytesOf } from './disk/atomicFile.ts';
-import { find, isWhole, sought, type Found, type Places } from './locate.ts';
-import { cacheFolder, hubOf, type Environment } from './hub/endpoint.ts';
-import { Joined, type Asking, type Downloaded } from './sharedDownload.ts';
-import { Ledger } from './disk/manifest.ts';
+import { fileSize } from './disk/atomicFile.ts';
+import { locateModel, isComplete, targetsOrEmpty, type LocatedModel, type SearchPaths } from './locate.ts';
+import { cacheFolder, readHubSettings, type Environment } from './hub/endpoint.ts';
+import { SharedDownload, type SubscribeOptions, type Downloaded } from './sharedDownload.ts';
+import { DownloadManifest } from './disk/manifest.ts';
 import { isLocked } from './disk/lockFile.ts';
-import { partOf } from './disk/partialFile.ts';
-import type { Persistence } from './retry.ts';
+import { partialPath } from './disk/partialFile.ts';
+import type { RetryPolicy } from './retry.ts';
 import { progressOf } from './progress.ts';
-import { remove, type Removing } from './remove.ts';
-import { systemFreeBytes, transfer, type FreeBytes, type Transfer } from './downloadModel.ts';
-import { transferFault } from './toFault.ts';
+import { remove, type RemoveOptions } from './remove.ts';
+import { systemFreeBytes, downloadFiles, type FreeBytes, type DownloadJob } from './downloadModel.ts';
+import { toDownloadFault } from './toFault.ts';
 import { verify, type Verified } from './verify.ts';
-import { targetsOf, type Wanted } from './target.ts';
+import { targetsOf, type ModelSource } from './target.ts';
 
 /** Where a model is: nowhere, on its way, in the models folder or the hub's cache, or in the user's own folder. */
 export type DownloadStatus = 'ABSENT' | 'DOWNLOADING' | 'DOWNLOADED' | 'LOCAL';
 
 /** How downloads are made; what is absent is as usual. */
-export interface DownloadOptions extends Partial<Persistence> {
+export interface DownloadOptions extends Partial<RetryPolicy> {
   /** HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME and HF_HUB_CACHE; default: those of the process. */
   readonly env?: Environment;
   readonly freeBytes?: FreeBytes;
 }
 
-const usual: Persistence = {
-  tries: 6,
+const defaultRetryPolicy: RetryPolicy = {
+  maxAttempts: 6,
   stallMs: 30_000,
-  longestWaitMs: 300_000,
+  maxWaitMs: 300_000,
   wait: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
 };
 
-type Removal = Pick<Removing, 'signal' | 'letGo'>;
+type Removal = Pick<RemoveOptions, 'signal' | 'releaseModels'>;
 
 /** The downloads of a models folder: one of each model at a time, whoever asks for it. */
 export class Downloads implements AsyncDisposable {
   readonly #env: Environment;
-  readonly #persistence: Persistence;
+  readonly #policy: RetryPolicy;
   readonly #freeBytes: FreeBytes;
-  readonly #places: Places;
-  readonly #running = new Map<string, Joined>();
+  readonly #places: SearchPaths;
+  readonly #running = new Map<string, SharedDownload>();
   #closed = false;
 
-  constructor(
-    folder: string,
-    { env = process.env, freeBytes = systemFreeBytes, ...persistence }: DownloadOptions = {},
-  ) {
+  constructor(folder: string, { env = process.env, freeBytes = systemFreeBytes, ...policy }: DownloadOptions = {}) {
     this.#env = env;
-    this.#persistence = { ...usual, ...persistence };
+    this.#policy = { ...defaultRetryPolicy, ...policy };
     this.#freeBytes = freeBytes;
-    this.#places = { folder, cache: cacheFolder(env), ledger: new Ledger(folder) };
+    this.#places = { folder, cache: cacheFolder(env), manifest: new DownloadManifest(folder) };
   }
 
   /**
    * Downloads a model for an owner, or waits with others for the download that is going on; one that is on disk is done.
    * @throws Fault DOWNLOAD_ALREADY_ACTIVE when the owner waits for it already, and 6001 to 6005 and 6011 as it ends.
    */
-  async start(wanted: Wanted, owner: object, asking: Asking = {}): Promise<Downloaded> {
+  async start(source: ModelSource, owner: object, options: SubscribeOptions = {}): Promise<Downloaded> {
     if (this.#closed) throw new Fault('SERVER_SHUTTING_DOWN', 'no download is started any more');
-    const { name } = wanted;
-    const key = filesKey(wanted);
+    const { name } = source;
+    const key = filesKey(source);
     const before = this.#running.get(key);
     if (before?.has(owner)) throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `you are downloading "${name}" already`);
-    if (before && !before.stopping) return before.join(name, owner, asking);
-    const joined = new Joined(async (tell, trouble, signal) => {
+    if (before && !before.stopping) return before.join(name, owner, options);
+    const joined = new SharedDownload(async (tell, trouble, signal) => {
       await before?.ended;
-      const found = await this.#find(wanted);
-      if (!found) return this.#fetch(wanted, { onProgress: tell, onTrouble: trouble }, signal);
+      const found = await this.#locate(source);
+      if (!found) return this.#fetch(source, { onProgress: tell, onRetry: trouble }, signal);
       tell(progressOf(found.bytes, found.bytes));
       return found.bytes;
     });
     this.#running.set(key, joined);
     void joined.ended.then(() => this.#running.get(key) === joined && this.#running.delete(key));
-    return joined.join(name, owner, asking);
+    return joined.join(name, owner, options);
   }
 
   /** Ends an owner's waiting for a model; the download goes on while others wait. Returns whether there was one. */
@@ -84,49 +81,55 @@ export class Downloads implements AsyncDisposable {
   }
 
   /** Where a model is now. */
-  async statusOf(wanted: Wanted): Promise<DownloadStatus> {
-    const found = await this.#find(wanted);
-    if (found) return found.place === 'own' ? 'LOCAL' : 'DOWNLOADED';
-    const targets = sought(wanted, this.#places.folder);
+  async statusOf(source: ModelSource): Promise<DownloadStatus> {
+    const found = await this.#locate(source);
+    if (found) return found.source === 'own' ? 'LOCAL' : 'DOWNLOADED';
+    const targets = targetsOrEmpty(source, this.#places.folder);
     const locked = await Promise.all(targets.map(({ path }) => isLocked(path)));
-    return this.#running.has(filesKey(wanted)) || locked.includes(true) ? 'DOWNLOADING' : 'ABSENT';
+    return this.#running.has(filesKey(source)) || locked.includes(true) ? 'DOWNLOADING' : 'ABSENT';
   }
 
   /** The file to load, if all files of the model are on disk. */
-  async fileOf(wanted: Wanted): Promise<string | undefined> {
-    return (await this.#find(wanted))?.files[0];
+  async fileOf(source: ModelSource): Promise<string | undefined> {
+    return (await this.#locate(source))?.files[0];
   }
 
   /** Bytes of a model's files on disk. */
-  async bytesOf(wanted: Wanted): Promise<number | undefined> {
-    return (await this.#find(wanted))?.bytes;
+  async bytesOf(source: ModelSource): Promise<number | undefined> {
+    return (await this.#locate(source))?.bytes;
   }
 
   /** Bytes of an unfinished download, from which the next one goes on. */
-  async bytesKept(wanted: Wanted): Promise<number> {
-    const targets = sought(wanted, this.#places.folder);
+  async bytesKept(source: ModelSource): Promise<number> {
+    const targets = targetsOrEmpty(source, this.#places.folder);
     const sizes = await Promise.all(
-      targets.map(async ({ path }) => (await bytesOf(path)) ?? (await bytesOf(partOf(path)))),
+      targets.map(async ({ path }) => (await fileSize(path)) ?? (await fileSize(partialPath(path)))),
     );
     return sizes.reduce<number>((sum, bytes = 0) => sum + bytes, 0);
   }
 
   /** Deletes what was downloaded of a model. @throws Fault MODEL_NOT_ON_DISK when that is nothing, DOWNLOAD_ALREADY_ACTIVE while it is on its way. */
-  async remove(wanted: Wanted, { signal = never, letGo = nobody }: Partial<Removal> = {}): Promise<Downloaded> {
-    if (this.#running.has(filesKey(wanted)))
-      throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `"${wanted.name}" is being downloaded; cancel that first`);
-    return { bytes: await this.#safely(remove(wanted, this.#places, { ...this.#persistence, signal, letGo })) };
+  async remove(
+    source: ModelSource,
+    { signal = neverAborted, releaseModels = noRelease }: Partial<Removal> = {},
+  ): Promise<Downloaded> {
+    if (this.#running.has(filesKey(source)))
+      throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `"${source.name}" is being downloaded; cancel that first`);
+    return { bytes: await this.#serialized(remove(source, this.#places, { ...this.#policy, signal, releaseModels })) };
   }
 
   /** Hashes the files of a model again; none where it is not on disk. */
-  verify(wanted: Wanted, { signal = never, onProgress }: Asking = {}): Promise<readonly Verified[]> {
+  verify(
+    source: ModelSource,
+    { signal = neverAborted, onProgress }: SubscribeOptions = {},
+  ): Promise<readonly Verified[]> {
     const read = async (): Promise<readonly Verified[]> => {
-      const total = (await this.bytesOf(wanted)) ?? 0;
+      const total = (await this.bytesOf(source)) ?? 0;
       let done = 0;
       const onBytes = (bytes: number): void => onProgress?.(progressOf((done += bytes), total));
-      return verify(wanted, this.#places, { ...this.#persistence, signal, onBytes });
+      return verify(source, this.#places, { ...this.#policy, signal, onBytes });
     };
-    return this.#safely(read());
+    return this.#serialized(read());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -134,40 +137,44 @@ export class Downloads implements AsyncDisposable {
     await Promise.all([...this.#running.values()].map((joined) => joined.close()));
   }
 
-  #find(wanted: Wanted): Promise<Found | undefined> {
-    return find(wanted, this.#places);
+  #locate(source: ModelSource): Promise<LocatedModel | undefined> {
+    return locateModel(source, this.#places);
   }
 
-  #fetch(wanted: Wanted, hearing: Pick<Transfer, 'onProgress' | 'onTrouble'>, signal: AbortSignal): Promise<number> {
-    const { folder, ledger } = this.#places;
+  #fetch(
+    source: ModelSource,
+    callbacks: Pick<DownloadJob, 'onProgress' | 'onRetry'>,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const { folder, manifest } = this.#places;
     const work = async (): Promise<number> =>
-      transfer({
-        ...hearing,
-        targets: targetsOf(wanted, folder),
-        hub: hubOf(this.#env),
-        bytesTotal: wanted.variants[0]?.size_bytes ?? 0,
+      downloadFiles({
+        ...callbacks,
+        targets: targetsOf(source, folder),
+        hub: readHubSettings(this.#env),
+        bytesTotal: source.variants[0]?.size_bytes ?? 0,
         folder,
-        ledger,
-        persistence: this.#persistence,
+        manifest,
+        policy: this.#policy,
         freeBytes: this.#freeBytes,
         signal,
-        isThere: async (target) => isWhole(target, (await ledger.read()).get(target.key)),
+        isThere: async (target) => isComplete(target, (await manifest.read()).get(target.key)),
       });
-    return this.#safely(work());
+    return this.#serialized(work());
   }
 
-  async #safely<T>(work: Promise<T>): Promise<T> {
+  async #serialized<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
     } catch (error) {
-      throw transferFault(error, this.#places.folder);
+      throw toDownloadFault(error, this.#places.folder);
     }
   }
 }
 
-const never = new AbortController().signal;
-const nobody = async (): Promise<undefined> => undefined;
+const neverAborted = new AbortController().signal;
+const noRelease = async (): Promise<undefined> => undefined;
 
 /** The files that an entry means, as a text: entries of different names may mean the same. */
-export const filesKey = ({ file, variants: [variant] }: Wanted): string =>
+export const filesKey = ({ file, variants: [variant] }: ModelSource): string =>
   JSON.stringify([file, variant?.huggingface_repo, variant?.revision, variant?.files]);

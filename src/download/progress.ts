@@ -12,7 +12,7 @@ export interface DownloadProgress {
 export type OnDownload = (progress: DownloadProgress) => void;
 
 // With the last one, which comes in any case, no more than four in a second.
-const betweenMs = 334;
+const minIntervalMs = 334;
 
 /** How far so many bytes of so many are. */
 export const progressOf = (bytesDone: number, bytesTotal: number): DownloadProgress => ({
@@ -23,7 +23,7 @@ export const progressOf = (bytesDone: number, bytesTotal: number): DownloadProgr
 });
 
 /** A listener that hears at most four times a second, and always what came last. */
-export class Listener {
+export class ProgressThrottle {
   readonly #tell: OnDownload;
   readonly #now: () => number;
   #last: DownloadProgress | undefined;
@@ -35,12 +35,12 @@ export class Listener {
     this.#now = now;
   }
 
-  hear(progress: DownloadProgress): void {
+  update(progress: DownloadProgress): void {
     const { bytesDone, bytesTotal } = this.#last ?? {};
     if (bytesDone === progress.bytesDone && bytesTotal === progress.bytesTotal) return;
     this.#last = progress;
     this.#waiting = progress;
-    if (this.#now() - this.#told >= betweenMs) this.end();
+    if (this.#now() - this.#told >= minIntervalMs) this.end();
   }
 
   /** Tells what came last, if it has not been told. */

@@ -1,7 +1,7 @@
 import { Fault } from '../fault.ts';
 
 /** A failure that may pass: it is waited for and tried again. */
-export class Passing extends Error {
+export class TransientError extends Error {
   /** Milliseconds that the server asks to wait. */
   readonly waitMs: number | undefined;
 
@@ -12,35 +12,35 @@ export class Passing extends Error {
 }
 
 /** How long a download waits, and how often it tries. */
-export interface Persistence {
+export interface RetryPolicy {
   /** Tries in a row that may bring nothing new. */
-  readonly tries: number;
+  readonly maxAttempts: number;
   /** Milliseconds in which a server must send something. */
   readonly stallMs: number;
   /** The longest time in milliseconds that a server may ask us to wait. */
-  readonly longestWaitMs: number;
+  readonly maxWaitMs: number;
   /** Waits some milliseconds. @throws the reason of the signal when it is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** What is done until it works. */
-export interface Effort {
+export interface RetryOptions {
   /** What it is about, for sentences. */
   readonly name: string;
-  readonly persistence: Persistence;
+  readonly policy: RetryPolicy;
   readonly signal: AbortSignal;
   /** Told what went wrong and when it is tried again. */
-  readonly onTrouble: (sentence: string) => void;
+  readonly onRetry: (sentence: string) => void;
   /** A number that grows as something new comes. */
   readonly progress: () => number;
 }
 
 /** Tries until it works, fails for good, or brings nothing new so many times in a row. @throws Fault DOWNLOAD_FAILED */
-export async function persistently<T>(
-  { name, persistence, signal, onTrouble, progress }: Effort,
+export async function retry<T>(
+  { name, policy, signal, onRetry, progress }: RetryOptions,
   attempt: (failures: number) => Promise<T>,
 ): Promise<T> {
-  const { tries, longestWaitMs, wait } = persistence;
+  const { maxAttempts, maxWaitMs, wait } = policy;
   let [best, fruitless] = [progress(), 0];
   for (let failures = 0; ; failures++) {
     try {
@@ -48,20 +48,21 @@ export async function persistently<T>(
       return await attempt(failures);
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof Passing)) throw error;
+      if (!(error instanceof TransientError)) throw error;
       fruitless = progress() > best ? 1 : fruitless + 1;
       best = Math.max(best, progress());
       const ms = error.waitMs ?? backoffMs(fruitless);
       const [what, seconds] = [`${name}: ${error.message}`, Math.ceil(ms / 1000)];
-      if (fruitless >= tries) throw failed(`${what}; ${tries} tries in a row brought nothing, try later`, error);
-      if (ms > longestWaitMs) throw failed(`${what} and asks to wait ${seconds} seconds; try later`, error);
-      onTrouble(`${what}; trying again in ${seconds} s`);
+      if (fruitless >= maxAttempts)
+        throw exhaustedFault(`${what}; ${maxAttempts} tries in a row brought nothing, try later`, error);
+      if (ms > maxWaitMs) throw exhaustedFault(`${what} and asks to wait ${seconds} seconds; try later`, error);
+      onRetry(`${what}; trying again in ${seconds} s`);
       await wait(ms, signal);
     }
   }
 }
 
-const failed = (sentence: string, cause: Error): Fault => new Fault('DOWNLOAD_FAILED', sentence, { cause });
+const exhaustedFault = (sentence: string, cause: Error): Fault => new Fault('DOWNLOAD_FAILED', sentence, { cause });
 
 // Twice as long each time, and not the same for all who wait for one server.
 const backoffMs = (failures: number): number =>

@@ -2,15 +2,15 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import { Fault } from '../fault.ts';
 
 /** What a download must know of a model; an entry of the catalogue has it. */
-export interface Wanted {
+export interface ModelSource {
   readonly name: string;
   /** Absolute path of the first file, when it is the user's own. */
   readonly file: string | undefined;
-  readonly variants: readonly WantedVariant[];
+  readonly variants: readonly ModelSourceVariant[];
 }
 
 /** Where the files of a model come from, and what is known of them beforehand. */
-export interface WantedVariant {
+export interface ModelSourceVariant {
   readonly huggingface_repo?: string;
   readonly revision: string;
   readonly files: readonly string[];
@@ -37,7 +37,7 @@ export interface Expected {
 }
 
 /** The files that a model is made of in a models folder. @throws Fault DOWNLOAD_NOT_AVAILABLE when it has none to fetch. */
-export function targetsOf({ name, file: own, variants: [variant] }: Wanted, folder: string): readonly Target[] {
+export function targetsOf({ name, file: own, variants: [variant] }: ModelSource, folder: string): readonly Target[] {
   const refuse = (why: string): never => {
     throw new Fault('DOWNLOAD_NOT_AVAILABLE', `"${name}" cannot be downloaded: ${why}`);
   };
@@ -60,7 +60,7 @@ export function targetsOf({ name, file: own, variants: [variant] }: Wanted, fold
 }
 
 /** The files of a model whose catalogue gives it a folder of the user's. */
-export function ownFiles({ file, variants: [variant] }: Wanted): readonly string[] {
+export function localFiles({ file, variants: [variant] }: ModelSource): readonly string[] {
   const [first, ...others] = variant?.files ?? [];
   if (file === undefined || first === undefined) return [];
   const folder = resolve(file, relative(first, '.'));
@@ -71,4 +71,4 @@ const isRepo = (repo: string): boolean => repo.split('/').length === 2 && isPath
 
 // What would be another file, another folder or another device on some system: all but plain names.
 const isPath = (path: string): boolean =>
-  !isAbsolute(path) && path.split('/').every((part) => /^(?!\.{1,2}$)[^\\:*?"<>|\p{Cc}]+$/u.test(part));
+  !isAbsolute(path) && path.split('/').every((partialFile) => /^(?!\.{1,2}$)[^\\:*?"<>|\p{Cc}]+$/u.test(partialFile));

@@ -1,9 +1,9 @@
 import { resolve, sep } from 'node:path';
 import { Fault } from '../fault.ts';
-import { reasonOf } from '../filesystem.ts';
+import { describeFsError } from '../filesystem.ts';
 
 /** What ended a download, as a Fault: a full disk, a folder that may not be written, or what was thrown. */
-export function transferFault(thrown: unknown, folder: string): Fault {
+export function toDownloadFault(thrown: unknown, folder: string): Fault {
   if (thrown instanceof Fault) return thrown;
   const { name, code, path } = Object(thrown) as Readonly<Record<string, unknown>>;
   if (name === 'AbortError') return new Fault('DOWNLOAD_CANCELLED', 'it was cancelled', { cause: thrown });
@@ -15,7 +15,7 @@ export function transferFault(thrown: unknown, folder: string): Fault {
   const where = typeof path === 'string' ? path : folder;
   // A file of the user's own, which is only read, gets no better in another folder.
   const mend = isWithin(where, folder) || isWithin(folder, where) ? '; choose another folder with --models' : '';
-  return new Fault('DOWNLOAD_FAILED', `${where} cannot be written or read: ${reasonOf(thrown)}${mend}`, {
+  return new Fault('DOWNLOAD_FAILED', `${where} cannot be written or read: ${describeFsError(thrown)}${mend}`, {
     cause: thrown,
   });
 }

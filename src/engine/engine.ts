@@ -1,9 +1,9 @@
 import type { Prompt, ToolBlock } from '../dialog.ts';
 import type { CallGrammar } from '../tools/grammar/grammar.ts';
-import type { ModelDescription } from './modelDetails.ts';
+import type { ModelDetails } from './modelDetails.ts';
 
 /** How a token is drawn. Names and meanings are llama.cpp's. */
-export interface Sampling {
+export interface SamplingParams {
   /** 0 = always the likeliest token. */
   readonly temperature: number;
   readonly top_p: number;
@@ -23,26 +23,26 @@ export interface Sampling {
 }
 
 /** Why a generation ended: by the model, by max_tokens or a full context, by a stop string, by its signal. */
-export type Stopped = 'end' | 'length' | 'stop' | 'aborted';
+export type FinishReason = 'end' | 'length' | 'stop' | 'aborted';
 
 /** What a generation gave. */
 export interface Completion {
   readonly text: string;
-  readonly stopped: Stopped;
+  readonly stopped: FinishReason;
   /** `prompt` counts the whole prompt, `reused` the part of it that was in the cache already. */
   readonly tokens: { readonly prompt: number; readonly reused: number; readonly generated: number };
   /** Milliseconds from the call: until a cache was had, until the first token (0 = none came), until the end. */
-  readonly timings: { readonly waited: number; readonly firstToken: number; readonly total: number };
+  readonly timings: { readonly queuedMs: number; readonly firstTokenMs: number; readonly totalMs: number };
 }
 
 export interface GenerateOptions {
-  readonly sampling: Sampling;
+  readonly sampling: SamplingParams;
   /** Ends the generation within one token or one chunk of prompt; the text so far is the completion's. */
   readonly signal: AbortSignal;
   /** Called with each piece of text, cut at code point boundaries, never with a part of a stop string. */
   readonly onText?: (piece: string) => void;
   /** Asked between tokens: undefined, or what to wait for; one more token may be told before it waits. */
-  readonly pace?: () => Promise<void> | undefined;
+  readonly backpressure?: () => Promise<void> | undefined;
   /** Whether control tokens that the model writes stand in the text as their names (the end token never does). */
   readonly controlTokens?: boolean;
   /**
@@ -60,11 +60,11 @@ export interface Sequence extends AsyncDisposable {
    */
   generate(prompt: Prompt, options: GenerateOptions): Promise<Completion>;
   /** Evaluates a prompt's unchanging head (system message, tools) ahead of time. */
-  warm(prompt: Prompt, signal: AbortSignal): Promise<void>;
+  prefill(prompt: Prompt, signal: AbortSignal): Promise<void>;
 }
 
-/** What a model in memory runs on and how its seats fare. Counts go from its loading on. */
-export interface ModelFigures {
+/** What a model in memory runs on and how its slots fare. Counts go from its loading on. */
+export interface ModelStats {
   /** What computes: `cpu`, `cuda`, `vulkan`, `metal`, or `mock`. */
   readonly backend: string;
   /** Layers on the graphics card. */
@@ -72,13 +72,13 @@ export interface ModelFigures {
   /** Threads that evaluate tokens now; 0 = none of its own. */
   readonly threads: number;
   /** Sequences that can be in memory at once, and those of them that work now; 0 = no limit. */
-  readonly seats: number;
-  readonly seatsBusy: number;
-  /** Generations that wait for a seat. */
+  readonly slots: number;
+  readonly slotsBusy: number;
+  /** Generations that wait for a slot. */
   readonly waiting: number;
   /** Sequences that are open. */
   readonly sequences: number;
-  /** States that were put aside to disk when their seat went to another, and brought back. */
+  /** States that were put aside to disk when their slot went to another, and brought back. */
   readonly statesSaved: number;
   readonly statesRestored: number;
   /** Bytes of state on disk. */
@@ -106,9 +106,9 @@ export interface Model extends AsyncDisposable {
   render(prompt: Prompt): Promise<string>;
   openSequence(): Sequence;
   /** How it fares at this moment. */
-  figures(): ModelFigures;
+  stats(): ModelStats;
   /** What the file is and how it was taken; absent where there is no file. */
-  readonly describe?: (() => Promise<ModelDescription>) | undefined;
+  readonly describe?: (() => Promise<ModelDetails>) | undefined;
 }
 
 /** How exactly a context keeps what it has read: llama.cpp's names. */
@@ -118,7 +118,7 @@ export interface LoadOptions {
   /** Tokens; 0 = 8192 or what the model was trained with, the smaller. */
   readonly contextSize: number;
   /** Sequences that can be in memory at once; 0 = chosen by the engine. */
-  readonly seats: number;
+  readonly slots: number;
   /** 0 = chosen by the engine. */
   readonly threads: number;
   readonly gpu: 'auto' | 'off';

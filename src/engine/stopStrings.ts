@@ -1,34 +1,34 @@
 /** Text on its way out, cut before the first stop string; what may yet become one is held back. */
-export class Stops {
+export class StopStringFilter {
   readonly #stops: readonly string[];
-  #held = '';
-  #hit = false;
+  #pending = '';
+  #matched = false;
 
   constructor(stops: readonly string[]) {
     this.#stops = stops.filter((stop) => stop !== '');
   }
 
   /** Whether a stop string has come: nothing is let through any more. */
-  get hit(): boolean {
-    return this.#hit;
+  get matched(): boolean {
+    return this.#matched;
   }
 
   /** Takes the next piece of text and gives what may be sent now. */
-  pass(piece: string): string {
-    if (this.#hit) return '';
+  push(piece: string): string {
+    if (this.#matched) return '';
     if (this.#stops.length === 0) return piece;
-    const text = this.#held + piece;
+    const text = this.#pending + piece;
     const cut = this.#firstStop(text);
-    this.#hit = cut !== undefined;
-    const safe = cut ?? text.length - this.#doubtful(text);
-    this.#held = this.#hit ? '' : text.slice(safe);
+    this.#matched = cut !== undefined;
+    const safe = cut ?? text.length - this.#possibleStart(text);
+    this.#pending = this.#matched ? '' : text.slice(safe);
     return text.slice(0, safe);
   }
 
   /** What was held back, when no more text comes. */
-  rest(): string {
-    const held = this.#held;
-    this.#held = '';
+  flush(): string {
+    const held = this.#pending;
+    this.#pending = '';
     return held;
   }
 
@@ -41,7 +41,7 @@ export class Stops {
     return found[0]?.start;
   }
 
-  #doubtful(text: string): number {
+  #possibleStart(text: string): number {
     const lengths = this.#stops.map((stop) => {
       for (let length = Math.min(stop.length - 1, text.length); length > 0; length--) {
         if (text.endsWith(stop.slice(0, length))) return length;

@@ -1,10 +1,10 @@
 import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
-import { pointerToken } from '../jsonPointer.ts';
-import { type Refusal } from '../schema.ts';
+import { escapePointerToken } from '../jsonPointer.ts';
+import { type SchemaError } from '../schema.ts';
 import { didYouMean } from '../didYouMean.ts';
-import { placeInGraph } from './document.ts';
-import { ParamsRefused, type Node } from './node.ts';
+import { describeGraphPointer } from './document.ts';
+import { InvalidParams, type Node } from './node.ts';
 import type { RegisteredType } from './registry.ts';
 
 /** What a change of parameters needs to know of a node. */
@@ -20,7 +20,7 @@ export interface Changeable {
  * @returns the parameters as they are given from now on.
  * @throws Fault PARAM_NOT_MUTABLE or INVALID_PARAM_VALUE, and then nothing has changed.
  */
-export async function change(
+export async function changeParams(
   { node, type, given }: Changeable,
   changes: Readonly<Record<string, unknown>>,
   nodeName: string,
@@ -29,30 +29,30 @@ export async function change(
   for (const name of Object.keys(changes)) {
     const param = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const place = `${nodeName}.params.${name}`;
-    if (!param) throw refused(`${place} is not known here${didYouMean(name, Object.keys(properties))}`);
+    if (!param) throw paramsFault(`${place} is not known here${didYouMean(name, Object.keys(properties))}`);
     if (!param.live)
       throw new Fault('PARAM_NOT_MUTABLE', `${place} is fixed when the agent is made; make a new agent to change it`);
   }
   const merged = merge(given, changes, 1);
   const reading = type.read(merged);
-  if (!reading.ok) throw refusedAt(nodeName, reading.refusals);
+  if (!reading.ok) throw invalidParams(nodeName, reading.errors);
   try {
     // `read` has accepted what `change` is given.
     await node.change?.(reading.value as never);
   } catch (error) {
-    if (!(error instanceof ParamsRefused)) throw error;
-    throw refusedAt(nodeName, error.refusals);
+    if (!(error instanceof InvalidParams)) throw error;
+    throw invalidParams(nodeName, error.errors);
   }
   return merged;
 }
 
-const refused = (message: string, code: CodeName = 'INVALID_PARAM_VALUE'): Fault => new Fault(code, message);
+const paramsFault = (message: string, code: CodeName = 'INVALID_PARAM_VALUE'): Fault => new Fault(code, message);
 
-function refusedAt(nodeName: string, refusals: readonly Refusal[]): Fault {
-  const params = `/nodes${pointerToken(nodeName)}/params`;
-  const [first] = refusals;
-  return refused(
-    refusals.map(({ pointer, message }) => `${placeInGraph(params + pointer)} ${message}`).join('; '),
+function invalidParams(nodeName: string, errors: readonly SchemaError[]): Fault {
+  const params = `/nodes${escapePointerToken(nodeName)}/params`;
+  const [first] = errors;
+  return paramsFault(
+    errors.map(({ pointer, message }) => `${describeGraphPointer(params + pointer)} ${message}`).join('; '),
     first?.code,
   );
 }

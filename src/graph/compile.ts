@@ -1,13 +1,13 @@
-import { pointerToken } from '../jsonPointer.ts';
-import { reader } from '../schema.ts';
+import { escapePointerToken } from '../jsonPointer.ts';
+import { createReader } from '../schema.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { Fault } from '../fault.ts';
-import { doubts, type Ways } from './lint.ts';
-import { change, type Changeable } from './changeParams.ts';
+import { lintGraph, type Edges } from './lint.ts';
+import { changeParams, type Changeable } from './changeParams.ts';
 import { graphSchema, type GraphDocument } from './document.ts';
-import { faultAt, refuse, type GraphFault } from './faults.ts';
-import { makeNodes, release, type Plan } from './createNodes.ts';
-import type { Node, Supplies } from './node.ts';
+import { createGraphFault, invalidGraph, type GraphFault } from './faults.ts';
+import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
+import type { Node, NodeContext } from './node.ts';
 import type { RegisteredType, Registry } from './registry.ts';
 
 /** One node of a compiled graph and where its exits lead. */
@@ -24,34 +24,37 @@ export interface Graph extends AsyncDisposable {
 }
 
 /** What a compilation needs beside the document. */
-export interface GraphSupplies {
+export interface CompileOptions {
   readonly registry: Registry;
   /** Nodes that a graph may have. */
   readonly maxNodes: number;
   /** Told what is allowed, but hardly meant. */
   warn(warning: string): void;
   /** Supplies for one node; `defaultModel` is the graph's own default. */
-  supply(nodeName: string, defaultModel: string): Supplies;
+  contextFor(nodeName: string, defaultModel: string): NodeContext;
 }
 
 // Node names go into every frame of a turn.
-const maxName = 128;
+const maxNameLength = 128;
 
-const readGraph = reader(graphSchema);
+const readGraph = createReader(graphSchema);
 
 /**
  * Makes a graph of a document: checks all of it first, then makes the nodes.
  * @throws Fault GRAPH_COMPILATION_FAILED or INVALID_EXIT_TARGET with all faults in its detail; what was made is released.
  */
-export async function compile(document: unknown, { registry, maxNodes, supply, warn }: GraphSupplies): Promise<Graph> {
+export async function compile(
+  document: unknown,
+  { registry, maxNodes, contextFor, warn }: CompileOptions,
+): Promise<Graph> {
   const reading = readGraph(document);
-  if (!reading.ok) throw refuse(reading.refusals.map(({ pointer, message }) => faultAt(pointer, message)));
+  if (!reading.ok) throw invalidGraph(reading.errors.map(({ pointer, message }) => createGraphFault(pointer, message)));
   const count = Object.keys(reading.value.nodes).length;
   if (count > maxNodes) throw new Fault('LIMIT_EXCEEDED', `the graph has ${count} nodes, and ${maxNodes} are allowed`);
-  const { plans, faults } = check(reading.value, registry);
-  const nodes = await makeNodes(plans, (name) => supply(name, reading.value.default_model_name), faults);
-  for (const doubt of doubts(reading.value.start_node, waysOf(plans))) warn(doubt);
-  const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: madeOf(nodes, name) }]));
+  const { plans, faults } = checkDocument(reading.value, registry);
+  const nodes = await createNodes(plans, (name) => contextFor(name, reading.value.default_model_name), faults);
+  for (const doubt of lintGraph(reading.value.start_node, edgesOf(plans))) warn(doubt);
+  const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: nodeNamed(nodes, name) }]));
   return {
     start: reading.value.start_node,
     steps,
@@ -59,53 +62,58 @@ export async function compile(document: unknown, { registry, maxNodes, supply, w
       const step = steps.get(nodeName);
       if (!step)
         throw new Fault('UNKNOWN_NODE', `the graph has no node "${nodeName}"${didYouMean(nodeName, steps.keys())}`);
-      steps.set(nodeName, { ...step, given: await change(step, changes, nodeName) });
+      steps.set(nodeName, { ...step, given: await changeParams(step, changes, nodeName) });
     },
-    [Symbol.asyncDispose]: () => release(nodes),
+    [Symbol.asyncDispose]: () => disposeNodes(nodes),
   };
 }
 
-function madeOf(nodes: ReadonlyMap<string, Node>, name: string): Node {
+function nodeNamed(nodes: ReadonlyMap<string, Node>, name: string): Node {
   const node = nodes.get(name);
   if (!node) throw new TypeError(`no node was made of ${name}`);
   return node;
 }
 
-const waysOf = (plans: ReadonlyMap<string, Plan>): Ways =>
-  new Map([...plans].map(([name, { type, exits }]) => [name, { type: type.type, exits: type.exits, leads: exits }]));
+const edgesOf = (plans: ReadonlyMap<string, NodePlan>): Edges =>
+  new Map([...plans].map(([name, { type, exits }]) => [name, { type: type.type, exits: type.exits, targets: exits }]));
 
-function check(graph: GraphDocument, registry: Registry): { plans: Map<string, Plan>; faults: GraphFault[] } {
-  const plans = new Map<string, Plan>();
+function checkDocument(
+  graph: GraphDocument,
+  registry: Registry,
+): { plans: Map<string, NodePlan>; faults: GraphFault[] } {
+  const plans = new Map<string, NodePlan>();
   const faults: GraphFault[] = [];
   const names = Object.keys(graph.nodes);
   if (!names.includes(graph.start_node)) {
-    faults.push(faultAt('/start_node', leadsNowhere(graph.start_node, names)));
+    faults.push(createGraphFault('/start_node', unknownTarget(graph.start_node, names)));
   }
   for (const [name, { type: typeName, params, exits }] of Object.entries(graph.nodes)) {
-    const pointer = `/nodes${pointerToken(name)}`;
-    if (name.length > maxName)
-      faults.push(faultAt(pointer, `is a name of ${name.length} characters, and ${maxName} are allowed`));
+    const pointer = `/nodes${escapePointerToken(name)}`;
+    if (name.length > maxNameLength)
+      faults.push(
+        createGraphFault(pointer, `is a name of ${name.length} characters, and ${maxNameLength} are allowed`),
+      );
     const type = registry.get(typeName);
     if (!type) {
       const known = [...registry.keys()];
       const message = `is no node type: "${typeName}" (there are ${known.join(', ')})${didYouMean(typeName, known)}`;
-      faults.push(faultAt(`${pointer}/type`, message));
+      faults.push(createGraphFault(`${pointer}/type`, message));
       continue;
     }
     const reading = type.read(params);
     if (!reading.ok) {
       faults.push(
-        ...reading.refusals.map((refusal) => faultAt(`${pointer}/params${refusal.pointer}`, refusal.message)),
+        ...reading.errors.map((refusal) => createGraphFault(`${pointer}/params${refusal.pointer}`, refusal.message)),
       );
     }
     faults.push(...exitFaults(exits, type, names, `${pointer}/exits`));
-    if (reading.ok) plans.set(name, { type, given: params, params: reading.value, exits: leadsOf(exits) });
+    if (reading.ok) plans.set(name, { type, given: params, params: reading.value, exits: exitTargets(exits) });
   }
   return { plans, faults };
 }
 
 // An exit that leads to "" is one that is absent: it ends the turn.
-const leadsOf = (exits: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
+const exitTargets = (exits: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
   new Map(Object.entries(exits).filter(([, target]) => target !== ''));
 
 function* exitFaults(
@@ -115,15 +123,15 @@ function* exitFaults(
   pointer: string,
 ): Generator<GraphFault> {
   for (const [exit, target] of Object.entries(exits)) {
-    const at = pointer + pointerToken(exit);
+    const at = pointer + escapePointerToken(exit);
     if (!type.exits.includes(exit)) {
       const known = type.exits.map((name) => `"${name}"`).join(', ');
-      yield faultAt(at, `is no exit of ${type.type} (it has ${known})${didYouMean(exit, type.exits)}`);
+      yield createGraphFault(at, `is no exit of ${type.type} (it has ${known})${didYouMean(exit, type.exits)}`);
     } else if (target !== '' && !names.includes(target)) {
-      yield faultAt(at, leadsNowhere(target, names), 'INVALID_EXIT_TARGET');
+      yield createGraphFault(at, unknownTarget(target, names), 'INVALID_EXIT_TARGET');
     }
   }
 }
 
-const leadsNowhere = (target: string, names: readonly string[]): string =>
+const unknownTarget = (target: string, names: readonly string[]): string =>
   `leads to no node: "${target}"${didYouMean(target, names)}`;

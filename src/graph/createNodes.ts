@@ -1,10 +1,10 @@
-import { pointerToken } from '../jsonPointer.ts';
-import { asGraphFaults, refuse, type GraphFault } from './faults.ts';
-import type { Node, Supplies } from './node.ts';
+import { escapePointerToken } from '../jsonPointer.ts';
+import { asGraphFaults, invalidGraph, type GraphFault } from './faults.ts';
+import type { Node, NodeContext } from './node.ts';
 import type { RegisteredType } from './registry.ts';
 
 /** A node that is to be made: its parameters have passed their schema. */
-export interface Plan {
+export interface NodePlan {
   readonly type: RegisteredType;
   /** The parameters as they were given, without defaults. */
   readonly given: Readonly<Record<string, unknown>>;
@@ -18,18 +18,18 @@ export interface Plan {
  * @param faults what is known to be wrong already.
  * @throws Fault with all faults; what was made is disposed of.
  */
-export async function makeNodes(
-  plans: ReadonlyMap<string, Plan>,
-  supply: (nodeName: string) => Supplies,
+export async function createNodes(
+  plans: ReadonlyMap<string, NodePlan>,
+  contextFor: (nodeName: string) => NodeContext,
   faults: readonly GraphFault[],
 ): Promise<ReadonlyMap<string, Node>> {
   const found = [...faults];
-  const gate = new Gate(plans.size, () => found.length > 0);
+  const gate = new ModelLoadBarrier(plans.size, () => found.length > 0);
   const making = [...plans].map(async ([name, { type, params }]) => {
     try {
-      return [name, await type.create(params, gated(supply(name), gate))] as const;
+      return [name, await type.create(params, withBarrier(contextFor(name), gate))] as const;
     } catch (error) {
-      found.push(...asGraphFaults(error, `/nodes${pointerToken(name)}`));
+      found.push(...asGraphFaults(error, `/nodes${escapePointerToken(name)}`));
       throw error;
     } finally {
       gate.pass(name);
@@ -38,26 +38,26 @@ export async function makeNodes(
   const results = await Promise.allSettled(making);
   const made = new Map(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
   if (found.length === 0 && made.size === plans.size) return made;
-  await release(made);
-  if (found.length > 0) throw refuse(found);
+  await disposeNodes(made);
+  if (found.length > 0) throw invalidGraph(found);
   throw results.find((result) => result.status === 'rejected')?.reason;
 }
 
 /** Disposes of nodes. */
-export async function release(nodes: ReadonlyMap<string, Node>): Promise<void> {
+export async function disposeNodes(nodes: ReadonlyMap<string, Node>): Promise<void> {
   for (const node of nodes.values()) await node[Symbol.asyncDispose]?.();
 }
 
-const gated = (supplies: Supplies, gate: Gate): Supplies => ({
-  ...supplies,
+const withBarrier = (context: NodeContext, gate: ModelLoadBarrier): NodeContext => ({
+  ...context,
   async model(name) {
-    await gate.wait(supplies.nodeName);
-    return supplies.model(name);
+    await gate.wait(context.nodeName);
+    return context.model(name);
   },
 });
 
 /** Where nodes wait until all of them have come so far; it stays closed when something is wrong by then. */
-class Gate {
+class ModelLoadBarrier {
   /** What those who wait get when the gate stays closed. */
   readonly closed = new Error('another node was refused');
   readonly #passed = new Set<string>();

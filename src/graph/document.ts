@@ -1,4 +1,4 @@
-import { placeOf } from '../jsonPointer.ts';
+import { describePointer } from '../jsonPointer.ts';
 import { type FromSchema, type ObjectSchema } from '../schema.ts';
 
 /** The shape of one node in a graph document; its params are checked by its type. */
@@ -40,7 +40,7 @@ export const graphSchema = {
 export type GraphDocument = FromSchema<typeof graphSchema>;
 
 /** A place in a graph as people name it: `answer.params.sampling`. */
-export function placeInGraph(pointer: string): string {
-  const place = placeOf(pointer.replace(/^\/nodes(?=\/)/, ''));
+export function describeGraphPointer(pointer: string): string {
+  const place = describePointer(pointer.replace(/^\/nodes(?=\/)/, ''));
   return place === '' ? 'the graph' : place.replace(/^\./, '');
 }

@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../fault.ts';
-import { repeatedNames } from '../jsonLocations.ts';
+import { findDuplicateKeys } from '../jsonLocations.ts';
 import { didYouMean } from '../didYouMean.ts';
 
-const ending = '.json';
+const fileExtension = '.json';
 const schemaFile = 'graph.schema.json';
 
 /** A folder of graphs that clients may name: its files without their ending. */
@@ -18,8 +18,8 @@ export class GraphFolder {
   async names(): Promise<readonly string[]> {
     const files = await readdir(this.#path).catch(() => []);
     return files
-      .filter((file) => file.endsWith(ending) && file !== schemaFile)
-      .map((file) => file.slice(0, -ending.length));
+      .filter((file) => file.endsWith(fileExtension) && file !== schemaFile)
+      .map((file) => file.slice(0, -fileExtension.length));
   }
 
   /**
@@ -33,14 +33,14 @@ export class GraphFolder {
       const hint = didYouMean(name, names) || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
       throw new Fault('GRAPH_COMPILATION_FAILED', `the graphs folder has no graph "${name}"${hint}`);
     }
-    return parseGraph(await readFile(join(this.#path, name + ending), 'utf8'), `graph "${name}"`);
+    return parseGraph(await readFile(join(this.#path, name + fileExtension), 'utf8'), `graph "${name}"`);
   }
 }
 
 /** The document in a graph's text. @throws Fault GRAPH_COMPILATION_FAILED when it is no JSON, or has a name twice; `what` begins its sentence. */
 export function parseGraph(text: string, what: string): unknown {
   const document = parsed(text, what);
-  const [twice] = repeatedNames(text);
+  const [twice] = findDuplicateKeys(text);
   if (twice === undefined) return document;
   throw new Fault(
     'GRAPH_COMPILATION_FAILED',

@@ -1,20 +1,20 @@
 /** Where the exits of each node lead; an exit that ends the turn is absent. */
-export type Ways = ReadonlyMap<
+export type Edges = ReadonlyMap<
   string,
-  { readonly type: string; readonly exits: readonly string[]; readonly leads: ReadonlyMap<string, string> }
+  { readonly type: string; readonly exits: readonly string[]; readonly targets: ReadonlyMap<string, string> }
 >;
 
 /** What is allowed in a graph, but hardly meant: a sentence each. */
-export function* doubts(start: string, ways: Ways): Generator<string> {
+export function* lintGraph(start: string, ways: Edges): Generator<string> {
   const reached = reachable(start, ways);
   for (const name of ways.keys())
     if (!reached.has(name)) yield `${name} is reached by no exit; no turn will come there`;
-  const ending = mayEnd(ways);
+  const ending = nodesThatCanEnd(ways);
   const endless = [...reached].filter((name) => !ending.has(name));
   if (endless.length > 0) {
     yield `${endless.join(', ')}: no exit ends the turn from there; only the step budget will (max_steps_per_turn)`;
   }
-  for (const [name, { type, exits, leads }] of ways) {
+  for (const [name, { type, exits, targets: leads }] of ways) {
     const [target, ...others] = new Set(exits.map((exit) => leads.get(exit)));
     if (target !== undefined && exits.length > 1 && others.length === 0) {
       yield `${name}.exits all lead to "${target}": what this ${type} finds out changes nothing`;
@@ -22,24 +22,24 @@ export function* doubts(start: string, ways: Ways): Generator<string> {
   }
 }
 
-function reachable(start: string, ways: Ways): ReadonlySet<string> {
+function reachable(start: string, ways: Edges): ReadonlySet<string> {
   const reached = new Set<string>();
   const next = [start];
   for (let name = next.pop(); name !== undefined; name = next.pop()) {
     const way = ways.get(name);
     if (!way || reached.has(name)) continue;
     reached.add(name);
-    next.push(...way.leads.values());
+    next.push(...way.targets.values());
   }
   return reached;
 }
 
 // Grows the set of nodes that have a way to the end until nothing joins it.
-function mayEnd(ways: Ways): ReadonlySet<string> {
+function nodesThatCanEnd(ways: Edges): ReadonlySet<string> {
   const ending = new Set<string>();
   for (let before = -1; before < ending.size;) {
     before = ending.size;
-    for (const [name, { exits, leads }] of ways) {
+    for (const [name, { exits, targets: leads }] of ways) {
       const ends = exits.some((exit) => {
         const target = leads.get(exit);
         return target === undefined || ending.has(target);

@@ -2,7 +2,7 @@ import type { GraphDocument } from './document.ts';
 import type { Registry } from './registry.ts';
 
 /** A graph as a Mermaid flowchart: a box for each node, an arrow for each exit, those that end the turn included. */
-export function drawing({ start_node, nodes }: GraphDocument, registry: Registry): string {
+export function toMermaid({ start_node, nodes }: GraphDocument, registry: Registry): string {
   const names = Object.keys(nodes);
   const idOf = (name: string): string => `n${names.indexOf(name)}`;
   const boxes = Object.entries(nodes).map(

@@ -1,7 +1,7 @@
 import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
-import type { ModelUse } from '../models/pool/pool.ts';
-import type { FromSchema, ObjectSchema, Reading, Refusal } from '../schema.ts';
+import type { ModelLease } from '../models/pool/pool.ts';
+import type { FromSchema, ObjectSchema, ReadResult, SchemaError } from '../schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import type { Turn } from './turn.ts';
 
@@ -12,7 +12,7 @@ export interface Node<Exit extends string = string, Params = never> extends Part
   /** Takes changed parameters, between turns; only live ones differ. @throws ParamsRefused, and then nothing has changed. */
   change?(params: Params): Promise<void>;
   /** Evaluates what can be evaluated before a message is there; the turn's message is empty. */
-  warm?(turn: Turn): Promise<void>;
+  warmUp?(turn: Turn): Promise<void>;
 }
 
 /** How much one node may have. */
@@ -23,14 +23,14 @@ export interface NodeLimits {
 }
 
 /** What a node is given when it is made. */
-export interface Supplies {
+export interface NodeContext {
   readonly nodeName: string;
   readonly limits: NodeLimits;
   /**
    * A model by its name, or the agent's default; the agent gives it back when it goes.
    * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED.
    */
-  model(name?: string): Promise<ModelUse>;
+  model(name?: string): Promise<ModelLease>;
   /**
    * A string storage: one of the session by its name, else a file of its storage folder.
    * @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_OUTSIDE_ROOT, STORAGE_KIND_MISMATCH, INVALID_STRING_STORAGE_DATA.
@@ -52,11 +52,11 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
    * Makes a node from checked parameters; what it opens it disposes of.
    * @throws ParamsRefused, or a Fault of what it could not open.
    */
-  create(params: FromSchema<P>, supplies: Supplies): Promise<Node<NoInfer<Exit>, NoInfer<FromSchema<P>>>>;
+  create(params: FromSchema<P>, context: NodeContext): Promise<Node<NoInfer<Exit>, NoInfer<FromSchema<P>>>>;
 }
 
 /** A node type of any kind, as a registry takes it. */
-export type AnyNodeType = Omit<NodeType, 'create'> & { create(params: never, supplies: Supplies): Promise<Node> };
+export type AnyNodeType = Omit<NodeType, 'create'> & { create(params: never, context: NodeContext): Promise<Node> };
 
 /** Defines a node type: its types follow from its values, and an exit that it does not declare does not compile. */
 export const defineNode = <const P extends ObjectSchema, const Exit extends string>(
@@ -64,26 +64,26 @@ export const defineNode = <const P extends ObjectSchema, const Exit extends stri
 ): NodeType<P, Exit> => type;
 
 /** What is wrong with the parameters of a node beyond their schema; pointers are within the parameters. */
-export class ParamsRefused extends Error {
-  readonly refusals: readonly Refusal[];
+export class InvalidParams extends Error {
+  readonly errors: readonly SchemaError[];
 
-  constructor(refusals: readonly Refusal[]) {
-    super(refusals.map(({ pointer, message }) => `${pointer} ${message}`).join('; '));
-    this.refusals = refusals;
+  constructor(errors: readonly SchemaError[]) {
+    super(errors.map(({ pointer, message }) => `${pointer} ${message}`).join('; '));
+    this.errors = errors;
   }
 }
 
 // What no parameter is to blame for.
-const others = new Set<CodeName>(['INTERNAL', 'SERVER_SHUTTING_DOWN']);
+const codesNotAboutParams = new Set<CodeName>(['INTERNAL', 'SERVER_SHUTTING_DOWN']);
 
 /** The refusal of a parameter for what the thing that it names turned out to be; other errors go on as they are. */
-export function refusalFor(pointer: string, error: unknown): unknown {
-  if (!(error instanceof Fault) || others.has(error.name)) return error;
-  return new ParamsRefused([{ pointer, message: `cannot be used: ${error.message}`, code: error.name }]);
+export function paramError(pointer: string, error: unknown): unknown {
+  if (!(error instanceof Fault) || codesNotAboutParams.has(error.name)) return error;
+  return new InvalidParams([{ pointer, message: `cannot be used: ${error.message}`, code: error.name }]);
 }
 
 /** The value of a reading of one parameter. @throws ParamsRefused with all its refusals. */
-export function accept<T>(pointer: string, reading: Reading<T>): T {
+export function unwrapParam<T>(pointer: string, reading: ReadResult<T>): T {
   if (reading.ok) return reading.value;
-  throw new ParamsRefused(reading.refusals.map((refusal) => ({ ...refusal, pointer: pointer + refusal.pointer })));
+  throw new InvalidParams(reading.errors.map((refusal) => ({ ...refusal, pointer: pointer + refusal.pointer })));
 }

@@ -1,5 +1,5 @@
-import { reader, type ObjectSchema, type Reading } from '../schema.ts';
-import type { AnyNodeType, Node, Supplies } from './node.ts';
+import { createReader, type ObjectSchema, type ReadResult } from '../schema.ts';
+import type { AnyNodeType, Node, NodeContext } from './node.ts';
 
 /** A node type with its parameter check compiled. */
 export interface RegisteredType {
@@ -8,9 +8,9 @@ export interface RegisteredType {
   readonly params: ObjectSchema;
   readonly exits: readonly string[];
   /** Checks parameters and fills their defaults. */
-  read(params: unknown): Reading<object>;
+  read(params: unknown): ReadResult<object>;
   /** Makes a node from parameters that `read` has accepted. */
-  create(params: object, supplies: Supplies): Promise<Node>;
+  create(params: object, context: NodeContext): Promise<Node>;
 }
 
 /** Node types by name. */
@@ -24,7 +24,7 @@ export function registryOf(types: readonly AnyNodeType[]): Registry {
 }
 
 function register(type: AnyNodeType): RegisteredType {
-  const read = reader<ObjectSchema>(type.params);
+  const read = createReader<ObjectSchema>(type.params);
   // `read` has accepted what `create` is given.
-  return { ...type, read, create: (params, supplies) => type.create(params as never, supplies) };
+  return { ...type, read, create: (params, context) => type.create(params as never, context) };
 }

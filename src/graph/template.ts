@@ -1,9 +1,9 @@
 import Mustache from 'mustache';
 import { Fault } from '../fault.ts';
-import type { Reading } from '../schema.ts';
-import { shownOf } from '../tools/validate/insight.ts';
-import { readValue } from '../tools/json/lenientParser.ts';
-import { jsonText, Numeral, type Members } from '../tools/json/value.ts';
+import type { ReadResult } from '../schema.ts';
+import { visibleInsight } from '../tools/validate/insight.ts';
+import { parseJsonAt } from '../tools/json/lenientParser.ts';
+import { stringifyJson, JsonNumber, type JsonObject } from '../tools/json/value.ts';
 import type { Call, Turn } from './turn.ts';
 
 /** A Mustache text of a graph: no HTML escaping, no partials, no lambdas. */
@@ -22,17 +22,17 @@ export type Scope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 
 const reserved = ['user_message', 'tool_calls', 'insights'] as const;
 
 /** Compiles a template of a graph; `place` is how its warnings name it. */
-export function compileTemplate(text: string, place: string): Reading<Template> {
-  const unread = unreadable(text);
-  if (unread) return refused(unread);
+export function compileTemplate(text: string, place: string): ReadResult<Template> {
+  const unread = findUnreadableTag(text);
+  if (unread) return invalidTemplate(unread);
   const writer = new PlainWriter();
   let names: ReadonlySet<string>;
   try {
     const tokens = writer.parse(text) as readonly Token[];
-    if (hasPartial(tokens)) return refused('uses a partial ({{> ...}}), and graphs have none');
+    if (hasPartial(tokens)) return invalidTemplate('uses a partial ({{> ...}}), and graphs have none');
     names = new Set(namesIn(tokens));
   } catch (error) {
-    return refused(`is no Mustache template: ${error instanceof Error ? error.message : String(error)}`);
+    return invalidTemplate(`is no Mustache template: ${error instanceof Error ? error.message : String(error)}`);
   }
   const render = (turn: Scope): string => {
     const { rendered, unknown } = writer.plain(text, scopeOf(turn));
@@ -43,13 +43,13 @@ export function compileTemplate(text: string, place: string): Reading<Template> 
 }
 
 // The library looks for the end of a tag in time quadratic in white space, so a tag has to end soon.
-const longestTag = 256;
+const maxTagLength = 256;
 
-function unreadable(text: string): string | undefined {
+function findUnreadableTag(text: string): string | undefined {
   for (let at = text.indexOf('{{'); at >= 0; at = text.indexOf('{{', at + 2)) {
     if (text[at + 2] === '=') return 'changes its delimiters ({{=...=}}), and graphs do not';
     const end = text.indexOf('}}', at);
-    if (end < 0 || end - at > longestTag) return `is no Mustache template: Unclosed tag at ${at}`;
+    if (end < 0 || end - at > maxTagLength) return `is no Mustache template: Unclosed tag at ${at}`;
     at = end;
   }
   return undefined;
@@ -67,7 +67,7 @@ function* namesIn(tokens: readonly Token[]): Generator<string> {
   }
 }
 
-const refused = (message: string): Reading<Template> => ({ ok: false, refusals: [{ pointer: '', message }] });
+const invalidTemplate = (message: string): ReadResult<Template> => ({ ok: false, errors: [{ pointer: '', message }] });
 
 function scopeOf(turn: Scope): object {
   for (const name of reserved) {
@@ -76,26 +76,26 @@ function scopeOf(turn: Scope): object {
   const own = {
     user_message: turn.message,
     tool_calls: inScope(turn.calls.map(callOf)),
-    insights: inScope(turn.insights.map(shownOf)),
+    insights: inScope(turn.insights.map(visibleInsight)),
   };
   return { ...turn.variables, ...own };
 }
 
 function callOf({ name, typedArguments }: Call): object {
-  const read = readValue(typedArguments, 0);
+  const read = parseJsonAt(typedArguments, 0);
   return { name, arguments: read.ok ? read.value : undefined };
 }
 
 // Objects and lists print their JSON text, numbers of calls all their digits; truths are truths for sections.
 function inScope(value: unknown): unknown {
-  if (value instanceof Numeral) return value.digits;
+  if (value instanceof JsonNumber) return value.digits;
   if (typeof value !== 'object' || value === null) return value;
   const within = (members: Iterable<readonly [string, unknown]>): object =>
     Object.fromEntries([...members].map(([key, member]) => [key, inScope(member)]));
   const inner = Array.isArray(value)
     ? value.map(inScope)
-    : within(value instanceof Map ? (value as Members) : Object.entries(value));
-  return Object.defineProperty(inner, 'toString', { value: () => jsonText(value), enumerable: false });
+    : within(value instanceof Map ? (value as JsonObject) : Object.entries(value));
+  return Object.defineProperty(inner, 'toString', { value: () => stringifyJson(value), enumerable: false });
 }
 
 // Looks at own values only, so that a template reaches nothing that the language gives to every object, and calls nothing.
@@ -139,7 +139,7 @@ class PlainWriter extends Mustache.Writer {
   }
 
   override renderTokens(...args: Parameters<Mustache.Writer['renderTokens']>): string {
-    if (++this.#sections > maxSections) throw tooMuch('sections', maxSections);
+    if (++this.#sections > maxSections) throw templateLimitFault('sections', maxSections);
     return super.renderTokens(...args);
   }
 
@@ -161,10 +161,10 @@ class PlainWriter extends Mustache.Writer {
 
   #counted(text: string): string {
     this.#length += text.length;
-    if (this.#length > maxRendered) throw tooMuch('characters', maxRendered);
+    if (this.#length > maxRendered) throw templateLimitFault('characters', maxRendered);
     return text;
   }
 }
 
-const tooMuch = (what: string, allowed: number): Fault =>
+const templateLimitFault = (what: string, allowed: number): Fault =>
   new Fault('LIMIT_EXCEEDED', `a template comes to more than ${allowed} ${what}; give it less to render`);

@@ -20,7 +20,7 @@ export interface Call {
 }
 
 /** What one inference of a turn cost and said: for the account of the turn. */
-export interface Inference extends Pick<Completion, 'stopped' | 'tokens' | 'timings'> {
+export interface InferenceRecord extends Pick<Completion, 'stopped' | 'tokens' | 'timings'> {
   /** Interactions that the budget kept out of the prompt. */
   readonly dropped: number;
   /** Facts for debug_info, such as the format and why it was chosen. */
@@ -45,19 +45,19 @@ export interface Turn {
   /** Sends text of the answer: a piece as it is generated, or a whole one. */
   say(text: string, kind: 'delta' | 'whole'): void;
   /** Undefined while the client keeps up with what is said, else what to wait for before saying more. */
-  pace(): Promise<void> | undefined;
+  backpressure(): Promise<void> | undefined;
   /** Keeps an answer back; it is sent at the end of the turn unless something takes its place. */
   hold(text: string): void;
   /** Takes a held answer's place: nothing is held any more. */
   release(): void;
   /** Records a call, and notifies the client of it if asked to. */
-  called(call: Call, notify: boolean): void;
+  recordCall(call: Call, notify: boolean): void;
   /** Records why a call was not sent, and tells the client (NodeEvent tool_insight). */
-  missed(insight: Insight): void;
+  recordInsight(insight: Insight): void;
   /** Accounts for an inference. */
-  inferred(inference: Inference): void;
+  recordInference(inference: InferenceRecord): void;
   /** Sends a NodeEvent, when diagnostics are on. */
-  tell(event: string, payload: object): void;
+  emitEvent(event: string, payload: object): void;
   /** Adds a sentence to the turn's warnings. */
   warn(warning: string): void;
 }

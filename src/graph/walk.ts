@@ -4,7 +4,7 @@ import type { PathStep } from '../frames.gen.ts';
 import type { Graph } from './compile.ts';
 import type { Turn } from './turn.ts';
 
-const stepsAtOnce = 32;
+const stepsPerYield = 32;
 
 /**
  * Walks a graph for one turn, from its start node until an exit that leads nowhere.
@@ -19,8 +19,8 @@ export async function walk(
 ): Promise<void> {
   for (let name = graph.start; name !== '';) {
     // Nodes that wait for nothing would keep everybody else waiting.
-    if (path.length % stepsAtOnce === stepsAtOnce - 1) await breath();
-    await turn.pace();
+    if (path.length % stepsPerYield === stepsPerYield - 1) await breath();
+    await turn.backpressure();
     turn.signal.throwIfAborted();
     if (path.length === maxSteps) {
       throw new Fault(

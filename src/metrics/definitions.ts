@@ -2,7 +2,7 @@
 type Labels = Readonly<Record<string, string | readonly string[]>>;
 
 /** What is to be known about a metric. */
-export interface Shape {
+export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labels: Labels;
@@ -22,19 +22,19 @@ const histogram = <const L extends Labels = Unlabelled>(help: string, buckets: r
   ({ type: 'histogram', help, buckets, labels: labels ?? ({} as L) }) as const;
 
 const perModel = { engine: 'the engine', model: 'a name in models.json' } as const;
-const stopped = ['end', 'length', 'stop', 'aborted', 'failed'] as const;
-const status = ['SUCCESS', 'ERROR', 'CANCELLED'] as const;
+const finishReasons = ['end', 'length', 'stop', 'aborted', 'failed'] as const;
+const turnStatuses = ['SUCCESS', 'ERROR', 'CANCELLED'] as const;
 const yesOrNo = ['true', 'false'] as const;
 const closeCodes = ['1000', '1001', '1005', '1006', '1009', '4401', '4406', '4408', '4409', '4429', 'other'] as const;
 
 // A small model on a CPU answers within seconds, and a turn ends after two minutes unless told otherwise.
-const waits = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-const spans = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
-const loads = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
-const speeds = [1, 2, 5, 10, 20, 30, 50, 75, 100, 200, 500, 1000];
+const waitBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const durationBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+const loadBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+const speedBuckets = [1, 2, 5, 10, 20, 30, 50, 75, 100, 200, 500, 1000];
 
 /** Every metric of the server, by its name: the one truth for names, types, labels and help. */
-export const table = {
+export const metricDefinitions = {
   turngraph_prompt_tokens_total: counter('Tokens of prompts, reused ones included.', perModel),
   turngraph_reused_tokens_total: counter('Tokens of prompts that were in a cache already.', perModel),
   turngraph_evaluated_tokens_total: counter(
@@ -42,17 +42,28 @@ export const table = {
     perModel,
   ),
   turngraph_generated_tokens_total: counter('Tokens that models wrote.', perModel),
-  turngraph_generations_total: counter('Generations that are over, by what stopped them.', { ...perModel, stopped }),
-  turngraph_time_to_first_token_seconds: histogram('From asking a model until its first token.', waits, perModel),
-  turngraph_seat_wait_seconds: histogram('From asking a model until a seat was had.', waits, perModel),
-  turngraph_generation_duration_seconds: histogram('From asking a model until its text was complete.', spans, perModel),
-  turngraph_decode_tokens_per_second: histogram('Speed of the tokens after the first of a text.', speeds, perModel),
+  turngraph_generations_total: counter('Generations that are over, by what stopped them.', {
+    ...perModel,
+    stopped: finishReasons,
+  }),
+  turngraph_time_to_first_token_seconds: histogram('From asking a model until its first token.', waitBuckets, perModel),
+  turngraph_slot_wait_seconds: histogram('From asking a model until a slot was had.', waitBuckets, perModel),
+  turngraph_generation_duration_seconds: histogram(
+    'From asking a model until its text was complete.',
+    durationBuckets,
+    perModel,
+  ),
+  turngraph_decode_tokens_per_second: histogram(
+    'Speed of the tokens after the first of a text.',
+    speedBuckets,
+    perModel,
+  ),
 
-  turngraph_seats: gauge('Sequences that can be in memory at once; 0 = no limit.', perModel),
-  turngraph_seats_busy: gauge('Seats in which a model works now.', perModel),
-  turngraph_seats_waiting: gauge('Generations that wait for a seat now.', perModel),
+  turngraph_slots: gauge('Sequences that can be in memory at once; 0 = no limit.', perModel),
+  turngraph_slots_busy: gauge('Slots in which a model works now.', perModel),
+  turngraph_slots_waiting: gauge('Generations that wait for a slot now.', perModel),
   turngraph_sequences: gauge('Sequences that are open: one for each node with a model, of each agent.', perModel),
-  turngraph_states_saved_total: counter('States put aside to disk when their seat went to another.', perModel),
+  turngraph_states_saved_total: counter('States put aside to disk when their slot went to another.', perModel),
   turngraph_states_restored_total: counter('States brought back from disk.', perModel),
   turngraph_state_bytes: gauge('Size of the states on disk.', perModel),
 
@@ -63,13 +74,15 @@ export const table = {
   turngraph_model_context_tokens: gauge('Tokens that one sequence can hold.', perModel),
   turngraph_model_gpu_layers: gauge('Layers on the graphics card.', perModel),
   turngraph_model_threads: gauge('Threads that evaluate tokens.', perModel),
-  turngraph_model_load_duration_seconds: histogram('Time of loading a model into memory.', loads, perModel),
+  turngraph_model_load_duration_seconds: histogram('Time of loading a model into memory.', loadBuckets, perModel),
   turngraph_model_load_failures_total: counter('Loads that failed.', perModel),
 
-  turngraph_turns_total: counter('Turns that are over.', { status }),
+  turngraph_turns_total: counter('Turns that are over.', { status: turnStatuses }),
   turngraph_turns_running: gauge('Turns under way.'),
-  turngraph_turn_duration_seconds: histogram('From message to TurnComplete.', spans, { status }),
-  turngraph_turn_time_to_first_token_seconds: histogram('From message to the first token of any node.', waits),
+  turngraph_turn_duration_seconds: histogram('From message to TurnComplete.', durationBuckets, {
+    status: turnStatuses,
+  }),
+  turngraph_turn_time_to_first_token_seconds: histogram('From message to the first token of any node.', waitBuckets),
   turngraph_turn_warnings_total: counter('Warnings in TurnComplete.'),
   turngraph_tool_calls_total: counter('Calls found in what models wrote.', { known: yesOrNo, repaired: yesOrNo }),
   turngraph_tool_call_issues_total: counter('What was wrong with those calls.', { code: 'an issue code' }),
@@ -102,18 +115,18 @@ export const table = {
   turngraph_process_event_loop_lag_seconds: gauge('How long the event loop let the scrape wait.'),
   turngraph_process_event_loop_seconds_total: counter('Time of the event loop.', { state: ['active', 'idle'] }),
   turngraph_process_resources: gauge('What keeps the process alive: sockets, timers, ...', { type: 'a kind of Node' }),
-} as const satisfies Readonly<Record<`turngraph_${string}`, Shape>>;
+} as const satisfies Readonly<Record<`turngraph_${string}`, MetricDefinition>>;
 
 /** The name of a metric. */
-export type MetricName = keyof typeof table;
+export type MetricName = keyof typeof metricDefinitions;
 
 /** The names of the metrics of one type. */
-export type NameOf<Type extends Shape['type']> = {
-  [K in MetricName]: (typeof table)[K]['type'] extends Type ? K : never;
+export type NameOf<Type extends MetricDefinition['type']> = {
+  [K in MetricName]: (typeof metricDefinitions)[K]['type'] extends Type ? K : never;
 }[MetricName];
 
 /** The labels that a metric must be given. */
-export type LabelsOf<K extends MetricName> = ValuesOf<(typeof table)[K]['labels']>;
+export type LabelsOf<K extends MetricName> = ValuesOf<(typeof metricDefinitions)[K]['labels']>;
 
 type ValuesOf<L extends Labels> = {
   readonly [Name in keyof L]: L[Name] extends readonly (infer Value extends string)[] ? Value : string;

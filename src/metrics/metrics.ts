@@ -1,6 +1,12 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { ProcessReading } from './process.ts';
-import { table, type LabelsOf, type MetricName, type NameOf, type Shape } from './definitions.ts';
+import { ProcessMetrics } from './process.ts';
+import {
+  metricDefinitions,
+  type LabelsOf,
+  type MetricName,
+  type NameOf,
+  type MetricDefinition,
+} from './definitions.ts';
 
 /** Sets a gauge to what has been read. */
 export type SetGauge = <K extends NameOf<'gauge'>>(name: K, labels: LabelsOf<K>, value: number) => void;
@@ -12,13 +18,13 @@ export class Metrics {
   readonly contentType: string = Registry.PROMETHEUS_CONTENT_TYPE;
   readonly #registry = new Registry();
   readonly #meters = new Map<MetricName, Meter>();
-  readonly #readers: ((set: SetGauge) => void)[] = [];
+  readonly #onScrape: ((set: SetGauge) => void)[] = [];
   // Gauges that readers have set: what is not read again is gone.
-  readonly #read = new Set<MetricName>();
-  readonly #process = new ProcessReading();
+  readonly #scrapedGauges = new Set<MetricName>();
+  readonly #process = new ProcessMetrics();
 
   constructor() {
-    for (const [name, shape] of Object.entries(table) as [MetricName, Shape][]) {
+    for (const [name, shape] of Object.entries(metricDefinitions) as [MetricName, MetricDefinition][]) {
       this.#meters.set(name, this.#meterOf(name, shape));
     }
   }
@@ -36,26 +42,26 @@ export class Metrics {
   }
 
   /** Has gauges read whenever somebody asks; a gauge with labels that is not set again disappears. */
-  whenAsked(read: (set: SetGauge) => void): void {
-    this.#readers.push(read);
+  onScrape(read: (set: SetGauge) => void): void {
+    this.#onScrape.push(read);
   }
 
   /** Everything, in the text format of Prometheus. */
   async text(): Promise<string> {
     const read = await this.#process.read();
     // From here to the end of the readers nothing else runs, so that two who ask at once get whole answers.
-    for (const name of this.#read) this.#meters.get(name)?.reset();
+    for (const name of this.#scrapedGauges) this.#meters.get(name)?.reset();
     const set: SetGauge = (name, labels, value) => {
-      this.#read.add(name);
+      this.#scrapedGauges.add(name);
       const meter = this.#meters.get(name);
       if (meter instanceof Gauge) meter.set(labels, value);
     };
     read(set, (name, labels, value) => this.add(name, labels, value));
-    for (const reader of this.#readers) reader(set);
+    for (const reader of this.#onScrape) reader(set);
     return this.#registry.metrics();
   }
 
-  #meterOf(name: MetricName, { type, help, labels, buckets = [] }: Shape): Meter {
+  #meterOf(name: MetricName, { type, help, labels, buckets = [] }: MetricDefinition): Meter {
     const how = { name, help, labelNames: Object.keys(labels), registers: [this.#registry] };
     if (type === 'gauge') return new Gauge(how);
     if (type === 'histogram') return new Histogram({ ...how, buckets: [...buckets] });
@@ -67,7 +73,7 @@ export class Metrics {
 }
 
 /** All label sets that there can be; none where a label's values are not known beforehand. */
-function combinations(labels: Shape['labels']): readonly Readonly<Record<string, string>>[] {
+function combinations(labels: MetricDefinition['labels']): readonly Readonly<Record<string, string>>[] {
   let sets: readonly Readonly<Record<string, string>>[] = [{}];
   for (const [name, values] of Object.entries(labels)) {
     if (typeof values === 'string') return [];

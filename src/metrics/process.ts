@@ -1,23 +1,23 @@
 import { performance } from 'node:perf_hooks';
 import { version } from '../version.ts';
-import { Rise } from './counterDelta.ts';
+import { CounterDelta } from './counterDelta.ts';
 import type { LabelsOf, NameOf } from './definitions.ts';
 
-type Tell<Type extends 'counter' | 'gauge'> = <K extends NameOf<Type>>(
+type SetMetric<Type extends 'counter' | 'gauge'> = <K extends NameOf<Type>>(
   name: K,
   labels: LabelsOf<K>,
   value: number,
 ) => void;
 
 /** What the process itself needs, looked at only when somebody asks: there is no timer. */
-export class ProcessReading {
-  readonly #user = new Rise();
-  readonly #system = new Rise();
-  readonly #active = new Rise();
-  readonly #idle = new Rise();
+export class ProcessMetrics {
+  readonly #user = new CounterDelta();
+  readonly #system = new CounterDelta();
+  readonly #active = new CounterDelta();
+  readonly #idle = new CounterDelta();
 
   /** Measures, and gives what tells of it. */
-  async read(): Promise<(set: Tell<'gauge'>, add: Tell<'counter'>) => void> {
+  async read(): Promise<(set: SetMetric<'gauge'>, add: SetMetric<'counter'>) => void> {
     const asked = performance.now();
     await new Promise<void>((resolve) => setImmediate(resolve));
     const lag = performance.now() - asked;
@@ -35,10 +35,10 @@ export class ProcessReading {
       for (const [type, count] of countsOf(process.getActiveResourcesInfo())) {
         set('turngraph_process_resources', { type }, count);
       }
-      add('turngraph_process_cpu_seconds_total', { mode: 'user' }, this.#user.by(cpu.user / 1e6));
-      add('turngraph_process_cpu_seconds_total', { mode: 'system' }, this.#system.by(cpu.system / 1e6));
-      add('turngraph_process_event_loop_seconds_total', { state: 'active' }, this.#active.by(loop.active / 1000));
-      add('turngraph_process_event_loop_seconds_total', { state: 'idle' }, this.#idle.by(loop.idle / 1000));
+      add('turngraph_process_cpu_seconds_total', { mode: 'user' }, this.#user.since(cpu.user / 1e6));
+      add('turngraph_process_cpu_seconds_total', { mode: 'system' }, this.#system.since(cpu.system / 1e6));
+      add('turngraph_process_event_loop_seconds_total', { state: 'active' }, this.#active.since(loop.active / 1000));
+      add('turngraph_process_event_loop_seconds_total', { state: 'idle' }, this.#idle.since(loop.idle / 1000));
     };
   }
 }

@@ -1,7 +1,7 @@
-import { live } from '../graph/liveParams.ts';
+import { liveParams } from '../graph/liveParams.ts';
 import { defineNode } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
-import { refuseStrings, stringParams, stringsOf, type Strings } from './stringParams.ts';
+import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
 
 /** Says one of a list of lines, without a model. */
 export const cannedResponse = defineNode({
@@ -22,10 +22,10 @@ export const cannedResponse = defineNode({
     },
   },
   exits: ['default'],
-  async create(params, supplies) {
-    const settings = await live(params, async (given) => {
-      const strings = await stringsOf(given, supplies);
-      return { lines: linesOf(strings, supplies.nodeName), strategy: given.selection_strategy };
+  async create(params, context) {
+    const settings = await liveParams(params, async (given) => {
+      const strings = await resolveStrings(given, context);
+      return { lines: compileLines(strings, context.nodeName), strategy: given.selection_strategy };
     });
     let said = 0;
     const choose = {
@@ -35,7 +35,7 @@ export const cannedResponse = defineNode({
     };
     return {
       async run(turn) {
-        const { lines, strategy } = settings.now;
+        const { lines, strategy } = settings.current;
         turn.release();
         turn.say(lines[choose[strategy](lines.length)]?.render(turn) ?? '', 'whole');
         return 'default';
@@ -45,15 +45,15 @@ export const cannedResponse = defineNode({
   },
 });
 
-function linesOf(strings: Strings, nodeName: string) {
+function compileLines(strings: ResolvedStrings, nodeName: string) {
   if (strings.list.length === 0)
-    throw refuseStrings(strings, [{ pointer: '', message: 'has no line to say; add at least one' }]);
+    throw invalidStrings(strings, [{ pointer: '', message: 'has no line to say; add at least one' }]);
   return strings.list.map((line, index) => {
     const template = compileTemplate(line, `${nodeName}, line ${index}`);
     if (!template.ok)
-      throw refuseStrings(
+      throw invalidStrings(
         strings,
-        template.refusals.map(({ message }) => ({ pointer: `/${index}`, message })),
+        template.errors.map(({ message }) => ({ pointer: `/${index}`, message })),
       );
     return template.value;
   });

@@ -1,12 +1,12 @@
-import { accept, defineNode, type Supplies } from '../graph/node.ts';
+import { unwrapParam, defineNode, type NodeContext } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
-import { live } from '../graph/liveParams.ts';
+import { liveParams } from '../graph/liveParams.ts';
 import type { Turn } from '../graph/turn.ts';
 import type { FromSchema, ObjectSchema } from '../schema.ts';
-import { dialogue } from '../projection/chat.ts';
-import { place, placements } from '../projection/placement.ts';
+import { chatProjection } from '../projection/chat.ts';
+import { placeTemplate, placements } from '../projection/placement.ts';
 import { jsonGrammar } from '../tools/grammar/grammar.ts';
-import { Inference, inferenceParams, modelOf, type Question } from './inference.ts';
+import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest } from './inference.ts';
 
 const params = {
   type: 'object',
@@ -50,21 +50,27 @@ export const generate = defineNode({
   summary: 'Answers in words: streamed, in one frame, or held for a later node to judge.',
   params,
   exits: ['default'],
-  async create(params, supplies) {
+  async create(params, context) {
     const { response_schema: schema } = params;
-    const bound = schema && { grammar: accept('/response_schema', jsonGrammar(schema)) };
-    const settings = await live(params, (given) => settle(given, supplies));
-    const use = await modelOf(supplies, params.model_name);
-    const inference = new Inference(use);
-    const projection = dialogue(use.model);
-    const question = (turn: Turn): Question => {
-      const { system, beside, placement, sampling, thinking } = settings.now;
+    const bound = schema && { grammar: unwrapParam('/response_schema', jsonGrammar(schema)) };
+    const settings = await liveParams(params, (given) => compileTemplates(given, context));
+    const use = await resolveModel(context, params.model_name);
+    const inference = new InferenceRunner(use);
+    const projection = chatProjection(use.model);
+    const question = (turn: Turn): PromptRequest => {
+      const { system, beside, placement, sampling, thinking } = settings.current;
       const template = beside && { text: beside.render(turn), placement };
-      return { projection, system: system.render(turn), current: place(turn.message, template), sampling, thinking };
+      return {
+        projection,
+        system: system.render(turn),
+        current: placeTemplate(turn.message, template),
+        sampling,
+        thinking,
+      };
     };
     return {
       async run(turn) {
-        const { stream, hold } = settings.now;
+        const { stream, hold } = settings.current;
         const onText = (piece: string): void => turn.say(piece, 'delta');
         const wish = { ...bound, ...(stream && !hold && { onText }) };
         const { text } = await inference.complete(turn, question(turn), wish);
@@ -72,7 +78,7 @@ export const generate = defineNode({
         else if (!stream) turn.say(text, 'whole');
         return 'default';
       },
-      warm: (turn) => inference.warm(turn, question(turn)),
+      warmUp: (turn) => inference.prefill(turn, question(turn)),
       change: settings.change,
       [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
     };
@@ -81,11 +87,12 @@ export const generate = defineNode({
 
 type Params = FromSchema<typeof params>;
 
-function settle({ system_prompt, template, ...rest }: Params, { nodeName, warn }: Supplies) {
+function compileTemplates({ system_prompt, template, ...rest }: Params, { nodeName, warn }: NodeContext) {
   const { placement } = rest;
   const at = `${nodeName}.params`;
-  const system = accept('/system_prompt', compileTemplate(system_prompt, `${at}.system_prompt`));
-  const beside = template === undefined ? undefined : accept('/template', compileTemplate(template, `${at}.template`));
+  const system = unwrapParam('/system_prompt', compileTemplate(system_prompt, `${at}.system_prompt`));
+  const beside =
+    template === undefined ? undefined : unwrapParam('/template', compileTemplate(template, `${at}.template`));
   if (placement === 'in_place_of_user' && beside && !beside.names.has('user_message')) {
     warn(
       `${at}.template stands in place of the user and does not name {{user_message}}: the model will not see the message`,

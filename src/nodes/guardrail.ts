@@ -1,7 +1,7 @@
-import { live } from '../graph/liveParams.ts';
+import { liveParams } from '../graph/liveParams.ts';
 import { defineNode } from '../graph/node.ts';
 import { compilePatterns } from '../storage/patternSet.ts';
-import { refuseStrings, stringParams, stringsOf } from './stringParams.ts';
+import { invalidStrings, stringParams, resolveStrings } from './stringParams.ts';
 
 /** Sends a turn another way when the message, or the answer so far, matches a pattern. */
 export const guardrail = defineNode({
@@ -22,21 +22,20 @@ export const guardrail = defineNode({
     },
   },
   exits: ['triggered', 'not_triggered'],
-  async create(params, supplies) {
-    const settings = await live(params, async (given) => {
-      const strings = await stringsOf(given, supplies);
+  async create(params, context) {
+    const settings = await liveParams(params, async (given) => {
+      const strings = await resolveStrings(given, context);
       const patterns = await compilePatterns(strings.list);
-      if (!patterns.ok) throw refuseStrings(strings, patterns.refusals);
-      if (strings.list.length === 0)
-        supplies.warn(`${supplies.nodeName} has no pattern: this Guardrail never triggers`);
+      if (!patterns.ok) throw invalidStrings(strings, patterns.errors);
+      if (strings.list.length === 0) context.warn(`${context.nodeName} has no pattern: this Guardrail never triggers`);
       return { patterns: patterns.value, watch: given.watch };
     });
     return {
       async run(turn) {
-        const { patterns, watch } = settings.now;
+        const { patterns, watch } = settings.current;
         const index = await patterns.match(watch === 'message' ? turn.message : turn.answer, turn.signal);
         if (index === undefined) return 'not_triggered';
-        turn.tell('guardrail_triggered', { pattern_index: index });
+        turn.emitEvent('guardrail_triggered', { pattern_index: index });
         return 'triggered';
       },
       change: settings.change,

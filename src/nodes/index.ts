@@ -1,6 +1,6 @@
 import type { AnyNodeType } from '../graph/node.ts';
 import { registryOf, type Registry } from '../graph/registry.ts';
-import { formats, formatsOf } from '../tools/formats/index.ts';
+import { formats, createFormats } from '../tools/formats/index.ts';
 import type { ToolCallFormat } from '../tools/tool.ts';
 import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
@@ -18,6 +18,6 @@ export interface Extension {
  * @throws TypeError when two node types or two formats have the same name.
  */
 export function registryWith({ nodeTypes = [], formats: more = [] }: Extension = {}): Registry {
-  const toolCall = toolCallWith(formatsOf([...formats.values(), ...more]));
+  const toolCall = toolCallWith(createFormats([...formats.values(), ...more]));
   return registryOf([guardrail, toolCall, generate, cannedResponse, ...nodeTypes]);
 }

@@ -1,11 +1,11 @@
-import type { Completion, GenerateOptions, Sampling, Sequence } from '../engine/engine.ts';
-import { refusalFor, type Supplies } from '../graph/node.ts';
+import type { Completion, GenerateOptions, SamplingParams, Sequence } from '../engine/engine.ts';
+import { paramError, type NodeContext } from '../graph/node.ts';
 import type { Turn } from '../graph/turn.ts';
-import type { ModelUse } from '../models/pool/pool.ts';
+import type { ModelLease } from '../models/pool/pool.ts';
 import { samplingSchema, type PartialSampling } from '../models/catalogue/sampling.ts';
-import type { Contribution, Projected, Projection } from '../projection/projection.ts';
+import type { PromptInputs, Projected, Projection } from '../projection/projection.ts';
 import type { Schema } from '../schema.ts';
-import { ReasoningStream, spokenIn } from '../tools/reasoning/reasoningFilter.ts';
+import { ReasoningFilter, stripReasoning } from '../tools/reasoning/reasoningFilter.ts';
 
 /** Parameters that every node with a model has. */
 export const inferenceParams = {
@@ -21,7 +21,7 @@ export const inferenceParams = {
 } as const satisfies Readonly<Record<string, Schema>>;
 
 /** What a node contributes to its prompt, and how the prompt is made of it. */
-export interface Question extends Omit<Contribution, 'maxTokens' | 'dialog'> {
+export interface PromptRequest extends Omit<PromptInputs, 'maxTokens' | 'dialog'> {
   readonly projection: Projection;
   /** Whether a model that reasons aloud may. */
   readonly thinking: boolean;
@@ -29,22 +29,22 @@ export interface Question extends Omit<Contribution, 'maxTokens' | 'dialog'> {
 }
 
 /** How a completion is wanted. */
-export interface Wish extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar'> {
+export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar'> {
   /** Facts for debug_info. */
   readonly notes?: object;
 }
 
 /** One node's access to its model, through a sequence of its own. */
-export class Inference implements AsyncDisposable {
-  readonly #use: ModelUse;
+export class InferenceRunner implements AsyncDisposable {
+  readonly #use: ModelLease;
   readonly #sequence: Sequence;
-  readonly #standing: Partial<Sampling>;
+  readonly #nodeDefaults: Partial<SamplingParams>;
 
   /** @param standing sampling that holds for this node type unless the graph says otherwise. */
-  constructor(use: ModelUse, standing: Partial<Sampling> = {}) {
+  constructor(use: ModelLease, standing: Partial<SamplingParams> = {}) {
     this.#use = use;
     this.#sequence = use.model.openSequence();
-    this.#standing = standing;
+    this.#nodeDefaults = standing;
   }
 
   /**
@@ -52,49 +52,53 @@ export class Inference implements AsyncDisposable {
    * `controlTokens` the text is left as it was written.
    * @throws the signal's reason when the turn is cancelled meanwhile.
    */
-  async complete(turn: Turn, question: Question, { notes, onText, ...wish }: Wish = {}): Promise<Completion> {
+  async complete(
+    turn: Turn,
+    question: PromptRequest,
+    { notes, onText, ...wish }: CompletionOptions = {},
+  ): Promise<Completion> {
     const { prompt, dropped } = await this.#project(turn, question);
-    const reasoning = new ReasoningStream();
+    const reasoning = new ReasoningFilter();
     const say = (text: string): void => void (text !== '' && onText?.(text));
     const completion = await this.#sequence.generate(prompt, {
       ...wish,
-      sampling: this.#drawn(question),
+      sampling: this.#samplingParams(question),
       signal: turn.signal,
-      pace: () => turn.pace(),
-      onText: (piece) => say(reasoning.pass(piece)),
+      backpressure: () => turn.backpressure(),
+      onText: (piece) => say(reasoning.push(piece)),
     });
-    say(reasoning.rest());
+    say(reasoning.flush());
     const thought = reasoning.reasoning;
     const facts = { model: this.#use.name, ...notes, ...(thought !== '' && { reasoning: thought }) };
-    turn.inferred({ ...completion, dropped, notes: facts });
+    turn.recordInference({ ...completion, dropped, notes: facts });
     turn.signal.throwIfAborted();
-    return wish.controlTokens ? completion : { ...completion, text: spokenIn(completion.text) };
+    return wish.controlTokens ? completion : { ...completion, text: stripReasoning(completion.text) };
   }
 
   /** Evaluates the head of the prompt ahead of time. */
-  async warm(turn: Turn, question: Question): Promise<void> {
+  async prefill(turn: Turn, question: PromptRequest): Promise<void> {
     const { prompt } = await this.#project(turn, question);
-    await this.#sequence.warm(prompt, turn.signal);
+    await this.#sequence.prefill(prompt, turn.signal);
   }
 
   [Symbol.asyncDispose](): PromiseLike<void> {
     return this.#sequence[Symbol.asyncDispose]();
   }
 
-  async #project(turn: Turn, question: Question): Promise<Projected> {
+  async #project(turn: Turn, question: PromptRequest): Promise<Projected> {
     const { projection, sampling: _, thinking, ...contribution } = question;
-    const maxTokens = this.#drawn(question).max_tokens;
+    const maxTokens = this.#samplingParams(question).max_tokens;
     const { prompt, dropped } = await projection.project({ ...contribution, dialog: turn.dialog, maxTokens });
     return { prompt: { ...prompt, thinking }, dropped };
   }
 
-  #drawn({ sampling }: Question): Sampling {
-    return { ...this.#use.defaultSampling, ...this.#standing, ...sampling };
+  #samplingParams({ sampling }: PromptRequest): SamplingParams {
+    return { ...this.#use.defaultSampling, ...this.#nodeDefaults, ...sampling };
   }
 }
 
 /** The model of a node: the one it names, or the agent's default. */
-export const modelOf = (supplies: Supplies, modelName: string): Promise<ModelUse> =>
-  supplies.model(modelName === '' ? undefined : modelName).catch((error: unknown) => {
-    throw refusalFor('/model_name', error);
+export const resolveModel = (context: NodeContext, modelName: string): Promise<ModelLease> =>
+  context.model(modelName === '' ? undefined : modelName).catch((error: unknown) => {
+    throw paramError('/model_name', error);
   });

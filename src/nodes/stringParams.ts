@@ -1,6 +1,6 @@
-import { ParamsRefused, refusalFor, type Supplies } from '../graph/node.ts';
+import { InvalidParams, paramError, type NodeContext } from '../graph/node.ts';
 import { Fault } from '../fault.ts';
-import type { Refusal, Schema } from '../schema.ts';
+import type { SchemaError, Schema } from '../schema.ts';
 
 /** Parameters of the nodes that read a list of strings. */
 export const stringParams = (what: string) =>
@@ -20,17 +20,17 @@ export const stringParams = (what: string) =>
   }) as const satisfies Readonly<Record<string, Schema>>;
 
 /** The strings of a node, and where a refusal of one of them points. */
-export interface Strings {
+export interface ResolvedStrings {
   readonly list: readonly string[];
   /** Turns a refusal of the list (pointer `/index`) into one of the node's parameters. */
-  at(refusal: Refusal): Refusal;
+  at(refusal: SchemaError): SchemaError;
 }
 
 /** The strings that a node means: its storage, or those in the graph when it names none or there is none of the name. */
-export async function stringsOf(
+export async function resolveStrings(
   { string_storage, inline_strings }: { readonly string_storage?: string; readonly inline_strings: readonly string[] },
-  { nodeName, strings, warn, limits }: Supplies,
-): Promise<Strings> {
+  { nodeName, strings, warn, limits }: NodeContext,
+): Promise<ResolvedStrings> {
   if (inline_strings.length > limits.patterns) {
     const count = inline_strings.length;
     throw new Fault(
@@ -38,7 +38,7 @@ export async function stringsOf(
       `${nodeName}.params.inline_strings has ${count} entries, and ${limits.patterns} are allowed`,
     );
   }
-  const inline: Strings = {
+  const inline: ResolvedStrings = {
     list: inline_strings,
     at: ({ pointer, message }) => ({ pointer: `/inline_strings${pointer}`, message }),
   };
@@ -56,7 +56,7 @@ export async function stringsOf(
     };
   } catch (error) {
     if (!(error instanceof Fault && error.name === 'STORAGE_FILE_NOT_FOUND') || inline_strings.length === 0) {
-      throw refusalFor('/string_storage', error);
+      throw paramError('/string_storage', error);
     }
     warn(`${nodeName}.params.string_storage: ${error.message}; inline_strings are used`);
     return inline;
@@ -64,5 +64,5 @@ export async function stringsOf(
 }
 
 /** Refuses a node's parameters for what is wrong with its strings. */
-export const refuseStrings = (strings: Strings, refusals: readonly Refusal[]): ParamsRefused =>
-  new ParamsRefused(refusals.map((refusal) => strings.at(refusal)));
+export const invalidStrings = (strings: ResolvedStrings, errors: readonly SchemaError[]): InvalidParams =>
+  new InvalidParams(errors.map((refusal) => strings.at(refusal)));

@@ -3,14 +3,14 @@ import type { Model } from '../engine/engine.ts';
 import { Fault } from '../fault.ts';
 
 // Above the high mark the oldest interactions go until the prompt is at this share of it, so that the next cut is many turns away.
-const low = 0.75;
+const trimTarget = 0.75;
 
 /** The part of a dialog that fits: a window whose beginning only ever moves forward, so that what was cut stays cut. */
-export class Window {
+export class ContextWindow {
   readonly #model: Model;
   readonly #tokens = new WeakMap<Interaction, number>();
-  #cut = 0;
-  #lastCut: Interaction | undefined;
+  #trimmed = 0;
+  #lastTrimmed: Interaction | undefined;
 
   constructor(model: Model) {
     this.#model = model;
@@ -30,24 +30,24 @@ export class Window {
     const high = contextSize - Math.min(maxTokens, Math.floor(contextSize / 4));
     // No token of any vocabulary stands for more text than this, so what is far too long need not be tokenised to know.
     const length = fixed.texts.reduce((sum, text) => sum + text.length, 0);
-    if (length > contextSize * longestToken) throw tooLarge(`${length} characters`, high, contextSize);
+    if (length > contextSize * maxTokenBytes) throw tooLarge(`${length} characters`, high, contextSize);
     const base = this.#model.overhead.prompt + fixed.tokens + (await this.#count(fixed.texts));
     if (base > high) {
       throw tooLarge(`${base} tokens`, high, contextSize);
     }
     // In a dialog that was cleared, what was cut last is no longer where it was.
-    if (interactions[this.#cut - 1] !== this.#lastCut) this.#cut = 0;
-    const sizes = await Promise.all(interactions.slice(this.#cut).map((one) => this.#size(one)));
+    if (interactions[this.#trimmed - 1] !== this.#lastTrimmed) this.#trimmed = 0;
+    const sizes = await Promise.all(interactions.slice(this.#trimmed).map((one) => this.#size(one)));
     let total = base + sizes.reduce((sum, size) => sum + size, 0);
     if (total > high) {
       for (const size of sizes) {
-        if (total <= low * high) break;
+        if (total <= trimTarget * high) break;
         total -= size;
-        this.#cut++;
+        this.#trimmed++;
       }
     }
-    this.#lastCut = interactions[this.#cut - 1];
-    return { visible: interactions.slice(this.#cut), dropped: this.#cut };
+    this.#lastTrimmed = interactions[this.#trimmed - 1];
+    return { visible: interactions.slice(this.#trimmed), dropped: this.#trimmed };
   }
 
   async #size(interaction: Interaction): Promise<number> {
@@ -64,7 +64,7 @@ export class Window {
   }
 }
 
-const longestToken = 256;
+const maxTokenBytes = 256;
 
 const tooLarge = (size: string, high: number, contextSize: number): Fault =>
   new Fault(

@@ -13,7 +13,7 @@ export const placements = [
 export type Placement = (typeof placements)[number];
 
 /** The current messages of a prompt: the user's, and a template's text at its place if there is one. */
-export function place(
+export function placeTemplate(
   message: string,
   template?: { readonly text: string; readonly placement: Placement },
 ): readonly Message[] {

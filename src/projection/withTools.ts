@@ -1,10 +1,10 @@
 import type { ToolBlock } from '../dialog.ts';
 import type { Model } from '../engine/engine.ts';
-import { Fitting, type Projection } from './projection.ts';
+import { MessageBudget, type Projection } from './projection.ts';
 
 /** The projection of a node that looks for calls: plain chat with the tools, and without any earlier call. */
-export function withTools(model: Model, tools: ToolBlock): Projection {
-  const fitting = new Fitting(model);
+export function toolProjection(model: Model, tools: ToolBlock): Projection {
+  const fitting = new MessageBudget(model);
   let size: number | undefined;
   return {
     async project(contribution) {

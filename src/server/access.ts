@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 /** Who may connect. */
-export interface GateOptions {
+export interface AccessOptions {
   /** "" = nobody has to show one. */
   readonly token: string;
   /** The address that the server listens on. */
@@ -12,7 +12,7 @@ export interface GateOptions {
 }
 
 /** Why a request is turned away: an HTTP status and a sentence. */
-export interface Refusal {
+export interface AccessDenied {
   readonly status: 401 | 403;
   readonly reason: string;
 }
@@ -24,12 +24,12 @@ export const isLoopback = (host: string): boolean =>
   host === '::1' || host === 'localhost' || /^127(\.\d+){3}$/.test(host);
 
 /** The check of every HTTP request and every handshake, before anything else happens: a web page must not reach a local server. */
-export function gate({
+export function createAccessCheck({
   token,
   host,
   allowHost,
   allowOrigin,
-}: GateOptions): (request: IncomingMessage) => Refusal | undefined {
+}: AccessOptions): (request: IncomingMessage) => AccessDenied | undefined {
   const hosts = new Set(
     [...loopback, host, host.includes(':') ? `[${host}]` : host, ...allowHost].map((name) => name.toLowerCase()),
   );
@@ -43,14 +43,14 @@ export function gate({
     if (origin !== undefined && origin !== `http://${asked}` && !origins.has(origin)) {
       return { status: 403, reason: `Origin "${origin}" may not connect; allow it with --allow-origin` };
     }
-    if (token !== '' && !sameSecret(shownToken(request), token)) {
+    if (token !== '' && !sameSecret(readToken(request), token)) {
       return { status: 401, reason: 'a token is needed: Authorization: Bearer, or ?token=' };
     }
     return undefined;
   };
 }
 
-function shownToken(request: IncomingMessage): string {
+function readToken(request: IncomingMessage): string {
   const [, bearer] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
   return bearer ?? new URLSearchParams(splitTarget(request)[1]).get('token') ?? '';
 }

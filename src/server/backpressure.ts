@@ -1,20 +1,24 @@
 /** When a connection is told to wait, and when it is given up. */
-export interface OutflowLimits {
+export interface SendBufferLimits {
   /** Unsent bytes above which generation waits. */
   readonly high: number;
   /** Unsent bytes below which it goes on. */
   readonly low: number;
   /** Milliseconds that a connection may stay above `low` once it was above `high`. */
-  readonly stuckMs: number;
+  readonly slowReaderTimeoutMs: number;
 }
 
 /** The limits of spec and server: 1 MiB, 256 KiB, 60 s. */
-export const outflowLimits: OutflowLimits = { high: 1024 * 1024, low: 256 * 1024, stuckMs: 60_000 };
+export const defaultSendBufferLimits: SendBufferLimits = {
+  high: 1024 * 1024,
+  low: 256 * 1024,
+  slowReaderTimeoutMs: 60_000,
+};
 
 /** What goes out to one client, and whether the client keeps up with it. */
-export class Outflow {
-  readonly #limits: OutflowLimits;
-  readonly #onStuck: () => void;
+export class SendBuffer {
+  readonly #limits: SendBufferLimits;
+  readonly #onSlowReader: () => void;
   readonly #onPause: () => void;
   #unsent = 0;
   #ended = false;
@@ -24,9 +28,9 @@ export class Outflow {
    * @param onStuck is called when a slow reader is to be given up.
    * @param onPause is called whenever the client has to be waited for.
    */
-  constructor(limits: OutflowLimits, onStuck: () => void, onPause: () => void) {
+  constructor(limits: SendBufferLimits, onStuck: () => void, onPause: () => void) {
     this.#limits = limits;
-    this.#onStuck = onStuck;
+    this.#onSlowReader = onStuck;
     this.#onPause = onPause;
   }
 
@@ -36,27 +40,27 @@ export class Outflow {
   }
 
   /** Counts bytes until `sent` is called for them. */
-  sending(bytes: number): () => void {
+  track(bytes: number): () => void {
     this.#unsent += bytes;
     if (this.#unsent > this.#limits.high) this.#wait();
     return () => {
       this.#unsent -= bytes;
-      if (this.#unsent < this.#limits.low) this.#goOn();
+      if (this.#unsent < this.#limits.low) this.#resume();
     };
   }
 
   /** Undefined while the client keeps up, else what to wait for. */
-  pace(): Promise<void> | undefined {
+  drained(): Promise<void> | undefined {
     return this.#waiting?.promise;
   }
 
   /** Lets everybody go on for good: what still goes out is the last, and nobody waits for a client to take it. */
   end(): void {
     this.#ended = true;
-    this.#goOn();
+    this.#resume();
   }
 
-  #goOn(): void {
+  #resume(): void {
     clearTimeout(this.#waiting?.stuck);
     this.#waiting?.go();
     this.#waiting = undefined;
@@ -67,6 +71,6 @@ export class Outflow {
     this.#onPause();
     let go = (): void => undefined;
     const promise = new Promise<void>((resolve) => (go = resolve));
-    this.#waiting = { promise, go, stuck: setTimeout(this.#onStuck, this.#limits.stuckMs).unref() };
+    this.#waiting = { promise, go, stuck: setTimeout(this.#onSlowReader, this.#limits.slowReaderTimeoutMs).unref() };
   }
 }

@@ -20,21 +20,21 @@ export async function bind(
   prepare: (server: Server) => void,
 ): Promise<readonly [Server, ...Server[]]> {
   const main = await bindTo(options, prepare);
-  const other = twins.get(options.host);
+  const other = loopbackTwins.get(options.host);
   if (other === undefined) return [main];
   const { port } = main.address() as AddressInfo;
   const twin = await bindTo({ ...options, host: other, port }, prepare).catch(() => undefined);
   return twin ? [main, twin] : [main];
 }
 
-const twins = new Map([
+const loopbackTwins = new Map([
   ['127.0.0.1', '::1'],
   ['::1', '127.0.0.1'],
 ]);
 
-type Place = Pick<BindOptions, 'host' | 'port'>;
+type Address = Pick<BindOptions, 'host' | 'port'>;
 
-const mends: Readonly<Record<string, (place: Place) => string>> = {
+const bindHints: Readonly<Record<string, (place: Address) => string>> = {
   EADDRINUSE: ({ port }) => `port ${port} is taken: another server has it; give another --port`,
   EADDRNOTAVAIL: ({ host }) => `--host ${host} is no address of this machine; 127.0.0.1 is, and 0.0.0.0 means all`,
   ENOTFOUND: ({ host }) => `--host ${host} is a name that nobody knows; give an address of this machine`,
@@ -50,7 +50,7 @@ function bindTo(
   prepare(server);
   return new Promise((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException): void => {
-      const mend = mends[error.code ?? '']?.({ host, port });
+      const mend = bindHints[error.code ?? '']?.({ host, port });
       reject(mend === undefined ? error : new Error(mend, { cause: error }));
     };
     server.once('error', refuse);

@@ -7,19 +7,26 @@ import { WebSocketServer, type Server as SocketServer } from 'ws';
 import type { ServerOptions } from '../config.ts';
 import { Fault } from '../fault.ts';
 import { countError } from '../metrics/countError.ts';
-import type { House } from '../session/session.ts';
+import type { ServerContext } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
 import { bind } from './bind.ts';
-import { gathering } from './coalesceWrites.ts';
-import { chooseSubprotocol, closeCodes, Connection, maxFrameBytes, Peer, turnOut } from './connection.ts';
-import { gate, isLoopback, splitTarget } from './access.ts';
-import { answerHttp, turnAway } from './http.ts';
-import { outflowLimits, type OutflowLimits } from './backpressure.ts';
+import { coalesceWrites } from './coalesceWrites.ts';
+import {
+  chooseSubprotocol,
+  closeCodes,
+  Connection,
+  maxFrameBytes,
+  ClientSocket,
+  rejectConnection,
+} from './connection.ts';
+import { createAccessCheck, isLoopback, splitTarget } from './access.ts';
+import { answerHttp, rejectUpgrade } from './http.ts';
+import { defaultSendBufferLimits, type SendBufferLimits } from './backpressure.ts';
 import { rateLimit } from './rateLimit.ts';
 
 const pingMs = 30_000;
 /** A server that listens. Disposing of it lets live turns end for 5 s, closes every connection and frees every model. */
-export interface Listening extends AsyncDisposable {
+export interface TurngraphServer extends AsyncDisposable {
   readonly port: number;
   /** ws://HOST:PORT */
   readonly url: string;
@@ -29,7 +36,7 @@ export interface Listening extends AsyncDisposable {
 export interface ListenSettings {
   /** Aborted here with SERVER_SHUTTING_DOWN when the server begins to shut down. */
   readonly closing: AbortController;
-  readonly outflow?: OutflowLimits;
+  readonly sendBuffer?: SendBufferLimits;
   /** Milliseconds that live turns get when the server shuts down, before they are cancelled. */
   readonly graceMs?: number;
 }
@@ -39,10 +46,10 @@ export interface ListenSettings {
  * @throws Fault UNAUTHORIZED when the host is beyond loopback and no token is set; the system's error when the port is taken.
  */
 export async function listen(
-  house: House,
+  context: ServerContext,
   options: ServerOptions,
-  { closing, outflow = outflowLimits, graceMs = 5_000 }: ListenSettings,
-): Promise<Listening> {
+  { closing, sendBuffer = defaultSendBufferLimits, graceMs = 5_000 }: ListenSettings,
+): Promise<TurngraphServer> {
   const { host, token, maxConnections, maxConnectionRate } = options;
   if (token === '' && !isLoopback(host)) {
     const mend = 'set --token or TURNGRAPH_TOKEN';
@@ -52,8 +59,8 @@ export async function listen(
   setMaxListeners(0, closing.signal);
   const connections = new Set<Connection>();
   const mayCome = rateLimit(maxConnectionRate);
-  const refusalOf = gate(options);
-  const sockets = webSockets();
+  const refusalOf = createAccessCheck(options);
+  const sockets = createSocketServer();
 
   const crowd = (): string | undefined => {
     if (!mayCome()) return `more than ${maxConnectionRate} connections a second are not allowed; wait a little`;
@@ -61,25 +68,25 @@ export async function listen(
     return undefined;
   };
 
-  const welcome = (socket: Peer, request: IncomingMessage): void => {
+  const welcome = (socket: ClientSocket, request: IncomingMessage): void => {
     const subprotocol = chooseSubprotocol(offeredBy(request));
     const turnAside = (fault: Fault, closeCode: number): void => {
-      countError(house.metrics, 'connection', fault);
-      turnOut(socket, subprotocol ?? 'turngraph.v1.json', fault, closeCode);
+      countError(context.metrics, 'connection', fault);
+      rejectConnection(socket, subprotocol ?? 'turngraph.v1.json', fault, closeCode);
     };
     if (!subprotocol) return turnAside(unknownSubprotocol(), closeCodes.subprotocol);
     const full = crowd();
     if (full) return turnAside(new Fault('LIMIT_EXCEEDED', full), closeCodes.tooMany);
-    const gather = gathering(request.socket);
-    const connection = new Connection(socket, { subprotocol, house, pingMs, outflow, gather });
+    const coalesce = coalesceWrites(request.socket);
+    const connection = new Connection(socket, { subprotocol, context, pingMs, sendBuffer, coalesce });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
   };
 
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const refuse = (status: number, reason: string): void => {
-      house.metrics.add('turngraph_handshakes_refused_total', { status: String(status) });
-      turnAway(socket, status, reason);
+      context.metrics.add('turngraph_handshakes_refused_total', { status: String(status) });
+      rejectUpgrade(socket, status, reason);
     };
     const refusal = refusalOf(request);
     if (refusal) return refuse(refusal.status, refusal.reason);
@@ -89,54 +96,54 @@ export async function listen(
     sockets.handleUpgrade(request, socket, head, (opened) => welcome(opened, request));
   };
 
-  house.metrics.whenAsked((set) => {
-    const outflows = [...connections].map(({ outflow }) => outflow);
+  context.metrics.onScrape((set) => {
+    const outflows = [...connections].map(({ outflow: sendBuffer }) => sendBuffer);
     set('turngraph_connections', {}, connections.size);
     set(
       'turngraph_unsent_bytes',
       {},
       outflows.reduce((sum, { unsent }) => sum + unsent, 0),
     );
-    set('turngraph_slow_readers', {}, outflows.filter((one) => one.pace()).length);
+    set('turngraph_slow_readers', {}, outflows.filter((one) => one.drained()).length);
   });
 
   const servers = await bind(options, (server) => {
-    server.on('request', answerHttp(refusalOf, house));
+    server.on('request', answerHttp(refusalOf, context));
     server.on('upgrade', upgrade);
   });
   const { port } = servers[0].address() as AddressInfo;
-  house.log.info({ port, host }, 'listening');
+  context.log.info({ port, host }, 'listening');
 
   return {
     port,
     url: `ws://${host.includes(':') ? `[${host}]` : host}:${port}`,
     async [Symbol.asyncDispose]() {
       closing.abort(new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later'));
-      house.log.info({ connections: connections.size }, 'shutting down');
+      context.log.info({ connections: connections.size }, 'shutting down');
       // They go on from what is there another time, so nobody waits for their end.
-      await house.downloads[Symbol.asyncDispose]();
+      await context.downloads[Symbol.asyncDispose]();
       const all = [...connections];
       await Promise.race([Promise.all(all.map((one) => one.idle())), wait(graceMs, undefined, { ref: false })]);
       await Promise.all(all.map((one) => one.close(closeCodes.goingAway, 'the server shuts down')));
-      await Promise.all(servers.map(shut));
-      await Promise.all(Object.values(house.pools).map((pool) => pool[Symbol.asyncDispose]()));
+      await Promise.all(servers.map(closeHttpServer));
+      await Promise.all(Object.values(context.pools).map((pool) => pool[Symbol.asyncDispose]()));
     },
   };
 }
 
-const webSockets = (): SocketServer<typeof Peer> =>
+const createSocketServer = (): SocketServer<typeof ClientSocket> =>
   new WebSocketServer({
     noServer: true,
     maxPayload: maxFrameBytes,
     perMessageDeflate: false,
     // The codec does it, and answers with an error instead of a closed socket.
     skipUTF8Validation: true,
-    WebSocket: Peer,
+    WebSocket: ClientSocket,
     // A handshake without one of the names offered fails with a code that says nothing.
     handleProtocols: (offered) => chooseSubprotocol(offered) ?? [...offered][0] ?? false,
   });
 
-const shut = (server: HttpServer): Promise<unknown> => {
+const closeHttpServer = (server: HttpServer): Promise<unknown> => {
   const closed = new Promise((done) => server.close(done));
   // Sockets that were upgraded do not count as connections of the server, and the others have nothing more to say.
   server.closeAllConnections();

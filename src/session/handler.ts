@@ -3,7 +3,7 @@ import type { Reply } from './reply.ts';
 import type { Session } from './session.ts';
 
 /** A request is done, or goes on while the next ones take effect. */
-export type Answer = void | { readonly meanwhile: Promise<unknown> };
+export type HandlerResult = void | { readonly background: Promise<unknown> };
 
 /** One handler per message of the proto: a message without one does not compile. It replies, or throws a Fault. */
 export type Handlers = {
@@ -11,5 +11,5 @@ export type Handlers = {
     session: Session,
     request: ClientFrameBodies[K],
     reply: Reply,
-  ) => Answer | Promise<Answer>;
+  ) => HandlerResult | Promise<HandlerResult>;
 };

@@ -2,15 +2,15 @@ import type { Agent } from '../agent/agent.ts';
 import { historyText, readHistory } from '../agent/history.ts';
 import type { TurnOutcome } from '../agent/runningTurn.ts';
 import { Fault } from '../fault.ts';
-import { bytesOfPart, fitting, inPieces } from '../frameSize.ts';
+import { maxPartBytes, takeFitting, splitToFrames } from '../frameSize.ts';
 import type { ClientFrameBodies } from '../frames.gen.ts';
 import { parseGraph } from '../graph/graphFolder.ts';
-import type { Waiting } from '../models/pool/loadWait.ts';
+import type { LoadWait } from '../models/pool/loadWait.ts';
 import { didYouMean } from '../didYouMean.ts';
 import type { Handlers } from './handler.ts';
-import { modelHandlers, modelWaiting } from './modelHandlers.ts';
+import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
 import { engineNames, type EngineName, type Session } from './session.ts';
-import { countTurn } from './turnMetrics.ts';
+import { recordTurnMetrics } from './turnMetrics.ts';
 
 /** What the server does for each message. */
 export const handlers: Handlers = {
@@ -20,37 +20,37 @@ export const handlers: Handlers = {
   },
 
   async createAgent(session, request, reply) {
-    session.beOpen();
+    session.assertOpen();
     const graph = await graphOf(session, request);
     const history = readHistory(request.historyJson);
     const { warmUp, defaultModelName, enableDiagnostics: diagnostics, maxStepsPerTurn: maxSteps } = request;
     const made = ({ id, warnings }: Agent): void =>
-      reply('createAgent', { agentId: id, warnings: fitting(warnings, 3 * bytesOfPart) });
+      reply('createAgent', { agentId: id, warnings: takeFitting(warnings, 3 * maxPartBytes) });
     let onWait = (): void => {};
     const waits = new Promise<void>((resolve) => (onWait = resolve));
-    const loading = (model: string): Waiting => ({ onWait, ...modelWaiting(session, model, reply) });
+    const loading = (model: string): LoadWait => ({ onWait, ...loadWaitFor(session, model, reply) });
     const wanted = { graph, defaultModelName, diagnostics, maxSteps, history, loading };
     const making = session.createAgent(wanted, (agent) => warmUp || made(agent));
     await Promise.race([making, waits]);
-    // Models are loaded and prompts evaluated while later requests take effect: they may be what sets a seat free.
-    if (!warmUp) return { meanwhile: making };
-    return { meanwhile: making.then((agent) => session.warmUp(agent).then(() => made(agent))) };
+    // Models are loaded and prompts evaluated while later requests take effect: they may be what sets a slot free.
+    if (!warmUp) return { background: making };
+    return { background: making.then((agent) => session.warmUp(agent).then(() => made(agent))) };
   },
 
   sendMessage(session, { agentId, text, variables }, reply) {
-    session.beOpen();
+    session.assertOpen();
     const agent = session.agent(agentId);
-    const { metrics, limits } = session.house;
+    const { metrics, limits } = session.context;
     const { messageBytes } = limits;
-    fit('sendMessage.text', Buffer.byteLength(text), messageBytes);
-    fit('sendMessage.variables', Buffer.byteLength(JSON.stringify(variables)), messageBytes);
+    checkSize('sendMessage.text', Buffer.byteLength(text), messageBytes);
+    checkSize('sendMessage.variables', Buffer.byteLength(JSON.stringify(variables)), messageBytes);
     const onOver = (outcome: TurnOutcome): void => {
-      countTurn(metrics, outcome);
+      recordTurnMetrics(metrics, outcome);
       metrics.add('turngraph_turns_running', {}, -1);
     };
-    const turn = agent.hear(text, variables, { emit: reply, pace: session.pace, onOver });
+    const turn = agent.send(text, variables, { emit: reply, backpressure: session.backpressure, onEnd: onOver });
     metrics.add('turngraph_turns_running', {});
-    return { meanwhile: turn.then((fault) => fault && tellLog(session, agentId, fault)) };
+    return { background: turn.then((fault) => fault && logFault(session, agentId, fault)) };
   },
 
   cancelTurn(session, { agentId, turnId }, reply) {
@@ -64,7 +64,7 @@ export const handlers: Handlers = {
   },
 
   exportDialog(session, { agentId }, reply) {
-    const parts = inPieces(historyText(session.agent(agentId).history));
+    const parts = splitToFrames(historyText(session.agent(agentId).history));
     parts.forEach((historyJson, index) => reply('exportDialog', { part: index + 1, of: parts.length, historyJson }));
   },
 
@@ -86,7 +86,7 @@ export const handlers: Handlers = {
   },
 
   destroyStringStorage(session, { name }, reply) {
-    session.shelf.destroy(name);
+    session.storages.destroy(name);
     reply('ack', {});
   },
 
@@ -101,13 +101,13 @@ export const handlers: Handlers = {
   },
 };
 
-function tellLog({ id, house }: Session, agentId: number, fault: Fault): void {
+function logFault({ id, context }: Session, agentId: number, fault: Fault): void {
   const facts = { session: id, agentId, code: fault.code, err: fault.cause ?? fault };
-  if (fault.name === 'INTERNAL') house.log.error(facts, 'a turn failed inside');
-  else house.log.warn(facts, 'turn failed');
+  if (fault.name === 'INTERNAL') context.log.error(facts, 'a turn failed inside');
+  else context.log.warn(facts, 'turn failed');
 }
 
-function fit(what: string, bytes: number, allowed: number): void {
+function checkSize(what: string, bytes: number, allowed: number): void {
   if (bytes > allowed)
     throw new Fault('LIMIT_EXCEEDED', `${what} has ${bytes} bytes, and ${allowed} are allowed; send less`);
 }
@@ -136,7 +136,7 @@ function jsonOf(text: string): unknown {
 }
 
 async function graphOf(session: Session, { graphJson, graphName }: ClientFrameBodies['createAgent']): Promise<unknown> {
-  if (graphName) return session.house.graphs.read(graphName);
+  if (graphName) return session.context.graphs.read(graphName);
   if (!graphJson) throw new Fault('GRAPH_COMPILATION_FAILED', 'createAgent needs a graph: give graphJson or graphName');
   return parseGraph(graphJson, 'createAgent.graphJson');
 }

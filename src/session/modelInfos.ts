@@ -6,7 +6,7 @@ import type { ModelPool } from '../models/pool/pool.ts';
 import { defaultSampling } from '../models/catalogue/sampling.ts';
 
 // A page of so many models stays well under the 60 KiB of a frame.
-const perPage = 32;
+const modelsPerPage = 32;
 
 /** One page of what the catalogue offers, and what of it is in memory. */
 export async function modelInfos(
@@ -19,7 +19,7 @@ export async function modelInfos(
   if (!Number.isInteger(from) || from < 0 || from >= Math.max(1, entries.length)) {
     throw new Fault('MALFORMED_MESSAGE', `listModels.pageToken is none that the server gave: "${pageToken}"`);
   }
-  const to = from + perPage;
+  const to = from + modelsPerPage;
   const models = await Promise.all(entries.slice(from, to).map((entry) => infoOf(pool, downloads, entry)));
   return { models, nextPageToken: to < entries.length ? String(to) : '' };
 }
@@ -53,9 +53,9 @@ async function infoOf(pool: ModelPool, downloads: Downloads, entry: CatalogueEnt
       seed: sampling.seed,
     },
     description: entry.description,
-    backend: state.figures?.backend ?? '',
-    gpuLayers: state.figures?.gpuLayers ?? 0,
-    threads: state.figures?.threads ?? 0,
-    seats: state.figures?.seats ?? 0,
+    backend: state.stats?.backend ?? '',
+    gpuLayers: state.stats?.gpuLayers ?? 0,
+    threads: state.stats?.threads ?? 0,
+    slots: state.stats?.slots ?? 0,
   };
 }

@@ -3,13 +3,13 @@ import type { OnProgress } from '../models/pool/loadWait.ts';
 import type { Reply } from './reply.ts';
 
 // A bar that a person watches needs no finer steps.
-const step = 0.02;
+const minFractionStep = 0.02;
 
 /** Tells the client how far a model is loaded that its request waits for. */
 export function loadProgress(modelName: string, reply: Reply): OnProgress {
   let told = -1;
   return (fraction) => {
-    if (fraction < 1 && fraction - told < step) return;
+    if (fraction < 1 && fraction - told < minFractionStep) return;
     told = fraction;
     reply('modelProgress', { modelName, phase: 'LOADING', fraction, bytesDone: 0, bytesTotal: 0 });
   };

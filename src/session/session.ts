@@ -10,7 +10,7 @@ import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
 import { StorageRoot } from '../storage/storageRoot.ts';
-import { Shelf } from '../storage/sessionStorages.ts';
+import { SessionStorages } from '../storage/sessionStorages.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 
 /** Names of the engines that a session can choose. */
@@ -20,7 +20,7 @@ export const engineNames = ['llama-cpp', 'mock'] as const;
 export type EngineName = (typeof engineNames)[number];
 
 /** What all sessions of a server share. */
-export interface House {
+export interface ServerContext {
   readonly registry: Registry;
   readonly pools: Readonly<Record<EngineName, ModelPool>>;
   readonly graphs: GraphFolder;
@@ -54,43 +54,43 @@ export type NewAgent = Pick<
 /** What one client owns: its settings and its agents. It knows no socket. */
 export class Session implements AsyncDisposable {
   readonly id: string;
-  readonly house: House;
+  readonly context: ServerContext;
   /** Undefined while the client keeps up with what is sent, else what to wait for. */
-  readonly pace: () => Promise<void> | undefined;
+  readonly backpressure: () => Promise<void> | undefined;
   /** Who waits for downloads here: the session itself, and its agents that are being made. */
-  readonly downloaders = new Set<object>([this]);
+  readonly downloadOwners = new Set<object>([this]);
   readonly #agents = new Map<number, Agent>();
-  readonly #making = new Map<number, Promise<unknown>>();
+  readonly #creations = new Map<number, Promise<unknown>>();
   readonly #end = new AbortController();
   #engine: EngineName = 'llama-cpp';
   #autoDownloads = false;
-  #shelf: Shelf;
+  #storages: SessionStorages;
   #used = false;
   #lastAgentId = 0;
 
-  constructor(id: string, house: House, pace: () => Promise<void> | undefined) {
+  constructor(id: string, context: ServerContext, backpressure: () => Promise<void> | undefined) {
     this.id = id;
-    this.house = house;
-    this.pace = pace;
-    this.#shelf = this.#emptyShelf('');
+    this.context = context;
+    this.backpressure = backpressure;
+    this.#storages = this.#createStorages('');
     // Each agent that waits for its model listens, and Node takes more than ten for a leak.
     setMaxListeners(0, this.#end.signal);
-    house.metrics.add('turngraph_sessions', {});
+    context.metrics.add('turngraph_sessions', {});
   }
 
   /** @throws Fault SERVER_SHUTTING_DOWN when nothing new may begin. */
-  beOpen(): void {
-    this.house.closing.throwIfAborted();
+  assertOpen(): void {
+    this.context.closing.throwIfAborted();
   }
 
   /** The session's string storages. */
-  get shelf(): Shelf {
-    return this.#shelf;
+  get storages(): SessionStorages {
+    return this.#storages;
   }
 
   /** Makes a string storage. */
   async createStorage(request: CreateStringStorageRequest): Promise<StringStorage> {
-    const storage = await this.#shelf.create(request);
+    const storage = await this.#storages.create(request);
     this.#used = true;
     return storage;
   }
@@ -106,7 +106,7 @@ export class Session implements AsyncDisposable {
   }
 
   get pool(): ModelPool {
-    return this.house.pools[this.#engine];
+    return this.context.pools[this.#engine];
   }
 
   /**
@@ -114,13 +114,13 @@ export class Session implements AsyncDisposable {
    * @throws Fault STORAGE_OUTSIDE_ROOT for a folder that leads out.
    */
   configure({ engine, storageDataFolder, autoDownloads }: SessionSettings): void {
-    if (this.#used || this.#making.size > 0) {
+    if (this.#used || this.#creations.size > 0) {
       throw new Fault(
         'MALFORMED_MESSAGE',
         'configureSession comes too late: the session has an agent or a storage; configure first',
       );
     }
-    this.#shelf = this.#emptyShelf(storageDataFolder);
+    this.#storages = this.#createStorages(storageDataFolder);
     this.#engine = engine;
     this.#autoDownloads = autoDownloads;
   }
@@ -128,31 +128,31 @@ export class Session implements AsyncDisposable {
   /** Makes an agent under the next id, and says so before anybody can speak to it. */
   async createAgent(options: NewAgent, onMade: (agent: Agent) => void): Promise<Agent> {
     this.#end.signal.throwIfAborted();
-    const { agents: limit } = this.house.limits;
-    if (this.#agents.size + this.#making.size >= limit) {
+    const { agents: limit } = this.context.limits;
+    if (this.#agents.size + this.#creations.size >= limit) {
       throw new Fault('LIMIT_EXCEEDED', `the session has ${limit} agents, and more are not allowed; destroy one first`);
     }
     const id = ++this.#lastAgentId;
     const making = this.#make(id, options, onMade);
-    this.#making.set(id, making);
+    this.#creations.set(id, making);
     try {
       return await making;
     } catch (error) {
       if (this.#lastAgentId === id) this.#lastAgentId--;
       throw error;
     } finally {
-      this.#making.delete(id);
+      this.#creations.delete(id);
     }
   }
 
   /** Settles when an agent that is being made has been made, or could not be; undefined: it is not being made. */
-  made(id: number): Promise<unknown> | undefined {
-    return this.#making.get(id)?.catch(() => undefined);
+  creation(id: number): Promise<unknown> | undefined {
+    return this.#creations.get(id)?.catch(() => undefined);
   }
 
   async #make(id: number, options: NewAgent, onMade: (agent: Agent) => void): Promise<Agent> {
-    const { registry, limits, turnTimeoutMs, metrics } = this.house;
-    const own = { id, pool: this.pool, shelf: this.shelf };
+    const { registry, limits, turnTimeoutMs, metrics } = this.context;
+    const own = { id, pool: this.pool, storages: this.storages };
     const { signal } = this.#end;
     const agent = await Agent.create({
       ...options,
@@ -196,22 +196,22 @@ export class Session implements AsyncDisposable {
   async destroyAgent(id: number): Promise<void> {
     const agent = this.agent(id);
     this.#agents.delete(id);
-    this.house.metrics.add('turngraph_agents', {}, -1);
+    this.context.metrics.add('turngraph_agents', {}, -1);
     await agent[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#end.signal.aborted) return;
     // Who still waits for a model hears why it does not come.
-    this.#end.abort(this.house.closing.reason);
+    this.#end.abort(this.context.closing.reason);
     const agents = [...this.#agents.values()];
     this.#agents.clear();
-    this.house.metrics.add('turngraph_agents', {}, -agents.length);
-    this.house.metrics.add('turngraph_sessions', {}, -1);
+    this.context.metrics.add('turngraph_agents', {}, -agents.length);
+    this.context.metrics.add('turngraph_sessions', {}, -1);
     await Promise.all(agents.map((agent) => agent[Symbol.asyncDispose]()));
   }
 
-  #emptyShelf(folder: string): Shelf {
-    return new Shelf(new StorageRoot(this.house.storageRoot, folder), this.house.limits.patterns);
+  #createStorages(folder: string): SessionStorages {
+    return new SessionStorages(new StorageRoot(this.context.storageRoot, folder), this.context.limits.patterns);
   }
 }

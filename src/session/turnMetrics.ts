@@ -3,8 +3,8 @@ import { countError } from '../metrics/countError.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 
 /** Counts a turn that is over, and the calls that it found. */
-export function countTurn(metrics: Metrics, { account, calls, insights }: TurnOutcome): void {
-  const { status, error, durationMs, timeToFirstTokenMs, warnings } = account;
+export function recordTurnMetrics(metrics: Metrics, { summary, calls, insights }: TurnOutcome): void {
+  const { status, error, durationMs, timeToFirstTokenMs, warnings } = summary;
   metrics.add('turngraph_turns_total', { status });
   metrics.observe('turngraph_turn_duration_seconds', { status }, durationMs / 1000);
   if (timeToFirstTokenMs > 0)

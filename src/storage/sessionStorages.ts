@@ -3,12 +3,12 @@ import { Fault } from '../fault.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { kindOfFile, readStorageFile } from './storageFile.ts';
 import type { StorageRoot } from './storageRoot.ts';
-import { invalid, listOf, mapOf, type StringStorage } from './stringStorage.ts';
+import { invalidStorage, createList, createMap, type StringStorage } from './stringStorage.ts';
 
 const storageName = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,127}$/u;
 
 /** The string storages of one session: by name, and by file; each file is read once and shared. */
-export class Shelf {
+export class SessionStorages {
   readonly #root: StorageRoot;
   readonly #maxEntries: number;
   readonly #named = new Map<string, StringStorage>();
@@ -76,13 +76,13 @@ export class Shelf {
     }
     this.#limit(strings.length, name);
     if (kind === 'LIST') {
-      if (keys.length > 0) throw invalid(`"${name}" is a LIST and has keys; leave them out, or make it a MAP`);
-      return listOf(strings);
+      if (keys.length > 0) throw invalidStorage(`"${name}" is a LIST and has keys; leave them out, or make it a MAP`);
+      return createList(strings);
     }
     if (keys.length !== strings.length) {
-      throw invalid(`"${name}" has ${strings.length} strings and ${keys.length} keys; each string needs a key`);
+      throw invalidStorage(`"${name}" has ${strings.length} strings and ${keys.length} keys; each string needs a key`);
     }
-    return mapOf(
+    return createMap(
       kind,
       strings.map((text, index) => ({ key: keys[index] ?? '', text })),
       `"${name}"`,
@@ -90,7 +90,7 @@ export class Shelf {
   }
 
   async #fromFile(path: string, kind: StringStorage['kind'], beside: readonly string[]): Promise<StringStorage> {
-    if (beside.length > 0) throw invalid('filePath excludes strings and keys; give one or the other');
+    if (beside.length > 0) throw invalidStorage('filePath excludes strings and keys; give one or the other');
     const storage = await this.#file(path);
     if (!storage) throw new Fault('STORAGE_FILE_NOT_FOUND', `the storage folder has no file "${path}"`);
     if (storage.kind === kind) return storage;

@@ -12,22 +12,22 @@ export interface StringStorage {
 }
 
 /** One entry of a MAP or MULTIMAP. */
-export interface Entry {
+export interface MapEntry {
   readonly key: string;
   readonly text: string;
 }
 
 /** A LIST. */
-export const listOf = (strings: readonly string[]): StringStorage => ({ kind: 'LIST', list: [...strings] });
+export const createList = (strings: readonly string[]): StringStorage => ({ kind: 'LIST', list: [...strings] });
 
 /** A MAP or MULTIMAP. @throws Fault INVALID_STRING_STORAGE_DATA when a MAP has a key twice. */
-export function mapOf(kind: 'MAP' | 'MULTIMAP', entries: readonly Entry[], what: string): StringStorage {
+export function createMap(kind: 'MAP' | 'MULTIMAP', entries: readonly MapEntry[], what: string): StringStorage {
   const sorted = [...entries].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   const twice = kind === 'MAP' ? sorted.find((entry, index) => entry.key === sorted[index - 1]?.key) : undefined;
-  if (twice) throw invalid(`${what} has the key "${twice.key}" twice; a MULTIMAP may`);
+  if (twice) throw invalidStorage(`${what} has the key "${twice.key}" twice; a MULTIMAP may`);
   return { kind, list: sorted.map(({ text }) => text) };
 }
 
 /** What a storage cannot be made of. */
-export const invalid = (message: string, cause?: unknown): Fault =>
+export const invalidStorage = (message: string, cause?: unknown): Fault =>
   new Fault('INVALID_STRING_STORAGE_DATA', message, { cause });

@@ -1,7 +1,7 @@
-import { pointerToken } from '../jsonPointer.ts';
-import type { FromSchema, Reading, Refusal } from '../schema.ts';
+import { escapePointerToken } from '../jsonPointer.ts';
+import type { FromSchema, ReadResult, SchemaError } from '../schema.ts';
 import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
-import type { Members } from './json/value.ts';
+import type { JsonObject } from './json/value.ts';
 
 const paramSchema = {
   type: 'object',
@@ -91,7 +91,7 @@ export type ParamNotes = Pick<Params[number], 'source' | 'significance' | 'examp
 export interface DetectedCall {
   readonly name: string;
   /** As the model wrote them: nothing is coerced or rounded. */
-  readonly arguments: Members;
+  readonly arguments: JsonObject;
   /** The piece of the text that was read as the call. */
   readonly raw: string;
   /** Whether the text had to be read leniently. */
@@ -124,23 +124,26 @@ export interface ToolCallFormat {
 export const defineFormat = (format: ToolCallFormat): ToolCallFormat => format;
 
 /** The tool of a declaration; refusals point into the declaration. */
-export function readTool({ name, description, parameters, consequential }: ToolDeclaration): Reading<Tool> {
+export function readTool({ name, description, parameters, consequential }: ToolDeclaration): ReadResult<Tool> {
   const head = { name, description, consequential };
   if (!isList(parameters)) {
-    if (parameters['type'] !== 'object') return refused('/parameters/type', 'must be "object": arguments are named');
-    const odd = oddityOf('/parameters', parameters);
-    if (odd) return refused(odd.pointer, odd.message);
+    if (parameters['type'] !== 'object')
+      return invalidTool('/parameters/type', 'must be "object": arguments are named');
+    const odd = findInvalidKeyword('/parameters', parameters);
+    if (odd) return invalidTool(odd.pointer, odd.message);
     return { ok: true, value: { ...head, parameters: parameters as ArgumentsSchema, notes: new Map() } };
   }
   const names = parameters.map((param) => param.name);
   const twice = names.findIndex((param, index) => names.indexOf(param) !== index);
-  if (twice >= 0) return refused(`/parameters/${twice}/name`, `stands twice: "${names[twice]}"`);
-  const strangers = parameters.flatMap(strangersOf);
-  if (strangers.length > 0) return { ok: false, refusals: strangers };
-  const odd = parameters.flatMap(({ items }, index) => oddityOf(`/parameters/${index}/items`, items ?? {}) ?? []);
-  if (odd.length > 0) return { ok: false, refusals: odd };
+  if (twice >= 0) return invalidTool(`/parameters/${twice}/name`, `stands twice: "${names[twice]}"`);
+  const strangers = parameters.flatMap(findEnumMismatches);
+  if (strangers.length > 0) return { ok: false, errors: strangers };
+  const odd = parameters.flatMap(
+    ({ items }, index) => findInvalidKeyword(`/parameters/${index}/items`, items ?? {}) ?? [],
+  );
+  if (odd.length > 0) return { ok: false, errors: odd };
   const notes = new Map(parameters.map((param) => [param.name, param]));
-  return { ok: true, value: { ...head, parameters: schemaOf(parameters), notes } };
+  return { ok: true, value: { ...head, parameters: toArgumentsSchema(parameters), notes } };
 }
 
 type Params = Extract<ToolDeclaration['parameters'], readonly unknown[]>;
@@ -148,7 +151,7 @@ type Params = Extract<ToolDeclaration['parameters'], readonly unknown[]>;
 const isList = (parameters: ToolDeclaration['parameters']): parameters is Params => Array.isArray(parameters);
 
 // A value of another type than its parameter could never be called.
-function strangersOf({ type, enum: values = [] }: Params[number], param: number): Refusal[] {
+function findEnumMismatches({ type, enum: values = [] }: Params[number], param: number): SchemaError[] {
   const fits: Readonly<Record<typeof type, (value: unknown) => boolean>> = {
     string: (value) => typeof value === 'string',
     integer: Number.isInteger,
@@ -165,7 +168,7 @@ function strangersOf({ type, enum: values = [] }: Params[number], param: number)
 }
 
 // Only what is read here, of the arguments and of objects in them; the rest of a client's schema is the model's business.
-function oddityOf(at: string, whole: Readonly<Record<string, unknown>>): Refusal | undefined {
+function findInvalidKeyword(at: string, whole: Readonly<Record<string, unknown>>): SchemaError | undefined {
   const todo: [pointer: string, schema: Readonly<Record<string, unknown>>][] = [[at, whole]];
   for (const [pointer, { properties, required, items }] of todo) {
     if (isObject(items)) todo.push([`${pointer}/items`, items]);
@@ -174,7 +177,7 @@ function oddityOf(at: string, whole: Readonly<Record<string, unknown>>): Refusal
       return { pointer: `${pointer}/properties`, message: 'must be an object of JSON Schemas' };
     }
     for (const [name, schema] of Object.entries(properties ?? {})) {
-      const place = `${pointer}/properties${pointerToken(name)}`;
+      const place = `${pointer}/properties${escapePointerToken(name)}`;
       if (isObject(schema)) todo.push([place, schema]);
       else if (pointer === '/parameters') return { pointer: place, message: 'must be a JSON Schema' };
     }
@@ -189,10 +192,13 @@ function oddityOf(at: string, whole: Readonly<Record<string, unknown>>): Refusal
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const refused = (pointer: string, message: string): Reading<Tool> => ({ ok: false, refusals: [{ pointer, message }] });
+const invalidTool = (pointer: string, message: string): ReadResult<Tool> => ({
+  ok: false,
+  errors: [{ pointer, message }],
+});
 
 // Keys in the order that the model families were trained on; absent ones are left out.
-function schemaOf(params: Params): ArgumentsSchema {
+function toArgumentsSchema(params: Params): ArgumentsSchema {
   const properties = params.map(({ name, type, description, enum: values, items }) => [
     name,
     {

@@ -1,11 +1,11 @@
 import protobuf from 'protobufjs/minimal.js';
 import { Fault } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
-import { binaryNotation } from './binaryEncoding.ts';
+import { binaryEncoding } from './binaryEncoding.ts';
 import { messageOf, type Envelope, type Frames } from './frame.ts';
 import { envelopes } from './frames.static.gen.ts';
-import { frameReader, malformed, type Decoded } from './frameReader.ts';
-import { rewriters, type Change } from './fieldRewriter.ts';
+import { frameReader, malformed, type DecodeResult } from './frameReader.ts';
+import { rewriters, type FieldChange } from './fieldRewriter.ts';
 import { wellFormed } from './wellFormed.ts';
 
 /** A frame as the bytes of its protobuf message. */
@@ -18,7 +18,7 @@ export function encodeBinary(frame: ClientFrame | ServerFrame): Uint8Array<Array
 }
 
 /** Reads a protobuf frame. */
-export function decodeBinary<E extends Envelope>(envelope: E, data: string | Uint8Array): Decoded<Frames[E]> {
+export function decodeBinary<E extends Envelope>(envelope: E, data: string | Uint8Array): DecodeResult<Frames[E]> {
   let requestId = 0;
   try {
     if (typeof data === 'string') throw malformed('the frame is text; this subprotocol speaks binary messages');
@@ -29,8 +29,8 @@ export function decodeBinary<E extends Envelope>(envelope: E, data: string | Uin
   }
 }
 
-const enums: Change = {
-  concerns: (shape) => 'enum' in shape,
+const enums: FieldChange = {
+  matches: (shape) => 'enum' in shape,
   apply: (shape, value) => ('enum' in shape ? shape.enum.indexOf(value as string) : value),
 };
 
@@ -40,8 +40,8 @@ const withNumbers = {
 };
 
 const readers: { readonly [E in Envelope]: (value: unknown) => Frames[E] } = {
-  ClientFrame: frameReader('ClientFrame', binaryNotation),
-  ServerFrame: frameReader('ServerFrame', binaryNotation),
+  ClientFrame: frameReader('ClientFrame', binaryEncoding),
+  ServerFrame: frameReader('ServerFrame', binaryEncoding),
 };
 
 // Text with half of a surrogate pair would become bytes that no strict reader takes.

@@ -1,9 +1,9 @@
 import protobuf from 'protobufjs/minimal.js';
-import { malformed, type Notation } from './frameReader.ts';
+import { malformed, type FieldEncoding } from './frameReader.ts';
 import type { Fields } from './messageShape.ts';
 
 /** Parts of a frame as the generated protobuf code decodes them: scalars have their types by then. */
-export const binaryNotation: Notation = {
+export const binaryEncoding: FieldEncoding = {
   fields: (_, value) => value as Fields,
 
   // A field of a known number whose wire type is wrong lands here too.

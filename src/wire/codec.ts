@@ -2,7 +2,7 @@ import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { decodeBinary, encodeBinary } from './binary.ts';
 import type { Envelope, Frames } from './frame.ts';
 import { decodeJson, encodeJson } from './json.ts';
-import type { Decoded } from './frameReader.ts';
+import type { DecodeResult } from './frameReader.ts';
 
 /** One side's view of a subprotocol: it decodes the frames of the other side and encodes its own. */
 export interface Codec<Incoming, Outgoing> {
@@ -11,7 +11,7 @@ export interface Codec<Incoming, Outgoing> {
   readonly binary: boolean;
   encode(frame: Outgoing): string | Uint8Array<ArrayBuffer>;
   /** Never throws. Bytes are taken for the UTF-8 of the text where the subprotocol is JSON. */
-  decode(data: string | Uint8Array): Decoded<Incoming>;
+  decode(data: string | Uint8Array): DecodeResult<Incoming>;
 }
 
 /** The name of a WebSocket subprotocol of turngraph. */

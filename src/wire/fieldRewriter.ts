@@ -3,8 +3,8 @@ import { bodiesOf, fieldsOf, type Fields, type MessageName } from './messageShap
 import type { Envelope } from './frame.ts';
 
 /** A field-wise change of messages on their way out. */
-export interface Change {
-  concerns(shape: FieldShape): boolean;
+export interface FieldChange {
+  matches(shape: FieldShape): boolean;
   apply(shape: FieldShape, value: unknown): unknown;
 }
 
@@ -14,7 +14,7 @@ type Rewrite = (message: Fields) => Fields;
  * Rewrites the bodies of an envelope that a change concerns, by the name of their field. Bodies without such a field are
  * not in the map: they are encoded as they are, without a copy, which keeps streamed text cheap.
  */
-export function rewriters(envelope: Envelope, change: Change): ReadonlyMap<string, Rewrite> {
+export function rewriters(envelope: Envelope, change: FieldChange): ReadonlyMap<string, Rewrite> {
   const found = new Map<string, Rewrite>();
   for (const [body, message] of bodiesOf(envelope)) {
     const rewrite = rewriter(message, change);
@@ -23,7 +23,7 @@ export function rewriters(envelope: Envelope, change: Change): ReadonlyMap<strin
   return found;
 }
 
-function rewriter(name: MessageName, change: Change): Rewrite | undefined {
+function rewriter(name: MessageName, change: FieldChange): Rewrite | undefined {
   const steps = fieldsOf(name).flatMap(([key, shape]) => {
     const one = single(shape, change);
     return one ? [{ key, step: shape.repeated ? (list: unknown) => (list as readonly unknown[]).map(one) : one }] : [];
@@ -36,9 +36,9 @@ function rewriter(name: MessageName, change: Change): Rewrite | undefined {
   };
 }
 
-function single(shape: FieldShape, change: Change): ((value: unknown) => unknown) | undefined {
+function single(shape: FieldShape, change: FieldChange): ((value: unknown) => unknown) | undefined {
   const inner = 'message' in shape ? rewriter(shape.message, change) : undefined;
-  const outer = change.concerns(shape);
+  const outer = change.matches(shape);
   if (!inner && !outer) return undefined;
   return (value) => {
     const rewritten = inner && value !== null ? inner(value as Fields) : value;

@@ -4,11 +4,11 @@ import type { Envelope, Frames } from './frame.ts';
 import { bodiesOf, defaultOf, fieldsOf, type Fields, type MessageName } from './messageShape.ts';
 
 /** How one encoding holds the parts of a frame. Each reader refuses what is no such part, with its path. */
-export interface Notation {
+export interface FieldEncoding {
   /** The fields of a message by name; an absent one is null or undefined. */
   fields(name: MessageName, value: unknown, path: string): Fields;
   /** What stands in a message beside its fields, if anything does. */
-  unknown(name: MessageName, value: unknown, path: string): Unknown | undefined;
+  unknown(name: MessageName, value: unknown, path: string): UnknownField | undefined;
   list(value: unknown, path: string): readonly unknown[];
   map(value: unknown, path: string): Readonly<Record<string, string>>;
   enum(names: readonly string[], value: unknown, path: string): string;
@@ -21,13 +21,13 @@ export interface Notation {
 }
 
 /** Something that the proto has no field for: where it stands, and a hint such as `; did you mean "text"?`. */
-export interface Unknown {
+export interface UnknownField {
   readonly place: string;
   readonly hint: string;
 }
 
 /** What came of decoding: a frame, or the Fault to answer with and the request it answers (0 when that could not be read). */
-export type Decoded<Frame> =
+export type DecodeResult<Frame> =
   | { readonly ok: true; readonly frame: Frame }
   | { readonly ok: false; readonly requestId: number; readonly fault: Fault };
 
@@ -39,7 +39,7 @@ export const malformed = (sentence: string, cause?: unknown): Fault =>
  * Reads frames of one direction out of an encoding, all defaults filled in; throws a Fault. What a client sends beside
  * the fields of the proto is refused; what a server does is passed over, so that a newer server can serve an older client.
  */
-export function frameReader<E extends Envelope>(envelope: E, notation: Notation): (value: unknown) => Frames[E] {
+export function frameReader<E extends Envelope>(envelope: E, notation: FieldEncoding): (value: unknown) => Frames[E] {
   const strict = envelope === 'ClientFrame';
   const bodies = bodiesOf(envelope);
   const head = fieldsOf(envelope).filter(([name]) => !bodies.has(name));
@@ -98,7 +98,7 @@ export function frameReader<E extends Envelope>(envelope: E, notation: Notation)
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
-function unknownBody(unknown: Unknown | undefined): Fault {
+function unknownBody(unknown: UnknownField | undefined): Fault {
   return new Fault(
     'UNKNOWN_MESSAGE_TYPE',
     unknown

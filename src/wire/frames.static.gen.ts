@@ -3318,7 +3318,7 @@ ModelInfo.prototype.description = "";
 ModelInfo.prototype.backend = "";
 ModelInfo.prototype.gpuLayers = 0;
 ModelInfo.prototype.threads = 0;
-ModelInfo.prototype.seats = 0;
+ModelInfo.prototype.slots = 0;
 ModelInfo.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -3360,8 +3360,8 @@ if (m.gpuLayers != null && $Object.hasOwnProperty.call(m, "gpuLayers") && m.gpuL
 w.uint32(120).uint32(m.gpuLayers);
 if (m.threads != null && $Object.hasOwnProperty.call(m, "threads") && m.threads !== 0)
 w.uint32(128).uint32(m.threads);
-if (m.seats != null && $Object.hasOwnProperty.call(m, "seats") && m.seats !== 0)
-w.uint32(136).uint32(m.seats);
+if (m.slots != null && $Object.hasOwnProperty.call(m, "slots") && m.slots !== 0)
+w.uint32(136).uint32(m.slots);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -3538,9 +3538,9 @@ case 17: {
 if (u !== 0)
 break;
 if (v = r.uint32())
-m.seats = v;
+m.slots = v;
 else
-delete m.seats;
+delete m.slots;
 continue;
 }
 }

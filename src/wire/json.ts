@@ -1,9 +1,9 @@
 import { Fault } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { messageOf, type Envelope, type Frames } from './frame.ts';
-import { isUint32, jsonNotation } from './jsonEncoding.ts';
-import { frameReader, malformed, type Decoded } from './frameReader.ts';
-import { rewriters, type Change } from './fieldRewriter.ts';
+import { isUint32, jsonEncoding } from './jsonEncoding.ts';
+import { frameReader, malformed, type DecodeResult } from './frameReader.ts';
+import { rewriters, type FieldChange } from './fieldRewriter.ts';
 import { wellFormed } from './wellFormed.ts';
 
 /** A frame as proto3 JSON with every field written, save absent messages. */
@@ -20,7 +20,7 @@ export function encodeJson(frame: ClientFrame | ServerFrame): string {
 }
 
 /** Reads a JSON frame, given as text or as the UTF-8 bytes of it. */
-export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8Array): Decoded<Frames[E]> {
+export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8Array): DecodeResult<Frames[E]> {
   let requestId = 0;
   try {
     const value = parse(data);
@@ -33,8 +33,8 @@ export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8
   }
 }
 
-const absentMessages: Change = {
-  concerns: (shape) => 'message' in shape && !shape.repeated,
+const absentMessages: FieldChange = {
+  matches: (shape) => 'message' in shape && !shape.repeated,
   apply: (_, value) => value ?? undefined,
 };
 
@@ -44,8 +44,8 @@ const withoutNulls = {
 };
 
 const readers: { readonly [E in Envelope]: (value: unknown) => Frames[E] } = {
-  ClientFrame: frameReader('ClientFrame', jsonNotation),
-  ServerFrame: frameReader('ServerFrame', jsonNotation),
+  ClientFrame: frameReader('ClientFrame', jsonEncoding),
+  ServerFrame: frameReader('ServerFrame', jsonEncoding),
 };
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

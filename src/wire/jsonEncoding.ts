@@ -1,10 +1,10 @@
 import { didYouMean } from '../didYouMean.ts';
-import { malformed, type Notation } from './frameReader.ts';
+import { malformed, type FieldEncoding } from './frameReader.ts';
 import { byMessage, fieldsOf, type Fields, type MessageName } from './messageShape.ts';
-import { isWellFormed, shortened, shown } from './wellFormed.ts';
+import { isWellFormed, truncateForError, describeValue } from './wellFormed.ts';
 
 /** Parts of a frame as JSON.parse gives them. */
-export const jsonNotation: Notation = {
+export const jsonEncoding: FieldEncoding = {
   fields(name, value, path) {
     const given = object(value, path);
     const inValueForm = Object.entries(documents[name] ?? {}).filter(([alias]) => isGiven(given[alias]));
@@ -23,12 +23,12 @@ export const jsonNotation: Notation = {
     const known = knownNames[name];
     const stray = Object.keys(object(value, path)).find((key) => !known.has(key));
     if (stray === undefined) return undefined;
-    const short = shortened(stray);
-    return { place: path ? `${path}.${short}` : shown(stray), hint: didYouMean(short, known) };
+    const short = truncateForError(stray);
+    return { place: path ? `${path}.${short}` : describeValue(stray), hint: didYouMean(short, known) };
   },
 
   list(value, path) {
-    return Array.isArray(value) ? value : refuse(path, 'a list', value);
+    return Array.isArray(value) ? value : typeFault(path, 'a list', value);
   },
 
   map(value, path) {
@@ -36,24 +36,26 @@ export const jsonNotation: Notation = {
     const map = Object.create(null) as Record<string, string>;
     for (const [key, text] of Object.entries(object(value, path))) {
       if (!isWellFormed(key)) throw malformed(`a key of ${path} must not hold half of a surrogate pair`);
-      map[key] = string(text, `${path}.${shortened(key)}`);
+      map[key] = string(text, `${path}.${truncateForError(key)}`);
     }
     return map;
   },
 
   enum(names, value, path) {
-    if (typeof value !== 'string') return refuse(path, `one of ${names.join(', ')}`, value);
+    if (typeof value !== 'string') return typeFault(path, `one of ${names.join(', ')}`, value);
     if (names.includes(value)) return value;
-    const short = shortened(value);
-    throw malformed(`${path} must be one of ${names.join(', ')}, not ${shown(value)}${didYouMean(short, names)}`);
+    const short = truncateForError(value);
+    throw malformed(
+      `${path} must be one of ${names.join(', ')}, not ${describeValue(value)}${didYouMean(short, names)}`,
+    );
   },
 
   scalars: {
     string,
-    bool: (value, path) => (typeof value === 'boolean' ? value : refuse(path, 'true or false', value)),
-    uint32: (value, path) => (isUint32(value) ? value : refuse(path, 'a whole number from 0 to 4294967295', value)),
+    bool: (value, path) => (typeof value === 'boolean' ? value : typeFault(path, 'true or false', value)),
+    uint32: (value, path) => (isUint32(value) ? value : typeFault(path, 'a whole number from 0 to 4294967295', value)),
     double: (value, path) =>
-      typeof value === 'number' && Number.isFinite(value) ? value : refuse(path, 'a finite number', value),
+      typeof value === 'number' && Number.isFinite(value) ? value : typeFault(path, 'a finite number', value),
   },
 };
 
@@ -75,18 +77,18 @@ const knownNames: Readonly<Record<MessageName, ReadonlySet<string>>> = byMessage
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
 function string(value: unknown, path: string): string {
-  if (typeof value !== 'string') return refuse(path, 'a string', value);
+  if (typeof value !== 'string') return typeFault(path, 'a string', value);
   if (!isWellFormed(value)) throw malformed(`${path} must not hold half of a surrogate pair`);
   return value;
 }
 
 function object(value: unknown, path: string): Fields {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return refuse(path || 'the frame', 'an object', value);
+    return typeFault(path || 'the frame', 'an object', value);
   }
   return value as Fields;
 }
 
-function refuse(path: string, wanted: string, value: unknown): never {
-  throw malformed(`${path} must be ${wanted}, not ${shown(value)}`);
+function typeFault(path: string, wanted: string, value: unknown): never {
+  throw malformed(`${path} must be ${wanted}, not ${describeValue(value)}`);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { families, familyGguf } from '../../scripts/tiny/families.mjs';
 import { tinyGguf } from '../../scripts/tiny/gguf.mjs';
-import { ladder } from '../../src/engine/llama/threads/threadTuner.ts';
+import { threadCandidates } from '../../src/engine/llama/threads/threadTuner.ts';
 import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
 import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
 import { fileOf } from '../story.ts';
@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 const doctor = (...args: readonly string[]) =>
-  runs(['doctor', '--catalogue', at('models.json'), '--threads', '1', '--seats', '2', '--gpu', 'off', ...args]);
+  runs(['doctor', '--catalogue', at('models.json'), '--threads', '1', '--slots', '2', '--gpu', 'off', ...args]);
 
 async function diagnosisOf(...args: readonly string[]): Promise<Diagnosis> {
   const { out, err, code } = await doctor('--json', ...args);
@@ -86,7 +86,7 @@ describe('turngraph doctor', () => {
 
       Memory
         weights           10.0 MB
-        seats             29.9 MB for 2 of 2,048 tokens each
+        slots             29.9 MB for 2 of 2,048 tokens each
         free              # before it was loaded
 
       Speed
@@ -165,20 +165,20 @@ describe('turngraph doctor', () => {
       files: [at('mute.gguf')],
       bytes: mute('Qwen2.5 Instruct').length,
       contextSize: 2048,
-      figures: { backend: 'cpu', gpuLayers: 0, threads: 1, seats: 2 },
+      stats: { backend: 'cpu', gpuLayers: 0, threads: 1, slots: 2 },
     });
     expect(model).toMatchObject({
       architecture: 'llama',
       layers: 1,
       quantisation: 'F32',
-      template: { unused: 'the file has no chat template', system: 'anywhere', knowsTools: false },
+      template: { fallbackReason: 'the file has no chat template', system: 'anywhere', supportsTools: false },
       detectedIn: null,
-      tokens: { begin: '<|endoftext|>', isPutFirst: false, ends: ['<|im_end|>', '<|endoftext|>'] },
-      memory: { weights: { vram: 0 }, seats: { vram: 0 }, free: { vram: 0 } },
-      threadTrials: [],
+      tokens: { bos: '<|endoftext|>', addsBos: false, eog: ['<|im_end|>', '<|endoftext|>'] },
+      memory: { weights: { vram: 0 }, slots: { vram: 0 }, free: { vram: 0 } },
+      threadBenchmarks: [],
     });
     expect([detectedFormat, format.name, format.isFound]).toEqual([null, 'chatml', false]);
-    expect([speed.read, speed.written].every((rate) => Number(rate) > 0)).toBe(true);
+    expect([speed.prefillPerSecond, speed.decodePerSecond].every((rate) => Number(rate) > 0)).toBe(true);
     expect(trials?.map((trial) => [trial.format, trial.free.length, trial.strict?.length])).toEqual([
       ['chatml', 6, 6],
       ['llama3', 6, 6],
@@ -201,14 +201,16 @@ describe('turngraph doctor', () => {
     const { model, detectedFormat, entry, trials } = await diagnosisOf(at(file), '--quick');
     expect([detectedFormat, model.detectedIn, trials]).toEqual([format, where, null]);
     expect(entry).toMatchObject({ tool_call_format: format });
-    expect(model.tokens.marks[format]?.map((mark) => mark.kind)).toEqual(model.tokens.marks[format]?.map(() => kind));
+    expect(model.tokens.toolTokens[format]?.map((mark) => mark.kind)).toEqual(
+      model.tokens.toolTokens[format]?.map(() => kind),
+    );
   });
 
   it('says how fast each number of threads was that it tried', async () => {
     const { model } = await diagnosisOf('lamp', '--quick', '--threads', '0');
     const cores = availableParallelism();
-    expect(model.threadTrials.map(({ threads }) => threads)).toEqual(cores === 1 ? [] : ladder(cores));
-    expect(model.threadTrials.every(({ tokensPerSecond }) => tokensPerSecond > 0)).toBe(true);
+    expect(model.threadBenchmarks.map(({ threads }) => threads)).toEqual(cores === 1 ? [] : threadCandidates(cores));
+    expect(model.threadBenchmarks.every(({ tokensPerSecond }) => tokensPerSecond > 0)).toBe(true);
   });
 
   it('warns of a catalogue that contradicts its model', async () => {

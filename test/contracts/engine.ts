@@ -19,7 +19,7 @@ function speakingContract({ open, file, long }: Subject): void {
 
     beforeAll(async () => {
       engine = open();
-      model = await engine.load(file, { contextSize: 1024, seats: 2, threads: 1, gpu: 'off' });
+      model = await engine.load(file, { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' });
     });
     afterAll(() => engine[Symbol.asyncDispose]());
 
@@ -43,7 +43,7 @@ function speakingContract({ open, file, long }: Subject): void {
       const seen: number[] = [];
       const other = await engine.load(file, {
         contextSize: 256,
-        seats: 1,
+        slots: 1,
         threads: 1,
         gpu: 'off',
         onProgress: (at) => seen.push(at),
@@ -55,7 +55,7 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('does not load for a signal that is aborted', async () => {
       const signal = AbortSignal.abort();
-      const loading = engine.load(file, { contextSize: 256, seats: 1, threads: 1, gpu: 'off', signal });
+      const loading = engine.load(file, { contextSize: 256, slots: 1, threads: 1, gpu: 'off', signal });
       await expect(loading).rejects.toMatchObject({
         name: 'MODEL_LOAD_FAILED',
         message: expect.stringContaining('cancelled'),
@@ -110,8 +110,8 @@ function speakingContract({ open, file, long }: Subject): void {
         expect(pieces).not.toContain('');
         expect(stopped).toBe('end');
         expect(tokens).toMatchObject({ prompt: expect.any(Number), generated: expect.any(Number) });
-        expect(timings.firstToken).toBeGreaterThan(0);
-        expect(timings.total).toBeGreaterThanOrEqual(timings.firstToken);
+        expect(timings.firstTokenMs).toBeGreaterThan(0);
+        expect(timings.totalMs).toBeGreaterThanOrEqual(timings.firstTokenMs);
       });
     });
 
@@ -187,7 +187,7 @@ function speakingContract({ open, file, long }: Subject): void {
           pieces.push(piece);
           close();
         };
-        const paced = say(sequence, ask('How are you today?'), { onText, pace: () => gate });
+        const paced = say(sequence, ask('How are you today?'), { onText, backpressure: () => gate });
         await new Promise((resolve) => setTimeout(resolve, 60));
         // One token may have been under way.
         expect(pieces.length).toBeLessThanOrEqual(2);
@@ -196,7 +196,7 @@ function speakingContract({ open, file, long }: Subject): void {
 
         const control = new AbortController();
         gate = new Promise(() => undefined);
-        const stuck = say(sequence, ask(long), { signal: control.signal, pace: () => gate });
+        const stuck = say(sequence, ask(long), { signal: control.signal, backpressure: () => gate });
         setTimeout(() => control.abort(), 20);
         expect(await stuck).toMatchObject({ stopped: 'aborted', text: '' });
       });
@@ -220,7 +220,7 @@ function speakingContract({ open, file, long }: Subject): void {
     it('reuses what it warmed', async () => {
       await inSequence(async (sequence) => {
         const system = paragraphs(10);
-        await sequence.warm(ask('', system), never);
+        await sequence.prefill(ask('', system), never);
         const { tokens } = await say(sequence, ask('How are you today?', system), { sampling: { max_tokens: 1 } });
         const [count = 0] = await model.count([system]);
         expect(tokens.reused).toBeGreaterThanOrEqual(count);
@@ -239,7 +239,7 @@ function speakingContract({ open, file, long }: Subject): void {
     });
 
     it('ends when the context is full', async () => {
-      const small = await engine.load(file, { contextSize: 64, seats: 1, threads: 1, gpu: 'off' });
+      const small = await engine.load(file, { contextSize: 64, slots: 1, threads: 1, gpu: 'off' });
       const sequence = small.openSequence();
       // A prompt that leaves room for less than any answer.
       const room = 2;

@@ -10,7 +10,7 @@ export function sharingContract({ open, file, long }: Subject): void {
 
     beforeAll(async () => {
       engine = open();
-      model = await engine.load(file, { contextSize: 1024, seats: 2, threads: 1, gpu: 'off' });
+      model = await engine.load(file, { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' });
     });
     afterAll(() => engine[Symbol.asyncDispose]());
 
@@ -43,7 +43,7 @@ export function sharingContract({ open, file, long }: Subject): void {
         'What is your name?',
       ];
       const other = open();
-      const wide = await other.load(file, { contextSize: 512, seats: 6, threads: 1, gpu: 'off' });
+      const wide = await other.load(file, { contextSize: 512, slots: 6, threads: 1, gpu: 'off' });
       const briefly = async (sequence: Sequence, question: string): Promise<string> =>
         (await say(sequence, ask(question), { sampling: { max_tokens: 12 } })).text;
       const one = wide.openSequence();
@@ -64,7 +64,7 @@ export function sharingContract({ open, file, long }: Subject): void {
       await other[Symbol.asyncDispose]();
     });
 
-    it('serves more sequences than it has seats, each with its own dialog', async () => {
+    it('serves more sequences than it has slots, each with its own dialog', async () => {
       const names = ['Ann', 'Bob', 'Cid', 'Dan', 'Eve'];
       const sequences = names.map(() => model.openSequence());
       const speak = (round: number): Promise<string[]> =>
@@ -78,7 +78,7 @@ export function sharingContract({ open, file, long }: Subject): void {
       await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
     });
 
-    it('gives the seat of a generation that is paused to others, and goes on where it was', async () => {
+    it('gives the slot of a generation that is paused to others, and goes on where it was', async () => {
       const expected = await alone('Tell me a joke');
       const [slow, ...others] = [1, 2, 3].map(() => model.openSequence());
       if (!slow) throw new Error('no sequence');
@@ -88,9 +88,9 @@ export function sharingContract({ open, file, long }: Subject): void {
       let closed = true;
       const paused = say(slow, ask('Tell me a joke'), {
         onText: () => void pieces++,
-        pace: () => (pieces >= 2 && closed ? gate : undefined),
+        backpressure: () => (pieces >= 2 && closed ? gate : undefined),
       });
-      // Two seats, and three rounds of two others who need them.
+      // Two slots, and three rounds of two others who need them.
       for (let round = 0; round < 3; round++) {
         await Promise.all(others.map((sequence) => say(sequence, ask(`How are you today? ${round}`))));
       }
@@ -138,7 +138,7 @@ export function sharingContract({ open, file, long }: Subject): void {
 
     it('ends all generations when it is disposed of', async () => {
       const other = open();
-      const busy = await other.load(file, { contextSize: 512, seats: 1, threads: 1, gpu: 'off' });
+      const busy = await other.load(file, { contextSize: 512, slots: 1, threads: 1, gpu: 'off' });
       const generations = [1, 2, 3].map(() => say(busy.openSequence(), ask(long), { sampling: { max_tokens: 400 } }));
       await other[Symbol.asyncDispose]();
       for (const { stopped } of await Promise.all(generations)) expect(stopped).toBe('aborted');

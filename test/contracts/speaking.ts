@@ -1,5 +1,5 @@
 import type { Prompt } from '../../src/dialog.ts';
-import type { Completion, Engine, GenerateOptions, Sampling, Sequence } from '../../src/engine/engine.ts';
+import type { Completion, Engine, GenerateOptions, SamplingParams, Sequence } from '../../src/engine/engine.ts';
 
 /** What the suite needs of an engine under test. */
 export interface Subject {
@@ -10,7 +10,7 @@ export interface Subject {
   readonly long: string;
 }
 
-export const greedy: Sampling = {
+export const greedy: SamplingParams = {
   temperature: 0,
   top_p: 1,
   top_k: 0,
@@ -41,7 +41,7 @@ export const following = (prompt: Prompt, answer: string, text: string): Prompt 
 export async function say(
   sequence: Sequence,
   prompt: Prompt,
-  options: Partial<Omit<GenerateOptions, 'sampling'>> & { readonly sampling?: Partial<Sampling> } = {},
+  options: Partial<Omit<GenerateOptions, 'sampling'>> & { readonly sampling?: Partial<SamplingParams> } = {},
 ): Promise<Completion & { readonly pieces: readonly string[] }> {
   const pieces: string[] = [];
   const completion = await sequence.generate(prompt, {

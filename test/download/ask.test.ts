@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { ask, Patience } from '../../src/download/hub/request.ts';
-import { hubOf } from '../../src/download/hub/endpoint.ts';
+import { request, StallTimeout } from '../../src/download/hub/request.ts';
+import { readHubSettings } from '../../src/download/hub/endpoint.ts';
 import { FakeHub, noise } from '../hub.ts';
 
 setFlagsFromString('--expose-gc');
@@ -15,8 +15,11 @@ describe('an answer', () => {
     const content = noise(300_000);
     server.files.set('ann/tiny/model.gguf', { content, delayMs: 100 });
     const address = new URL('ann/tiny/resolve/main/model.gguf', `${server.url}/`);
-    using patience = new Patience(new AbortController().signal, 10_000);
-    const { reading } = await ask(hubOf({ HF_ENDPOINT: server.url }), address, { method: 'GET', patience });
+    using patience = new StallTimeout(new AbortController().signal, 10_000);
+    const { body: reading } = await request(readHubSettings({ HF_ENDPOINT: server.url }), address, {
+      method: 'GET',
+      stallTimeout: patience,
+    });
     for (let times = 0; times < 5; times++) {
       collectGarbage();
       await sleep(5);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Downloads } from '../../src/download/downloads.ts';
-import { transferFault } from '../../src/download/toFault.ts';
+import { toDownloadFault } from '../../src/download/toFault.ts';
 import { Fault } from '../../src/fault.ts';
 import { noise, sha256, type HubFile, type Trouble } from '../hub.ts';
 import { aScene, faultOf, tiny } from './folder.ts';
@@ -157,7 +157,7 @@ describe('a download fails', () => {
 
   it('with 6003 when a write finds the disk full, and with 6001 when a folder cannot be written', async () => {
     const full = Object.assign(new Error('no space left on device, write'), { code: 'ENOSPC', syscall: 'write' });
-    expect(transferFault(full, '/models')).toMatchObject({
+    expect(toDownloadFault(full, '/models')).toMatchObject({
       code: 6003,
       message: 'the disk of /models is full; what came so far is kept',
     });
@@ -173,7 +173,7 @@ describe('a download fails', () => {
 
   it('with 6001 and the reason when the disk is read-only or not ours, and no mend for what is not in the models folder', () => {
     const thrown = (code: string, path?: string): Error => Object.assign(new Error(code), { code, path });
-    const said = (code: string, path?: string): string => transferFault(thrown(code, path), '/data/models').message;
+    const said = (code: string, path?: string): string => toDownloadFault(thrown(code, path), '/data/models').message;
     expect(said('EROFS', '/data')).toBe(
       '/data cannot be written or read: its disk is read-only (EROFS); choose another folder with --models',
     );

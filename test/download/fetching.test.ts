@@ -111,8 +111,8 @@ describe('a download that is disturbed', () => {
     offers();
     scene().hub.troubles.store.push({ kind: 'stall', after: 65_536 });
     const troubles: string[] = [];
-    const onTrouble = (sentence: string): void => void troubles.push(sentence);
-    await scene().downloads({ stallMs: 200 }).start(tiny(), owner, { onTrouble });
+    const onRetry = (sentence: string): void => void troubles.push(sentence);
+    await scene().downloads({ stallMs: 200 }).start(tiny(), owner, { onRetry });
     expect(troubles).toEqual([
       expect.stringMatching(/^model.gguf of ann\/tiny: nothing came for 0.2 seconds; trying again in \d+ s$/),
     ]);
@@ -122,7 +122,7 @@ describe('a download that is disturbed', () => {
   it('goes on after the process has ended, from what an earlier one left', async () => {
     offers();
     scene().hub.troubles.store.push(cut);
-    expect((await faultOf(scene().downloads({ tries: 1 }).start(tiny(), owner)))[0]).toBe(6001);
+    expect((await faultOf(scene().downloads({ maxAttempts: 1 }).start(tiny(), owner)))[0]).toBe(6001);
     expect(await scene().files()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
     expect(await scene().downloads().bytesKept(tiny())).toBe(100_000);
     await scene().downloads().start(tiny(), owner);
@@ -140,7 +140,7 @@ describe('a download that is disturbed', () => {
   it('starts over when the file has become another one between two parts', async () => {
     offers();
     scene().hub.troubles.store.push(cut);
-    await faultOf(scene().downloads({ tries: 1 }).start(tiny(), owner));
+    await faultOf(scene().downloads({ maxAttempts: 1 }).start(tiny(), owner));
     const other = noise(280_000, 7);
     offers({ content: other });
     await scene().downloads().start(tiny(), owner);
@@ -151,8 +151,8 @@ describe('a download that is disturbed', () => {
     offers();
     const other = noise(90_000, 7);
     scene().hub.troubles.store.push(cut);
-    const onTrouble = (): void => offers({ content: other });
-    await scene().downloads().start(tiny(), owner, { onTrouble });
+    const onRetry = (): void => offers({ content: other });
+    await scene().downloads().start(tiny(), owner, { onRetry });
     expect((await readFile(path())).equals(other)).toBe(true);
   });
 
@@ -160,8 +160,8 @@ describe('a download that is disturbed', () => {
     offers({ linkedTag: '' });
     scene().hub.troubles.store.push(cut);
     const other = noise(300_000, 7);
-    const onTrouble = (): void => offers({ content: other, linkedTag: '' });
-    await scene().downloads().start(tiny(), owner, { onTrouble });
+    const onRetry = (): void => offers({ content: other, linkedTag: '' });
+    await scene().downloads().start(tiny(), owner, { onRetry });
     expect((await readFile(path())).equals(other)).toBe(true);
   });
 
@@ -187,7 +187,7 @@ describe('a download that is disturbed', () => {
   it('trusts no part whose notes are missing', async () => {
     offers();
     scene().hub.troubles.store.push(cut);
-    await faultOf(scene().downloads({ tries: 1 }).start(tiny(), owner));
+    await faultOf(scene().downloads({ maxAttempts: 1 }).start(tiny(), owner));
     await writeFile(path('model.gguf.part.json'), '{"repo": "ann/ti');
     await writeFile(path('model.gguf.part'), noise(100_000, 9));
     await scene().downloads().start(tiny(), owner);
@@ -197,7 +197,7 @@ describe('a download that is disturbed', () => {
   it('trusts what was flushed, and nothing behind it, when the machine has gone down', async () => {
     offers();
     scene().hub.troubles.store.push(cut);
-    await faultOf(scene().downloads({ tries: 1 }).start(tiny(), owner));
+    await faultOf(scene().downloads({ maxAttempts: 1 }).start(tiny(), owner));
     const notes = JSON.parse(await readFile(path('model.gguf.part.json'), 'utf8')) as { bootedAt: number };
     await writeFile(path('model.gguf.part.json'), JSON.stringify({ ...notes, bootedAt: notes.bootedAt - 3600 }));
     await writeFile(path('model.gguf.part'), Buffer.alloc(50_000), { flag: 'a' });

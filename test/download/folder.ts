@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach } from 'vitest';
 import { Downloads, type DownloadOptions } from '../../src/download/downloads.ts';
-import type { Wanted, WantedVariant } from '../../src/download/target.ts';
+import type { ModelSource, ModelSourceVariant } from '../../src/download/target.ts';
 import { Fault } from '../../src/fault.ts';
 import { FakeHub } from '../hub.ts';
 
@@ -65,7 +65,7 @@ export function aScene(): () => Scene {
 }
 
 /** A model of one file, `model.gguf` of `ann/tiny`, with what is special about it. */
-export function tiny(special: Partial<WantedVariant> = {}): Wanted {
+export function tiny(special: Partial<ModelSourceVariant> = {}): ModelSource {
   const variant = { huggingface_repo: 'ann/tiny', revision: 'main', files: ['model.gguf'], ...special };
   return { name: 'Tiny', file: undefined, variants: [variant] };
 }

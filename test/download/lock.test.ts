@@ -2,7 +2,7 @@ import { access, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { takeLock } from '../../src/download/disk/lockFile.ts';
+import { acquireLock } from '../../src/download/disk/lockFile.ts';
 import { noise } from '../hub.ts';
 import { aScene, faultOf, tiny } from './folder.ts';
 
@@ -21,7 +21,7 @@ describe('a stale lock that cannot be taken away', () => {
 
   it('is told to who wants the file, instead of asking for ever', async () => {
     await lockByAnother(file);
-    await expect(takeLock(path(file))).rejects.toMatchObject({ code: 'ENAMETOOLONG', path: lockPath(file) });
+    await expect(acquireLock(path(file))).rejects.toMatchObject({ code: 'ENAMETOOLONG', path: lockPath(file) });
   });
 
   it('ends a download with 6001, the place and the mend, and lets the downloads be closed', async () => {
@@ -51,7 +51,7 @@ describe('a lock that is held', () => {
 
   it('is not lost when a beat cannot read it, and goes with its holder', async () => {
     const read = vi.fn(busy);
-    const lock = await takeLock(path(), read);
+    const lock = await acquireLock(path(), read);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(read).toHaveBeenCalledOnce();
     await lock.check();
@@ -61,7 +61,7 @@ describe('a lock that is held', () => {
 
   it('is looked at again after a sleep, and nobody is said to have it when it could not be read', async () => {
     const read = vi.fn((file: string) => readFile(file, 'utf8')).mockImplementationOnce(busy);
-    await using lock = await takeLock(path(), read);
+    await using lock = await acquireLock(path(), read);
     vi.setSystemTime(Date.now() + 60_000);
     await expect(lock.check()).rejects.toMatchObject({ code: 'EMFILE' });
     await lock.check();
@@ -71,7 +71,7 @@ describe('a lock that is held', () => {
     ['it is gone', () => rm(lockPath())],
     ['another has it', () => lockByAnother()],
   ])('is lost when %s, and nothing of the other is taken away', async (_, happens) => {
-    const lock = await takeLock(path());
+    const lock = await acquireLock(path());
     await happens();
     const before = await isThere();
     vi.setSystemTime(Date.now() + 60_000);

@@ -5,7 +5,7 @@ import { mkdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { Listener, progressOf, type DownloadProgress } from '../../src/download/progress.ts';
+import { ProgressThrottle, progressOf, type DownloadProgress } from '../../src/download/progress.ts';
 import { noise, sha256 } from '../hub.ts';
 import { aScene, faultOf, tiny } from './folder.ts';
 
@@ -104,11 +104,11 @@ describe('a listener', () => {
   it('hears no more than four times in any second, and always what came last', () => {
     let now = 0;
     const heard: number[] = [];
-    const listener = new Listener(
+    const listener = new ProgressThrottle(
       () => heard.push(now),
       () => now,
     );
-    for (; now < 5000; now += 10) listener.hear(progressOf(now, 5000));
+    for (; now < 5000; now += 10) listener.update(progressOf(now, 5000));
     listener.end();
     expect(heard.at(-1)).toBe(5000);
     expect(heard.filter((at) => heard.filter((other) => other >= at && other < at + 1000).length > 4)).toEqual([]);

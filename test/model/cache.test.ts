@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import type { Prompt } from '../../src/dialog.ts';
-import { align } from '../../src/engine/llama/kvCache/prefixReuse.ts';
+import { reusePrefix } from '../../src/engine/llama/kvCache/prefixReuse.ts';
 import { ask, following, never, say } from '../contracts/speaking.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 
@@ -24,17 +24,17 @@ describe('a KV cache', () => {
 
   it('keeps nothing behind a changed middle, though later tokens are the same', async () => {
     const [before, after] = [tokens('one two three four five six'), tokens('one two nine four five six')];
-    await align(cache, []);
+    await reusePrefix(cache, []);
     await cache.evaluateWithoutGeneratingNewTokens(before);
-    const kept = await align(cache, after);
+    const kept = await reusePrefix(cache, after);
     expect(kept).toBe(after.findIndex((token, index) => token !== before[index]));
     expect(cache.contextTokens).toEqual(before.slice(0, kept));
   });
 
   it('keeps no tail when the prompt is a strict prefix of what it holds', async () => {
-    await align(cache, []);
+    await reusePrefix(cache, []);
     await cache.evaluateWithoutGeneratingNewTokens(tokens('one two three four five six'));
-    expect(await align(cache, tokens('one two three'))).toBe(tokens('one two three').length);
+    expect(await reusePrefix(cache, tokens('one two three'))).toBe(tokens('one two three').length);
     expect(cache.contextTokens).toEqual(tokens('one two three'));
   });
 });
@@ -62,10 +62,10 @@ describe('a KV cache with a sliding window', () => {
 
   /** How many tokens are kept, and how many are evaluated for that in a step that nobody can halt. */
   async function aligned(tokens: Token[]): Promise<{ kept: number; evaluated: number }> {
-    await align(cache, []);
+    await reusePrefix(cache, []);
     await cache.evaluateWithoutGeneratingNewTokens(read);
     const before = cache.tokenMeter.usedInputTokens;
-    const kept = await align(cache, tokens);
+    const kept = await reusePrefix(cache, tokens);
     return { kept, evaluated: cache.tokenMeter.usedInputTokens - before };
   }
 
@@ -93,20 +93,20 @@ describe('a sequence', () => {
   beforeAll(async () => void (demo = await openDemo()));
   afterAll(() => demo.close());
 
-  const tokensOf = (prompt: Prompt): Token[] => demo.template.tokens(demo.template.render(prompt));
+  const tokensOf = (prompt: Prompt): Token[] => demo.renderer.tokens(demo.renderer.render(prompt));
 
-  /** What is in the one seat of a context. */
+  /** What is in the one slot of a context. */
   async function opened(): Promise<{
     sequence: ReturnType<Awaited<ReturnType<Demo['open']>>['sequence']>;
     held: () => Promise<Token[]>;
   }> {
-    const { seats, sequence } = await demo.open(1);
+    const { slots, sequence } = await demo.open(1);
     const speaker = sequence();
     const held = async (): Promise<Token[]> => {
-      const seat = await seats.take(speaker, [], never);
-      if (!seat) throw new Error('no seat');
-      const { contextTokens } = seat.cache;
-      seats.release(seat);
+      const slot = await slots.acquire(speaker, [], never);
+      if (!slot) throw new Error('no slot');
+      const { contextTokens } = slot.cache;
+      slots.release(slot);
       return contextTokens;
     };
     return { sequence: speaker, held };
@@ -217,7 +217,7 @@ describe('a sequence', () => {
     expect(turns).toBeGreaterThan(10);
   });
 
-  it('hands its seat to another without a trace of what it held', async () => {
+  it('hands its slot to another without a trace of what it held', async () => {
     const { sequence: open } = await demo.open(1);
     const [mine, yours] = [open(), open()];
     await say(mine, ask('My secret word is walrus.', 'You keep secrets.'));
@@ -233,7 +233,7 @@ describe('a sequence', () => {
 
   it('warms the head of a prompt without disturbing what follows it', async () => {
     const { sequence, held } = await opened();
-    await sequence.warm(ask('anything', 'You are a lamp in a long hall.'), never);
+    await sequence.prefill(ask('anything', 'You are a lamp in a long hall.'), never);
     const head = await held();
     expect(demo.weights.detokenize(head, true)).toBe(
       '<|im_start|>system\nYou are a lamp in a long hall.<|im_end|>\n<|im_start|>user\n',
@@ -241,20 +241,20 @@ describe('a sequence', () => {
     const prompt = ask('How are you today?', 'You are a lamp in a long hall.');
     expect((await say(sequence, prompt)).tokens.reused).toBe(head.length);
     const before = await held();
-    await sequence.warm(prompt, never);
+    await sequence.prefill(prompt, never);
     expect(await held()).toEqual(before);
   });
 
   it('begins with an empty cache after the engine has failed in it', async () => {
-    const { seats, sequence: open } = await demo.open(2);
+    const { slots, sequence: open } = await demo.open(2);
     const [broken, whole] = [open(), open()];
     const fine = (await say(broken, ask('How are you today?'))).text;
-    const seat = await seats.take(broken, [], never);
-    if (!seat) throw new Error('no seat');
-    seat.cache.evaluate = async function* () {
+    const slot = await slots.acquire(broken, [], never);
+    if (!slot) throw new Error('no slot');
+    slot.cache.evaluate = async function* () {
       throw new Error('out of memory');
     };
-    seats.release(seat);
+    slots.release(slot);
     const [failed, other] = await Promise.allSettled([
       say(broken, ask('How are you today?')),
       say(whole, ask('How are you today?')),

@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
-import { Beside } from '../../src/engine/llama/batching/deferredQueue.ts';
-import { Grammars } from '../../src/engine/llama/sampling/grammarCache.ts';
-import { layoutOf } from '../../src/engine/llama/prompt/chatTemplate.ts';
-import { Seats } from '../../src/engine/llama/kvCache/slots.ts';
+import { DeferredQueue } from '../../src/engine/llama/batching/deferredQueue.ts';
+import { GrammarCache } from '../../src/engine/llama/sampling/grammarCache.ts';
+import { probeChatTemplate } from '../../src/engine/llama/prompt/chatTemplate.ts';
+import { SlotPool } from '../../src/engine/llama/kvCache/slots.ts';
 import { LlamaSequence } from '../../src/engine/llama/sequence.ts';
-import { PromptTemplate } from '../../src/engine/llama/prompt/promptRenderer.ts';
-import { Vocabulary } from '../../src/engine/llama/tokenizer/tokenizer.ts';
+import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts';
+import { Tokenizer } from '../../src/engine/llama/tokenizer/tokenizer.ts';
 
 /** The bundled model. */
 export const demoFile = fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url));
@@ -15,12 +15,12 @@ export const demoFile = fileURLToPath(new URL('../../models/turngraph-demo.gguf'
 export interface Demo {
   readonly llama: Llama;
   readonly weights: LlamaModel;
-  readonly vocabulary: Vocabulary;
-  readonly template: PromptTemplate;
-  readonly open: (seats: number) => Promise<{
+  readonly tokenizer: Tokenizer;
+  readonly renderer: PromptRenderer;
+  readonly open: (slots: number) => Promise<{
     context: LlamaContext;
-    seats: Seats;
-    beside: Beside;
+    slots: SlotPool;
+    deferredQueue: DeferredQueue;
     sequence: () => LlamaSequence;
   }>;
   readonly close: () => Promise<void>;
@@ -31,10 +31,10 @@ export const contextSize = 1024;
 export async function openDemo(): Promise<Demo> {
   const llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
   const weights = await llama.loadModel({ modelPath: demoFile });
-  const vocabulary = new Vocabulary(weights);
-  const layout = layoutOf(weights.fileInfo.metadata.tokenizer.chat_template, { bos: '', eos: '' });
-  const template = new PromptTemplate(layout, vocabulary);
-  const grammars = new Grammars(weights);
+  const tokenizer = new Tokenizer(weights);
+  const chatTemplate = probeChatTemplate(weights.fileInfo.metadata.tokenizer.chat_template, { bos: '', eos: '' });
+  const renderer = new PromptRenderer(chatTemplate, tokenizer);
+  const grammarCache = new GrammarCache(weights);
   const open = async (sequences: number) => {
     const context = await weights.createContext({
       sequences,
@@ -43,20 +43,20 @@ export async function openDemo(): Promise<Demo> {
       flashAttention: true,
       threads: 1,
     });
-    const seats = new Seats(context);
-    const beside = new Beside();
+    const slots = new SlotPool(context);
+    const deferredQueue = new DeferredQueue();
     const parts = {
-      seats,
-      states: undefined,
-      beside,
-      template,
-      vocabulary,
-      grammars,
+      slots,
+      stateSwap: undefined,
+      deferredQueue,
+      renderer,
+      tokenizer,
+      grammarCache,
       contextSize,
-      chunk: 256,
+      prefillChunkTokens: 256,
       onClose: () => {},
     };
-    return { context, seats, beside, sequence: () => new LlamaSequence(parts) };
+    return { context, slots, deferredQueue, sequence: () => new LlamaSequence(parts) };
   };
-  return { llama, weights, vocabulary, template, open, close: () => llama.dispose() };
+  return { llama, weights, tokenizer, renderer, open, close: () => llama.dispose() };
 }

@@ -32,7 +32,7 @@ describe('the text that the demo model learns from', () => {
 
   it.each(formatNames)('has the prompts of the server in %s', (format) => {
     const block = blockFor(tools, format);
-    expect(promptText(messages, block)).toBe(demo.template.render({ messages, tools: block }).text);
+    expect(promptText(messages, block)).toBe(demo.renderer.render({ messages, tools: block }).text);
   });
 
   it.each(formatNames)('has calls that the server detects in %s', (format) => {

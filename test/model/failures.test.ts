@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { watchBatches } from '../../src/engine/llama/batching/batchHooks.ts';
+import { hookBatches } from '../../src/engine/llama/batching/batchHooks.ts';
 import { ask, never, say } from '../contracts/speaking.ts';
 import { demoFile, openDemo, type Demo } from './demo.ts';
 
@@ -13,20 +13,20 @@ describe('a failure of the library', () => {
   afterAll(() => demo.close());
 
   it('while an answer is written ends it with what was said before, and nothing is said later', async () => {
-    const { seats, sequence: open, beside } = await demo.open(1);
+    const { slots, sequence: open, deferredQueue: deferredQueue } = await demo.open(1);
     const sequence = open();
     const { text } = await say(sequence, ask('Tell me a joke'));
-    const seat = await seats.take(sequence, [], never);
-    if (!seat) throw new Error('no seat');
-    const { evaluate } = seat.cache;
-    seat.cache.evaluate = async function* (...given: Parameters<typeof evaluate>) {
+    const slot = await slots.acquire(sequence, [], never);
+    if (!slot) throw new Error('no slot');
+    const { evaluate } = slot.cache;
+    slot.cache.evaluate = async function* (...given: Parameters<typeof evaluate>) {
       let left = 4;
-      for await (const token of evaluate.apply(seat.cache, given)) {
+      for await (const token of evaluate.apply(slot.cache, given)) {
         if (left-- === 0) throw new Error('out of memory');
         yield token;
       }
     };
-    seats.release(seat);
+    slots.release(slot);
     const pieces: string[] = [];
     const failing = say(sequence, ask('Tell me a joke'), { onText: (piece) => pieces.push(piece) });
     await expect(failing).rejects.toMatchObject({ name: 'INFERENCE_FAILED' });
@@ -34,7 +34,7 @@ describe('a failure of the library', () => {
     expect(said).not.toBe('');
     expect(text.startsWith(said)).toBe(true);
     // The next batch of somebody else.
-    beside.begin();
+    deferredQueue.runDeferred();
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(pieces.join('')).toBe(said);
   });
@@ -47,7 +47,7 @@ describe('a failure of the library', () => {
     const failing = (...given: unknown[]): Promise<unknown> =>
       ++draws === 7 ? Promise.reject(new Error('a native exception')) : own.apply(native, given);
     Object.defineProperty(native, 'sampleToken', { value: failing, configurable: true });
-    watchBatches(context, { begins: () => {}, ends: () => {} });
+    hookBatches(context, { onStart: () => {}, onEnd: () => {} });
     const outcomes = await Promise.allSettled([open(), open()].map((one) => say(one, ask('Tell me a joke'))));
     const failed = outcomes.filter(({ status }) => status === 'rejected');
     expect(failed).toMatchObject([{ reason: { name: 'INFERENCE_FAILED' } }]);
@@ -59,7 +59,7 @@ describe('an engine', () => {
   it('holds on to no signal of a load that is over', async () => {
     await using engine = llamaEngine();
     const { signal } = new AbortController();
-    const options = { contextSize: 256, seats: 1, threads: 1, gpu: 'off', signal } as const;
+    const options = { contextSize: 256, slots: 1, threads: 1, gpu: 'off', signal } as const;
     await engine.load(demoFile, options);
     await expect(engine.load(`${demoFile}.none`, options)).rejects.toThrow();
     expect(getEventListeners(signal, 'abort')).toEqual([]);
@@ -69,7 +69,7 @@ describe('an engine', () => {
 describe('an engine that is disposed of', () => {
   it('ends the loads that are under way', async () => {
     const engine = llamaEngine();
-    const loading = engine.load(demoFile, { contextSize: 256, seats: 1, threads: 1, gpu: 'off' });
+    const loading = engine.load(demoFile, { contextSize: 256, slots: 1, threads: 1, gpu: 'off' });
     const outcome = loading.then(
       () => 'loaded',
       () => 'refused',
@@ -80,7 +80,7 @@ describe('an engine that is disposed of', () => {
 
   it('frees each model once, however often that is asked', async () => {
     const engine = llamaEngine();
-    const load = () => engine.load(demoFile, { contextSize: 256, seats: 1, threads: 1, gpu: 'off' });
+    const load = () => engine.load(demoFile, { contextSize: 256, slots: 1, threads: 1, gpu: 'off' });
     const model = await load();
     await Promise.all([model[Symbol.asyncDispose](), model[Symbol.asyncDispose]()]);
     const [one, other] = await Promise.all([load(), load()]);

@@ -9,7 +9,7 @@ describe('a long prompt', () => {
   let model: Model;
   beforeAll(async () => {
     engine = llamaEngine();
-    model = await engine.load(demoFile, { contextSize: 2048, seats: 4, threads: 1, gpu: 'off' });
+    model = await engine.load(demoFile, { contextSize: 2048, slots: 4, threads: 1, gpu: 'off' });
   });
   afterAll(() => engine[Symbol.asyncDispose]());
 

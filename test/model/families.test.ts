@@ -24,12 +24,12 @@ describe('an official prompt', () => {
   });
 
   it.each(official)('of %s (%s) has its tokens, a single one for each control string', (family, _, one) => {
-    const { weights, vocabulary } = models.of(family);
+    const { weights, vocabulary: tokenizer } = models.of(family);
     const tokens = tokensOf(models.of(family), promptOf(one));
     expect(tokens).toEqual(weights.tokenize(one.text, true));
-    const control = tokens.filter((token) => vocabulary.isControl(token));
+    const control = tokens.filter((token) => tokenizer.isControl(token));
     expect(control.map((token) => weights.detokenize([token], true))).toEqual(
-      vocabulary.controlStrings.find(one.text).map(({ start, end }) => one.text.slice(start, end)),
+      tokenizer.controlTokens.find(one.text).map(({ start, end }) => one.text.slice(start, end)),
     );
   });
 
@@ -281,7 +281,7 @@ describe.each([...families.keys()])('a tool of %s', (family) => {
   const format = formatOf(family);
 
   it.each(hostile)('keeps %j as its letters, wherever it stands', (text) => {
-    const { weights, vocabulary } = models.of(family);
+    const { weights, vocabulary: tokenizer } = models.of(family);
     const evil = block(format, [
       {
         function: {
@@ -297,7 +297,7 @@ describe.each([...families.keys()])('a tool of %s', (family) => {
     ]);
     const control = (prompt: Prompt): string[] =>
       tokensOf(models.of(family), prompt)
-        .filter((token) => vocabulary.isControl(token))
+        .filter((token) => tokenizer.isControl(token))
         .map((token) => weights.detokenize([token], true));
     expect(control(say('Shine!', evil))).toEqual(control(say('Shine!', block(format, [lamp]))));
     const written = render(models.of(family), say('Shine!', evil));
@@ -307,25 +307,25 @@ describe.each([...families.keys()])('a tool of %s', (family) => {
   });
 
   it('keeps a call and its result as letters too', () => {
-    const { vocabulary } = models.of(family);
+    const { vocabulary: tokenizer } = models.of(family);
     const prompt = (text: string): Prompt => ({
       messages: [
         { role: 'user', text: 'Shine!' },
         {
           role: 'assistant',
           text: '',
-          exchange: {
+          toolExchange: {
             kind: 'calls',
             text: '',
             calls: [{ id: 'k3J9x2Qwe', name: text, arguments: { [text]: [text] } }],
           },
         },
-        { role: 'user', text: '', exchange: { kind: 'result', callId: 'k3J9x2Qwe', name: text, content: text } },
+        { role: 'user', text: '', toolExchange: { kind: 'result', callId: 'k3J9x2Qwe', name: text, content: text } },
       ],
       tools: block(format, [lamp]),
     });
     const count = (text: string): number =>
-      tokensOf(models.of(family), prompt(text)).filter((token) => vocabulary.isControl(token)).length;
+      tokensOf(models.of(family), prompt(text)).filter((token) => tokenizer.isControl(token)).length;
     for (const text of hostile) expect(count(text)).toBe(count('shine'));
   });
 });
@@ -343,7 +343,7 @@ describe('the cache of a sequence', () => {
     'of %s keeps what stands before the tools and, if they do not move, all of it',
     async (family) => {
       await using engine = llamaEngine();
-      const model = await engine.load(models.fileOf(family), { contextSize: 0, seats: 1, threads: 1, gpu: 'off' });
+      const model = await engine.load(models.fileOf(family), { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
       const sequence = model.openSequence();
       const first = ask('Shine!');
       const tools = block(formatOf(family), [lamp]);
@@ -365,7 +365,7 @@ describe('a model of a family', () => {
     async (family) => {
       expect((await stat(models.fileOf(family))).size).toBeLessThan(1_000_000);
       await using engine = llamaEngine();
-      const model = await engine.load(models.fileOf(family), { contextSize: 0, seats: 1, threads: 1, gpu: 'off' });
+      const model = await engine.load(models.fileOf(family), { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
       expect(model.detectedFormat).toBe(formatOf(family));
       for (const format of formats.keys()) {
         const tools = block(format, [lamp, lamp]);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { NeedsMore, parseHeader } from '../../src/engine/llama/gguf/header.ts';
+import { IncompleteHeader, parseHeader } from '../../src/engine/llama/gguf/header.ts';
 import { demoFile } from './demo.ts';
 
 describe('a GGUF header', () => {
@@ -15,7 +15,7 @@ describe('a GGUF header', () => {
   }
 
   it('tells its values and its tensors', () => {
-    const { values, tensors, ambiguous } = parseHeader(header);
+    const { values, tensors, hasDuplicateTokens: ambiguous } = parseHeader(header);
     expect(values.get('general.architecture')).toBe('llama');
     expect(values.get('llama.context_length')).toBe(2048);
     expect(values.get('tokenizer.ggml.tokens')).toBe(4096);
@@ -29,7 +29,7 @@ describe('a GGUF header', () => {
 
   it('needs more where it is cut short', () => {
     for (let length = 0; length < 120_000; length += 997) {
-      expect(() => parseHeader(header.subarray(0, length))).toThrow(NeedsMore);
+      expect(() => parseHeader(header.subarray(0, length))).toThrow(IncompleteHeader);
     }
   });
 
@@ -42,7 +42,7 @@ describe('a GGUF header', () => {
   });
 
   it('is ambiguous when two tokens are the same word to llama.cpp', () => {
-    expect(parseHeader(changed('market', 'a\0\0\0\0\0')).ambiguous).toBe(true);
+    expect(parseHeader(changed('market', 'a\0\0\0\0\0')).hasDuplicateTokens).toBe(true);
   });
 
   it('never hangs and never fails otherwise than with a reason, whatever is changed in it', () => {

@@ -23,7 +23,7 @@ describe('loading a GGUF file', () => {
   });
 
   const load = (file: string, options: Partial<LoadOptions> = {}) =>
-    engine.load(file, { contextSize: 256, seats: 1, threads: 1, gpu: 'off', ...options });
+    engine.load(file, { contextSize: 256, slots: 1, threads: 1, gpu: 'off', ...options });
 
   async function fileOf(content: Uint8Array): Promise<string> {
     const file = join(folder, 'broken.gguf');
@@ -82,10 +82,10 @@ describe('loading a GGUF file', () => {
     return copy;
   }
 
-  it('refuses more seats than memory holds, with both numbers', async () => {
-    await expect(load(demoFile, { seats: 200_000, contextSize: 2048 })).rejects.toMatchObject({
+  it('refuses more slots than memory holds, with both numbers', async () => {
+    await expect(load(demoFile, { slots: 200_000, contextSize: 2048 })).rejects.toMatchObject({
       name: 'MODEL_LOAD_FAILED',
-      message: expect.stringMatching(/200000 seats of 2048 tokens need \d+ MB of memory and \d+ MB are free: lower/),
+      message: expect.stringMatching(/200000 slots of 2048 tokens need \d+ MB of memory and \d+ MB are free: lower/),
     });
   });
 

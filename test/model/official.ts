@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Message, Prompt, ToolBlock } from '../../src/dialog.ts';
-import { accept } from '../../src/graph/node.ts';
-import { functionOf } from '../../src/tools/formats/functionJson.ts';
+import { unwrapParam } from '../../src/graph/node.ts';
+import { toFunctionDefinition } from '../../src/tools/formats/functionJson.ts';
 import { formats } from '../../src/tools/formats/index.ts';
 import { readTool } from '../../src/tools/tool.ts';
 
@@ -44,8 +44,10 @@ export const officialPrompts = JSON.parse(
 export function block(format: string, definitions: readonly OfficialTool[]): ToolBlock {
   const written = formats.get(format);
   if (!written) throw new Error(`there is no format ${format}`);
-  const tools = definitions.map((definition) => accept('', readTool({ consequential: false, ...definition.function })));
-  return { format, definitions: tools.map(functionOf), place: written.place, text: written.render(tools) };
+  const tools = definitions.map((definition) =>
+    unwrapParam('', readTool({ consequential: false, ...definition.function })),
+  );
+  return { format, definitions: tools.map(toFunctionDefinition), place: written.place, text: written.render(tools) };
 }
 
 function messageOf({
@@ -56,11 +58,11 @@ function messageOf({
   tool_calls: calls,
 }: OfficialMessage): Message {
   if (role === 'tool') {
-    return { role: 'user', text: `${name} gave ${content}`, exchange: { kind: 'result', callId, name, content } };
+    return { role: 'user', text: `${name} gave ${content}`, toolExchange: { kind: 'result', callId, name, content } };
   }
   if (!calls) return { role, text: content };
   const made = calls.map(({ id, function: call }) => ({ id, ...call }));
-  return { role, text: 'a call', exchange: { kind: 'calls', text: content, calls: made } };
+  return { role, text: 'a call', toolExchange: { kind: 'calls', text: content, calls: made } };
 }
 
 /** An official prompt as the projections hand it to the engine. */

@@ -10,17 +10,17 @@ describe('the tokens of a prompt', () => {
   afterAll(() => demo.close());
 
   const tokensOf = (...messages: readonly Message[]): Token[] =>
-    demo.template.tokens(demo.template.render({ messages }));
+    demo.renderer.tokens(demo.renderer.render({ messages }));
   const user = (text: string): Message => ({ role: 'user', text });
   const control = (tokens: readonly Token[]): string[] =>
-    tokens.filter((token) => demo.vocabulary.isControl(token)).map((token) => demo.weights.detokenize([token], true));
+    tokens.filter((token) => demo.tokenizer.isControl(token)).map((token) => demo.weights.detokenize([token], true));
   const letters = (tokens: Token[]): string => demo.weights.detokenize(tokens, true);
 
   const frame = ['<|im_start|>', '<|im_end|>', '<|im_start|>'];
 
   it('are the official ones', () => {
     const { messages } = ask('Turn on the porch light, "please"\n\n— Zoë 🎉');
-    const rendered = demo.template.render({ messages });
+    const rendered = demo.renderer.render({ messages });
     expect(rendered.text).toMatchInlineSnapshot(`
       "<|im_start|>system
       You are a lamp.<|im_end|>

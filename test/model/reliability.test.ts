@@ -20,9 +20,9 @@ const model = 'turngraph-demo';
 const patience = 180_000;
 
 describe('the demo model over the wire', () => {
-  const seats = 2;
-  const crowded = aServer({ seats });
-  const forgetful = aServer({ seats: 1, modelIdle: 0 });
+  const slots = 2;
+  const crowded = aServer({ slots });
+  const forgetful = aServer({ slots: 1, modelIdle: 0 });
   const overheard: Overheard[] = [];
   const stageOf = (server: typeof crowded): Stage => ({
     connect: (codec) => connect(server().url, { codec }),
@@ -41,7 +41,7 @@ describe('the demo model over the wire', () => {
   });
 
   it(
-    'keeps the secrets of agents apart that share seats, in every prompt and every answer',
+    'keeps the secrets of agents apart that share slots, in every prompt and every answer',
     async () => {
       const { faults, figures } = await isolate({ server, reader }, { model, agents: 6, count: 60, seed: 1 });
       expect(faults).toEqual([]);
@@ -51,12 +51,18 @@ describe('the demo model over the wire', () => {
   );
 
   it(
-    'goes on after cancels at random moments as if they had been said elsewhere, and loses no seat',
+    'goes on after cancels at random moments as if they had been said elsewhere, and loses no slot',
     async () => {
-      const parts = { server, other: alone, reader, seats };
-      const { faults, figures } = await cancelAtRandom(parts, { model, agents: 4, count: 60, seed: 1, words: 150 });
+      const parts = { server, other: alone, reader, slots: slots };
+      const { faults, figures } = await cancelAtRandom(parts, {
+        model,
+        agents: 4,
+        count: 60,
+        seed: 1,
+        words: 150,
+      });
       expect(faults).toEqual([]);
-      expect(figures).toMatchObject({ cancels: 60, seatsAtOnce: seats });
+      expect(figures).toMatchObject({ cancels: 60, slotsAtOnce: slots });
     },
     patience,
   );

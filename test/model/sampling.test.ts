@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
-import type { Sampling, Sequence } from '../../src/engine/engine.ts';
+import type { SamplingParams, Sequence } from '../../src/engine/engine.ts';
 import { ask, say } from '../contracts/speaking.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 
@@ -25,7 +25,7 @@ describe('sampling', () => {
   /** The model's own distribution of the first token, asked of the library without our code in between. */
   async function distribution(): Promise<Distribution> {
     const context = await demo.weights.createContext({ contextSize, batchSize: 256, threads: 1, flashAttention: true });
-    const tokens = demo.template.tokens(demo.template.render(prompt));
+    const tokens = demo.renderer.tokens(demo.renderer.render(prompt));
     const last = tokens.pop();
     if (last === undefined) throw new Error('an empty prompt');
     const options = { temperature: 1, minP: 0, topP: 1, topK: 0 };
@@ -44,10 +44,10 @@ describe('sampling', () => {
   const labelOf = (token: Token): string =>
     demo.weights.isEogToken(token)
       ? 'end'
-      : `more ${demo.vocabulary.spell([token], [], false).replace(/\uFFFD+$/, '')}`;
+      : `more ${demo.tokenizer.detokenize([token], [], false).replace(/\uFFFD+$/, '')}`;
 
   /** What came first in so many answers with other seeds, and how often. */
-  async function drawn(sampling: Partial<Sampling>, count = draws): Promise<ReadonlyMap<string, number>> {
+  async function drawn(sampling: Partial<SamplingParams>, count = draws): Promise<ReadonlyMap<string, number>> {
     const seen = new Map<string, number>();
     for (let seed = 1; seed <= count; seed++) {
       const { text, stopped } = await say(sequence, prompt, { sampling: { max_tokens: 1, seed, ...sampling } });
@@ -128,13 +128,13 @@ describe('sampling', () => {
 
   /** Different tokens of all tokens. */
   function variety(text: string): number {
-    const tokens = demo.vocabulary.plain(text);
+    const tokens = demo.tokenizer.tokenizePlain(text);
     return new Set(tokens).size / tokens.length;
   }
 
   it('makes rarer by presence_penalty what has come at all, and by frequency_penalty what has come often', async () => {
     const often = ask('Yes yes yes yes yes yes yes yes. No.');
-    const count = async (sampling: Partial<Sampling>): Promise<number> =>
+    const count = async (sampling: Partial<SamplingParams>): Promise<number> =>
       (await say(sequence, often, { sampling: { temperature: 0, max_tokens: 12, ...sampling } })).tokens.generated;
     const free = await say(sequence, often, { sampling: { temperature: 0, max_tokens: 12 } });
     for (const sampling of [{ presence_penalty: -50 }, { frequency_penalty: -50 }]) {
@@ -147,7 +147,7 @@ describe('sampling', () => {
 
   it('stops at strings that lie across the borders of tokens, and sends no part of them', async () => {
     const whole = await say(sequence, ask('How are you today?'));
-    expect(demo.vocabulary.plain(whole.text).length).toBeGreaterThan(4);
+    expect(demo.tokenizer.tokenizePlain(whole.text).length).toBeGreaterThan(4);
     for (let at = 1; at < whole.text.length - 3; at++) {
       for (const length of [1, 3, 9]) {
         const stop = whole.text.slice(at, at + length);

@@ -7,17 +7,17 @@ import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { ask, following, paragraphs, say } from '../contracts/speaking.ts';
 import { demoFile } from './demo.ts';
 
-describe('the states of sequences that lost their seat', () => {
+describe('the states of sequences that lost their slot', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  /** A model with one seat and a limit of megabytes, while `work` lasts. */
+  /** A model with one slot and a limit of megabytes, while `work` lasts. */
   async function withModel(megabytes: number, work: (model: Model) => Promise<void>, cache = folder): Promise<void> {
     await using engine = llamaEngine({ folder: cache, limit: megabytes * 1e6 });
-    await work(await engine.load(demoFile, { contextSize: 1024, seats: 1, threads: 1, gpu: 'off' }));
+    await work(await engine.load(demoFile, { contextSize: 1024, slots: 1, threads: 1, gpu: 'off' }));
   }
 
   /** All files of states, with their bytes. */
@@ -59,7 +59,7 @@ describe('the states of sequences that lost their seat', () => {
         seconds.push(text);
       }
       expect(names.map((_, index) => [firsts[index], seconds[index]])).toEqual(expected);
-      expect(model.figures()).toMatchObject({ statesSaved: 5, statesRestored: 3 });
+      expect(model.stats()).toMatchObject({ statesSaved: 5, statesRestored: 3 });
     }));
 
   it('take no more of the disk than they may', () =>
@@ -69,9 +69,9 @@ describe('the states of sequences that lost their seat', () => {
         await say(sequence, long(name));
         const bytes = (await files()).reduce((sum, { size }) => sum + size, 0);
         expect(bytes).toBeLessThanOrEqual(8e6);
-        expect(model.figures().stateBytes).toBe(bytes);
+        expect(model.stats().stateBytes).toBe(bytes);
       }
-      expect(model.figures().statesSaved).toBeGreaterThan(2);
+      expect(model.stats().statesSaved).toBeGreaterThan(2);
     }));
 
   it('are evaluated anew where the disk has lost or refuses them', () =>
@@ -93,7 +93,7 @@ describe('the states of sequences that lost their seat', () => {
           const sequences = names.map((name) => ({ name, sequence: other.openSequence() }));
           for (const { name, sequence } of sequences) await say(sequence, long(name));
           for (const { name, sequence } of sequences) expect((await say(sequence, long(name))).text).not.toBe('');
-          expect(other.figures()).toMatchObject({ statesSaved: 0, stateBytes: 0 });
+          expect(other.stats()).toMatchObject({ statesSaved: 0, stateBytes: 0 });
         },
         notAFolder,
       );
@@ -112,7 +112,7 @@ describe('the states of sequences that lost their seat', () => {
       expect(await files()).toHaveLength(2);
       await ann[Symbol.asyncDispose]();
       expect(await files()).toHaveLength(1);
-      // Cid has the seat, and goes before anybody takes it.
+      // Cid has the slot, and goes before anybody takes it.
       await cid[Symbol.asyncDispose]();
       await say(model.openSequence(), long('Dan'));
       expect(await files()).toHaveLength(1);

@@ -8,7 +8,7 @@ import { familyGguf } from '../../scripts/tiny/families.mjs';
 import type { Prompt } from '../../src/dialog.ts';
 import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { functionOf } from '../../src/tools/formats/functionJson.ts';
+import { toFunctionDefinition } from '../../src/tools/formats/functionJson.ts';
 import { chatml } from '../../src/tools/formats/chatml.ts';
 import { formats } from '../../src/tools/formats/index.ts';
 import { jsonGrammar, type CallGrammar, type ToolChoice } from '../../src/tools/grammar/grammar.ts';
@@ -18,18 +18,18 @@ import { demoFile } from './demo.ts';
 
 const toolOf = (declaration: object): Tool => {
   const reading = readTool({ consequential: false, ...declaration } as ToolDeclaration);
-  if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+  if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value;
 };
 
 const answerOf = (schema: object): CallGrammar => {
   const reading = jsonGrammar(schema);
-  if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+  if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value;
 };
 
 const tools = declarations.map(toolOf);
-const load = { contextSize: 2048, seats: 2, threads: 1, gpu: 'off' } as const;
+const load = { contextSize: 2048, slots: 2, threads: 1, gpu: 'off' } as const;
 const folder = mkdtempSync(join(tmpdir(), 'strict-'));
 let engine: Engine;
 
@@ -110,7 +110,12 @@ describe('the demo model', () => {
     parameters: [{ name: 'minutes', type: 'integer', description: 'How many minutes.' }],
   });
   const both = [light, timer];
-  const offered = { format: 'chatml', definitions: both.map(functionOf), place: 'system', text: chatml.render(both) };
+  const offered = {
+    format: 'chatml',
+    definitions: both.map(toFunctionDefinition),
+    place: 'system',
+    text: chatml.render(both),
+  };
   const request = (text: string): Prompt => ({ messages: [{ role: 'user', text }], tools: offered }) as Prompt;
   const [strict, required, named] = (
     [{ kind: 'auto' }, { kind: 'required' }, { kind: 'tool', name: 'set_timer' }] as const
@@ -192,7 +197,7 @@ describe('the demo model', () => {
     const whole = await say(sequence, request('Turn the porch light on.'), { grammar: required });
     const paused = await say(sequence, request('Turn the porch light on.'), {
       grammar: required,
-      pace: () => Promise.resolve(),
+      backpressure: () => Promise.resolve(),
     });
     expect(paused).toMatchObject({ text: whole.text, stopped: 'end', tokens: { generated: whole.tokens.generated } });
   });

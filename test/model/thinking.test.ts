@@ -25,7 +25,7 @@ describe('a model whose template has it begin by reasoning', () => {
   it('has the mark at the beginning of its text, streamed and whole', async () => {
     const model = await engine.load(join(folder, 'thinker.gguf'), {
       contextSize: 256,
-      seats: 1,
+      slots: 1,
       threads: 1,
       gpu: 'off',
     });

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
 import { familyGguf } from '../../scripts/tiny/families.mjs';
-import { layoutOf } from '../../src/engine/llama/prompt/chatTemplate.ts';
-import { PromptTemplate } from '../../src/engine/llama/prompt/promptRenderer.ts';
-import { Vocabulary } from '../../src/engine/llama/tokenizer/tokenizer.ts';
+import { probeChatTemplate } from '../../src/engine/llama/prompt/chatTemplate.ts';
+import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts';
+import { Tokenizer } from '../../src/engine/llama/tokenizer/tokenizer.ts';
 
 /** A tiny model of a family, taken apart as the engine takes it. */
 export interface Tiny {
   readonly weights: LlamaModel;
-  readonly vocabulary: Vocabulary;
-  readonly template: PromptTemplate;
+  readonly vocabulary: Tokenizer;
+  readonly template: PromptRenderer;
 }
 
 /** Writes tiny models of families to a folder of their own and opens them. */
@@ -41,9 +41,9 @@ export async function tinyModels(families: readonly string[]): Promise<{
 }
 
 function taken(weights: LlamaModel): Tiny {
-  const vocabulary = new Vocabulary(weights);
+  const tokenizer = new Tokenizer(weights);
   const { bosString, eosString } = weights.tokens;
   const source = weights.fileInfo.metadata.tokenizer.chat_template;
-  const layout = layoutOf(source, { bos: bosString ?? '', eos: eosString ?? '' });
-  return { weights, vocabulary, template: new PromptTemplate(layout, vocabulary) };
+  const chatTemplate = probeChatTemplate(source, { bos: bosString ?? '', eos: eosString ?? '' });
+  return { weights, vocabulary: tokenizer, template: new PromptRenderer(chatTemplate, tokenizer) };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BatchItem } from 'node-llama-cpp';
-import { fairShare, shapeOf } from '../../src/engine/llama/batching/batchScheduler.ts';
+import { scheduleBatch, batchLoad } from '../../src/engine/llama/batching/batchScheduler.ts';
 
 const size = 256;
 
@@ -10,7 +10,7 @@ const waiting = (tokens: number): BatchItem => ({ tokens: Array(tokens).fill(0),
 /** What of each item goes into a batch. */
 function shares(...tokens: number[]): readonly number[] {
   const items = tokens.map(waiting);
-  const batch = fairShare(items, size);
+  const batch = scheduleBatch(items, size);
   return items.map((item) => batch.find((other) => other.item === item)?.processAmount ?? 0);
 }
 
@@ -43,6 +43,9 @@ describe('a batch', () => {
   });
 
   it('tells how many write and how many tokens are read', () => {
-    expect(shapeOf(fairShare([waiting(1), waiting(4000), waiting(1)], size))).toEqual({ writing: 2, reading: 65 });
+    expect(batchLoad(scheduleBatch([waiting(1), waiting(4000), waiting(1)], size))).toEqual({
+      writing: 2,
+      reading: 65,
+    });
   });
 });

@@ -89,7 +89,7 @@ describe('the benchmark', () => {
         'batch',
         'next-turn',
         'threads',
-        'seats',
+        'slots',
         'strict-call',
         'turn',
         'detect',

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { breathing } from '../../src/eventLoop.ts';
+import { createYielder } from '../../src/eventLoop.ts';
 
 describe('long work in pieces', () => {
   afterEach(() => vi.restoreAllMocks());
@@ -18,7 +18,7 @@ describe('long work in pieces', () => {
 
   it('lets nobody else go on before its time is over', async () => {
     const { passes, others } = watched();
-    const breathe = breathing(10);
+    const breathe = createYielder(10);
     for (let count = 0; count < 9; count++) {
       passes(1);
       await breathe();
@@ -28,7 +28,7 @@ describe('long work in pieces', () => {
 
   it('lets others go on each time that its time is over', async () => {
     const { passes, others } = watched();
-    const breathe = breathing(10);
+    const breathe = createYielder(10);
     passes(10);
     await breathe();
     const before = others();

@@ -10,7 +10,7 @@ import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
 import { ModelPool } from '../../src/models/pool/pool.ts';
 import { registryWith } from '../../src/nodes/index.ts';
 import { StorageRoot } from '../../src/storage/storageRoot.ts';
-import { Shelf } from '../../src/storage/sessionStorages.ts';
+import { SessionStorages } from '../../src/storage/sessionStorages.ts';
 import { fileOf } from '../story.ts';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -74,13 +74,13 @@ describe('a graph that is broken in one place', () => {
   });
 
   it('leaves nothing behind of what was made before', async () => {
-    await using pool = new ModelPool(mockEngine(), { catalogue, idleMs: 0, seats: 1, threads: 1, gpu: 'off' });
-    const shelf = new Shelf(new StorageRoot(folder), Infinity);
+    await using pool = new ModelPool(mockEngine(), { catalogue, idleMs: 0, slots: 1, threads: 1, gpu: 'off' });
+    const storages = new SessionStorages(new StorageRoot(folder), Infinity);
     const usual = {
       id: 1,
       registry,
       pool,
-      shelf,
+      storages: storages,
       defaultModelName: '',
       diagnostics: false,
       maxSteps: 0,

@@ -264,5 +264,5 @@ const blankModel = {
   backend: '',
   gpuLayers: 0,
   threads: 0,
-  seats: 0,
+  slots: 0,
 } as const;

@@ -65,7 +65,7 @@ describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec)
   });
 
   it('says why the server hung up', async () => {
-    const onUnasked = vi.fn();
+    const onUnsolicited = vi.fn();
     const server = await fakeServer(
       () => {},
       (say, socket) => {
@@ -76,12 +76,12 @@ describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec)
         }, 10);
       },
     );
-    const client = await connect(server.url, { codec, onUnasked });
+    const client = await connect(server.url, { codec, onUnsolicited });
     await expect(client.listModels()).rejects.toMatchObject({
       message: 'the connection was closed with 1001 shutdown: the server stops',
       cause: { code: 2001 },
     });
-    expect(onUnasked).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ body: 'error' }));
+    expect(onUnsolicited).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ body: 'error' }));
     expect(await client.closed).toEqual({ code: 1001, reason: 'shutdown' });
   });
 

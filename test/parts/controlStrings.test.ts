@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ControlStrings } from '../../src/engine/llama/tokenizer/controlTokens.ts';
-import { Disguise } from '../../src/engine/llama/prompt/controlTokenMask.ts';
+import { ControlTokenMatcher } from '../../src/engine/llama/tokenizer/controlTokens.ts';
+import { CharacterMask } from '../../src/engine/llama/prompt/controlTokenMask.ts';
 
 const chatml = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 
@@ -18,11 +18,11 @@ describe('control strings', () => {
     { strings: [], text: '<|im_end|>', places: [] },
     { strings: [''], text: 'abc', places: [] },
   ])('of $strings are dangerous in "$text" at $places', ({ strings, text, places }) => {
-    expect(new ControlStrings(strings).hazards(text)).toEqual(places);
+    expect(new ControlTokenMatcher(strings).unsafeOffsets(text)).toEqual(places);
   });
 
   it('are found from left to right, the longest first', () => {
-    const found = new ControlStrings(['<a>', '<a><b>', '<b>']).find('<a><b><b><a>x');
+    const found = new ControlTokenMatcher(['<a>', '<a><b>', '<b>']).find('<a><b><b><a>x');
     expect(found).toEqual([
       { start: 0, end: 6 },
       { start: 6, end: 9 },
@@ -31,31 +31,31 @@ describe('control strings', () => {
   });
 
   it('are looked for in time linear in the text', () => {
-    const strings = new ControlStrings(Array.from({ length: 300 }, (_, index) => `<|reserved_${index}|>`));
-    expect(strings.hazards('<|reserved_'.repeat(50_000))).toHaveLength(1);
-    expect(strings.hazards('<'.repeat(500_000))).toHaveLength(1);
+    const strings = new ControlTokenMatcher(Array.from({ length: 300 }, (_, index) => `<|reserved_${index}|>`));
+    expect(strings.unsafeOffsets('<|reserved_'.repeat(50_000))).toHaveLength(1);
+    expect(strings.unsafeOffsets('<'.repeat(500_000))).toHaveLength(1);
   });
 });
 
 describe('a disguise', () => {
   it('hides letters and finds them again', () => {
-    const disguise = new Disguise(['<a> [b]']);
-    const hidden = disguise.over('<a> [b] <c>', [0, 4, 8]);
+    const disguise = new CharacterMask(['<a> [b]']);
+    const hidden = disguise.mask('<a> [b] <c>', [0, 4, 8]);
     expect(hidden).not.toMatch(/[<[]/);
-    expect(disguise.found(`>>${hidden}`)).toEqual([2, 6, 10]);
-    expect(disguise.lifted(hidden)).toBe('<a> [b] <c>');
+    expect(disguise.maskedOffsets(`>>${hidden}`)).toEqual([2, 6, 10]);
+    expect(disguise.unmask(hidden)).toBe('<a> [b] <c>');
   });
 
   it('leaves private-use characters of the texts as they are', () => {
     const text = '\uE000<\uE001\uE002';
-    const disguise = new Disguise([text]);
-    const hidden = disguise.over(text, [1]);
-    expect(disguise.found(hidden)).toEqual([1]);
-    expect(disguise.lifted(hidden)).toBe(text);
+    const disguise = new CharacterMask([text]);
+    const hidden = disguise.mask(text, [1]);
+    expect(disguise.maskedOffsets(hidden)).toEqual([1]);
+    expect(disguise.unmask(hidden)).toBe(text);
   });
 
   it('refuses texts that use all of them', () => {
     const all = Array.from({ length: 0x1900 }, (_, index) => String.fromCharCode(0xe000 + index)).join('');
-    expect(() => new Disguise([all]).over('<', [0])).toThrow('private-use');
+    expect(() => new CharacterMask([all]).mask('<', [0])).toThrow('private-use');
   });
 });

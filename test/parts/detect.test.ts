@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { hammer, outputs } from '../../scripts/fuzz/detect.mjs';
 import { formats } from '../../src/tools/formats/index.ts';
 import type { DetectedCall, Detection } from '../../src/tools/tool.ts';
-import { jsonText } from '../../src/tools/json/value.ts';
+import { stringifyJson } from '../../src/tools/json/value.ts';
 import moreCases from '../cases/tool-calls-more.json' with { type: 'json' };
 import cases from '../cases/tool-calls.json' with { type: 'json' };
 
@@ -12,7 +12,7 @@ function detect(format: string, text: string): Detection {
   return found.detect(text);
 }
 
-const written = ({ name, arguments: given }: DetectedCall): string => `${name} ${jsonText(given)}`;
+const written = ({ name, arguments: given }: DetectedCall): string => `${name} ${stringifyJson(given)}`;
 
 /** What is found in a text: the calls, then the text that remains. */
 const seen = (format: string, text: string): readonly [readonly string[], string] => {
@@ -26,14 +26,14 @@ const tagged = (json: string): string => `<tool_call>${json}</tool_call>`;
 
 function readsAsExpected({ format, text, expect: expected }: (typeof cases | typeof moreCases)[number]): void {
   const { calls, residual } = detect(format, text);
-  expect(calls.map(({ name, arguments: given }) => ({ name, arguments: JSON.parse(jsonText(given)) }))).toEqual(
+  expect(calls.map(({ name, arguments: given }) => ({ name, arguments: JSON.parse(stringifyJson(given)) }))).toEqual(
     expected.calls,
   );
   expect(residual).toBe(expected.residual);
   for (const { raw, arguments: given } of calls) {
     expect(text).toContain(raw);
     // A test in JSON cannot say a long number: its digits must stand in the call as written.
-    for (const digits of jsonText(given).match(/\d{16,}/g) ?? []) expect(raw).toContain(digits);
+    for (const digits of stringifyJson(given).match(/\d{16,}/g) ?? []) expect(raw).toContain(digits);
   }
 }
 
@@ -364,7 +364,7 @@ describe('a text that is cut off', () => {
 
 describe('detection', () => {
   it('survives 2000 spoilt outputs, and every call it finds is one', () => {
-    expect(hammer({ formats, jsonText }, { count: 2000, seed: 7 }).calls).toBeGreaterThan(500);
+    expect(hammer({ formats, jsonText: stringifyJson }, { count: 2000, seed: 7 }).calls).toBeGreaterThan(500);
   });
 
   it('reads values nested 64 deep, and refuses deeper ones without using the stack', () => {

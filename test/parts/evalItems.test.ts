@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { compare, type Heard, type Outcome } from '../../scripts/eval/compare.mjs';
 import { categories, readItems, type ExpectedCall, type Item } from '../../scripts/eval/items.mjs';
-import { reader } from '../../src/schema.ts';
+import { createReader } from '../../src/schema.ts';
 import { readTool, toolSchema, type Tool } from '../../src/tools/tool.ts';
 
 const items = await readItems();
 const of = (category: string): readonly Item[] => items.filter((item) => item.category === category);
-const readDeclaration = reader(toolSchema);
+const readDeclaration = createReader(toolSchema);
 
 /** The tool of a declaration, as a server reads it. */
 function toolOf(declaration: unknown): Tool {
   const checked = readDeclaration(declaration);
   const reading = checked.ok ? readTool(checked.value) : checked;
-  if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+  if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value;
 }
 
@@ -156,7 +156,7 @@ describe('an answer', () => {
     ['with half a call where none is due', 'decodeFailure', [], { calls: [], text: '[TOOL_CALLS] [{"na' }],
     ['with a call where none is due', 'falseCall', [], { calls: [call('lamp')] }],
     ['in words where none is due', 'exact', [], { calls: [], text: 'The {moon} is far away.' }],
-  ])('%s counts as it should', (_, outcome, due, heard) => {
-    expect(compare(due, heard)).toBe(outcome);
+  ])('%s counts as it should', (_, outcome, expectsCall, heard) => {
+    expect(compare(expectsCall, heard)).toBe(outcome);
   });
 });

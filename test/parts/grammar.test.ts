@@ -2,16 +2,16 @@ import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { schemas } from '../../scripts/strict/subjects.mjs';
 import { formats } from '../../src/tools/formats/index.ts';
-import type { Opening } from '../../src/tools/grammar/grammar.ts';
-import { openedIn } from '../../src/tools/grammar/triggers.ts';
-import { schemaRule } from '../../src/tools/grammar/jsonSchema/fromSchema.ts';
+import type { Trigger } from '../../src/tools/grammar/grammar.ts';
+import { findTrigger } from '../../src/tools/grammar/triggers.ts';
+import { ruleFromSchema } from '../../src/tools/grammar/jsonSchema/fromSchema.ts';
 import type { Rule } from '../../src/tools/grammar/rule.ts';
-import { fits, Walk } from '../../src/tools/grammar/matcher.ts';
+import { fits, GrammarMatcher } from '../../src/tools/grammar/matcher.ts';
 import { readTool, type Tool } from '../../src/tools/tool.ts';
 
 const ruleFor = (schema: object): Rule => {
-  const reading = schemaRule(schema);
-  if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+  const reading = ruleFromSchema(schema);
+  if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value;
 };
 
@@ -130,7 +130,7 @@ describe('a rule from a schema', () => {
 
   it('leaves out what only explains', () => {
     const schema = { type: 'string', title: 't', description: 'd', default: 'x', examples: ['x'], 'x-mine': 1 };
-    expect(schemaRule(schema)).toEqual(schemaRule({ type: 'string' }));
+    expect(ruleFromSchema(schema)).toEqual(ruleFromSchema({ type: 'string' }));
   });
 
   it('is plain data', () => {
@@ -181,13 +181,13 @@ describe('a schema that no grammar can express', () => {
       '"pattern"',
     ],
   ])('is refused: %s', (_, schema, pointer, message) => {
-    const refusals = [{ pointer, message: expect.stringContaining(message) }];
-    expect(schemaRule(schema)).toEqual({ ok: false, refusals: expect.arrayContaining(refusals) });
+    const errors = [{ pointer, message: expect.stringContaining(message) }];
+    expect(ruleFromSchema(schema)).toEqual({ ok: false, errors: expect.arrayContaining(errors) });
   });
 
   it('is told about in full', () => {
-    const reading = schemaRule(object({ a: { type: 'string', pattern: 'x' }, b: { $ref: '#' } }));
-    expect(reading.ok ? [] : reading.refusals.map(({ pointer }) => pointer)).toEqual([
+    const reading = ruleFromSchema(object({ a: { type: 'string', pattern: 'x' }, b: { $ref: '#' } }));
+    expect(reading.ok ? [] : reading.errors.map(({ pointer }) => pointer)).toEqual([
       '/properties/a/pattern',
       '/properties/b/$ref',
     ]);
@@ -197,19 +197,19 @@ describe('a schema that no grammar can express', () => {
 describe('a walk along a rule', () => {
   it('knows what has to come', () => {
     const rule = ruleFor(object({ name: { enum: ['set_light', 'set_mood'] }, on: { type: 'boolean' } }));
-    const { texts, walk } = Walk.of(rule).forced();
+    const { texts, walk } = GrammarMatcher.start(rule).forcedText();
     expect(texts.map(({ text }) => text).join('')).toBe('{"name": "set_');
-    const next = walk.follow('light').walk.forced();
+    const next = walk.accept('light').walk.forcedText();
     expect(next.texts.map(({ text }) => text).join('')).toBe('", "on": ');
-    const last = next.walk.follow('f').walk.forced();
+    const last = next.walk.accept('f').walk.forcedText();
     expect(last.texts.map(({ text }) => text).join('')).toBe('alse}');
-    expect(last.walk.ended).toBe(true);
+    expect(last.walk.mustEnd).toBe(true);
   });
 
   it('stops where a text no longer fits', () => {
-    const { length, walk } = Walk.of(ruleFor({ type: 'string', maxLength: 2 })).follow('"🎉ab"');
+    const { length, walk } = GrammarMatcher.start(ruleFor({ type: 'string', maxLength: 2 })).accept('"🎉ab"');
     expect(length).toBe('"🎉a'.length);
-    expect(walk.forced().texts).toEqual([{ kind: 'text', text: '"' }]);
+    expect(walk.forcedText().texts).toEqual([{ kind: 'text', text: '"' }]);
   });
 
   it('is quick however many ways lead to the same place', () => {
@@ -222,16 +222,16 @@ describe('a walk along a rule', () => {
     const validate = new Ajv({ strict: false, formats: { date: true, 'date-time': true, uuid: true, email: true } });
     const isValid = validate.compile(schema);
     const draw = numbers(7);
-    const texts = Array.from({ length: 50 }, () => strolled(Walk.of(ruleFor(schema)), draw));
+    const texts = Array.from({ length: 50 }, () => strolled(GrammarMatcher.start(ruleFor(schema)), draw));
     expect(texts.filter((text) => !isValid(JSON.parse(text)))).toEqual([]);
   });
 });
 
 /** A text that comes of walking on at random. */
-function strolled(from: Walk, draw: () => number): string {
+function strolled(from: GrammarMatcher, draw: () => number): string {
   let text = '';
-  for (let walk = from; !(walk.complete && (walk.ended || draw() < 0.3));) {
-    const ways = walk.ways.flatMap(([first]) => first ?? []);
+  for (let walk = from; !(walk.canEnd && (walk.mustEnd || draw() < 0.3));) {
+    const ways = walk.continuations.flatMap(([first]) => first ?? []);
     const rule = ways[Math.floor(draw() * ways.length)];
     const range = rule?.kind === 'char' ? rule.ranges[Math.floor(draw() * rule.ranges.length)] : undefined;
     const next = range
@@ -240,7 +240,7 @@ function strolled(from: Walk, draw: () => number): string {
         ? rule.text
         : '';
     text += next;
-    walk = walk.follow(next).walk;
+    walk = walk.accept(next).walk;
   }
   return text;
 }
@@ -255,12 +255,12 @@ function numbers(seed: number): () => number {
 
 describe('an opening', () => {
   const rule = { kind: 'text', text: '' } as const;
-  const openings: readonly Opening[] = [
-    { opens: '<tool_call>', where: 'anywhere', rule },
-    { opens: '{', where: 'first', rule },
+  const openings: readonly Trigger[] = [
+    { text: '<tool_call>', where: 'anywhere', rule },
+    { text: '{', where: 'first', rule },
   ];
   const end = (words: string, from = { start: 0, heard: 0 }): number | undefined =>
-    openedIn(words, openings, from)?.end;
+    findTrigger(words, openings, from)?.end;
 
   it('is a tag anywhere, and a brace where nothing precedes it', () => {
     expect(end('Well, <tool_call>')).toBe(17);
@@ -293,7 +293,7 @@ describe('an opening', () => {
 describe('the grammar of calls', () => {
   const tool = (name: string, parameters: object): Tool => {
     const reading = readTool({ name, description: '', consequential: false, parameters: parameters as never });
-    if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+    if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
     return reading.value;
   };
   const on = { name: 'on', type: 'boolean' };

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { typedMembers } from '../../src/tools/validate/coerceArguments.ts';
+import { coerceArguments } from '../../src/tools/validate/coerceArguments.ts';
 import { chatml } from '../../src/tools/formats/chatml.ts';
-import { isGrounded, saidIn } from '../../src/tools/validate/grounding.ts';
-import { insightOf, shownOf } from '../../src/tools/validate/insight.ts';
-import { issuesOf } from '../../src/tools/validate/callIssues.ts';
+import { isGrounded, collectMentions } from '../../src/tools/validate/grounding.ts';
+import { createInsight, visibleInsight } from '../../src/tools/validate/insight.ts';
+import { validateCall } from '../../src/tools/validate/callIssues.ts';
 import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
-import { jsonText, type Members } from '../../src/tools/json/value.ts';
+import { stringifyJson, type JsonObject } from '../../src/tools/json/value.ts';
 
 function toolOf(declaration: Partial<ToolDeclaration>): Tool {
   const reading = readTool({ name: 'f', description: 'd', parameters: [], consequential: false, ...declaration });
-  if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+  if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value;
 }
 
 /** Arguments as they are read out of a model's text. */
-function argumentsOf(args: object | string): Members {
+function argumentsOf(args: object | string): JsonObject {
   const text = typeof args === 'string' ? args : JSON.stringify(args);
   const [call] = chatml.detect(`<tool_call>{"name": "f", "arguments": ${text}}</tool_call>`).calls;
   if (!call) throw new Error(`no call in ${text}`);
@@ -22,9 +22,12 @@ function argumentsOf(args: object | string): Members {
 }
 
 const found = (tool: Tool | undefined, args: object | string, said: readonly string[] = []): string[] =>
-  issuesOf('f', tool ? typedMembers(argumentsOf(args), tool) : argumentsOf(args), tool, saidIn(said)).map(
-    ({ code, param }) => `${code} ${param}`.trim(),
-  );
+  validateCall(
+    'f',
+    tool ? coerceArguments(argumentsOf(args), tool) : argumentsOf(args),
+    tool,
+    collectMentions(said),
+  ).map(({ code, param }) => `${code} ${param}`.trim());
 
 describe('a call is checked against its tool', () => {
   const tool = toolOf({
@@ -109,7 +112,7 @@ describe('a value of one of several types', () => {
   });
 
   it.each(['{"size": 1, "level": "5"}', '{"size": "auto", "level": 5}'])('stays as it is: %s', (text) => {
-    expect(jsonText(typedMembers(argumentsOf(text), tool))).toBe(text);
+    expect(stringifyJson(coerceArguments(argumentsOf(text), tool))).toBe(text);
     expect(found(tool, text)).toEqual([]);
   });
 });
@@ -117,7 +120,7 @@ describe('a value of one of several types', () => {
 describe('a tool is refused', () => {
   const refusalsOf = (parameters: object): string[] => {
     const reading = readTool({ name: 'f', description: 'd', parameters: parameters as never, consequential: false });
-    return reading.ok ? [] : reading.refusals.map(({ pointer, message }) => `${pointer} ${message}`);
+    return reading.ok ? [] : reading.errors.map(({ pointer, message }) => `${pointer} ${message}`);
   };
   const to = { type: 'object', properties: { city: { type: 'string' } }, required: true };
 
@@ -137,7 +140,7 @@ describe('a tool is refused', () => {
 describe('a value is grounded in what the user has said', () => {
   const grounded = (value: unknown, ...said: string[]): boolean => {
     const members = argumentsOf({ value });
-    return isGrounded(members.get('value') ?? null, saidIn(said));
+    return isGrounded(members.get('value') ?? null, collectMentions(said));
   };
 
   it.each<[unknown, string, boolean]>([
@@ -202,7 +205,7 @@ describe('an insight', () => {
       ],
     });
   const insight = (tool: Tool, args: object, said: string) =>
-    insightOf(tool, issuesOf('f', typedMembers(argumentsOf(args), tool), tool, saidIn([said])));
+    createInsight(tool, validateCall('f', coerceArguments(argumentsOf(args), tool), tool, collectMentions([said])));
 
   it('takes the place of a call whose required value the user never said', () => {
     const made = insight(
@@ -237,6 +240,6 @@ describe('an insight', () => {
   it('shows a template no hidden parameter, and only what is to be asked for first', () => {
     const made = insight(transfer(true), {}, 'transfer something');
     expect(made?.missing.map(({ name }) => name)).toEqual(['amount', 'recipient', 'account']);
-    expect(made && shownOf(made).missing.map(({ name }) => name)).toEqual(['recipient']);
+    expect(made && visibleInsight(made).missing.map(({ name }) => name)).toEqual(['recipient']);
   });
 });

@@ -1,9 +1,9 @@
-import { compile } from '../../src/engine/llama/prompt/jinja.ts';
+import { compileTemplate } from '../../src/engine/llama/prompt/jinja.ts';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../src/dialog.ts';
-import { detectFormat } from '../../src/engine/llama/tokenizer/detectToolFormat.ts';
-import { stoppedClock } from '../../src/engine/llama/prompt/jinja.ts';
-import { layoutOf } from '../../src/engine/llama/prompt/chatTemplate.ts';
+import { detectToolFormat } from '../../src/engine/llama/tokenizer/detectToolFormat.ts';
+import { strftimeAt } from '../../src/engine/llama/prompt/jinja.ts';
+import { probeChatTemplate } from '../../src/engine/llama/prompt/chatTemplate.ts';
 
 const ends = { bos: '<s>', eos: '</s>' };
 const system = (text: string): Message => ({ role: 'system', text });
@@ -26,8 +26,8 @@ const strict = each(
 const talk = [system('S'), user('U'), assistant('A'), system('T'), user('V')];
 
 function written(source: string | undefined, messages: readonly Message[]): string {
-  const layout = layoutOf(source, ends);
-  return layout.render(layout.fit(messages));
+  const chatTemplate = probeChatTemplate(source, ends);
+  return chatTemplate.render(chatTemplate.normalizeMessages(messages));
 }
 
 describe('a chat template', () => {
@@ -45,9 +45,9 @@ describe('a chat template', () => {
   });
 
   it('says which messages it does not take', () => {
-    expect(layoutOf(plain, ends).notes).toEqual([]);
-    expect(layoutOf(onlyFirstSystem, ends).notes).toEqual([expect.stringContaining('one system message')]);
-    expect(layoutOf(noSystem, ends).notes).toEqual([expect.stringContaining('no system message')]);
+    expect(probeChatTemplate(plain, ends).notes).toEqual([]);
+    expect(probeChatTemplate(onlyFirstSystem, ends).notes).toEqual([expect.stringContaining('one system message')]);
+    expect(probeChatTemplate(noSystem, ends).notes).toEqual([expect.stringContaining('no system message')]);
   });
 
   it('knows the special tokens, and that an answer is wanted', () => {
@@ -59,7 +59,7 @@ describe('a chat template', () => {
     const pinned = `{% if strftime_now is defined %}{{ strftime_now('%d %b %Y') }}{% else %}26 Jul{% endif %}${plain}`;
     expect(written(pinned, [user('U')])).toBe('26 Jul[user]U');
     expect(written(`{{ strftime_now('%Y') }}${plain}`, [user('U')])).toMatch(/^\d{4}\[user\]U$/);
-    const clock = stoppedClock(new Date(2026, 0, 2, 3, 4, 5));
+    const clock = strftimeAt(new Date(2026, 0, 2, 3, 4, 5));
     expect(clock('%A %a %d %B %b %m %Y %H:%M:%S')).toBe('Friday Fri 02 January Jan 01 2026 03:04:05');
   });
 
@@ -70,13 +70,13 @@ describe('a chat template', () => {
     ['leaves the message out for them', `{% if tools %}{{ tools | tojson }}{% else %}${plain}{% endif %}`, false],
     ['does not work', '{% if %}', false],
   ])('knows tools if it %s: %s', (_, source, knows) => {
-    expect(layoutOf(source, ends).knowsTools).toBe(knows);
+    expect(probeChatTemplate(source, ends).supportsTools).toBe(knows);
   });
 
   it('gets no list of tools when there are none, and else their JSON as Jinja writes it', () => {
     const parameters = { type: 'object', properties: { b: { enum: ['ü"', 1.5, null] }, a: {} }, required: [] };
     const tool = { type: 'function', function: { name: 'f', description: 'd', parameters } } as const;
-    const render = (source: string) => layoutOf(source + plain, ends).render([user('U')], [tool]);
+    const render = (source: string) => probeChatTemplate(source + plain, ends).render([user('U')], [tool]);
     expect(written(`{{ tools is none }}${plain}`, [user('U')])).toBe('true[user]U');
     expect(render('{{ tools[0].function | tojson }}')).toBe(
       '{"name": "f", "description": "d", "parameters": {"type": "object", "properties": {"b": {"enum": ["ü\\"", 1.5, null]}, "a": {}}, "required": []}}[user]U',
@@ -92,10 +92,10 @@ describe('a chat template', () => {
       {
         role: 'assistant',
         text: 'our wording',
-        exchange: { kind: 'calls', text: 'A', calls: [{ id: '1', name: 'f', arguments: { x: 2 } }] },
+        toolExchange: { kind: 'calls', text: 'A', calls: [{ id: '1', name: 'f', arguments: { x: 2 } }] },
       },
-      { role: 'user', text: 'our wording', exchange: { kind: 'result', callId: '1', name: 'f', content: 'R' } },
-      { role: 'user', text: 'our wording', exchange: { kind: 'result', callId: '2', name: 'f', content: 'S' } },
+      { role: 'user', text: 'our wording', toolExchange: { kind: 'result', callId: '1', name: 'f', content: 'R' } },
+      { role: 'user', text: 'our wording', toolExchange: { kind: 'result', callId: '2', name: 'f', content: 'S' } },
       user('V'),
       user('W'),
     ];
@@ -123,7 +123,7 @@ describe('a chat template', () => {
       <|im_start|>assistant
       "
     `);
-    const { notes } = layoutOf(source, ends);
+    const { notes } = probeChatTemplate(source, ends);
     expect(notes).toEqual([expect.stringContaining(why)]);
     expect(notes[0]).toContain('ChatML');
   });
@@ -139,8 +139,8 @@ describe('the tool-call format of a model', () => {
     ['llama3', '<|start_header_id|> ... {"name": f, "parameters": p}', words()],
     [undefined, '<|start_header_id|>', words()],
     [undefined, plain, words('<tool_call>')],
-  ])('is %s by the marks of its template', (format, template, vocabulary) => {
-    expect(detectFormat(template, vocabulary)).toBe(format);
+  ])('is %s by the marks of its template', (format, template, tokenizer) => {
+    expect(detectToolFormat(template, tokenizer)).toBe(format);
   });
 });
 
@@ -154,7 +154,7 @@ describe('whether a model may reason aloud', () => {
     [true, 'Qtrue'],
     [false, 'Qfalse'],
   ])('is told to its template only where something was said about it: %s', (thinking, expected) => {
-    expect(compile(template, { bos: '', eos: '' })(ask, undefined, thinking).toLowerCase()).toBe(
+    expect(compileTemplate(template, { bos: '', eos: '' })(ask, undefined, thinking).toLowerCase()).toBe(
       expected.toLowerCase(),
     );
   });

@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine, Model, ModelFigures } from '../../src/engine/engine.ts';
+import type { Engine, Model, ModelStats } from '../../src/engine/engine.ts';
 import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
-import { table } from '../../src/metrics/definitions.ts';
+import { metricDefinitions } from '../../src/metrics/definitions.ts';
 import { readCatalogue, type Catalogue } from '../../src/models/catalogue/catalogue.ts';
-import { meteredPool } from '../../src/models/pool/poolMetrics.ts';
+import { createMeteredPool } from '../../src/models/pool/poolMetrics.ts';
 import type { ModelPool } from '../../src/models/pool/pool.ts';
 import { defaultSampling } from '../../src/models/catalogue/sampling.ts';
 import { readScrape, type Scrape } from '../prometheus.ts';
@@ -19,14 +19,14 @@ class Puppet implements Engine {
   readonly name = 'puppet';
   readonly needsFiles = false;
   readonly #mock = mockEngine({ contextSize: 64 });
-  figures: Partial<ModelFigures> = {};
+  stats: Partial<ModelStats> = {};
   fails = false;
 
   async load(...given: Parameters<Engine['load']>): Promise<Model> {
     if (this.fails) throw new Error('no memory');
     const model = await this.#mock.load(...given);
-    const real = model.figures.bind(model);
-    return Object.assign(model, { figures: () => ({ ...real(), ...this.figures }) });
+    const real = model.stats.bind(model);
+    return Object.assign(model, { stats: () => ({ ...real(), ...this.stats }) });
   }
 
   [Symbol.asyncDispose](): PromiseLike<void> {
@@ -48,13 +48,17 @@ describe('the models of a pool', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   const poolOf = (engine: Engine, metrics: Metrics): ModelPool =>
-    meteredPool(engine, { catalogue, idleMs: 60_000, seats: 1, threads: 1, gpu: 'off', onLoaded: () => {} }, metrics);
+    createMeteredPool(
+      engine,
+      { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', onLoaded: () => {} },
+      metrics,
+    );
   const scrape = async (metrics: Metrics): Promise<Scrape> => readScrape(await metrics.text());
 
   /** Has a model in memory for as long as the work takes. */
   const visit = async (pool: ModelPool, work: (model: Model) => Promise<void>): Promise<void> => {
     await pool.pin(strange);
-    const use = await pool.use(strange);
+    const use = await pool.lease(strange);
     await work(use.model);
     await use[Symbol.asyncDispose]();
     await pool.unpin(strange);
@@ -71,17 +75,17 @@ describe('the models of a pool', () => {
       );
     };
     await visit(pool, async () => {
-      engine.figures = { statesSaved: 3, statesRestored: 1 };
+      engine.stats = { statesSaved: 3, statesRestored: 1 };
       expect(await totals()).toEqual([3, 1]);
-      engine.figures = { statesSaved: 5, statesRestored: 2 };
+      engine.stats = { statesSaved: 5, statesRestored: 2 };
     });
     expect(await totals()).toEqual([5, 2]);
-    engine.figures = { statesSaved: 0, statesRestored: 0 };
+    engine.stats = { statesSaved: 0, statesRestored: 0 };
     await visit(pool, async () => {
       expect(await totals()).toEqual([5, 2]);
-      engine.figures = { statesSaved: 4, statesRestored: 4 };
+      engine.stats = { statesSaved: 4, statesRestored: 4 };
       expect(await totals()).toEqual([9, 6]);
-      engine.figures = { statesSaved: 1, statesRestored: 0 };
+      engine.stats = { statesSaved: 1, statesRestored: 0 };
       expect(await totals()).toEqual([10, 6]);
     });
     expect(await totals()).toEqual([10, 6]);
@@ -91,11 +95,11 @@ describe('the models of a pool', () => {
     const metrics = new Metrics();
     const engine = new Puppet();
     await using pool = poolOf(engine, metrics);
-    engine.figures = { backend: 'cuda', gpuLayers: 7, threads: 3, seats: 4, seatsBusy: 2, waiting: 1, stateBytes: 99 };
+    engine.stats = { backend: 'cuda', gpuLayers: 7, threads: 3, slots: 4, slotsBusy: 2, waiting: 1, stateBytes: 99 };
     const labels = { engine: 'puppet', model: strange };
     await visit(pool, async () => {
       const scraped = await scrape(metrics);
-      const values = ['model_gpu_layers', 'model_threads', 'seats', 'seats_busy', 'seats_waiting', 'state_bytes'];
+      const values = ['model_gpu_layers', 'model_threads', 'slots', 'slots_busy', 'slots_waiting', 'state_bytes'];
       expect(values.map((name) => scraped.value(`turngraph_${name}`, labels))).toEqual([7, 3, 4, 2, 1, 99]);
       expect(scraped.value('turngraph_model_info', { ...labels, backend: 'cuda' })).toBe(1);
       expect(scraped.value('turngraph_model_pinned', labels)).toBe(1);
@@ -103,7 +107,7 @@ describe('the models of a pool', () => {
     });
     const scraped = await scrape(metrics);
     expect(scraped.value('turngraph_model_loaded', labels)).toBe(0);
-    expect(scraped.value('turngraph_seats', labels)).toBeUndefined();
+    expect(scraped.value('turngraph_slots', labels)).toBeUndefined();
   });
 
   it('count generations and loads that fail', async () => {
@@ -117,8 +121,8 @@ describe('the models of a pool', () => {
       await expect(generating).rejects.toMatchObject({ name: 'PROMPT_TOO_LARGE' });
     });
     engine.fails = true;
-    await expect(pool.use('other')).rejects.toThrow('no memory');
-    await expect(pool.use('nobody')).rejects.toMatchObject({ name: 'UNKNOWN_MODEL' });
+    await expect(pool.lease('other')).rejects.toThrow('no memory');
+    await expect(pool.lease('nobody')).rejects.toMatchObject({ name: 'UNKNOWN_MODEL' });
     const scraped = await scrape(metrics);
     expect(scraped.value('turngraph_generations_total', { stopped: 'failed', model: strange })).toBe(1);
     expect(scraped.value('turngraph_prompt_tokens_total')).toBeUndefined();
@@ -129,7 +133,7 @@ describe('the models of a pool', () => {
 });
 
 describe('the table of metrics', () => {
-  const shapes = Object.entries(table);
+  const shapes = Object.entries(metricDefinitions);
 
   it('is what a scrape has, with names, types and help', async () => {
     const { families } = readScrape(await new Metrics().text());

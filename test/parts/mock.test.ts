@@ -8,7 +8,7 @@ import { ask, greedy, never, say } from '../contracts/speaking.ts';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-const load = { contextSize: 0, seats: 1, threads: 1, gpu: 'off' } as const;
+const load = { contextSize: 0, slots: 1, threads: 1, gpu: 'off' } as const;
 
 async function opened(script: readonly object[] = []) {
   const engine = mockEngine({ script: readMockScript(JSON.stringify(script), 'script.json') });
@@ -59,7 +59,7 @@ describe('the mock engine', () => {
 
   it('waits before each chunk', async () => {
     const { sequence } = await opened([{ match: '', answer: 'a b c', delay_ms: 10 }]);
-    expect((await say(sequence, ask('x'))).timings.total).toBeGreaterThan(25);
+    expect((await say(sequence, ask('x'))).timings.totalMs).toBeGreaterThan(25);
   });
 
   it('counts one token for four characters', async () => {

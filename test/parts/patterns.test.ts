@@ -4,7 +4,7 @@ import { compilePatterns } from '../../src/storage/patternSet.ts';
 const never = new AbortController().signal;
 const indexIn = async (list: readonly string[], text: string): Promise<number | undefined> => {
   const reading = await compilePatterns(list);
-  if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+  if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value.match(text, never);
 };
 
@@ -18,7 +18,7 @@ describe('a list of patterns', () => {
 
   it('is refused with the place of every pattern that is none', async () => {
     const reading = await compilePatterns([...Array.from({ length: 30 }, () => 'fine'), 'b(?=x)', 'c(']);
-    expect(!reading.ok && reading.refusals.map(({ pointer }) => pointer)).toEqual(['/30', '/31']);
+    expect(!reading.ok && reading.errors.map(({ pointer }) => pointer)).toEqual(['/30', '/31']);
   });
 
   it('may be larger than what fits into one automaton', async () => {

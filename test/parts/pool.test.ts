@@ -8,7 +8,7 @@ import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
 import { mockEngine } from '../../src/engine/mock/engine.ts';
 import { Fault } from '../../src/fault.ts';
 import { readCatalogue, type Catalogue } from '../../src/models/catalogue/catalogue.ts';
-import { ModelPool, type ModelUse } from '../../src/models/pool/pool.ts';
+import { ModelPool, type ModelLease } from '../../src/models/pool/pool.ts';
 import { modelHandlers } from '../../src/session/modelHandlers.ts';
 import type { Session } from '../../src/session/session.ts';
 
@@ -78,7 +78,7 @@ describe('a model that is being loaded to stay', () => {
   afterAll(() => rm(folder, { recursive: true }));
   beforeEach(() => {
     engine = new SlowEngine();
-    pool = new ModelPool(engine, { catalogue, idleMs: 60_000, seats: 1, threads: 1, gpu: 'off' });
+    pool = new ModelPool(engine, { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off' });
     closing = new AbortController();
   });
 
@@ -95,7 +95,7 @@ describe('a model that is being loaded to stay', () => {
 
   it('is loaded on for an agent that waits for it, too, and then belongs to that alone', async () => {
     const pinned = pool.pin('big', { signal: closing.signal });
-    const using = pool.use('big');
+    const using = pool.lease('big');
     closing.abort(why);
     await expect(pinned).rejects.toBe(why);
     engine.finish();
@@ -130,8 +130,8 @@ describe('a model that leaves the memory', () => {
     engine = new LingeringEngine();
     const fileOf = downloads.fileOf.bind(downloads);
     const catalogue = await readCatalogue(file);
-    pool = new ModelPool(engine, { catalogue, idleMs: 60_000, seats: 1, threads: 1, gpu: 'off', fileOf });
-    await (await pool.use('big'))[Symbol.asyncDispose]();
+    pool = new ModelPool(engine, { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', fileOf });
+    await (await pool.lease('big'))[Symbol.asyncDispose]();
   });
   afterEach(async () => {
     await pool[Symbol.asyncDispose]();
@@ -146,14 +146,14 @@ describe('a model that leaves the memory', () => {
   const files = async (): Promise<readonly string[]> => (await readdir(join(folder, 'ann', 'big'))).sort();
   /** Deletes the model as a client does. */
   const removal = (): Promise<void> => {
-    const house = { pools: { 'llama-cpp': pool }, downloads };
-    const session = { pool, house, signal: new AbortController().signal } as unknown as Session;
+    const context = { pools: { 'llama-cpp': pool }, downloads };
+    const session = { pool, context, signal: new AbortController().signal } as unknown as Session;
     return modelHandlers.deleteModel(session, { modelName: 'big' }, () => undefined);
   };
 
   it('is loaded anew when it has gone, and never beside itself', async () => {
     const freed = pool.unpin('big');
-    await using use = await pool.use('big');
+    await using use = await pool.lease('big');
     await freed;
     expect(use.name).toBe('big');
     expect(engine.most).toBe(1);
@@ -171,7 +171,7 @@ describe('a model that leaves the memory', () => {
     ],
   ])('is deleted whole or not at all when an agent %s', async (_, moment, fault) => {
     const removing = removal();
-    const using = moment().then(() => pool.use('big'));
+    const using = moment().then(() => pool.lease('big'));
     const [removed, used] = await Promise.allSettled([removing, using]);
     const kept = fault === 'MODEL_IN_USE';
     const [refused, done] = kept ? [removed, used] : [used, removed];
@@ -184,7 +184,7 @@ describe('a model that leaves the memory', () => {
     const removing = removal();
     await engine.leaving;
     const waited: string[] = [];
-    const using: Promise<ModelUse> = pool.use('big', {
+    const using: Promise<ModelLease> = pool.lease('big', {
       onWait: () => waited.push('waits'),
       fetch: async () => {
         waited.push(`fetches beside ${(await files()).length} files`);
@@ -202,6 +202,6 @@ describe('a model that leaves the memory', () => {
   it('is refused to one that deletes it again with the reason that it is gone', async () => {
     const outcomes = await Promise.allSettled([removal(), removal()]);
     expect(outcomes).toMatchObject([{ status: 'fulfilled' }, { reason: { name: 'MODEL_NOT_ON_DISK' } }]);
-    await expect(pool.use('big')).rejects.toMatchObject({ name: 'MODEL_NOT_ON_DISK' });
+    await expect(pool.lease('big')).rejects.toMatchObject({ name: 'MODEL_NOT_ON_DISK' });
   });
 });

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Interaction, Prompt, ToolBlock } from '../../src/dialog.ts';
-import { weave } from '../../src/dialog.ts';
+import { insertTools } from '../../src/dialog.ts';
 import type { Model } from '../../src/engine/engine.ts';
-import { dialogue } from '../../src/projection/chat.ts';
-import { place, placements } from '../../src/projection/placement.ts';
+import { chatProjection } from '../../src/projection/chat.ts';
+import { placeTemplate, placements } from '../../src/projection/placement.ts';
 import type { Projection } from '../../src/projection/projection.ts';
-import { withTools } from '../../src/projection/withTools.ts';
+import { toolProjection } from '../../src/projection/withTools.ts';
 
 /** A model that counts a token for each character, and none for the frame. */
 const model = (contextSize: number): Model => ({
@@ -19,13 +19,18 @@ const model = (contextSize: number): Model => ({
   openSequence: () => {
     throw new Error('nothing is generated here');
   },
-  figures: () => {
+  stats: () => {
     throw new Error('nothing runs here');
   },
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });
 
-const block = (place: ToolBlock['place']): ToolBlock => ({ format: 'chatml', definitions: [], place, text: 'TOOLS' });
+const block = (slot: ToolBlock['place']): ToolBlock => ({
+  format: 'chatml',
+  definitions: [],
+  place: slot,
+  text: 'TOOLS',
+});
 
 const talk = (count: number, words = 'xxxx'): Interaction[] =>
   Array.from({ length: count }, (_, index) => ({ user: `u${index}${words}`, assistant: `a${index}${words}` }));
@@ -33,15 +38,15 @@ const talk = (count: number, words = 'xxxx'): Interaction[] =>
 const script = ({ messages }: Prompt): string => messages.map(({ role, text }) => `${role}: ${text}`).join('\n');
 
 describe.each<[string, (model: Model) => Projection]>([
-  ['the projection of a conversation', dialogue],
-  ['the projection with tools', (of) => withTools(of, block('system'))],
+  ['the projection of a conversation', chatProjection],
+  ['the projection with tools', (of) => toolProjection(of, block('system'))],
 ])('%s', (_, projectionFor) => {
   let projection: Projection;
   beforeEach(() => {
     projection = projectionFor(model(100));
   });
   const project = (interactions: readonly Interaction[], message = 'now', system = 'be kind') =>
-    projection.project({ dialog: { interactions }, system, current: place(message), maxTokens: 1000 });
+    projection.project({ dialog: { interactions }, system, current: placeTemplate(message), maxTokens: 1000 });
 
   it('puts the system message first, then what was said, then the message', async () => {
     const { prompt, dropped } = await project([{ user: 'hello', assistant: 'hi' }]);
@@ -91,7 +96,7 @@ describe.each<[string, (model: Model) => Projection]>([
 });
 
 describe('tools in a prompt', () => {
-  const messages = place('now');
+  const messages = placeTemplate('now');
   const history = [{ role: 'user', text: 'hello' } as const, { role: 'assistant', text: 'hi' } as const];
 
   it.each([
@@ -106,7 +111,7 @@ describe('tools in a prompt', () => {
     ['before the last message of the user', 'last-user', [...history, ...messages], 'hello|hi|TOOLSnow'],
   ] as const)('stand %s', (_, where, all, expected) => {
     expect(
-      weave({ messages: all, tools: block(where) })
+      insertTools({ messages: all, tools: block(where) })
         .map(({ text }) => text)
         .join('|'),
     ).toBe(expected);
@@ -115,7 +120,7 @@ describe('tools in a prompt', () => {
 
 describe('a template', () => {
   it.each(placements.map((placement) => [placement] as const))('stands %s', (placement) => {
-    const shown = place('MESSAGE', { text: 'TEMPLATE', placement }).map(({ role, text }) => `${role} ${text}`);
+    const shown = placeTemplate('MESSAGE', { text: 'TEMPLATE', placement }).map(({ role, text }) => `${role} ${text}`);
     expect(shown).toEqual(
       {
         in_place_of_user: ['user TEMPLATE'],
@@ -128,6 +133,8 @@ describe('a template', () => {
   });
 
   it('that renders empty is left out', () => {
-    expect(place('MESSAGE', { text: '', placement: 'in_place_of_user' })).toEqual([{ role: 'user', text: 'MESSAGE' }]);
+    expect(placeTemplate('MESSAGE', { text: '', placement: 'in_place_of_user' })).toEqual([
+      { role: 'user', text: 'MESSAGE' },
+    ]);
   });
 });

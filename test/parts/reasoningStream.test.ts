@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReasoningStream, spokenIn } from '../../src/tools/reasoning/reasoningFilter.ts';
+import { ReasoningFilter, stripReasoning } from '../../src/tools/reasoning/reasoningFilter.ts';
 
 describe('reasoning in a text on its way out', () => {
   it.each([
@@ -14,12 +14,12 @@ describe('reasoning in a text on its way out', () => {
     ['nothing', '', '', ''],
   ])('is set apart whatever the pieces: %s', (_, text, said, reasoning) => {
     for (let size = 1; size <= text.length + 1; size++) {
-      const stream = new ReasoningStream();
+      const stream = new ReasoningFilter();
       let out = '';
-      for (let at = 0; at < text.length; at += size) out += stream.pass(text.slice(at, at + size));
-      expect(out + stream.rest()).toBe(said);
+      for (let at = 0; at < text.length; at += size) out += stream.push(text.slice(at, at + size));
+      expect(out + stream.flush()).toBe(said);
       expect(stream.reasoning).toBe(reasoning);
     }
-    expect(spokenIn(text)).toBe(said);
+    expect(stripReasoning(text)).toBe(said);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../scripts/soak/ledger.mjs';
 import { chanceFrom } from '../../scripts/random.mjs';
 import { median, quantile, trendOf, type Sample } from '../../scripts/soak/trend.mjs';
-import { finalAnswer } from '../../src/client/responses.ts';
+import { finalResponse } from '../../src/client/responses.ts';
 import type { AnswerText, ServerFrame, TurnComplete } from '../../src/frames.gen.ts';
 import { clientFrame, serverFrame } from '../../src/wire/frame.ts';
 
@@ -96,7 +96,7 @@ describe('the ledger of a session', () => {
 
   /** What is found wrong with the answers to one message. */
   function faultsOf(frames: readonly ServerFrame[]): readonly string[] {
-    const ledger = new Ledger(finalAnswer);
+    const ledger = new Ledger(finalResponse);
     ledger.heard(greeting);
     ledger.sent(clientFrame(1, 'sendMessage', { agentId: 1, text: 'Hello!' }));
     for (const frame of frames) ledger.heard(frame);

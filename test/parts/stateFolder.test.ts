@@ -2,14 +2,14 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StateFolder, type StatePlace } from '../../src/engine/llama/kvCache/stateStore.ts';
+import { StateStore, type StateFile } from '../../src/engine/llama/kvCache/stateStore.ts';
 
 describe('the folder of states', () => {
   let cache: string;
-  let folder: StateFolder;
+  let folder: StateStore;
   beforeEach(async () => {
     cache = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    folder = new StateFolder(cache, 100);
+    folder = new StateStore(cache, 100);
   });
   afterEach(async () => {
     await folder[Symbol.asyncDispose]();
@@ -17,12 +17,12 @@ describe('the folder of states', () => {
   });
 
   /** A state of so many bytes; its name is added to `dropped` when it has to go. */
-  async function put(bytes: number, dropped: string[] = [], name = ''): Promise<StatePlace | undefined> {
-    const place = await folder.room(bytes, () => dropped.push(name));
-    if (!place) return undefined;
-    await writeFile(place.file, Buffer.alloc(bytes));
-    place.written(bytes);
-    return place;
+  async function put(bytes: number, dropped: string[] = [], name = ''): Promise<StateFile | undefined> {
+    const slot = await folder.reserve(bytes, () => dropped.push(name));
+    if (!slot) return undefined;
+    await writeFile(slot.file, Buffer.alloc(bytes));
+    slot.commit(bytes);
+    return slot;
   }
 
   it('makes room by dropping what has lain longest', async () => {
@@ -39,7 +39,7 @@ describe('the folder of states', () => {
     const dropped: string[] = [];
     const read = await put(40, dropped, 'read');
     read?.read();
-    const writing = await folder.room(40, () => dropped.push('writing'));
+    const writing = await folder.reserve(40, () => dropped.push('writing'));
     expect(writing).toBeDefined();
     expect(await put(40)).toBeUndefined();
     expect(dropped).toEqual([]);
@@ -65,7 +65,7 @@ describe('the folder of states', () => {
     await put(40);
     await rm(join(cache, 'states'), { recursive: true });
     await expect(put(40)).rejects.toThrow('ENOENT');
-    folder.again();
+    folder.recreate();
     expect(await put(40)).toBeDefined();
   });
 });

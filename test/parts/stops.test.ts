@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { Stops } from '../../src/engine/stopStrings.ts';
+import { StopStringFilter } from '../../src/engine/stopStrings.ts';
 
 function pass(stops: readonly string[], pieces: readonly string[]): { sent: readonly string[]; hit: boolean } {
-  const guard = new Stops(stops);
-  const sent = pieces.map((piece) => guard.pass(piece));
-  return { sent: [...sent, guard.rest()], hit: guard.hit };
+  const guard = new StopStringFilter(stops);
+  const sent = pieces.map((piece) => guard.push(piece));
+  return { sent: [...sent, guard.flush()], hit: guard.matched };
 }
 
 describe('stop strings', () => {

@@ -19,7 +19,7 @@ const scope = (
 
 function rendered(text: string, from = scope()): string {
   const template = compileTemplate(text, 'a.params.template');
-  if (!template.ok) throw new Error(JSON.stringify(template.refusals));
+  if (!template.ok) throw new Error(JSON.stringify(template.errors));
   return template.value.render(from);
 }
 
@@ -127,6 +127,6 @@ describe('a template', () => {
     ['hides the end of a tag behind white space', `{{a${' '.repeat(200_000)}`],
     ['uses a partial inside a section', '{{#a}}{{> b}}{{/a}}'],
   ])('that %s is refused', (_, text) => {
-    expect(compileTemplate(text, 'x')).toMatchObject({ ok: false, refusals: [{ pointer: '' }] });
+    expect(compileTemplate(text, 'x')).toMatchObject({ ok: false, errors: [{ pointer: '' }] });
   });
 });

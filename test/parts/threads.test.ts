@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Threads, fewest, ladder } from '../../src/engine/llama/threads/threadTuner.ts';
+import { ThreadTuner, fewestNearFastest, threadCandidates } from '../../src/engine/llama/threads/threadTuner.ts';
 
 /** A machine in simulated time: how long a token takes with so many threads, now. */
 type Machine = (count: number, second: number) => number;
@@ -12,32 +12,37 @@ const crowded =
     count > free ? 500 : 40 / count;
 
 /** Writes for so many seconds; gives how many tokens, and the count of threads at the end of each second. */
-function write(threads: Threads, machine: Machine, seconds: number, from = 0): { tokens: number; counts: number[] } {
+function write(
+  threads: ThreadTuner,
+  machine: Machine,
+  seconds: number,
+  from = 0,
+): { tokens: number; counts: number[] } {
   const counts: number[] = [];
   let tokens = 0;
   for (let now = from * 1000; now < (from + seconds) * 1000; tokens++) {
     const ms = machine(threads.count, now / 1000);
     now += ms;
-    threads.wrote(1, ms, now);
+    threads.onDecodeBatch(1, ms, now);
     counts[Math.floor(now / 1000) - from] = threads.count;
   }
   return { tokens, counts };
 }
 
 const times = new Map([1, 2, 4, 8].map((count) => [count, quiet(count, 0)]));
-const eight = (): Threads => new Threads({ most: 8, times, start: 8 });
+const eight = (): ThreadTuner => new ThreadTuner({ most: 8, times, start: 8 });
 
 describe('the number of threads', () => {
   it('is chosen among 1, 2, 4, ... and the most', () => {
-    expect(ladder(1)).toEqual([1]);
-    expect(ladder(6)).toEqual([1, 2, 4, 6]);
-    expect(ladder(8)).toEqual([1, 2, 4, 8]);
+    expect(threadCandidates(1)).toEqual([1]);
+    expect(threadCandidates(6)).toEqual([1, 2, 4, 6]);
+    expect(threadCandidates(8)).toEqual([1, 2, 4, 8]);
   });
 
   it('is the smallest that is nearly the fastest', () => {
-    expect(fewest(times, 16)).toBe(8);
+    expect(fewestNearFastest(times, 16)).toBe(8);
     expect(
-      fewest(
+      fewestNearFastest(
         new Map([
           [1, 10.4],
           [2, 10],
@@ -50,7 +55,7 @@ describe('the number of threads', () => {
 
   it('leaves a core to the server itself, unless all of them are far quicker', () => {
     expect(
-      fewest(
+      fewestNearFastest(
         new Map([
           [1, 12],
           [2, 10],
@@ -59,7 +64,7 @@ describe('the number of threads', () => {
       ),
     ).toBe(1);
     expect(
-      fewest(
+      fewestNearFastest(
         new Map([
           [1, 20],
           [2, 10],
@@ -91,7 +96,7 @@ describe('the number of threads', () => {
   });
 
   it('is found where the measurement was made while the machine was busy', () => {
-    const threads = new Threads({
+    const threads = new ThreadTuner({
       most: 4,
       times: new Map([1, 2, 4].map((count) => [count, crowded(1)(count, 0)])),
       start: 1,
@@ -120,17 +125,17 @@ describe('the number of threads', () => {
       [1, 20],
       [2, 11],
     ]);
-    const threads = new Threads({ most: 2, times, start: 2 });
+    const threads = new ThreadTuner({ most: 2, times, start: 2 });
     for (let now = 0; now < 20_000;) {
       const took = threads.count === 2 ? ms.two : ms.one;
       now += took;
-      threads.wrote(width(now), took, now);
+      threads.onDecodeBatch(width(now), took, now);
     }
     expect(threads.count).toBe(1);
   });
 
   it('is found by trying where the measurement at load was misleading', () => {
-    const misled = new Threads({
+    const misled = new ThreadTuner({
       most: 2,
       times: new Map([
         [1, 10],
@@ -140,7 +145,7 @@ describe('the number of threads', () => {
     });
     write(misled, quiet, 5);
     expect(misled.count).toBe(2);
-    const greedy = new Threads({
+    const greedy = new ThreadTuner({
       most: 2,
       times: new Map([
         [1, 11],
@@ -156,7 +161,7 @@ describe('the number of threads', () => {
     const threads = eight();
     for (let now = 0; now < 60_000; now += 100) {
       const wide = now % 200 === 0;
-      threads.wrote(wide ? 8 : 1, (wide ? 800 : 40) / threads.count, now);
+      threads.onDecodeBatch(wide ? 8 : 1, (wide ? 800 : 40) / threads.count, now);
     }
     expect(threads.count).toBe(8);
   });

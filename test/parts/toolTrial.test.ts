@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
-import { adviceOn, formatFor } from '../../src/models/doctor/advice.ts';
+import { adviseOn, formatFor } from '../../src/models/doctor/advice.ts';
 import type { CatalogueEntry } from '../../src/models/catalogue/catalogue.ts';
 import { defaultSampling } from '../../src/models/catalogue/sampling.ts';
-import { rightIn, tryFormat, type FormatTrial } from '../../src/models/doctor/toolBenchmark.ts';
+import { countRight, benchmarkFormat, type FormatScore } from '../../src/models/doctor/toolBenchmark.ts';
 import { formats } from '../../src/tools/formats/index.ts';
 
 const call = (name: string, args: object): string =>
   `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
 
 /** What the doctor makes of a model that answers by a script, in chatml. */
-async function trialOf(script: Readonly<Record<string, string>>): Promise<FormatTrial> {
+async function trialOf(script: Readonly<Record<string, string>>): Promise<FormatScore> {
   const entries = Object.entries(script).map(([match, answer]) => ({ match, answer }));
   await using engine = mockEngine({ script: readMockScript(JSON.stringify(entries), 'script') });
-  const model = await engine.load('', { contextSize: 0, seats: 1, threads: 1, gpu: 'off' });
+  const model = await engine.load('', { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
   const format = formats.get('chatml');
   if (!format) throw new Error('there is no chatml');
   const signal = new AbortController().signal;
-  return await tryFormat(model, format, { sampling: defaultSampling, signal, onAnswer: () => undefined });
+  return await benchmarkFormat(model, format, { sampling: defaultSampling, signal, onAnswer: () => undefined });
 }
 
 describe('a trial of a tool-call format', () => {
@@ -30,7 +30,7 @@ describe('a trial of a tool-call format', () => {
       cellar: call('set_light', { room: 'cellar', on: true }),
       evening: 'Very well, thank you.',
     });
-    expect([rightIn(free), free.length]).toEqual([6, 6]);
+    expect([countRight(free), free.length]).toEqual([6, 6]);
     // What is bound by grammar has its types right, or it is none.
     expect(strict?.map(({ outcome }) => outcome)).toEqual(['no call', 'right', 'no call', 'right', 'right', 'right']);
   });
@@ -44,7 +44,7 @@ describe('a trial of a tool-call format', () => {
       cellar: 'How sad.',
       evening: call('set_light', { room: 'inn', on: true }),
     });
-    expect(free.map(({ due, outcome }) => [due, outcome])).toEqual([
+    expect(free.map(({ expectsCall, outcome }) => [expectsCall, outcome])).toEqual([
       [true, 'wrong call'],
       [true, 'wrong call'],
       [true, 'wrong call'],
@@ -61,10 +61,10 @@ describe('the format that is advised', () => {
     Array.from({ length: 6 }, (_, index) => ({
       message: '',
       text: '',
-      due: index < 5,
+      expectsCall: index < 5,
       outcome: index < right ? ('right' as const) : ('no call' as const),
     }));
-  const trial = (format: string, right: number): FormatTrial => ({ format, free: answers(right), strict: undefined });
+  const trial = (format: string, right: number): FormatScore => ({ format, free: answers(right), strict: undefined });
   const entry = (tool_call_format = ''): CatalogueEntry => ({
     name: 'model',
     description: '',
@@ -75,7 +75,7 @@ describe('the format that is advised', () => {
   });
   const trials = [trial('chatml', 1), trial('llama3', 4), trial('generic', 4)];
 
-  it.each<[string, CatalogueEntry, string | undefined, readonly FormatTrial[] | undefined, object]>([
+  it.each<[string, CatalogueEntry, string | undefined, readonly FormatScore[] | undefined, object]>([
     ['what models.json says', entry('mistral'), 'chatml', trials, { name: 'mistral', isFound: true }],
     ['else what the model shows', entry(), 'chatml', trials, { name: 'chatml', isFound: true }],
     ['else what it did best in', entry(), undefined, trials, { name: 'llama3', isFound: true }],
@@ -87,7 +87,7 @@ describe('the format that is advised', () => {
 
   it('comes with a word where another does clearly better', () => {
     const of = (format: string): readonly string[] => [
-      ...adviceOn({
+      ...adviseOn({
         subject: { entry: entry(format), isListed: true, files: [], knownAs: undefined },
         ends: ['</s>'],
         detectedFormat: undefined,

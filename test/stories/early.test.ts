@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { defineNode, live } from '../../src/index.ts';
+import { defineNode, liveParams } from '../../src/index.ts';
 import { Player, serverWith, subprotocols } from '../story.ts';
 
 const late = defineNode({
@@ -11,10 +11,10 @@ const late = defineNode({
   async create(params, supplies) {
     // Who waits for a model lets later requests go on.
     await supplies.model();
-    const settings = await live(params, ({ word }) => wait(200, word));
+    const settings = await liveParams(params, ({ word }) => wait(200, word));
     return {
       async run(turn) {
-        turn.say(`The ${settings.now} word. `, 'delta');
+        turn.say(`The ${settings.current} word. `, 'delta');
         return 'default';
       },
       change: settings.change,

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
-  accept,
+  unwrapParam,
   checkGraph,
   compileTemplate,
   defineFormat,
   defineNode,
   detect,
   graphSchema,
-  live,
+  liveParams,
   startServer,
 } from '../../src/index.ts';
 import { setLight } from '../graphs.ts';
@@ -32,8 +32,8 @@ const dice = defineNode({
   },
   exits: ['won', 'lost'],
   async create(params, { nodeName }) {
-    const settings = await live(params, ({ line }) =>
-      accept('/line', compileTemplate(line, `${nodeName}.params.line`)),
+    const settings = await liveParams(params, ({ line }) =>
+      unwrapParam('/line', compileTemplate(line, `${nodeName}.params.line`)),
     );
     return {
       async run(turn) {
@@ -46,8 +46,8 @@ const dice = defineNode({
           insights: [],
           warn: (warning: string) => turn.warn(warning),
         };
-        turn.say(settings.now.render(scope), 'whole');
-        turn.tell('rolled', { roll });
+        turn.say(settings.current.render(scope), 'whole');
+        turn.emitEvent('rolled', { roll });
         return roll > 1 ? 'won' : 'lost';
       },
       change: settings.change,

@@ -32,9 +32,9 @@ const gate = vi.hoisted(() => {
   };
 });
 vi.mock(import('../../src/eventLoop.ts'), async (original) => {
-  const { breathing } = await original();
+  const { createYielder: breathing } = await original();
   return {
-    breathing: (longestMs) => {
+    createYielder: (longestMs) => {
       const breathe = breathing(longestMs);
       return async () => {
         await gate.pass();

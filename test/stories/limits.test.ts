@@ -2,7 +2,7 @@ import { createConnection } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { defineNode } from '../../src/index.ts';
-import { Peer } from '../../src/server/connection.ts';
+import { ClientSocket } from '../../src/server/connection.ts';
 import { chat, lamp, setLight } from '../graphs.ts';
 import { aServer, Player, refusal, serverWith, subprotocols } from '../story.ts';
 
@@ -193,7 +193,7 @@ describe('a slow reader', () => {
     create: async ({ chunks }) => ({
       async run(turn) {
         for (let count = 0; count < chunks && !turn.signal.aborted; count++) {
-          await turn.pace();
+          await turn.backpressure();
           turn.say(chunk, 'delta');
         }
         return 'default';
@@ -207,8 +207,9 @@ describe('a slow reader', () => {
   const server = aServer({ extension: { nodeTypes: [flood] } });
 
   it.each(subprotocols)('pauses its own agents, and fifteen others do not notice, over %s', async (subprotocol) => {
-    const send = vi.spyOn(Peer.prototype, 'send');
-    const unsent = (): number => Math.max(0, ...send.mock.contexts.map((peer) => (peer as Peer).bufferedAmount));
+    const send = vi.spyOn(ClientSocket.prototype, 'send');
+    const unsent = (): number =>
+      Math.max(0, ...send.mock.contexts.map((peer) => (peer as ClientSocket).bufferedAmount));
     await using slow = await Player.connect(server().url, subprotocol);
     const agentId = await slow.makes(flooding(4096));
     const told = slow.sends('sendMessage', { agentId, text: 'go' });
@@ -249,7 +250,7 @@ describe('a slow reader', () => {
   it('that is stuck is given up', async () => {
     await using hasty = await serverWith({
       extension: { nodeTypes: [flood] },
-      outflow: { high: 100_000, low: 50_000, stuckMs: 300 },
+      sendBuffer: { high: 100_000, low: 50_000, slowReaderTimeoutMs: 300 },
     });
     await using slow = await Player.connect(hasty.url, 'turngraph.v1.proto');
     const agentId = await slow.makes(flooding(4096));
@@ -275,11 +276,12 @@ describe('a slow reader', () => {
   });
 
   it('that has asked for more is not waited for when the server shuts down', async () => {
-    const [send, close] = [vi.spyOn(Peer.prototype, 'send'), vi.spyOn(Peer.prototype, 'close')];
-    const unsent = (): number => Math.max(0, ...send.mock.contexts.map((peer) => (peer as Peer).bufferedAmount));
+    const [send, close] = [vi.spyOn(ClientSocket.prototype, 'send'), vi.spyOn(ClientSocket.prototype, 'close')];
+    const unsent = (): number =>
+      Math.max(0, ...send.mock.contexts.map((peer) => (peer as ClientSocket).bufferedAmount));
     const closing = await serverWith({
       extension: { nodeTypes: [torrent] },
-      outflow: { high: 1500, low: 300, stuckMs: 20_000 },
+      sendBuffer: { high: 1500, low: 300, slowReaderTimeoutMs: 20_000 },
       graceMs: 200,
     });
     await using slow = await Player.connect(closing.url, 'turngraph.v1.proto');

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { Listening } from '../../src/server/server.ts';
+import type { TurngraphServer } from '../../src/server/server.ts';
 import { chat, lamp, setLight } from '../graphs.ts';
 import { readScrape, type Scrape } from '../prometheus.ts';
 import { aServer, Player, serverWith, subprotocols, type Told } from '../story.ts';
@@ -19,13 +19,13 @@ const script = [
   { match: 'slowly', answer: 'word '.repeat(400), delay_ms: 20, chunk: 5 },
 ];
 
-const pageOf = (server: Listening, init: RequestInit = {}, query = ''): Promise<Response> =>
+const pageOf = (server: TurngraphServer, init: RequestInit = {}, query = ''): Promise<Response> =>
   fetch(`http://127.0.0.1:${server.port}/metrics${query}`, init);
 
-const scrape = async (server: Listening): Promise<Scrape> => readScrape(await (await pageOf(server)).text());
+const scrape = async (server: TurngraphServer): Promise<Scrape> => readScrape(await (await pageOf(server)).text());
 
 /** Scrapes until the gauges of who is there are back at zero. */
-async function scrapeWhenAllLeft(server: Listening): Promise<Scrape> {
+async function scrapeWhenAllLeft(server: TurngraphServer): Promise<Scrape> {
   for (let tries = 0; tries < 100; tries++) {
     const scraped = await scrape(server);
     if (gauges.every((name) => (scraped.value(name) ?? 0) === 0)) return scraped;
@@ -40,8 +40,8 @@ const gauges = [
   'agents',
   'turns_running',
   'sequences',
-  'seats_busy',
-  'seats_waiting',
+  'slots_busy',
+  'slots_waiting',
   'unsent_bytes',
   'slow_readers',
   'model_uses',
@@ -77,7 +77,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
     expect(sumOf(turns, 'tokensReused')).toBeGreaterThan(0);
     expect(scraped.value('turngraph_generations_total', { ...labels, stopped: 'end' })).toBe(2);
     expect(scraped.value('turngraph_generation_duration_seconds_count', labels)).toBe(2);
-    expect(scraped.value('turngraph_seat_wait_seconds_count', labels)).toBe(2);
+    expect(scraped.value('turngraph_slot_wait_seconds_count', labels)).toBe(2);
     expect(scraped.value('turngraph_time_to_first_token_seconds_count', labels)).toBe(2);
     expect(scraped.value('turngraph_model_load_duration_seconds_count', labels)).toBe(1);
     expect(scraped.value('turngraph_turns_total', { status: 'SUCCESS' })).toBe(2);
@@ -168,7 +168,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   });
 
   it('tell how often a client had to be waited for', async () => {
-    await using server = await serverWith({ script, outflow: { high: 0, low: 1, stuckMs: 5_000 } });
+    await using server = await serverWith({ script, sendBuffer: { high: 0, low: 1, slowReaderTimeoutMs: 5_000 } });
     await using player = await Player.connect(server.url, subprotocol);
     await player.says(await player.makes(chat()), 'hello');
     const scraped = await scrape(server);
@@ -189,7 +189,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
       expect(during.value('turngraph_model_info', { ...labels, backend: 'cpu' })).toBe(1);
       expect(during.value('turngraph_model_context_tokens', labels)).toBe(2048);
       expect(during.value('turngraph_model_threads', labels)).toBe(1);
-      expect(during.value('turngraph_seats', labels)).toBeGreaterThan(0);
+      expect(during.value('turngraph_slots', labels)).toBeGreaterThan(0);
       await player.asks('destroyAgent', { agentId });
       for (let tries = 0; (await scrape(server)).value('turngraph_model_loaded', labels) === 1; tries++) {
         expect(tries).toBeLessThan(100);
@@ -201,7 +201,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
     expect(scraped.value('turngraph_generations_total', labels)).toBe(4);
     expect(scraped.value('turngraph_model_load_duration_seconds_count', labels)).toBe(2);
     expect(scraped.value('turngraph_decode_tokens_per_second_count', labels)).toBe(4);
-    expect(scraped.value('turngraph_seats', labels)).toBeUndefined();
+    expect(scraped.value('turngraph_slots', labels)).toBeUndefined();
     expect(scraped.value('turngraph_states_saved_total', labels)).toBe(0);
   });
 });
@@ -269,13 +269,13 @@ describe('the metrics page', () => {
     await using other = await serverWith({ script });
     await using player = await Player.connect(one.url, 'turngraph.v1.proto');
     await player.says(await player.makes(chat()), 'hello');
-    const figures = async (server: Listening): Promise<readonly unknown[]> => {
+    const stats = async (server: TurngraphServer): Promise<readonly unknown[]> => {
       const scraped = await scrape(server);
       return ['turns_total', 'agents', 'connections', 'connections_total', 'model_loaded'].map((name) =>
         scraped.value(`turngraph_${name}`),
       );
     };
-    expect(await figures(one)).toEqual([1, 1, 1, 1, 1]);
-    expect(await figures(other)).toEqual([0, 0, 0, undefined, undefined]);
+    expect(await stats(one)).toEqual([1, 1, 1, 1, 1]);
+    expect(await stats(other)).toEqual([0, 0, 0, undefined, undefined]);
   });
 });

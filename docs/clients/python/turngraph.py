@@ -186,7 +186,7 @@ class Model:
     backend: str = ""
     gpu_layers: int = 0
     threads: int = 0
-    seats: int = 0
+    slots: int = 0
 
 
 T = TypeVar("T")

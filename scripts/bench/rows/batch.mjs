@@ -6,18 +6,18 @@ import { heard, talk } from '../client.mjs';
 import { figure, interleaved, medianOf } from '../figures.mjs';
 import { promptOf, story } from '../prompts.mjs';
 
-const seats = 8;
+const slots = 8;
 const maxTokens = 48;
 
 export const batch = {
   name: 'batch',
   async run(bench) {
     const file = await bench.file('mid');
-    const server = await bench.server({ file, flags: { seats } });
-    const bare = await bench.bare({ file, sequences: seats });
+    const server = await bench.server({ file, flags: { slots: slots } });
+    const bare = await bench.bare({ file, sequences: slots });
     const client = await bench.client(server);
     const agents = await Promise.all(
-      Array.from({ length: seats }, () => client.createAgent({ graph: talk(maxTokens) })),
+      Array.from({ length: slots }, () => client.createAgent({ graph: talk(maxTokens) })),
     );
     const sides = {
       async server(round) {
@@ -29,13 +29,13 @@ export const batch = {
         return { generated: answers.reduce((sum, { turn }) => sum + turn.tokens.generated, 0), end };
       },
       bare: (round) => {
-        const prompts = Array.from({ length: seats }, (_, at) => promptOf('', message(round, at)));
+        const prompts = Array.from({ length: slots }, (_, at) => promptOf('', message(round, at)));
         return bare.ask('batch', { prompts, maxTokens });
       },
     };
     const rounds = await interleaved(sides, bench.repeats(7, 3));
     for (const { generated } of [...rounds.server, ...rounds.bare]) {
-      if (generated !== seats * maxTokens) throw new Error(`${generated} tokens instead of ${seats * maxTokens}`);
+      if (generated !== slots * maxTokens) throw new Error(`${generated} tokens instead of ${slots * maxTokens}`);
     }
     const rate = ({ generated, end }) => (generated * 1000) / end;
     const [mine, theirs] = [medianOf(rounds.server, rate), medianOf(rounds.bare, rate)];

@@ -56,16 +56,16 @@ export const nextTurn = {
     const { count } = bench.kept(await openVocabulary(file));
     const client = await bench.client(await bench.server({ file }));
     const bare = await bench.bare({ file });
-    const figures = [];
+    const stats = [];
     for (const [of, one] of Object.entries(cases)) {
       const conversations = [];
       for (let repeat = 0; repeat < bench.repeats(2, 1); repeat++) {
         bench.log(`${of}, conversation ${repeat + 1}`);
         conversations.push(await converse({ client, bare, count, of, ...one, seed: 20 * repeat }));
       }
-      figures.push(...figuresOf(of, conversations));
+      stats.push(...figuresOf(of, conversations));
     }
-    return figures;
+    return stats;
   },
 };
 

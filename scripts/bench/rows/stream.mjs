@@ -11,24 +11,24 @@ import { promptOf, story } from '../prompts.mjs';
 import { serveFlags } from '../server.mjs';
 
 const goals = { mid: 0.97, demo: 0.9 };
-const seats = 4;
+const slots = 4;
 
 export const stream = {
   name: 'stream',
   async run(bench) {
-    const figures = [];
-    for (const model of ['mid', 'demo']) figures.push(await measure(bench, model, 'in'));
+    const stats = [];
+    for (const model of ['mid', 'demo']) stats.push(await measure(bench, model, 'in'));
     const hasChild = (await serveFlags()).has('engine-process');
-    if (hasChild) figures.push(await measure(bench, 'mid', 'child'));
+    if (hasChild) stats.push(await measure(bench, 'mid', 'child'));
     else bench.log('serve has no --engine-process: the child engine is not measured');
-    return figures;
+    return stats;
   },
 };
 
 async function measure(bench, model, engine) {
   const file = await bench.file(model);
-  const server = await bench.server({ file, flags: { seats, 'engine-process': engine } });
-  const bare = await bench.bare({ file, sequences: seats });
+  const server = await bench.server({ file, flags: { slots: slots, 'engine-process': engine } });
+  const bare = await bench.bare({ file, sequences: slots });
   const client = await bench.client(server);
   const { messages, maxTokens, repeats } = load[model];
   const sides = {

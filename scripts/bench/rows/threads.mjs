@@ -21,15 +21,15 @@ export const threads = {
     const counts = Array.from({ length: bench.cores }, (_, at) => at + 1);
     const agents = {};
     for (const count of [undefined, ...counts]) {
-      const server = await bench.server({ file, contextSize: 1024, flags: { seats: 1, threads: count } });
+      const server = await bench.server({ file, contextSize: 1024, flags: { slots: 1, threads: count } });
       const client = await bench.client(server);
       const [short, long] = [maxTokens, warmUpTokens].map((tokens) => client.createAgent({ graph: talk(tokens) }));
       agents[count ?? 'chosen'] = { short: await short, long: await long };
     }
-    const figures = [await measure(bench, agents, 'idle')];
+    const stats = [await measure(bench, agents, 'idle')];
     bench.kept(await startSpinner());
-    figures.push(await measure(bench, agents, 'one core busy'));
-    return figures;
+    stats.push(await measure(bench, agents, 'one core busy'));
+    return stats;
   },
 };
 

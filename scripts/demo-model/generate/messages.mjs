@@ -25,12 +25,12 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
 
   /** A message and the calls that are due; undefined where the chance fell on what cannot be said with these tools. */
   function message(tools, format, index, { quiet, several, own, ways, strangers, mentions }) {
-    const due = ({ text, calls }) => ({ text, calls, answer: callText(format, calls) });
+    const expectsCall = ({ text, calls }) => ({ text, calls, answer: callText(format, calls) });
     if (chance.often(quiet)) return silent(tools, { own, strangers, mentions });
     const many = chance.often(several) ? manyOf(tools, ways) : undefined;
-    if (many) return due(many);
+    if (many) return expectsCall(many);
     const one = asked(chance.often(0.6) ? tools[index % tools.length] : chance.pick(tools));
-    return one && due({ calls: one.calls, text: beside(one) });
+    return one && expectsCall({ calls: one.calls, text: beside(one) });
   }
 
   // Two or three calls: one request with several values, or several requests in a row, `apart` each to another tool.

@@ -1,10 +1,10 @@
 // Training prompts in the words of the server: its formats write the tools, its layout the messages, so that the text
 // that the model learns from is the text that it is asked with.
-import { blockOf, weave } from '../../../dist/dialog.js';
-import { layoutOf } from '../../../dist/engine/llama/prompt/chatTemplate.js';
+import { toToolBlock, insertTools } from '../../../dist/dialog.js';
+import { probeChatTemplate } from '../../../dist/engine/llama/prompt/chatTemplate.js';
 import { formats } from '../../../dist/tools/formats/index.js';
 import { readTool } from '../../../dist/tools/tool.js';
-import { jsonText } from '../../../dist/tools/json/value.js';
+import { stringifyJson } from '../../../dist/tools/json/value.js';
 
 /** What ends a message; the model writes it when it has said everything. */
 export const end = '<|im_end|>';
@@ -14,7 +14,7 @@ export const chatTemplate =
   "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-const layout = layoutOf(chatTemplate, { bos: '<|endoftext|>', eos: end });
+const layout = probeChatTemplate(chatTemplate, { bos: '<|endoftext|>', eos: end });
 
 /** The names of the formats. */
 export const formatNames = [...formats.keys()];
@@ -23,19 +23,19 @@ export const formatNames = [...formats.keys()];
 export function blockFor(declarations, formatName) {
   const tools = declarations.map((declaration) => {
     const reading = readTool(declaration);
-    if (!reading.ok) throw new Error(JSON.stringify(reading.refusals));
+    if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
     return reading.value;
   });
-  return blockOf(tools, formats.get(formatName));
+  return toToolBlock(tools, formats.get(formatName));
 }
 
 /** The text of a prompt that awaits an answer. */
-export const promptText = (messages, tools) => layout.render(weave({ messages, ...(tools && { tools }) }));
+export const promptText = (messages, tools) => layout.render(insertTools({ messages, ...(tools && { tools }) }));
 
 /** Calls as a model of the format writes them. */
 export function callText(formatName, calls) {
   const json = ({ name, arguments: given }, [nameKey, argumentsKey]) =>
-    jsonText({ [nameKey]: name, [argumentsKey]: given });
+    stringifyJson({ [nameKey]: name, [argumentsKey]: given });
   const all = (keys) => calls.map((call) => json(call, keys));
   switch (formatName) {
     case 'chatml':
@@ -55,7 +55,7 @@ export function callText(formatName, calls) {
 
 /** The result of a call as the family of the format is shown it. */
 export function resultMessage(formatName, result) {
-  const text = jsonText(result);
+  const text = stringifyJson(result);
   switch (formatName) {
     case 'chatml':
       return { role: 'user', text: `<tool_response>\n${text}\n</tool_response>` };

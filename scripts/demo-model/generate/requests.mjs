@@ -40,10 +40,10 @@ export function chooseParts({ slots }, list, chance) {
   const all = requestsOf(list);
   for (let tries = 0; tries < 20; tries++) {
     const parts = settled(chance.pick(all), slots, chance);
-    const due = Object.entries(slots).filter(([, slot]) => !slot.optional);
+    const expectsCall = Object.entries(slots).filter(([, slot]) => !slot.optional);
     const given = keysOf(parts);
     const fits = parts.every((part) => part.text !== undefined || sayable(part, slots));
-    if (fits && due.every(([key]) => given.includes(key))) return parts;
+    if (fits && expectsCall.every(([key]) => given.includes(key))) return parts;
   }
   return undefined;
 }

@@ -22,8 +22,8 @@ export const checkCommand = (): Command =>
         process.stderr.write(`${path}: skipped, it is a JSON Schema\n`);
         continue;
       }
-      const supplies = { registry, catalogue, storageRoot: options.storageRoot || dirname(path) };
-      const verdict = file.syntax ? broken(file.syntax) : await checkGraph(JSON.parse(file.text), supplies);
+      const context = { registry, catalogue, storageRoot: options.storageRoot || dirname(path) };
+      const verdict = file.syntax ? broken(file.syntax) : await checkGraph(JSON.parse(file.text), context);
       if (verdict.faults.length > 0) process.exitCode = 1;
       if (options.json) process.stdout.write(`${JSON.stringify({ file: path, ...verdict })}\n`);
       else print(file, verdict);

@@ -1,16 +1,16 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
 import type { Catalogue } from '../../models/catalogue/catalogue.ts';
-import { examine } from '../../models/doctor/diagnose.ts';
+import { diagnose } from '../../models/doctor/diagnose.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
-import { subjectOf } from '../../models/doctor/target.ts';
+import { findTarget } from '../../models/doctor/target.ts';
 import { didYouMean } from '../../didYouMean.ts';
 import { formats } from '../../tools/formats/index.ts';
-import { doctorPage } from '../output/doctorReport.ts';
+import { doctorReport } from '../output/doctorReport.ts';
 import { DoctorProgress } from '../output/doctorProgress.ts';
 import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions } from '../options.ts';
-import { paintFor } from '../output/colors.ts';
+import { colorsFor } from '../output/colors.ts';
 import { UsageError } from '../usageError.ts';
 
 /** `turngraph doctor` */
@@ -20,35 +20,35 @@ export const doctorCommand = (): Command =>
       .description('load a model and say what the server would do with it, how fast it is and how it calls tools')
       .argument('<model>', 'a name in the catalogue, or the path of a .gguf file')
       .option('--quick', 'leave out the tool questions'),
-    ['catalogue', 'models', 'seats', 'threads', 'gpu', 'json'],
+    ['catalogue', 'models', 'slots', 'threads', 'gpu', 'json'],
   ).action(doctor);
 
 async function doctor(given: string, { quick = false, ...flags }: { readonly quick?: boolean }): Promise<void> {
   const options = serverOptions(flags);
   const catalogue = await localCatalogue(options);
   for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
-  const subject = await subjectOf(given, catalogue, dirname(options.catalogue));
-  if (!subject) throw new UsageError(unknown(given, catalogue));
+  const subject = await findTarget(given, catalogue, dirname(options.catalogue));
+  if (!subject) throw new UsageError(unknownModel(given, catalogue));
   const { llamaEngine } = await import('../../engine/llama/engine.ts');
   const { entry } = subject;
   const only = { models: new Map([[entry.name, entry]]), problems: [] };
   await using pool = new ModelPool(llamaEngine(), { ...options, catalogue: only, idleMs: 0 });
-  const diagnosis = await watched(entry.name, (onStep) =>
-    examine(pool, subject, { formats, quick, signal: new AbortController().signal, onStep }),
+  const diagnosis = await withProgress(entry.name, (onStep) =>
+    diagnose(pool, subject, { formats, quick, signal: new AbortController().signal, onStep }),
   );
-  if (options.json) process.stdout.write(`${JSON.stringify(diagnosis, told)}\n`);
-  else process.stdout.write(doctorPage(diagnosis, paintFor(process.stdout)));
+  if (options.json) process.stdout.write(`${JSON.stringify(diagnosis, definedOnly)}\n`);
+  else process.stdout.write(doctorReport(diagnosis, colorsFor(process.stdout)));
 }
 
 // A machine finds every key, and null where nothing is known.
-const told = (_: string, value: unknown): unknown => value ?? null;
+const definedOnly = (_: string, value: unknown): unknown => value ?? null;
 
-async function watched<T>(name: string, work: (onStep: DoctorProgress['step']) => Promise<T>): Promise<T> {
+async function withProgress<T>(name: string, work: (onStep: DoctorProgress['step']) => Promise<T>): Promise<T> {
   using progress = new DoctorProgress(name);
   return await work((step) => progress.step(step));
 }
 
-function unknown(given: string, { models }: Catalogue): string {
+function unknownModel(given: string, { models }: Catalogue): string {
   const mend = didYouMean(given, models.keys()) || '; turngraph models list shows what there is';
   return `the catalogue has no model "${given}", and there is no such file${mend}`;
 }

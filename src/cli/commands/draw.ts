@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { loadExtension } from '../../extensions.ts';
-import { graphSchema, placeInGraph } from '../../graph/document.ts';
-import { drawing } from '../../graph/mermaid.ts';
+import { graphSchema, describeGraphPointer } from '../../graph/document.ts';
+import { toMermaid } from '../../graph/mermaid.ts';
 import { registryWith } from '../../nodes/index.ts';
-import { reader } from '../../schema.ts';
+import { createReader } from '../../schema.ts';
 import { readGraphFile } from '../graphFile.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
@@ -15,11 +15,11 @@ export const drawCommand = (): Command =>
     const registry = registryWith(await loadExtension(serverOptions(flags).extend));
     const file = await readGraphFile(path);
     if (file.syntax !== undefined) throw new Error(file.syntax);
-    const reading = reader(graphSchema)(JSON.parse(file.text));
-    if (reading.ok) return void process.stdout.write(drawing(reading.value, registry));
+    const reading = createReader(graphSchema)(JSON.parse(file.text));
+    if (reading.ok) return void process.stdout.write(toMermaid(reading.value, registry));
     throw new Error(
-      reading.refusals
-        .map(({ pointer, message }) => `${file.at(pointer)}: ${placeInGraph(pointer)} ${message}`)
+      reading.errors
+        .map(({ pointer, message }) => `${file.at(pointer)}: ${describeGraphPointer(pointer)} ${message}`)
         .join('\n'),
     );
   });

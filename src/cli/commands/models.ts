@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import { amount } from '../output/units.ts';
+import { formatBytes } from '../output/units.ts';
 import { onInterrupt } from '../interrupt.ts';
-import { entryNamed, modelFlags, openModelFolder, type ModelFolder } from '../openCatalogue.ts';
+import { requireEntry, modelFlags, openCatalogue, type OpenCatalogue } from '../openCatalogue.ts';
 import { download } from './modelsDownload.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ export function modelsCommand(): Command {
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 async function list(flags: Flags): Promise<void> {
-  const { catalogue, downloads, options } = await openModelFolder(flags);
+  const { catalogue, downloads, options } = await openCatalogue(flags);
   for (const entry of catalogue.models.values()) {
     const { name, description, tool_call_format } = entry;
     const status = await downloads.statusOf(entry);
@@ -33,16 +33,16 @@ async function list(flags: Flags): Promise<void> {
 }
 
 async function info(name: string, flags: Flags): Promise<void> {
-  const folder = await openModelFolder(flags);
-  const facts = await factsOf(folder, entryNamed(folder.catalogue, name));
+  const folder = await openCatalogue(flags);
+  const facts = await factsOf(folder, requireEntry(folder.catalogue, name));
   if (folder.options.json) return print(JSON.stringify(facts));
   for (const [fact, value] of Object.entries(facts)) {
-    const shown = fact === 'size_bytes' && typeof value === 'number' ? amount(value) : value;
+    const shown = fact === 'size_bytes' && typeof value === 'number' ? formatBytes(value) : value;
     if (shown !== undefined && shown !== '') print(`${`${fact}:`.padEnd(18)}${String(shown)}`);
   }
 }
 
-async function factsOf({ downloads }: ModelFolder, entry: CatalogueEntry): Promise<object> {
+async function factsOf({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
   const { name, description, tool_call_format, variants } = entry;
   const [variant] = variants;
   const status = await downloads.statusOf(entry);
@@ -63,13 +63,13 @@ async function factsOf({ downloads }: ModelFolder, entry: CatalogueEntry): Promi
 }
 
 async function verify(name: string | undefined, flags: Flags): Promise<void> {
-  const { catalogue, downloads, options } = await openModelFolder(flags);
-  const entries = name === undefined ? [...catalogue.models.values()] : [entryNamed(catalogue, name)];
+  const { catalogue, downloads, options } = await openCatalogue(flags);
+  const entries = name === undefined ? [...catalogue.models.values()] : [requireEntry(catalogue, name)];
   using interrupt = onInterrupt();
   for (const entry of entries) {
     const files = await downloads.verify(entry, { signal: interrupt.signal });
     if (files.length === 0 && name !== undefined) throw new Error(`"${name}" is not on disk`);
-    for (const { file, verdict, why, sha256, bytes, setAside } of files) {
+    for (const { file, verdict, why, sha256, bytes, quarantined: setAside } of files) {
       if (verdict === 'BAD') process.exitCode = 1;
       if (options.json)
         print(JSON.stringify({ model: entry.name, file, verdict, bytes, sha256, why, set_aside: setAside }));
@@ -80,8 +80,8 @@ async function verify(name: string | undefined, flags: Flags): Promise<void> {
 }
 
 async function remove(name: string, flags: Flags): Promise<void> {
-  const { catalogue, downloads, options } = await openModelFolder(flags);
-  const { bytes } = await downloads.remove(entryNamed(catalogue, name));
+  const { catalogue, downloads, options } = await openCatalogue(flags);
+  const { bytes } = await downloads.remove(requireEntry(catalogue, name));
   if (options.json) print(JSON.stringify({ event: 'deleted', model: name, bytes }));
-  else process.stderr.write(`${name}: deleted, ${amount(bytes)} are free\n`);
+  else process.stderr.write(`${name}: deleted, ${formatBytes(bytes)} are free\n`);
 }

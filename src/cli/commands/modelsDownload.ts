@@ -2,28 +2,28 @@ import type { Downloads } from '../../download/downloads.ts';
 import type { DownloadProgress } from '../../download/progress.ts';
 import { Fault } from '../../fault.ts';
 import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import { amount } from '../output/units.ts';
+import { formatBytes } from '../output/units.ts';
 import { interrupted, onInterrupt } from '../interrupt.ts';
-import { entryNamed, openModelFolder } from '../openCatalogue.ts';
+import { requireEntry, openCatalogue } from '../openCatalogue.ts';
 import { progressBar } from '../output/progressBar.ts';
 
 /** What is told while a model is downloaded, to a person or to a machine. */
-interface Teller extends Disposable {
+interface Reporter extends Disposable {
   progress(progress: DownloadProgress): void;
-  trouble(sentence: string): void;
+  retry(sentence: string): void;
   downloaded(bytes: number, file: string): void;
   failed(fault: Fault): void;
 }
 
 /** `turngraph models download`: one model after the other; one that fails does not keep the others from coming. */
 export async function download(names: readonly string[], flags: Readonly<Record<string, unknown>>): Promise<void> {
-  const { catalogue, downloads, options } = await openModelFolder(flags);
-  const entries = names.map((name) => entryNamed(catalogue, name));
+  const { catalogue, downloads, options } = await openCatalogue(flags);
+  const entries = names.map((name) => requireEntry(catalogue, name));
   await using _ = downloads;
   using interrupt = onInterrupt();
   for (const entry of entries) {
-    using teller = options.json ? machineTeller(entry.name) : personTeller(entry.name);
-    await downloadOne(downloads, entry, teller, interrupt.signal);
+    using reporter = options.json ? jsonReporter(entry.name) : terminalReporter(entry.name);
+    await downloadOne(downloads, entry, reporter, interrupt.signal);
     if (!interrupt.signal.aborted) continue;
     process.exitCode = interrupted;
     return;
@@ -33,17 +33,17 @@ export async function download(names: readonly string[], flags: Readonly<Record<
 async function downloadOne(
   downloads: Downloads,
   entry: CatalogueEntry,
-  teller: Teller,
+  reporter: Reporter,
   signal: AbortSignal,
 ): Promise<void> {
-  const { progress: onProgress, trouble: onTrouble } = teller;
+  const { progress: onProgress, retry: onRetry } = reporter;
   try {
-    const { bytes } = await downloads.start(entry, downloads, { signal, onProgress, onTrouble });
-    teller.downloaded(bytes, (await downloads.fileOf(entry)) ?? '');
+    const { bytes } = await downloads.start(entry, downloads, { signal, onProgress, onRetry });
+    reporter.downloaded(bytes, (await downloads.fileOf(entry)) ?? '');
   } catch (error) {
     const fault = Fault.from(error);
     if (fault.name === 'INTERNAL') throw error;
-    teller.failed(fault.name === 'DOWNLOAD_CANCELLED' ? await stopped(downloads, entry) : fault);
+    reporter.failed(fault.name === 'DOWNLOAD_CANCELLED' ? await stopped(downloads, entry) : fault);
     process.exitCode = 1;
   }
 }
@@ -51,10 +51,10 @@ async function downloadOne(
 const stopped = async (downloads: Downloads, entry: CatalogueEntry): Promise<Fault> =>
   new Fault(
     'DOWNLOAD_CANCELLED',
-    `stopped; ${amount(await downloads.bytesKept(entry))} of "${entry.name}" are kept, and the same command goes on from there`,
+    `stopped; ${formatBytes(await downloads.bytesKept(entry))} of "${entry.name}" are kept, and the same command goes on from there`,
   );
 
-function personTeller(name: string): Teller {
+function terminalReporter(name: string): Reporter {
   const bar = process.stderr.isTTY ? progressBar(name) : undefined;
   const say = (sentence: string): void => {
     bar?.[Symbol.dispose]();
@@ -62,19 +62,19 @@ function personTeller(name: string): Teller {
   };
   return {
     progress: (progress) => bar?.show(progress),
-    trouble: (sentence) => (bar ? bar.note(sentence) : say(sentence)),
-    downloaded: (bytes, file) => say(`${name}: ${amount(bytes)} in ${file}`),
+    retry: (sentence) => (bar ? bar.note(sentence) : say(sentence)),
+    downloaded: (bytes, file) => say(`${name}: ${formatBytes(bytes)} in ${file}`),
     failed: ({ name: error, code, message }) => say(`error: ${error} (${code}): ${message}`),
     [Symbol.dispose]: () => bar?.[Symbol.dispose](),
   };
 }
 
-function machineTeller(model: string): Teller {
+function jsonReporter(model: string): Reporter {
   const tell = (event: string, body: object): void =>
     void process.stdout.write(`${JSON.stringify({ event, model, ...body })}\n`);
   return {
     progress: (progress) => tell('progress', progress),
-    trouble: (message) => tell('trouble', { message }),
+    retry: (message) => tell('trouble', { message }),
     downloaded: (bytes, file) => tell('downloaded', { bytes, file }),
     failed: ({ name, code, message }) => tell('failed', { code, name, message }),
     [Symbol.dispose]: () => undefined,

@@ -9,17 +9,17 @@ export const serveCommand = (): Command =>
   serverFlags(new Command('serve').description('start the server')).action(async (flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
     const log = createLog({ level: options.logLevel, json: options.json });
-    const stop = toldToStop(options, log);
+    const stop = watchForStop(options, log);
     await serve(options, log, stop).catch((error: unknown) => {
       if (error !== stop.reason) throw error;
     });
-    setTimeout(leave, lastWordsMs).unref();
+    setTimeout(exitAfterFlush, flushLogMs).unref();
   });
 
-const lastWordsMs = 1000;
+const flushLogMs = 1000;
 
 // Lines of the log that nobody reads would keep the process for ever, and so would the listener that writes what is left.
-function leave(): void {
+function exitAfterFlush(): void {
   process.removeAllListeners('exit');
   process.exit();
 }
@@ -40,17 +40,17 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
 }
 
 /** A signal that is aborted when the server is to end: by a signal, with its parent, or with its standard input. */
-function toldToStop({ parentPid, stdin }: ServerOptions, log: Log): AbortSignal {
+function watchForStop({ parentPid, stdin }: ServerOptions, log: Log): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => controller.abort();
   // Not once: a library that comes later takes a signal that nobody else listens to any more for the end, and kills.
   process.on('SIGTERM', stop);
   process.once('SIGINT', () => {
     stop();
-    process.once('SIGINT', () => process.exit(killed));
+    process.once('SIGINT', () => process.exit(exitCodeWhenKilled));
   });
   if (parentPid > 0)
-    whenGone(parentPid, () => {
+    whenProcessEnds(parentPid, () => {
       log.warn(`process ${parentPid} is gone, so the server ends`);
       stop();
     });
@@ -70,17 +70,17 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 
 const parentCheckMs = 1000;
 // What a shell reports of a process that SIGINT has killed.
-const killed = 130;
+const exitCodeWhenKilled = 130;
 
-function whenGone(pid: number, tell: () => void): void {
+function whenProcessEnds(pid: number, tell: () => void): void {
   const timer = setInterval(() => {
-    if (lives(pid)) return;
+    if (isProcessAlive(pid)) return;
     clearInterval(timer);
     tell();
   }, parentCheckMs).unref();
 }
 
-function lives(pid: number): boolean {
+function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -4,7 +4,7 @@ import { Command, Option } from 'commander';
 import { didYouMean } from '../../didYouMean.ts';
 import { formats } from '../../tools/formats/index.ts';
 import type { DetectedCall, ToolCallFormat } from '../../tools/tool.ts';
-import { jsonText } from '../../tools/json/value.ts';
+import { stringifyJson } from '../../tools/json/value.ts';
 import { toolsFormatsCommand } from './toolsFormats.ts';
 import { toolsRenderCommand } from './toolsRender.ts';
 import { UsageError } from '../usageError.ts';
@@ -52,7 +52,7 @@ function parsed(format: ToolCallFormat, text: string, tools?: readonly string[])
   const shown = calls.map(({ name, arguments: args, raw, repaired }: DetectedCall) => {
     return { name, arguments: args, raw, known: known(name), repaired };
   });
-  return jsonText({ calls: shown, residual, truncated });
+  return stringifyJson({ calls: shown, residual, truncated });
 }
 
 interface Line {

@@ -2,11 +2,11 @@ import { Command } from 'commander';
 import type { Catalogue } from '../../models/catalogue/catalogue.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
 import { didYouMean } from '../../didYouMean.ts';
-import { choose, usualFormat } from '../../tools/formats/chooseFormat.ts';
+import { chooseFormat, defaultFormat } from '../../tools/formats/chooseFormat.ts';
 import { isOnDisk } from '../onDisk.ts';
 import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions } from '../options.ts';
-import { forInspection } from '../promptCapture.ts';
+import { captureOptions } from '../promptCapture.ts';
 import { UsageError } from '../usageError.ts';
 
 /** `turngraph tools formats` */
@@ -25,21 +25,21 @@ async function formats({ model: name, ...flags }: { readonly model: string }): P
   if (!model) throw new UsageError(`the catalogue has no model "${name}"${didYouMean(name, catalogue.models.keys())}`);
   const onDisk = isOnDisk(catalogue, name);
   const detected = onDisk ? await detectedFormat(catalogue, name) : '';
-  const { name: format, because } = choose({ node: '', catalogue: model.tool_call_format, detected });
+  const { name: format, reason } = chooseFormat({ node: '', catalogue: model.tool_call_format, detected });
   if (options.json)
-    return print(JSON.stringify({ model: name, format, because, named: model.tool_call_format, detected }));
+    return print(JSON.stringify({ model: name, format, because: reason, named: model.tool_call_format, detected }));
   const silence = onDisk ? 'shows none in its chat template and vocabulary' : 'is not on disk';
-  print(`${name}: ${format} (${because})`);
+  print(`${name}: ${format} (${reason})`);
   print('    a node       comes first, if its tool_call_format names one');
   print(`    models.json  ${model.tool_call_format || 'names none'}`);
   print(`    the model    ${detected || silence}`);
-  print(`    otherwise    ${usualFormat}`);
+  print(`    otherwise    ${defaultFormat}`);
 }
 
 async function detectedFormat(catalogue: Catalogue, name: string): Promise<string> {
   const { llamaEngine } = await import('../../engine/llama/engine.ts');
-  await using pool = new ModelPool(llamaEngine(), { ...forInspection, catalogue, idleMs: 0 });
-  const { model } = await pool.use(name);
+  await using pool = new ModelPool(llamaEngine(), { ...captureOptions, catalogue, idleMs: 0 });
+  const { model } = await pool.lease(name);
   return model.detectedFormat ?? '';
 }
 

@@ -2,24 +2,24 @@ import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { Agent } from '../../agent/agent.ts';
 import { limitsOf } from '../../config.ts';
-import { weave, type Prompt } from '../../dialog.ts';
+import { insertTools, type Prompt } from '../../dialog.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { layoutOf } from '../../engine/llama/prompt/chatTemplate.ts';
+import { probeChatTemplate } from '../../engine/llama/prompt/chatTemplate.ts';
 import { mockEngine } from '../../engine/mock/engine.ts';
 import { loadExtension } from '../../extensions.ts';
-import { graphSchema, placeInGraph, type GraphDocument } from '../../graph/document.ts';
+import { graphSchema, describeGraphPointer, type GraphDocument } from '../../graph/document.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
 import { registryWith } from '../../nodes/index.ts';
-import { reader } from '../../schema.ts';
+import { createReader } from '../../schema.ts';
 import { didYouMean } from '../../didYouMean.ts';
 import { StorageRoot } from '../../storage/storageRoot.ts';
-import { Shelf } from '../../storage/sessionStorages.ts';
+import { SessionStorages } from '../../storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
 import { readGraphFile } from '../graphFile.ts';
 import { isOnDisk } from '../onDisk.ts';
 import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions } from '../options.ts';
-import { forInspection, silentEngine } from '../promptCapture.ts';
+import { captureOptions, capturePrompts } from '../promptCapture.ts';
 import { UsageError } from '../usageError.ts';
 
 interface RenderFlags {
@@ -53,11 +53,11 @@ async function render(flags: RenderFlags): Promise<void> {
   const onDisk = flags.model !== undefined || isOnDisk(catalogue, modelName);
   if (!onDisk) process.stderr.write(`${missing(modelName)}, so this is our own wording in ChatML\n`);
   let shown = 0;
-  const engine = silentEngine(onDisk ? await llama() : mockEngine(), async (prompt, model) => {
+  const engine = capturePrompts(onDisk ? await llama() : mockEngine(), async (prompt, model) => {
     shown++;
     process.stdout.write(onDisk ? await model.render(prompt) : inChatml(prompt));
   });
-  await using pool = new ModelPool(engine, { ...forInspection, catalogue, idleMs: 0 });
+  await using pool = new ModelPool(engine, { ...captureOptions, catalogue, idleMs: 0 });
   await using agent = await Agent.create({
     id: 1,
     graph,
@@ -67,12 +67,12 @@ async function render(flags: RenderFlags): Promise<void> {
     diagnostics: false,
     maxSteps: 1,
     history: [],
-    shelf: new Shelf(new StorageRoot(options.storageRoot || dirname(flags.graph)), Infinity),
+    storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(flags.graph)), Infinity),
     limits: limitsOf(options),
     turnTimeoutMs: options.turnTimeout * 1000,
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
-  const fault = await agent.hear(flags.message, flags.var, { emit: () => undefined, pace: () => undefined });
+  const fault = await agent.send(flags.message, flags.var, { emit: () => undefined, backpressure: () => undefined });
   if (fault) throw fault;
   if (shown === 0) throw new Error(`"${flags.node}" asks no model for this message`);
   if (process.stdout.isTTY) process.stdout.write('\n');
@@ -81,10 +81,10 @@ async function render(flags: RenderFlags): Promise<void> {
 async function readGraph(path: string): Promise<GraphDocument> {
   const file = await readGraphFile(path);
   if (file.syntax !== undefined) throw new Error(file.syntax);
-  const reading = reader(graphSchema)(JSON.parse(file.text));
+  const reading = createReader(graphSchema)(JSON.parse(file.text));
   if (reading.ok) return reading.value;
-  const sentences = reading.refusals.map(
-    ({ pointer, message }) => `${file.at(pointer)}: ${placeInGraph(pointer)} ${message}`,
+  const sentences = reading.errors.map(
+    ({ pointer, message }) => `${file.at(pointer)}: ${describeGraphPointer(pointer)} ${message}`,
   );
   throw new Error(sentences.join('\n'));
 }
@@ -119,6 +119,6 @@ async function llama(): Promise<Engine> {
 }
 
 function inChatml(prompt: Prompt): string {
-  const layout = layoutOf(undefined, { bos: '', eos: '' });
-  return layout.render(layout.fit(weave(prompt)));
+  const layout = probeChatTemplate(undefined, { bos: '', eos: '' });
+  return layout.render(layout.normalizeMessages(insertTools(prompt)));
 }

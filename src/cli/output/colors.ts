@@ -1,12 +1,12 @@
 /** Colours for a text that goes to a terminal; none where NO_COLOR is set, or where it goes elsewhere. */
-export interface Paint {
+export interface Colors {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;
   readonly good: (text: string) => string;
   readonly bad: (text: string) => string;
 }
 
-export function paintFor(stream: { readonly isTTY?: boolean }): Paint {
+export function colorsFor(stream: { readonly isTTY?: boolean }): Colors {
   const isColored = stream.isTTY === true && !process.env['NO_COLOR'];
   const code =
     (number: number) =>

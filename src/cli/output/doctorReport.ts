@@ -1,38 +1,40 @@
 import { relative } from 'node:path';
-import type { Bytes, ModelDescription } from '../../engine/modelDetails.ts';
+import type { MemoryUse, ModelDetails } from '../../engine/modelDetails.ts';
 import type { Diagnosis } from '../../models/doctor/diagnose.ts';
-import { rightIn, type Answer, type FormatTrial } from '../../models/doctor/toolBenchmark.ts';
-import type { Paint } from './colors.ts';
+import { countRight, type TrialAnswer, type FormatScore } from '../../models/doctor/toolBenchmark.ts';
+import type { Colors } from './colors.ts';
 
 type Row = readonly [label: string, value: string];
 
 /** A diagnosis for a person: sections of aligned lines, and the entry for models.json last. */
-export function doctorPage(diagnosis: Diagnosis, paint: Paint): string {
+export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
   const { name, files, notes, entry, trials } = diagnosis;
   const sections = [
-    [paint.bold(name), ...files.map((file) => paint.dim(near(file)))],
-    section('Model', modelRows(diagnosis), paint),
-    section('Prompts', promptRows(diagnosis), paint),
-    section('Memory', memoryRows(diagnosis), paint),
-    section('Speed', speedRows(diagnosis), paint),
-    ...(trials ? [trialLines(trials, diagnosis.format.name, paint)] : []),
-    ...(notes.length > 0 ? [[paint.bold('Notes'), ...notes.map((note) => `  - ${paint.bad(harmless(note))}`)]] : []),
-    [paint.bold('Entry for models.json'), JSON.stringify(entry, undefined, 2)],
+    [colors.bold(name), ...files.map((file) => colors.dim(shortPath(file)))],
+    section('Model', modelRows(diagnosis), colors),
+    section('Prompts', promptRows(diagnosis), colors),
+    section('Memory', memoryRows(diagnosis), colors),
+    section('Speed', speedRows(diagnosis), colors),
+    ...(trials ? [trialLines(trials, diagnosis.format.name, colors)] : []),
+    ...(notes.length > 0
+      ? [[colors.bold('Notes'), ...notes.map((note) => `  - ${colors.bad(stripControl(note))}`)]]
+      : []),
+    [colors.bold('Entry for models.json'), JSON.stringify(entry, undefined, 2)],
   ];
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
 // As short as it leads there from here.
-const near = (file: string): string => {
+const shortPath = (file: string): string => {
   const path = relative('', file);
   return path.startsWith('..') ? file : path;
 };
 
 const width = 18;
 
-const section = (title: string, rows: readonly Row[], paint: Paint): readonly string[] => [
-  paint.bold(title),
-  ...rows.map(([label, value]) => `  ${label.padEnd(width)}${harmless(value)}`),
+const section = (title: string, rows: readonly Row[], colors: Colors): readonly string[] => [
+  colors.bold(title),
+  ...rows.map(([label, value]) => `  ${label.padEnd(width)}${stripControl(value)}`),
 ];
 
 function modelRows({ bytes, model, contextSize }: Diagnosis): readonly Row[] {
@@ -50,15 +52,20 @@ function promptRows({ model, detectedFormat, format }: Diagnosis): readonly Row[
   const system = { anywhere: 'supported', first: 'the first message only', nowhere: "written as the user's" } as const;
   const detected =
     detectedFormat === undefined ? 'none in template and vocabulary' : `${detectedFormat}, by its ${model.detectedIn}`;
-  const marks = (tokens.marks[format.name] ?? []).map(({ spelling, kind }) => `${spelling} ${markWords[kind]}`);
+  const marks = (tokens.toolTokens[format.name] ?? []).map(
+    ({ text: spelling, kind }) => `${spelling} ${markWords[kind]}`,
+  );
   return [
-    ['chat template', template.unused === undefined ? "the file's own" : `ChatML, for ${template.unused}`],
+    [
+      'chat template',
+      template.fallbackReason === undefined ? "the file's own" : `ChatML, for ${template.fallbackReason}`,
+    ],
     ['system message', system[template.system]],
-    ['tools', toolsWords(template.knowsTools, detectedFormat === format.name)],
+    ['tools', toolsWords(template.supportsTools, detectedFormat === format.name)],
     ['detected', detected],
-    ['tool-call format', `${format.name} (${format.because})`],
+    ['tool-call format', `${format.name} (${format.reason})`],
     ['begin token', beginWords(tokens)],
-    ['end tokens', tokens.ends.join(', ') || 'none'],
+    ['end tokens', tokens.eog.join(', ') || 'none'],
     ['tool tokens', marks.join(', ') || `${format.name} needs none`],
   ];
 }
@@ -68,37 +75,37 @@ const markWords = { control: '(control)', word: '(one token)', letters: '(mere l
 const toolsWords = (knowsTools: boolean, isOwn: boolean): string =>
   knowsTools && isOwn ? 'written by the chat template' : 'written in our own wording';
 
-function beginWords({ begin, isPutFirst }: ModelDescription['tokens']): string {
+function beginWords({ bos: begin, addsBos: isPutFirst }: ModelDetails['tokens']): string {
   if (begin === undefined) return 'none';
   return isPutFirst ? `${begin}, before every prompt` : `${begin}, but not put before prompts`;
 }
 
-function memoryRows({ model, contextSize, figures }: Diagnosis): readonly Row[] {
-  const { weights, seats, free } = model.memory;
+function memoryRows({ model, contextSize, stats }: Diagnosis): readonly Row[] {
+  const { weights, slots: slots, free } = model.memory;
   return [
     ['weights', places(weights)],
-    ['seats', `${places(seats)} for ${count(figures.seats)} of ${count(contextSize)} tokens each`],
+    ['slots', `${places(slots)} for ${count(stats.slots)} of ${count(contextSize)} tokens each`],
     ['free', `${places(free)} before it was loaded`],
   ];
 }
 
-function speedRows({ model, figures, speed }: Diagnosis): readonly Row[] {
-  const { backend, gpuLayers, threads } = figures;
-  const tried = model.threadTrials.map((trial) => `${trial.threads}: ${rate(trial.tokensPerSecond)}`);
+function speedRows({ model, stats, speed }: Diagnosis): readonly Row[] {
+  const { backend, gpuLayers, threads } = stats;
+  const tried = model.threadBenchmarks.map((trial) => `${trial.threads}: ${rate(trial.tokensPerSecond)}`);
   const trials = tried.length > 0 ? ` (tokens/s by threads: ${tried.join(', ')})` : '';
   return [
     // The output counts as a layer, too.
     ['backend', gpuLayers > 0 ? `${backend}, with ${gpuLayers} of ${model.layers + 1} layers` : backend],
     ['threads', `${threads}${trials}`],
-    ['reads', perSecond(speed.read)],
-    ['writes', perSecond(speed.written)],
+    ['reads', perSecond(speed.prefillPerSecond)],
+    ['writes', perSecond(speed.decodePerSecond)],
   ];
 }
 
-function trialLines(trials: readonly FormatTrial[], used: string, paint: Paint): readonly string[] {
+function trialLines(trials: readonly FormatScore[], used: string, colors: Colors): readonly string[] {
   const [first] = trials;
   const asked = first?.free ?? [];
-  const silent = asked.filter(({ due }) => !due).length;
+  const silent = asked.filter(({ expectsCall: due }) => !due).length;
   const row = (...cells: readonly string[]): string =>
     `  ${cells
       .map((cell) => cell.padEnd(width))
@@ -111,32 +118,32 @@ function trialLines(trials: readonly FormatTrial[], used: string, paint: Paint):
     .filter(({ format }) => format === used)
     .flatMap(({ free, strict = [] }) => [...wrong('free', free), ...wrong('strict', strict)]);
   return [
-    paint.bold('Tool questions') + ` (${asked.length}, of which ${silent} wants no call)`,
+    colors.bold('Tool questions') + ` (${asked.length}, of which ${silent} wants no call)`,
     row('', 'free', 'strict'),
     ...lines,
-    ...missed.map((line) => paint.bad(line)),
+    ...missed.map((line) => colors.bad(line)),
   ];
 }
 
-const score = (answers: readonly Answer[]): string => `${rightIn(answers)} of ${answers.length} right`;
+const score = (answers: readonly TrialAnswer[]): string => `${countRight(answers)} of ${answers.length} right`;
 
-const mostShown = 3;
-const longestShown = 120;
+const maxShownAnswers = 3;
+const maxShownLength = 120;
 
-function wrong(mode: string, answers: readonly Answer[]): readonly string[] {
+function wrong(mode: string, answers: readonly TrialAnswer[]): readonly string[] {
   const missed = answers
     .filter(({ outcome }) => outcome !== 'right')
     .map(({ message, outcome, text }) => `  ${mode}, ${outcome}: ${JSON.stringify(message)} -> ${shown(text)}`);
-  const more = missed.length - mostShown;
-  return more > 0 ? [...missed.slice(0, mostShown), `  ${mode}: ${more} more, which --json shows`] : missed;
+  const more = missed.length - maxShownAnswers;
+  return more > 0 ? [...missed.slice(0, maxShownAnswers), `  ${mode}: ${more} more, which --json shows`] : missed;
 }
 
 // A terminal is not to act on what a file says or a model writes.
-const harmless = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '');
+const stripControl = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '');
 
 function shown(text: string): string {
-  const line = harmless(text).trim();
-  return line.length > longestShown ? `${line.slice(0, longestShown)}…` : line || '(nothing)';
+  const line = stripControl(text).trim();
+  return line.length > maxShownLength ? `${line.slice(0, maxShownLength)}…` : line || '(nothing)';
 }
 
 const count = (value: number): string => value.toLocaleString('en-GB');
@@ -152,5 +159,5 @@ function large(value: number): string {
 const size = (bytes: number): string =>
   bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
-const places = ({ ram, vram }: Bytes): string =>
+const places = ({ ram, vram }: MemoryUse): string =>
   vram > 0 ? `${size(ram)}, ${size(vram)} on the graphics card` : size(ram);

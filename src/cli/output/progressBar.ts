@@ -1,6 +1,6 @@
 import { SingleBar } from 'cli-progress';
 import type { DownloadProgress } from '../../download/progress.ts';
-import { amount, duration } from './units.ts';
+import { formatBytes, formatDuration } from './units.ts';
 
 /** A bar on standard error, with speed and time left; disposing of it leaves it as it stands. */
 export interface ProgressBar extends Disposable {
@@ -27,8 +27,8 @@ export function progressBar(name: string): ProgressBar {
     show({ bytesDone, bytesTotal }) {
       samples.push({ at: performance.now(), bytes: bytesDone });
       if (samples.length > samplesKept) samples.shift();
-      const of = bytesTotal === 0 ? '' : ` of ${amount(bytesTotal)}`;
-      const payload = { amounts: `${amount(bytesDone)}${of}`, speed: speedOf(samples, bytesTotal), note: '' };
+      const of = bytesTotal === 0 ? '' : ` of ${formatBytes(bytesTotal)}`;
+      const payload = { amounts: `${formatBytes(bytesDone)}${of}`, speed: speedOf(samples, bytesTotal), note: '' };
       if (shown) bar.update(bytesDone, payload);
       else bar.start(bytesTotal || Infinity, bytesDone, payload);
       shown = payload;
@@ -45,6 +45,6 @@ function speedOf(samples: readonly { readonly at: number; readonly bytes: number
   const [first, last] = [samples[0], samples.at(-1)];
   if (!first || !last || last.at <= first.at || last.bytes <= first.bytes) return '';
   const perSecond = ((last.bytes - first.bytes) / (last.at - first.at)) * 1000;
-  const left = total > last.bytes ? `  ${duration((total - last.bytes) / perSecond)} left` : '';
-  return `  ${amount(perSecond)}/s${left}`;
+  const left = total > last.bytes ? `  ${formatDuration((total - last.bytes) / perSecond)} left` : '';
+  return `  ${formatBytes(perSecond)}/s${left}`;
 }

@@ -2,7 +2,7 @@ import { open, rename, stat, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Writes a file so that a reader sees the old text or the new one, and never half of it. */
-export async function writeWhole(path: string, text: string): Promise<void> {
+export async function writeAtomic(path: string, text: string): Promise<void> {
   const draft = `${path}.new`;
   const file = await open(draft, 'w');
   try {
@@ -26,13 +26,13 @@ export async function syncFolder(folder: string): Promise<void> {
 export const magic = 'GGUF';
 
 /** What a file begins with, as many characters as `magic` has. */
-export async function headOf(file: FileHandle): Promise<string> {
+export async function readMagic(file: FileHandle): Promise<string> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(magic.length), 0, magic.length, 0);
   return buffer.toString('latin1', 0, bytesRead);
 }
 
 /** Bytes of a file; undefined when there is none. */
-export async function bytesOf(path: string): Promise<number | undefined> {
+export async function fileSize(path: string): Promise<number | undefined> {
   const found = await stat(path).catch(() => undefined);
   return found?.isFile() ? found.size : undefined;
 }

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { Fault } from '../../fault.ts';
 import { makeFolder } from '../../filesystem.ts';
-import { reader, type FromSchema, type ObjectSchema } from '../../schema.ts';
+import { createReader, type FromSchema, type ObjectSchema } from '../../schema.ts';
 
 const holderSchema = {
   type: 'object',
@@ -25,63 +25,64 @@ export interface Lock extends AsyncDisposable {
 }
 
 /** Reads the text of a file. */
-type Read = (path: string) => Promise<string>;
+type ReadText = (path: string) => Promise<string>;
 
-const readText: Read = (path) => readFile(path, 'utf8');
-const readHolder = reader(holderSchema);
-const beatMs = 10_000;
+const readText: ReadText = (path) => readFile(path, 'utf8');
+const readHolder = createReader(holderSchema);
+const heartbeatMs = 10_000;
 // A holder on another machine, or one that crashed while its process number was given to another, is judged by this.
-const silentMs = 60_000;
-const mine = new Set<string>();
+const staleAfterMs = 60_000;
+const locksOfThisProcess = new Set<string>();
 
 /** Takes the lock of a file. @throws Fault DOWNLOAD_ALREADY_ACTIVE that names the process that holds it. */
-export async function takeLock(file: string, read = readText): Promise<Lock> {
-  const path = lockOf(file);
+export async function acquireLock(file: string, read = readText): Promise<Lock> {
+  const path = lockPath(file);
   const token = randomUUID();
   await makeFolder(dirname(path));
   for (;;) {
-    if (await made(path, token)) return held(path, token, read);
-    const holder = await holderOf(file);
-    if (holder.stale) await clear(path, holder.text);
-    else if (holder.text !== undefined) throw new Fault('DOWNLOAD_ALREADY_ACTIVE', sentence(file, holder.holder));
+    if (await tryCreate(path, token)) return createLock(path, token, read);
+    const holder = await readLockFile(file);
+    if (holder.stale) await removeStale(path, holder.text);
+    else if (holder.text !== undefined)
+      throw new Fault('DOWNLOAD_ALREADY_ACTIVE', lockHeldMessage(file, holder.holder));
   }
 }
 
 /** Whether somebody works on a file at this moment; a lock that cannot be read is somebody's. */
 export async function isLocked(file: string): Promise<boolean> {
   try {
-    const { text, stale } = await holderOf(file);
+    const { text, stale } = await readLockFile(file);
     return text !== undefined && !stale;
   } catch {
     return true;
   }
 }
 
-const lockOf = (file: string): string => `${file}.lock`;
+const lockPath = (file: string): string => `${file}.lock`;
 
-async function made(path: string, token: string): Promise<boolean> {
-  mine.add(token);
+async function tryCreate(path: string, token: string): Promise<boolean> {
+  locksOfThisProcess.add(token);
   try {
     await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies Holder), {
       flag: 'wx',
     });
     return true;
   } catch (error) {
-    mine.delete(token);
+    locksOfThisProcess.delete(token);
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
   }
 }
 
-interface Found {
+interface LockFileState {
   /** What stands in the lock; undefined = there is none. */
   readonly text: string | undefined;
   readonly holder: Holder | undefined;
   readonly stale: boolean;
 }
 
-async function holderOf(file: string): Promise<Found> {
-  const path = lockOf(file);
+async function readLockFile(file: string): Promise<LockFileState> {
+  const path = lockPath(file);
   const [text, times] = await Promise.all([readFile(path, 'utf8'), stat(path)]).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return [];
@@ -89,12 +90,12 @@ async function holderOf(file: string): Promise<Found> {
     },
   );
   if (text === undefined || times === undefined) return { text: undefined, holder: undefined, stale: false };
-  const holder = parsed(text);
-  const silent = Date.now() - times.mtimeMs > silentMs;
-  return { text, holder, stale: silent || (holder !== undefined && isGone(holder)) };
+  const holder = parseHolder(text);
+  const silent = Date.now() - times.mtimeMs > staleAfterMs;
+  return { text, holder, stale: silent || (holder !== undefined && isHolderGone(holder)) };
 }
 
-function parsed(text: string): Holder | undefined {
+function parseHolder(text: string): Holder | undefined {
   try {
     const reading = readHolder(JSON.parse(text));
     return reading.ok ? reading.value : undefined;
@@ -103,9 +104,9 @@ function parsed(text: string): Holder | undefined {
   }
 }
 
-function isGone({ pid, host, token }: Holder): boolean {
+function isHolderGone({ pid, host, token }: Holder): boolean {
   if (host !== hostname()) return false;
-  if (pid === process.pid) return !mine.has(token);
+  if (pid === process.pid) return !locksOfThisProcess.has(token);
   try {
     process.kill(pid, 0);
     return false;
@@ -115,7 +116,7 @@ function isGone({ pid, host, token }: Holder): boolean {
 }
 
 // Two that find the same stale lock must not take away the fresh one that the quicker of them has made.
-async function clear(path: string, stale: string | undefined): Promise<void> {
+async function removeStale(path: string, stale: string | undefined): Promise<void> {
   const aside = `${path}.${randomUUID()}`;
   try {
     await rename(path, aside);
@@ -128,12 +129,12 @@ async function clear(path: string, stale: string | undefined): Promise<void> {
   await rm(aside, { force: true });
 }
 
-function held(path: string, token: string, read: Read): Lock {
+function createLock(path: string, token: string, read: ReadText): Lock {
   let [lost, beaten] = [false, Date.now()];
   const beat = async (): Promise<void> => {
     try {
-      const text = await read(path).catch(nothingIfAbsent);
-      lost ||= parsed(text)?.token !== token;
+      const text = await read(path).catch(undefinedIfAbsent);
+      lost ||= parseHolder(text)?.token !== token;
       beaten = Date.now();
     } finally {
       if (!lost) await utimes(path, new Date(), new Date()).catch(() => undefined);
@@ -141,27 +142,27 @@ function held(path: string, token: string, read: Read): Lock {
   };
   // What cannot be read at this moment is not lost for that: `check` looks again when it has to know.
   const beatAnyway = (): Promise<void> => beat().catch(() => undefined);
-  const timer = setInterval(() => void beatAnyway(), beatMs).unref();
+  const timer = setInterval(() => void beatAnyway(), heartbeatMs).unref();
   return {
     async check() {
-      if (!lost && Date.now() - beaten > silentMs / 2) await beat();
+      if (!lost && Date.now() - beaten > staleAfterMs / 2) await beat();
       if (lost) throw new Fault('DOWNLOAD_FAILED', `another process took over the lock ${path}; ask it, or try again`);
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
       await beatAnyway();
-      mine.delete(token);
+      locksOfThisProcess.delete(token);
       if (!lost) await rm(path, { force: true });
     },
   };
 }
 
-function nothingIfAbsent(error: NodeJS.ErrnoException): string {
+function undefinedIfAbsent(error: NodeJS.ErrnoException): string {
   if (error.code === 'ENOENT') return '';
   throw error;
 }
 
-function sentence(file: string, holder: Holder | undefined): string {
+function lockHeldMessage(file: string, holder: Holder | undefined): string {
   const who =
     holder === undefined
       ? 'another process'
@@ -170,5 +171,5 @@ function sentence(file: string, holder: Holder | undefined): string {
         : holder.pid === process.pid
           ? 'this process'
           : `process ${holder.pid}`;
-  return `${who} works on ${file} already; wait for it, or end it (its lock is ${lockOf(file)})`;
+  return `${who} works on ${file} already; wait for it, or end it (its lock is ${lockPath(file)})`;
 }

@@ -2,10 +2,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { Fault } from '../../fault.ts';
 import { makeFolder } from '../../filesystem.ts';
-import { reader, type FromSchema, type ObjectSchema } from '../../schema.ts';
-import { bytesOf, writeWhole } from './atomicFile.ts';
-import { takeLock, type Lock } from './lockFile.ts';
-import type { Persistence } from '../retry.ts';
+import { createReader, type FromSchema, type ObjectSchema } from '../../schema.ts';
+import { fileSize, writeAtomic } from './atomicFile.ts';
+import { acquireLock, type Lock } from './lockFile.ts';
+import type { RetryPolicy } from '../retry.ts';
 
 const recordSchema = {
   type: 'object',
@@ -18,7 +18,7 @@ const recordSchema = {
   },
 } as const satisfies ObjectSchema;
 
-const ledgerSchema = {
+const manifestSchema = {
   type: 'object',
   required: ['files'],
   properties: { files: { type: 'object', additionalProperties: recordSchema } },
@@ -27,12 +27,12 @@ const ledgerSchema = {
 /** What is known of one downloaded file. */
 export type FileRecord = FromSchema<typeof recordSchema>;
 
-const readLedger = reader(ledgerSchema);
-const lockTries = 100;
+const parseManifest = createReader(manifestSchema);
+const maxLockAttempts = 100;
 const lockWaitMs = 100;
 
 /** The downloads.json of a models folder: what was completed there, by the path within the folder. */
-export class Ledger {
+export class DownloadManifest {
   readonly #folder: string;
   readonly #path: string;
 
@@ -47,23 +47,23 @@ export class Ledger {
   }
 
   /** Changes the records, one process at a time; records of files that are gone go too. */
-  async change(edit: (records: Map<string, FileRecord>) => void, { wait, signal }: Waiting): Promise<void> {
+  async update(edit: (records: Map<string, FileRecord>) => void, { wait, signal }: LockWait): Promise<void> {
     await makeFolder(this.#folder);
     await using _ = await this.#lock({ wait, signal });
     const records = new Map((await this.#parsed()) ?? (await this.#found()));
     edit(records);
-    for (const key of records.keys()) if ((await bytesOf(join(this.#folder, key))) === undefined) records.delete(key);
+    for (const key of records.keys()) if ((await fileSize(join(this.#folder, key))) === undefined) records.delete(key);
     const files = Object.fromEntries([...records].sort(([a], [b]) => (a < b ? -1 : 1)));
-    await writeWhole(this.#path, `${JSON.stringify({ files }, undefined, 2)}\n`);
+    await writeAtomic(this.#path, `${JSON.stringify({ files }, undefined, 2)}\n`);
   }
 
-  async #lock({ wait, signal }: Waiting): Promise<Lock> {
-    for (let tries = 1; ; tries++) {
+  async #lock({ wait, signal }: LockWait): Promise<Lock> {
+    for (let maxAttempts = 1; ; maxAttempts++) {
       try {
-        return await takeLock(this.#path);
+        return await acquireLock(this.#path);
       } catch (error) {
         const isHeld = error instanceof Fault && error.name === 'DOWNLOAD_ALREADY_ACTIVE';
-        if (!isHeld || tries === lockTries) throw error;
+        if (!isHeld || maxAttempts === maxLockAttempts) throw error;
         await wait(lockWaitMs, signal);
       }
     }
@@ -71,7 +71,7 @@ export class Ledger {
 
   async #parsed(): Promise<ReadonlyMap<string, FileRecord> | undefined> {
     try {
-      const reading = readLedger(JSON.parse(await readFile(this.#path, 'utf8')));
+      const reading = parseManifest(JSON.parse(await readFile(this.#path, 'utf8')));
       return reading.ok ? new Map(Object.entries(reading.value.files)) : undefined;
     } catch {
       return undefined;
@@ -84,7 +84,7 @@ export class Ledger {
     const records = new Map<string, FileRecord>();
     for (const path of paths) {
       const key = path.split(sep).join('/');
-      const bytes = isModel(key) ? await bytesOf(join(this.#folder, path)) : undefined;
+      const bytes = isModel(key) ? await fileSize(join(this.#folder, path)) : undefined;
       if (bytes !== undefined) records.set(key, { bytes, sha256: '', commit: '', completed: '' });
     }
     return records;
@@ -92,8 +92,8 @@ export class Ledger {
 }
 
 /** How a change waits for its turn. */
-export interface Waiting {
-  readonly wait: Persistence['wait'];
+export interface LockWait {
+  readonly wait: RetryPolicy['wait'];
   readonly signal: AbortSignal;
 }
 

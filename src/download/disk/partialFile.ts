@@ -3,80 +3,80 @@ import { constants, open, readFile, rename, rm, type FileHandle } from 'node:fs/
 import { uptime } from 'node:os';
 import { dirname } from 'node:path';
 import { makeFolder } from '../../filesystem.ts';
-import { reader, type FromSchema, type ObjectSchema } from '../../schema.ts';
-import { bytesOf, headOf, syncFolder, writeWhole } from './atomicFile.ts';
-import { addFile } from './sha256.ts';
-import type { Offer } from '../hub/remoteFile.ts';
+import { createReader, type FromSchema, type ObjectSchema } from '../../schema.ts';
+import { fileSize, readMagic, syncFolder, writeAtomic } from './atomicFile.ts';
+import { hashRange } from './sha256.ts';
+import type { RemoteFile } from '../hub/remoteFile.ts';
 import type { Target } from '../target.ts';
 
-const text = { type: 'string' } as const;
-const number = { type: 'number' } as const;
+const stringType = { type: 'string' } as const;
+const numberType = { type: 'number' } as const;
 
 // Written before the first byte: without it, or when it tells of another file, the bytes beside it are worth nothing.
-const notesSchema = {
+const resumeInfoSchema = {
   type: 'object',
   required: ['repo', 'revision', 'file', 'etag', 'bytes', 'serverTag', 'flushed', 'digest', 'bootedAt'],
   properties: {
-    repo: text,
-    revision: text,
-    file: text,
-    etag: text,
-    bytes: number,
+    repo: stringType,
+    revision: stringType,
+    file: stringType,
+    etag: stringType,
+    bytes: numberType,
     // The ETag of the host that delivers, which need not be the hub: for If-Range.
-    serverTag: text,
+    serverTag: stringType,
     // So many bytes have outlasted a power cut, and this is their hash.
-    flushed: number,
-    digest: text,
+    flushed: numberType,
+    digest: stringType,
     // Seconds. What was written and not flushed is there as long as the machine has not gone down.
-    bootedAt: number,
+    bootedAt: numberType,
   },
 } as const satisfies ObjectSchema;
 
-type Notes = FromSchema<typeof notesSchema>;
+type ResumeInfo = FromSchema<typeof resumeInfoSchema>;
 
-const readNotes = reader(notesSchema);
-const flushEvery = 32 * 2 ** 20;
-const bootTolerance = 60;
+const parseResumeInfo = createReader(resumeInfoSchema);
+const flushEveryBytes = 32 * 2 ** 20;
+const bootToleranceSeconds = 60;
 
 /** The `.part` file of a download: grows, survives the end of the process, and becomes the file. */
-export class Part implements AsyncDisposable {
+export class PartialFile implements AsyncDisposable {
   readonly #path: string;
   readonly #target: string;
   readonly #file: FileHandle;
   #hash: Hash;
-  #notes: Notes;
+  #resumeInfo: ResumeInfo;
   #bytes: number;
   #flushing: Promise<void> | undefined;
   #closed = false;
 
-  private constructor(target: string, file: FileHandle, hash: Hash, notes: Notes, bytes: number) {
-    this.#path = partOf(target);
+  private constructor(target: string, file: FileHandle, hash: Hash, resumeInfo: ResumeInfo, bytes: number) {
+    this.#path = partialPath(target);
     this.#target = target;
     this.#file = file;
     this.#hash = hash;
-    this.#notes = notes;
+    this.#resumeInfo = resumeInfo;
     this.#bytes = bytes;
   }
 
   /** Opens the part of an offer, with the bytes of it that are there and can be trusted. */
-  static async open(target: Target, offer: Offer, signal: AbortSignal): Promise<Part> {
-    const path = partOf(target.path);
-    const notes = notesFor(target, offer);
+  static async open(target: Target, remoteFile: RemoteFile, signal: AbortSignal): Promise<PartialFile> {
+    const path = partialPath(target.path);
+    const resumeInfo = createResumeInfo(target, remoteFile);
     await makeFolder(dirname(path));
-    const before = await notesOf(path);
+    const before = await readResumeInfo(path);
     const file = await open(path, constants.O_RDWR | constants.O_CREAT);
     try {
-      const kept = before && belongsTo(before, notes) ? await trusted(path, before, signal) : undefined;
+      const kept = before && belongsTo(before, resumeInfo) ? await verifiedPrefix(path, before, signal) : undefined;
       if (before && kept) {
         await file.truncate(kept.bytes);
-        const now = { ...before, bootedAt: notes.bootedAt };
-        await writeWhole(notesPath(path), JSON.stringify(now));
-        return new Part(target.path, file, kept.hash, now, kept.bytes);
+        const now = { ...before, bootedAt: resumeInfo.bootedAt };
+        await writeAtomic(resumeInfoPath(path), JSON.stringify(now));
+        return new PartialFile(target.path, file, kept.hash, now, kept.bytes);
       }
       await file.truncate(0);
       await file.sync();
-      await writeWhole(notesPath(path), JSON.stringify(notes));
-      return new Part(target.path, file, createHash('sha256'), notes, 0);
+      await writeAtomic(resumeInfoPath(path), JSON.stringify(resumeInfo));
+      return new PartialFile(target.path, file, createHash('sha256'), resumeInfo, 0);
     } catch (error) {
       await file.close();
       throw error;
@@ -90,18 +90,18 @@ export class Part implements AsyncDisposable {
 
   /** The ETag of the host that delivered them. */
   get serverTag(): string {
-    return this.#notes.serverTag;
+    return this.#resumeInfo.serverTag;
   }
 
   /** Forgets all bytes, and notes what those that come now belong to. */
-  async restart(target: Target, offer: Offer, serverTag: string): Promise<void> {
+  async restart(target: Target, remoteFile: RemoteFile, serverTag: string): Promise<void> {
     await this.#flushing;
     await this.#file.truncate(0);
     await this.#file.sync();
     this.#hash = createHash('sha256');
     this.#bytes = 0;
-    this.#notes = { ...notesFor(target, offer), serverTag };
-    await writeWhole(notesPath(this.#path), JSON.stringify(this.#notes));
+    this.#resumeInfo = { ...createResumeInfo(target, remoteFile), serverTag };
+    await writeAtomic(resumeInfoPath(this.#path), JSON.stringify(this.#resumeInfo));
   }
 
   /** Adds what came. */
@@ -112,7 +112,7 @@ export class Part implements AsyncDisposable {
       from += bytesWritten;
       this.#bytes += bytesWritten;
     }
-    if (this.#bytes - this.#notes.flushed < flushEvery) return;
+    if (this.#bytes - this.#resumeInfo.flushed < flushEveryBytes) return;
     // What arrives meanwhile is written all the same.
     const failed = this.#flushing;
     this.#flushing = this.#flush(failed);
@@ -126,27 +126,27 @@ export class Part implements AsyncDisposable {
   }
 
   /** What it begins with. */
-  head(): Promise<string> {
-    return headOf(this.#file);
+  magic(): Promise<string> {
+    return readMagic(this.#file);
   }
 
   /** Makes the part the file. */
-  async become(): Promise<void> {
+  async commit(): Promise<void> {
     await this.#flushing;
     await this.#file.sync();
     await this.#close();
     await rename(this.#path, this.#target);
     await syncFolder(dirname(this.#path));
-    await rm(notesPath(this.#path), { force: true });
+    await rm(resumeInfoPath(this.#path), { force: true });
   }
 
   /** Sets the part aside as what nobody should use; returns where it is. */
-  async setAside(): Promise<string> {
+  async quarantine(): Promise<string> {
     await this.#flushing;
     await this.#close();
-    const bad = badOf(this.#target);
+    const bad = badPath(this.#target);
     await rename(this.#path, bad);
-    await rm(notesPath(this.#path), { force: true });
+    await rm(resumeInfoPath(this.#path), { force: true });
     return bad;
   }
 
@@ -159,11 +159,11 @@ export class Part implements AsyncDisposable {
 
   async #flush(before: Promise<void> | undefined): Promise<void> {
     const [flushed, digest] = [this.#bytes, this.digest()];
-    this.#notes = { ...this.#notes, flushed, digest };
-    const notes = JSON.stringify(this.#notes);
+    this.#resumeInfo = { ...this.#resumeInfo, flushed, digest };
+    const resumeInfo = JSON.stringify(this.#resumeInfo);
     await before;
     await this.#file.datasync();
-    await writeWhole(notesPath(this.#path), notes);
+    await writeAtomic(resumeInfoPath(this.#path), resumeInfo);
   }
 
   async #close(): Promise<void> {
@@ -174,19 +174,21 @@ export class Part implements AsyncDisposable {
 }
 
 /** Where a file is while it is being downloaded. */
-export const partOf = (target: string): string => `${target}.part`;
+export const partialPath = (target: string): string => `${target}.part`;
 /** Where a file is that turned out to be another than it should be. */
-export const badOf = (target: string): string => `${target}.bad`;
+export const badPath = (target: string): string => `${target}.bad`;
 /** Where it is written what a part belongs to. */
-export const notesPath = (part: string): string => `${part}.json`;
+export const resumeInfoPath = (partialFile: string): string => `${partialFile}.json`;
 
 /** Bytes of an earlier attempt that a download of the offer will go on from. */
-export async function keptBytes(target: Target, offer: Offer): Promise<number> {
-  const before = await notesOf(partOf(target.path));
-  return before && belongsTo(before, notesFor(target, offer)) ? ((await bytesOf(partOf(target.path))) ?? 0) : 0;
+export async function resumableBytes(target: Target, remoteFile: RemoteFile): Promise<number> {
+  const before = await readResumeInfo(partialPath(target.path));
+  return before && belongsTo(before, createResumeInfo(target, remoteFile))
+    ? ((await fileSize(partialPath(target.path))) ?? 0)
+    : 0;
 }
 
-const notesFor = ({ repo, revision, file }: Target, { etag, bytes = 0 }: Offer): Notes => ({
+const createResumeInfo = ({ repo, revision, file }: Target, { etag, bytes = 0 }: RemoteFile): ResumeInfo => ({
   repo,
   revision,
   file,
@@ -198,31 +200,31 @@ const notesFor = ({ repo, revision, file }: Target, { etag, bytes = 0 }: Offer):
   bootedAt: Date.now() / 1000 - uptime(),
 });
 
-async function notesOf(part: string): Promise<Notes | undefined> {
+async function readResumeInfo(partialFile: string): Promise<ResumeInfo | undefined> {
   try {
-    const reading = readNotes(JSON.parse(await readFile(notesPath(part), 'utf8')));
+    const reading = parseResumeInfo(JSON.parse(await readFile(resumeInfoPath(partialFile), 'utf8')));
     return reading.ok ? reading.value : undefined;
   } catch {
     return undefined;
   }
 }
 
-const belongsTo = (notes: Notes, to: Notes): boolean =>
-  (['repo', 'revision', 'file', 'etag', 'bytes'] as const).every((name) => notes[name] === to[name]);
+const belongsTo = (resumeInfo: ResumeInfo, to: ResumeInfo): boolean =>
+  (['repo', 'revision', 'file', 'etag', 'bytes'] as const).every((name) => resumeInfo[name] === to[name]);
 
 // Appending leaves no hole when a process is killed. When the machine went down, only what was flushed counts.
-async function trusted(
-  part: string,
-  { bytes, flushed, digest, bootedAt }: Notes,
+async function verifiedPrefix(
+  partialFile: string,
+  { bytes, flushed, digest, bootedAt }: ResumeInfo,
   signal: AbortSignal,
 ): Promise<{ readonly bytes: number; readonly hash: Hash } | undefined> {
-  const there = (await bytesOf(part)) ?? 0;
+  const there = (await fileSize(partialFile)) ?? 0;
   if (there < flushed || (bytes > 0 && there > bytes)) return undefined;
-  const sameBoot = Math.abs(Date.now() / 1000 - uptime() - bootedAt) < bootTolerance;
+  const sameBoot = Math.abs(Date.now() / 1000 - uptime() - bootedAt) < bootToleranceSeconds;
   const hash = createHash('sha256');
-  await addFile(hash, part, { from: 0, to: flushed, signal });
+  await hashRange(hash, partialFile, { from: 0, to: flushed, signal });
   if (flushed > 0 && hash.copy().digest('hex') !== digest) return undefined;
   if (!sameBoot) return { bytes: flushed, hash };
-  await addFile(hash, part, { from: flushed, to: there, signal });
+  await hashRange(hash, partialFile, { from: flushed, to: there, signal });
   return { bytes: there, hash };
 }

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import type { Target } from '../target.ts';
 
 /** Finds a file in the cache that programs of the hub share: models--OWNER--NAME/{refs,snapshots,blobs}. */
-export async function inHubCache(
+export async function findInHubCache(
   cache: string,
   { repo, revision, file, expected }: Target,
 ): Promise<string | undefined> {

@@ -1,59 +1,59 @@
 import { availableParallelism } from 'node:os';
 import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
-import type { Bytes } from '../modelDetails.ts';
+import type { MemoryUse } from '../modelDetails.ts';
 import type { LoadOptions } from '../engine.ts';
-import { Beside } from './batching/deferredQueue.ts';
-import { watchBatches } from './batching/batchHooks.ts';
-import { fairShare, shapeOf, type BatchShape } from './batching/batchScheduler.ts';
-import { cacheFault, cacheSettings } from './kvCache/cacheType.ts';
+import { DeferredQueue } from './batching/deferredQueue.ts';
+import { hookBatches } from './batching/batchHooks.ts';
+import { scheduleBatch, batchLoad, type BatchLoad } from './batching/batchScheduler.ts';
+import { cacheTypeFault, cacheTypeOptions } from './kvCache/cacheType.ts';
 import { checkMemory, freeMemory, freeVram } from './memoryCheck.ts';
-import { Tempo } from './batching/batchTimer.ts';
-import type { ModelFile, ThreadMemory } from './threads/threadTimingsCache.ts';
-import { Threads, fewest, ladder, type ThreadTimes } from './threads/threadTuner.ts';
-import { timeThreads } from './threads/threadBenchmark.ts';
+import { BatchTimer } from './batching/batchTimer.ts';
+import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
+import { ThreadTuner, fewestNearFastest, threadCandidates, type ThreadTimings } from './threads/threadTuner.ts';
+import { benchmarkThreads } from './threads/threadBenchmark.ts';
 
 /** A model's one context, with what measures and steers it. */
-export interface Workplace {
+export interface ModelContext {
   readonly context: LlamaContext;
-  readonly tempo: Tempo;
-  readonly beside: Beside;
+  readonly batchTimer: BatchTimer;
+  readonly deferredQueue: DeferredQueue;
   /** What a token of a sequence takes in memory, at most. */
   readonly bytesPerToken: number;
-  /** What all its seats take. */
-  readonly taken: Bytes;
+  /** What all its slots take. */
+  readonly slotMemory: MemoryUse;
   /** What choosing the threads showed. */
-  readonly threadTimes: ThreadTimes;
+  readonly threadTimings: ThreadTimings;
 }
 
-export interface ContextOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'signal' | 'kvCacheType'> {
+export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'signal' | 'kvCacheType'> {
   /** Tokens. */
   readonly contextSize: number;
   readonly file: ModelFile;
-  readonly memory: ThreadMemory | undefined;
+  readonly memory: ThreadTimingsCache | undefined;
 }
 
-/** Makes the context of a model, and chooses its seats and threads where nobody else has. @throws Fault MODEL_LOAD_FAILED */
-export async function openContext(weights: Weights, options: ContextOptions): Promise<Workplace> {
+/** Makes the context of a model, and chooses its slots and threads where nobody else has. @throws Fault MODEL_LOAD_FAILED */
+export async function createContext(weights: Weights, options: ContextOptions): Promise<ModelContext> {
   const { contextSize, signal, kvCacheType = 'f16' } = options;
-  const cache = cacheSettings(kvCacheType);
-  const shape = { contextSize, batchSize: Math.min(chunk, contextSize), flashAttention: true };
-  const { sequences, bytesPerToken, taken } = await chooseSeats(
-    weights,
-    { ...shape, ...cache.estimate },
-    options.seats,
-  );
-  const most = options.threads || availableParallelism();
-  let threads: Threads | undefined;
-  let threadTimes: ThreadTimes = new Map();
-  let count = most;
-  const beside = new Beside();
-  let batchShape: BatchShape = { writing: 0, reading: 0 };
-  const tempo = new Tempo((width, ms, now) => threads?.wrote(width, ms, now));
+  const cache = cacheTypeOptions(kvCacheType);
+  const shape = { contextSize, batchSize: Math.min(prefillChunkTokens, contextSize), flashAttention: true };
+  const {
+    sequences,
+    bytesPerToken,
+    taken: slotMemory,
+  } = await chooseSlotCount(weights, { ...shape, ...cache.estimate }, options.slots);
+  const max = options.threads || availableParallelism();
+  let threads: ThreadTuner | undefined;
+  let threadTimings: ThreadTimings = new Map();
+  let count = max;
+  const deferredQueue = new DeferredQueue();
+  let batchShape: BatchLoad = { decode: 0, prefill: 0 };
+  const batchTimer = new BatchTimer((width, ms, now) => threads?.onDecodeBatch(width, ms, now));
   // Asked before each batch, in the midst of the library's work, where nothing may fail.
-  const itemPrioritizationStrategy: Strategy = ({ items, size }) => {
+  const itemPrioritizationStrategy: ItemPrioritizationStrategy = ({ items, size }) => {
     weights.llama.maxThreads = threads?.count ?? count;
-    const batch = fairShare(items, size);
-    batchShape = shapeOf(batch);
+    const batch = scheduleBatch(items, size);
+    batchShape = batchLoad(batch);
     return batch;
   };
   weights.llama.maxThreads = 0;
@@ -61,76 +61,79 @@ export async function openContext(weights: Weights, options: ContextOptions): Pr
     ...shape,
     ...cache.context,
     sequences,
-    threads: { ideal: most, min: 1 },
+    threads: { ideal: max, min: 1 },
     batching: { itemPrioritizationStrategy },
     ...(signal && { createSignal: signal }),
   });
-  const context = await making.catch((error: unknown) => Promise.reject(cacheFault(kvCacheType, error)));
-  watchBatches(context, {
-    begins() {
-      tempo.begin(batchShape);
-      beside.begin();
+  const context = await making.catch((error: unknown) => Promise.reject(cacheTypeFault(kvCacheType, error)));
+  hookBatches(context, {
+    onStart() {
+      batchTimer.begin(batchShape);
+      deferredQueue.runDeferred();
     },
-    ends: () => tempo.end(),
+    onEnd: () => batchTimer.end(),
   });
   if (options.threads === 0) {
-    threadTimes = await timesOf(context, options, most, (tried) => (count = tried));
-    const start = threadTimes.size > 0 ? fewest(threadTimes, availableParallelism()) : halfTheCores(most);
-    threads = new Threads({ most, times: threadTimes, start });
+    threadTimings = await measureThreads(context, options, max, (tried) => (count = tried));
+    const start = threadTimings.size > 0 ? fewestNearFastest(threadTimings, availableParallelism()) : halfTheCores(max);
+    threads = new ThreadTuner({ most: max, times: threadTimings, start });
   }
-  return { context, tempo, beside, bytesPerToken, taken, threadTimes };
+  return { context, batchTimer, deferredQueue, bytesPerToken, slotMemory, threadTimings };
 }
 
-type Strategy = Exclude<NonNullable<LlamaContextOptions['batching']>['itemPrioritizationStrategy'], string | undefined>;
+type ItemPrioritizationStrategy = Exclude<
+  NonNullable<LlamaContextOptions['batching']>['itemPrioritizationStrategy'],
+  string | undefined
+>;
 
 // So many tokens of prompt hold up a cancel.
-const chunk = 256;
+const prefillChunkTokens = 256;
 
 /** How fast the model is with how many threads: remembered, or measured where the processor does the work. */
-async function timesOf(
+async function measureThreads(
   context: LlamaContext,
   { file, memory }: ContextOptions,
-  most: number,
+  max: number,
   take: (count: number) => void,
-): Promise<ThreadTimes> {
+): Promise<ThreadTimings> {
   const { gpuLayers, fileInsights } = context.model;
-  if (gpuLayers >= fileInsights.totalLayers || most === 1) return new Map();
-  const known = await memory?.recall(file, most);
+  if (gpuLayers >= fileInsights.totalLayers || max === 1) return new Map();
+  const known = await memory?.get(file, max);
   if (known) return known;
-  const times = await timeThreads(context, ladder(most), take);
-  if (times.size > 0) await memory?.keep(file, most, times);
+  const times = await benchmarkThreads(context, threadCandidates(max), take);
+  if (times.size > 0) await memory?.set(file, max, times);
   return times;
 }
 
-const halfTheCores = (most: number): number => Math.max(1, Math.floor(most / 2));
+const halfTheCores = (max: number): number => Math.max(1, Math.floor(max / 2));
 
 type EstimateOptions = Parameters<Weights['fileInsights']['estimateContextResourceRequirementsV2']>[0];
 
-/** As many seats as asked for, or what fits well into the free memory. */
-async function chooseSeats(
+/** As many slots as asked for, or what fits well into the free memory. */
+async function chooseSlotCount(
   weights: Weights,
   shape: Omit<EstimateOptions, 'sequences' | 'modelGpuLayers'>,
   asked: number,
-): Promise<{ sequences: number; bytesPerToken: number; taken: Bytes }> {
+): Promise<{ sequences: number; bytesPerToken: number; taken: MemoryUse }> {
   const need = (sequences: number) =>
     weights.fileInsights.estimateContextResourceRequirementsV2({
       ...shape,
       sequences,
       modelGpuLayers: weights.gpuLayers,
     });
-  const [few, more] = [await need(fewestSeats), await need(fewestSeats + 1)];
-  const seatRam = more.cpuRam - few.cpuRam;
-  const seatVram = more.gpuVram - few.gpuVram;
-  const fitting = Math.min(freeMemory() / seatRam, (await freeVram(weights.llama)) / seatVram) * shareOfMemory;
-  const sequences = asked || Math.max(fewestSeats, Math.min(mostSeats, Math.floor(fitting)));
-  const what = `${sequences} seat${sequences === 1 ? '' : 's'} of ${shape.contextSize} tokens`;
-  const { cpuRam, gpuVram } = sequences === fewestSeats ? few : await need(sequences);
-  checkMemory({ what, bytes: cpuRam, mend: 'lower context_size or the number of seats' });
-  const taken = { ram: cpuRam, vram: gpuVram };
-  return { sequences, bytesPerToken: (seatRam + seatVram) / shape.contextSize, taken };
+  const [few, more] = [await need(minSlots), await need(minSlots + 1)];
+  const slotRam = more.cpuRam - few.cpuRam;
+  const slotVram = more.gpuVram - few.gpuVram;
+  const fitting = Math.min(freeMemory() / slotRam, (await freeVram(weights.llama)) / slotVram) * maxMemoryShare;
+  const sequences = asked || Math.max(minSlots, Math.min(maxSlots, Math.floor(fitting)));
+  const what = `${sequences} slot${sequences === 1 ? '' : 's'} of ${shape.contextSize} tokens`;
+  const { cpuRam, gpuVram } = sequences === minSlots ? few : await need(sequences);
+  checkMemory({ what, bytes: cpuRam, mend: 'lower context_size or the number of slots' });
+  const slotMemory = { ram: cpuRam, vram: gpuVram };
+  return { sequences, bytesPerToken: (slotRam + slotVram) / shape.contextSize, taken: slotMemory };
 }
 
-const fewestSeats = 4;
-const mostSeats = 16;
+const minSlots = 4;
+const maxSlots = 16;
 // The rest is for the game.
-const shareOfMemory = 0.25;
+const maxMemoryShare = 0.25;

@@ -1,11 +1,11 @@
 import type { Engine, LoadOptions, Model } from '../engine.ts';
-import { Libraries } from './llamaInstances.ts';
+import { LlamaInstancePool } from './llamaInstances.ts';
 import { loadModel } from './loadModel.ts';
-import { StateFolder } from './kvCache/stateStore.ts';
-import { ThreadMemory } from './threads/threadTimingsCache.ts';
+import { StateStore } from './kvCache/stateStore.ts';
+import { ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 
 /** Where an engine keeps what it can do without. */
-export interface CacheOptions {
+export interface StateCacheOptions {
   /** Folder of sequences' states and of what was measured. */
   readonly folder: string;
   /** Bytes of states; 0 = none are kept. */
@@ -13,25 +13,25 @@ export interface CacheOptions {
 }
 
 /** The engine that runs GGUF files with llama.cpp in this process; without a cache it remembers nothing on disk. */
-export function llamaEngine(cache?: CacheOptions): Engine {
+export function llamaEngine(cache?: StateCacheOptions): Engine {
   return new LlamaEngine(cache);
 }
 
 class LlamaEngine implements Engine {
   readonly name = 'llama-cpp';
   readonly needsFiles = true;
-  readonly #libraries = new Libraries();
+  readonly #libraries = new LlamaInstancePool();
   readonly #models = new Set<Model>();
   readonly #loading = new Set<Promise<Model>>();
   readonly #closing = new AbortController();
-  readonly #states: StateFolder | undefined;
-  readonly #memory: ThreadMemory | undefined;
+  readonly #states: StateStore | undefined;
+  readonly #memory: ThreadTimingsCache | undefined;
   #failed = false;
 
-  constructor(cache: CacheOptions | undefined) {
+  constructor(cache: StateCacheOptions | undefined) {
     if (!cache) return;
-    this.#memory = new ThreadMemory(cache.folder);
-    this.#states = new StateFolder(cache.folder, cache.limit);
+    this.#memory = new ThreadTimingsCache(cache.folder);
+    this.#states = new StateStore(cache.folder, cache.limit);
   }
 
   async load(file: string, options: LoadOptions): Promise<Model> {
@@ -51,7 +51,7 @@ class LlamaEngine implements Engine {
         file,
         { ...options, signal: either.signal },
         {
-          libraries: this.#libraries,
+          instances: this.#libraries,
           states: this.#states,
           memory: this.#memory,
           onClose: (closed) => this.#models.delete(closed),

@@ -5,11 +5,11 @@ import type { LoadOptions } from '../engine.ts';
  * The handles of llama.cpp: one for each model in memory, because the number of threads is a setting of the handle. A
  * handle whose model has gone serves the next one.
  */
-export class Libraries {
+export class LlamaInstancePool {
   readonly #all: Llama[] = [];
   readonly #free = new Map<LoadOptions['gpu'], Llama[]>();
 
-  async take(gpu: LoadOptions['gpu']): Promise<Llama> {
+  async acquire(gpu: LoadOptions['gpu']): Promise<Llama> {
     const free = this.#free.get(gpu)?.pop();
     if (free) return free;
     const library = await getLlama({
@@ -25,7 +25,7 @@ export class Libraries {
     return library;
   }
 
-  giveBack(gpu: LoadOptions['gpu'], library: Llama): void {
+  release(gpu: LoadOptions['gpu'], library: Llama): void {
     this.#free.set(gpu, [...(this.#free.get(gpu) ?? []), library]);
   }
 

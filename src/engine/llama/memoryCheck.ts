@@ -1,7 +1,7 @@
 import { freemem } from 'node:os';
 import type { Llama } from 'node-llama-cpp';
 import { Fault } from '../../fault.ts';
-import type { Bytes } from '../modelDetails.ts';
+import type { MemoryUse } from '../modelDetails.ts';
 
 /** Bytes that can be taken; knows of containers' limits from Node 20.13 on. */
 export const freeMemory = (): number => process.availableMemory?.() ?? freemem();
@@ -10,7 +10,7 @@ export const freeMemory = (): number => process.availableMemory?.() ?? freemem()
 export const freeVram = async (llama: Llama): Promise<number> =>
   llama.gpu === false ? Infinity : (await llama.getVramState()).free;
 
-export async function freeBytes(llama: Llama): Promise<Bytes> {
+export async function freeBytes(llama: Llama): Promise<MemoryUse> {
   return { ram: freeMemory(), vram: llama.gpu === false ? 0 : await freeVram(llama) };
 }
 

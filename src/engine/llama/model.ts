@@ -1,23 +1,23 @@
 import type { LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
 import type { Prompt, ToolBlock } from '../../dialog.ts';
-import type { ModelDescription } from '../modelDetails.ts';
-import type { Model, ModelFigures, Sequence } from '../engine.ts';
-import { describe, type Measured } from './modelDetails.ts';
-import type { Beside } from './batching/deferredQueue.ts';
-import { detectFormat } from './tokenizer/detectToolFormat.ts';
-import { Grammars } from './sampling/grammarCache.ts';
-import { layoutOf, type Layout } from './prompt/chatTemplate.ts';
-import { Seats } from './kvCache/slots.ts';
+import type { ModelDetails } from '../modelDetails.ts';
+import type { Model, ModelStats, Sequence } from '../engine.ts';
+import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
+import type { DeferredQueue } from './batching/deferredQueue.ts';
+import { detectToolFormat } from './tokenizer/detectToolFormat.ts';
+import { GrammarCache } from './sampling/grammarCache.ts';
+import { probeChatTemplate, type ChatTemplate } from './prompt/chatTemplate.ts';
+import { SlotPool } from './kvCache/slots.ts';
 import { LlamaSequence } from './sequence.ts';
-import type { States } from './kvCache/stateSwap.ts';
-import { PromptTemplate } from './prompt/promptRenderer.ts';
-import { Vocabulary } from './tokenizer/tokenizer.ts';
+import type { StateSwap } from './kvCache/stateSwap.ts';
+import { PromptRenderer } from './prompt/promptRenderer.ts';
+import { Tokenizer } from './tokenizer/tokenizer.ts';
 
-export interface LlamaModelParts extends Measured {
+export interface LlamaModelParts extends MemoryMeasurements {
   readonly weights: Weights;
   readonly context: LlamaContext;
-  readonly beside: Beside;
-  readonly states: States | undefined;
+  readonly deferredQueue: DeferredQueue;
+  readonly stateSwap: StateSwap | undefined;
   /** Tokens. */
   readonly contextSize: number;
   readonly notes: readonly string[];
@@ -31,32 +31,35 @@ export class LlamaModel implements Model {
   readonly notes: readonly string[];
   readonly overhead: Model['overhead'];
   readonly #parts: LlamaModelParts;
-  readonly #vocabulary: Vocabulary;
-  readonly #layout: Layout;
-  readonly #template: PromptTemplate;
-  readonly #grammars: Grammars;
-  readonly #seats: Seats;
+  readonly #tokenizer: Tokenizer;
+  readonly #chatTemplate: ChatTemplate;
+  readonly #renderer: PromptRenderer;
+  readonly #grammarCache: GrammarCache;
+  readonly #slots: SlotPool;
   readonly #sequences = new Set<Sequence>();
   #closed: Promise<void> | undefined;
 
   constructor(parts: LlamaModelParts) {
     const { weights } = parts;
     const source = weights.fileInfo.metadata.tokenizer.chat_template;
-    const layout = layoutOf(source, { bos: weights.tokens.bosString ?? '', eos: weights.tokens.eosString ?? '' });
+    const chatTemplate = probeChatTemplate(source, {
+      bos: weights.tokens.bosString ?? '',
+      eos: weights.tokens.eosString ?? '',
+    });
     this.#parts = parts;
-    this.#vocabulary = new Vocabulary(weights);
-    this.#layout = layout;
-    this.#template = new PromptTemplate(layout, this.#vocabulary);
-    this.#grammars = new Grammars(weights);
-    this.#seats = new Seats(parts.context);
+    this.#tokenizer = new Tokenizer(weights);
+    this.#chatTemplate = chatTemplate;
+    this.#renderer = new PromptRenderer(chatTemplate, this.#tokenizer);
+    this.#grammarCache = new GrammarCache(weights);
+    this.#slots = new SlotPool(parts.context);
     this.contextSize = parts.contextSize;
-    this.detectedFormat = detectFormat(source ?? '', this.#vocabulary);
-    this.notes = [...parts.notes, ...layout.notes];
+    this.detectedFormat = detectToolFormat(source ?? '', this.#tokenizer);
+    this.notes = [...parts.notes, ...chatTemplate.notes];
     this.overhead = this.#measureOverhead();
   }
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
-    return texts.map((text) => this.#vocabulary.plain(text).length);
+    return texts.map((text) => this.#tokenizer.tokenizePlain(text).length);
   }
 
   // Beside a system message of one's own, tools may take less room than where the template has to make one for them.
@@ -66,39 +69,39 @@ export class LlamaModel implements Model {
   }
 
   async render(prompt: Prompt): Promise<string> {
-    return this.#template.render(prompt).text;
+    return this.#renderer.render(prompt).text;
   }
 
   openSequence(): Sequence {
     const sequence = new LlamaSequence({
-      seats: this.#seats,
-      states: this.#parts.states,
-      beside: this.#parts.beside,
-      template: this.#template,
-      vocabulary: this.#vocabulary,
-      grammars: this.#grammars,
+      slots: this.#slots,
+      stateSwap: this.#parts.stateSwap,
+      deferredQueue: this.#parts.deferredQueue,
+      renderer: this.#renderer,
+      tokenizer: this.#tokenizer,
+      grammarCache: this.#grammarCache,
       contextSize: this.contextSize,
-      chunk: this.#parts.context.batchSize,
+      prefillChunkTokens: this.#parts.context.batchSize,
       onClose: (closed) => this.#sequences.delete(closed),
     });
     this.#sequences.add(sequence);
     return sequence;
   }
 
-  figures(): ModelFigures {
-    const { weights, context, states } = this.#parts;
+  stats(): ModelStats {
+    const { weights, context, stateSwap } = this.#parts;
     return {
       backend: weights.gpuLayers > 0 && weights.llama.gpu ? weights.llama.gpu : 'cpu',
       gpuLayers: weights.gpuLayers,
       threads: context.currentThreads,
-      ...this.#seats.figures(),
+      ...this.#slots.stats(),
       sequences: this.#sequences.size,
-      ...(states?.figures() ?? noStates),
+      ...(stateSwap?.stats() ?? noSwapStats),
     };
   }
 
-  describe(): Promise<ModelDescription> {
-    return describe({ ...this.#parts, layout: this.#layout, vocabulary: this.#vocabulary });
+  describe(): Promise<ModelDetails> {
+    return modelDetails({ ...this.#parts, chatTemplate: this.#chatTemplate, tokenizer: this.#tokenizer });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -114,18 +117,19 @@ export class LlamaModel implements Model {
 
   #measureOverhead(): Model['overhead'] {
     const frame = (messages: Prompt['messages']): number =>
-      this.#size({ messages }) - messages.reduce((sum, { text }) => sum + this.#vocabulary.plain(text).length, 0);
+      this.#size({ messages }) -
+      messages.reduce((sum, { text }) => sum + this.#tokenizer.tokenizePlain(text).length, 0);
     const one = frame([ask]);
     const message = Math.max(0, Math.ceil((frame([ask, answer, ask]) - one) / 2));
     return { message, prompt: Math.max(0, one - message) };
   }
 
   #size(prompt: Prompt): number {
-    return this.#template.tokens(this.#template.render(prompt)).length;
+    return this.#renderer.tokens(this.#renderer.render(prompt)).length;
   }
 }
 
-const noStates = { statesSaved: 0, statesRestored: 0, stateBytes: 0 };
+const noSwapStats = { statesSaved: 0, statesRestored: 0, stateBytes: 0 };
 const rule = { role: 'system', text: 'Choose.' } as const;
 const ask = { role: 'user', text: 'Which?' } as const;
 const answer = { role: 'assistant', text: 'This.' } as const;

@@ -1,46 +1,51 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
-import type { Bytes, CallMark, ModelDescription } from '../modelDetails.ts';
-import { detectFormat, marksOf } from './tokenizer/detectToolFormat.ts';
-import type { Layout } from './prompt/chatTemplate.ts';
-import type { ThreadTimes } from './threads/threadTuner.ts';
-import type { Vocabulary } from './tokenizer/tokenizer.ts';
+import type { MemoryUse, ToolToken, ModelDetails } from '../modelDetails.ts';
+import { detectToolFormat, toolTokensByFormat } from './tokenizer/detectToolFormat.ts';
+import type { ChatTemplate } from './prompt/chatTemplate.ts';
+import type { ThreadTimings } from './threads/threadTuner.ts';
+import type { Tokenizer } from './tokenizer/tokenizer.ts';
 
 /** What was measured while a model was loaded. */
-export interface Measured {
+export interface MemoryMeasurements {
   /** Free before it. */
-  readonly free: Bytes;
-  /** What its seats take. */
-  readonly taken: Bytes;
-  readonly threadTimes: ThreadTimes;
+  readonly free: MemoryUse;
+  /** What its slots take. */
+  readonly slotMemory: MemoryUse;
+  readonly threadTimings: ThreadTimings;
 }
 
-export interface Taken extends Measured {
+export interface LoadedModelFacts extends MemoryMeasurements {
   readonly weights: Weights;
-  readonly layout: Layout;
-  readonly vocabulary: Vocabulary;
+  readonly chatTemplate: ChatTemplate;
+  readonly tokenizer: Tokenizer;
 }
 
 /** Says what a model is and how it was taken. */
-export async function describe({ weights, layout, vocabulary, ...measured }: Taken): Promise<ModelDescription> {
+export async function modelDetails({
+  weights,
+  chatTemplate,
+  tokenizer,
+  ...measured
+}: LoadedModelFacts): Promise<ModelDetails> {
   const { fileInfo, fileInsights, gpuLayers } = weights;
   const { cpuRam, gpuVram } = await fileInsights.estimateModelResourceRequirementsV2({ gpuLayers });
-  const { unused, system, knowsTools } = layout;
+  const { fallbackReason, system, supportsTools } = chatTemplate;
   return {
     architecture: fileInfo.metadata.general.architecture,
     layers: fileInfo.architectureMetadata.block_count ?? fileInsights.totalLayers,
     parameters: fileInsights.totalParameters,
-    quantisation: quantisationOf(weights),
+    quantisation: quantization(weights),
     trainedContext: weights.trainContextSize,
-    template: { unused, system, knowsTools },
-    detectedIn: detectedIn(fileInfo.metadata.tokenizer.chat_template ?? '', vocabulary),
-    tokens: { ...endsOf(weights, vocabulary), marks: marksIn(vocabulary) },
-    memory: { weights: { ram: cpuRam, vram: gpuVram }, seats: measured.taken, free: measured.free },
-    threadTrials: [...measured.threadTimes].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
+    template: { fallbackReason, system, supportsTools },
+    detectedIn: whereDetected(fileInfo.metadata.tokenizer.chat_template ?? '', tokenizer),
+    tokens: { ...eogTokens(weights, tokenizer), toolTokens: findToolTokens(tokenizer) },
+    memory: { weights: { ram: cpuRam, vram: gpuVram }, slots: measured.slotMemory, free: measured.free },
+    threadBenchmarks: [...measured.threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
   };
 }
 
 // The file's own word; else what most of its tensors are.
-function quantisationOf({ fileInfo, fileInsights }: Weights): string {
+function quantization({ fileInfo, fileInsights }: Weights): string {
   const { file_type: type } = fileInfo.metadata.general;
   const name = type === undefined ? undefined : GgufFileType[type];
   if (name !== undefined) return name.replace(/^(?:MOSTLY|ALL)_/, '');
@@ -48,21 +53,21 @@ function quantisationOf({ fileInfo, fileInsights }: Weights): string {
   return dominant === undefined ? 'unknown' : GgmlType[dominant];
 }
 
-function detectedIn(template: string, vocabulary: Vocabulary): ModelDescription['detectedIn'] {
-  const detected = detectFormat(template, vocabulary);
+function whereDetected(template: string, tokenizer: Tokenizer): ModelDetails['detectedIn'] {
+  const detected = detectToolFormat(template, tokenizer);
   if (detected === undefined) return undefined;
-  return detectFormat(template, { has: () => false }) === detected ? 'template' : 'vocabulary';
+  return detectToolFormat(template, { has: () => false }) === detected ? 'template' : 'vocabulary';
 }
 
-function endsOf({ tokens }: Weights, { first }: Vocabulary): Omit<ModelDescription['tokens'], 'marks'> {
+function eogTokens({ tokens }: Weights, { bosToken: first }: Tokenizer): Omit<ModelDetails['tokens'], 'toolTokens'> {
   const ends = [tokens.eosString, tokens.eotString].filter((end) => end !== null);
-  return { begin: tokens.bosString ?? undefined, isPutFirst: first !== undefined, ends: [...new Set(ends)] };
+  return { bos: tokens.bosString ?? undefined, addsBos: first !== undefined, eog: [...new Set(ends)] };
 }
 
-const marksIn = (vocabulary: Vocabulary): Readonly<Record<string, readonly CallMark[]>> =>
+const findToolTokens = (tokenizer: Tokenizer): Readonly<Record<string, readonly ToolToken[]>> =>
   Object.fromEntries(
-    Object.entries(marksOf).map(([format, marks]) => [
+    Object.entries(toolTokensByFormat).map(([format, toolTokens]) => [
       format,
-      marks.map((spelling) => ({ spelling, kind: vocabulary.kindOf(spelling) })),
+      toolTokens.map((text) => ({ text, kind: tokenizer.tokenKind(text) })),
     ]),
   );

@@ -1,10 +1,10 @@
-import { weave, type Message, type Prompt, type ToolBlock } from '../../dialog.ts';
+import { insertTools, type Message, type Prompt, type ToolBlock } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
-import { promptTooLarge } from '../promptTooLarge.ts';
-import type { Completion, Engine, GenerateOptions, LoadOptions, Model, ModelFigures, Sequence } from '../engine.ts';
-import { replyTo, type MockScript, type Reply } from './script.ts';
-import { mockOverhead, mockShared, mockSize, mockTokens } from './tokens.ts';
-import { write } from './generate.ts';
+import { promptTooLargeFault } from '../promptTooLarge.ts';
+import type { Completion, Engine, GenerateOptions, LoadOptions, Model, ModelStats, Sequence } from '../engine.ts';
+import { findReply, type MockScript, type Reply } from './script.ts';
+import { mockOverhead, commonPrefixTokens, countMessages, countText } from './tokens.ts';
+import { generateReply } from './generate.ts';
 
 export { readMockScript } from './script.ts';
 
@@ -20,7 +20,7 @@ export interface MockEngine extends Engine {
   readonly prompts: readonly Prompt[];
 }
 
-const remembered = 1000;
+const maxRememberedPrompts = 1000;
 
 export function mockEngine(options: MockOptions = {}): MockEngine {
   return new ScriptedEngine(options);
@@ -43,8 +43,8 @@ class ScriptedEngine implements MockEngine {
     const { script = [], contextSize: usual = 8192 } = this.#options;
     const reply = (prompt: Prompt): Reply => {
       this.prompts.push(prompt);
-      if (this.prompts.length > remembered) this.prompts.shift();
-      return replyTo(script, prompt.messages.findLast(({ role }) => role === 'user')?.text ?? '');
+      if (this.prompts.length > maxRememberedPrompts) this.prompts.shift();
+      return findReply(script, prompt.messages.findLast(({ role }) => role === 'user')?.text ?? '');
     };
     const model: Model = new MockModel(contextSize || usual, reply, () => this.#models.delete(model));
     this.#models.add(model);
@@ -73,15 +73,15 @@ class MockModel implements Model {
   }
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
-    return texts.map(mockTokens);
+    return texts.map(countText);
   }
 
   async countTools({ text }: ToolBlock): Promise<number> {
-    return mockSize([{ role: 'system', text }]);
+    return countMessages([{ role: 'system', text }]);
   }
 
   async render(prompt: Prompt): Promise<string> {
-    return weave(prompt)
+    return insertTools(prompt)
       .map(({ role, text }) => `${role}: ${text}\n`)
       .join('');
   }
@@ -92,8 +92,8 @@ class MockModel implements Model {
     return sequence;
   }
 
-  figures(): ModelFigures {
-    return { ...mockFigures, sequences: this.#sequences.size };
+  stats(): ModelStats {
+    return { ...mockStats, sequences: this.#sequences.size };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -103,12 +103,12 @@ class MockModel implements Model {
   }
 }
 
-const mockFigures = {
+const mockStats = {
   backend: 'mock',
   gpuLayers: 0,
   threads: 0,
-  seats: 0,
-  seatsBusy: 0,
+  slots: 0,
+  slotsBusy: 0,
   waiting: 0,
   statesSaved: 0,
   statesRestored: 0,
@@ -122,7 +122,7 @@ class MockSequence implements Sequence {
   readonly #halts = new Set<AbortController>();
   readonly #work = new Set<Promise<unknown>>();
   #closed = false;
-  #held: readonly Message[] = [];
+  #cachedPrompt: readonly Message[] = [];
 
   constructor(contextSize: number, reply: (prompt: Prompt) => Reply, onClose: () => void) {
     this.#contextSize = contextSize;
@@ -131,9 +131,9 @@ class MockSequence implements Sequence {
   }
 
   async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
-    const messages = weave(prompt);
-    const tokens = mockOverhead.prompt + mockSize(messages);
-    if (tokens >= this.#contextSize) throw promptTooLarge(tokens, this.#contextSize);
+    const messages = insertTools(prompt);
+    const tokens = mockOverhead.prompt + countMessages(messages);
+    if (tokens >= this.#contextSize) throw promptTooLargeFault(tokens, this.#contextSize);
     const reply = this.#reply(prompt);
     const halt = new AbortController();
     const stop = (): void => halt.abort();
@@ -151,9 +151,9 @@ class MockSequence implements Sequence {
     }
   }
 
-  async warm(prompt: Prompt): Promise<void> {
-    const head = weave(prompt).slice(0, -1);
-    if (mockShared(this.#held, head) < mockSize(head)) this.#held = head;
+  async prefill(prompt: Prompt): Promise<void> {
+    const head = insertTools(prompt).slice(0, -1);
+    if (commonPrefixTokens(this.#cachedPrompt, head) < countMessages(head)) this.#cachedPrompt = head;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -170,22 +170,22 @@ class MockSequence implements Sequence {
     options: GenerateOptions,
   ): Promise<Completion> {
     const start = performance.now();
-    const reused = options.signal.aborted ? 0 : Math.min(tokens - 1, this.#reusable(messages));
-    if (!options.signal.aborted) this.#held = messages;
+    const reused = options.signal.aborted ? 0 : Math.min(tokens - 1, this.#reusedTokens(messages));
+    if (!options.signal.aborted) this.#cachedPrompt = messages;
     const room = Math.min(options.sampling.max_tokens, this.#contextSize - tokens);
-    const { text, stopped, first } = await write(reply, options, room);
-    if (text !== '') this.#held = [...messages, { role: 'assistant', text }];
+    const { text, stopped, first } = await generateReply(reply, options, room);
+    if (text !== '') this.#cachedPrompt = [...messages, { role: 'assistant', text }];
     return {
       text,
       stopped,
-      tokens: { prompt: tokens, reused, generated: mockTokens(text) },
-      timings: { waited: 0, firstToken: first && first - start, total: performance.now() - start },
+      tokens: { prompt: tokens, reused, generated: countText(text) },
+      timings: { queuedMs: 0, firstTokenMs: first && first - start, totalMs: performance.now() - start },
     };
   }
 
   // The frame's own tokens stand before the first message.
-  #reusable(messages: readonly Message[]): number {
-    const shared = mockShared(this.#held, messages);
+  #reusedTokens(messages: readonly Message[]): number {
+    const shared = commonPrefixTokens(this.#cachedPrompt, messages);
     return shared === 0 ? 0 : mockOverhead.prompt + shared;
   }
 }

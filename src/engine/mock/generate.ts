@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GenerateOptions, Stopped } from '../engine.ts';
+import type { GenerateOptions, FinishReason } from '../engine.ts';
 import type { Reply } from './script.ts';
-import { mockCut } from './tokens.ts';
-import { pause } from '../../abort.ts';
-import { Stops } from '../stopStrings.ts';
+import { truncate } from './tokens.ts';
+import { untilAborted } from '../../abort.ts';
+import { StopStringFilter } from '../stopStrings.ts';
 
 /** What became of a reply. */
-export interface Written {
+export interface MockGeneration {
   readonly text: string;
-  readonly stopped: Stopped;
+  readonly stopped: FinishReason;
   /** When the first text came (performance.now()); 0 = none did. */
   readonly first: number;
 }
 
 /** Writes a reply chunk by chunk, as a model would: at most so many tokens, up to a stop string or the signal. */
-export async function write(reply: Reply, options: GenerateOptions, tokens: number): Promise<Written> {
-  const { signal, onText, pace, sampling, controlTokens } = options;
+export async function generateReply(reply: Reply, options: GenerateOptions, tokens: number): Promise<MockGeneration> {
+  const { signal, onText, backpressure, sampling, controlTokens } = options;
   const whole = controlTokens ? reply.answer : reply.answer.replace(controlStrings, '');
-  const answer = mockCut(whole, tokens);
-  const stops = new Stops(sampling.stop);
+  const answer = truncate(whole, tokens);
+  const stops = new StopStringFilter(sampling.stop);
   let text = '';
   let first = 0;
   const send = (piece: string): void => {
@@ -27,19 +27,19 @@ export async function write(reply: Reply, options: GenerateOptions, tokens: numb
     text += piece;
     onText?.(piece);
   };
-  const ended = async (): Promise<Stopped> => {
+  const ended = async (): Promise<FinishReason> => {
     for (const chunk of chunks(answer, reply.chunk)) {
       await delay(reply.delay_ms, signal);
-      const wait = pace?.();
-      if (wait) await pause(wait, signal);
+      const wait = backpressure?.();
+      if (wait) await untilAborted(wait, signal);
       if (signal.aborted) return 'aborted';
-      send(stops.pass(chunk));
-      if (stops.hit) return 'stop';
+      send(stops.push(chunk));
+      if (stops.matched) return 'stop';
     }
     return answer === whole ? 'end' : 'length';
   };
   const stopped = await ended();
-  send(stops.rest());
+  send(stops.flush());
   return { text, stopped, first };
 }
 

@@ -1,6 +1,6 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { Fault } from '../../fault.ts';
-import { reader, type FromSchema } from '../../schema.ts';
+import { createReader, type FromSchema } from '../../schema.ts';
 
 const entrySchema = {
   type: 'object',
@@ -14,7 +14,7 @@ const entrySchema = {
   },
 } as const;
 
-const readEntries = reader({ type: 'array', items: entrySchema });
+const readEntries = createReader({ type: 'array', items: entrySchema });
 
 /** What the mock engine answers, and how fast. */
 export type Reply = Omit<FromSchema<typeof entrySchema>, 'match'>;
@@ -26,9 +26,9 @@ export type MockScript = readonly { readonly matches: (message: string) => boole
 export function readMockScript(text: string, file: string): MockScript {
   const entries = readEntries(parse(text, file));
   if (!entries.ok) {
-    throw refused(
+    throw scriptFault(
       file,
-      entries.refusals.map(({ pointer, message }) => `${pointer || 'the script'} ${message}`).join('; '),
+      entries.errors.map(({ pointer, message }) => `${pointer || 'the script'} ${message}`).join('; '),
     );
   }
   return entries.value.map(({ match, ...reply }, index) => {
@@ -38,7 +38,7 @@ export function readMockScript(text: string, file: string): MockScript {
 }
 
 /** The first reply of a script that fits a message; without one, the message said back. */
-export function replyTo(script: MockScript, message: string): Reply {
+export function findReply(script: MockScript, message: string): Reply {
   const found = script.find(({ matches }) => matches(message));
   return found?.reply ?? { answer: `You said: ${message}`, delay_ms: 0, chunk: 0 };
 }
@@ -47,7 +47,7 @@ function parse(text: string, file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw refused(file, `it is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw scriptFault(file, `it is no JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -56,9 +56,9 @@ function compile(pattern: string, place: string): RE2JS {
     return RE2JS.compile(pattern);
   } catch (error) {
     if (!(error instanceof RE2JSSyntaxException)) throw error;
-    throw refused(place, `is no pattern that can run in linear time: ${error.error}`);
+    throw scriptFault(place, `is no pattern that can run in linear time: ${error.error}`);
   }
 }
 
-const refused = (place: string, why: string): Fault =>
+const scriptFault = (place: string, why: string): Fault =>
   new Fault('INVALID_PARAM_VALUE', `the mock script ${place}: ${why}`);

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Fault } from '../../fault.ts';
-import { brokenJson, placesIn, repeatedNames } from '../../jsonLocations.ts';
-import { pointerToken } from '../../jsonPointer.ts';
-import { reader, type FromSchema, type ObjectSchema, type Refusal } from '../../schema.ts';
-import { readEntry } from './parseEntry.ts';
+import { findSyntaxError, locateInJson, findDuplicateKeys } from '../../jsonLocations.ts';
+import { escapePointerToken } from '../../jsonPointer.ts';
+import { createReader, type FromSchema, type ObjectSchema, type SchemaError } from '../../schema.ts';
+import { parseEntry } from './parseEntry.ts';
 import type { modelSchema } from './modelSchema.ts';
 
 export { modelSchema } from './modelSchema.ts';
@@ -34,7 +34,7 @@ export interface Catalogue {
   readonly problems: readonly string[];
 }
 
-const readShape = reader(catalogueSchema);
+const readShape = createReader(catalogueSchema);
 
 /** Reads a catalogue. @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with each fault's place. */
 export async function readCatalogue(path: string): Promise<Catalogue> {
@@ -50,42 +50,42 @@ export async function readCatalogue(path: string): Promise<Catalogue> {
 /** Reads the text of a catalogue; the folder of its path is where local files are. @throws Fault UNKNOWN_MODEL as `readCatalogue`. */
 export function parseCatalogue(withMark: string, path: string): Catalogue {
   const text = withMark.replace(/^\uFEFF/, '');
-  const broken = brokenJson(text);
+  const broken = findSyntaxError(text);
   if (broken) throw new Fault('UNKNOWN_MODEL', `${path}:${broken.place}: the catalogue is no JSON: ${broken.why}`);
-  const places = placesIn(text);
-  const tell = ({ pointer, message }: Refusal): string =>
-    `${path}:${places.at(pointer)}: ${pointer || 'the catalogue'} ${message}`;
-  const twice = repeatedNames(text).map(({ name, pointer, place }) => ({
+  const places = locateInJson(text);
+  const tell = ({ pointer, message }: SchemaError): string =>
+    `${path}:${places.positionOf(pointer)}: ${pointer || 'the catalogue'} ${message}`;
+  const twice = findDuplicateKeys(text).map(({ name, pointer, place }) => ({
     pointer,
     sentence: `${path}:${place}: ${pointer} stands twice: an object can have "${name}" only once`,
   }));
   const shape = readShape(JSON.parse(text));
   const outside = twice.filter(({ pointer }) => !/^\/models\/\d+\//.test(pointer)).map(({ sentence }) => sentence);
-  if (!shape.ok) throw new Fault('UNKNOWN_MODEL', [...outside, ...shape.refusals.map(tell)].join('; '));
+  if (!shape.ok) throw new Fault('UNKNOWN_MODEL', [...outside, ...shape.errors.map(tell)].join('; '));
   if (outside.length > 0) throw new Fault('UNKNOWN_MODEL', outside.join('; '));
 
   const models = new Map<string, CatalogueEntry>();
   const problems: string[] = [];
   const placeOfName = new Map<string, string>();
   shape.value.models.forEach((value, index) => {
-    const here = `/models${pointerToken(index)}`;
-    const refuse = (refusal: Refusal): void =>
+    const here = `/models${escapePointerToken(index)}`;
+    const refuse = (refusal: SchemaError): void =>
       void problems.push(tell({ ...refusal, pointer: here + refusal.pointer }));
     const repeated = twice.filter(({ pointer }) => pointer.startsWith(`${here}/`));
-    const { model, refusals } = readEntry(value);
+    const { model, errors } = parseEntry(value);
     problems.push(...repeated.map(({ sentence }) => sentence));
-    refusals.forEach(refuse);
+    errors.forEach(refuse);
     if (!model || repeated.length > 0) return;
     const first = placeOfName.get(model.name);
     if (first !== undefined)
       return refuse({ pointer: '/name', message: `stands twice: "${model.name}"; the one at ${first} serves` });
-    placeOfName.set(model.name, places.at(`${here}/name`));
-    models.set(model.name, { ...model, file: localFile(model, dirname(path)) });
+    placeOfName.set(model.name, places.positionOf(`${here}/name`));
+    models.set(model.name, { ...model, file: findLocalFile(model, dirname(path)) });
   });
   return { models, problems };
 }
 
-function localFile({ variants }: FromSchema<typeof modelSchema>, folder: string): string | undefined {
+function findLocalFile({ variants }: FromSchema<typeof modelSchema>, folder: string): string | undefined {
   const [variant] = variants;
   const [file] = variant?.files ?? [];
   return variant?.local_path === undefined || file === undefined
@@ -94,11 +94,11 @@ function localFile({ variants }: FromSchema<typeof modelSchema>, folder: string)
 }
 
 /** The file of a model for who knows of no downloads: the user's own, if it is there. */
-export const ownFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
+export const localModelFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
   existsSync(file) ? file : undefined;
 
 /** That the files of a model are nowhere, and how they can be had. */
-export function notOnDisk({ name, file, variants: [variant] }: CatalogueEntry): Fault {
+export function fileMissingProblem({ name, file, variants: [variant] }: CatalogueEntry): Fault {
   const where = file === undefined ? '' : `: there is no file ${file}`;
   const mend =
     variant?.huggingface_repo === undefined

@@ -1,28 +1,28 @@
-import { reader, type FromSchema, type Refusal } from '../../schema.ts';
+import { createReader, type FromSchema, type SchemaError } from '../../schema.ts';
 import { didYouMean } from '../../didYouMean.ts';
 import { modelSchema, variantSchema } from './modelSchema.ts';
 
 type Model = FromSchema<typeof modelSchema>;
 
 /** What an entry of a catalogue gives: a model, unless a refusal concerns all of it, and what is to be told. */
-export interface EntryReading {
+export interface ParsedEntry {
   readonly model: Model | undefined;
   /** Pointers begin at the entry. */
-  readonly refusals: readonly Refusal[];
+  readonly errors: readonly SchemaError[];
 }
 
-const readModel = reader(modelSchema);
+const readModel = createReader(modelSchema);
 const engines: readonly string[] = variantSchema.properties.engine.enum;
 
 /** Reads an entry. Variants for engines that are not here are left out and told of, if another one is left. */
-export function readEntry(value: unknown): EntryReading {
+export function parseEntry(value: unknown): ParsedEntry {
   const variants = variantsOf(value);
   const foreign = variants.filter(({ engine }) => engine !== undefined && !engines.includes(engine));
-  if (foreign.length === 0 || foreign.length === variants.length) return readWhole(value, (index) => index);
+  if (foreign.length === 0 || foreign.length === variants.length) return parseWhole(value, (index) => index);
   const kept = variants.filter((variant) => !foreign.includes(variant));
   const rest = { ...(value as object), variants: kept.map(({ given }) => given) };
-  const { model, refusals } = readWhole(rest, (index) => kept[index]?.index ?? index);
-  return { model, refusals: [...foreign.map(leftOut), ...refusals] };
+  const { model, errors } = parseWhole(rest, (index) => kept[index]?.index ?? index);
+  return { model, errors: [...foreign.map(skippedVariant), ...errors] };
 }
 
 interface Variant {
@@ -39,23 +39,23 @@ function variantsOf(value: unknown): readonly Variant[] {
   });
 }
 
-const leftOut = ({ index, engine = '' }: Variant): Refusal => ({
+const skippedVariant = ({ index, engine = '' }: Variant): SchemaError => ({
   pointer: `/variants/${index}/engine`,
   message: `is none that is here: "${engine}"${didYouMean(engine, engines)}; the variant is left out`,
 });
 
-function readWhole(value: unknown, indexOf: (index: number) => number): EntryReading {
+function parseWhole(value: unknown, indexOf: (index: number) => number): ParsedEntry {
   const reading = readModel(value);
-  const refusals = reading.ok ? hashesOfMany(reading.value) : reading.refusals;
-  if (reading.ok && refusals.length === 0) return { model: reading.value, refusals };
-  const placed = refusals.map((refusal) => ({
+  const errors = reading.ok ? hashesOfMany(reading.value) : reading.errors;
+  if (reading.ok && errors.length === 0) return { model: reading.value, errors };
+  const placed = errors.map((refusal) => ({
     ...refusal,
     pointer: refusal.pointer.replace(/^\/variants\/(\d+)/, (_, index) => `/variants/${indexOf(Number(index))}`),
   }));
-  return { model: undefined, refusals: placed };
+  return { model: undefined, errors: placed };
 }
 
-const hashesOfMany = ({ variants }: Model): readonly Refusal[] =>
+const hashesOfMany = ({ variants }: Model): readonly SchemaError[] =>
   variants.flatMap(({ sha256, files }, index) =>
     sha256 === undefined || files.length === 1
       ? []

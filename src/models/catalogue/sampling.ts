@@ -1,4 +1,4 @@
-import type { Sampling } from '../../engine/engine.ts';
+import type { SamplingParams } from '../../engine/engine.ts';
 import type { FromSchema, ObjectSchema } from '../../schema.ts';
 
 /** Sampling parameters as models.json and graphs give them; what is absent is taken from the model, then from `defaultSampling`. */
@@ -49,7 +49,7 @@ export const samplingSchema = {
 export type PartialSampling = FromSchema<typeof samplingSchema>;
 
 /** What holds where neither graph nor model says anything. */
-export const defaultSampling: Sampling = {
+export const defaultSampling: SamplingParams = {
   temperature: 0.7,
   top_p: 1,
   top_k: 0,

@@ -1,7 +1,7 @@
-import { choose, type FormatChoice } from '../../tools/formats/chooseFormat.ts';
+import { chooseFormat, type FormatChoice } from '../../tools/formats/chooseFormat.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
-import type { Subject } from './target.ts';
-import { rightIn, type FormatTrial } from './toolBenchmark.ts';
+import type { DoctorTarget } from './target.ts';
+import { countRight, type FormatScore } from './toolBenchmark.ts';
 
 /** The tool-call format to use with a model. */
 export interface FormatAdvice extends FormatChoice {
@@ -13,27 +13,27 @@ export interface FormatAdvice extends FormatChoice {
 export function formatFor(
   { tool_call_format: catalogue }: CatalogueEntry,
   detected = '',
-  trials: readonly FormatTrial[] = [],
+  trials: readonly FormatScore[] = [],
 ): FormatAdvice {
-  const known = choose({ node: '', catalogue, detected });
+  const known = chooseFormat({ node: '', catalogue, detected });
   if (catalogue !== '' || detected !== '') return { ...known, isFound: true };
   const winner = best(trials);
   if (!winner) return { ...known, isFound: false };
-  return { name: winner.format, because: 'it did best in the tool questions', isFound: true };
+  return { name: winner.format, reason: 'it did best in the tool questions', isFound: true };
 }
 
 /** What is known of a model when it was looked at. */
-export interface Findings {
-  readonly subject: Subject;
+export interface AdviceInput {
+  readonly subject: DoctorTarget;
   /** The tokens that end an answer. */
   readonly ends: readonly string[];
   readonly detectedFormat: string | undefined;
   readonly format: FormatChoice;
-  readonly trials: readonly FormatTrial[] | undefined;
+  readonly trials: readonly FormatScore[] | undefined;
 }
 
 /** What a person may want to do about it. */
-export function* adviceOn({ subject, ends, detectedFormat, format, trials = [] }: Findings): Generator<string> {
+export function* adviseOn({ subject, ends, detectedFormat, format, trials = [] }: AdviceInput): Generator<string> {
   const { entry, knownAs } = subject;
   const { tool_call_format: named } = entry;
   if (knownAs !== undefined) yield `models.json has this file already, as "${knownAs}"`;
@@ -43,7 +43,7 @@ export function* adviceOn({ subject, ends, detectedFormat, format, trials = [] }
     yield `models.json names ${named}, but the model was trained on ${detectedFormat}: expect fewer and worse calls`;
   const used = trials.find((trial) => trial.format === format.name);
   const winner = best(trials);
-  if (used && winner && scoreOf(winner) >= scoreOf(used) + clearly)
+  if (used && winner && scoreOf(winner) >= scoreOf(used) + minScoreLead)
     yield (
       `${winner.format} got ${scoreOf(winner)} answers right and ${used.format} ${scoreOf(used)}: ` +
       `"tool_call_format": "${winner.format}" may serve better`
@@ -51,13 +51,13 @@ export function* adviceOn({ subject, ends, detectedFormat, format, trials = [] }
 }
 
 // One answer more or less is luck.
-const clearly = 2;
+const minScoreLead = 2;
 
-const scoreOf = ({ free, strict }: FormatTrial): number => rightIn(free) + rightIn(strict);
+const scoreOf = ({ free, strict }: FormatScore): number => countRight(free) + countRight(strict);
 
 // To be silent where no call is due says nothing of a format.
-const hasCalled = ({ free, strict = [] }: FormatTrial): boolean =>
-  [...free, ...strict].some(({ due, outcome }) => due && outcome === 'right');
+const hasCalled = ({ free, strict = [] }: FormatScore): boolean =>
+  [...free, ...strict].some(({ expectsCall: due, outcome }) => due && outcome === 'right');
 
-const best = (trials: readonly FormatTrial[]): FormatTrial | undefined =>
+const best = (trials: readonly FormatScore[]): FormatScore | undefined =>
   trials.filter(hasCalled).toSorted((a, b) => scoreOf(b) - scoreOf(a))[0];

@@ -1,14 +1,14 @@
 import { stat } from 'node:fs/promises';
-import type { ModelDescription } from '../../engine/modelDetails.ts';
-import type { ModelFigures } from '../../engine/engine.ts';
+import type { ModelDetails } from '../../engine/modelDetails.ts';
+import type { ModelStats } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import type { Formats } from '../../tools/formats/index.ts';
-import { adviceOn, formatFor, type FormatAdvice } from './advice.ts';
-import { entryOf, type ModelEntry } from './entryDraft.ts';
-import type { ModelPool, ModelUse } from '../pool/pool.ts';
+import { adviseOn, formatFor, type FormatAdvice } from './advice.ts';
+import { draftEntry, type ModelEntry } from './entryDraft.ts';
+import type { ModelPool, ModelLease } from '../pool/pool.ts';
 import { measureSpeed, type Speed } from './speedBenchmark.ts';
-import type { Subject } from './target.ts';
-import { answersIn, tryFormat, type FormatTrial } from './toolBenchmark.ts';
+import type { DoctorTarget } from './target.ts';
+import { countAnswers, benchmarkFormat, type FormatScore } from './toolBenchmark.ts';
 
 /** What a server would do with a model, and how well the model does. */
 export interface Diagnosis {
@@ -16,18 +16,18 @@ export interface Diagnosis {
   readonly files: readonly string[];
   /** Bytes of all files. */
   readonly bytes: number;
-  readonly model: ModelDescription;
+  readonly model: ModelDetails;
   /** Tokens that a sequence holds. */
   readonly contextSize: number;
   /** What it runs on. */
-  readonly figures: Pick<ModelFigures, 'backend' | 'gpuLayers' | 'threads' | 'seats'>;
+  readonly stats: Pick<ModelStats, 'backend' | 'gpuLayers' | 'threads' | 'slots'>;
   /** What the file itself shows. */
   readonly detectedFormat: string | undefined;
   /** The tool-call format to use, and why it is that one. */
   readonly format: FormatAdvice;
   readonly speed: Speed;
   /** The tool questions in each format; undefined: they were not asked. */
-  readonly trials: readonly FormatTrial[] | undefined;
+  readonly trials: readonly FormatScore[] | undefined;
   /** What a person should know. */
   readonly notes: readonly string[];
   /** The model in models.json. */
@@ -35,17 +35,17 @@ export interface Diagnosis {
 }
 
 /** How far an examination is. */
-export type Step =
+export type DoctorStage =
   | { readonly stage: 'loading'; readonly fraction: number }
   | { readonly stage: 'timing' }
   | { readonly stage: 'asking'; readonly done: number; readonly all: number };
 
-export interface ExamineOptions {
+export interface DiagnoseOptions {
   readonly formats: Formats;
   /** Leaves out the tool questions. */
   readonly quick: boolean;
   readonly signal: AbortSignal;
-  readonly onStep: (step: Step) => void;
+  readonly onStep: (step: DoctorStage) => void;
 }
 
 /**
@@ -53,10 +53,10 @@ export interface ExamineOptions {
  * @param pool has the model under the name of the subject's entry.
  * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED; the signal's reason when it is aborted.
  */
-export async function examine(pool: ModelPool, subject: Subject, options: ExamineOptions): Promise<Diagnosis> {
+export async function diagnose(pool: ModelPool, subject: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
   const { signal, onStep } = options;
   const { entry } = subject;
-  await using use = await pool.use(entry.name, {
+  await using use = await pool.lease(entry.name, {
     onProgress: (fraction) => onStep({ stage: 'loading', fraction }),
     signal,
   });
@@ -65,47 +65,48 @@ export async function examine(pool: ModelPool, subject: Subject, options: Examin
   const described = await model.describe?.();
   if (!described) throw new Fault('MODEL_LOAD_FAILED', `"${entry.name}" is no file, so there is nothing to look at`);
   onStep({ stage: 'timing' });
-  const speed = await measureSpeed(model, { sampling: use.defaultSampling, signal }).catch(untold);
-  const trials = options.quick ? undefined : await tryAll(use, options);
+  const speed = await measureSpeed(model, { sampling: use.defaultSampling, signal }).catch(noSpeed);
+  const trials = options.quick ? undefined : await benchmarkFormats(use, options);
   const { contextSize, detectedFormat } = model;
-  const { backend, gpuLayers, threads, seats } = model.figures();
+  const { backend, gpuLayers, threads, slots } = model.stats();
   const format = formatFor(entry, detectedFormat, trials);
   return {
     name: entry.name,
     files: subject.files,
-    bytes: await sizeOf(subject.files),
+    bytes: await totalSize(subject.files),
     model: described,
     contextSize,
-    figures: { backend, gpuLayers, threads, seats },
+    stats: { backend, gpuLayers, threads, slots },
     detectedFormat,
     format,
     speed,
     trials,
-    notes: [...model.notes, ...adviceOn({ subject, ends: described.tokens.ends, detectedFormat, format, trials })],
-    entry: entryOf(subject, contextSize, format),
+    notes: [...model.notes, ...adviseOn({ subject, ends: described.tokens.eog, detectedFormat, format, trials })],
+    entry: draftEntry(subject, contextSize, format),
   };
 }
 
 // In a context too small for a question there is nothing to time; the tool questions say so.
-function untold(error: unknown): Speed {
-  if (error instanceof Fault) return { read: undefined, written: undefined };
+function noSpeed(error: unknown): Speed {
+  if (error instanceof Fault) return { prefillPerSecond: undefined, decodePerSecond: undefined };
   throw error;
 }
 
-async function tryAll(
-  { model, defaultSampling: sampling }: ModelUse,
-  { formats, signal, onStep }: ExamineOptions,
-): Promise<readonly FormatTrial[]> {
-  const all = answersIn([...formats.values()]);
+async function benchmarkFormats(
+  { model, defaultSampling: sampling }: ModelLease,
+  { formats, signal, onStep }: DiagnoseOptions,
+): Promise<readonly FormatScore[]> {
+  const all = countAnswers([...formats.values()]);
   let done = 0;
   onStep({ stage: 'asking', done, all });
   const onAnswer = (): void => onStep({ stage: 'asking', done: ++done, all });
-  const trials: FormatTrial[] = [];
-  for (const format of formats.values()) trials.push(await tryFormat(model, format, { sampling, signal, onAnswer }));
+  const trials: FormatScore[] = [];
+  for (const format of formats.values())
+    trials.push(await benchmarkFormat(model, format, { sampling, signal, onAnswer }));
   return trials;
 }
 
-async function sizeOf(files: readonly string[]): Promise<number> {
+async function totalSize(files: readonly string[]): Promise<number> {
   const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
   return sizes.reduce((sum, size) => sum + size, 0);
 }

@@ -1,21 +1,21 @@
-import type { Completion, Model, Sampling } from '../../engine/engine.ts';
+import type { Completion, Model, SamplingParams } from '../../engine/engine.ts';
 
 /** Tokens a second, of one that speaks alone; undefined: nothing came that could be timed. */
 export interface Speed {
-  readonly read: number | undefined;
-  readonly written: number | undefined;
+  readonly prefillPerSecond: number | undefined;
+  readonly decodePerSecond: number | undefined;
 }
 
 export interface SpeedOptions {
-  readonly sampling: Sampling;
+  readonly sampling: SamplingParams;
   readonly signal: AbortSignal;
 }
 
 // Tokens: a warm-up, and what is timed: as much as is read in a few seconds.
-const warmUp = 48;
-const [shortest, longest] = [64, 512];
-const readingSeconds = 3;
-const written = 32;
+const warmUpTokens = 48;
+const [minPromptTokens, maxPromptTokens] = [64, 512];
+const prefillSeconds = 3;
+const decodeTokens = 32;
 
 /** Measures how fast a model reads a prompt and writes an answer. @throws Fault what the engine throws. */
 export async function measureSpeed(model: Model, { sampling, signal }: SpeedOptions): Promise<Speed> {
@@ -25,30 +25,30 @@ export async function measureSpeed(model: Model, { sampling, signal }: SpeedOpti
     const text = await story(model, who, Math.min(tokens, room));
     const completion = await sequence.generate(
       { messages: [{ role: 'user', text }], thinking: false },
-      { sampling: { ...sampling, temperature: 0, max_tokens: written, stop: [] }, signal },
+      { sampling: { ...sampling, temperature: 0, max_tokens: decodeTokens, stop: [] }, signal },
     );
     signal.throwIfAborted();
     return completion;
   };
-  const first = readRate(await ask('guest', warmUp)) ?? 0;
-  const timed = await ask('traveller', Math.max(shortest, Math.min(longest, first * readingSeconds)));
+  const first = prefillRate(await ask('guest', warmUpTokens)) ?? 0;
+  const timed = await ask('traveller', Math.max(minPromptTokens, Math.min(maxPromptTokens, first * prefillSeconds)));
   // Some say little, and have to be asked more than once.
   const more: Completion[] = [timed];
   for (const who of ['sailor', 'wizard', 'farmer']) {
-    if (steps(more) < written - 1) more.push(await ask(who, warmUp));
+    if (steps(more) < decodeTokens - 1) more.push(await ask(who, warmUpTokens));
   }
-  return { read: readRate(timed), written: rate(steps(more), sum(more.map(writingMs))) };
+  return { prefillPerSecond: prefillRate(timed), decodePerSecond: rate(steps(more), sum(more.map(decodeMs))) };
 }
 
-const readRate = ({ tokens, timings }: Completion): number | undefined =>
-  rate(tokens.prompt - tokens.reused, timings.firstToken - timings.waited);
+const prefillRate = ({ tokens, timings }: Completion): number | undefined =>
+  rate(tokens.prompt - tokens.reused, timings.firstTokenMs - timings.queuedMs);
 
 // The first token is the end of reading; the end of an answer is a token, too.
 const steps = (completions: readonly Completion[]): number =>
   sum(completions.map(({ tokens, stopped }) => Math.max(0, tokens.generated - (stopped === 'end' ? 0 : 1))));
 
-const writingMs = ({ timings }: Completion): number =>
-  timings.firstToken === 0 ? 0 : timings.total - timings.firstToken;
+const decodeMs = ({ timings }: Completion): number =>
+  timings.firstTokenMs === 0 ? 0 : timings.totalMs - timings.firstTokenMs;
 
 const rate = (tokens: number, ms: number): number | undefined =>
   tokens > 0 && ms > 0 ? (tokens * 1000) / ms : undefined;

@@ -1,13 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { ofParts, partsOf } from '../../engine/splitFiles.ts';
+import { splitSuffix, splitFileNames } from '../../engine/splitFiles.ts';
 import { Fault } from '../../fault.ts';
-import { reader } from '../../schema.ts';
+import { createReader } from '../../schema.ts';
 import { modelSchema, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
 import { defaultSampling } from '../catalogue/sampling.ts';
 
 /** What is looked at: a model of the catalogue, or a file that may become one. */
-export interface Subject {
+export interface DoctorTarget {
   readonly entry: CatalogueEntry;
   /** Whether the catalogue has it. */
   readonly isListed: boolean;
@@ -18,27 +18,31 @@ export interface Subject {
 }
 
 /** Finds what a name or path means; undefined: neither the catalogue nor the disk has it. @throws Fault MODEL_NOT_ON_DISK for a path that leads nowhere. */
-export async function subjectOf(given: string, catalogue: Catalogue, folder: string): Promise<Subject | undefined> {
+export async function findTarget(
+  given: string,
+  catalogue: Catalogue,
+  folder: string,
+): Promise<DoctorTarget | undefined> {
   const entry = catalogue.models.get(given);
   if (entry) return { entry, isListed: true, files: filesOf(entry), knownAs: undefined };
   const isThere = await stat(given).then(
     () => true,
     () => false,
   );
-  if (isThere) return subjectFile(resolve(given), catalogue, resolve(folder));
+  if (isThere) return findFile(resolve(given), catalogue, resolve(folder));
   // Who writes a path means a file, and hears it when there is none.
   if (/[/\\]|\.gguf$/i.test(given)) throw new Fault('MODEL_NOT_ON_DISK', `there is no file ${resolve(given)}`);
   return undefined;
 }
 
-function subjectFile(file: string, { models }: Catalogue, folder: string): Subject {
-  const files = partsOf(basename(file));
+function findFile(file: string, { models }: Catalogue, folder: string): DoctorTarget {
+  const files = splitFileNames(basename(file));
   const draft = {
     name: unusedName(nameOf(file), models),
-    default_sampling: usualSampling,
+    default_sampling: entrySampling,
     variants: [{ engine: 'llama-cpp', local_path: localPath(dirname(file), folder), files }],
   };
-  const reading = reader(modelSchema)(draft);
+  const reading = createReader(modelSchema)(draft);
   if (!reading.ok) throw new TypeError(`an entry for ${file} does not fit models.json`);
   const entry = { ...reading.value, file };
   return {
@@ -51,14 +55,14 @@ function subjectFile(file: string, { models }: Catalogue, folder: string): Subje
 
 // What a person may want to change first.
 const { temperature, top_p, top_k, min_p, repeat_penalty } = defaultSampling;
-const usualSampling = { temperature, top_p, top_k, min_p, repeat_penalty };
+const entrySampling = { temperature, top_p, top_k, min_p, repeat_penalty };
 
 const filesOf = ({ file, variants }: CatalogueEntry): readonly string[] =>
   file === undefined ? [] : (variants[0]?.files ?? []).map((name) => join(dirname(file), basename(name)));
 
 const nameOf = (file: string): string =>
   basename(file)
-    .replace(ofParts, '')
+    .replace(splitSuffix, '')
     .replace(/\.gguf$/i, '') || 'model';
 
 function unusedName(name: string, models: Catalogue['models']): string {

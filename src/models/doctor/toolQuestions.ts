@@ -14,7 +14,7 @@ export interface WantedCall {
 
 type Properties = NonNullable<Tool['parameters']['properties']>;
 
-const toolOf = (name: string, description: string, properties: Properties): Tool => ({
+const createTool = (name: string, description: string, properties: Properties): Tool => ({
   name,
   description,
   parameters: { type: 'object', properties, required: Object.keys(properties) },
@@ -23,12 +23,12 @@ const toolOf = (name: string, description: string, properties: Properties): Tool
 });
 
 /** The tools of every question: as different as a small model needs them to be. */
-export const offered: readonly Tool[] = [
-  toolOf('set_light', 'Turn the light of a room on or off.', {
+export const questionTools: readonly Tool[] = [
+  createTool('set_light', 'Turn the light of a room on or off.', {
     room: { type: 'string', description: 'Which room.' },
     on: { type: 'boolean', description: 'true turns it on, false turns it off.' },
   }),
-  toolOf('give_item', 'Give the user things out of the store.', {
+  createTool('give_item', 'Give the user things out of the store.', {
     item: { type: 'string', description: 'What is given.' },
     count: { type: 'integer', description: 'How many.' },
   }),

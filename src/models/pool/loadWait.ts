@@ -6,21 +6,21 @@ import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 export type OnProgress = (fraction: number) => void;
 
 /** Brings a model to disk. */
-export type Fetch = (entry: CatalogueEntry) => Promise<void>;
+export type DownloadModel = (entry: CatalogueEntry) => Promise<void>;
 
 /** How somebody waits for a model that is not in memory. */
-export interface Waiting {
+export interface LoadWait {
   readonly onProgress?: OnProgress;
   /** Called when the model is not in memory and has to be waited for. */
   readonly onWait?: () => void;
   /** Brings a model to disk that is not there; without it that is an error. */
-  readonly fetch?: Fetch;
+  readonly fetch?: DownloadModel;
   /** Ends the wait; a load that nobody waits for any more ends, too. */
   readonly signal?: AbortSignal;
 }
 
 /** Waits for a model no longer than a signal lets one. @throws the signal's reason when it comes before the model: MODEL_LOAD_FAILED where that is no Fault. */
-export function unlessAborted(loading: Promise<Model>, name: string, signal: AbortSignal): Promise<Model> {
+export function waitForLoad(loading: Promise<Model>, name: string, signal: AbortSignal): Promise<Model> {
   return new Promise((resolve, reject) => {
     const leave = (): void => {
       const reason: unknown = signal.reason;

@@ -1,19 +1,19 @@
-import type { Completion, Model, ModelFigures, Sequence } from '../../engine/engine.ts';
+import type { Completion, Model, ModelStats, Sequence } from '../../engine/engine.ts';
 
 /** Hears of what a model does: once for each generation, never for a token. */
-export interface ModelWatch {
+export interface ModelObserver {
   generated(completion: Completion): void;
   /** A generation ended with an error. */
   failed(): void;
   /** Called with the figures whenever somebody reads them, and once more before the model goes. */
-  figures(figures: ModelFigures): void;
+  stats(stats: ModelStats): void;
 }
 
 /** A model of any engine, watched in what it does. */
-export function observed(model: Model, watch: ModelWatch): Model {
-  const figures = (): ModelFigures => {
-    const read = model.figures();
-    watch.figures(read);
+export function observeModel(model: Model, watch: ModelObserver): Model {
+  const stats = (): ModelStats => {
+    const read = model.stats();
+    watch.stats(read);
     return read;
   };
   return {
@@ -32,12 +32,12 @@ export function observed(model: Model, watch: ModelWatch): Model {
     count: (...given) => model.count(...given),
     countTools: (...given) => model.countTools(...given),
     render: (...given) => model.render(...given),
-    openSequence: (...given) => observedSequence(model.openSequence(...given), watch),
-    figures,
+    openSequence: (...given) => observeSequence(model.openSequence(...given), watch),
+    stats,
     describe: model.describe?.bind(model),
     async [Symbol.asyncDispose]() {
       try {
-        figures();
+        stats();
       } finally {
         await model[Symbol.asyncDispose]();
       }
@@ -45,7 +45,7 @@ export function observed(model: Model, watch: ModelWatch): Model {
   };
 }
 
-const observedSequence = (sequence: Sequence, watch: ModelWatch): Sequence => ({
+const observeSequence = (sequence: Sequence, watch: ModelObserver): Sequence => ({
   async generate(...given) {
     const completion = await sequence.generate(...given).catch((error: unknown) => {
       watch.failed();
@@ -54,6 +54,6 @@ const observedSequence = (sequence: Sequence, watch: ModelWatch): Sequence => ({
     watch.generated(completion);
     return completion;
   },
-  warm: (...given) => sequence.warm(...given),
+  prefill: (...given) => sequence.prefill(...given),
   [Symbol.asyncDispose]: () => sequence[Symbol.asyncDispose](),
 });

@@ -1,17 +1,17 @@
-import type { Engine, LoadOptions, Model, Sampling } from '../../engine/engine.ts';
+import type { Engine, LoadOptions, Model, SamplingParams } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import { didYouMean } from '../../didYouMean.ts';
-import { notOnDisk, ownFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
-import { Leaving } from './unloadBarrier.ts';
+import { fileMissingProblem, localModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
+import { UnloadBarrier } from './unloadBarrier.ts';
 import { defaultSampling } from '../catalogue/sampling.ts';
-import { beUnused, stateOf, type ModelState, type Slot } from './loadedModel.ts';
-import { unlessAborted, type Fetch, type OnProgress, type Waiting } from './loadWait.ts';
+import { assertUnused, modelState, type ModelState, type LoadedModel } from './loadedModel.ts';
+import { waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
 
 /** A loaded model in somebody's use; disposing of it gives it back. */
-export interface ModelUse extends AsyncDisposable {
+export interface ModelLease extends AsyncDisposable {
   readonly name: string;
   readonly model: Model;
-  readonly defaultSampling: Sampling;
+  readonly defaultSampling: SamplingParams;
   /** The format that the catalogue gives the model; "" = none. */
   readonly toolCallFormat: string;
 }
@@ -26,7 +26,7 @@ const nameless: CatalogueEntry = {
   file: undefined,
 };
 
-export interface PoolOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'gpu'> {
+export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu'> {
   readonly catalogue: Catalogue;
   /** Whether a model must be named; default: where the engine's models are files. */
   readonly needsName?: boolean;
@@ -42,8 +42,8 @@ export interface PoolOptions extends Pick<LoadOptions, 'seats' | 'threads' | 'gp
 export class ModelPool implements AsyncDisposable {
   readonly #engine: Engine;
   readonly #options: PoolOptions;
-  readonly #slots = new Map<string, Slot>();
-  readonly #leaving = new Leaving();
+  readonly #loadedModels = new Map<string, LoadedModel>();
+  readonly #unloadBarrier = new UnloadBarrier();
 
   constructor(engine: Engine, options: PoolOptions) {
     this.#engine = engine;
@@ -57,7 +57,7 @@ export class ModelPool implements AsyncDisposable {
 
   /** Names of the models that are being loaded. */
   get loading(): readonly string[] {
-    return [...this.#slots].filter(([, { model }]) => model === undefined).map(([name]) => name);
+    return [...this.#loadedModels].filter(([, { model }]) => model === undefined).map(([name]) => name);
   }
 
   get catalogue(): Catalogue {
@@ -68,28 +68,28 @@ export class ModelPool implements AsyncDisposable {
    * Takes a model into use, loading it if it is not in memory; who asks meanwhile waits for the same load.
    * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, or MODEL_LOAD_FAILED, also when the wait was ended.
    */
-  use(name: string, waiting: Waiting = {}): Promise<ModelUse> {
-    return this.#take(name, waiting, false);
+  lease(name: string, waiting: LoadWait = {}): Promise<ModelLease> {
+    return this.#pinModel(name, waiting, false);
   }
 
   /** Loads a model and keeps it until it is unpinned, whoever asked for it; an unpin, or an end of the wait, before wins. */
-  async pin(name: string, waiting: Pick<Waiting, 'onProgress' | 'signal'> = {}): Promise<void> {
-    await using _ = await this.#take(name, waiting, true);
+  async pin(name: string, waiting: Pick<LoadWait, 'onProgress' | 'signal'> = {}): Promise<void> {
+    await using _ = await this.#pinModel(name, waiting, true);
   }
 
-  async #take(name: string, waiting: Waiting, toStay: boolean): Promise<ModelUse> {
+  async #pinModel(name: string, waiting: LoadWait, toStay: boolean): Promise<ModelLease> {
     const entry = this.entry(name);
-    if (this.#engine.needsFiles && waiting.fetch) await this.#fetched(entry, waiting.fetch, waiting.onWait);
-    const slot = this.#slot(entry);
+    if (this.#engine.needsFiles && waiting.fetch) await this.#ensureDownloaded(entry, waiting.fetch, waiting.onWait);
+    const slot = this.#loadedModel(entry);
     slot.uses++;
     if (toStay) slot.pinned = true;
     clearTimeout(slot.idle);
     try {
       const model = await this.#loaded(name, slot, waiting);
-      return this.#hand(entry, slot, model);
+      return this.#createLease(entry, slot, model);
     } catch (error) {
       if (toStay) slot.pinned = false;
-      this.#giveBack(name, slot);
+      this.#release(name, slot);
       throw error;
     }
   }
@@ -97,18 +97,18 @@ export class ModelPool implements AsyncDisposable {
   /** Takes the pin off: a model in use stays until its last user goes, another is freed now. */
   async unpin(name: string): Promise<void> {
     this.entry(name);
-    const slot = this.#slots.get(name);
+    const slot = this.#loadedModels.get(name);
     if (!slot) return;
     slot.pinned = false;
     if (slot.uses === 0) await this.#free(name, slot);
   }
 
   /** Frees a model that nobody uses, before its time; until the hold is disposed of, loads wait. @throws Fault MODEL_IN_USE */
-  async hold(name: string): Promise<Disposable> {
-    const slot = this.#slots.get(this.entry(name).name);
-    if (slot) beUnused(name, slot);
-    const left = slot ? this.#free(name, slot) : this.#leaving.of(name);
-    const hold = this.#leaving.hold(name);
+  async blockLoads(name: string): Promise<Disposable> {
+    const slot = this.#loadedModels.get(this.entry(name).name);
+    if (slot) assertUnused(name, slot);
+    const left = slot ? this.#free(name, slot) : this.#unloadBarrier.pending(name);
+    const hold = this.#unloadBarrier.block(name);
     try {
       await left;
       return hold;
@@ -119,11 +119,11 @@ export class ModelPool implements AsyncDisposable {
   }
 
   state(name: string): ModelState {
-    return stateOf(this.#slots.get(name));
+    return modelState(this.#loadedModels.get(name));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const [name, slot] of this.#slots) await this.#free(name, slot);
+    for (const [name, slot] of this.#loadedModels) await this.#free(name, slot);
     await this.#engine[Symbol.asyncDispose]();
   }
 
@@ -138,55 +138,55 @@ export class ModelPool implements AsyncDisposable {
   }
 
   // What is being deleted counts as there until it is gone, so that is waited for first.
-  async #fetched(entry: CatalogueEntry, fetch: Fetch, onWait?: () => void): Promise<void> {
+  async #ensureDownloaded(entry: CatalogueEntry, fetch: DownloadModel, onWait?: () => void): Promise<void> {
     const { name } = entry;
     do {
-      if (this.#slots.get(name)?.model) return;
+      if (this.#loadedModels.get(name)?.model) return;
       onWait?.();
-      await this.#leaving.of(name);
+      await this.#unloadBarrier.pending(name);
       if (!(await this.#fileOf(entry))) await fetch(entry);
-    } while (this.#leaving.of(name));
+    } while (this.#unloadBarrier.pending(name));
   }
 
-  #slot(entry: CatalogueEntry): Slot {
-    const known = this.#slots.get(entry.name);
+  #loadedModel(entry: CatalogueEntry): LoadedModel {
+    const known = this.#loadedModels.get(entry.name);
     if (known) return known;
     const listeners = new Set<OnProgress>();
     const stop = new AbortController();
     const onProgress: OnProgress = (fraction) => listeners.forEach((listen) => listen(fraction));
     const loading = this.#load(entry, { onProgress, signal: stop.signal });
-    const slot: Slot = { loading, stop, listeners, model: undefined, uses: 0, pinned: false, idle: undefined };
-    this.#slots.set(entry.name, slot);
+    const slot: LoadedModel = { loading, stop, listeners, model: undefined, uses: 0, pinned: false, idle: undefined };
+    this.#loadedModels.set(entry.name, slot);
     loading.then(
       (model) => (slot.model = model),
-      () => this.#forget(entry.name, slot),
+      () => this.#scheduleUnload(entry.name, slot),
     );
     return slot;
   }
 
   async #load(entry: CatalogueEntry, loading: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<Model> {
-    const { seats, threads, gpu, loads = (_, load) => load() } = this.#options;
+    const { slots: slots, threads, gpu, loads = (_, load) => load() } = this.#options;
     const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = entry.variants[0] ?? {};
-    const left = this.#leaving.of(entry.name);
+    const left = this.#unloadBarrier.pending(entry.name);
     if (left) await left;
     const file = this.#engine.needsFiles ? await this.#onDisk(entry) : '';
     return loads(entry.name, () =>
-      this.#engine.load(file, { contextSize, kvCacheType, seats, threads, gpu, ...loading }),
+      this.#engine.load(file, { contextSize, kvCacheType, slots: slots, threads, gpu, ...loading }),
     );
   }
 
-  async #loaded(name: string, slot: Slot, { onProgress, onWait, signal }: Waiting): Promise<Model> {
+  async #loaded(name: string, slot: LoadedModel, { onProgress, onWait, signal }: LoadWait): Promise<Model> {
     if (slot.model) return slot.model;
     onWait?.();
     if (onProgress) slot.listeners.add(onProgress);
     try {
-      return await (signal ? unlessAborted(slot.loading, name, signal) : slot.loading);
+      return await (signal ? waitForLoad(slot.loading, name, signal) : slot.loading);
     } finally {
       if (onProgress) slot.listeners.delete(onProgress);
     }
   }
 
-  #hand(entry: CatalogueEntry, slot: Slot, model: Model): ModelUse {
+  #createLease(entry: CatalogueEntry, slot: LoadedModel, model: Model): ModelLease {
     let given = false;
     return {
       name: entry.name,
@@ -196,12 +196,12 @@ export class ModelPool implements AsyncDisposable {
       [Symbol.asyncDispose]: async () => {
         if (given) return;
         given = true;
-        this.#giveBack(entry.name, slot);
+        this.#release(entry.name, slot);
       },
     };
   }
 
-  #giveBack(name: string, slot: Slot): void {
+  #release(name: string, slot: LoadedModel): void {
     slot.uses--;
     if (slot.uses > 0 || slot.pinned) return;
     // A model that cannot be freed is no reason to end the process; its memory goes with it.
@@ -211,25 +211,25 @@ export class ModelPool implements AsyncDisposable {
   }
 
   #fileOf(entry: CatalogueEntry): Promise<string | undefined> {
-    return (this.#options.fileOf ?? ownFile)(entry);
+    return (this.#options.fileOf ?? localModelFile)(entry);
   }
 
   async #onDisk(entry: CatalogueEntry): Promise<string> {
     const file = await this.#fileOf(entry);
     if (file !== undefined) return file;
-    throw notOnDisk(entry);
+    throw fileMissingProblem(entry);
   }
 
-  #forget(name: string, slot: Slot): void {
-    if (this.#slots.get(name) === slot) this.#slots.delete(name);
+  #scheduleUnload(name: string, slot: LoadedModel): void {
+    if (this.#loadedModels.get(name) === slot) this.#loadedModels.delete(name);
   }
 
-  #free(name: string, slot: Slot): Promise<void> {
+  #free(name: string, slot: LoadedModel): Promise<void> {
     clearTimeout(slot.idle);
-    this.#forget(name, slot);
+    this.#scheduleUnload(name, slot);
     // A load that is stopped too late still has to be undone.
     slot.stop.abort();
     const freed = async (): Promise<void> => (await slot.loading.catch(() => undefined))?.[Symbol.asyncDispose]();
-    return this.#leaving.add(name, freed());
+    return this.#unloadBarrier.add(name, freed());
   }
 }

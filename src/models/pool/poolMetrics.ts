@@ -1,7 +1,7 @@
-import type { Completion, Engine, Model, ModelFigures } from '../../engine/engine.ts';
+import type { Completion, Engine, Model, ModelStats } from '../../engine/engine.ts';
 import type { Metrics, SetGauge } from '../../metrics/metrics.ts';
-import { Rise } from '../../metrics/counterDelta.ts';
-import { observed } from './modelObserver.ts';
+import { CounterDelta } from '../../metrics/counterDelta.ts';
+import { observeModel } from './modelObserver.ts';
 import { ModelPool, type PoolOptions } from './pool.ts';
 
 interface Labels {
@@ -11,49 +11,49 @@ interface Labels {
 
 export interface MeteredOptions extends Omit<PoolOptions, 'loads'> {
   /** Told of each model that has come into memory, and how many milliseconds that took. */
-  readonly onLoaded: (model: string, figures: ModelFigures, ms: number) => void;
+  readonly onLoaded: (model: string, stats: ModelStats, ms: number) => void;
 }
 
-/** A pool whose models, loads and seats are counted. */
-export function meteredPool(engine: Engine, options: MeteredOptions, metrics: Metrics): ModelPool {
+/** A pool whose models, loads and slots are counted. */
+export function createMeteredPool(engine: Engine, options: MeteredOptions, metrics: Metrics): ModelPool {
   // A model that nobody has asked for has nothing to tell.
   const asked = new Set<string>();
   const loads = async (model: string, load: () => Promise<Model>): Promise<Model> => {
     asked.add(model);
     const start = performance.now();
-    const loaded = await metered({ engine: engine.name, model }, load, metrics);
-    options.onLoaded(model, loaded.figures(), performance.now() - start);
+    const loaded = await meteredLoad({ engine: engine.name, model }, load, metrics);
+    options.onLoaded(model, loaded.stats(), performance.now() - start);
     return loaded;
   };
   const pool = new ModelPool(engine, { ...options, loads });
-  metrics.whenAsked((set) => {
-    for (const model of asked) readState({ engine: engine.name, model }, pool, set);
+  metrics.onScrape((set) => {
+    for (const model of asked) exportGauges({ engine: engine.name, model }, pool, set);
   });
   return pool;
 }
 
-async function metered(labels: Labels, load: () => Promise<Model>, metrics: Metrics): Promise<Model> {
+async function meteredLoad(labels: Labels, load: () => Promise<Model>, metrics: Metrics): Promise<Model> {
   const start = performance.now();
   const model = await load().catch((error: unknown) => {
     metrics.add('turngraph_model_load_failures_total', labels);
     throw error;
   });
   metrics.observe('turngraph_model_load_duration_seconds', labels, seconds(performance.now() - start));
-  const saved = new Rise();
-  const restored = new Rise();
-  return observed(model, {
+  const saved = new CounterDelta();
+  const restored = new CounterDelta();
+  return observeModel(model, {
     generated: (completion) => countGeneration(labels, completion, metrics),
     failed: () => metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' }),
-    figures({ statesSaved, statesRestored }) {
-      metrics.add('turngraph_states_saved_total', labels, saved.by(statesSaved));
-      metrics.add('turngraph_states_restored_total', labels, restored.by(statesRestored));
+    stats({ statesSaved, statesRestored }) {
+      metrics.add('turngraph_states_saved_total', labels, saved.since(statesSaved));
+      metrics.add('turngraph_states_restored_total', labels, restored.since(statesRestored));
     },
   });
 }
 
 function countGeneration(labels: Labels, { stopped, tokens, timings }: Completion, metrics: Metrics): void {
   const { prompt, reused, generated } = tokens;
-  const { waited, firstToken, total } = timings;
+  const { queuedMs: waited, firstTokenMs: firstToken, totalMs: total } = timings;
   metrics.add('turngraph_generations_total', { ...labels, stopped });
   metrics.add('turngraph_prompt_tokens_total', labels, prompt);
   metrics.add('turngraph_reused_tokens_total', labels, reused);
@@ -61,7 +61,7 @@ function countGeneration(labels: Labels, { stopped, tokens, timings }: Completio
   // How far a generation read that was stopped before its first token, nobody knows.
   const readWhole = stopped !== 'aborted' || firstToken > 0;
   if (readWhole) metrics.add('turngraph_evaluated_tokens_total', labels, Math.max(0, prompt - reused));
-  metrics.observe('turngraph_seat_wait_seconds', labels, seconds(waited));
+  metrics.observe('turngraph_slot_wait_seconds', labels, seconds(waited));
   metrics.observe('turngraph_generation_duration_seconds', labels, seconds(total));
   if (firstToken === 0) return;
   metrics.observe('turngraph_time_to_first_token_seconds', labels, seconds(firstToken));
@@ -70,21 +70,21 @@ function countGeneration(labels: Labels, { stopped, tokens, timings }: Completio
     metrics.observe('turngraph_decode_tokens_per_second', labels, (generated - 1) / decoding);
 }
 
-function readState(labels: Labels, pool: ModelPool, set: SetGauge): void {
-  const { loaded, pinned, uses, contextSize, figures } = pool.state(labels.model);
+function exportGauges(labels: Labels, pool: ModelPool, set: SetGauge): void {
+  const { loaded, pinned, uses, contextSize, stats } = pool.state(labels.model);
   set('turngraph_model_loaded', labels, Number(loaded));
   set('turngraph_model_pinned', labels, Number(pinned));
   set('turngraph_model_uses', labels, uses);
-  if (!figures) return;
-  set('turngraph_model_info', { ...labels, backend: figures.backend }, 1);
+  if (!stats) return;
+  set('turngraph_model_info', { ...labels, backend: stats.backend }, 1);
   set('turngraph_model_context_tokens', labels, contextSize);
-  set('turngraph_model_gpu_layers', labels, figures.gpuLayers);
-  set('turngraph_model_threads', labels, figures.threads);
-  set('turngraph_seats', labels, figures.seats);
-  set('turngraph_seats_busy', labels, figures.seatsBusy);
-  set('turngraph_seats_waiting', labels, figures.waiting);
-  set('turngraph_sequences', labels, figures.sequences);
-  set('turngraph_state_bytes', labels, figures.stateBytes);
+  set('turngraph_model_gpu_layers', labels, stats.gpuLayers);
+  set('turngraph_model_threads', labels, stats.threads);
+  set('turngraph_slots', labels, stats.slots);
+  set('turngraph_slots_busy', labels, stats.slotsBusy);
+  set('turngraph_slots_waiting', labels, stats.waiting);
+  set('turngraph_sequences', labels, stats.sequences);
+  set('turngraph_state_bytes', labels, stats.stateBytes);
 }
 
 const seconds = (milliseconds: number): number => milliseconds / 1000;

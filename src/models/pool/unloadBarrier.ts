@@ -1,9 +1,9 @@
 /** What a new load of a model has to wait for, by the model's name: its old weights are freed, or its files deleted. */
-export class Leaving {
+export class UnloadBarrier {
   readonly #of = new Map<string, Promise<unknown>>();
 
   /** Settles, and never rejects, when all has come to its end that was there when this was asked. */
-  of(name: string): Promise<unknown> | undefined {
+  pending(name: string): Promise<unknown> | undefined {
     return this.#of.get(name);
   }
 
@@ -16,7 +16,7 @@ export class Leaving {
   }
 
   /** Has loads that begin from now on wait until the hold is disposed of. */
-  hold(name: string): Disposable {
+  block(name: string): Disposable {
     let end = (): void => {};
     void this.add(name, new Promise<void>((resolve) => (end = resolve)));
     return { [Symbol.dispose]: () => end() };

@@ -1,83 +1,83 @@
-import { pastCode } from './inlineCode.ts';
-import type { Past } from '../reasoning/reasoningSpans.ts';
+import { skipInlineCode } from './inlineCode.ts';
+import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 
 /** A piece of a text between brackets, these included. */
-export interface Bracketed {
+export interface BracketSpan {
   readonly start: number;
   readonly end: number;
 }
 
 /** The brackets of a text. */
-export interface Balance {
+export interface BracketMatch {
   /** The outermost pieces that close, in order, without those that look like no JSON. */
-  readonly pieces: readonly Bracketed[];
+  readonly pieces: readonly BracketSpan[];
   /** Where an object starts that the text never closes; no piece lies beyond. */
-  readonly cutAt: number | undefined;
+  readonly truncatedAt: number | undefined;
 }
 
-interface Opener {
+interface OpenBracket {
   readonly at: number;
   readonly closer: '}' | ']';
   /** Starts as JSON does; in what is prose, a quote opens no string. */
   readonly json: boolean;
 }
 
-const marks = /[[\]{}"`]/g;
-const jsonObject = /\{\s*(?:["'}]|$)/y;
-const jsonList = /\[\s*[-{["'\]0-9tfn]/y;
+const bracketPattern = /[[\]{}"`]/g;
+const jsonObjectStart = /\{\s*(?:["'}]|$)/y;
+const jsonListStart = /\[\s*[-{["'\]0-9tfn]/y;
 
 /** Pairs the brackets from an index on, in one walk: with a stack, so that no opener's end is looked for twice. */
-export function balance(text: string, from: number, past: Past): Balance {
-  const open = new Openers();
-  let pieces: Bracketed[] = [];
+export function matchBrackets(text: string, from: number, skipReasoning: SkipReasoning): BracketMatch {
+  const open = new OpenBrackets();
+  let pieces: BracketSpan[] = [];
   let noStringBefore = from;
   let at = from;
   for (;;) {
-    marks.lastIndex = at;
-    if (!marks.test(text)) break;
-    const index = marks.lastIndex - 1;
-    at = past(index);
+    bracketPattern.lastIndex = at;
+    if (!bracketPattern.test(text)) break;
+    const index = bracketPattern.lastIndex - 1;
+    at = skipReasoning(index);
     if (at > index) continue;
     at = index + 1;
     const mark = text[index];
     if (mark === '{') {
-      open.push({ at: index, closer: '}', json: startsAs(jsonObject, text, index) });
+      open.push({ at: index, closer: '}', json: matchesAt(jsonObjectStart, text, index) });
     } else if (mark === '[') {
-      open.push({ at: index, closer: ']', json: startsAs(jsonList, text, index) });
+      open.push({ at: index, closer: ']', json: matchesAt(jsonListStart, text, index) });
     } else if (mark === '}' || mark === ']') {
       const opener = open.close(mark);
       if (opener === undefined) continue;
       while ((pieces.at(-1)?.start ?? -1) > opener.at) pieces.pop();
       if (opener.json) pieces.push({ start: opener.at, end: at });
     } else if (mark === '`') {
-      if (!open.inJson) at = pastCode(text, index);
+      if (!open.inJson) at = skipInlineCode(text, index);
     } else if (open.inJson && index >= noStringBefore) {
       const end = stringEnd(text, at);
       if (text[end] === '\n') noStringBefore = end;
       else at = end + 1;
     }
   }
-  const cutAt = open.firstObject();
-  if (cutAt !== undefined) pieces = pieces.filter(({ start }) => start < cutAt);
-  return { pieces, cutAt };
+  const truncatedAt = open.firstObject();
+  if (truncatedAt !== undefined) pieces = pieces.filter(({ start }) => start < truncatedAt);
+  return { pieces, truncatedAt };
 }
 
 // The openers that wait for their closers.
-class Openers {
-  readonly #stack: Opener[] = [];
+class OpenBrackets {
+  readonly #stack: OpenBracket[] = [];
   readonly #waiting = { '}': 0, ']': 0 };
 
   get inJson(): boolean {
     return this.#stack.at(-1)?.json ?? false;
   }
 
-  push(opener: Opener): void {
+  push(opener: OpenBracket): void {
     this.#stack.push(opener);
     this.#waiting[opener.closer]++;
   }
 
   /** The opener that a closer closes; those opened after it stay unclosed. */
-  close(closer: Opener['closer']): Opener | undefined {
+  close(closer: OpenBracket['closer']): OpenBracket | undefined {
     // Counted, so that a closer of nothing does not search the stack.
     if (this.#waiting[closer] === 0) return undefined;
     let opener = this.#stack.pop();
@@ -95,7 +95,7 @@ class Openers {
   }
 }
 
-function startsAs(pattern: RegExp, text: string, at: number): boolean {
+function matchesAt(pattern: RegExp, text: string, at: number): boolean {
   pattern.lastIndex = at;
   return pattern.test(text);
 }

@@ -1,9 +1,9 @@
-import type { Placed } from './objectList.ts';
-import type { Said } from './callShape.ts';
+import type { ParsedObject } from './objectList.ts';
+import type { ParsedCall } from './callShape.ts';
 import type { DetectedCall } from '../tool.ts';
 
 /** Calls and the piece of the text that they take up. */
-export interface Found {
+export interface CallSpan {
   readonly calls: readonly DetectedCall[];
   /** Where the tag starts that announces them, or else the calls themselves. */
   readonly start: number;
@@ -13,19 +13,27 @@ export interface Found {
 }
 
 /** What one walk over a text finds. */
-export interface Findings {
-  readonly found: readonly Found[];
+export interface CallSpans {
+  readonly spans: readonly CallSpan[];
   /** Where the call starts in which the text ends. */
-  readonly cutAt: number | undefined;
+  readonly truncatedAt: number | undefined;
 }
 
 /** What a value in a text says, as calls found there. */
-export function foundIn(text: string, { start, end, repaired }: Omit<Placed, 'value'>, said: readonly Said[]): Found {
+export function createCallSpan(
+  text: string,
+  { start, end, repaired }: Omit<ParsedObject, 'value'>,
+  said: readonly ParsedCall[],
+): CallSpan {
   const raw = text.slice(start, end);
-  return { calls: said.map((call) => callAs(call, raw, repaired)), start, rawStart: start, end };
+  return { calls: said.map((call) => toDetectedCall(call, raw, repaired)), start, rawStart: start, end };
 }
 
-const callAs = ({ name, arguments: given, repaired }: Said, raw: string, valueRepaired: boolean): DetectedCall => ({
+const toDetectedCall = (
+  { name, arguments: given, repaired }: ParsedCall,
+  raw: string,
+  valueRepaired: boolean,
+): DetectedCall => ({
   name,
   arguments: given,
   raw,

@@ -1,7 +1,7 @@
-import { bareCalls, type BareFindings } from './untaggedCalls.ts';
-import type { Findings, Found } from './callSpan.ts';
-import { reasoningOf } from '../reasoning/reasoningSpans.ts';
-import { residualOf } from './residualText.ts';
+import { untaggedCalls, type UntaggedCallSpans } from './untaggedCalls.ts';
+import type { CallSpans, CallSpan } from './callSpan.ts';
+import { createReasoningSkipper } from '../reasoning/reasoningSpans.ts';
+import { residualText } from './residualText.ts';
 import type { CallKeys } from './callShape.ts';
 import { taggedCalls } from './taggedCalls.ts';
 import type { Detection } from '../tool.ts';
@@ -11,31 +11,37 @@ import type { Detection } from '../tool.ts';
  * proportion to the text's length and never throws, whatever the text.
  */
 export function detect(text: string, keys: CallKeys): Detection {
-  const past = reasoningOf(text);
-  const tagged = taggedCalls(text, keys, past);
-  const at = tagged.found[0]?.start ?? tagged.cutAt;
-  if (at !== undefined && !text.slice(0, at).includes('{')) return detection(text, tagged);
-  const bare = bareCalls(text, keys, past);
-  if (at === undefined) return detection(text, bare);
-  const found = outside(tagged.found, bare);
-  if (found.length > 0) return detection(text, { ...tagged, found });
-  const isInString = tagged.found.length > 0 || bare.found.some(({ start, end }) => start < at && at < end);
+  const skipReasoning = createReasoningSkipper(text);
+  const tagged = taggedCalls(text, keys, skipReasoning);
+  const at = tagged.spans[0]?.start ?? tagged.truncatedAt;
+  if (at !== undefined && !text.slice(0, at).includes('{')) return toDetection(text, tagged);
+  const bare = untaggedCalls(text, keys, skipReasoning);
+  if (at === undefined) return toDetection(text, bare);
+  const spans = notInsideUntaggedCall(tagged.spans, bare);
+  if (spans.length > 0) return toDetection(text, { ...tagged, spans });
+  const isInString = tagged.spans.length > 0 || bare.spans.some(({ start, end }) => start < at && at < end);
   // What is cut off in a tag is not searched for bare calls.
-  return detection(text, isInString ? bare : { ...bareCalls(text.slice(0, at), keys, past), cutAt: at });
+  return toDetection(
+    text,
+    isInString ? bare : { ...untaggedCalls(text.slice(0, at), keys, skipReasoning), truncatedAt: at },
+  );
 }
 
 // A tag in a string of a bare call is text: the call that it seems to announce is an argument.
-function outside(tagged: readonly Found[], { found, cutAt, cutInValue }: BareFindings): readonly Found[] {
-  const cut = cutInValue && cutAt !== undefined ? cutAt : Infinity;
+function notInsideUntaggedCall(
+  tagged: readonly CallSpan[],
+  { spans, truncatedAt, truncatedInValue: cutInValue }: UntaggedCallSpans,
+): readonly CallSpan[] {
+  const truncated = cutInValue && truncatedAt !== undefined ? truncatedAt : Infinity;
   let next = 0;
   return tagged.filter(({ start }) => {
-    while ((found[next]?.end ?? Infinity) <= start) next++;
-    return start < cut && start <= (found[next]?.start ?? Infinity);
+    while ((spans[next]?.end ?? Infinity) <= start) next++;
+    return start < truncated && start <= (spans[next]?.start ?? Infinity);
   });
 }
 
-const detection = (text: string, { found, cutAt }: Findings): Detection => ({
-  calls: found.flatMap(({ calls }) => calls),
-  residual: residualOf(text, found),
-  truncated: cutAt !== undefined,
+const toDetection = (text: string, { spans, truncatedAt }: CallSpans): Detection => ({
+  calls: spans.flatMap(({ calls }) => calls),
+  residual: residualText(text, spans),
+  truncated: truncatedAt !== undefined,
 });

@@ -1,5 +1,5 @@
-import { pastCode } from './inlineCode.ts';
-import type { Past } from '../reasoning/reasoningSpans.ts';
+import { skipInlineCode } from './inlineCode.ts';
+import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 
 /** A kind of tag that announces calls. */
 export interface TagKind {
@@ -16,7 +16,7 @@ export interface Tag {
   readonly end: number;
 }
 
-const kinds: readonly TagKind[] = [
+const tagKinds: readonly TagKind[] = [
   { opens: '<tool_call>', closes: '</tool_call>', holds: 'calls' },
   { opens: '<|tool_call|>', closes: '<|/tool_call|>', holds: 'calls' },
   { opens: '<function_call>', closes: '</function_call>', holds: 'calls' },
@@ -36,28 +36,29 @@ const endTokens = [
   '</s>',
 ];
 
-const either = (texts: Iterable<string>): string => [...texts].map((text) => text.replace(/[[\]|]/g, '\\$&')).join('|');
-const opening = either(kinds.map(({ opens }) => opens)).replace('<function=', '<function=[^\\s<>]+>');
-const closing = either(kinds.flatMap(({ closes }) => closes ?? []));
+const alternatives = (texts: Iterable<string>): string =>
+  [...texts].map((text) => text.replace(/[[\]|]/g, '\\$&')).join('|');
+const openingPattern = alternatives(tagKinds.map(({ opens }) => opens)).replace('<function=', '<function=[^\\s<>]+>');
+const closingPattern = alternatives(tagKinds.flatMap(({ closes }) => closes ?? []));
 
-const openingOrCode = new RegExp(`\`+|${opening}`, 'g');
-const openingHere = new RegExp(opening, 'y');
-const afterCall = new RegExp(`(?:\\s*(?:[\\]}]|${closing}|${either(endTokens)}))*`, 'y');
+const openingOrCode = new RegExp(`\`+|${openingPattern}`, 'g');
+const openingHere = new RegExp(openingPattern, 'y');
+const afterCall = new RegExp(`(?:\\s*(?:[\\]}]|${closingPattern}|${alternatives(endTokens)}))*`, 'y');
 
 /** A closing tag, whichever it closes; sticky. */
-export const closingTag = new RegExp(closing, 'y');
+export const closingTag = new RegExp(closingPattern, 'y');
 
 /** The first tag at or after an index that stands neither in reasoning nor in backticks. */
-export function nextTag(text: string, at: number, past: Past): Tag | undefined {
+export function nextTag(text: string, at: number, skipReasoning: SkipReasoning): Tag | undefined {
   let from = at;
   for (;;) {
     openingOrCode.lastIndex = from;
     const start = openingOrCode.exec(text)?.index;
     if (start === undefined) return undefined;
-    from = past(start);
+    from = skipReasoning(start);
     if (from > start) continue;
     if (text[start] !== '`') return tagOf(text, start, openingOrCode.lastIndex);
-    from = pastCode(text, start);
+    from = skipInlineCode(text, start);
   }
 }
 
@@ -68,11 +69,11 @@ export function tagAt(text: string, at: number): Tag | undefined {
 }
 
 /** The name of the tool that a tag itself says. */
-export const toolOf = (text: string, { kind, start, end }: Tag): string =>
+export const toolNameIn = (text: string, { kind, start, end }: Tag): string =>
   text.slice(start + kind.opens.length, end - 1);
 
 /** The index after the closing tags, stray brackets and end tokens that follow a call. */
-export function pastClosers(text: string, at: number): number {
+export function skipClosers(text: string, at: number): number {
   afterCall.lastIndex = at;
   afterCall.test(text);
   return afterCall.lastIndex;
@@ -90,6 +91,6 @@ export function withoutEndTokens(text: string): string {
 const endTokenOf = (text: string): string | undefined => endTokens.find((token) => text.endsWith(token));
 
 function tagOf(text: string, start: number, end: number): Tag | undefined {
-  const kind = kinds.find(({ opens }) => text.startsWith(opens, start));
+  const kind = tagKinds.find(({ opens }) => text.startsWith(opens, start));
   return kind && { kind, start, end };
 }

@@ -1,70 +1,74 @@
-import { balance, type Bracketed } from './brackets.ts';
-import { foundIn, type Findings, type Found } from './callSpan.ts';
-import type { Past } from '../reasoning/reasoningSpans.ts';
-import { pastSeparators, readRun, type Placed } from './objectList.ts';
-import { readValue } from '../json/lenientParser.ts';
-import { callsIn, type CallKeys, type Said } from './callShape.ts';
+import { matchBrackets, type BracketSpan } from './brackets.ts';
+import { createCallSpan, type CallSpans, type CallSpan } from './callSpan.ts';
+import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
+import { skipSeparators, parseObjects, type ParsedObject } from './objectList.ts';
+import { parseJsonAt } from '../json/lenientParser.ts';
+import { extractCalls, type CallKeys, type ParsedCall } from './callShape.ts';
 
 /** What stands in a text without a tag. */
-export interface BareFindings extends Findings {
+export interface UntaggedCallSpans extends CallSpans {
   /** Whether all from `cutAt` to the end of the text reads as one value: what looks like a tag there is in a string. */
-  readonly cutInValue: boolean;
+  readonly truncatedInValue: boolean;
 }
 
 /** Finds the calls that stand in a text without a tag. */
-export function bareCalls(text: string, keys: CallKeys, past: Past): BareFindings {
-  const lead = leadingCalls(text, firstVisible(text, past), keys);
-  if (lead.cutAt !== undefined) return { ...lead, cutInValue: true };
-  const { pieces, cutAt } = balance(text, lead.end, past);
-  const rest = cutAt === undefined ? undefined : readValue(text, cutAt);
+export function untaggedCalls(text: string, keys: CallKeys, skipReasoning: SkipReasoning): UntaggedCallSpans {
+  const lead = leadingCalls(text, firstVisible(text, skipReasoning), keys);
+  if (lead.truncatedAt !== undefined) return { ...lead, truncatedInValue: true };
+  const { pieces, truncatedAt } = matchBrackets(text, lead.end, skipReasoning);
+  const rest = truncatedAt === undefined ? undefined : parseJsonAt(text, truncatedAt);
   return {
-    found: [...lead.found, ...pieces.flatMap((piece) => callsBetween(text, piece, keys))],
-    cutAt,
-    cutInValue: rest !== undefined && !rest.ok && rest.cut,
+    spans: [...lead.spans, ...pieces.flatMap((piece) => callsBetween(text, piece, keys))],
+    truncatedAt,
+    truncatedInValue: rest !== undefined && !rest.ok && rest.truncated,
   };
 }
 
 // Only here a lenient reading is safe: nothing but a call or an answer in JSON starts a text with a bracket.
-function leadingCalls(text: string, start: number, keys: CallKeys): Findings & { readonly end: number } {
-  if (text[start] !== '{' && text[start] !== '[') return { found: [], cutAt: undefined, end: start };
-  const { objects, list, end, fault } = readRun(text, start, true);
-  const said = objects.map(({ value }) => callsIn(value, keys, { tagged: false, lenient: true }));
-  const cut = fault === undefined ? pastSeparators(text, end) === text.length : fault.cutIn !== undefined;
-  const isData = list !== 'none' && (said.some((calls) => calls.length === 0) || (list === 'open' && !cut));
-  if (isData) return { found: [], cutAt: undefined, end: list === 'closed' ? end : start };
-  const found = foundAll(text, objects, said);
-  return { found, cutAt: fault?.cutIn && fault.start, end: fault?.start ?? end };
+function leadingCalls(text: string, start: number, keys: CallKeys): CallSpans & { readonly end: number } {
+  if (text[start] !== '{' && text[start] !== '[') return { spans: [], truncatedAt: undefined, end: start };
+  const { objects, list, end, error } = parseObjects(text, start, true);
+  const said = objects.map(({ value }) => extractCalls(value, keys, { tagged: false, lenient: true }));
+  const truncated = error === undefined ? skipSeparators(text, end) === text.length : error.truncatedIn !== undefined;
+  const isData = list !== 'none' && (said.some((calls) => calls.length === 0) || (list === 'open' && !truncated));
+  if (isData) return { spans: [], truncatedAt: undefined, end: list === 'closed' ? end : start };
+  const spans = toCallSpans(text, objects, said);
+  return { spans, truncatedAt: error?.truncatedIn && error.start, end: error?.start ?? end };
 }
 
-function callsBetween(text: string, { start, end }: Bracketed, keys: CallKeys): readonly Found[] {
+function callsBetween(text: string, { start, end }: BracketSpan, keys: CallKeys): readonly CallSpan[] {
   const shape = { tagged: false, lenient: false };
   if (text[start] === '{') {
-    const read = readValue(text, start);
-    const said = read.ok ? callsIn(read.value, keys, shape) : [];
-    return said.length === 0 ? [] : [foundIn(text, { start, end, repaired: false }, said)];
+    const read = parseJsonAt(text, start);
+    const said = read.ok ? extractCalls(read.value, keys, shape) : [];
+    return said.length === 0 ? [] : [createCallSpan(text, { start, end, repaired: false }, said)];
   }
-  const { objects, list } = readRun(text, start, false);
-  const said = objects.map(({ value }) => callsIn(value, keys, shape));
+  const { objects, list } = parseObjects(text, start, false);
+  const said = objects.map(({ value }) => extractCalls(value, keys, shape));
   const isData = list !== 'closed' || said.some((calls) => calls.length === 0);
-  return isData ? [] : foundAll(text, objects, said);
+  return isData ? [] : toCallSpans(text, objects, said);
 }
 
-const foundAll = (text: string, objects: readonly Placed[], said: readonly (readonly Said[])[]): readonly Found[] =>
+const toCallSpans = (
+  text: string,
+  objects: readonly ParsedObject[],
+  said: readonly (readonly ParsedCall[])[],
+): readonly CallSpan[] =>
   objects.flatMap((object, index) => {
     const calls = said[index] ?? [];
-    return calls.length === 0 ? [] : [foundIn(text, object, calls)];
+    return calls.length === 0 ? [] : [createCallSpan(text, object, calls)];
   });
 
-function firstVisible(text: string, past: Past): number {
+function firstVisible(text: string, skipReasoning: SkipReasoning): number {
   let at = -1;
-  for (let next = 0; next !== at; next = past(next + leadingBlanks(text, next))) at = next;
+  for (let next = 0; next !== at; next = skipReasoning(next + leadingWhitespaceEnd(text, next))) at = next;
   return at;
 }
 
-const blanks = /\s*/y;
+const whitespace = /\s*/y;
 
-function leadingBlanks(text: string, at: number): number {
-  blanks.lastIndex = at;
-  blanks.test(text);
-  return blanks.lastIndex - at;
+function leadingWhitespaceEnd(text: string, at: number): number {
+  whitespace.lastIndex = at;
+  whitespace.test(text);
+  return whitespace.lastIndex - at;
 }

@@ -24,7 +24,7 @@ For each function call, return a json object with function name and arguments wi
 {"name": <function-name>, "arguments": <args-json-object>}
 </tool_call>`,
   detect: (text) => detect(text, keys),
-  grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '<tool_call>', within: lines }),
+  grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '<tool_call>', wrap: lines }),
 };
 
 const lines = (call: Rule): Rule => all(text('\n'), call, text('\n'), tag('</tool_call>'));

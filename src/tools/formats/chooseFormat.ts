@@ -1,5 +1,5 @@
 /** Who may name the tool-call format of a node; "" = does not. */
-export interface FormatClaims {
+export interface FormatSources {
   readonly node: string;
   readonly catalogue: string;
   /** What the model's chat template and vocabulary show. */
@@ -9,16 +9,16 @@ export interface FormatClaims {
 /** A format by its name, and why it is that one. */
 export interface FormatChoice {
   readonly name: string;
-  readonly because: string;
+  readonly reason: string;
 }
 
 /** Where nothing else is known: the format that most families were trained on. */
-export const usualFormat = 'chatml';
+export const defaultFormat = 'chatml';
 
 /** The format of the first who names one. */
-export function choose({ node, catalogue, detected }: FormatClaims): FormatChoice {
-  if (node !== '') return { name: node, because: 'the node names it' };
-  if (catalogue !== '') return { name: catalogue, because: 'models.json names it' };
-  if (detected !== '') return { name: detected, because: 'read off the model' };
-  return { name: usualFormat, because: 'nothing names or shows another' };
+export function chooseFormat({ node, catalogue, detected }: FormatSources): FormatChoice {
+  if (node !== '') return { name: node, reason: 'the node names it' };
+  if (catalogue !== '') return { name: catalogue, reason: 'models.json names it' };
+  if (detected !== '') return { name: detected, reason: 'read off the model' };
+  return { name: defaultFormat, reason: 'nothing names or shows another' };
 }

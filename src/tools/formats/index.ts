@@ -8,10 +8,10 @@ import { mistral } from './mistral.ts';
 export type Formats = ReadonlyMap<string, ToolCallFormat>;
 
 /** The tool-call formats of turngraph: a new one is a file and a line here. */
-export const formats: Formats = formatsOf([chatml, llama3, mistral, generic]);
+export const formats: Formats = createFormats([chatml, llama3, mistral, generic]);
 
 /** Formats by name. @throws TypeError when two have the same. */
-export function formatsOf(list: readonly ToolCallFormat[]): Formats {
+export function createFormats(list: readonly ToolCallFormat[]): Formats {
   const twice = list.find(({ name }, index) => list.findIndex((other) => other.name === name) !== index);
   if (twice) throw new TypeError(`there are two tool-call formats "${twice.name}"; give yours another name`);
   return new Map(list.map((format) => [format.name, format]));

@@ -12,8 +12,8 @@ export const mistral: ToolCallFormat = {
   place: 'last-user',
   render: (tools) => `[AVAILABLE_TOOLS] [${tools.map(functionJson).join(', ')}][/AVAILABLE_TOOLS]\n\n`,
   detect: (text) => detect(text, keys),
-  grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '[TOOL_CALLS]', within: listed }),
+  grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '[TOOL_CALLS]', wrap: listed }),
 };
 
-const listed = (call: Rule, limits: Pick<ManyRule, 'least' | 'most'>): Rule =>
-  all(text(' ['), many(call, { ...limits, between: ', ' }), text(']'));
+const listed = (call: Rule, limits: Pick<ManyRule, 'min' | 'max'>): Rule =>
+  all(text(' ['), many(call, { ...limits, separator: ', ' }), text(']'));

@@ -7,20 +7,20 @@ export const json = (depth: number): JsonRule => ({ kind: 'json', depth });
 
 /** Any JSON object in which at most so many lists and objects stand within each other. */
 export const jsonObject = (depth: number): Rule =>
-  all(text('{'), many(all(anyString, text(': '), json(depth)), { least: 0, between: ', ' }), text('}'));
+  all(text('{'), many(all(anyString, text(': '), json(depth)), { min: 0, separator: ', ' }), text('}'));
 
 /** What a rule for any JSON value stands for. */
-export function spelledOut({ depth }: JsonRule): Rule {
-  const known = values.get(depth);
+export function expandJsonRule({ depth }: JsonRule): Rule {
+  const known = valueRulesByDepth.get(depth);
   if (known) return known;
-  const value = any(...flat, ...(depth > 0 ? [list(json(depth - 1)), jsonObject(depth - 1)] : []));
-  values.set(depth, value);
+  const value = any(...scalarRules, ...(depth > 0 ? [list(json(depth - 1)), jsonObject(depth - 1)] : []));
+  valueRulesByDepth.set(depth, value);
   return value;
 }
 
 // The same rule each time, for whoever remembers what was made of it.
-const values = new Map<number, Rule>();
+const valueRulesByDepth = new Map<number, Rule>();
 /** Lists and objects that may stand within each other where nothing is said of a value. */
-export const freeDepth = 3;
+export const defaultJsonDepth = 3;
 
-const flat: readonly Rule[] = [anyString, number(), text('true'), text('false'), text('null')];
+const scalarRules: readonly Rule[] = [anyString, number(), text('true'), text('false'), text('null')];

@@ -1,45 +1,45 @@
 import { all, any, char, many, optional, text, type Rule } from './rule.ts';
 
 // What a program can hold: more digits than that become another number, or none, for whoever reads them.
-const mostDigits = 18;
+const maxDigits = 18;
 
 /** Limits of a number, both included; absent: none. */
-export interface Limits {
+export interface NumberBounds {
   readonly least?: number;
   readonly most?: number;
 }
 
 /** A JSON integer within limits that are integers themselves. */
-export function integer({ least = -Infinity, most = Infinity }: Limits = {}): Rule {
-  const below = least < 0 ? [all(text('-'), natural(Math.max(1, -most), -least))] : [];
-  const above = most >= 0 ? [natural(Math.max(0, least), most)] : [];
+export function integer({ least: min = -Infinity, most: max = Infinity }: NumberBounds = {}): Rule {
+  const below = min < 0 ? [all(text('-'), natural(Math.max(1, -max), -min))] : [];
+  const above = max >= 0 ? [natural(Math.max(0, min), max)] : [];
   return any(...below, ...above);
 }
 
 /** A JSON number within limits that are integers; never with an exponent. */
-export function number({ least = -Infinity, most = Infinity }: Limits = {}): Rule {
-  const below = least < 0 ? [all(text('-'), decimal(Math.max(0, -most), -least))] : [];
-  const above = most >= 0 ? [decimal(Math.max(0, least), most)] : [];
+export function number({ least: min = -Infinity, most: max = Infinity }: NumberBounds = {}): Rule {
+  const below = min < 0 ? [all(text('-'), decimal(Math.max(0, -max), -min))] : [];
+  const above = max >= 0 ? [decimal(Math.max(0, min), max)] : [];
   return any(...below, ...above);
 }
 
 const digit = char('0-9');
-const fraction = optional(all(text('.'), many(digit, { least: 1, most: mostDigits })));
+const fraction = optional(all(text('.'), many(digit, { min: 1, max: maxDigits })));
 
-function decimal(least: number, most: number): Rule {
-  if (most === Infinity) return all(natural(least, most), fraction);
-  const whole = natural(most, most);
-  return most > least ? any(all(natural(least, most - 1), fraction), whole) : whole;
+function decimal(min: number, max: number): Rule {
+  if (max === Infinity) return all(natural(min, max), fraction);
+  const whole = natural(max, max);
+  return max > min ? any(all(natural(min, max - 1), fraction), whole) : whole;
 }
 
 /** Digits of an integer that is not negative. */
-function natural(least: number, most: number): Rule {
-  if (most !== Infinity) return any(...between(String(least), String(most)));
-  const longer = (length: number): Rule => all(char('1-9'), many(digit, { least: length, most: mostDigits - 1 }));
-  if (least === 0) return any(text('0'), longer(0));
-  if (least === 1) return longer(0);
-  const length = String(least).length;
-  return any(...between(String(least), '9'.repeat(length)), longer(length));
+function natural(min: number, max: number): Rule {
+  if (max !== Infinity) return any(...between(String(min), String(max)));
+  const longer = (length: number): Rule => all(char('1-9'), many(digit, { min: length, max: maxDigits - 1 }));
+  if (min === 0) return any(text('0'), longer(0));
+  if (min === 1) return longer(0);
+  const length = String(min).length;
+  return any(...between(String(min), '9'.repeat(length)), longer(length));
 }
 
 /** Ways to write the integers between two, the shorter ones first. */
@@ -57,7 +57,7 @@ function between(low: string, high: string): Rule[] {
   const to = highs === nines ? last : next(last, -1);
   return [
     ...(lows === zeros ? [] : [all(text(first), any(...between(lows, nines)))]),
-    ...(from <= to ? [all(range(from, to), many(digit, { least: zeros.length, most: zeros.length }))] : []),
+    ...(from <= to ? [all(range(from, to), many(digit, { min: zeros.length, max: zeros.length }))] : []),
     ...(highs === nines ? [] : [all(text(last), any(...between(zeros, highs)))]),
   ];
 }

@@ -34,13 +34,13 @@ export interface AnyRule {
 export interface ManyRule {
   readonly kind: 'many';
   readonly rule: Rule;
-  readonly least: number;
+  readonly min: number;
   /** Absent: no end. */
-  readonly most?: number;
+  readonly max?: number;
   /** What stands between two of them. */
-  readonly between?: string;
+  readonly separator?: string;
   /** Whether one has come before. */
-  readonly begun?: true;
+  readonly isStarted?: true;
 }
 
 /** Members of an object in their order; those not required may be left out. */
@@ -48,7 +48,7 @@ export interface MembersRule {
   readonly kind: 'members';
   readonly members: readonly Member[];
   /** Whether one has come before. */
-  readonly begun?: true;
+  readonly isStarted?: true;
 }
 
 /** A key and what its value may be. */
@@ -85,18 +85,18 @@ export const any = (...rules: readonly Rule[]): Rule =>
   rules.length === 1 && rules[0] ? rules[0] : { kind: 'any', rules };
 
 /** A rule again and again. */
-export const many = (rule: Rule, limits: Pick<ManyRule, 'least' | 'most' | 'between'>): ManyRule => ({
+export const many = (rule: Rule, limits: Pick<ManyRule, 'min' | 'max' | 'separator'>): ManyRule => ({
   kind: 'many',
   rule,
   ...limits,
 });
 
 /** A rule, or nothing. */
-export const optional = (rule: Rule): ManyRule => many(rule, { least: 0, most: 1 });
+export const optional = (rule: Rule): ManyRule => many(rule, { min: 0, max: 1 });
 
 /** A JSON list, spaced as our wire form is. */
-export const list = (item: Rule, limits: Pick<ManyRule, 'least' | 'most'> = { least: 0 }): Rule =>
-  all(text('['), many(item, { ...limits, between: ', ' }), text(']'));
+export const list = (item: Rule, limits: Pick<ManyRule, 'min' | 'max'> = { min: 0 }): Rule =>
+  all(text('['), many(item, { ...limits, separator: ', ' }), text(']'));
 
 /** A JSON object with these members and no others. */
 export const object = (members: readonly Member[]): Rule => all(text('{'), { kind: 'members', members }, text('}'));

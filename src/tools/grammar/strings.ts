@@ -4,8 +4,8 @@ const hex = char('0-9', 'a-f', 'A-F');
 
 // Half a surrogate pair is no character.
 const codeUnit = any(
-  all(char('0-9', 'a-c', 'e-f', 'A-C', 'E-F'), many(hex, { least: 3, most: 3 })),
-  all(char('d', 'D'), char('0-7'), many(hex, { least: 2, most: 2 })),
+  all(char('0-9', 'a-c', 'e-f', 'A-C', 'E-F'), many(hex, { min: 3, max: 3 })),
+  all(char('d', 'D'), char('0-7'), many(hex, { min: 2, max: 2 })),
 );
 
 /** A character of a JSON string: it stands for itself, or is escaped. */
@@ -26,7 +26,7 @@ const letter = any(
 export const quoted = (rule: Rule): Rule => all(text('"'), rule, text('"'));
 
 /** Any JSON string. */
-export const anyString = quoted(many(letter, { least: 0 }));
+export const anyString = quoted(many(letter, { min: 0 }));
 
 /** A JSON string of so many characters. */
-export const string = (limits: Pick<ManyRule, 'least' | 'most'>): Rule => quoted(many(letter, limits));
+export const string = (limits: Pick<ManyRule, 'min' | 'max'>): Rule => quoted(many(letter, limits));

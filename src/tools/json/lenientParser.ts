@@ -1,4 +1,4 @@
-import { Numeral, type Members, type Value } from './value.ts';
+import { JsonNumber, type JsonObject, type JsonValue } from './value.ts';
 
 /** How deep arrays and objects may nest. */
 export const maxDepth = 64;
@@ -6,7 +6,7 @@ export const maxDepth = 64;
 const maxMissingClosers = 3;
 
 /** How a value is read; strictly where nothing is said. */
-export interface ReadOptions {
+export interface ParseOptions {
   /** Also takes single quotes, True, False, None, trailing commas and raw line breaks in strings. */
   readonly lenient?: boolean;
   /** Sticky; a lenient reading lets up to three closers be missing before it. */
@@ -14,42 +14,42 @@ export interface ReadOptions {
 }
 
 /** A value that was read; `end` is the index of what follows it. */
-export interface Success {
+export interface ParseSuccess {
   readonly ok: true;
-  readonly value: Value;
+  readonly value: JsonValue;
   readonly end: number;
 }
 
 /** Where a reading failed, and whether because the text ends inside the value. */
-export interface Failure {
+export interface ParseFailure {
   readonly ok: false;
   readonly at: number;
-  readonly cut: boolean;
+  readonly truncated: boolean;
 }
 
 /** What came of reading a value. */
-export type Read = Success | Failure;
+export type ParseResult = ParseSuccess | ParseFailure;
 
 /** Reads the JSON value that starts at an index of a text. */
-export function readValue(text: string, at: number, options: ReadOptions = {}): Read {
-  const reader = new Reader(text, at, options);
+export function parseJsonAt(text: string, at: number, options: ParseOptions = {}): ParseResult {
+  const reader = new LenientParser(text, at, options);
   const value = reader.value(0);
   if (value !== undefined) return { ok: true, value, end: reader.at };
-  return { ok: false, at: reader.at, cut: reader.cut || endsInWord(text, reader.at) };
+  return { ok: false, at: reader.at, truncated: reader.truncated || endsInWord(text, reader.at) };
 }
 
-const numeral = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const word = /[a-zA-Z]+/y;
-const plain = { '"': /[^"\\\x00-\x1f]+/y, "'": /[^'\\\x00-\x1f]+/y } as const;
-const hexDigits = /[0-9a-fA-F]{0,4}/y;
+const numberPattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const wordPattern = /[a-zA-Z]+/y;
+const plainCharacters = { '"': /[^"\\\x00-\x1f]+/y, "'": /[^'\\\x00-\x1f]+/y } as const;
+const hexDigitsPattern = /[0-9a-fA-F]{0,4}/y;
 
-const jsonWords: readonly (readonly [string, Value])[] = [
+const jsonWords: readonly (readonly [string, JsonValue])[] = [
   ['true', true],
   ['false', false],
   ['null', null],
 ];
-const strictWords: ReadonlyMap<string, Value> = new Map(jsonWords);
-const lenientWords: ReadonlyMap<string, Value> = new Map([
+const strictWords: ReadonlyMap<string, JsonValue> = new Map(jsonWords);
+const lenientWords: ReadonlyMap<string, JsonValue> = new Map([
   ...jsonWords,
   ['True', true],
   ['False', false],
@@ -66,25 +66,25 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
-type Quote = keyof typeof plain;
+type Quote = keyof typeof plainCharacters;
 
 // Methods give undefined for a fault, which then stands at `at`.
-class Reader {
+class LenientParser {
   readonly #text: string;
   readonly #lenient: boolean;
   readonly #closing: RegExp | undefined;
   #missing = 0;
   at: number;
-  cut = false;
+  truncated = false;
 
-  constructor(text: string, at: number, { lenient = false, closing }: ReadOptions) {
+  constructor(text: string, at: number, { lenient = false, closing }: ParseOptions) {
     this.#text = text;
     this.at = at;
     this.#lenient = lenient;
     this.#closing = lenient ? closing : undefined;
   }
 
-  value(depth: number): Value | undefined {
+  value(depth: number): JsonValue | undefined {
     const next = this.#peek();
     if (next === '{') return depth < maxDepth ? this.#members(depth) : undefined;
     if (next === '[') return depth < maxDepth ? this.#list(depth) : undefined;
@@ -92,41 +92,41 @@ class Reader {
     return this.#numeral() ?? this.#word();
   }
 
-  #members(depth: number): Members | undefined {
+  #members(depth: number): JsonObject | undefined {
     // Made with the first member: a storm of braces is refused before there is one.
-    let members: Map<string, Value> | undefined;
+    let members: Map<string, JsonValue> | undefined;
     this.at++;
-    if (this.#take('}')) return new Map();
+    if (this.#consume('}')) return new Map();
     for (;;) {
       const quote = this.#peek();
       const key = this.#isQuote(quote) ? this.#string(quote) : undefined;
-      if (key === undefined || !this.#take(':')) return undefined;
+      if (key === undefined || !this.#consume(':')) return undefined;
       const value = this.value(depth + 1);
       if (value === undefined) return undefined;
-      members = (members ?? new Map<string, Value>()).set(key, value);
+      members = (members ?? new Map<string, JsonValue>()).set(key, value);
       if (this.#closes('}')) return members;
-      if (!this.#take(',')) return undefined;
-      if (this.#lenient && this.#take('}')) return members;
+      if (!this.#consume(',')) return undefined;
+      if (this.#lenient && this.#consume('}')) return members;
     }
   }
 
-  #list(depth: number): readonly Value[] | undefined {
-    const list: Value[] = [];
+  #list(depth: number): readonly JsonValue[] | undefined {
+    const list: JsonValue[] = [];
     this.at++;
-    if (this.#take(']')) return list;
+    if (this.#consume(']')) return list;
     for (;;) {
       const value = this.value(depth + 1);
       if (value === undefined) return undefined;
       list.push(value);
       if (this.#closes(']')) return list;
-      if (!this.#take(',')) return undefined;
-      if (this.#lenient && this.#take(']')) return list;
+      if (!this.#consume(',')) return undefined;
+      if (this.#lenient && this.#consume(']')) return list;
     }
   }
 
   #string(quote: Quote): string | undefined {
     this.at++;
-    let content = this.#match(plain[quote]);
+    let content = this.#match(plainCharacters[quote]);
     for (;;) {
       const next = this.#text[this.at];
       if (next === quote) {
@@ -135,12 +135,12 @@ class Reader {
       }
       const piece = next === '\\' ? this.#escape() : this.#control(next);
       if (piece === undefined) return undefined;
-      content += piece + this.#match(plain[quote]);
+      content += piece + this.#match(plainCharacters[quote]);
     }
   }
 
   #control(character: string | undefined): string | undefined {
-    this.cut = character === undefined;
+    this.truncated = character === undefined;
     if (character === undefined || !this.#lenient) return undefined;
     this.at++;
     return character;
@@ -153,23 +153,23 @@ class Reader {
       this.at += 2;
       return simple;
     }
-    hexDigits.lastIndex = this.at + 2;
-    const digits = letter === 'u' ? (hexDigits.exec(this.#text)?.[0] ?? '') : '';
-    this.cut = letter === undefined || (letter === 'u' && this.at + 2 + digits.length === this.#text.length);
+    hexDigitsPattern.lastIndex = this.at + 2;
+    const digits = letter === 'u' ? (hexDigitsPattern.exec(this.#text)?.[0] ?? '') : '';
+    this.truncated = letter === undefined || (letter === 'u' && this.at + 2 + digits.length === this.#text.length);
     if (digits.length < 4) return undefined;
-    this.cut = false;
+    this.truncated = false;
     this.at += 6;
     return String.fromCharCode(parseInt(digits, 16));
   }
 
-  #numeral(): Numeral | undefined {
-    const digits = this.#match(numeral);
-    return digits === '' ? undefined : new Numeral(digits);
+  #numeral(): JsonNumber | undefined {
+    const digits = this.#match(numberPattern);
+    return digits === '' ? undefined : new JsonNumber(digits);
   }
 
-  #word(): Value | undefined {
+  #word(): JsonValue | undefined {
     const start = this.at;
-    const letters = this.#match(word);
+    const letters = this.#match(wordPattern);
     const value = (this.#lenient ? lenientWords : strictWords).get(letters);
     if (value === undefined) this.at = start;
     return value;
@@ -177,7 +177,7 @@ class Reader {
 
   #closes(closer: '}' | ']'): boolean {
     const end = this.at;
-    if (this.#take(closer)) return true;
+    if (this.#consume(closer)) return true;
     if (this.#closing === undefined || this.#missing === maxMissingClosers) return false;
     this.#closing.lastIndex = this.at;
     if (!this.#closing.test(this.#text)) return false;
@@ -190,7 +190,7 @@ class Reader {
     return character === '"' || (this.#lenient && character === "'");
   }
 
-  #take(character: string): boolean {
+  #consume(character: string): boolean {
     if (this.#peek() !== character) return false;
     this.at++;
     return true;
@@ -212,12 +212,12 @@ class Reader {
   }
 }
 
-const longestWord = 16;
-const lastWord = /[-+.\w]*$/y;
+const maxWordLength = 16;
+const lastWordPattern = /[-+.\w]*$/y;
 
 // A number or a word that the text broke off in, or nothing more at all.
 function endsInWord(text: string, at: number): boolean {
-  if (text.length - at > longestWord) return false;
-  lastWord.lastIndex = at;
-  return lastWord.test(text);
+  if (text.length - at > maxWordLength) return false;
+  lastWordPattern.lastIndex = at;
+  return lastWordPattern.test(text);
 }

@@ -1,5 +1,5 @@
 /** A number as it was written: nothing is rounded. */
-export class Numeral {
+export class JsonNumber {
   readonly digits: string;
 
   /** @param digits a number in JSON's grammar. */
@@ -9,35 +9,35 @@ export class Numeral {
 }
 
 /** A JSON object with its keys in order; a map, because a model may write any key, `__proto__` too. */
-export type Members = ReadonlyMap<string, Value>;
+export type JsonObject = ReadonlyMap<string, JsonValue>;
 
 /** A JSON value out of a model's text. */
-export type Value = null | boolean | string | Numeral | readonly Value[] | Members;
+export type JsonValue = null | boolean | string | JsonNumber | readonly JsonValue[] | JsonObject;
 
 /** Whether a value is an object. */
-export const isMembers = (value: Value): value is Members => value instanceof Map;
+export const isJsonObject = (value: JsonValue): value is JsonObject => value instanceof Map;
 
 /** The JSON text of a value out of a text, or of plain data; spaced as Jinja's tojson does, keys in their order. */
-export function jsonText(value: unknown): string {
-  if (value instanceof Numeral) return value.digits;
-  if (value instanceof Map) return objectText([...(value as Members)]);
-  if (Array.isArray(value)) return `[${value.map(jsonText).join(', ')}]`;
-  if (typeof value === 'object' && value !== null) return objectText(Object.entries(value));
+export function stringifyJson(value: unknown): string {
+  if (value instanceof JsonNumber) return value.digits;
+  if (value instanceof Map) return stringifyMembers([...(value as JsonObject)]);
+  if (Array.isArray(value)) return `[${value.map(stringifyJson).join(', ')}]`;
+  if (typeof value === 'object' && value !== null) return stringifyMembers(Object.entries(value));
   return JSON.stringify(value) ?? 'null';
 }
 
-const objectText = (members: readonly (readonly [string, unknown])[]): string =>
-  `{${members.map(([key, member]) => `${JSON.stringify(key)}: ${jsonText(member)}`).join(', ')}}`;
+const stringifyMembers = (members: readonly (readonly [string, unknown])[]): string =>
+  `{${members.map(([key, member]) => `${JSON.stringify(key)}: ${stringifyJson(member)}`).join(', ')}}`;
 
 /** Whether a value is of a type of JSON Schema: 3.0 is an integer too. */
-export function isOfType(value: Value, type: string): boolean {
+export function isOfType(value: JsonValue, type: string): boolean {
   switch (type) {
     case 'integer':
-      return value instanceof Numeral && /^-?\d+(?:\.0+)?$/.test(value.digits);
+      return value instanceof JsonNumber && /^-?\d+(?:\.0+)?$/.test(value.digits);
     case 'number':
-      return value instanceof Numeral;
+      return value instanceof JsonNumber;
     case 'object':
-      return isMembers(value);
+      return isJsonObject(value);
     case 'array':
       return Array.isArray(value);
     case 'null':

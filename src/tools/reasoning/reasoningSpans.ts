@@ -1,13 +1,13 @@
 /** Gives the first index at or after one that stands outside of what it covers. */
-export type Past = (at: number) => number;
+export type SkipReasoning = (at: number) => number;
 
-const mark = /<think>|\[THINK\]|<\/think>|\[\/THINK\]/g;
+const tagPattern = /<think>|\[THINK\]|<\/think>|\[\/THINK\]/g;
 
 /** The reasoning of a text: an unclosed one covers the rest, a lone closing tag what precedes it. */
-export function reasoningOf(text: string): Past {
+export function createReasoningSkipper(text: string): SkipReasoning {
   const covered: { start: number; end: number }[] = [];
   let open: number | undefined;
-  for (const { 0: tag, index } of text.matchAll(mark)) {
+  for (const { 0: tag, index } of text.matchAll(tagPattern)) {
     const closes = tag.includes('/');
     if (!closes) open ??= index;
     else if (open === undefined) covered.splice(0, covered.length, { start: 0, end: index + tag.length });
@@ -32,15 +32,15 @@ export function reasoningOf(text: string): Past {
  * A piece of JSON text behind another, with the last character of each mark of reasoning escaped where it stands in the
  * piece: within a string it says the same, and is no mark.
  */
-export function withoutMarks(before: string, piece: string): string {
-  const start = before.slice(1 - longest);
+export function escapeReasoningTags(before: string, piece: string): string {
+  const start = before.slice(1 - longestTagLength);
   return (start + piece)
-    .replace(mark, (found, index: number) =>
-      index + found.length > start.length
-        ? `${found.slice(0, -1)}\\u00${found.charCodeAt(found.length - 1).toString(16)}`
-        : found,
+    .replace(tagPattern, (spans, index: number) =>
+      index + spans.length > start.length
+        ? `${spans.slice(0, -1)}\\u00${spans.charCodeAt(spans.length - 1).toString(16)}`
+        : spans,
     )
     .slice(start.length);
 }
 
-const longest = '[/THINK]'.length;
+const longestTagLength = '[/THINK]'.length;

@@ -1,8 +1,8 @@
-import { shortened } from '../../fault.ts';
+import { truncateMessage } from '../../fault.ts';
 import type { ToolCallIssue } from '../../frames.gen.ts';
-import { isGrounded, type Said } from './grounding.ts';
+import { isGrounded, type UserMentions } from './grounding.ts';
 import type { ArgumentsSchema, Tool } from '../tool.ts';
-import { isMembers, isOfType, jsonText, Numeral, type Members, type Value } from '../json/value.ts';
+import { isJsonObject, isOfType, stringifyJson, JsonNumber, type JsonObject, type JsonValue } from '../json/value.ts';
 
 /** The codes of what can be wrong with a call. They are stable: clients use them. */
 export type IssueCode =
@@ -16,7 +16,12 @@ export interface Issue extends ToolCallIssue {
 type ValueSchema = Readonly<Record<string, unknown>>;
 
 /** Checks a call, its arguments coerced already, against its tool and what the user has said. */
-export function issuesOf(name: string, args: Members, tool: Tool | undefined, said: Said): readonly Issue[] {
+export function validateCall(
+  name: string,
+  args: JsonObject,
+  tool: Tool | undefined,
+  said: UserMentions,
+): readonly Issue[] {
   if (!tool) return [issue('unknown_tool', '', `there is no tool "${name}"`)];
   return [...membersIssues(args, tool.parameters, ''), ...ungrounded(args, tool, said)];
 }
@@ -24,10 +29,10 @@ export function issuesOf(name: string, args: Members, tool: Tool | undefined, sa
 const issue = (code: IssueCode, param: string, message: string): Issue => ({
   code,
   param,
-  message: shortened(message),
+  message: truncateMessage(message),
 });
 
-function* membersIssues(members: Members, schema: Partial<ArgumentsSchema>, path: string): Generator<Issue> {
+function* membersIssues(members: JsonObject, schema: Partial<ArgumentsSchema>, path: string): Generator<Issue> {
   const { properties = {}, required = [], additionalProperties = false } = schema;
   const at = (name: string): string => (path === '' ? name : `${path}.${name}`);
   for (const name of required) {
@@ -41,10 +46,10 @@ function* membersIssues(members: Members, schema: Partial<ArgumentsSchema>, path
   }
 }
 
-function* valueIssues(value: Value, schema: ValueSchema, path: string): Generator<Issue> {
+function* valueIssues(value: JsonValue, schema: ValueSchema, path: string): Generator<Issue> {
   const types = [schema['type'] ?? []].flat() as string[];
   if (types.length > 0 && !types.some((type) => isOfType(value, type))) {
-    yield issue('wrong_type', path, `${path} must be of type ${types.join(' or ')}, not ${jsonText(value)}`);
+    yield issue('wrong_type', path, `${path} must be of type ${types.join(' or ')}, not ${stringifyJson(value)}`);
     return;
   }
   const { enum: allowed, items } = schema;
@@ -52,25 +57,26 @@ function* valueIssues(value: Value, schema: ValueSchema, path: string): Generato
     yield issue(
       'not_in_enum',
       path,
-      `${path} must be one of ${allowed.map(jsonText).join(', ')}, not ${jsonText(value)}`,
+      `${path} must be one of ${allowed.map(stringifyJson).join(', ')}, not ${stringifyJson(value)}`,
     );
   }
-  if (isMembers(value) && schema['properties']) yield* membersIssues(value, schema as Partial<ArgumentsSchema>, path);
+  if (isJsonObject(value) && schema['properties'])
+    yield* membersIssues(value, schema as Partial<ArgumentsSchema>, path);
   if (Array.isArray(value) && typeof items === 'object' && items !== null) {
     for (const [index, item] of value.entries())
-      yield* valueIssues(item as Value, items as ValueSchema, `${path}[${index}]`);
+      yield* valueIssues(item as JsonValue, items as ValueSchema, `${path}[${index}]`);
   }
 }
 
 // 2 and 2.0 are the same number.
-const sameJson = (declared: unknown, value: Value): boolean =>
+const sameJson = (declared: unknown, value: JsonValue): boolean =>
   typeof declared === 'number'
-    ? value instanceof Numeral && Number(value.digits) === declared
-    : jsonText(declared) === jsonText(value);
+    ? value instanceof JsonNumber && Number(value.digits) === declared
+    : stringifyJson(declared) === stringifyJson(value);
 
-function* ungrounded(args: Members, { notes }: Tool, said: Said): Generator<Issue> {
+function* ungrounded(args: JsonObject, { notes }: Tool, said: UserMentions): Generator<Issue> {
   for (const [name, value] of args) {
     if (notes.get(name)?.source !== 'customer' || isGrounded(value, said)) continue;
-    yield issue('ungrounded_value', name, `${name} is ${jsonText(value)}, which the user never said`);
+    yield issue('ungrounded_value', name, `${name} is ${stringifyJson(value)}, which the user never said`);
   }
 }

@@ -1,56 +1,58 @@
 import type { ArgumentsSchema, Tool } from '../tool.ts';
-import { isMembers, isOfType, jsonText, Numeral, type Members, type Value } from '../json/value.ts';
+import { isJsonObject, isOfType, stringifyJson, JsonNumber, type JsonObject, type JsonValue } from '../json/value.ts';
 
 /** Arguments as a flat JSON object whose values are all strings; what is no string stands as its JSON text. */
-export const flatArguments = (args: Members): string =>
-  jsonText(new Map([...args].map(([name, value]) => [name, typeof value === 'string' ? value : jsonText(value)])));
+export const argumentsAsStrings = (args: JsonObject): string =>
+  stringifyJson(
+    new Map([...args].map(([name, value]) => [name, typeof value === 'string' ? value : stringifyJson(value)])),
+  );
 
 /** Arguments with their values coerced to the types that the tool declares, where that loses nothing. */
-export const typedMembers = (args: Members, tool: Tool | undefined): Members =>
-  tool ? coerceMembers(args, tool.parameters) : args;
+export const coerceArguments = (args: JsonObject, tool: Tool | undefined): JsonObject =>
+  tool ? coerceObject(args, tool.parameters) : args;
 
 type ValueSchema = { readonly [keyword: string]: unknown };
 
-function coerceMembers(members: Members, { properties }: Pick<ArgumentsSchema, 'properties'>): Members {
+function coerceObject(members: JsonObject, { properties }: Pick<ArgumentsSchema, 'properties'>): JsonObject {
   const schemaOf = (name: string): ValueSchema =>
     properties && Object.hasOwn(properties, name) ? (properties[name] ?? {}) : {};
   return new Map([...members].map(([name, value]) => [name, coerce(value, schemaOf(name))]));
 }
 
 // A declared type that the value is of already, or else the first that it can become without loss.
-function coerce(value: Value, schema: ValueSchema): Value {
+function coerce(value: JsonValue, schema: ValueSchema): JsonValue {
   const types = [schema['type'] ?? []].flat() as string[];
   const own = types.find((type) => isOfType(value, type));
   if (own !== undefined) return coerceTo(own, value, schema);
   return types.map((type) => coerceTo(type, value, schema)).find((coerced) => coerced !== value) ?? value;
 }
 
-function coerceTo(type: string, value: Value, schema: ValueSchema): Value {
+function coerceTo(type: string, value: JsonValue, schema: ValueSchema): JsonValue {
   switch (type) {
     case 'integer':
       return integerOf(value) ?? value;
     case 'number':
-      return typeof value === 'string' && isNumber(value) ? new Numeral(value) : value;
+      return typeof value === 'string' && isNumber(value) ? new JsonNumber(value) : value;
     case 'boolean':
       return value === 'true' ? true : value === 'false' ? false : value;
     case 'string':
-      return value instanceof Numeral || typeof value === 'boolean' ? jsonText(value) : value;
+      return value instanceof JsonNumber || typeof value === 'boolean' ? stringifyJson(value) : value;
     case 'array':
       return isList(value) ? value.map((item) => coerce(item, (schema['items'] ?? {}) as ValueSchema)) : value;
     case 'object':
-      return isMembers(value) ? coerceMembers(value, schema as Pick<ArgumentsSchema, 'properties'>) : value;
+      return isJsonObject(value) ? coerceObject(value, schema as Pick<ArgumentsSchema, 'properties'>) : value;
     default:
       return value;
   }
 }
 
-const isList = (value: Value): value is readonly Value[] => Array.isArray(value);
+const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
 
 const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text);
 
 // 3.0 is the integer 3; 3.5 is none.
-function integerOf(value: Value): Numeral | undefined {
-  const digits = value instanceof Numeral ? value.digits : typeof value === 'string' ? value : '';
+function integerOf(value: JsonValue): JsonNumber | undefined {
+  const digits = value instanceof JsonNumber ? value.digits : typeof value === 'string' ? value : '';
   const [, whole] = /^(-?(?:0|[1-9]\d*))(?:\.0+)?$/.exec(digits) ?? [];
-  return whole === undefined ? undefined : new Numeral(whole);
+  return whole === undefined ? undefined : new JsonNumber(whole);
 }

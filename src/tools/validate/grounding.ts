@@ -1,7 +1,7 @@
-import { isMembers, Numeral, type Value } from '../json/value.ts';
+import { isJsonObject, JsonNumber, type JsonValue } from '../json/value.ts';
 
 /** What a user has said, prepared for being searched. */
-export interface Said {
+export interface UserMentions {
   /** The words of each message, case-folded. */
   readonly messages: readonly ReadonlySet<string>[];
   readonly numbers: ReadonlySet<number>;
@@ -12,7 +12,7 @@ export interface Said {
 }
 
 /** Prepares what a user has said. Number words and names of months and days are those of English. */
-export function saidIn(messages: readonly string[]): Said {
+export function collectMentions(messages: readonly string[]): UserMentions {
   const folded = messages.map(fold);
   const whole = folded.join('\n');
   return {
@@ -27,15 +27,15 @@ export function saidIn(messages: readonly string[]): Said {
  * Whether a value appears in what the user has said: numbers and dates by their value, strings by their words.
  * Truth values and null are never said in so many words, so they pass.
  */
-export function isGrounded(value: Value, said: Said): boolean {
-  if (value instanceof Numeral) return said.numbers.has(Number(value.digits));
-  if (typeof value === 'string') return isSaid(fold(value), said);
-  if (isMembers(value)) return [...value.values()].every((member) => isGrounded(member, said));
-  if (Array.isArray(value)) return value.every((item: Value) => isGrounded(item, said));
+export function isGrounded(value: JsonValue, said: UserMentions): boolean {
+  if (value instanceof JsonNumber) return said.numbers.has(Number(value.digits));
+  if (typeof value === 'string') return isMentioned(fold(value), said);
+  if (isJsonObject(value)) return [...value.values()].every((member) => isGrounded(member, said));
+  if (Array.isArray(value)) return value.every((item: JsonValue) => isGrounded(item, said));
   return true;
 }
 
-function isSaid(text: string, { messages, numbers, dates, relativeDay }: Said): boolean {
+function isMentioned(text: string, { messages, numbers, dates, relativeDay }: UserMentions): boolean {
   const date = isoDate.exec(text);
   if (date) {
     const [, year = '', month = '', day = ''] = date;
@@ -63,10 +63,10 @@ const scales: Readonly<Record<string, number>> = { hundred: 100, thousand: 1000,
 const signedNumber = /(?:(?<![\p{L}\p{N}])[+-])?(?:\d+(?:[,.\u00a0]\d{3})+(?!\d)|\d+(?:[.,]\d+)?)/gu;
 
 function* numbersIn(text: string): Generator<number> {
-  for (const [found] of text.matchAll(signedNumber)) {
+  for (const [spans] of text.matchAll(signedNumber)) {
     // A comma or a point may set off thousands or a fraction: both readings were said.
-    yield Number(found.replaceAll(/[,.\u00a0]/g, ''));
-    yield Number(found.replace(',', '.').replaceAll('\u00a0', ''));
+    yield Number(spans.replaceAll(/[,.\u00a0]/g, ''));
+    yield Number(spans.replace(',', '.').replaceAll('\u00a0', ''));
   }
   yield* numberWords(wordsOf(text));
 }
@@ -89,11 +89,11 @@ const monthPattern = months.map((month) => `${month.slice(0, 3)}(?:${month.slice
 const relativeDays =
   /\b(?:today|tonight|tomorrow|yesterday|now|(?:mon|tues|wednes|thurs|fri|satur|sun)day|next|in \w+ (?:day|week|month|year)s?)\b/;
 
-const two = (digits: string): string => digits.padStart(2, '0');
+const twoDigits = (digits: string): string => digits.padStart(2, '0');
 const monthNumber = (name: string): string =>
-  two(String(months.findIndex((month) => month.startsWith(name.slice(0, 3))) + 1));
+  twoDigits(String(months.findIndex((month) => month.startsWith(name.slice(0, 3))) + 1));
 const dateOf = (year: string | undefined, month: string, day: string): string =>
-  year ? `${year}-${two(month)}-${two(day)}` : `${two(month)}-${two(day)}`;
+  year ? `${year}-${twoDigits(month)}-${twoDigits(day)}` : `${twoDigits(month)}-${twoDigits(day)}`;
 
 function* datesIn(text: string): Generator<string> {
   for (const [, year, month = '', day = ''] of text.matchAll(/\b(\d{4})-(\d{1,2})-(\d{1,2})\b/g))

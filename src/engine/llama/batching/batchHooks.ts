@@ -1,13 +1,13 @@
 import type { LlamaContext } from 'node-llama-cpp';
 
-type Native = (...given: readonly unknown[]) => Promise<unknown>;
+type NativeMethod = (...given: readonly unknown[]) => Promise<unknown>;
 
 /** Who is told of batches; nothing of it may throw. */
-export interface BatchWatch {
+export interface BatchHooks {
   /** A batch is about to be computed. */
-  readonly begins: () => void;
+  readonly onStart: () => void;
   /** The batch is computed, or has failed. */
-  readonly ends: () => void;
+  readonly onEnd: () => void;
 }
 
 /**
@@ -18,9 +18,9 @@ export interface BatchWatch {
  * this, and none of 3,600 with it.
  * @throws Error when this release of the library works in another way.
  */
-export function watchBatches(context: LlamaContext, { begins, ends }: BatchWatch): void {
+export function hookBatches(context: LlamaContext, { onStart: begins, onEnd: ends }: BatchHooks): void {
   let first: Promise<unknown> | undefined;
-  replace(context, 'decodeBatch', (decode) => async (...given) => {
+  patchMethod(context, 'decodeBatch', (decode) => async (...given) => {
     first = undefined;
     begins();
     try {
@@ -29,17 +29,17 @@ export function watchBatches(context: LlamaContext, { begins, ends }: BatchWatch
       ends();
     }
   });
-  replace(context, 'sampleToken', (own) => {
+  patchMethod(context, 'sampleToken', (own) => {
     // A rejection would be nobody's and end the process; for -1 the library fails the one sequence.
-    const sample: Native = (...given) => own(...given).catch(() => -1);
+    const sample: NativeMethod = (...given) => own(...given).catch(() => -1);
     return (...given) => (first ? first.then(() => sample(...given)) : (first = sample(...given)));
   });
 }
 
-function replace(context: LlamaContext, name: string, by: (own: Native) => Native): void {
+function patchMethod(context: LlamaContext, name: string, by: (own: NativeMethod) => NativeMethod): void {
   const native: unknown = Reflect.get(context, '_ctx');
   const own: unknown = typeof native === 'object' && native !== null && Reflect.get(native, name);
   if (typeof own !== 'function') throw new Error(`this release of node-llama-cpp is not known to work: no ${name}`);
   const bound: unknown = own.bind(native);
-  Object.defineProperty(native, name, { value: by(bound as Native) });
+  Object.defineProperty(native, name, { value: by(bound as NativeMethod) });
 }

@@ -1,46 +1,46 @@
-import type { BatchShape } from './batchScheduler.ts';
+import type { BatchLoad } from './batchScheduler.ts';
 
 /** A number that follows what is measured; undefined until something was. */
-export class Rate {
+export class MovingAverage {
   #value: number | undefined;
 
   get value(): number | undefined {
     return this.#value;
   }
 
-  measured(value: number): void {
-    this.#value = this.#value === undefined ? value : this.#value + weight * (value - this.#value);
+  add(value: number): void {
+    this.#value = this.#value === undefined ? value : this.#value + smoothingFactor * (value - this.#value);
   }
 }
 
 // Of a new measurement against all before it.
-const weight = 0.2;
+const smoothingFactor = 0.2;
 // Smaller batches say little about how fast prompts are read.
-const enough = 16;
+const minPrefillTokens = 16;
 
 /** How long a model's batches take, measured as they pass. */
-export class Tempo {
+export class BatchTimer {
   /** Milliseconds to evaluate one token of a prompt. */
-  readonly reading = new Rate();
-  readonly #onWriting: (width: number, ms: number, now: number) => void;
-  #begun: { readonly shape: BatchShape; readonly at: number } | undefined;
+  readonly prefillMsPerToken = new MovingAverage();
+  readonly #onDecodeBatch: (width: number, ms: number, now: number) => void;
+  #current: { readonly shape: BatchLoad; readonly at: number } | undefined;
 
   /** @param onWriting told of each batch that held only next tokens: of how many sequences, milliseconds, and when it ended. */
   constructor(onWriting: (width: number, ms: number, now: number) => void) {
-    this.#onWriting = onWriting;
+    this.#onDecodeBatch = onWriting;
   }
 
   /** A batch begins. */
-  begin(shape: BatchShape, now = performance.now()): void {
-    this.#begun = { shape, at: now };
+  begin(shape: BatchLoad, now = performance.now()): void {
+    this.#current = { shape, at: now };
   }
 
   /** The batch under way has ended. */
   end(now = performance.now()): void {
-    if (!this.#begun) return;
-    const { shape, at } = this.#begun;
-    this.#begun = undefined;
-    if (shape.reading === 0) this.#onWriting(shape.writing, now - at, now);
-    else if (shape.reading >= enough) this.reading.measured((now - at) / (shape.reading + shape.writing));
+    if (!this.#current) return;
+    const { shape, at } = this.#current;
+    this.#current = undefined;
+    if (shape.prefill === 0) this.#onDecodeBatch(shape.decode, now - at, now);
+    else if (shape.prefill >= minPrefillTokens) this.prefillMsPerToken.add((now - at) / (shape.prefill + shape.decode));
   }
 }

@@ -1,14 +1,14 @@
 /** Work that is put off until a batch is being computed: beside that it costs no time. */
-export class Beside {
+export class DeferredQueue {
   #work: (() => void)[] = [];
 
   /** Puts off some work, which must not throw; where no batch follows, nobody does it. */
-  put(work: () => void): void {
+  defer(work: () => void): void {
     this.#work.push(work);
   }
 
   /** A batch is about to be computed. */
-  begin(): void {
+  runDeferred(): void {
     const all = this.#work;
     if (all.length === 0) return;
     this.#work = [];

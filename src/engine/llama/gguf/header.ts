@@ -13,22 +13,22 @@ export interface GgufHeader {
   readonly values: ReadonlyMap<string, string | number | boolean>;
   readonly tensors: readonly TensorInfo[];
   /** Whether a token stands in the vocabulary twice. */
-  readonly ambiguous: boolean;
+  readonly hasDuplicateTokens: boolean;
 }
 
 /** The header goes on behind the bytes at hand. */
-export class NeedsMore extends Error {}
+export class IncompleteHeader extends Error {}
 
 /** Reads a header from the first bytes of a GGUF file. @throws NeedsMore, or Error with what is wrong in it. */
 export function parseHeader(bytes: Buffer): GgufHeader {
-  const reader = new Reader(bytes);
+  const reader = new HeaderReader(bytes);
   if (reader.bytes(4).toString('latin1') !== 'GGUF') throw new Error('it does not begin with GGUF');
   const version = reader.number('u32');
   if (version < 2 || version > 3) throw new Error(`its GGUF version is ${version}, and 2 and 3 are known`);
   const tensorCount = reader.number('u64');
   const valueCount = reader.number('u64');
   const values = new Map<string, string | number | boolean>();
-  const words = new Words();
+  const words = new TokenSet();
   for (let index = 0; index < valueCount; index++) {
     const key = reader.text();
     if (!/^[!-~]+$/.test(key)) throw new Error(`it has a key that is no word, ${JSON.stringify(key.slice(0, 40))}`);
@@ -36,11 +36,11 @@ export function parseHeader(bytes: Buffer): GgufHeader {
     values.set(key, reader.value(key === 'tokenizer.ggml.tokens' ? words : undefined));
   }
   const tensors: TensorInfo[] = [];
-  for (let index = 0; index < tensorCount; index++) tensors.push(tensorInfo(reader));
-  return { values, tensors, ambiguous: words.ambiguous };
+  for (let index = 0; index < tensorCount; index++) tensors.push(readTensorInfo(reader));
+  return { values, tensors, hasDuplicateTokens: words.hasDuplicates };
 }
 
-function tensorInfo(reader: Reader): TensorInfo {
+function readTensorInfo(reader: HeaderReader): TensorInfo {
   const name = reader.text();
   const rank = reader.number('u32');
   if (rank < 1 || rank > 4) throw new Error(`its tensor ${name} has ${rank} dimensions`);
@@ -48,24 +48,38 @@ function tensorInfo(reader: Reader): TensorInfo {
   return { name, dimensions, type: reader.number('u32'), offset: reader.number('u64') };
 }
 
-const widths = { u8: 1, i8: 1, u16: 2, i16: 2, u32: 4, i32: 4, f32: 4, bool: 1, u64: 8, i64: 8, f64: 8 } as const;
-type NumberKind = keyof typeof widths;
+const numberBytes = { u8: 1, i8: 1, u16: 2, i16: 2, u32: 4, i32: 4, f32: 4, bool: 1, u64: 8, i64: 8, f64: 8 } as const;
+type NumberKind = keyof typeof numberBytes;
 
-const kinds = ['u8', 'i8', 'u16', 'i16', 'u32', 'i32', 'f32', 'bool', 'text', 'list', 'u64', 'i64', 'f64'] as const;
+const valueTypes = [
+  'u8',
+  'i8',
+  'u16',
+  'i16',
+  'u32',
+  'i32',
+  'f32',
+  'bool',
+  'text',
+  'list',
+  'u64',
+  'i64',
+  'f64',
+] as const;
 
-class Words {
+class TokenSet {
   readonly #seen = new Set<string>();
-  ambiguous = false;
+  hasDuplicates = false;
 
   // llama.cpp reads them as C strings, and names the empty ones itself.
   add(bytes: Buffer): void {
     const [word = ''] = bytes.toString('latin1').split('\0', 1);
-    this.ambiguous ||= word !== '' && this.#seen.has(word);
+    this.hasDuplicates ||= word !== '' && this.#seen.has(word);
     this.#seen.add(word);
   }
 }
 
-class Reader {
+class HeaderReader {
   readonly #bytes: Buffer;
   #at = 0;
 
@@ -75,14 +89,14 @@ class Reader {
 
   bytes(length: number): Buffer {
     const end = this.#at + length;
-    if (end > this.#bytes.length) throw new NeedsMore();
-    const taken = this.#bytes.subarray(this.#at, end);
+    if (end > this.#bytes.length) throw new IncompleteHeader();
+    const slotMemory = this.#bytes.subarray(this.#at, end);
     this.#at = end;
-    return taken;
+    return slotMemory;
   }
 
   number(kind: NumberKind): number {
-    const bytes = this.bytes(widths[kind]);
+    const bytes = this.bytes(numberBytes[kind]);
     switch (kind) {
       case 'u8':
       case 'bool':
@@ -114,25 +128,25 @@ class Reader {
     return this.bytes(this.number('u64')).toString('utf8');
   }
 
-  value(words?: Words): string | number | boolean {
+  value(words?: TokenSet): string | number | boolean {
     const kind = this.#kind();
     if (kind === 'text') return this.text();
     if (kind === 'list') return this.#list(words);
     return kind === 'bool' ? this.number(kind) !== 0 : this.number(kind);
   }
 
-  #kind(): (typeof kinds)[number] {
+  #kind(): (typeof valueTypes)[number] {
     const code = this.number('u32');
-    const kind = kinds[code];
+    const kind = valueTypes[code];
     if (kind === undefined) throw new Error(`it has a value of the unknown type ${code}`);
     return kind;
   }
 
-  #list(words?: Words): number {
+  #list(words?: TokenSet): number {
     const kind = this.#kind();
     const length = this.number('u64');
     if (kind === 'list') throw new Error('it has a list of lists');
-    if (kind !== 'text') this.bytes(length * widths[kind]);
+    if (kind !== 'text') this.bytes(length * numberBytes[kind]);
     else {
       for (let index = 0; index < length; index++) {
         const entry = this.bytes(this.number('u64'));

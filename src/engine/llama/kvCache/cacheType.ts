@@ -3,18 +3,18 @@ import { Fault } from '../../../fault.ts';
 import type { KvCacheType } from '../../engine.ts';
 
 /** What the library is told of a cache type, for its estimates and for its context; of its own one nothing. */
-export interface CacheSettings {
+export interface CacheTypeOptions {
   readonly estimate: { readonly kvCacheKeyType?: GgmlType; readonly kvCacheValueType?: GgmlType };
   readonly context: Pick<LlamaContextOptions, 'experimentalKvCacheKeyType' | 'experimentalKvCacheValueType'>;
 }
 
 // The numbers of the library's enum, which is not loaded before it is needed.
-const types: Readonly<Record<Exclude<KvCacheType, 'f16'>, GgmlType>> = { q8_0: 8, q4_0: 2 };
+const ggmlTypes: Readonly<Record<Exclude<KvCacheType, 'f16'>, GgmlType>> = { q8_0: 8, q4_0: 2 };
 
 /** The library's settings for a cache type. */
-export function cacheSettings(type: KvCacheType): CacheSettings {
+export function cacheTypeOptions(type: KvCacheType): CacheTypeOptions {
   if (type === 'f16') return { estimate: {}, context: {} };
-  const number = types[type];
+  const number = ggmlTypes[type];
   return {
     estimate: { kvCacheKeyType: number, kvCacheValueType: number },
     context: { experimentalKvCacheKeyType: number, experimentalKvCacheValueType: number },
@@ -22,7 +22,7 @@ export function cacheSettings(type: KvCacheType): CacheSettings {
 }
 
 /** What a person should know of a cache type; of the usual one nothing. */
-export const cacheNotes = (type: KvCacheType): readonly string[] =>
+export const cacheTypeWarnings = (type: KvCacheType): readonly string[] =>
   type === 'f16'
     ? []
     : [
@@ -30,7 +30,7 @@ export const cacheNotes = (type: KvCacheType): readonly string[] =>
       ];
 
 /** The failure of a context, when its cache type may be why. */
-export function cacheFault(type: KvCacheType, error: unknown): unknown {
+export function cacheTypeFault(type: KvCacheType, error: unknown): unknown {
   if (type === 'f16') return error;
   const why = error instanceof Error ? error.message : String(error);
   return new Fault(

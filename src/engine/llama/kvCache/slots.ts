@@ -1,29 +1,29 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
-import { held } from './prefixReuse.ts';
+import { cachedPrefixLength } from './prefixReuse.ts';
 
 /** A KV cache in memory, lent to one owner at a time. */
-export interface Seat {
+export interface Slot {
   readonly cache: LlamaContextSequence;
   /** Who loses with it what it holds. */
-  readonly displaced: Owner | undefined;
+  readonly evicted: SlotOwner | undefined;
 }
 
 /** Whoever needs a KV cache: a sequence. */
-export type Owner = object;
+export type SlotOwner = object;
 
-interface Place extends Seat {
+interface SlotState extends Slot {
   cache: LlamaContextSequence;
-  displaced: Owner | undefined;
-  owner: Owner | undefined;
+  evicted: SlotOwner | undefined;
+  owner: SlotOwner | undefined;
   busy: boolean;
   lastUse: number;
 }
 
-interface Waiter {
-  readonly owner: Owner;
+interface SlotRequest {
+  readonly owner: SlotOwner;
   /** What it is going to read. */
   readonly prompt: Token[];
-  readonly give: (seat: Seat | undefined) => void;
+  readonly give: (slot: Slot | undefined) => void;
 }
 
 /**
@@ -31,101 +31,101 @@ interface Waiter {
  * those without an owner the one that holds most of the prompt; the least recently used idle one; else one waits, first
  * come, first served.
  */
-export class Seats {
+export class SlotPool {
   readonly #context: LlamaContext;
-  readonly #places: readonly Place[];
-  #waiting: Waiter[] = [];
+  readonly #slots: readonly SlotState[];
+  #waiting: SlotRequest[] = [];
   #uses = 0;
 
   constructor(context: LlamaContext) {
     this.#context = context;
-    this.#places = Array.from({ length: context.totalSequences }, () => ({
+    this.#slots = Array.from({ length: context.totalSequences }, () => ({
       cache: context.getSequence(),
       owner: undefined,
-      displaced: undefined,
+      evicted: undefined,
       busy: false,
       lastUse: 0,
     }));
   }
 
-  /** Lends a seat; undefined when the signal or the owner's leaving ended the wait. */
-  take(owner: Owner, prompt: Token[], signal: AbortSignal): Promise<Seat | undefined> {
+  /** Lends a slot; undefined when the signal or the owner's leaving ended the wait. */
+  acquire(owner: SlotOwner, prompt: Token[], signal: AbortSignal): Promise<Slot | undefined> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve(undefined);
-      const give = (seat: Seat | undefined): void => {
+      const give = (slot: Slot | undefined): void => {
         signal.removeEventListener('abort', giveUp);
-        resolve(seat);
+        resolve(slot);
       };
-      const giveUp = (): void => this.#dismiss((waiter) => waiter.give === give);
+      const giveUp = (): void => this.#rejectWaiting((waiter) => waiter.give === give);
       signal.addEventListener('abort', giveUp);
       this.#waiting.push({ owner, prompt, give });
-      this.#serve();
+      this.#assign();
     });
   }
 
-  /** Takes a seat back. What it holds stays there for its owner until somebody else needs the seat. */
-  release(seat: Seat): void {
-    const place = this.#placeOf(seat);
-    place.busy = false;
-    place.lastUse = ++this.#uses;
-    this.#serve();
+  /** Takes a slot back. What it holds stays there for its owner until somebody else needs the slot. */
+  release(slot: Slot): void {
+    const state = this.#stateOf(slot);
+    state.busy = false;
+    state.lastUse = ++this.#uses;
+    this.#assign();
   }
 
-  /** Empties a seat after a failure in it left open what it holds. */
-  async renew(seat: Seat): Promise<void> {
-    const place = this.#placeOf(seat);
-    place.displaced = undefined;
-    await place.cache.dispose();
-    place.cache = this.#context.getSequence();
+  /** Empties a slot after a failure in it left open what it holds. */
+  async reset(slot: Slot): Promise<void> {
+    const state = this.#stateOf(slot);
+    state.evicted = undefined;
+    await state.cache.dispose();
+    state.cache = this.#context.getSequence();
   }
 
   /** Frees what an owner that goes has or waits for. */
-  leave(owner: Owner): void {
-    this.#dismiss((waiter) => waiter.owner === owner);
-    for (const place of this.#places) if (place.owner === owner) place.owner = undefined;
+  forgetOwner(owner: SlotOwner): void {
+    this.#rejectWaiting((waiter) => waiter.owner === owner);
+    for (const slot of this.#slots) if (slot.owner === owner) slot.owner = undefined;
   }
 
-  figures(): { readonly seats: number; readonly seatsBusy: number; readonly waiting: number } {
-    const seatsBusy = this.#places.filter(({ busy }) => busy).length;
-    return { seats: this.#places.length, seatsBusy, waiting: this.#waiting.length };
+  stats(): { readonly slots: number; readonly slotsBusy: number; readonly waiting: number } {
+    const slotsBusy = this.#slots.filter(({ busy }) => busy).length;
+    return { slots: this.#slots.length, slotsBusy, waiting: this.#waiting.length };
   }
 
-  #serve(): void {
+  #assign(): void {
     this.#waiting = this.#waiting.filter(({ owner, prompt, give }) => {
-      const place = this.#choose(owner, prompt);
-      if (!place) return true;
-      place.displaced = place.owner === owner ? undefined : place.owner;
-      place.owner = owner;
-      place.busy = true;
-      give(place);
+      const slot = this.#choose(owner, prompt);
+      if (!slot) return true;
+      slot.evicted = slot.owner === owner ? undefined : slot.owner;
+      slot.owner = owner;
+      slot.busy = true;
+      give(slot);
       return false;
     });
   }
 
-  #choose(owner: Owner, prompt: Token[]): Place | undefined {
-    const own = this.#places.find((place) => place.owner === owner);
+  #choose(owner: SlotOwner, prompt: Token[]): SlotState | undefined {
+    const own = this.#slots.find((slot) => slot.owner === owner);
     if (own) return own.busy ? undefined : own;
-    const idle = this.#places.filter((place) => !place.busy);
-    const free = idle.filter((place) => place.owner === undefined);
-    if (free.length > 0) return most(free, ({ cache }) => held(cache, prompt));
-    return most(idle, ({ lastUse }) => -lastUse);
+    const idle = this.#slots.filter((slot) => !slot.busy);
+    const free = idle.filter((slot) => slot.owner === undefined);
+    if (free.length > 0) return maxBy(free, ({ cache }) => cachedPrefixLength(cache, prompt));
+    return maxBy(idle, ({ lastUse }) => -lastUse);
   }
 
-  #dismiss(which: (waiter: Waiter) => boolean): void {
+  #rejectWaiting(which: (waiter: SlotRequest) => boolean): void {
     const gone = this.#waiting.filter(which);
     this.#waiting = this.#waiting.filter((waiter) => !which(waiter));
     for (const { give } of gone) give(undefined);
   }
 
-  #placeOf(seat: Seat): Place {
-    const place = this.#places.find((other) => other === seat);
-    if (!place) throw new Error('a seat of another context');
-    return place;
+  #stateOf(slot: Slot): SlotState {
+    const state = this.#slots.find((other) => other === slot);
+    if (!state) throw new Error('a slot of another context');
+    return state;
   }
 }
 
 /** The first item of which there is most. */
-function most<T>(items: readonly T[], measure: (item: T) => number): T | undefined {
+function maxBy<T>(items: readonly T[], measure: (item: T) => number): T | undefined {
   const measures = items.map(measure);
   return items[measures.indexOf(Math.max(...measures))];
 }

@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import { makeFolder } from '../../../filesystem.ts';
 
 /** A file for a state, with room set apart for it. */
-export interface StatePlace {
+export interface StateFile {
   readonly file: string;
   /** The file is written and has so many bytes: from now on it may have to make room for others. */
-  written(bytes: number): void;
+  commit(bytes: number): void;
   /** The file is being read: it stays until it is dropped. */
   read(): void;
   /** Gives the room back and removes the file. */
   drop(): Promise<void>;
 }
 
-interface Entry {
+interface StoredFile {
   bytes: number;
   inUse: boolean;
   readonly drop: () => Promise<void>;
@@ -25,20 +25,20 @@ interface Entry {
  * The files of one engine's states: in a folder of its own that nobody else may read, within a limit of bytes, gone when
  * the engine goes. What a process that was killed has left is removed by the next one.
  */
-export class StateFolder implements AsyncDisposable {
+export class StateStore implements AsyncDisposable {
   readonly #parent: string;
   readonly #folder: string;
   readonly #limit: number;
-  readonly #entries = new Set<Entry>();
+  readonly #entries = new Set<StoredFile>();
   readonly #swept: Promise<void>;
   #made: Promise<void> | undefined;
-  #heart: NodeJS.Timeout | undefined;
+  #heartbeat: NodeJS.Timeout | undefined;
   #files = 0;
 
   /** @param cache folder in which all engines have theirs; @param limitBytes of all files together. */
   constructor(cache: string, limitBytes: number) {
     this.#parent = join(cache, 'states');
-    this.#folder = join(this.#parent, `${hostOf()}-${process.pid}-${randomBytes(6).toString('hex')}`);
+    this.#folder = join(this.#parent, `${safeHostname()}-${process.pid}-${randomBytes(6).toString('hex')}`);
     this.#limit = limitBytes;
     // What is not removed now is removed another time.
     this.#swept = sweep(this.#parent).catch(() => undefined);
@@ -46,7 +46,7 @@ export class StateFolder implements AsyncDisposable {
 
   /** Bytes of all states, those included that are being written. */
   get bytes(): number {
-    return sum([...this.#entries]);
+    return totalBytes([...this.#entries]);
   }
 
   /**
@@ -54,11 +54,11 @@ export class StateFolder implements AsyncDisposable {
    * @returns undefined when there is no such room.
    * @throws when the folder cannot be made.
    */
-  async room(bytes: number, onDrop: () => void): Promise<StatePlace | undefined> {
+  async reserve(bytes: number, onDrop: () => void): Promise<StateFile | undefined> {
     const lying = [...this.#entries].filter(({ inUse }) => !inUse);
-    if (this.bytes - sum(lying) + bytes > this.#limit) return undefined;
+    if (this.bytes - totalBytes(lying) + bytes > this.#limit) return undefined;
     const file = join(this.#folder, `${++this.#files}.state`);
-    const entry: Entry = { bytes, inUse: true, drop: () => this.#drop(entry, file, onDrop) };
+    const entry: StoredFile = { bytes, inUse: true, drop: () => this.#drop(entry, file, onDrop) };
     this.#entries.add(entry);
     await (this.#made ??= this.#make()).catch((error: unknown) => {
       this.#made = undefined;
@@ -74,17 +74,17 @@ export class StateFolder implements AsyncDisposable {
       return undefined;
     }
     const written = (size: number): void => void Object.assign(entry, { bytes: size, inUse: false });
-    return { file, written, read: () => void (entry.inUse = true), drop: entry.drop };
+    return { file, commit: written, read: () => void (entry.inUse = true), drop: entry.drop };
   }
 
   /** Makes the folder anew before the next state: it may be that somebody has removed it. */
-  again(): void {
-    clearInterval(this.#heart);
+  recreate(): void {
+    clearInterval(this.#heartbeat);
     this.#made = undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#heart);
+    clearInterval(this.#heartbeat);
     await this.#swept;
     this.#entries.clear();
     // What cannot be removed is removed by the next process.
@@ -95,10 +95,10 @@ export class StateFolder implements AsyncDisposable {
     await this.#swept;
     await makeFolder(this.#folder, 0o700);
     const beat = (): void => void utimes(this.#folder, new Date(), new Date()).catch(() => undefined);
-    this.#heart = setInterval(beat, heartbeatMs).unref();
+    this.#heartbeat = setInterval(beat, heartbeatMs).unref();
   }
 
-  async #drop(entry: Entry, file: string, onDrop: () => void): Promise<void> {
+  async #drop(entry: StoredFile, file: string, onDrop: () => void): Promise<void> {
     if (!this.#entries.delete(entry)) return;
     onDrop();
     // What cannot be removed now goes with the folder.
@@ -106,7 +106,7 @@ export class StateFolder implements AsyncDisposable {
   }
 }
 
-const sum = (entries: readonly Entry[]): number => entries.reduce((total, { bytes }) => total + bytes, 0);
+const totalBytes = (entries: readonly StoredFile[]): number => entries.reduce((total, { bytes }) => total + bytes, 0);
 
 /** Removes the folders of processes that are gone. */
 async function sweep(parent: string): Promise<void> {
@@ -121,8 +121,8 @@ async function isAbandoned(parent: string, name: string): Promise<boolean> {
   if (pid === undefined) return false;
   const { mtimeMs } = await stat(join(parent, name)).catch(() => ({ mtimeMs: Date.now() }));
   const age = Date.now() - mtimeMs;
-  if (age > untouchedMs) return true;
-  if (host !== hostOf()) return false;
+  if (age > abandonedAfterMs) return true;
+  if (host !== safeHostname()) return false;
   // In a container the next process has the number of the last one.
   return Number(pid) === process.pid ? age > process.uptime() * 1000 + clockErrorMs : !isAlive(Number(pid));
 }
@@ -136,7 +136,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-const hostOf = (): string => hostname().replaceAll(/[^\w.-]/g, '_');
+const safeHostname = (): string => hostname().replaceAll(/[^\w.-]/g, '_');
 const heartbeatMs = 3_600_000;
-const untouchedMs = 24 * heartbeatMs;
+const abandonedAfterMs = 24 * heartbeatMs;
 const clockErrorMs = 1000;

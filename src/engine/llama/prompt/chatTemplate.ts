@@ -1,46 +1,47 @@
 import type { Message, ToolDefinition } from '../../../dialog.ts';
-import { compile, stoppedClock, type Ends, type Render } from './jinja.ts';
+import { compileTemplate, strftimeAt, type SpecialTokens, type RenderTemplate } from './jinja.ts';
 
 /** How a model's chat template writes messages: only such as it accepts, in the order in which it wants them. */
-export interface Layout {
+export interface ChatTemplate {
   /** The template itself (Jinja). */
   readonly source: string;
   /** Whether the template itself has a place for tools. */
-  readonly knowsTools: boolean;
+  readonly supportsTools: boolean;
   /** Why the file's own template is not used; undefined: it is. */
-  readonly unused: string | undefined;
+  readonly fallbackReason: string | undefined;
   /** Where system messages are written as such. */
   readonly system: 'anywhere' | 'first' | 'nowhere';
   /** What a person should know: why the file's own template is not used, or which messages it refuses. */
   readonly notes: readonly string[];
   /** The messages in a shape that the template accepts. */
-  fit(messages: readonly Message[]): readonly Message[];
-  readonly render: Render;
+  normalizeMessages(messages: readonly Message[]): readonly Message[];
+  readonly render: RenderTemplate;
 }
 
-const chatml =
+const chatmlTemplate =
   "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 /** The layout of a chat template (Jinja source), or ChatML where there is none that works. */
-export function layoutOf(source: string | undefined, ends: Ends): Layout {
-  if (source === undefined) return chatmlLayout(ends, 'the file has no chat template');
-  const clock = { strftime_now: stoppedClock(new Date()) };
+export function probeChatTemplate(source: string | undefined, ends: SpecialTokens): ChatTemplate {
+  if (source === undefined) return chatmlFallback(ends, 'the file has no chat template');
+  const clock = { strftime_now: strftimeAt(new Date()) };
   const failures: string[] = [];
   // What some templates cannot do without; the first that works is the one closest to how they are meant to be used.
   for (const extras of [{}, clock, { ...clock, tools: [] }]) {
     try {
-      const render = compile(source, ends, extras);
-      if (render([ask]).includes(ask.text)) return layout(source, render);
+      const render = compileTemplate(source, ends, extras);
+      if (render([ask]).includes(ask.text)) return createChatTemplate(source, render);
       failures.push("it leaves the user's message out");
     } catch (error) {
       failures.push(error instanceof Error ? error.message : String(error));
     }
   }
-  return chatmlLayout(ends, `the file's chat template does not work (${failures[0]})`);
+  return chatmlFallback(ends, `the file's chat template does not work (${failures[0]})`);
 }
 
-const chatmlLayout = (ends: Ends, why: string): Layout => layout(chatml, compile(chatml, ends), why);
+const chatmlFallback = (ends: SpecialTokens, why: string): ChatTemplate =>
+  createChatTemplate(chatmlTemplate, compileTemplate(chatmlTemplate, ends), why);
 
 const rule: Message = { role: 'system', text: 'Probe of a rule.' };
 const ask: Message = { role: 'user', text: 'Probe of a question.' };
@@ -56,27 +57,35 @@ const tool: ToolDefinition = {
   },
 };
 
-function layout(source: string, render: Render, unused?: string): Layout {
-  const accepts = (...messages: readonly Message[]): boolean => writesAll(render, messages);
+function createChatTemplate(source: string, render: RenderTemplate, fallbackReason?: string): ChatTemplate {
+  const accepts = (...messages: readonly Message[]): boolean => rendersAll(render, messages);
   const system = accepts(rule, ask);
   const anywhere = system && accepts(rule, ask, answer, lateRule, lateAsk) && accepts(ask, lateRule);
   const doubled = accepts(rule, ask, lateAsk) && accepts(ask, answer, answer, lateAsk);
   const answerFirst = accepts(answer, ask);
   const fit = (messages: readonly Message[]): readonly Message[] => {
     const known = anywhere ? messages : messages.map((message, at) => (system && at === 0 ? message : asUser(message)));
-    const opened =
+    const prefix =
       answerFirst || known[0]?.role !== 'assistant' ? known : [{ role: 'user' as const, text: '' }, ...known];
-    return doubled && anywhere ? opened : joined(opened);
+    return doubled && anywhere ? prefix : mergeAdjacent(prefix);
   };
-  const notes = unused === undefined ? [] : [`${unused}, so prompts are written as ChatML`];
+  const notes = fallbackReason === undefined ? [] : [`${fallbackReason}, so prompts are written as ChatML`];
   if (!system) notes.push("the model's chat template knows no system message: it is written as the user's");
   else if (!anywhere)
     notes.push("the model's chat template has one system message, the first: later ones are the user's");
   const where = anywhere ? 'anywhere' : system ? 'first' : 'nowhere';
-  return { source, knowsTools: writesTools(render), unused, system: where, notes, fit, render };
+  return {
+    source,
+    supportsTools: rendersTools(render),
+    fallbackReason,
+    system: where,
+    notes,
+    normalizeMessages: fit,
+    render,
+  };
 }
 
-function writesTools(render: Render): boolean {
+function rendersTools(render: RenderTemplate): boolean {
   try {
     const text = render([ask], [tool]);
     return text.includes(tool.function.name) && text.includes(ask.text);
@@ -86,7 +95,7 @@ function writesTools(render: Render): boolean {
 }
 
 // Some templates refuse what they do not know with an error, others leave it out without a word.
-function writesAll(render: Render, messages: readonly Message[]): boolean {
+function rendersAll(render: RenderTemplate, messages: readonly Message[]): boolean {
   try {
     const text = render(messages);
     return messages.every((message) => text.includes(message.text));
@@ -98,11 +107,11 @@ function writesAll(render: Render, messages: readonly Message[]): boolean {
 const asUser = (message: Message): Message =>
   message.role === 'system' ? { role: 'user', text: message.text } : message;
 
-function joined(messages: readonly Message[]): readonly Message[] {
+function mergeAdjacent(messages: readonly Message[]): readonly Message[] {
   const whole: Message[] = [];
   for (const message of messages) {
     const last = whole.at(-1);
-    const words = last && !last.exchange && !message.exchange;
+    const words = last && !last.toolExchange && !message.toolExchange;
     if (words && last.role === message.role)
       whole[whole.length - 1] = { ...last, text: `${last.text}\n\n${message.text}` };
     else whole.push(message);

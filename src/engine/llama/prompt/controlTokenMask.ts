@@ -1,32 +1,32 @@
 import { Fault } from '../../../fault.ts';
 
 /** Letters of texts hidden behind private-use characters on their way through a chat template, and found again behind it. */
-export class Disguise {
+export class CharacterMask {
   readonly #unused: Iterator<string>;
   readonly #masks = new Map<string, string>();
   readonly #letters = new Map<string, string>();
 
   /** The texts are all that stands in the result: a character in one of them cannot serve as a mask. */
   constructor(texts: readonly string[]) {
-    this.#unused = unused(texts);
+    this.#unused = unusedCharacters(texts);
   }
 
   /** A text with the letters (UTF-16 units) at some places hidden. */
-  over(text: string, places: readonly number[]): string {
+  mask(text: string, places: readonly number[]): string {
     const units = text.split('');
-    for (const place of places) units[place] = this.#maskOf(text.charAt(place));
+    for (const slot of places) units[slot] = this.#maskOf(text.charAt(slot));
     return units.join('');
   }
 
   /** Where the hidden letters stand in a text. */
-  found(text: string): readonly number[] {
+  maskedOffsets(text: string): readonly number[] {
     if (this.#letters.size === 0) return [];
     const candidates = [...text.matchAll(privateUse)];
     return candidates.filter(([unit]) => this.#letters.has(unit)).map(({ index }) => index);
   }
 
   /** A text with its hidden letters back in their places. */
-  lifted(text: string): string {
+  unmask(text: string): string {
     return this.#letters.size === 0 ? text : text.replace(privateUse, (unit) => this.#letters.get(unit) ?? unit);
   }
 
@@ -44,7 +44,7 @@ export class Disguise {
 
 const privateUse = /[\uE000-\uF8FF]/g;
 
-function* unused(texts: readonly string[]): Generator<string, undefined> {
+function* unusedCharacters(texts: readonly string[]): Generator<string, undefined> {
   const used = new Set(texts.flatMap((text) => text.match(privateUse) ?? []));
   for (let code = 0xe000; code <= 0xf8ff; code++) {
     const unit = String.fromCharCode(code);

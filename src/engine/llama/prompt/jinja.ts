@@ -1,15 +1,19 @@
 import { Environment, Interpreter, Template } from '@huggingface/jinja';
 import type { Message, ToolDefinition } from '../../../dialog.ts';
-import { spoken } from './templateMessage.ts';
+import { toTemplateMessage } from './templateMessage.ts';
 
 /**
  * Writes messages as one prompt that awaits an answer, with tools where there are any.
  * @throws Error in the template's own words when it refuses them.
  */
-export type Render = (messages: readonly Message[], tools?: readonly ToolDefinition[], thinking?: boolean) => string;
+export type RenderTemplate = (
+  messages: readonly Message[],
+  tools?: readonly ToolDefinition[],
+  thinking?: boolean,
+) => string;
 
 /** The special tokens that chat templates name. */
-export interface Ends {
+export interface SpecialTokens {
   readonly bos: string;
   readonly eos: string;
 }
@@ -18,7 +22,11 @@ export interface Ends {
  * A chat template (Jinja source) made ready; `extras` are variables beside the usual ones.
  * @throws Error when it does not parse.
  */
-export function compile(source: string, { bos, eos }: Ends, extras: Readonly<Record<string, unknown>> = {}): Render {
+export function compileTemplate(
+  source: string,
+  { bos, eos }: SpecialTokens,
+  extras: Readonly<Record<string, unknown>> = {},
+): RenderTemplate {
   const program = new Template(source).parsed;
   return (messages, tools, thinking) => {
     // The library's own globals have a clock in them: it would put today's date into Llama 3.2's prompts, and a date
@@ -36,7 +44,7 @@ export function compile(source: string, { bos, eos }: Ends, extras: Readonly<Rec
       ...(tools && { tools }),
       // The name that Qwen3 and others give to it.
       ...(thinking !== undefined && { enable_thinking: thinking }),
-      messages: messages.map(spoken),
+      messages: messages.map(toTemplateMessage),
     };
     for (const [name, value] of Object.entries(variables)) environment.set(name, value);
     return String(new Interpreter(environment).run(program).value);
@@ -44,7 +52,7 @@ export function compile(source: string, { bos, eos }: Ends, extras: Readonly<Rec
 }
 
 /** A clock for templates that do not work without one; it stands still. */
-export const stoppedClock =
+export const strftimeAt =
   (at: Date) =>
   (format: string): string =>
     format.replace(/%([YmdBbAaHMS])/g, (_, part: string) => {
@@ -73,17 +81,17 @@ const globals = {
   False: false,
   None: null,
   range,
-  raise_exception: refuse,
+  raise_exception: raiseException,
 };
 
-const longestRange = 100_000;
+const maxRangeLength = 100_000;
 
 function range(start: number, stop?: number, step = 1): number[] {
   const [from, to] = stop === undefined ? [0, start] : [start, stop];
-  const length = Math.min(longestRange, Math.max(0, Math.ceil((to - from) / step)));
+  const length = Math.min(maxRangeLength, Math.max(0, Math.ceil((to - from) / step)));
   return Array.from({ length }, (_, index) => from + index * step);
 }
 
-function refuse(message: unknown): never {
+function raiseException(message: unknown): never {
   throw new Error(String(message));
 }

@@ -1,7 +1,7 @@
 import type { Message } from '../../../dialog.ts';
 
 /** A message as chat templates take it: as role and text, or as the calls and results that it holds. */
-export function spoken({ role, text, exchange }: Message): object {
+export function toTemplateMessage({ role, text, toolExchange: exchange }: Message): object {
   if (!exchange) return { role, content: text };
   switch (exchange.kind) {
     case 'calls':

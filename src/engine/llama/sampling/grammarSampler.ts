@@ -1,173 +1,180 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
 import type { CallGrammar } from '../../../tools/grammar/grammar.ts';
-import { openedIn } from '../../../tools/grammar/triggers.ts';
-import { withoutMarks } from '../../../tools/reasoning/reasoningSpans.ts';
-import { Walk } from '../../../tools/grammar/matcher.ts';
-import type { Stopped } from '../../engine.ts';
-import type { Grammars } from './grammarCache.ts';
-import type { Pen } from './sampler.ts';
-import { isCut, type TextStream } from '../tokenizer/streamingDetokenizer.ts';
-import type { Vocabulary } from '../tokenizer/tokenizer.ts';
-import { Wording } from './forcedTokens.ts';
+import { findTrigger } from '../../../tools/grammar/triggers.ts';
+import { escapeReasoningTags } from '../../../tools/reasoning/reasoningSpans.ts';
+import { GrammarMatcher } from '../../../tools/grammar/matcher.ts';
+import type { FinishReason } from '../../engine.ts';
+import type { GrammarCache } from './grammarCache.ts';
+import type { Sampler } from './sampler.ts';
+import { endsMidCharacter, type StreamingDetokenizer } from '../tokenizer/streamingDetokenizer.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { ForcedTextTokenizer } from './forcedTokens.ts';
 
-export interface BoundPenParts {
+export interface GrammarSamplerOptions {
   readonly grammar: CallGrammar;
-  readonly vocabulary: Vocabulary;
-  readonly grammars: Grammars;
-  readonly stream: TextStream;
+  readonly tokenizer: Tokenizer;
+  readonly grammarCache: GrammarCache;
+  readonly stream: StreamingDetokenizer;
   /** What the template has begun on the model's behalf: the text goes on from there. */
-  readonly opened: string;
+  readonly prefix: string;
   /** Tokens that free text may have. */
   readonly maxTokens: number;
   /** Tokens that fit into the context. */
-  readonly room: number;
+  readonly maxContextTokens: number;
 }
 
 /** A pen that holds to a grammar: it draws only where there is a choice, and writes the rest at once. */
-export class BoundPen implements Pen {
-  readonly #parts: BoundPenParts;
-  readonly #wording: Wording;
+export class GrammarSampler implements Sampler {
+  readonly #options: GrammarSamplerOptions;
+  readonly #forcedText: ForcedTextTokenizer;
   /** The place in the piece of the text that is bound; undefined while the text is free. */
-  #walk: Walk | undefined;
+  #matcher: GrammarMatcher | undefined;
   #done = false;
-  #state: LlamaGrammarEvaluationState | undefined;
-  #stale = true;
+  #grammarState: LlamaGrammarEvaluationState | undefined;
+  #grammarStale = true;
   /** Where the text began to be free. */
-  #since = 0;
-  #free = 0;
-  #bound = 0;
+  #freeFrom = 0;
+  #freeTokens = 0;
+  #constrainedTokens = 0;
 
-  constructor(parts: BoundPenParts) {
-    const { grammar, vocabulary } = parts;
-    this.#parts = parts;
-    this.#wording = new Wording(vocabulary);
-    this.#walk = grammar.kind === 'whole' ? Walk.of(grammar.rule) : undefined;
+  constructor(parts: GrammarSamplerOptions) {
+    const { grammar, tokenizer } = parts;
+    this.#options = parts;
+    this.#forcedText = new ForcedTextTokenizer(tokenizer);
+    this.#matcher = grammar.kind === 'whole' ? GrammarMatcher.start(grammar.rule) : undefined;
   }
 
   get grammar(): LlamaGrammarEvaluationState | undefined {
-    return this.#state;
+    return this.#grammarState;
   }
 
-  get ended(): Stopped | undefined {
-    const { stream, room, maxTokens } = this.#parts;
+  get finishReason(): FinishReason | undefined {
+    const { stream, maxContextTokens: room, maxTokens } = this.#options;
     if (this.#done) return 'end';
     if (stream.stopped) return 'stop';
-    const spent = this.#walk ? this.#bound >= this.#budget : this.#free >= maxTokens;
+    const spent = this.#matcher ? this.#constrainedTokens >= this.#budget : this.#freeTokens >= maxTokens;
     return spent || stream.tokens.length >= room ? 'length' : undefined;
   }
 
-  get #words(): string {
-    const { opened, stream } = this.#parts;
-    return opened + stream.decoded;
+  get #fullText(): string {
+    const { prefix, stream } = this.#options;
+    return prefix + stream.decoded;
   }
 
   get #budget(): number {
-    const { grammar, maxTokens } = this.#parts;
+    const { grammar, maxTokens } = this.#options;
     return grammar.budget ?? maxTokens;
   }
 
-  open(): readonly Token[] {
-    return this.#walk ? this.#write('', this.#walk) : [];
+  begin(): readonly Token[] {
+    return this.#matcher ? this.#force('', this.#matcher) : [];
   }
 
-  async ready(): Promise<void> {
-    if (!this.#walk) this.#state = undefined;
-    else if (this.#stale) this.#state = await this.#parts.grammars.at(this.#walk);
-    this.#stale = false;
+  async prepare(): Promise<void> {
+    if (!this.#matcher) this.#grammarState = undefined;
+    else if (this.#grammarStale) this.#grammarState = await this.#options.grammarCache.stateFor(this.#matcher);
+    this.#grammarStale = false;
   }
 
-  take(token: Token): readonly Token[] {
-    if (this.#walk) return this.#bind(token, this.#walk, this.#letters(token));
-    const { grammar, stream } = this.#parts;
-    const before = this.#words;
-    const words = before + stream.with(token);
-    const from = { start: this.#since, heard: before.length };
-    const opened = grammar.kind === 'calls' ? openedIn(words, grammar.openings, from) : undefined;
-    if (!opened) {
+  accept(token: Token): readonly Token[] {
+    if (this.#matcher) return this.#acceptConstrained(token, this.#matcher, this.#plainText(token));
+    const { grammar, stream } = this.#options;
+    const before = this.#fullText;
+    const words = before + stream.peek(token);
+    const from = { start: this.#freeFrom, heard: before.length };
+    const prefix = grammar.kind === 'calls' ? findTrigger(words, grammar.triggers, from) : undefined;
+    if (!prefix) {
       stream.push(token);
-      this.#free++;
+      this.#freeTokens++;
       return [token];
     }
-    const { opening, end } = opened;
-    this.#bound = 0;
-    return this.#bind(token, Walk.of(opening.rule).follow(opening.opens).walk, {
-      head: words.slice(before.length, end),
-      tail: words.slice(end),
+    const { trigger: opening, end } = prefix;
+    this.#constrainedTokens = 0;
+    return this.#acceptConstrained(token, GrammarMatcher.start(opening.rule).accept(opening.text).walk, {
+      before: words.slice(before.length, end),
+      inside: words.slice(end),
     });
   }
 
   // What is drawn next depends on the text, so it has been told.
-  tell(): void {}
+  flushText(): void {}
 
   // A control token that is drawn where letters are wanted stands for the letters of its name.
-  #letters(token: Token): Drawn {
-    const { stream, vocabulary } = this.#parts;
-    const isControl = vocabulary.isControl(token);
-    return { head: '', tail: isControl ? stream.pending + vocabulary.spell([token], [], true) : stream.with(token) };
+  #plainText(token: Token): SampledText {
+    const { stream, tokenizer } = this.#options;
+    const isControl = tokenizer.isControl(token);
+    return {
+      before: '',
+      inside: isControl ? stream.pending + tokenizer.detokenize([token], [], true) : stream.peek(token),
+    };
   }
 
   /** Takes a token of a bound piece: as it was drawn, or as much of it as fits, and writes what has to follow. */
-  #bind(token: Token, walk: Walk, { head, tail }: Drawn): readonly Token[] {
-    const { stream, vocabulary } = this.#parts;
+  #acceptConstrained(
+    token: Token,
+    matcher: GrammarMatcher,
+    { before: head, inside: tail }: SampledText,
+  ): readonly Token[] {
+    const { stream, tokenizer } = this.#options;
     const { pending } = stream;
-    const isControl = vocabulary.isControl(token);
-    const isWhole = !isCut(tail) && pending === '';
-    const harmless = withoutMarks(stream.decoded + head, tail);
+    const isControl = tokenizer.isControl(token);
+    const isWhole = !endsMidCharacter(tail) && pending === '';
+    const harmless = escapeReasoningTags(stream.decoded + head, tail);
     // A mark in a string would hide the call from whoever reads it.
-    if (harmless !== tail && isWhole && walk.follow(harmless).length === harmless.length)
-      return this.#mend(walk, head + harmless, head);
-    const { walk: at, length } = walk.follow(tail);
+    if (harmless !== tail && isWhole && matcher.accept(harmless).length === harmless.length)
+      return this.#repair(matcher, head + harmless, head);
+    const { walk: at, length } = matcher.accept(tail);
     const stands = length === tail.length && (head === '' ? !isControl : isWhole);
-    if (!stands) return this.#mend(walk, head + tail.slice(0, length), head);
-    if (isWhole && !isControl && at.forced().texts.length > 0) return this.#write(head + tail, at);
+    if (!stands) return this.#repair(matcher, head + tail.slice(0, length), head);
+    if (isWhole && !isControl && at.forcedText().texts.length > 0) return this.#force(head + tail, at);
     this.#push(token);
     if (stream.pending !== '') return [token];
-    this.#walk = at;
+    this.#matcher = at;
     // Bytes that make no character are read in another way by llama.cpp.
-    this.#stale ||= head !== '' || tail.includes('\uFFFD');
-    return at.ended || at.forced().texts.length > 0 ? [token, ...this.#write('', at)] : [token];
+    this.#grammarStale ||= head !== '' || tail.includes('\uFFFD');
+    return at.mustEnd || at.forcedText().texts.length > 0 ? [token, ...this.#force('', at)] : [token];
   }
 
   /** Writes as much of what was drawn as fits, for it does not fit as a whole, and at least something. */
-  #mend(walk: Walk, fitting: string, head: string): readonly Token[] {
-    const { pending } = this.#parts.stream;
+  #repair(matcher: GrammarMatcher, fitting: string, head: string): readonly Token[] {
+    const { pending } = this.#options.stream;
     const kept = fitting.startsWith(pending) ? fitting.slice(pending.length) : '';
-    const { walk: at } = walk.follow((pending + kept).slice(head.length));
-    if (kept !== '' || at.forced().texts.length > 0) return this.#write(kept, at);
-    const some = at.some() ?? '';
-    return this.#write(some, at.follow(some).walk);
+    const { walk: at } = matcher.accept((pending + kept).slice(head.length));
+    if (kept !== '' || at.forcedText().texts.length > 0) return this.#force(kept, at);
+    const some = at.anyNextCharacter() ?? '';
+    return this.#force(some, at.accept(some).walk);
   }
 
   /** Writes decided text and what has to follow it. */
-  #write(own: string, walk: Walk): readonly Token[] {
-    const { tokens, walk: end } = this.#wording.of(own, walk);
+  #force(own: string, matcher: GrammarMatcher): readonly Token[] {
+    const { tokens, matcher: end } = this.#forcedText.tokenize(own, matcher);
     const written: Token[] = [];
-    this.#walk = end;
-    this.#stale = true;
+    this.#matcher = end;
+    this.#grammarStale = true;
     for (const token of tokens) {
-      if (!end.ended && this.ended) break;
+      if (!end.mustEnd && this.finishReason) break;
       this.#push(token);
       written.push(token);
     }
-    if (end.ended) this.#close();
+    if (end.mustEnd) this.#leaveGrammar();
     return written;
   }
 
   #push(token: Token): void {
-    this.#parts.stream.push(token, true);
-    this.#bound++;
+    this.#options.stream.push(token, true);
+    this.#constrainedTokens++;
   }
 
-  #close(): void {
-    const { grammar } = this.#parts;
-    this.#walk = undefined;
+  #leaveGrammar(): void {
+    const { grammar } = this.#options;
+    this.#matcher = undefined;
     this.#done = grammar.kind === 'whole';
-    this.#since = this.#words.length;
+    this.#freeFrom = this.#fullText.length;
   }
 }
 
 /** The text of a token: what precedes the bound piece, and what is in it. */
-interface Drawn {
-  readonly head: string;
-  readonly tail: string;
+interface SampledText {
+  readonly before: string;
+  readonly inside: string;
 }

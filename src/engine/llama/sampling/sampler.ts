@@ -1,55 +1,55 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
-import type { Stopped } from '../../engine.ts';
-import type { TextStream } from '../tokenizer/streamingDetokenizer.ts';
+import type { FinishReason } from '../../engine.ts';
+import type { StreamingDetokenizer } from '../tokenizer/streamingDetokenizer.ts';
 
 /** What writes a text: it is handed every token that is drawn, and says which stand in the text instead. */
-export interface Pen {
+export interface Sampler {
   /** Why nothing more is to be drawn; undefined: go on. */
-  readonly ended: Stopped | undefined;
+  readonly finishReason: FinishReason | undefined;
   /** What the next draw has to fit. */
   readonly grammar: LlamaGrammarEvaluationState | undefined;
   /** Tokens that stand before the first draw. */
-  open(): readonly Token[];
+  begin(): readonly Token[];
   /** Gets ready for the next draw. */
-  ready(): Promise<void>;
+  prepare(): Promise<void>;
   /** Takes a token that was drawn, but is not in the context yet; gives what comes there in its place. */
-  take(token: Token): readonly Token[];
+  accept(token: Token): readonly Token[];
   /** Tells the text of what was taken, as far as it has not been told; it may turn out to have ended. */
-  tell(): void;
+  flushText(): void;
 }
 
 /** A pen that writes what is drawn. */
-export class FreePen implements Pen {
+export class FreeSampler implements Sampler {
   readonly grammar = undefined;
-  readonly #stream: TextStream;
-  readonly #room: number;
-  #untold: Token[] = [];
-  #taken = 0;
+  readonly #stream: StreamingDetokenizer;
+  readonly #maxTokens: number;
+  #unflushed: Token[] = [];
+  #accepted = 0;
 
   /** @param room tokens that the text may have. */
-  constructor(stream: TextStream, room: number) {
+  constructor(stream: StreamingDetokenizer, room: number) {
     this.#stream = stream;
-    this.#room = room;
+    this.#maxTokens = room;
   }
 
-  get ended(): Stopped | undefined {
+  get finishReason(): FinishReason | undefined {
     if (this.#stream.stopped) return 'stop';
-    return this.#taken >= this.#room ? 'length' : undefined;
+    return this.#accepted >= this.#maxTokens ? 'length' : undefined;
   }
 
-  open(): readonly Token[] {
+  begin(): readonly Token[] {
     return [];
   }
 
-  async ready(): Promise<void> {}
+  async prepare(): Promise<void> {}
 
-  take(token: Token): readonly Token[] {
-    this.#untold.push(token);
-    this.#taken++;
+  accept(token: Token): readonly Token[] {
+    this.#unflushed.push(token);
+    this.#accepted++;
     return [token];
   }
 
-  tell(): void {
-    for (const token of this.#untold.splice(0)) this.#stream.push(token);
+  flushText(): void {
+    for (const token of this.#unflushed.splice(0)) this.#stream.push(token);
   }
 }

@@ -1,19 +1,19 @@
 import type { LlamaContext } from 'node-llama-cpp';
-import type { ThreadTimes } from './threadTuner.ts';
+import type { ThreadTimings } from './threadTuner.ts';
 
 // Milliseconds for all counts together, and tokens for each: on a large model the tokens take longer.
-const budget = 400;
-const [fewestTokens, mostTokens] = [3, 32];
+const budgetMs = 400;
+const [minTokens, maxTokens] = [3, 32];
 
 /**
  * Times a model's next token with each count of threads.
- * @param take makes the context use a count from its next batch on.
+ * @param applyThreads makes the context use a count from its next batch on.
  */
-export async function timeThreads(
+export async function benchmarkThreads(
   context: LlamaContext,
   counts: readonly number[],
-  take: (count: number) => void,
-): Promise<ThreadTimes> {
+  applyThreads: (count: number) => void,
+): Promise<ThreadTimings> {
   const { model } = context;
   const first = model.tokens.bos ?? model.tokenize('a')[0];
   if (first === undefined) return new Map();
@@ -22,10 +22,10 @@ export async function timeThreads(
   try {
     const times = new Map<number, number>();
     for (const count of counts) {
-      take(count);
+      applyThreads(count);
       // The first is slower: weights come from disk, threads wake up.
       await draws.next();
-      times.set(count, await timed(draws, budget / counts.length));
+      times.set(count, await medianTokenMs(draws, budgetMs / counts.length));
     }
     return times;
   } finally {
@@ -35,11 +35,11 @@ export async function timeThreads(
 }
 
 /** The median milliseconds of a token. */
-async function timed(draws: AsyncGenerator<unknown>, budgetMs: number): Promise<number> {
+async function medianTokenMs(draws: AsyncGenerator<unknown>, budgetMs: number): Promise<number> {
   const times: number[] = [];
   const start = performance.now();
-  for (let before = start; times.length < mostTokens;) {
-    if (times.length >= fewestTokens && before - start > budgetMs) break;
+  for (let before = start; times.length < maxTokens;) {
+    if (times.length >= minTokens && before - start > budgetMs) break;
     await draws.next();
     const now = performance.now();
     times.push(now - before);

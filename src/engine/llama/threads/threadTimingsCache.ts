@@ -3,7 +3,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
 import { makeFolder } from '../../../filesystem.ts';
-import type { ThreadTimes } from './threadTuner.ts';
+import type { ThreadTimings } from './threadTuner.ts';
 
 /** A model file as far as its speed goes. */
 export interface ModelFile {
@@ -13,7 +13,7 @@ export interface ModelFile {
 }
 
 /** Remembers in a cache folder how fast each model was with how many threads on this machine. */
-export class ThreadMemory {
+export class ThreadTimingsCache {
   readonly #file: string;
   readonly #folder: string;
   #writing: Promise<void> = Promise.resolve();
@@ -24,8 +24,8 @@ export class ThreadMemory {
   }
 
   /** What was measured for a model; undefined when nothing was, or when the memory cannot be read. */
-  async recall(model: ModelFile, most: number): Promise<ThreadTimes | undefined> {
-    const entry = (await this.#read())[keyOf(model, most)];
+  async get(model: ModelFile, max: number): Promise<ThreadTimings | undefined> {
+    const entry = (await this.#read())[cacheKey(model, max)];
     if (!Array.isArray(entry) || entry.length === 0 || !entry.every(isTime)) return undefined;
     return new Map(entry);
   }
@@ -34,17 +34,17 @@ export class ThreadMemory {
    * Keeps what was measured, if the machine had little else to do: what other programs slowed down would be believed for
    * good. A memory that cannot be written costs another measurement, and is no error.
    */
-  async keep(model: ModelFile, most: number, times: ThreadTimes): Promise<void> {
+  async set(model: ModelFile, max: number, times: ThreadTimings): Promise<void> {
     const [load = 0] = loadavg();
-    if (load > availableParallelism() * busy) return;
-    this.#writing = this.#writing.then(() => this.#add(model, most, times));
+    if (load > availableParallelism() * maxIdleLoad) return;
+    this.#writing = this.#writing.then(() => this.#add(model, max, times));
     await this.#writing;
   }
 
-  async #add(model: ModelFile, most: number, times: ThreadTimes): Promise<void> {
+  async #add(model: ModelFile, max: number, times: ThreadTimings): Promise<void> {
     try {
-      const known = Object.entries(await this.#read()).slice(-longest);
-      const all = { ...Object.fromEntries(known), [keyOf(model, most)]: [...times] };
+      const known = Object.entries(await this.#read()).slice(-maxCachedModels);
+      const all = { ...Object.fromEntries(known), [cacheKey(model, max)]: [...times] };
       await makeFolder(this.#folder);
       const written = `${this.#file}.${randomBytes(6).toString('hex')}`;
       await writeFile(written, `${JSON.stringify(all, undefined, 2)}\n`);
@@ -64,11 +64,11 @@ export class ThreadMemory {
   }
 }
 
-const longest = 200;
-const busy = 0.75;
+const maxCachedModels = 200;
+const maxIdleLoad = 0.75;
 
 const isTime = (value: unknown): value is [number, number] =>
   Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'number' && part > 0);
 
-const keyOf = ({ file, size }: ModelFile, most: number): string =>
-  [basename(file), size, cpus()[0]?.model ?? 'unknown', availableParallelism(), most].join(' | ');
+const cacheKey = ({ file, size }: ModelFile, max: number): string =>
+  [basename(file), size, cpus()[0]?.model ?? 'unknown', availableParallelism(), max].join(' | ');

@@ -1,11 +1,11 @@
 /** Where a control string stands in a text (UTF-16 units, `end` exclusive). */
-export interface ControlString {
+export interface TextSpan {
   readonly start: number;
   readonly end: number;
 }
 
 /** The spellings of a vocabulary's control tokens, and where they stand in a text. */
-export class ControlStrings {
+export class ControlTokenMatcher {
   readonly #anywhere: RegExp | undefined;
   readonly #longestFirst: RegExp | undefined;
   readonly #beginnings = new Set<string>();
@@ -29,7 +29,7 @@ export class ControlStrings {
   }
 
   /** Each control string in a text from left to right, without overlaps. */
-  find(text: string): readonly ControlString[] {
+  find(text: string): readonly TextSpan[] {
     if (!this.#longestFirst) return [];
     return [...text.matchAll(this.#longestFirst)].map(({ index, 0: found }) => ({
       start: index,
@@ -41,7 +41,7 @@ export class ControlStrings {
    * The places in a text that must not be read as the beginning of a control string: those where one stands, and the
    * ends of the text where one would arise together with what may stand beside it.
    */
-  hazards(text: string): readonly number[] {
+  unsafeOffsets(text: string): readonly number[] {
     if (!this.#anywhere || text === '') return [];
     const places = new Set([...text.matchAll(this.#anywhere)].map((match) => match.index));
     const reach = Math.min(text.length, this.#longest - 1);

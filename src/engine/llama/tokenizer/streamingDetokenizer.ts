@@ -1,9 +1,9 @@
 import type { Token } from 'node-llama-cpp';
-import { Stops } from '../../stopStrings.ts';
-import type { Written } from '../prompt/tokenHistory.ts';
-import type { Vocabulary } from './tokenizer.ts';
+import { StopStringFilter } from '../../stopStrings.ts';
+import type { GeneratedText } from '../prompt/tokenHistory.ts';
+import type { Tokenizer } from './tokenizer.ts';
 
-export interface TextStreamOptions {
+export interface StreamingDetokenizerOptions {
   /** The end of the prompt: how the first token is spelt depends on it. */
   readonly before: readonly Token[];
   readonly stop: readonly string[];
@@ -13,23 +13,23 @@ export interface TextStreamOptions {
 }
 
 /** The text of a generation as its tokens come: whole characters only, and nothing of a stop string. */
-export class TextStream {
-  readonly #vocabulary: Vocabulary;
-  readonly #options: TextStreamOptions;
-  readonly #stops: Stops;
+export class StreamingDetokenizer {
+  readonly #tokenizer: Tokenizer;
+  readonly #options: StreamingDetokenizerOptions;
+  readonly #stops: StopStringFilter;
   readonly #tokens: Token[] = [];
   #pending: Token[] = [];
   #before: readonly Token[];
   #sent = '';
   #decoded = '';
   #plain: { textLength: number; tokens: number } = { textLength: 0, tokens: 0 };
-  #pure = true;
+  #exactTokens = true;
 
-  constructor(vocabulary: Vocabulary, options: TextStreamOptions) {
-    this.#vocabulary = vocabulary;
+  constructor(tokenizer: Tokenizer, options: StreamingDetokenizerOptions) {
+    this.#tokenizer = tokenizer;
     this.#options = options;
-    this.#stops = new Stops(options.stop);
-    this.#before = options.before.slice(-lookBehind);
+    this.#stops = new StopStringFilter(options.stop);
+    this.#before = options.before.slice(-lookBehindTokens);
   }
 
   /** Everything that was sent. */
@@ -43,7 +43,7 @@ export class TextStream {
 
   /** Whether a stop string has come. */
   get stopped(): boolean {
-    return this.#stops.hit;
+    return this.#stops.matched;
   }
 
   /** All whole characters that have come, those that are held back included. */
@@ -53,12 +53,12 @@ export class TextStream {
 
   /** The text of the tokens since the last whole character; it ends in the mark of one that is cut. */
   get pending(): string {
-    return this.#spell(this.#pending);
+    return this.#detokenize(this.#pending);
   }
 
   /** What `pending` would be with one more token. */
-  with(token: Token): string {
-    return this.#spell([...this.#pending, token]);
+  peek(token: Token): string {
+    return this.#detokenize([...this.#pending, token]);
   }
 
   /** @param bound whether the text is not the model's own choice, and so no stop string counts in it. */
@@ -66,34 +66,34 @@ export class TextStream {
     this.#tokens.push(token);
     this.#pending.push(token);
     const text = this.pending;
-    if (isCut(text) && this.#pending.length < bytesOfCharacter) return;
-    this.#settle(text, bound);
-    this.#pure &&= !this.#vocabulary.isControl(token);
-    if (this.#pure) this.#plain = { textLength: this.#decoded.length, tokens: this.#tokens.length };
+    if (endsMidCharacter(text) && this.#pending.length < maxCharacterBytes) return;
+    this.#commit(text, bound);
+    this.#exactTokens &&= !this.#tokenizer.isControl(token);
+    if (this.#exactTokens) this.#plain = { textLength: this.#decoded.length, tokens: this.#tokens.length };
   }
 
   /** Sends what was held back, but for the beginning of a character that never came. */
   end(): void {
-    if (!this.stopped) this.#settle(this.pending.replace(/\uFFFD+$/, ''));
-    this.#send(this.#stops.rest());
+    if (!this.stopped) this.#commit(this.pending.replace(/\uFFFD+$/, ''));
+    this.#send(this.#stops.flush());
   }
 
   /** The tokens that spell the text exactly, if there are such; else none. */
-  written(): Written {
+  exactPrefix(): GeneratedText {
     const { textLength, tokens } = this.#plain;
     if (textLength !== this.#sent.length) return { text: '', tokens: [] };
     return { text: this.#sent, tokens: this.#tokens.slice(0, tokens) };
   }
 
-  #spell(tokens: readonly Token[]): string {
-    return this.#vocabulary.spell(tokens, this.#before, this.#options.controlTokens);
+  #detokenize(tokens: readonly Token[]): string {
+    return this.#tokenizer.detokenize(tokens, this.#before, this.#options.controlTokens);
   }
 
-  #settle(text: string, bound = false): void {
-    this.#before = [...this.#before, ...this.#pending].slice(-lookBehind);
+  #commit(text: string, bound = false): void {
+    this.#before = [...this.#before, ...this.#pending].slice(-lookBehindTokens);
     this.#pending = [];
     this.#decoded += text;
-    this.#send(bound ? this.#stops.rest() + text : this.#stops.pass(text));
+    this.#send(bound ? this.#stops.flush() + text : this.#stops.push(text));
   }
 
   #send(piece: string): void {
@@ -104,7 +104,7 @@ export class TextStream {
 }
 
 /** Whether a text ends in the beginning of a character: one mark, for bytes that can never become one leave more. */
-export const isCut = (text: string): boolean => /(?:^|[^\uFFFD])\uFFFD$/.test(text);
+export const endsMidCharacter = (text: string): boolean => /(?:^|[^\uFFFD])\uFFFD$/.test(text);
 
-const bytesOfCharacter = 4;
-const lookBehind = 3;
+const maxCharacterBytes = 4;
+const lookBehindTokens = 3;

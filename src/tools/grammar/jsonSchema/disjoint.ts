@@ -1,19 +1,19 @@
 import type { JsonSchema } from './schemaCursor.ts';
-import { jsonText } from '../../json/value.ts';
+import { stringifyJson } from '../../json/value.ts';
 import { typesOf } from './types.ts';
 
 /** Whether no value can fit two of these schemas, as far as types and single values tell. */
-export const areApart = (schemas: readonly unknown[]): boolean =>
-  schemas.every((one, index) => schemas.slice(index + 1).every((other) => apart(one, other)));
+export const areDisjoint = (schemas: readonly unknown[]): boolean =>
+  schemas.every((one, index) => schemas.slice(index + 1).every((other) => isDisjointPair(one, other)));
 
-function apart(one: unknown, other: unknown): boolean {
+function isDisjointPair(one: unknown, other: unknown): boolean {
   if (!isSchema(one) || !isSchema(other)) return false;
   const [these, those] = [valuesOf(one), valuesOf(other)];
   if (these && those) return disjoint(these, those);
   const [types, others] = [kindsOf(one, these), kindsOf(other, those)];
   if (types.length > 0 && others.length > 0 && disjoint(types, others)) return true;
   return required(one).some(
-    (name) => required(other).includes(name) && apart(property(one, name), property(other, name)),
+    (name) => required(other).includes(name) && isDisjointPair(property(one, name), property(other, name)),
   );
 }
 
@@ -35,8 +35,8 @@ function kindOf(value: unknown): string {
 }
 
 function disjoint(these: readonly unknown[], those: readonly unknown[]): boolean {
-  const texts = new Set(those.map(jsonText));
-  return these.every((value) => !texts.has(jsonText(value)));
+  const texts = new Set(those.map(stringifyJson));
+  return these.every((value) => !texts.has(stringifyJson(value)));
 }
 
 const required = (schema: JsonSchema): readonly string[] =>

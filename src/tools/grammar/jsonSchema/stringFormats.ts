@@ -2,8 +2,8 @@ import { all, any, char, many, optional, text, type Rule } from '../rule.ts';
 import { quoted } from '../strings.ts';
 
 const digit = char('0-9');
-const digits = (count: number): Rule => many(digit, { least: count, most: count });
-const hexes = (count: number): Rule => many(char('0-9', 'a-f', 'A-F'), { least: count, most: count });
+const digits = (count: number): Rule => many(digit, { min: count, max: count });
+const hexes = (count: number): Rule => many(char('0-9', 'a-f', 'A-F'), { min: count, max: count });
 const texts = (list: string): Rule => any(...list.split(' ').map(text));
 
 const days = (last: Rule): Rule => any(all(text('0'), char('1-9')), all(char('1-2'), digit), last);
@@ -22,17 +22,17 @@ const date = any(
 
 const sixty = all(char('0-5'), digit);
 const hour = any(all(char('0-1'), digit), all(text('2'), char('0-3')));
-const fraction = optional(all(text('.'), many(digit, { least: 1, most: 9 })));
+const fraction = optional(all(text('.'), many(digit, { min: 1, max: 9 })));
 const offset = any(text('Z'), all(char('+', '-'), hour, text(':'), sixty));
 const time = all(hour, text(':'), sixty, text(':'), sixty, fraction, offset);
 
 const uuid = all(hexes(8), text('-'), hexes(4), text('-'), hexes(4), text('-'), hexes(4), text('-'), hexes(12));
 
-const alphanumerics = many(char('0-9', 'a-z', 'A-Z'), { least: 1, most: 24 });
+const alphanumerics = many(char('0-9', 'a-z', 'A-Z'), { min: 1, max: 24 });
 const email = all(
-  many(many(char('0-9', 'a-z', 'A-Z', '_', '+', '-'), { least: 1, most: 32 }), { least: 1, most: 2, between: '.' }),
+  many(many(char('0-9', 'a-z', 'A-Z', '_', '+', '-'), { min: 1, max: 32 }), { min: 1, max: 2, separator: '.' }),
   text('@'),
-  many(many(alphanumerics, { least: 1, most: 2, between: '-' }), { least: 2, most: 4, between: '.' }),
+  many(many(alphanumerics, { min: 1, max: 2, separator: '-' }), { min: 2, max: 4, separator: '.' }),
 );
 
 /** The string formats that a rule can hold to: RFC 3339 with an offset, RFC 4122, and addresses of letters and digits. */

@@ -1,22 +1,22 @@
 import { stringFormats } from './stringFormats.ts';
-import { freeDepth, json, jsonObject } from '../anyJson.ts';
-import { integer, number, type Limits } from '../numbers.ts';
+import { defaultJsonDepth, json, jsonObject } from '../anyJson.ts';
+import { integer, number, type NumberBounds } from '../numbers.ts';
 import { any, list, object, text, type ManyRule, type Rule } from '../rule.ts';
-import type { JsonSchema, SchemaPlace } from './schemaCursor.ts';
+import type { JsonSchema, SchemaCursor } from './schemaCursor.ts';
 import { string } from '../strings.ts';
 
 /** The rule for a schema within a schema. */
-export type RuleOf = (schema: unknown, place: SchemaPlace) => Rule;
+export type RuleOf = (schema: unknown, place: SchemaCursor) => Rule;
 
 /** How a schema of one type becomes a rule. */
-interface TypeForm {
+interface TypeRule {
   /** The keywords that it heeds beside `type`. */
   readonly keywords: readonly string[];
-  rule(schema: JsonSchema, place: SchemaPlace, ruleOf: RuleOf): Rule;
+  rule(schema: JsonSchema, place: SchemaCursor, ruleOf: RuleOf): Rule;
 }
 
 /** The types of JSON Schema by name. */
-export const typeForms: Readonly<Record<string, TypeForm>> = {
+export const typeRules: Readonly<Record<string, TypeRule>> = {
   string: { keywords: ['minLength', 'maxLength', 'format'], rule: stringRule },
   integer: { keywords: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'], rule: integerRule },
   number: { keywords: ['minimum', 'maximum'], rule: numberRule },
@@ -44,93 +44,97 @@ export function valueFits(value: unknown, type: string): boolean {
 }
 
 // As many as a grammar can count.
-const mostRepeats = 256;
+const maxRepeats = 256;
 
-function stringRule(schema: JsonSchema, place: SchemaPlace): Rule {
+function stringRule(schema: JsonSchema, place: SchemaCursor): Rule {
   const { format } = schema;
-  if (format === undefined) return string(repeats(schema, 'minLength', 'maxLength', place));
+  if (format === undefined) return string(lengthBounds(schema, 'minLength', 'maxLength', place));
   for (const keyword of ['minLength', 'maxLength']) {
-    if (schema[keyword] !== undefined) place.refuseKeyword(keyword, 'which a grammar cannot hold to beside "format"');
+    if (schema[keyword] !== undefined) place.addKeywordError(keyword, 'which a grammar cannot hold to beside "format"');
   }
   const known = `it knows ${[...stringFormats.keys()].join(', ')}`;
   return (
     stringFormats.get(String(format)) ??
-    place.refuseKeyword('format', `of which a grammar does not know ${JSON.stringify(format)}; ${known}`)
+    place.addKeywordError('format', `of which a grammar does not know ${JSON.stringify(format)}; ${known}`)
   );
 }
 
-function arrayRule(schema: JsonSchema, place: SchemaPlace, ruleOf: RuleOf): Rule {
+function arrayRule(schema: JsonSchema, place: SchemaCursor, ruleOf: RuleOf): Rule {
   const { items, uniqueItems = false } = schema;
-  if (uniqueItems !== false) place.refuseKeyword('uniqueItems');
+  if (uniqueItems !== false) place.addKeywordError('uniqueItems');
   if (Array.isArray(items))
-    return place.refuseKeyword('items', 'and a list of schemas is nothing that a grammar can express');
-  const item = items === undefined ? json(freeDepth - 1) : ruleOf(items, place.in('items'));
-  return list(item, repeats(schema, 'minItems', 'maxItems', place));
+    return place.addKeywordError('items', 'and a list of schemas is nothing that a grammar can express');
+  const item = items === undefined ? json(defaultJsonDepth - 1) : ruleOf(items, place.child('items'));
+  return list(item, lengthBounds(schema, 'minItems', 'maxItems', place));
 }
 
-function objectRule(schema: JsonSchema, place: SchemaPlace, ruleOf: RuleOf): Rule {
+function objectRule(schema: JsonSchema, place: SchemaCursor, ruleOf: RuleOf): Rule {
   const { properties, required = [], additionalProperties: others = true } = schema;
   if (typeof others !== 'boolean')
-    return place.refuseKeyword('additionalProperties', 'and a schema there is nothing that a grammar can express');
+    return place.addKeywordError('additionalProperties', 'and a schema there is nothing that a grammar can express');
   const declared = Object.entries((properties ?? {}) as JsonSchema);
   const names = Array.isArray(required) ? required.map(String) : [];
   const missing = names.find((name) => !declared.some(([key]) => key === name));
-  if (missing !== undefined) return place.refuseKeyword('required', `and names "${missing}", which is not declared`);
-  if (properties === undefined && others) return jsonObject(freeDepth - 1);
+  if (missing !== undefined) return place.addKeywordError('required', `and names "${missing}", which is not declared`);
+  if (properties === undefined && others) return jsonObject(defaultJsonDepth - 1);
   return object(
     declared.map(([key, property]) => ({
       key,
-      rule: ruleOf(property, place.in('properties', key)),
+      rule: ruleOf(property, place.child('properties', key)),
       required: names.includes(key),
     })),
   );
 }
 
-function repeats(
+function lengthBounds(
   schema: JsonSchema,
   lower: string,
   upper: string,
-  place: SchemaPlace,
-): Pick<ManyRule, 'least' | 'most'> {
-  const { [lower]: least = 0, [upper]: most } = schema;
-  if (!isCount(least) || least > mostRepeats)
-    place.refuseKeyword(lower, `which must be a number from 0 to ${mostRepeats} for a grammar`);
-  if (most !== undefined && !(isCount(most) && most >= Number(least)))
-    place.refuseKeyword(upper, `which must be a number not below "${lower}"`);
-  return { least: Number(least), ...(most !== undefined && { most: Number(most) }) };
+  place: SchemaCursor,
+): Pick<ManyRule, 'min' | 'max'> {
+  const { [lower]: min = 0, [upper]: max } = schema;
+  if (!isCount(min) || min > maxRepeats)
+    place.addKeywordError(lower, `which must be a number from 0 to ${maxRepeats} for a grammar`);
+  if (max !== undefined && !(isCount(max) && max >= Number(min)))
+    place.addKeywordError(upper, `which must be a number not below "${lower}"`);
+  return { min: Number(min), ...(max !== undefined && { max: Number(max) }) };
 }
 
 const isCount = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0;
 
-function integerRule(schema: JsonSchema, place: SchemaPlace): Rule {
-  const [above, below] = [limitOf(schema, 'exclusiveMinimum', place), limitOf(schema, 'exclusiveMaximum', place)];
-  const least = Math.max(Math.ceil(limitOf(schema, 'minimum', place) ?? -Infinity), Math.floor(above ?? -Infinity) + 1);
-  const most = Math.min(Math.floor(limitOf(schema, 'maximum', place) ?? Infinity), Math.ceil(below ?? Infinity) - 1);
-  return within({ least, most }, place, integer);
+function integerRule(schema: JsonSchema, place: SchemaCursor): Rule {
+  const [above, below] = [readBound(schema, 'exclusiveMinimum', place), readBound(schema, 'exclusiveMaximum', place)];
+  const min = Math.max(Math.ceil(readBound(schema, 'minimum', place) ?? -Infinity), Math.floor(above ?? -Infinity) + 1);
+  const max = Math.min(Math.floor(readBound(schema, 'maximum', place) ?? Infinity), Math.ceil(below ?? Infinity) - 1);
+  return checkBounds({ least: min, most: max }, place, integer);
 }
 
-function numberRule(schema: JsonSchema, place: SchemaPlace): Rule {
-  const [least = -Infinity, most = Infinity] = ['minimum', 'maximum'].map((keyword) => {
-    const limit = limitOf(schema, keyword, place);
+function numberRule(schema: JsonSchema, place: SchemaCursor): Rule {
+  const [min = -Infinity, max = Infinity] = ['minimum', 'maximum'].map((keyword) => {
+    const limit = readBound(schema, keyword, place);
     if (limit !== undefined && !Number.isInteger(limit))
-      place.refuseKeyword(keyword, 'which a grammar can only hold to when it is a whole number');
+      place.addKeywordError(keyword, 'which a grammar can only hold to when it is a whole number');
     return limit;
   });
-  return within({ least, most }, place, number);
+  return checkBounds({ least: min, most: max }, place, number);
 }
 
-function within({ least, most }: Required<Limits>, place: SchemaPlace, rule: (limits: Limits) => Rule): Rule {
-  if (least > most) return place.refuse(`leaves no number between ${least} and ${most}`);
-  return rule({ least, most });
+function checkBounds(
+  { least: min, most: max }: Required<NumberBounds>,
+  place: SchemaCursor,
+  rule: (limits: NumberBounds) => Rule,
+): Rule {
+  if (min > max) return place.addError(`leaves no number between ${min} and ${max}`);
+  return rule({ least: min, most: max });
 }
 
 // Numbers are written with so few digits that limits beyond hold anyway.
-const beyond = 1e18;
+const maxBound = 1e18;
 
-function limitOf(schema: JsonSchema, keyword: string, place: SchemaPlace): number | undefined {
+function readBound(schema: JsonSchema, keyword: string, place: SchemaCursor): number | undefined {
   const { [keyword]: limit } = schema;
-  if (limit === undefined || (typeof limit === 'number' && Math.abs(limit) >= beyond)) return undefined;
+  if (limit === undefined || (typeof limit === 'number' && Math.abs(limit) >= maxBound)) return undefined;
   if (typeof limit === 'number' && Math.abs(limit) <= Number.MAX_SAFE_INTEGER) return limit;
-  place.refuseKeyword(keyword, 'which must be a number that can be told exactly');
+  place.addKeywordError(keyword, 'which must be a number that can be told exactly');
   return undefined;
 }

@@ -1,6 +1,6 @@
-// seats: the time to first token of second turns of 200 agents on 4 seats / of 4 agents on 4 seats (mid).
+// slots: the time to first token of second turns of 200 agents on 4 slots / of 4 agents on 4 slots (mid).
 //
-// Every agent is a character of its own: a system message of about 300 tokens that no other shares, so no seat helps two.
+// Every agent is a character of its own: a system message of about 300 tokens that no other shares, so no slot helps two.
 // They speak one after the other, all of them once, then all of them again; the other server's four agents are made, speak
 // twice and go between stretches of the crowd's second turns. Times are the client's, from sending to the first piece. On
 // 2 cores the first turns take about a second each, so the row takes 5 to 10 minutes, and 2 with --quick (40 agents).
@@ -13,17 +13,17 @@ import { figure, median, quantile } from '../figures.mjs';
 import { story } from '../prompts.mjs';
 import { memoryOf, serveFlags } from '../server.mjs';
 
-const seatCount = 4;
+const slotCount = 4;
 const contextSize = 1024;
 // The states of 200 such agents take 1.7 GB.
 const limitMegabytes = 2048;
 const maxTokens = 4;
 
-export const seats = {
-  name: 'seats',
+export const slots = {
+  name: 'slots',
   async run(bench) {
     const file = await bench.file('mid');
-    const options = { file, contextSize, flags: { seats: seatCount, 'cache-limit': limitMegabytes } };
+    const options = { file, contextSize, flags: { slots: slotCount, 'cache-limit': limitMegabytes } };
     const [server, quiet] = [await bench.server(options), await bench.server(options)];
     const [client, quietClient] = [await bench.client(server), await bench.client(quiet)];
     const crowd = await charactersOf(client, bench.repeats(200, 40), 0);
@@ -32,14 +32,14 @@ export const seats = {
     let before;
     for (const [at, agent] of crowd.entries()) {
       firsts.push(await say(agent, 1));
-      if (at === seatCount - 1) before = await memoryOf(server.pid);
+      if (at === slotCount - 1) before = await memoryOf(server.pid);
     }
     bench.log('and for the second time');
     const seconds = [];
     const quietSeconds = [];
     const stretches = 5;
     for (let stretch = 0; stretch < stretches; stretch++) {
-      const few = await charactersOf(quietClient, seatCount, 1000 + seatCount * stretch);
+      const few = await charactersOf(quietClient, slotCount, 1000 + slotCount * stretch);
       for (const agent of few) await say(agent, 1);
       for (const agent of few) quietSeconds.push(await say(agent, 2));
       for (const agent of few) await agent.destroy();
@@ -53,7 +53,7 @@ export const seats = {
     const of = `${crowd.length} agents`;
     return [
       figure({
-        name: 'seats',
+        name: 'slots',
         of: `first token, ${of}`,
         ratio: median(seconds) / median(quietSeconds),
         goal: 3,
@@ -63,9 +63,9 @@ export const seats = {
         p99Ms: quantile(seconds, 0.99),
         firstTurnMs: median(firsts),
       }),
-      figure({ name: 'seats', of: `memory, ${of}`, ratio: megabytes, unit: 'MB', goal: null, better: 'lower' }),
+      figure({ name: 'slots', of: `memory, ${of}`, ratio: megabytes, unit: 'MB', goal: null, better: 'lower' }),
       figure({
-        name: 'seats',
+        name: 'slots',
         of: `cache folder, ${of}`,
         ratio: onDisk,
         unit: 'MB',

@@ -1,11 +1,11 @@
-// Whether every seat of a server is still to be had.
+// Whether every slot of a server is still to be had.
 import { within } from './patience.mjs';
 
-/** Lets as many agents as there are seats write a long answer at once; gives how many of them wrote at the same time. */
-export async function speakingAtOnce(server, seats, model) {
+/** Lets as many agents as there are slots write a long answer at once; gives how many of them wrote at the same time. */
+export async function speakingAtOnce(server, slots, model) {
   const client = await server.connect('proto');
   const agents = await Promise.all(
-    Array.from({ length: seats }, () => client.createAgent({ graph: longWinded(model) })),
+    Array.from({ length: slots }, () => client.createAgent({ graph: longWinded(model) })),
   );
   const spans = await Promise.all(
     agents.map(async (agent) => {
