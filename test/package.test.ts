@@ -95,7 +95,7 @@ describe('the package, installed elsewhere', () => {
        import { defineNode, startServer } from 'turngraph';
        const nodeTypes = [defineNode({ type: 'Hush', summary: 'Says nothing.', exits: ['default'],
          params: { type: 'object', properties: { often: { type: 'integer', default: 1 } } },
-         create: async ({ often }) => ({ run: async (turn) => { turn.tell('hushed', { often: often.toFixed(0) }); return 'default'; } }) })];
+         create: async ({ often }) => ({ run: async (turn) => { turn.emitEvent('hushed', { often: often.toFixed(0) }); return 'default'; } }) })];
        const server = await startServer({ port: 0, nodeTypes });
        const client = await connect(server.url);
        const turn: FinishedTurn = await (await client.createAgent({ graphName: 'chat' })).send('hello');

@@ -45,7 +45,7 @@ export function aServer(differences: Differences = {}): () => TurngraphServer {
 export async function serverWith({
   script = [],
   extension,
-  sendBuffer: outflow,
+  sendBuffer,
   downloads,
   graceMs = 500,
   ...options
@@ -68,7 +68,11 @@ export async function serverWith({
       ...options,
     });
     if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
-    const settings = { ...(extension && { extension }), ...(outflow && { outflow }), ...(downloads && { downloads }) };
+    const settings = {
+      ...(extension && { extension }),
+      ...(sendBuffer && { sendBuffer }),
+      ...(downloads && { downloads }),
+    };
     return await start(reading.value, { graceMs, ...settings });
   } finally {
     await rm(folder, { recursive: true });

@@ -25,12 +25,12 @@ export async function tryCalls(model, { format, tools, choice, count, seed = 1 }
   const check = callCheck(tools, choice);
   const shape = shapes[format.name];
   const given = format.grammar(tools, choice);
-  const grammar = given.kind === 'whole' ? given : begunBy('e', given);
+  const grammar = given.kind === 'full' ? given : begunBy('e', given);
   for (let run = 0; tally.complete < count && run < 10 * count; run++) {
     const { text, stopped } = await written(model, grammar, seed + run, tally);
-    const isCut = stopped === 'length' && (given.kind === 'whole' || !endsFree(text, shape));
+    const isCut = stopped === 'length' && (given.kind === 'full' || !endsFree(text, shape));
     if (isCut) tally.cut++;
-    for (const piece of given.kind === 'whole' ? (isCut ? [] : [text]) : piecesOf(text, shape)) {
+    for (const piece of given.kind === 'full' ? (isCut ? [] : [text]) : piecesOf(text, shape)) {
       const wrong = check(piece, shape) ?? unseen(format, piece);
       if (wrong !== undefined) tally.wrong.push(`seed ${seed + run}: ${wrong}: ${piece}`);
       tally.complete++;
@@ -64,15 +64,15 @@ async function written(model, grammar, seed, tally) {
   const completion = await sequence.generate(prompt, { sampling, signal: never, controlTokens: true, grammar });
   await sequence[Symbol.asyncDispose]();
   tally.tokens += completion.tokens.generated;
-  tally.milliseconds += completion.timings.total;
+  tally.milliseconds += completion.timings.totalMs;
   return completion;
 }
 
 // A model without sense never writes a tag, so here a letter calls for it.
-const begunBy = (letter, { openings, ...rest }) => ({
+const begunBy = (letter, { triggers, ...rest }) => ({
   ...rest,
-  openings: openings.slice(0, 1).map(({ rule }) => ({
-    opens: letter,
+  triggers: triggers.slice(0, 1).map(({ rule }) => ({
+    text: letter,
     where: 'anywhere',
     rule: { kind: 'all', rules: [{ kind: 'text', text: letter }, rule] },
   })),

@@ -211,7 +211,7 @@ describe('the places of a model', () => {
     expect(await downloads.statusOf(tiny({ sha256: 'f'.repeat(64) }))).toBe('ABSENT');
     expect(await downloads.statusOf(tiny({ size_bytes: 5 }))).toBe('ABSENT');
     expect(await downloads.start(tiny(), {})).toEqual({ bytes: 300_000 });
-    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD', setAside: '' }]);
+    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD', quarantined: '' }]);
     expect((await faultOf(downloads.remove(tiny())))[1]).toContain('is in the cache of the Hugging Face programs');
     expect(scene().hub.asked).toEqual([]);
     expect((await stat(blob)).size).toBe(300_000);
@@ -265,7 +265,7 @@ describe('a downloaded model', () => {
     await downloads.start(tiny(), {});
     await writeFile(path(), noise(300_000, 3));
     const [found] = await downloads.verify(tiny());
-    expect(found).toMatchObject({ verdict: 'BAD', setAside: path('model.gguf.bad') });
+    expect(found).toMatchObject({ verdict: 'BAD', quarantined: path('model.gguf.bad') });
     expect(found?.why).toContain(`instead of ${sha256(content)}`);
     expect(await downloads.statusOf(tiny())).toBe('ABSENT');
     await downloads.start(tiny(), {});
@@ -282,7 +282,7 @@ describe('a downloaded model', () => {
       {
         verdict: 'BAD',
         why: '"<htm" at its start instead of "GGUF": it is no model',
-        setAside: path('model.gguf.bad'),
+        quarantined: path('model.gguf.bad'),
       },
     ]);
     expect(await downloads.statusOf(tiny())).toBe('ABSENT');

@@ -44,8 +44,8 @@ describe('a batch', () => {
 
   it('tells how many write and how many tokens are read', () => {
     expect(batchLoad(scheduleBatch([waiting(1), waiting(4000), waiting(1)], size))).toEqual({
-      writing: 2,
-      reading: 65,
+      decode: 2,
+      prefill: 65,
     });
   });
 });

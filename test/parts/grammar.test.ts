@@ -306,7 +306,7 @@ describe('the grammar of calls', () => {
     ['generic', '{"tool": "light", "args": {"on": true}}'],
   ])('is the wire form of %s', (name, text) => {
     const grammar = formats.get(name)?.grammar?.(tools, { kind: 'required' });
-    const rule = grammar?.kind === 'whole' ? grammar.rule : ruleFor({ const: '' });
+    const rule = grammar?.kind === 'full' ? grammar.rule : ruleFor({ const: '' });
     expect(fits(text, rule)).toBe(true);
     expect(fits(text.replace('light', 'wait'), rule)).toBe(false);
     expect(fits(text.replace('{"on": true}', '{}').replace('light', 'wait'), rule)).toBe(true);

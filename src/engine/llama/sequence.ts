@@ -52,7 +52,7 @@ export class LlamaSequence implements Sequence {
     const tokens = this.#history.tokens(rendered);
     if (tokens.length >= this.#parts.contextSize) throw promptTooLargeFault(tokens.length, this.#parts.contextSize);
     // What a template has begun on the model's behalf belongs to the model's text, or nobody could tell it apart.
-    const prefix = options.grammar?.kind === 'whole' ? '' : openReasoningTag(rendered.text);
+    const prefix = options.grammar?.kind === 'full' ? '' : openReasoningTag(rendered.text);
     if (prefix !== '') options.onText?.(prefix);
     const stream = new StreamingDetokenizer(this.#parts.tokenizer, {
       before: tokens,

@@ -48,12 +48,12 @@ export function callGrammar(tools: readonly Tool[], choice: ToolChoice, form: Ca
   const wanted = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
   const call = any(...[...createArgumentRules(wanted)].map(([name, args]) => callRule(name, args, form.keys)));
   if (choice.kind !== 'auto')
-    return { kind: 'whole', rule: taggedTrigger(call, form, { min: 1, max: 1 }), budget: defaultTokenBudget };
+    return { kind: 'full', rule: taggedTrigger(call, form, { min: 1, max: 1 }), budget: defaultTokenBudget };
   const bare: Trigger = { text: '{', where: 'first', rule: call };
   const { tag: name } = form;
-  if (name === undefined) return { kind: 'calls', triggers: [bare], budget: defaultTokenBudget };
+  if (name === undefined) return { kind: 'lazy', triggers: [bare], budget: defaultTokenBudget };
   const trigger: Trigger = { text: name, where: 'anywhere', rule: taggedTrigger(call, form, { min: 1 }) };
-  return { kind: 'calls', triggers: [trigger, bare], budget: defaultTokenBudget };
+  return { kind: 'lazy', triggers: [trigger, bare], budget: defaultTokenBudget };
 }
 
 // Enough for a call with a letter in it; what does not end by then hardly ever does.

@@ -11,7 +11,7 @@ export type CallGrammar = FullGrammar | LazyGrammar;
 
 /** The text fits a rule from its first character to its last. */
 export interface FullGrammar {
-  readonly kind: 'whole';
+  readonly kind: 'full';
   readonly rule: Rule;
   /** Tokens that the text may have; absent: as many as the sampling says. */
   readonly budget?: number;
@@ -19,7 +19,7 @@ export interface FullGrammar {
 
 /** The text is free until an opening comes; from there on it fits that opening's rule, and then it is free again. */
 export interface LazyGrammar {
-  readonly kind: 'calls';
+  readonly kind: 'lazy';
   readonly triggers: readonly Trigger[];
   /** Tokens that each bound piece may have, whatever the sampling says of the text. */
   readonly budget: number;
@@ -37,5 +37,5 @@ export interface Trigger {
 /** The grammar for one JSON value that fits a schema and nothing else; refusals point into the schema. */
 export function jsonGrammar(schema: unknown): ReadResult<CallGrammar> {
   const rule = ruleFromSchema(schema);
-  return rule.ok ? { ok: true, value: { kind: 'whole', rule: rule.value } } : rule;
+  return rule.ok ? { ok: true, value: { kind: 'full', rule: rule.value } } : rule;
 }

@@ -41,7 +41,7 @@ export class GrammarSampler implements Sampler {
     const { grammar, tokenizer } = parts;
     this.#options = parts;
     this.#forcedText = new ForcedTextTokenizer(tokenizer);
-    this.#matcher = grammar.kind === 'whole' ? GrammarMatcher.start(grammar.rule) : undefined;
+    this.#matcher = grammar.kind === 'full' ? GrammarMatcher.start(grammar.rule) : undefined;
   }
 
   get grammar(): LlamaGrammarEvaluationState | undefined {
@@ -82,7 +82,7 @@ export class GrammarSampler implements Sampler {
     const before = this.#fullText;
     const words = before + stream.peek(token);
     const from = { start: this.#freeFrom, heard: before.length };
-    const prefix = grammar.kind === 'calls' ? findTrigger(words, grammar.triggers, from) : undefined;
+    const prefix = grammar.kind === 'lazy' ? findTrigger(words, grammar.triggers, from) : undefined;
     if (!prefix) {
       stream.push(token);
       this.#freeTokens++;
@@ -168,7 +168,7 @@ export class GrammarSampler implements Sampler {
   #leaveGrammar(): void {
     const { grammar } = this.#options;
     this.#matcher = undefined;
-    this.#done = grammar.kind === 'whole';
+    this.#done = grammar.kind === 'full';
     this.#freeFrom = this.#fullText.length;
   }
 }
