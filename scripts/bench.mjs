@@ -1,7 +1,7 @@
 // npm run bench [NAME...] [--quick] [--json] [--threads N] [--profile FOLDER]: measures turngraph against bare loops.
 // The figures go to standard output, progress to standard error.
 import { openBench } from './bench/bench.mjs';
-import { rows } from './bench/rows.mjs';
+import { rows } from './bench/cases.mjs';
 import { tableOf } from './bench/table.mjs';
 import { readArguments, refuse } from './options.mjs';
 

@@ -10,3 +10,29 @@ export function untilAborted(wait: Promise<void>, ...signals: readonly AbortSign
     wait.then(done, reject);
   });
 }
+
+/**
+ * Waits for a promise until the signal is aborted.
+ * @param reason what it rejects with then; default: the signal's reason.
+ * @throws the reason, when the signal is aborted before the promise settles.
+ */
+export function raceAbort<T>(
+  promise: Promise<T>,
+  signal: AbortSignal | undefined,
+  reason: () => unknown = () => signal?.reason,
+): Promise<T> {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(reason());
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort);
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+/** Resolves when the signal is aborted. */
+export const whenAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });

@@ -1,3 +1,4 @@
+import { describeError } from './fault.ts';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Extension } from './nodes/index.ts';
@@ -17,7 +18,7 @@ export async function loadExtension(modules: readonly string[]): Promise<Extensi
 
 async function loadModule(path: string): Promise<Extension> {
   const exported = (await import(pathToFileURL(resolve(path)).href).catch((cause: unknown) => {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = describeError(cause);
     throw new TypeError(`the extension ${path} cannot be loaded: ${reason}`, { cause });
   })) as Extension;
   if (exported.nodeTypes || exported.formats) return exported;

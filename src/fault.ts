@@ -37,3 +37,6 @@ const maxMessageLength = 600;
 /** A sentence that quotes a client may be of any length: its beginning says enough. */
 export const truncateMessage = (sentence: string): string =>
   sentence.length > maxMessageLength ? `${sentence.slice(0, maxMessageLength)}…` : sentence;
+
+/** The message of any thrown value. */
+export const describeError = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rmdir, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rename, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /**
@@ -65,3 +65,26 @@ export async function findWriteProblem(folder: string): Promise<string | undefin
 }
 
 const probeFilePrefix = '.probe-';
+
+/**
+ * Writes a file atomically: a reader sees the old text or the new one, never a part of it, also after a power cut.
+ * @param draft the path that is written first and then renamed.
+ */
+export async function writeAtomic(path: string, text: string, draft = `${path}.new`): Promise<void> {
+  const file = await open(draft, 'w');
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+  await syncFolder(dirname(path));
+}
+
+/** Flushes the directory entries of a folder, where the system can: renames in it then survive a power cut. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r').catch(() => undefined);
+  await handle?.sync().catch(() => undefined);
+  await handle?.close();
+}

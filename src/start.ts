@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { raceAbort } from './abort.ts';
 import { limitsOf, type ServerOptions } from './config.ts';
 import type { Engine } from './engine/engine.ts';
 import { llamaEngine } from './engine/llama/engine.ts';
@@ -57,7 +58,7 @@ export async function start(
     );
   const closing = new AbortController();
   const house: ServerContext = {
-    registry: registryWith(extension ?? (await unlessStopped(loadExtension(options.extend), stop))),
+    registry: registryWith(extension ?? (await raceAbort(loadExtension(options.extend), stop))),
     pools: {
       'llama-cpp': poolOf(llamaEngine({ folder: options.cache, limit: options.cacheLimit * bytesPerMegabyte })),
       mock: poolOf(await createMockEngine(options.mockScript)),
@@ -76,22 +77,12 @@ export async function start(
     // Who asks meanwhile is answered; /health/ready says what is still being loaded.
     const { signal } = closing;
     const pinned = Promise.all(options.preload.map((name) => house.pools['llama-cpp'].pin(name, { signal })));
-    await unlessStopped(pinned, stop);
+    await raceAbort(pinned, stop);
     return listening;
   } catch (error) {
     await listening[Symbol.asyncDispose]();
     throw error;
   }
-}
-
-/** Waits for a part of the start no longer than a signal lets one. @throws the signal's reason when it comes before */
-function unlessStopped<T>(work: Promise<T>, stop: AbortSignal | undefined): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = (): void => reject(stop?.reason);
-    if (stop?.aborted) leave();
-    stop?.addEventListener('abort', leave);
-    work.then(resolve, reject).finally(() => stop?.removeEventListener('abort', leave));
-  });
 }
 
 const bytesPerMegabyte = 1_000_000;

@@ -1,6 +1,6 @@
 // What a row is given to measure with; whatever it opens is closed behind it.
 import { availableParallelism } from 'node:os';
-import { startBare } from './bareLoop.mjs';
+import { startBare } from './baseline.mjs';
 import { connected } from './client.mjs';
 import { modelFile } from './models.mjs';
 import { startServer } from './server.mjs';

@@ -1,3 +1,3 @@
-import type { Figure } from './figures.mjs';
+import type { Figure } from './results.mjs';
 
 export function tableOf(stats: readonly Figure[]): string;

@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { chanceFrom } from '../random.mjs';
+import { chanceFrom } from '../seededRandom.mjs';
 import { readCatalogue } from './generate/catalogue.mjs';
 import { records } from './generate/curriculum.mjs';
 import { documentsFrom } from './generate/documents.mjs';
-import { faultsOf } from './generate/faults.mjs';
+import { faultsOf } from './generate/validateText.mjs';
 import { vocabularyOf } from './generate/tokenizer.mjs';
 
 const { values } = parseArgs({

@@ -3,14 +3,14 @@
 // never saw. `everyday`: written by hand, apart from the training text. `shipped`: the tools of the shipped examples in
 // other words. `generated`: tools, parameters, values and phrasings that the generator holds back.
 import { readFile } from 'node:fs/promises';
-import { ask } from '../eval/ask.mjs';
-import { compare } from '../eval/compare.mjs';
+import { ask } from '../evals/tools/runItem.mjs';
+import { compare } from '../evals/tools/compare.mjs';
 import { readArguments, refuse } from '../options.mjs';
-import { chanceFrom } from '../random.mjs';
+import { chanceFrom } from '../seededRandom.mjs';
 import { readCatalogue } from './generate/catalogue.mjs';
 import { documentsFrom } from './generate/documents.mjs';
 import { formatNames } from './generate/prompts.mjs';
-import { subject, withClient } from './subject.mjs';
+import { subject, withClient } from './evalServer.mjs';
 
 const { values: given } = readArguments({
   options: {

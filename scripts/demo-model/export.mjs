@@ -2,8 +2,8 @@
 // together with the vocabulary of the corpus and the chat template, as a GGUF file.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { headOf } from '../tiny/head.mjs';
-import { padded } from '../tiny/values.mjs';
+import { headOf } from '../gguf/header.mjs';
+import { padded } from '../gguf/values.mjs';
 import { chatTemplate } from './generate/prompts.mjs';
 import { vocabularyOf } from './generate/tokenizer.mjs';
 

@@ -1,7 +1,7 @@
 // node scripts/demo-model/transcripts.mjs [--model FILE]: ten conversations with the demo model as Markdown, as they come.
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { withClient } from './subject.mjs';
+import { withClient } from './evalServer.mjs';
 
 const { values } = parseArgs({ options: { model: { type: 'string', default: 'models/turngraph-demo.gguf' } } });
 const conversations = JSON.parse(await readFile(new URL('heldout/conversations.json', import.meta.url), 'utf8'));

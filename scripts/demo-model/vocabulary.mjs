@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { chanceFrom } from '../random.mjs';
+import { chanceFrom } from '../seededRandom.mjs';
 import { readCatalogue } from './generate/catalogue.mjs';
 import { documentsFrom } from './generate/documents.mjs';
 import { textsOf } from './generate/encode.mjs';

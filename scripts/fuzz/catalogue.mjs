@@ -1,7 +1,7 @@
 // Catalogues as people write them, spoilt in their text and in their values. Reading one must give models whose files
 // stay in their folders and a place for each problem, or the one refusal that is documented; and it must not take long.
 import { isAbsolute, normalize } from 'node:path';
-import { below, pick, randomFrom } from '../random.mjs';
+import { below, pick, randomFrom } from '../seededRandom.mjs';
 
 export const name = 'catalogue';
 

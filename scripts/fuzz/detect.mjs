@@ -1,6 +1,6 @@
 // What models write in every format, spoilt: characters changed, cut, doubled and moved, tags and quotes put in.
 // Detection must not throw, and what it calls a call must be one, with the piece of the text that it was read from.
-import { below, pick, randomFrom } from '../random.mjs';
+import { below, pick, randomFrom } from '../seededRandom.mjs';
 
 export const name = 'detect';
 

@@ -1,6 +1,6 @@
 // Frames of both directions in both encodings: random bytes, truncated frames, frames with bytes or values changed.
 // Decoding must give a frame that encodes and decodes to itself, or a Fault that blames the frame.
-import { below, pick, randomFrom } from '../random.mjs';
+import { below, pick, randomFrom } from '../seededRandom.mjs';
 
 export const name = 'frames';
 

@@ -1,8 +1,8 @@
 // Byte-level BPE of any size whose merges are made up: the punctuation of JSON, the pairs of letters that English uses
 // most, what can be put together of them, and some words. Ordinary text comes to about three letters a token, and JSON to
 // as many tokens as in the vocabulary of a real model.
-import { tokenType } from '../tiny/gguf.mjs';
-import { byteLetters, letterOf } from '../tiny/vocab.mjs';
+import { tokenType } from '../gguf/gguf.mjs';
+import { byteLetters, letterOf } from '../gguf/vocabulary.mjs';
 
 export const control = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 

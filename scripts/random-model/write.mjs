@@ -2,9 +2,9 @@
 // begun somewhere else and repeated as needed. The pool has a prime number of blocks, at least as many as the largest
 // tensor has rows, so that no two rows are equal.
 import { open, rename, rm } from 'node:fs/promises';
-import { headOf } from '../tiny/head.mjs';
-import { padding } from '../tiny/values.mjs';
-import { normalNumbers, weightBytes, weightsOf } from '../tiny/weights.mjs';
+import { headOf } from '../gguf/header.mjs';
+import { padding } from '../gguf/values.mjs';
+import { normalNumbers, weightBytes, weightsOf } from '../gguf/weights.mjs';
 import { chatTemplate } from './shapes.mjs';
 import { silentTokens, vocabularyOf } from './vocabulary.mjs';
 

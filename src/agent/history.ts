@@ -1,5 +1,5 @@
 import type { Interaction } from '../dialog.ts';
-import { Fault } from '../fault.ts';
+import { Fault, describeError } from '../fault.ts';
 import { describePointer } from '../jsonPointer.ts';
 import { createReader, type Schema } from '../schema.ts';
 
@@ -43,7 +43,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = describeError(cause);
     throw new Fault('MALFORMED_MESSAGE', `createAgent.historyJson is no JSON: ${reason}`, { cause });
   }
 }

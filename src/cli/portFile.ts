@@ -1,6 +1,6 @@
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { describeFsError } from '../filesystem.ts';
+import { describeFsError, writeAtomic } from '../filesystem.ts';
 
 /** The file that tells where a server listens, for those who cannot read its output; it goes with the server. */
 export class PortFile implements AsyncDisposable {
@@ -26,8 +26,7 @@ export class PortFile implements AsyncDisposable {
   /** Writes it at once: who watches it never sees half a line. @throws Error that names --port-file. */
   write(line: string): Promise<void> {
     return this.#safely(async () => {
-      await writeFile(this.#draft, line);
-      await rename(this.#draft, this.#path);
+      await writeAtomic(this.#path, line, this.#draft);
       this.#line = line;
     });
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
-import { Fault } from '../fault.ts';
+import { Fault, describeError } from '../fault.ts';
 import { version } from '../version.ts';
 import { chatCommand } from './commands/chat.ts';
 import { checkCommand } from './commands/check.ts';
@@ -56,6 +56,6 @@ function exitCodeOf(error: unknown): number {
     return usageExitCode;
   }
   if (error instanceof Fault) process.stderr.write(`error: ${error.name} (${error.code}): ${error.message}\n`);
-  else process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  else process.stderr.write(`error: ${describeError(error)}\n`);
   return 1;
 }

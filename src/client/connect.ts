@@ -1,4 +1,4 @@
-import { Fault } from '../fault.ts';
+import { Fault, describeError } from '../fault.ts';
 import type { ServerFrame } from '../frames.gen.ts';
 import { clientCodecs } from '../wire/codec.ts';
 import { Client } from './client.ts';
@@ -46,7 +46,7 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   } catch (thrown) {
     if (signal?.aborted) throw signal.reason;
     const late = patience.aborted ? `the server did not greet within ${timeoutMs} ms` : undefined;
-    const why = late ?? hintFor(thrown instanceof Error ? thrown.message : String(thrown));
+    const why = late ?? hintFor(describeError(thrown));
     const place = url.replace(/[?#].*/s, '');
     throw new Fault('CONNECTION_FAILED', `cannot connect to ${place}: ${why}`, { cause: thrown });
   }

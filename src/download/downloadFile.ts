@@ -1,7 +1,7 @@
 import { Fault } from '../fault.ts';
 import { StallTimeout } from './hub/request.ts';
 import { downloadRange, expectedOf, type RangeJob, type Measure } from './downloadRange.ts';
-import { magic } from './disk/atomicFile.ts';
+import { magic } from './disk/modelFile.ts';
 import { nameOf, fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
 import { PartialFile } from './disk/partialFile.ts';
 import { retry, type RetryOptions } from './retry.ts';

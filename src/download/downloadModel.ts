@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
 import { makeFolder } from '../filesystem.ts';
 import { downloadFile, resolveRemoteFile, type FileJob } from './downloadFile.ts';
-import { fileSize } from './disk/atomicFile.ts';
+import { fileSize } from './disk/modelFile.ts';
 import type { HubSettings } from './hub/endpoint.ts';
 import type { DownloadManifest } from './disk/manifest.ts';
 import { acquireLock } from './disk/lockFile.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../fault.ts';
-import { fileSize } from './disk/atomicFile.ts';
+import { fileSize } from './disk/modelFile.ts';
 import { locateModel, isComplete, targetsOrEmpty, type LocatedModel, type SearchPaths } from './locate.ts';
 import { cacheFolder, readHubSettings, type Environment } from './hub/endpoint.ts';
 import { SharedDownload, type SubscribeOptions, type Downloaded } from './sharedDownload.ts';

@@ -1,4 +1,4 @@
-import { fileSize } from './disk/atomicFile.ts';
+import { fileSize } from './disk/modelFile.ts';
 import { findInHubCache } from './hub/localCache.ts';
 import type { FileRecord, DownloadManifest } from './disk/manifest.ts';
 import { localFiles, targetsOf, type Target, type ModelSource } from './target.ts';

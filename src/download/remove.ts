@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
-import { fileSize } from './disk/atomicFile.ts';
+import { fileSize } from './disk/modelFile.ts';
 import { locateModel, targetsOrEmpty, type LocatedModel, type SearchPaths } from './locate.ts';
 import type { LockWait } from './disk/manifest.ts';
 import { acquireLock } from './disk/lockFile.ts';

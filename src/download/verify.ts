@@ -1,7 +1,7 @@
 import { open, realpath, rename } from 'node:fs/promises';
 import type { Measure } from './downloadRange.ts';
 import { findMismatch } from './downloadFile.ts';
-import { fileSize, readMagic } from './disk/atomicFile.ts';
+import { fileSize, readMagic } from './disk/modelFile.ts';
 import { locateModel, targetsOrEmpty, type SearchPaths } from './locate.ts';
 import { sha256Of } from './disk/sha256.ts';
 import { blobHash } from './hub/localCache.ts';

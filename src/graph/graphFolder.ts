@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Fault } from '../fault.ts';
+import { Fault, describeError } from '../fault.ts';
 import { findDuplicateKeys } from '../jsonLocations.ts';
 import { didYouMean } from '../didYouMean.ts';
 
@@ -52,7 +52,7 @@ function parsed(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = describeError(error);
     throw new Fault('GRAPH_COMPILATION_FAILED', `${what} is no JSON: ${reason}`, { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 import Mustache from 'mustache';
-import { Fault } from '../fault.ts';
+import { Fault, describeError } from '../fault.ts';
 import type { ReadResult } from '../schema.ts';
 import { visibleInsight } from '../tools/validate/insight.ts';
 import { parseJsonAt } from '../tools/json/lenientParser.ts';
@@ -32,7 +32,7 @@ export function compileTemplate(text: string, place: string): ReadResult<Templat
     if (hasPartial(tokens)) return invalidTemplate('uses a partial ({{> ...}}), and graphs have none');
     names = new Set(namesIn(tokens));
   } catch (error) {
-    return invalidTemplate(`is no Mustache template: ${error instanceof Error ? error.message : String(error)}`);
+    return invalidTemplate(`is no Mustache template: ${describeError(error)}`);
   }
   const render = (turn: Scope): string => {
     const { rendered, unknown } = writer.plain(text, scopeOf(turn));

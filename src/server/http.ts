@@ -1,3 +1,4 @@
+import { describeError } from '../fault.ts';
 import { readFile } from 'node:fs/promises';
 import { STATUS_CODES, type IncomingMessage, type RequestListener } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -56,7 +57,7 @@ async function graphPage(name: string, { graphs }: ServerContext): Promise<Page>
     return { status: 200, body: (await graphs.read(decodeURIComponent(name))) as object };
   } catch (error) {
     // A name that is no URI text is a name that no graph has.
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = describeError(error);
     return { status: 404, body: { error: reason } };
   }
 }

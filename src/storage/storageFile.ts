@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { Fault } from '../fault.ts';
+import { Fault, describeError } from '../fault.ts';
 import {
   invalidStorage,
   createList,
@@ -55,7 +55,7 @@ function parseJson(text: string, name: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw invalidStorage(`${name} is no JSON: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+    throw invalidStorage(`${name} is no JSON: ${describeError(cause)}`, cause);
   }
 }
 

@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs/minimal.js';
-import { Fault } from '../fault.ts';
+import { Fault, describeError } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { binaryEncoding } from './binaryEncoding.ts';
 import { messageOf, type Envelope, type Frames } from './frame.ts';
@@ -57,7 +57,7 @@ function decode(envelope: Envelope, data: Uint8Array): object {
   try {
     return envelopes[envelope].decode(reader);
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    const reason = describeError(thrown);
     throw malformed(`the frame is not a ${envelope} of turngraph.v1: ${reason}`, thrown);
   }
 }

@@ -1,4 +1,4 @@
-import { Fault } from '../fault.ts';
+import { Fault, describeError } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { messageOf, type Envelope, type Frames } from './frame.ts';
 import { isUint32, jsonEncoding } from './jsonEncoding.ts';
@@ -54,7 +54,7 @@ function parse(data: string | Uint8Array): unknown {
   try {
     return JSON.parse(typeof data === 'string' ? data : utf8.decode(data));
   } catch (thrown) {
-    throw malformed(`the frame is not JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`, thrown);
+    throw malformed(`the frame is not JSON: ${describeError(thrown)}`, thrown);
   }
 }
 

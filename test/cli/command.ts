@@ -1,5 +1,5 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
-import { fileOf } from '../story.ts';
+import { fileOf } from '../helpers/server.ts';
 
 const cli = fileOf('dist/cli/turngraph.js');
 

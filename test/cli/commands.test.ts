@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ServerFrame } from '../../src/frames.gen.ts';
-import { aServer } from '../story.ts';
+import { aServer } from '../helpers/server.ts';
 import { runs } from './command.ts';
 
 const server = aServer();

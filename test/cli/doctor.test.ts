@@ -2,12 +2,12 @@ import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { families, familyGguf } from '../../scripts/tiny/families.mjs';
-import { tinyGguf } from '../../scripts/tiny/gguf.mjs';
+import { families, familyGguf } from '../../scripts/gguf/families.mjs';
+import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
 import { threadCandidates } from '../../src/engine/llama/threads/threadTuner.ts';
 import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
 import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
-import { fileOf } from '../story.ts';
+import { fileOf } from '../helpers/server.ts';
 import { runs } from './command.ts';
 
 let folder = '';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FakeHub, noise, sha256 } from '../hub.ts';
+import { FakeHub, noise, sha256 } from '../helpers/fakeHub.ts';
 import { ended, runs, starts, type Ran } from './command.ts';
 
 const content = noise(3_000_000);

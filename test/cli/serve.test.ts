@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { chat } from '../graphs.ts';
-import { fileOf, Player, refusal } from '../story.ts';
+import { chat } from '../helpers/graphs.ts';
+import { fileOf, Player, refusal } from '../helpers/server.ts';
 import { ended, firstLine, runs, starts } from './command.ts';
 
 interface Listening {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { familyGguf } from '../../scripts/tiny/families.mjs';
+import { familyGguf } from '../../scripts/gguf/families.mjs';
 import { runs } from './command.ts';
 
 let folder = '';

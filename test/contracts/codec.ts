@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hammer, randomFrame } from '../../scripts/fuzz/frames.mjs';
-import { randomFrom } from '../../scripts/random.mjs';
+import { randomFrom } from '../../scripts/seededRandom.mjs';
 import { shapes, type ClientFrameBodies, type ServerFrameBodies } from '../../src/frames.gen.ts';
 import { clientCodecs, serverCodecs, type Codec, type Subprotocol } from '../../src/wire/codec.ts';
 import { clientFrame, messageOf, serverFrame, type Envelope, type Frames } from '../../src/wire/frame.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Prompt } from '../../src/dialog.ts';
 import type { Completion, Engine, Model, Sequence } from '../../src/engine/engine.ts';
-import { sharingContract } from './engineSharing.ts';
-import { ask, following, never, paragraphs, say, type Subject } from './speaking.ts';
+import { sharingContract } from './sharedModel.ts';
+import { ask, following, never, paragraphs, say, type Subject } from './generation.ts';
 
 /** What every engine promises. */
 export function engineContract(subject: Subject): void {

@@ -8,7 +8,7 @@ import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import type { Prompt } from '../../src/dialog.ts';
 import { reusePrefix } from '../../src/engine/llama/kvCache/prefixReuse.ts';
-import { ask, following, never, say } from '../contracts/speaking.ts';
+import { ask, following, never, say } from '../contracts/generation.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 
 describe('a KV cache', () => {

@@ -8,10 +8,10 @@ import { getLlama, LlamaLogLevel, type Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { blockFor, callText, formatNames, promptText } from '../../scripts/demo-model/generate/prompts.mjs';
 import { vocabularyOf } from '../../scripts/demo-model/generate/tokenizer.mjs';
-import { chanceFrom } from '../../scripts/random.mjs';
+import { chanceFrom } from '../../scripts/seededRandom.mjs';
 import type { Message } from '../../src/dialog.ts';
 import { formats } from '../../src/tools/formats/index.ts';
-import { fileOf } from '../story.ts';
+import { fileOf } from '../helpers/server.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 const recipe = 'scripts/demo-model';
@@ -193,7 +193,7 @@ print(json.dumps({"weights": weights, "fit": [kernels_fit(shape) for shape in sh
   }
 
   async function answersTo(file: string, args: readonly string[]): Promise<unknown[]> {
-    const saying = run(python, [fileOf(`${recipe}/train/say.py`), ...args]);
+    const saying = run(python, [fileOf(`${recipe}/train/generate.py`), ...args]);
     const { stdin } = saying.child;
     if (stdin) createReadStream(file).pipe(stdin);
     const { stdout } = await saying;

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { fileOf } from '../story.ts';
+import { fileOf } from '../helpers/server.ts';
 
 /** The bytes of the demo model with another chat template, of at most the same length. */
 export async function demoWithTemplate(template: string): Promise<Buffer> {

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { hookBatches } from '../../src/engine/llama/batching/batchHooks.ts';
-import { ask, never, say } from '../contracts/speaking.ts';
+import { ask, never, say } from '../contracts/generation.ts';
 import { demoFile, openDemo, type Demo } from './demo.ts';
 
 describe('a failure of the library', () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, Model } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { ask, paragraphs, say } from '../contracts/speaking.ts';
+import { ask, paragraphs, say } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 
 describe('a long prompt', () => {

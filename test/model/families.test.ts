@@ -1,12 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
-import { families } from '../../scripts/tiny/families.mjs';
+import { families } from '../../scripts/gguf/families.mjs';
 import type { Prompt, ToolBlock } from '../../src/dialog.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { formats } from '../../src/tools/formats/index.ts';
-import { ask, following, say as speak } from '../contracts/speaking.ts';
-import { block, officialPrompts, promptOf, type OfficialTool } from './official.ts';
+import { ask, following, say as speak } from '../contracts/generation.ts';
+import { block, officialPrompts, promptOf, type OfficialTool } from './officialPrompts.ts';
 import { tinyModels, type Tiny } from './tiny.ts';
 
 let models: Awaited<ReturnType<typeof tinyModels>>;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
-import { familyGguf } from '../../scripts/tiny/families.mjs';
+import { familyGguf } from '../../scripts/gguf/families.mjs';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { defaultSampling } from '../../src/models/catalogue/sampling.ts';
 import { demoFile } from './demo.ts';

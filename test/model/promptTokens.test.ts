@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
 import type { Message } from '../../src/dialog.ts';
-import { ask } from '../contracts/speaking.ts';
+import { ask } from '../contracts/generation.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 describe('the tokens of a prompt', () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
 import type { SamplingParams, Sequence } from '../../src/engine/engine.ts';
-import { ask, say } from '../contracts/speaking.ts';
+import { ask, say } from '../contracts/generation.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 
 /** What may come first in an answer, and how likely that is. */

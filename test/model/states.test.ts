@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Model, Sequence } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { ask, following, paragraphs, say } from '../contracts/speaking.ts';
+import { ask, following, paragraphs, say } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 
 describe('the states of sequences that lost their slot', () => {

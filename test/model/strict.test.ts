@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { schemas, tools as declarations } from '../../scripts/strict/subjects.mjs';
-import { tryCalls, tryJson } from '../../scripts/strict/trial.mjs';
-import { familyGguf } from '../../scripts/tiny/families.mjs';
+import { schemas, tools as declarations } from '../../scripts/evals/strict/cases.mjs';
+import { tryCalls, tryJson } from '../../scripts/evals/strict/grammarCheck.mjs';
+import { familyGguf } from '../../scripts/gguf/families.mjs';
 import type { Prompt } from '../../src/dialog.ts';
 import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
@@ -13,7 +13,7 @@ import { chatml } from '../../src/tools/formats/chatml.ts';
 import { formats } from '../../src/tools/formats/index.ts';
 import { jsonGrammar, type CallGrammar, type ToolChoice } from '../../src/tools/grammar/grammar.ts';
 import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
-import { ask, say } from '../contracts/speaking.ts';
+import { ask, say } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 
 const toolOf = (declaration: object): Tool => {

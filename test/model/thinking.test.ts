@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { ask, say } from '../contracts/speaking.ts';
+import { ask, say } from '../contracts/generation.ts';
 import { demoWithTemplate } from './demoTemplate.ts';
 
 // Trailing spaces fill the template up to its old length, so that the mark is not the very end of the prompt.

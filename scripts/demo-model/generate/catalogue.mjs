@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readItems } from '../../eval/items.mjs';
+import { readItems } from '../../evals/tools/items.mjs';
 
 const folder = fileURLToPath(new URL('../text/', import.meta.url));
 const evalItems = await readItems();

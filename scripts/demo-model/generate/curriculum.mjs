@@ -1,7 +1,7 @@
 // In which order the model learns: to copy, then tools one at a time, then to choose among them, then everything, then more of
 // what is hard, and last more silence.
 import { copyRecord, recordOf, textsOf } from './encode.mjs';
-import { hard, last } from './lesson.mjs';
+import { hard, last } from './lessonMix.mjs';
 
 const longest = { early: 640, late: 1152 };
 

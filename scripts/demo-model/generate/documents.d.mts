@@ -1,4 +1,4 @@
-import type { Chance } from '../../random.mjs';
+import type { Chance } from '../../seededRandom.mjs';
 import type { Catalogue } from './catalogue.mjs';
 
 /** A message, and the calls that are due. */

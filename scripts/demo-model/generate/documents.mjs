@@ -1,12 +1,12 @@
 // Documents to learn from. One list of tools (or one character) is followed by many messages that do not know of each
 // other, so that a long list of tools is read once and used often.
 import { heldOut, likenessOf, partOf } from './catalogue.mjs';
-import { dressed, finished, isQuestion } from './manners.mjs';
-import { askInTurn } from './inTurn.mjs';
-import { usual } from './lesson.mjs';
+import { dressed, finished, isQuestion } from './styleVariation.mjs';
+import { askInTurn } from './repeatedCalls.mjs';
+import { usual } from './lessonMix.mjs';
 import { messagesFrom } from './messages.mjs';
 import { ask } from './requests.mjs';
-import { characterAsides, characterPrompt, characterTalk, instructions, resultOf, smallTalk } from './talk.mjs';
+import { characterAsides, characterPrompt, characterTalk, instructions, resultOf, smallTalk } from './smallTalk.mjs';
 import { toolOf } from './tools.mjs';
 import { valuesFrom } from './values.mjs';
 import { blockFor, formatNames, resultMessage } from './prompts.mjs';

@@ -1,6 +1,6 @@
 // What is said to a list of tools: requests of one call and of several, and messages that ask for nothing on offer.
-import { dressed, finished } from './manners.mjs';
-import { aside, noTool } from './talk.mjs';
+import { dressed, finished } from './styleVariation.mjs';
+import { aside, noTool } from './smallTalk.mjs';
 import { callText } from './prompts.mjs';
 
 const joints = ' and | and | and |, then |, and then |, | and also |; |. Also |. Then |. '.split('|');

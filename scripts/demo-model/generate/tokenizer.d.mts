@@ -1,4 +1,4 @@
-import type { TinyVocab } from '../../tiny/gguf.d.mts';
+import type { TinyVocab } from '../../gguf/gguf.d.mts';
 
 /** What a vocabulary is made of, as vocabulary.json keeps it. */
 export interface LearntVocabulary {

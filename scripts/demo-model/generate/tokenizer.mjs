@@ -1,7 +1,7 @@
 // The vocabulary: byte-level BPE made for copying. A word has the same pieces wherever it stands: in the message, in the
 // schema and in the call. The space before it and its capital are merged last, and tie the token to that of the bare word.
-import { byteLetters, letterOf } from '../../tiny/vocab.mjs';
-import { tokenType } from '../../tiny/gguf.mjs';
+import { byteLetters, letterOf } from '../../gguf/vocabulary.mjs';
+import { tokenType } from '../../gguf/gguf.mjs';
 
 // How GPT-2 cuts a text into words before it merges letters.
 const words = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;

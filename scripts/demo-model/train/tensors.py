@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 
-from kept import kept_by
+from checkpoint import latest_checkpoint
 from model import Vocabulary, embeddings_of
 
 
@@ -61,8 +61,8 @@ def main():
     parser.add_argument("--beside", nargs="+", default=[])
     parser.add_argument("--share", type=float, default=0.2)
     given = parser.parse_args()
-    kept = kept_by(given.run)
-    others = [kept_by(run)["weights"] for run in given.beside]
+    kept = latest_checkpoint(given.run)
+    others = [latest_checkpoint(run)["weights"] for run in given.beside]
     for name, weight in kept["weights"].items():
         own = (1 - given.share * len(others)) * weight
         kept["weights"][name] = own + given.share * sum(other[name] for other in others)

@@ -1,6 +1,8 @@
 import { Command } from 'commander';
+import { whenAborted } from '../../abort.ts';
 import type { ServerOptions } from '../../config.ts';
 import { createLog, type Log } from '../../log.ts';
+import { isProcessAlive } from '../../ownership.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 import { PortFile } from '../portFile.ts';
 
@@ -36,7 +38,7 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
   const line = `${JSON.stringify({ event: 'listening', port: server.port, pid: process.pid })}\n`;
   await portFile?.write(line);
   if (options.json) process.stdout.write(line);
-  await aborted(stop);
+  await whenAborted(stop);
 }
 
 /** A signal that is aborted when the server is to end: by a signal, with its parent, or with its standard input. */
@@ -62,12 +64,6 @@ function watchForStop({ parentPid, stdin }: ServerOptions, log: Log): AbortSigna
   return controller.signal;
 }
 
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve());
-  });
-
 const parentCheckMs = 1000;
 // What a shell reports of a process that SIGINT has killed.
 const exitCodeWhenKilled = 130;
@@ -78,14 +74,4 @@ function whenProcessEnds(pid: number, tell: () => void): void {
     clearInterval(timer);
     tell();
   }, parentCheckMs).unref();
-}
-
-function isProcessAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // A process of another user is there and may not be asked.
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }

@@ -1,3 +1,4 @@
+import { describeError } from '../../fault.ts';
 import { readFile } from 'node:fs/promises';
 import { text as textOf } from 'node:stream/consumers';
 import { Command, Option } from 'commander';
@@ -77,7 +78,7 @@ function jsonOf(line: string, mend: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(line)) as Readonly<Record<string, unknown>>;
   } catch (error) {
-    throw new Error(`${mend}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`${mend}: ${describeError(error)}`, { cause: error });
   }
 }
 

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { Fault } from '../../fault.ts';
 import { makeFolder } from '../../filesystem.ts';
+import { isAbandoned } from '../../ownership.ts';
 import { createReader, type FromSchema, type ObjectSchema } from '../../schema.ts';
 
 const holderSchema = {
@@ -91,8 +92,10 @@ async function readLockFile(file: string): Promise<LockFileState> {
   );
   if (text === undefined || times === undefined) return { text: undefined, holder: undefined, stale: false };
   const holder = parseHolder(text);
-  const silent = Date.now() - times.mtimeMs > staleAfterMs;
-  return { text, holder, stale: silent || (holder !== undefined && isHolderGone(holder)) };
+  const idleMs = Date.now() - times.mtimeMs;
+  if (!holder) return { text, holder, stale: idleMs > staleAfterMs };
+  const isLeftover = (): boolean => !locksOfThisProcess.has(holder.token);
+  return { text, holder, stale: isAbandoned({ ...holder, idleMs }, { staleAfterMs, isLeftover }) };
 }
 
 function parseHolder(text: string): Holder | undefined {
@@ -101,17 +104,6 @@ function parseHolder(text: string): Holder | undefined {
     return reading.ok ? reading.value : undefined;
   } catch {
     return undefined;
-  }
-}
-
-function isHolderGone({ pid, host, token }: Holder): boolean {
-  if (host !== hostname()) return false;
-  if (pid === process.pid) return !locksOfThisProcess.has(token);
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
   }
 }
 

@@ -3,7 +3,8 @@ import { join, sep } from 'node:path';
 import { Fault } from '../../fault.ts';
 import { makeFolder } from '../../filesystem.ts';
 import { createReader, type FromSchema, type ObjectSchema } from '../../schema.ts';
-import { fileSize, writeAtomic } from './atomicFile.ts';
+import { writeAtomic } from '../../filesystem.ts';
+import { fileSize } from './modelFile.ts';
 import { acquireLock, type Lock } from './lockFile.ts';
 import type { RetryPolicy } from '../retry.ts';
 

@@ -1,5 +1,5 @@
 import type { Llama } from 'node-llama-cpp';
-import { Fault } from '../../fault.ts';
+import { Fault, describeError } from '../../fault.ts';
 import type { LoadOptions, Model } from '../engine.ts';
 import { createContext } from './createContext.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
@@ -106,7 +106,7 @@ function toLoadFault(file: string, error: unknown, signal: AbortSignal | undefin
   if (error instanceof Fault)
     return new Fault(error.name, `${file} cannot be loaded: ${error.message}`, { cause: error });
   if (signal?.aborted) return new Fault('MODEL_LOAD_FAILED', `loading ${file} was cancelled`, { cause: error });
-  const why = error instanceof Error ? error.message : String(error);
+  const why = describeError(error);
   return new Fault(
     'MODEL_LOAD_FAILED',
     `${file} cannot be loaded (${why}): the file is damaged, cut short, or of a kind that this llama.cpp does not know; ` +

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import type { Message, Prompt } from '../../dialog.ts';
-import { Fault } from '../../fault.ts';
+import { Fault, describeError } from '../../fault.ts';
 import type { Completion, GenerateOptions, Sequence, FinishReason } from '../engine.ts';
 import { untilAborted } from '../../abort.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
@@ -197,7 +197,7 @@ export class LlamaSequence implements Sequence {
       return await step();
     } catch (error) {
       await Promise.allSettled([this.#parts.slots.reset(slot)]);
-      const why = error instanceof Error ? error.message : String(error);
+      const why = describeError(error);
       throw new Fault('INFERENCE_FAILED', `the engine failed to evaluate tokens: ${why}`, { cause: error });
     }
   }

@@ -1,5 +1,5 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
-import { Fault } from '../../fault.ts';
+import { Fault, describeError } from '../../fault.ts';
 import { createReader, type FromSchema } from '../../schema.ts';
 
 const entrySchema = {
@@ -47,7 +47,7 @@ function parse(text: string, file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw scriptFault(file, `it is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw scriptFault(file, `it is no JSON: ${describeError(error)}`);
   }
 }
 

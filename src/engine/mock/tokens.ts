@@ -1,4 +1,5 @@
 import type { Message } from '../../dialog.ts';
+import { commonPrefixLength } from '../commonPrefix.ts';
 
 const charactersPerToken = 4;
 
@@ -17,7 +18,10 @@ export function commonPrefixTokens(a: readonly Message[], b: readonly Message[])
   let same = 0;
   while (same < a.length && a[same]?.role === b[same]?.role && a[same]?.text === b[same]?.text) same++;
   const [inA, inB] = [a[same], b[same]];
-  const partial = inA && inA.role === inB?.role ? mockOverhead.message + commonPrefix(inA.text, inB.text) : 0;
+  const partial =
+    inA && inA.role === inB?.role
+      ? mockOverhead.message + Math.floor(commonPrefixLength(inA.text, inB.text) / charactersPerToken)
+      : 0;
   return countMessages(a.slice(0, same)) + partial;
 }
 
@@ -26,10 +30,4 @@ export function truncate(text: string, tokens: number): string {
   const end = Math.max(0, tokens * charactersPerToken);
   const splits = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) && end < text.length;
   return text.slice(0, splits ? end - 1 : end);
-}
-
-function commonPrefix(a: string, b: string): number {
-  let length = 0;
-  while (length < a.length && a.charCodeAt(length) === b.charCodeAt(length)) length++;
-  return Math.floor(length / charactersPerToken);
 }

@@ -1,3 +1,4 @@
+import { raceAbort } from '../../abort.ts';
 import type { Model } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
@@ -21,13 +22,8 @@ export interface LoadWait {
 
 /** Waits for a model no longer than a signal lets one. @throws the signal's reason when it comes before the model: MODEL_LOAD_FAILED where that is no Fault. */
 export function waitForLoad(loading: Promise<Model>, name: string, signal: AbortSignal): Promise<Model> {
-  return new Promise((resolve, reject) => {
-    const leave = (): void => {
-      const reason: unknown = signal.reason;
-      reject(reason instanceof Fault ? reason : new Fault('MODEL_LOAD_FAILED', `nobody waits for "${name}" any more`));
-    };
-    if (signal.aborted) return leave();
-    signal.addEventListener('abort', leave);
-    loading.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  return raceAbort(loading, signal, () => {
+    const reason: unknown = signal.reason;
+    return reason instanceof Fault ? reason : new Fault('MODEL_LOAD_FAILED', `nobody waits for "${name}" any more`);
   });
 }

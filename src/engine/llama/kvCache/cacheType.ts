@@ -1,5 +1,5 @@
 import type { GgmlType, LlamaContextOptions } from 'node-llama-cpp';
-import { Fault } from '../../../fault.ts';
+import { Fault, describeError } from '../../../fault.ts';
 import type { KvCacheType } from '../../engine.ts';
 
 /** What the library is told of a cache type, for its estimates and for its context; of its own one nothing. */
@@ -32,7 +32,7 @@ export const cacheTypeWarnings = (type: KvCacheType): readonly string[] =>
 /** The failure of a context, when its cache type may be why. */
 export function cacheTypeFault(type: KvCacheType, error: unknown): unknown {
   if (type === 'f16') return error;
-  const why = error instanceof Error ? error.message : String(error);
+  const why = describeError(error);
   return new Fault(
     'MODEL_LOAD_FAILED',
     `no context could be made with its kv_cache_type ${type}, which is experimental (${why}): take f16`,

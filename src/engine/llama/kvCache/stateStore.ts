@@ -3,6 +3,7 @@ import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { makeFolder } from '../../../filesystem.ts';
+import { isAbandoned } from '../../../ownership.ts';
 
 /** A file for a state, with room set apart for it. */
 export interface StateFile {
@@ -111,29 +112,24 @@ const totalBytes = (entries: readonly StoredFile[]): number => entries.reduce((t
 /** Removes the folders of processes that are gone. */
 async function sweep(parent: string): Promise<void> {
   const names = await readdir(parent).catch(() => []);
-  const abandoned = await Promise.all(names.map(async (name) => (await isAbandoned(parent, name)) && name));
+  const abandoned = await Promise.all(names.map(async (name) => (await isFolderAbandoned(parent, name)) && name));
   await Promise.all(abandoned.map((name) => name && rm(join(parent, name), { recursive: true, force: true })));
 }
 
-/** Whether nobody uses a folder: its process is gone, or, where that cannot be known, nobody has touched it for a day. */
-async function isAbandoned(parent: string, name: string): Promise<boolean> {
+/** Whether the folder of an engine process is abandoned: see `isAbandoned`. */
+async function isFolderAbandoned(parent: string, name: string): Promise<boolean> {
   const [, host, pid] = /^(.*)-(\d+)-[0-9a-f]{12}$/.exec(name) ?? [];
-  if (pid === undefined) return false;
+  if (host === undefined || pid === undefined) return false;
   const { mtimeMs } = await stat(join(parent, name)).catch(() => ({ mtimeMs: Date.now() }));
-  const age = Date.now() - mtimeMs;
-  if (age > abandonedAfterMs) return true;
-  if (host !== safeHostname()) return false;
-  // In a container the next process has the number of the last one.
-  return Number(pid) === process.pid ? age > process.uptime() * 1000 + clockErrorMs : !isAlive(Number(pid));
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // A process of another user is alive, too.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
+  const idleMs = Date.now() - mtimeMs;
+  return isAbandoned(
+    { host, pid: Number(pid), idleMs },
+    {
+      staleAfterMs: abandonedAfterMs,
+      thisHost: safeHostname(),
+      isLeftover: () => idleMs > process.uptime() * 1000 + clockErrorMs,
+    },
+  );
 }
 
 const safeHostname = (): string => hostname().replaceAll(/[^\w.-]/g, '_');

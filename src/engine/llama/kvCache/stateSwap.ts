@@ -2,6 +2,7 @@ import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { cachedPrefixLength } from './prefixReuse.ts';
 import type { StateStore, StateFile } from './stateStore.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
+import { commonPrefixLength } from '../../commonPrefix.ts';
 
 /** Whose state it is: a sequence. */
 type Owner = object;
@@ -58,7 +59,7 @@ export class StateSwap {
     if (!state) return;
     state.file.read();
     try {
-      const gained = commonPrefix(state.tokens, prompt) - cachedPrefixLength(cache, prompt);
+      const gained = commonPrefixLength(state.tokens, prompt) - cachedPrefixLength(cache, prompt);
       if (
         gained <= 0 ||
         gained * (this.#batchTimer.prefillMsPerToken.value ?? Infinity) < state.bytes * (this.#restoring.value ?? 0)
@@ -128,8 +129,3 @@ const sizeMargin = 1.05;
 const diskErrorCooldownMs = 60_000;
 
 /** How many tokens two lists share from the first on. */
-function commonPrefix(a: readonly Token[], b: readonly Token[]): number {
-  let length = 0;
-  while (length < a.length && length < b.length && a[length] === b[length]) length++;
-  return length;
-}

@@ -1,3 +1,4 @@
+import { describeError } from '../../../fault.ts';
 import type { Message, ToolDefinition } from '../../../dialog.ts';
 import { compileTemplate, strftimeAt, type SpecialTokens, type RenderTemplate } from './jinja.ts';
 
@@ -34,7 +35,7 @@ export function probeChatTemplate(source: string | undefined, ends: SpecialToken
       if (render([ask]).includes(ask.text)) return createChatTemplate(source, render);
       failures.push("it leaves the user's message out");
     } catch (error) {
-      failures.push(error instanceof Error ? error.message : String(error));
+      failures.push(describeError(error));
     }
   }
   return chatmlFallback(ends, `the file's chat template does not work (${failures[0]})`);

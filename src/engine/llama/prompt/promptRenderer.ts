@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import { insertTools, type Message, type Prompt, type ToolDefinition } from '../../../dialog.ts';
-import { Fault } from '../../../fault.ts';
+import { Fault, describeError } from '../../../fault.ts';
 import type { TextSpan } from '../tokenizer/controlTokens.ts';
 import { CharacterMask } from './controlTokenMask.ts';
 import { detectToolFormat } from '../tokenizer/detectToolFormat.ts';
@@ -103,7 +103,7 @@ export class PromptRenderer {
     try {
       return this.#chatTemplate.render(messages, tools, thinking);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = describeError(error);
       throw new Fault('INFERENCE_FAILED', `the model's chat template refuses this prompt: ${why}`, { cause: error });
     }
   }

@@ -1,6 +1,7 @@
 import type { Token } from 'node-llama-cpp';
 import type { PromptRenderer, RenderedPrompt } from './promptRenderer.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { commonPrefixLength } from '../../commonPrefix.ts';
 
 /** What a model wrote behind a prompt, as far as its tokens spell exactly the text. */
 export interface GeneratedText {
@@ -32,7 +33,7 @@ export class TokenHistory {
   tokens(prompt: RenderedPrompt): Token[] {
     const memory = this.#snapshot;
     if (!memory) return this.#renderer.tokens(prompt);
-    const shared = commonPrefixLength(memory, prompt);
+    const shared = equalPromptLength(memory, prompt);
     const joint = prompt.controlSpans.findLast(
       ({ start }) => start > 0 && start <= shared && memory.resumePoints.has(start),
     );
@@ -70,10 +71,8 @@ export class TokenHistory {
 }
 
 /** How far two prompts are the same, letter by letter and mask by mask. */
-function commonPrefixLength(a: RenderedPrompt, b: RenderedPrompt): number {
-  const max = Math.min(a.text.length, b.text.length);
-  let length = 0;
-  while (length < max && a.text.charCodeAt(length) === b.text.charCodeAt(length)) length++;
+function equalPromptLength(a: RenderedPrompt, b: RenderedPrompt): number {
+  const length = commonPrefixLength(a.text, b.text);
   for (let index = 0; index < Math.max(a.maskedOffsets.length, b.maskedOffsets.length); index++) {
     const [inA, inB] = [a.maskedOffsets[index] ?? Infinity, b.maskedOffsets[index] ?? Infinity];
     if (inA !== inB) return Math.min(length, inA, inB);

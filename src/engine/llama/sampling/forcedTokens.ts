@@ -2,6 +2,7 @@ import type { Token } from 'node-llama-cpp';
 import type { Rule, TextRule } from '../../../tools/grammar/rule.ts';
 import type { GrammarMatcher } from '../../../tools/grammar/matcher.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { commonPrefixLength } from '../../commonPrefix.ts';
 
 /** Text that is decided, in tokens. */
 export interface ForcedTokens {
@@ -41,7 +42,7 @@ export class ForcedTextTokenizer {
   #stablePrefix(words: string, tokens: readonly Token[], end: GrammarMatcher): number {
     return Math.min(
       ...likelyContinuations(end).map((probe) =>
-        commonPrefix(tokens, this.#tokenizer.tokenizeContinuation(words + probe)),
+        commonPrefixLength(tokens, this.#tokenizer.tokenizeContinuation(words + probe)),
       ),
     );
   }
@@ -59,11 +60,6 @@ export class ForcedTextTokenizer {
 }
 
 const joinTexts = (texts: readonly TextRule[]): string => texts.map(({ text }) => text).join('');
-
-function commonPrefix(a: readonly Token[], b: readonly Token[]): number {
-  const end = a.findIndex((token, index) => token !== b[index]);
-  return end < 0 ? a.length : end;
-}
 
 const maxContinuations = 12;
 const maxContinuationLength = 24;

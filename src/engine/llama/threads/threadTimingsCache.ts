@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
-import { makeFolder } from '../../../filesystem.ts';
+import { makeFolder, writeAtomic } from '../../../filesystem.ts';
 import type { ThreadTimings } from './threadTuner.ts';
 
 /** A model file as far as its speed goes. */
@@ -46,9 +46,8 @@ export class ThreadTimingsCache {
       const known = Object.entries(await this.#read()).slice(-maxCachedModels);
       const all = { ...Object.fromEntries(known), [cacheKey(model, max)]: [...times] };
       await makeFolder(this.#folder);
-      const written = `${this.#file}.${randomBytes(6).toString('hex')}`;
-      await writeFile(written, `${JSON.stringify(all, undefined, 2)}\n`);
-      await rename(written, this.#file);
+      const draft = `${this.#file}.${randomBytes(6).toString('hex')}`;
+      await writeAtomic(this.#file, `${JSON.stringify(all, undefined, 2)}\n`, draft);
     } catch {
       return;
     }

@@ -1,0 +1,110 @@
+// detect: megabytes of model output a second in which calls are found, and how the time grows with the length.
+//
+// Realistic: every output collected in test/fixtures/cases, in its own format, over and over; reported. Growth: the time for each
+// byte of a text four times as long / of the text itself, 1 for what is linear; for outputs strung together, and for the
+// hostile ones of which the worst counts. Each time is the best of several, for nothing but noise makes one longer.
+import { readFile } from 'node:fs/promises';
+import { formats } from '../../../dist/tools/formats/index.js';
+import { figure, median } from '../results.mjs';
+
+const repeats = 16_000;
+const longer = 4;
+const goal = 1.5;
+
+const hostile = {
+  '{': (count) => '{'.repeat(count),
+  '<tool_call>': (count) => '<tool_call>'.repeat(count),
+  '<tool_call>{': (count) => '<tool_call>{'.repeat(count),
+  '[': (count) => '['.repeat(count),
+  '{"': (count) => '{"'.repeat(count),
+  '```json\n{': (count) => '```json\n{'.repeat(count),
+  '<think>': (count) => '<think>'.repeat(count),
+  '[TOOL_CALLS]': (count) => '[TOOL_CALLS]'.repeat(count),
+  '{"name": "f", "arguments": {"a": ': (count) => '{"name": "f", "arguments": {"a": '.repeat(count),
+};
+
+export const detect = {
+  name: 'detect',
+  async run(bench) {
+    const cases = (await Promise.all(['tool-calls', 'tool-calls-more'].map(casesOf))).flat();
+    const passes = Array.from({ length: bench.repeats(15, 5) }, () => rateOver(cases));
+    const tries = bench.repeats(15, 9);
+    const strung = Object.fromEntries(
+      [...formats].map(([name]) => [name, growth(formats.get(name), stringOf(cases, name), 10, tries)]),
+    );
+    const worst = Object.fromEntries(Object.entries(hostile).map(([piece, text]) => [piece, worstGrowth(text, tries)]));
+    const [worstPiece, { ratio, ms, format }] = Object.entries(worst).toSorted(([, a], [, b]) => b.ratio - a.ratio)[0];
+    return [
+      figure({
+        name: 'detect',
+        of: 'realistic',
+        ratio: median(passes.slice(1)),
+        unit: 'MB/s',
+        goal: null,
+        better: 'higher',
+        outputs: cases.length,
+      }),
+      figure({
+        name: 'detect',
+        of: 'growth, realistic',
+        ratio: Math.max(...Object.values(strung).map((one) => one.ratio)),
+        goal,
+        better: 'lower',
+        formats: strung,
+      }),
+      figure({
+        name: 'detect',
+        of: 'growth, hostile',
+        ratio,
+        goal,
+        better: 'lower',
+        worst: worstPiece,
+        in: format,
+        ms,
+        slowestMs: Math.max(...Object.values(worst).map((one) => one.ms)),
+        inputs: worst,
+      }),
+    ];
+  },
+};
+
+const casesOf = async (name) =>
+  JSON.parse(await readFile(new URL(`../../../test/fixtures/cases/${name}.json`, import.meta.url), 'utf8'));
+
+// Over and over, for all of the outputs together are only some tens of kilobytes.
+function rateOver(cases) {
+  const bytes = cases.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+  const passes = 100;
+  const start = performance.now();
+  for (let pass = 0; pass < passes; pass++) {
+    for (const { format, text } of cases) formats.get(format).detect(text);
+  }
+  return (passes * bytes) / 1e3 / (performance.now() - start);
+}
+
+const stringOf = (cases, name) => {
+  const text = cases
+    .filter(({ format }) => format === name)
+    .map((one) => one.text)
+    .join('\n');
+  return (count) => text.repeat(count);
+};
+
+function worstGrowth(text, tries) {
+  const all = [...formats.values()].map((format) => ({ format: format.name, ...growth(format, text, repeats, tries) }));
+  return all.toSorted((a, b) => b.ratio - a.ratio)[0];
+}
+
+/** Time for each byte of the longer text / of the shorter one, and the milliseconds of that. */
+function growth(format, text, count, tries) {
+  const texts = { short: text(count), long: text(longer * count) };
+  const best = { short: Infinity, long: Infinity };
+  for (let round = 0; round < tries; round++) {
+    for (const [which, one] of Object.entries(texts)) {
+      const start = performance.now();
+      format.detect(one);
+      best[which] = Math.min(best[which], performance.now() - start);
+    }
+  }
+  return { ratio: best.long / longer / best.short, ms: best.short };
+}

@@ -1,0 +1,73 @@
+// npm run strict [COUNT]: has models with random weights write calls and JSON under a grammar at temperature 1.5, checks
+// every one of them, and then compares strict calls of the demo model with free ones.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { llamaEngine } from '../../dist/engine/llama/engine.js';
+import { jsonGrammar } from '../../dist/tools/grammar/grammar.js';
+import { formats } from '../../dist/tools/formats/index.js';
+import { readTool } from '../../dist/tools/tool.js';
+import { compare } from './strict/compare.mjs';
+import { schemas, tools as declarations } from './strict/cases.mjs';
+import { tryCalls, tryJson } from './strict/grammarCheck.mjs';
+import { familyGguf } from '../gguf/families.mjs';
+
+const count = Number(process.argv[2] ?? 200);
+if (!Number.isInteger(count) || count < 1) {
+  console.error(`COUNT must be a whole number above 0, not "${process.argv[2]}"`);
+  process.exit(2);
+}
+const load = { contextSize: 2048, slots: 1, threads: 1, gpu: 'off' };
+const tools = declarations.map((declaration) => readTool(declaration).value);
+const choices = [{ kind: 'auto' }, { kind: 'required' }, { kind: 'tool', name: 'give_item' }];
+const families = [
+  ['chatml', 'Qwen2.5 Instruct'],
+  ['llama3', 'Llama 3.1 Instruct'],
+  ['mistral', 'Mistral 7B Instruct v0.3'],
+  ['mistral', 'Mistral Nemo Instruct'],
+  ['generic', 'Qwen3'],
+];
+
+const folder = await mkdtemp(join(tmpdir(), 'strict-'));
+const engine = llamaEngine();
+const failures = [];
+try {
+  for (const [name, family] of families) {
+    const model = await opened(family);
+    for (const choice of choices) {
+      const tally = await tryCalls(model, { format: formats.get(name), tools, choice, count });
+      report(`${name}, ${choice.name ?? choice.kind} (${family})`, tally);
+    }
+    await model[Symbol.asyncDispose]();
+  }
+  const model = await opened('Qwen2.5 Instruct');
+  for (const schema of schemas) {
+    const grammar = jsonGrammar(schema).value;
+    report(
+      `response ${JSON.stringify(schema).slice(0, 50)}`,
+      await tryJson(model, { grammar, schema, count: Math.ceil(count / 4) }),
+    );
+  }
+  await model[Symbol.asyncDispose]();
+  await compare(engine);
+} finally {
+  await engine[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+}
+for (const failure of failures) console.error(failure);
+process.exitCode = failures.length > 0 ? 1 : 0;
+
+async function opened(family) {
+  const file = join(folder, 'model.gguf');
+  await writeFile(file, familyGguf(family));
+  return engine.load(file, load);
+}
+
+function report(what, { complete, cut, wrong, tokens, milliseconds }) {
+  failures.push(...wrong);
+  const share = ((100 * cut) / Math.max(1, complete + cut)).toFixed(1);
+  const speed = Math.round((1000 * tokens) / milliseconds);
+  console.log(
+    `${what.padEnd(60)} ${complete} complete, ${wrong.length} wrong, ${share} % cut off by the cap, ${speed} tokens/s`,
+  );
+}

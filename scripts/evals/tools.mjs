@@ -1,0 +1,123 @@
+// npm run eval:tools [-- OPTIONS]: how well a model calls tools, in every format, free and strict.
+//   --model NAME      a model of the catalogue; default turngraph-demo
+//   --catalogue FILE  default: the models.json of this repository
+//   --formats LIST    default chatml,llama3,mistral,generic
+//   --modes LIST      default free,strict
+//   --limit N         only the first N items of each category
+//   --threads N       threads of inference; default 1, 0 = chosen by the engine
+//   --json            one JSON document instead of the table
+// A server in this process is asked over a WebSocket; the table goes to standard output, the rest to standard error.
+import { connect } from 'turngraph/client';
+import { startServer } from 'turngraph';
+import { fileURLToPath } from 'node:url';
+import { ask, graphOf } from './tools/runItem.mjs';
+import { compare } from './tools/compare.mjs';
+import { readItems } from './tools/items.mjs';
+import { tableOf } from './tools/table.mjs';
+import { Tally } from './tools/score.mjs';
+import { readArguments, refuse } from '../options.mjs';
+
+const known = { formats: ['chatml', 'llama3', 'mistral', 'generic'], modes: ['free', 'strict'] };
+const { model, catalogue, formats, modes, limit, threads, json } = readOptions();
+const say = (line) => process.stderr.write(`${line}\n`);
+
+const began = performance.now();
+const items = await readItems(limit);
+await evaluate().catch((fault) => {
+  // A Fault is for the person at the terminal; anything else is a mistake in here.
+  console.error(typeof fault.code === 'number' ? fault.message : fault);
+  process.exitCode = 1;
+});
+
+async function evaluate() {
+  const server = await startServer({ port: 0, catalogue, threads, logLevel: 'warn' });
+  try {
+    const client = await connect(server.url);
+    await client.loadModel(model);
+    const rows = await measure(client, await allowedModes(client));
+    await client.close();
+    print(rows);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+}
+
+function print(rows) {
+  const seconds = Math.round((performance.now() - began) / 1000);
+  say(`${items.length} items, ${rows.length} rows, ${seconds} s`);
+  for (const { format, mode, failed } of rows) if (failed > 0) say(`${format} ${mode}: ${failed} turns failed`);
+  console.log(json ? JSON.stringify({ model, items: items.length, threads, seconds, rows }, null, 2) : tableOf(rows));
+}
+
+async function measure(client, allowed) {
+  const rows = formats.flatMap((format) => allowed.map((mode) => ({ format, mode, tally: new Tally() })));
+  const apart = Math.ceil(items.length / rows.length);
+  for (let step = 0; step < items.length; step++) {
+    // In turn, so that all rows suffer the same noise; at different items, so that none finds a prompt evaluated.
+    for (const [index, row] of rows.entries()) {
+      const item = items[(step + index * apart) % items.length];
+      const heard = await ask(client, model, item, row).catch((fault) => {
+        say(`\n${item.id}, ${row.format} ${row.mode}: ${fault.message}`);
+      });
+      row.tally.add(item.category, heard ? compare(item.calls, heard) : 'failed', heard);
+    }
+    progress(step + 1, rows.length);
+  }
+  return rows.map(({ format, mode, tally }) => ({ format, mode, ...tally.summary }));
+}
+
+// A model or format may know no strict calls: its server refuses the graph.
+async function allowedModes(client) {
+  if (!modes.includes('strict')) return modes;
+  const graph = { default_model_name: model, ...graphOf(items[0].tools, { format: formats[0], mode: 'strict' }) };
+  try {
+    const agent = await client.createAgent({ graph });
+    await agent.destroy();
+    return modes;
+  } catch (fault) {
+    if (fault.code !== 3003) throw fault;
+    say(`strict is refused, its rows are left out: ${fault.message}`);
+    return modes.filter((mode) => mode !== 'strict');
+  }
+}
+
+function progress(done, rows) {
+  const seconds = ((performance.now() - began) / 1000).toFixed(0);
+  const line = `${done * rows} of ${items.length * rows} turns, ${seconds} s`;
+  if (process.stderr.isTTY) process.stderr.write(`\r${line}${done === items.length ? '\n' : ''}`);
+  else if (done % 25 === 0 || done === items.length) say(line);
+}
+
+function readOptions() {
+  const { values } = readArguments({
+    options: {
+      model: { type: 'string', default: 'turngraph-demo' },
+      catalogue: { type: 'string', default: fileURLToPath(new URL('../../models.json', import.meta.url)) },
+      formats: { type: 'string', default: known.formats.join() },
+      modes: { type: 'string', default: known.modes.join() },
+      limit: { type: 'string' },
+      threads: { type: 'string', default: '1' },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  return {
+    ...values,
+    formats: listOf('formats', values.formats),
+    modes: listOf('modes', values.modes),
+    limit: values.limit === undefined ? undefined : wholeNumber('limit', values.limit, 1),
+    threads: wholeNumber('threads', values.threads, 0),
+  };
+}
+
+function listOf(option, text) {
+  const names = text.split(',');
+  const stranger = names.find((name) => !known[option].includes(name));
+  if (stranger !== undefined) refuse(`--${option} knows ${known[option].join(', ')}, not "${stranger}"`);
+  return names;
+}
+
+function wholeNumber(option, text, least) {
+  if (!/^\d{1,6}$/.test(text) || Number(text) < least)
+    refuse(`--${option} must be a whole number from ${least}, not "${text}"`);
+  return Number(text);
+}

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
+import { ask, say, type Subject } from './generation.ts';
+
+/** What every engine promises to sequences that share a model. */
+export function sharingContract({ open, file, long }: Subject): void {
+  describe('in several sequences', () => {
+    let engine: Engine;
+    let model: Model;
+
+    beforeAll(async () => {
+      engine = open();
+      model = await engine.load(file, { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' });
+    });
+    afterAll(() => engine[Symbol.asyncDispose]());
+
+    async function alone(text: string): Promise<string> {
+      const sequence = model.openSequence();
+      const completion = await say(sequence, ask(text));
+      await sequence[Symbol.asyncDispose]();
+      return completion.text;
+    }
+
+    it('keeps sequences apart that speak at once', async () => {
+      const questions = ['How are you today?', 'Tell me a joke', 'What is your name?'];
+      const expected: string[] = [];
+      for (const question of questions) expected.push(await alone(question));
+      const sequences = questions.map(() => model.openSequence());
+      const together = await Promise.all(
+        questions.map((question, index) => say(sequences[index] ?? model.openSequence(), ask(question))),
+      );
+      expect(together.map(({ text }) => text)).toEqual(expected);
+      await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
+    });
+
+    it('lets no sequence take the words of another, however often they speak at once', async () => {
+      const questions = [
+        'Tell me a story.',
+        'Who are you?',
+        'Tell me a joke',
+        'How are you today?',
+        'Hello!',
+        'What is your name?',
+      ];
+      const other = open();
+      const wide = await other.load(file, { contextSize: 512, slots: 6, threads: 1, gpu: 'off' });
+      const briefly = async (sequence: Sequence, question: string): Promise<string> =>
+        (await say(sequence, ask(question), { sampling: { max_tokens: 12 } })).text;
+      const one = wide.openSequence();
+      const expected = new Map<string, string>();
+      for (const question of questions) expected.set(question, await briefly(one, question));
+      const wrong: string[] = [];
+      await Promise.all(
+        questions.map(async (_, speaker) => {
+          const sequence = wide.openSequence();
+          for (let round = 0; round < 60; round++) {
+            const question = questions[(speaker * 2 + round * (speaker + 1)) % questions.length] ?? '';
+            const text = await briefly(sequence, question);
+            if (text !== expected.get(question)) wrong.push(`${question} ${text}`);
+          }
+        }),
+      );
+      expect(wrong).toEqual([]);
+      await other[Symbol.asyncDispose]();
+    });
+
+    it('serves more sequences than it has slots, each with its own dialog', async () => {
+      const names = ['Ann', 'Bob', 'Cid', 'Dan', 'Eve'];
+      const sequences = names.map(() => model.openSequence());
+      const speak = (round: number): Promise<string[]> =>
+        Promise.all(
+          sequences.map(async (sequence, index) => (await say(sequence, ask(`I am ${names[index]} ${round}.`))).text),
+        );
+      const expected: string[] = [];
+      for (const name of names) expected.push(await alone(`I am ${name} 2.`));
+      await speak(1);
+      expect(await speak(2)).toEqual(expected);
+      await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
+    });
+
+    it('gives the slot of a generation that is paused to others, and goes on where it was', async () => {
+      const expected = await alone('Tell me a joke');
+      const [slow, ...others] = [1, 2, 3].map(() => model.openSequence());
+      if (!slow) throw new Error('no sequence');
+      let open = (): void => {};
+      const gate = new Promise<void>((resolve) => (open = resolve));
+      let pieces = 0;
+      let closed = true;
+      const paused = say(slow, ask('Tell me a joke'), {
+        onText: () => void pieces++,
+        backpressure: () => (pieces >= 2 && closed ? gate : undefined),
+      });
+      // Two slots, and three rounds of two others who need them.
+      for (let round = 0; round < 3; round++) {
+        await Promise.all(others.map((sequence) => say(sequence, ask(`How are you today? ${round}`))));
+      }
+      expect(pieces).toBeLessThanOrEqual(3);
+      closed = false;
+      open();
+      expect((await paused).text).toBe(expected);
+      await Promise.all([slow, ...others].map((sequence) => sequence[Symbol.asyncDispose]()));
+    });
+
+    it('lets one generation fail without the others', async () => {
+      const [good, bad] = [model.openSequence(), model.openSequence()];
+      const [fine, failed] = await Promise.allSettled([
+        say(good, ask('How are you today?')),
+        say(bad, ask('How are you today?'), {
+          onText: () => {
+            throw new Error('the listener fails');
+          },
+        }),
+      ]);
+      expect(failed).toMatchObject({ status: 'rejected', reason: { message: 'the listener fails' } });
+      expect(fine).toMatchObject({ status: 'fulfilled', value: { stopped: 'end' } });
+      expect((await say(bad, ask('How are you today?'))).stopped).toBe('end');
+      await Promise.all([good, bad].map((sequence) => sequence[Symbol.asyncDispose]()));
+    });
+
+    it('ends a generation whose sequence is disposed of', async () => {
+      const sequence = model.openSequence();
+      const ended: string[] = [];
+      let disposal: Promise<unknown> | undefined;
+      const dispose = async (): Promise<void> => {
+        await sequence[Symbol.asyncDispose]();
+        ended.push('disposed');
+      };
+      const cutting = say(sequence, ask(long), {
+        sampling: { max_tokens: 500 },
+        onText: () => (disposal ??= dispose()),
+      });
+      void cutting.then(() => ended.push('generated'));
+      expect((await cutting).stopped).toBe('aborted');
+      await disposal;
+      expect(ended).toContain('disposed');
+      expect((await say(sequence, ask(long))).stopped).toBe('aborted');
+    });
+
+    it('ends all generations when it is disposed of', async () => {
+      const other = open();
+      const busy = await other.load(file, { contextSize: 512, slots: 1, threads: 1, gpu: 'off' });
+      const generations = [1, 2, 3].map(() => say(busy.openSequence(), ask(long), { sampling: { max_tokens: 400 } }));
+      await other[Symbol.asyncDispose]();
+      for (const { stopped } of await Promise.all(generations)) expect(stopped).toBe('aborted');
+    });
+  });
+}

@@ -1,0 +1,120 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ended, firstLine } from '../cli/command.ts';
+import { fileOf } from '../helpers/server.ts';
+
+const run = promisify(execFile);
+
+interface Packed {
+  readonly filename: string;
+  readonly size: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+/** The package in an empty folder, with its own dependencies beside it and nothing else of the repository. */
+describe('the package, installed elsewhere', () => {
+  let folder = '';
+  let packed: Packed;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
+      cwd: fileOf('.'),
+    });
+    packed = (JSON.parse(stdout) as Packed[])[0] as Packed;
+    const home = join(folder, 'node_modules', 'turngraph');
+    await mkdir(home, { recursive: true });
+    await run('tar', ['-xzf', join(folder, packed.filename), '--strip-components=1', '-C', home]);
+    const { dependencies } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
+    for (const name of Object.keys(dependencies)) {
+      const place = join(folder, 'node_modules', name);
+      await mkdir(dirname(place), { recursive: true });
+      await symlink(fileOf(`node_modules/${name}`), place);
+    }
+  }, 60_000);
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('has what a user needs, and nothing of the workshop', () => {
+    const paths = packed.files.map(({ path }) => path);
+    for (const needed of [
+      'package.json',
+      'README.md',
+      'LICENSE',
+      'models.json',
+      'models.schema.json',
+      'models/turngraph-demo.gguf',
+      'graphs/lamp-switch.json',
+      'graphs/graph.schema.json',
+      'proto/turngraph/v1/wire.proto',
+      'proto/PROTOCOL.md',
+      'dist/index.js',
+      'dist/index.d.ts',
+      'dist/client/index.js',
+      'dist/client/index.d.ts',
+      'dist/cli/turngraph.js',
+    ]) {
+      expect(paths).toContain(needed);
+    }
+    expect(
+      paths.filter((path) => /^(src|test|scripts|docs|\.ci)\/|tsconfig|vitest|prettier|golden/.test(path)),
+    ).toEqual([]);
+    expect(packed.size).toBeLessThan(12 * 1024 * 1024);
+  });
+
+  it('serves the shipped graphs on the bundled model, and its client talks to it', async () => {
+    const cli = join(folder, 'node_modules', 'turngraph', 'dist', 'cli', 'turngraph.js');
+    const server = spawn(process.execPath, [cli, 'serve', '--port', '0', '--json', '--stdin', '--log-level', 'error'], {
+      cwd: folder,
+    });
+    const end = ended(server);
+    const { port } = JSON.parse(await firstLine(server)) as { port: number };
+    await writeFile(
+      join(folder, 'client.mjs'),
+      `import { connect } from 'turngraph/client';
+       const client = await connect('ws://127.0.0.1:${port}');
+       const agent = await client.createAgent({ graphName: 'lamp-switch' });
+       const { calls } = await agent.send('Please turn on the porch light.');
+       console.log(calls[0].toolName, JSON.stringify(calls[0].arguments));
+       await client.close();`,
+    );
+    const { stdout } = await run(process.execPath, ['client.mjs'], { cwd: folder });
+    expect(stdout).toBe('set_light {"name":"porch","on":true}\n');
+    server.stdin.end();
+    expect(await end).toMatchObject({ code: 0, err: '' });
+  });
+
+  it('types a program that uses it', async () => {
+    await writeFile(
+      join(folder, 'program.mts'),
+      `import { connect, type FinishedTurn } from 'turngraph/client';
+       import { defineNode, startServer } from 'turngraph';
+       const nodeTypes = [defineNode({ type: 'Hush', summary: 'Says nothing.', exits: ['default'],
+         params: { type: 'object', properties: { often: { type: 'integer', default: 1 } } },
+         create: async ({ often }) => ({ run: async (turn) => { turn.emitEvent('hushed', { often: often.toFixed(0) }); return 'default'; } }) })];
+       const server = await startServer({ port: 0, nodeTypes });
+       const client = await connect(server.url);
+       const turn: FinishedTurn = await (await client.createAgent({ graphName: 'chat' })).send('hello');
+       // @ts-expect-error: there is no such status
+       if (turn.status === 'ERROR') throw new Error();`,
+    );
+    const compiler = fileOf('node_modules/typescript/bin/tsc');
+    const flags = [
+      '--noEmit',
+      '--strict',
+      '--skipLibCheck',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2023',
+      '--lib',
+      'es2023,esnext.disposable,dom',
+      'program.mts',
+    ];
+    await expect(run(process.execPath, [compiler, ...flags], { cwd: folder })).resolves.toMatchObject({ stdout: '' });
+  });
+});

@@ -1,0 +1,311 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { hostname } from 'node:os';
+import { mkdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { ProgressThrottle, progressOf, type DownloadProgress } from '../../../src/download/progress.ts';
+import { noise, sha256 } from '../../helpers/fakeHub.ts';
+import { aScene, faultOf, tiny } from './scene.ts';
+
+const scene = aScene();
+const content = noise(300_000);
+const offers = (): void => void scene().hub.files.set('ann/tiny/model.gguf', { content });
+const path = (file = 'model.gguf'): string => join(scene().folder, 'ann', 'tiny', file);
+const stalled = (): void => void scene().hub.troubles.store.push({ kind: 'stall', after: 131_072 });
+
+/** Waits until some of the file has been sent. */
+const underWay = (): Promise<void> => new Promise((resolve) => (scene().hub.onServed = resolve));
+
+describe('those who ask for the same model', () => {
+  it('share one download, and each hears how far it is', async () => {
+    offers();
+    const downloads = scene().downloads();
+    const heard: DownloadProgress[][] = [[], []];
+    const asked = heard.map((list) => downloads.start(tiny(), {}, { onProgress: (progress) => list.push(progress) }));
+    expect(await Promise.all(asked)).toEqual([{ bytes: 300_000 }, { bytes: 300_000 }]);
+    expect(heard.map((list) => list.at(-1)?.fraction)).toEqual([1, 1]);
+    expect(scene().hub.gets()).toHaveLength(1);
+  });
+
+  it('share it also when they know the model by different names', async () => {
+    offers();
+    const downloads = scene().downloads();
+    await Promise.all([downloads.start(tiny(), {}), downloads.start({ ...tiny(), name: 'Wee' }, {})]);
+    expect(scene().hub.gets()).toHaveLength(1);
+  });
+
+  it('hear at once how far it is when they come later', async () => {
+    offers();
+    stalled();
+    const downloads = scene().downloads({ stallMs: 1000 });
+    const sent = underWay();
+    const first = downloads.start(tiny(), {});
+    await sent;
+    const heard: DownloadProgress[] = [];
+    const second = downloads.start(tiny(), {}, { onProgress: (progress) => heard.push(progress) });
+    expect(heard).toHaveLength(1);
+    await Promise.all([first, second]);
+  });
+
+  it('may not ask twice', async () => {
+    offers();
+    const [downloads, owner] = [scene().downloads(), {}];
+    const first = downloads.start(tiny(), owner);
+    expect(await faultOf(downloads.start(tiny(), owner))).toEqual([6004, 'you are downloading "Tiny" already']);
+    expect(await first).toEqual({ bytes: 300_000 });
+  });
+
+  it('leave it without disturbing the others', async () => {
+    offers();
+    stalled();
+    const downloads = scene().downloads({ stallMs: 500 });
+    const [one, other] = [{}, {}];
+    const sent = underWay();
+    const leaving = downloads.start(tiny(), one);
+    const staying = downloads.start(tiny(), other);
+    await sent;
+    expect(downloads.cancel('Tiny', one)).toBe(true);
+    expect((await faultOf(leaving))[0]).toBe(6011);
+    expect(downloads.cancel('Tiny', one)).toBe(false);
+    expect(await staying).toEqual({ bytes: 300_000 });
+  });
+
+  it('stop it when the last one leaves, and may start it again at once', async () => {
+    offers();
+    stalled();
+    const [downloads, owner] = [scene().downloads(), {}];
+    const first = faultOf(downloads.start(tiny(), owner));
+    while ((await downloads.bytesKept(tiny())) < 131_072) await sleep(5);
+    expect(await downloads.statusOf(tiny())).toBe('DOWNLOADING');
+    expect(downloads.cancel('Wee', owner)).toBe(false);
+    expect(downloads.cancel('Tiny', owner)).toBe(true);
+    const second = downloads.start(tiny(), owner);
+    expect((await first)[0]).toBe(6011);
+    expect(await second).toEqual({ bytes: 300_000 });
+    expect(scene().hub.gets()[1]?.headers.range).toBe('bytes=131072-');
+  });
+
+  it('are sent away when the downloads are closed, and a part stays', async () => {
+    offers();
+    stalled();
+    const downloads = scene().downloads();
+    const sent = underWay();
+    const asked = faultOf(downloads.start(tiny(), {}));
+    await sent;
+    await downloads[Symbol.asyncDispose]();
+    expect((await asked)[0]).toBe(6011);
+    expect(await scene().files()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
+  });
+});
+
+describe('a listener', () => {
+  it('hears no more than four times in any second, and always what came last', () => {
+    let now = 0;
+    const heard: number[] = [];
+    const listener = new ProgressThrottle(
+      () => heard.push(now),
+      () => now,
+    );
+    for (; now < 5000; now += 10) listener.update(progressOf(now, 5000));
+    listener.end();
+    expect(heard.at(-1)).toBe(5000);
+    expect(heard.filter((at) => heard.filter((other) => other >= at && other < at + 1000).length > 4)).toEqual([]);
+  });
+});
+
+describe('two processes', () => {
+  const lockPath = (): string => path('model.gguf.lock');
+  const lockBy = async (pid: number, host = hostname()): Promise<void> => {
+    await mkdir(dirname(lockPath()), { recursive: true });
+    await writeFile(lockPath(), JSON.stringify({ pid, host, token: 'theirs' }));
+  };
+  const deadPid = async (): Promise<number> => {
+    const child = spawn(process.execPath, ['-e', '']);
+    await once(child, 'exit');
+    return child.pid ?? 0;
+  };
+
+  it('do not fetch the same file: the second one is told who does', async () => {
+    offers();
+    await lockBy(process.ppid);
+    const downloads = scene().downloads();
+    expect(await downloads.statusOf(tiny())).toBe('DOWNLOADING');
+    expect(await faultOf(downloads.start(tiny(), {}))).toEqual([
+      6004,
+      `process ${process.ppid} works on ${path()} already; wait for it, or end it (its lock is ${lockPath()})`,
+    ]);
+    expect(scene().hub.gets()).toEqual([]);
+  });
+
+  it('on two machines do not either, as long as the other gives a sign of life', async () => {
+    offers();
+    await lockBy(1, 'elsewhere');
+    expect(await faultOf(scene().downloads().start(tiny(), {}))).toEqual([
+      6004,
+      expect.stringContaining('process 1 on elsewhere works on'),
+    ]);
+    await utimes(lockPath(), 0, 0);
+    expect(await scene().downloads().start(tiny(), {})).toEqual({ bytes: 300_000 });
+  });
+
+  it.each([
+    ['that is gone', deadPid],
+    ['that had the number of this one before', async () => process.pid],
+  ])('do not hinder each other by the lock of one %s', async (_, pid) => {
+    offers();
+    await lockBy(await pid());
+    const downloads = [scene().downloads(), scene().downloads()];
+    expect(await downloads[0]?.statusOf(tiny())).toBe('ABSENT');
+    expect(await downloads[0]?.start(tiny(), {})).toEqual({ bytes: 300_000 });
+    expect(await scene().files()).toEqual(['downloads.json', 'model.gguf']);
+  });
+
+  it('both record what they completed', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const name of names) scene().hub.files.set(`ann/${name}/model.gguf`, { content });
+    const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+    await Promise.all(
+      names.map((name) =>
+        scene()
+          .downloads({ wait })
+          .start(tiny({ huggingface_repo: `ann/${name}` }), {}),
+      ),
+    );
+    const ledger = JSON.parse(await readFile(join(scene().folder, 'downloads.json'), 'utf8')) as { files: object };
+    expect(Object.keys(ledger.files)).toEqual(names.map((name) => `ann/${name}/model.gguf`));
+  });
+});
+
+describe('the places of a model', () => {
+  it('are the folder of the user first, which is never deleted', async () => {
+    offers();
+    const own = join(scene().folder, '..', 'own.gguf');
+    await writeFile(own, content);
+    const downloads = scene().downloads();
+    const wanted = { ...tiny({ files: ['own.gguf'] }), file: own };
+    expect(await downloads.statusOf(wanted)).toBe('LOCAL');
+    expect(await downloads.fileOf(wanted)).toBe(own);
+    expect(await downloads.start(wanted, {})).toEqual({ bytes: 300_000 });
+    expect(await faultOf(downloads.remove(wanted))).toEqual([
+      6008,
+      `"Tiny" is a file of your own, which is never deleted: ${own}`,
+    ]);
+    expect(scene().hub.asked).toEqual([]);
+    await rm(own);
+    expect(await downloads.statusOf(wanted)).toBe('ABSENT');
+  });
+
+  it("are the cache of the hub's own programs, which is used in place", async () => {
+    const repo = join(scene().env['HF_HUB_CACHE'] ?? '', 'models--ann--tiny');
+    const [blob, snapshot] = [join(repo, 'blobs', sha256(content)), join(repo, 'snapshots', 'abc123')];
+    for (const folder of [join(repo, 'refs'), dirname(blob), snapshot]) await mkdir(folder, { recursive: true });
+    await writeFile(join(repo, 'refs', 'main'), 'abc123');
+    await writeFile(blob, content);
+    await symlink(blob, join(snapshot, 'model.gguf'));
+    const downloads = scene().downloads();
+    expect(await downloads.fileOf(tiny())).toBe(join(snapshot, 'model.gguf'));
+    expect(await downloads.statusOf(tiny({ revision: 'abc123' }))).toBe('DOWNLOADED');
+    expect(await downloads.statusOf(tiny({ revision: 'other' }))).toBe('ABSENT');
+    expect(await downloads.statusOf(tiny({ sha256: 'f'.repeat(64) }))).toBe('ABSENT');
+    expect(await downloads.statusOf(tiny({ size_bytes: 5 }))).toBe('ABSENT');
+    expect(await downloads.start(tiny(), {})).toEqual({ bytes: 300_000 });
+    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD', quarantined: '' }]);
+    expect((await faultOf(downloads.remove(tiny())))[1]).toContain('is in the cache of the Hugging Face programs');
+    expect(scene().hub.asked).toEqual([]);
+    expect((await stat(blob)).size).toBe(300_000);
+  });
+});
+
+describe('a downloaded model', () => {
+  it('is deleted with all that is left of it', async () => {
+    offers();
+    const downloads = scene().downloads();
+    await downloads.start(tiny(), {});
+    await writeFile(path('model.gguf.bad'), 'x');
+    expect(await downloads.remove(tiny())).toEqual({ bytes: 300_001 });
+    expect(await scene().files()).toEqual(['downloads.json']);
+    expect(JSON.parse(await readFile(join(scene().folder, 'downloads.json'), 'utf8'))).toEqual({ files: {} });
+    expect(await faultOf(downloads.remove(tiny()))).toEqual([6008, '"Tiny" is not on disk']);
+  });
+
+  it('is not deleted while it is fetched', async () => {
+    offers();
+    stalled();
+    const [downloads, owner] = [scene().downloads(), {}];
+    const sent = underWay();
+    const asked = faultOf(downloads.start(tiny(), owner));
+    await sent;
+    expect((await faultOf(downloads.remove(tiny())))[0]).toBe(6004);
+    downloads.cancel('Tiny', owner);
+    await asked;
+  });
+
+  it.each([
+    ['lost', (file: string) => rm(file)],
+    ['broken', (file: string) => writeFile(file, '{"files": {"ann/tiny/mod')],
+  ])('is there also when downloads.json is %s', async (_, spoil) => {
+    offers();
+    await scene().downloads().start(tiny(), {});
+    await spoil(join(scene().folder, 'downloads.json'));
+    const downloads = scene().downloads();
+    expect(await downloads.statusOf(tiny())).toBe('DOWNLOADED');
+    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'UNKNOWN', sha256: sha256(content) }]);
+    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD' }]);
+    scene().hub.files.set('ann/other/model.gguf', { content });
+    await downloads.start(tiny({ huggingface_repo: 'ann/other' }), {});
+    const { files } = JSON.parse(await readFile(join(scene().folder, 'downloads.json'), 'utf8')) as { files: object };
+    expect(Object.keys(files)).toEqual(['ann/other/model.gguf', 'ann/tiny/model.gguf']);
+  });
+
+  it('is set aside when it is not what it was, and fetched again', async () => {
+    offers();
+    const downloads = scene().downloads();
+    await downloads.start(tiny(), {});
+    await writeFile(path(), noise(300_000, 3));
+    const [found] = await downloads.verify(tiny());
+    expect(found).toMatchObject({ verdict: 'BAD', quarantined: path('model.gguf.bad') });
+    expect(found?.why).toContain(`instead of ${sha256(content)}`);
+    expect(await downloads.statusOf(tiny())).toBe('ABSENT');
+    await downloads.start(tiny(), {});
+    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD' }]);
+  });
+
+  it('is set aside when it is no model, although nobody knows its hash', async () => {
+    offers();
+    const downloads = scene().downloads();
+    await downloads.start(tiny(), {});
+    await writeFile(path(), '<html>login');
+    await rm(join(scene().folder, 'downloads.json'));
+    expect(await downloads.verify(tiny())).toMatchObject([
+      {
+        verdict: 'BAD',
+        why: '"<htm" at its start instead of "GGUF": it is no model',
+        quarantined: path('model.gguf.bad'),
+      },
+    ]);
+    expect(await downloads.statusOf(tiny())).toBe('ABSENT');
+  });
+
+  it('is not taken for whole when it has been cut short', async () => {
+    offers();
+    const downloads = scene().downloads();
+    await downloads.start(tiny(), {});
+    await truncate(path(), 1000);
+    expect(await downloads.statusOf(tiny())).toBe('ABSENT');
+    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'BAD', why: '1000 bytes instead of 300000' }]);
+  });
+
+  it('is fetched again when the catalogue asks for another content', async () => {
+    offers();
+    const downloads = scene().downloads();
+    await downloads.start(tiny(), {});
+    const other = noise(200_000, 4);
+    scene().hub.files.set('ann/tiny/model.gguf', { content: other });
+    const newer = tiny({ sha256: sha256(other), size_bytes: 200_000 });
+    expect(await downloads.statusOf(newer)).toBe('ABSENT');
+    await downloads.start(newer, {});
+    expect((await readFile(path())).equals(other)).toBe(true);
+  });
+});

@@ -1,0 +1,83 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { FakeHub, noise } from '../../helpers/fakeHub.ts';
+
+/** How a download is killed again and again. */
+export interface Killing {
+  readonly bytes: number;
+  readonly kills: number;
+  readonly bytesPerSecond: number;
+  readonly seed: number;
+}
+
+/** What came of it. */
+export interface Killed {
+  /** Whether the file was right at the end. */
+  readonly right: boolean;
+  /** For each kill: bytes that were sent before it and had to be sent again. */
+  readonly again: readonly number[];
+}
+
+const cli = fileURLToPath(new URL('../../../dist/cli/turngraph.js', import.meta.url));
+
+/** Downloads a model with the built command, and kills it at random bytes so many times before it may finish. */
+export async function kill({ bytes, kills, bytesPerSecond, seed }: Killing): Promise<Killed> {
+  const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  await using hub = await FakeHub.open();
+  const content = noise(bytes, seed);
+  hub.files.set('ann/big/model.gguf', { content });
+  hub.bytesPerSecond = bytesPerSecond;
+  hub.mostUnread = 2 ** 18;
+  const variants = [{ engine: 'llama-cpp', huggingface_repo: 'ann/big', files: ['model.gguf'] }];
+  const catalogue = join(folder, 'models.json');
+  await writeFile(catalogue, JSON.stringify({ models: [{ name: 'Big', variants }] }));
+  const start = (): ChildProcess =>
+    spawn(process.execPath, [cli, 'models', 'download', 'Big', '--catalogue', catalogue, '--models', folder], {
+      env: { ...process.env, HF_ENDPOINT: hub.url, HF_HUB_CACHE: join(folder, 'cache') },
+      stdio: 'ignore',
+    });
+  const again: number[] = [];
+  try {
+    const random = randomOf(seed);
+    const moments = Array.from({ length: kills }, () => Math.floor(random() * bytes)).sort((a, b) => a - b);
+    for (const moment of moments) {
+      const child = start();
+      const exited = once(child, 'exit');
+      const asked = hub.gets().length;
+      // The next process may be killed before it has asked for a byte: then it is killed a little later.
+      hub.onServed = () => {
+        const from = rangeStart(hub.gets().at(-1)?.headers.range);
+        if (hub.gets().length > asked && from + (hub.answers.at(-1)?.bytesSent ?? 0) >= moment) child.kill('SIGKILL');
+      };
+      await exited;
+    }
+    const last = start();
+    const [code] = (await once(last, 'exit')) as [number | null];
+    const file = await readFile(join(folder, 'ann', 'big', 'model.gguf')).catch(() => Buffer.alloc(0));
+    const gets = hub.gets();
+    for (const [index, { bytesSent }] of hub.answers.entries()) {
+      const next = gets[index + 1];
+      if (next) again.push(rangeStart(gets[index]?.headers.range) + bytesSent - rangeStart(next.headers.range));
+    }
+    return { right: code === 0 && file.equals(content), again };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const rangeStart = (range = ''): number => Number(/^bytes=(\d+)-/.exec(range)?.[1] ?? 0);
+
+/** Numbers from 0 to 1 that look random, the same for the same seed. */
+function randomOf(seed: number): () => number {
+  let state = seed >>> 0 || 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+}

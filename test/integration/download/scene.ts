@@ -1,0 +1,81 @@
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach } from 'vitest';
+import { Downloads, type DownloadOptions } from '../../../src/download/downloads.ts';
+import type { ModelSource, ModelSourceVariant } from '../../../src/download/target.ts';
+import { Fault } from '../../../src/fault.ts';
+import { FakeHub } from '../../helpers/fakeHub.ts';
+
+/** A hub, an empty models folder, and what downloads need of the environment, anew for each test. */
+export interface Scene {
+  readonly hub: FakeHub;
+  readonly folder: string;
+  readonly env: Record<string, string>;
+  /** Milliseconds that a download wanted to wait; nobody waits for them. */
+  readonly waits: number[];
+  /** Downloads into the folder; disposed of after the test. */
+  downloads(options?: DownloadOptions): Downloads;
+  /** All files in the models folder, sorted. */
+  files(): Promise<readonly string[]>;
+}
+
+/** Sets a scene for each test of a file. */
+export function aScene(): () => Scene {
+  let scene: Scene | undefined;
+  const open: Downloads[] = [];
+  beforeEach(async () => {
+    const hub = await FakeHub.open();
+    const root = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const folder = join(root, 'models');
+    const env = { HF_ENDPOINT: hub.url, HF_HUB_CACHE: join(root, 'cache') };
+    const waits: number[] = [];
+    const wait = async (ms: number, signal: AbortSignal): Promise<void> => {
+      signal.throwIfAborted();
+      waits.push(ms);
+    };
+    const downloads = (options: DownloadOptions = {}): Downloads => {
+      const made = new Downloads(folder, { env, wait, ...options });
+      open.push(made);
+      return made;
+    };
+    const files = async (): Promise<readonly string[]> =>
+      (await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []))
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => name)
+        .sort();
+    hub.read = async (bytes) => {
+      const part = join(folder, 'ann', 'tiny', 'model.gguf.part');
+      const size = async (): Promise<number> => (await stat(part).catch(() => undefined))?.size ?? 0;
+      for (let tries = 0; tries < 200 && (await size()) < bytes; tries++) await sleep(5);
+    };
+    scene = { hub, folder, env, waits, downloads, files };
+  });
+  afterEach(async () => {
+    for (const downloads of open.splice(0)) await downloads[Symbol.asyncDispose]();
+    if (!scene) return;
+    await scene.hub[Symbol.asyncDispose]();
+    await rm(join(scene.folder, '..'), { recursive: true });
+  });
+  return () => {
+    if (!scene) throw new Error('the scene is not set yet');
+    return scene;
+  };
+}
+
+/** A model of one file, `model.gguf` of `ann/tiny`, with what is special about it. */
+export function tiny(special: Partial<ModelSourceVariant> = {}): ModelSource {
+  const variant = { huggingface_repo: 'ann/tiny', revision: 'main', files: ['model.gguf'], ...special };
+  return { name: 'Tiny', file: undefined, variants: [variant] };
+}
+
+/** What a promise is rejected with, as code and sentence. */
+export async function faultOf(work: Promise<unknown>): Promise<readonly [number, string]> {
+  const thrown: unknown = await work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (thrown instanceof Fault) return [thrown.code, thrown.message];
+  throw new Error(`it did not fail with a Fault: ${String(thrown)}`, { cause: thrown });
+}

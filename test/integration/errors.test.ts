@@ -1,0 +1,252 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ClientFrameBodies } from '../../src/frames.gen.ts';
+import { chat, guarded, lamp, setLight, type GraphText } from '../helpers/graphs.ts';
+import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+
+const server = aServer({ maxAgents: 2, maxMessageBytes: 100 });
+
+const refusedGraphs: readonly (readonly [string, unknown, number, string])[] = [
+  [
+    'an exit to nowhere',
+    { start_node: 'a', nodes: { a: { type: 'Generate', exits: { default: 'b' } } } },
+    3008,
+    'a.exits.default leads to no node: "b"',
+  ],
+  [
+    'a start at nowhere',
+    { start_node: 'anwser', nodes: { answer: { type: 'Generate' } } },
+    3003,
+    'start_node leads to no node: "anwser"; did you mean "answer"?',
+  ],
+  ['a node type with a typo', { start_node: 'a', nodes: { a: { type: 'Generat' } } }, 3003, 'did you mean "Generate"?'],
+  [
+    'a parameter with a typo',
+    chat({ sistem_prompt: '' }),
+    3003,
+    'answer.params.sistem_prompt is not known here; did you mean "system_prompt"?',
+  ],
+  [
+    'a parameter of the wrong type',
+    chat({ sampling: { temperature: 'hot' } }),
+    3003,
+    'answer.params.sampling.temperature must be a number, not "hot"',
+  ],
+  [
+    'an exit that the type does not have',
+    { start_node: 'a', nodes: { a: { type: 'Generate', exits: { defautl: '' } } } },
+    3003,
+    'a.exits.defautl is no exit of Generate (it has "default"); did you mean "default"?',
+  ],
+  [
+    'a field that graphs do not have',
+    { ...chat(), startnode: 'x' },
+    3003,
+    'startnode is not known here; did you mean "start_node"?',
+  ],
+  ['a graph that is none', [1, 2], 3003, 'the graph must be an object, not [1,2]'],
+  [
+    'a pattern that cannot run in linear time',
+    guarded(['fine', '(?=look)']),
+    3003,
+    'guard.params.inline_strings[1] is no pattern that can run in linear time: "(?=look)"',
+  ],
+  [
+    'a canned response without a line',
+    { start_node: 'a', nodes: { a: { type: 'CannedResponse' } } },
+    3003,
+    'a.params.inline_strings has no line to say',
+  ],
+  [
+    'a template that does not close',
+    chat({ system_prompt: 'Hello {{name' }),
+    3003,
+    'answer.params.system_prompt is no Mustache template',
+  ],
+  ['a template with a partial', chat({ template: '{{> header}}' }), 3003, 'answer.params.template uses a partial'],
+  [
+    'a tool call node without tools',
+    { start_node: 'a', nodes: { a: { type: 'ToolCall' } } },
+    3003,
+    'a.params.tools is missing',
+  ],
+  [
+    'a tool with a name that no model can write',
+    lamp({ tools: [{ ...setLight, name: 'set light' }] }),
+    3003,
+    'detect.params.tools[0].name',
+  ],
+  [
+    'two tools of one name',
+    lamp({ tools: [setLight, setLight] }),
+    3003,
+    'detect.params.tools[1].name stands twice: "set_light"',
+  ],
+  [
+    'a tool with two parameters of one name',
+    lamp({ tools: [{ ...setLight, parameters: [...setLight.parameters, setLight.parameters[0]] }] }),
+    3003,
+    'detect.params.tools[0].parameters[2].name stands twice: "name"',
+  ],
+  ['a format that does not exist', lamp({ tool_call_format: 'chatlm' }), 3003, 'did you mean "chatml"?'],
+  [
+    'a parameter that this version does not have',
+    chat({ guidelines: [] }),
+    3003,
+    'answer.params.guidelines is not known here',
+  ],
+  ['a tool choice that names no tool', lamp({ tool_choice: 'set_lihgt' }), 3003, 'did you mean "set_light"?'],
+  [
+    'a model that the catalogue does not have',
+    chat({ model_name: 'turngraph-dmeo' }),
+    6007,
+    'the catalogue has no model "turngraph-dmeo"; did you mean "turngraph-demo"?',
+  ],
+];
+
+type Request = {
+  readonly [K in keyof ClientFrameBodies]: readonly [K, Partial<ClientFrameBodies[K]>];
+}[keyof ClientFrameBodies];
+
+const refusedRequests: readonly (readonly [string, Request, number])[] = [
+  ['an agent that never was', ['sendMessage', { agentId: 7, text: 'hello' }], 3001],
+  ['a cancel for an agent that never was', ['cancelTurn', { agentId: 7 }], 3001],
+  ['a graph name that the folder does not have', ['createAgent', { graphName: 'lamp-swich' }], 3003],
+  ['a graph name that leaves the folder', ['createAgent', { graphName: '../package' }], 3003],
+  [
+    'a graph that is nested beyond reason',
+    ['createAgent', { graphJson: `${'['.repeat(200_000)}${']'.repeat(200_000)}` }],
+    3003,
+  ],
+  [
+    'a graph with a node twice',
+    ['createAgent', { graphJson: '{"start_node": "a", "nodes": {"a": {}, "a": {}}}' }],
+    3003,
+  ],
+  ['a graph that is no JSON', ['createAgent', { graphJson: '{' }], 3003],
+  ['no graph at all', ['createAgent', {}], 3003],
+  ['a model to load that does not exist', ['loadModel', { modelName: 'nobody' }], 6007],
+  ['a model to unload that does not exist', ['unloadModel', { modelName: 'nobody' }], 6007],
+  ['an engine that does not exist', ['configureSession', { engine: 'lama-cpp' }], 5001],
+  ['a page that the server never gave', ['listModels', { pageToken: 'x' }], 5001],
+  ['a session that cannot be resumed', ['resumeSession', { sessionId: 'x' }], 2003],
+  ['results that nobody awaits', ['submitToolResults', { agentId: 1 }], 3012],
+  ['a model to download that does not exist', ['downloadModel', { modelName: 'nobody' }], 6007],
+];
+
+describe.each(subprotocols)('over %s', (subprotocol) => {
+  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+
+  it.each(refusedGraphs)('refuses %s', async (_, graph, code, message) => {
+    await using player = await connect();
+    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(graph) }));
+    expect(answer).toMatchObject({ code, message: expect.stringContaining(message) as unknown });
+    // Nothing is left of what was refused: the first agent is still the first.
+    expect(await player.makes(chat())).toBe(1);
+  });
+
+  it.each(refusedRequests)('refuses %s', async (_, [body, fields], code) => {
+    await using player = await connect();
+    expect(refusal(await player.asks(body, fields)).code).toBe(code);
+    expect(await player.makes(chat())).toBe(1);
+  });
+
+  it('reports all faults of a graph at once', async () => {
+    await using player = await connect();
+    const graph: GraphText = {
+      start_node: 'x',
+      nodes: {
+        'a/b': { type: 'Generate', params: { stream: 'yes' }, exits: { default: 'y', other: '' } },
+        c: { type: 'Nothing' },
+      },
+    };
+    const { detail } = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(graph) }));
+    expect((JSON.parse(detail) as { pointer: string }[]).map(({ pointer }) => pointer)).toEqual([
+      '/start_node',
+      '/nodes/a~1b/params/stream',
+      '/nodes/a~1b/exits/default',
+      '/nodes/a~1b/exits/other',
+      '/nodes/c/type',
+    ]);
+  });
+
+  it('refuses an agent above the limit, until one is destroyed', async () => {
+    await using player = await connect();
+    await player.makes(chat());
+    await player.makes(chat());
+    expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) }))).toMatchObject({
+      code: 2005,
+    });
+    await player.asks('destroyAgent', { agentId: 1 });
+    expect(await player.makes(chat())).toBe(3);
+  });
+
+  it('refuses a message above the limit, and the agent stays usable', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(chat());
+    expect(refusal(await player.asks('sendMessage', { agentId, text: 'é'.repeat(51) }))).toMatchObject({ code: 2005 });
+    expect(await player.says(agentId, 'é'.repeat(50))).toMatchObject({ status: 'SUCCESS' });
+  });
+
+  it('refuses to change the engine once there is an agent', async () => {
+    await using player = await connect();
+    await player.makes(chat());
+    expect(refusal(await player.asks('configureSession', { engine: 'llama-cpp' }))).toMatchObject({ code: 5001 });
+  });
+
+  it('warns of a tool call node with many tools', async () => {
+    await using player = await connect();
+    const tools = Array.from({ length: 9 }, (_, index) => ({ ...setLight, name: `tool_${index}` }));
+    const answer = await player.asks('createAgent', { graphJson: JSON.stringify(lamp({ tools })) });
+    expect(answer).toMatchObject({
+      createAgent: { warnings: ['detect.params.tools has 9 entries: small models get lost above 8'] },
+    });
+  });
+});
+
+describe('a model file that cannot be loaded', () => {
+  let folder = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const model = (name: string, file: string) => ({
+      name,
+      variants: [{ engine: 'llama-cpp', local_path: '.', files: [file] }],
+    });
+    const absent = {
+      name: 'absent',
+      variants: [{ engine: 'llama-cpp', huggingface_repo: 'someone/something', files: ['x.gguf'] }],
+    };
+    await writeFile(
+      join(folder, 'models.json'),
+      JSON.stringify({ models: [model('text', 'text.gguf'), model('gone', 'gone.gguf'), absent] }),
+    );
+    await writeFile(join(folder, 'text.gguf'), 'this is no model');
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const other = aServerOf(() => join(folder, 'models.json'));
+
+  it.each([
+    ['is no GGUF', 'text', 6009],
+    ['is not there', 'gone', 6008],
+    ['has not been downloaded', 'absent', 6008],
+  ])('because it %s is refused with a sentence, and the server lives', async (_, modelName, code) => {
+    await using player = await Player.connect(other().url, 'turngraph.v1.json', 'llama-cpp');
+    const answer = refusal(await player.asks('loadModel', { modelName }));
+    expect(answer).toMatchObject({ code, message: expect.stringMatching(/\w+ .*\w/) as unknown });
+    expect(
+      refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat({ model_name: modelName })) })).code,
+    ).toBe(code);
+    expect(await player.asks('listModels')).toMatchObject({ body: 'listModels' });
+  });
+});
+
+function aServerOf(catalogue: () => string): ReturnType<typeof aServer> {
+  return aServer({
+    get catalogue() {
+      return catalogue();
+    },
+  });
+}

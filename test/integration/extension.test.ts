@@ -1,0 +1,190 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  unwrapParam,
+  checkGraph,
+  compileTemplate,
+  defineFormat,
+  defineNode,
+  detect,
+  graphSchema,
+  liveParams,
+  startServer,
+} from '../../src/index.ts';
+import { setLight } from '../helpers/graphs.ts';
+import { aServer, fileOf, Player, serverWith, subprotocols } from '../helpers/server.ts';
+import { runs } from '../cli/command.ts';
+
+const dice = defineNode({
+  type: 'Dice',
+  summary: 'Rolls a die and says what came.',
+  params: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['sides'],
+    properties: {
+      sides: { type: 'integer', minimum: 1, description: 'How many sides the die has.' },
+      line: { type: 'string', default: 'You rolled {{roll}}.', live: true, description: 'Template of what is said.' },
+    },
+  },
+  exits: ['won', 'lost'],
+  async create(params, { nodeName }) {
+    const settings = await liveParams(params, ({ line }) =>
+      unwrapParam('/line', compileTemplate(line, `${nodeName}.params.line`)),
+    );
+    return {
+      async run(turn) {
+        const roll = params.sides;
+        const variables = { roll: String(roll) };
+        const scope = {
+          message: turn.message,
+          variables,
+          calls: [],
+          insights: [],
+          warn: (warning: string) => turn.warn(warning),
+        };
+        turn.say(settings.current.render(scope), 'whole');
+        turn.emitEvent('rolled', { roll });
+        return roll > 1 ? 'won' : 'lost';
+      },
+      change: settings.change,
+    };
+  },
+});
+
+const shouting = defineFormat({
+  name: 'shouting',
+  place: 'system',
+  render: (tools) => `SHOUT ONE OF: ${tools.map(({ name }) => name.toUpperCase()).join(', ')}`,
+  detect: (text) => detect(text, { name: 'shout', arguments: 'with' }),
+});
+
+const graph = {
+  start_node: 'roll',
+  nodes: {
+    roll: { type: 'Dice', params: { sides: 6 }, exits: { won: 'detect' } },
+    detect: { type: 'ToolCall', params: { tools: [setLight], tool_call_format: 'shouting' } },
+  },
+};
+
+const server = aServer({
+  extension: { nodeTypes: [dice], formats: [shouting] },
+  script: [{ match: 'hello', answer: '{"shout": "set_light", "with": {"name": "porch", "on": true}}' }],
+});
+
+describe.each(subprotocols)('a node type and a format from outside, over %s', (subprotocol) => {
+  it('run in a graph', async () => {
+    await using player = await Player.connect(server().url, subprotocol);
+    const agentId = await player.makes(graph, { enableDiagnostics: true });
+    const turn = await player.says(agentId, 'hello');
+    expect(turn).toMatchObject({ text: 'You rolled 6.', steps: 'roll:won detect:tool_called' });
+    expect(turn.calls).toMatchObject([{ toolName: 'set_light', known: true }]);
+    expect(turn.events).toMatchObject([{ eventType: 'rolled', payloadJson: '{"roll":6}' }]);
+  });
+
+  it('fail a turn when they return an exit that they do not declare', async () => {
+    const lying = defineNode({
+      type: 'Lying',
+      summary: 'Returns what it does not declare.',
+      params: { type: 'object', properties: {} },
+      exits: ['default'],
+      create: async () => ({ run: async () => 'elsewhere' as 'default' }),
+    });
+    await using own = await serverWith({ extension: { nodeTypes: [lying] } });
+    await using player = await Player.connect(own.url, subprotocol);
+    const agentId = await player.makes({ start_node: 'a', nodes: { a: { type: 'Lying' } } });
+    expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'ERROR', error: { code: 5005 }, path: [] });
+  });
+
+  it('are refused and changed like any other', async () => {
+    await using player = await Player.connect(server().url, subprotocol);
+    const wrong = {
+      ...graph,
+      nodes: { ...graph.nodes, roll: { type: 'Dice', params: { sides: 0 }, exits: { win: '' } } },
+    };
+    const answer = await player.asks('createAgent', { graphJson: JSON.stringify(wrong) });
+    expect(answer).toMatchObject({ error: { code: 3003, message: 'roll.params.sides must be >= 1, not 0' } });
+    const agentId = await player.makes(graph);
+    await player.asks('changeParams', { agentId, nodeName: 'roll', paramsJson: '{"line": "A {{roll}}!"}' });
+    expect(await player.says(agentId, 'hello')).toMatchObject({ text: 'A 6!' });
+  });
+});
+
+describe('a node type and a format from outside', () => {
+  let folder = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const library = fileOf('dist/index.js');
+    await writeFile(
+      join(folder, 'extension.mjs'),
+      `import { defineNode } from ${JSON.stringify(library)};
+       export const nodeTypes = [defineNode({
+         type: 'Silence', summary: 'Says nothing.', params: { type: 'object', additionalProperties: false, properties: {} }, exits: ['default'],
+         create: async () => ({ run: async () => 'default' }),
+       })];`,
+    );
+    await writeFile(
+      join(folder, 'graph.json'),
+      JSON.stringify({ start_node: 'hush', nodes: { hush: { type: 'Silence' } } }),
+    );
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('are in the schema for editors', async () => {
+    const schema = JSON.stringify(graphSchema({ nodeTypes: [dice], formats: [shouting] }));
+    expect(schema).toContain('"Dice"');
+    expect(schema).toContain('"shouting"');
+    const served = await new Promise<string>((resolve) => {
+      get(`http://127.0.0.1:${server().port}/schema/graph.schema.json`, async (response) => {
+        let text = '';
+        for await (const part of response) text += String(part);
+        resolve(text);
+      });
+    });
+    expect(JSON.parse(served)).toEqual(JSON.parse(schema));
+  });
+
+  it('are known to the check of the library', async () => {
+    const catalogue = fileOf('models.json');
+    const known = { ...graph, default_model_name: 'turngraph-demo' };
+    expect(await checkGraph(known, { catalogue, nodeTypes: [dice], formats: [shouting] })).toEqual({
+      faults: [],
+      warnings: [],
+    });
+    expect(await checkGraph(known, { catalogue })).toMatchObject({
+      faults: [{ pointer: '/nodes/roll/type' }, { pointer: '/nodes/detect/params/tool_call_format' }],
+    });
+  });
+
+  it('are known to the commands that are told of their module', async () => {
+    const [module, path] = [join(folder, 'extension.mjs'), join(folder, 'graph.json')];
+    expect(await runs(['check', '--extend', module, '--', path])).toMatchObject({ code: 0, out: `${path}: ok\n` });
+    expect(await runs(['check', path])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('is no node type: "Silence"') as unknown,
+    });
+    const { out } = await runs(['run', path, 'hello', '--engine', 'mock', '--extend', module]);
+    expect(out).toContain('"path":[{"nodeName":"hush","exit":"default"}]');
+  });
+
+  it.each([
+    ['a module that is not there', 'nowhere.mjs', 'the extension nowhere.mjs cannot be loaded'],
+    ['a module that exports nothing of use', fileOf('dist/version.js'), 'exports neither nodeTypes nor formats'],
+  ])('cannot come from %s', async (_, module, message) => {
+    expect(await runs(['check', 'graphs/chat.json', '--extend', module])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(message) as unknown,
+    });
+  });
+
+  it('cannot take a name that is taken', async () => {
+    await expect(startServer({ port: 0, nodeTypes: [dice, dice] })).rejects.toThrow('there are two node types "Dice"');
+    const taken = { ...shouting, name: 'chatml' };
+    await expect(startServer({ port: 0, formats: [taken] })).rejects.toThrow(
+      'there are two tool-call formats "chatml"',
+    );
+  });
+});

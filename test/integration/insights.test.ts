@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { aServer, Player, subprotocols } from '../helpers/server.ts';
+
+const call = (name: string, args: object): string =>
+  `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
+
+const server = aServer({
+  script: [
+    { match: '^Ask for', answer: 'Who should get it?' },
+    { match: 'to my friend', answer: call('transfer', { amount: 500, recipient: 'Bob' }) },
+    { match: '500 to Ada', answer: call('transfer', { amount: '500', recipient: 'Ada' }) },
+    { match: 'both', answer: `${call('transfer', { amount: 500 })}\n${call('show_balance', {})}` },
+    { match: 'balance', answer: call('show_balance', { account: 'main' }) },
+  ],
+});
+
+const graph = {
+  start_node: 'detect',
+  nodes: {
+    detect: {
+      type: 'ToolCall',
+      params: {
+        tools: [
+          {
+            name: 'transfer',
+            description: 'Send money to somebody.',
+            consequential: true,
+            parameters: [
+              {
+                name: 'amount',
+                type: 'number',
+                description: 'How much.',
+                source: 'customer',
+                significance: 'how much to send',
+              },
+              {
+                name: 'recipient',
+                type: 'string',
+                description: 'Who gets it.',
+                source: 'customer',
+                significance: 'who should get it',
+                examples: ['Ada'],
+              },
+            ],
+          },
+          { name: 'show_balance', description: 'Show how much there is.', parameters: [] },
+        ],
+      },
+      exits: { no_tool_called: 'ask' },
+    },
+    ask: {
+      type: 'Generate',
+      params: {
+        placement: 'in_place_of_user',
+        template:
+          '{{#insights}}Ask for{{#missing}} {{name}}{{/missing}}{{#invalid}} {{name}} ({{significance}}){{/invalid}}.{{/insights}}{{^insights}}{{user_message}}{{/insights}}',
+      },
+    },
+  },
+};
+
+describe.each(subprotocols)('over %s, a call that cannot be meant', (subprotocol) => {
+  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+
+  it('is not notified; the client hears what is missing, and the next node asks for it', async () => {
+    await using player = await connect();
+    const turn = await player.says(await player.makes(graph), 'transfer 500 to my friend');
+    expect(turn).toMatchObject({ calls: [], steps: 'detect:no_tool_called ask:default', text: 'Who should get it?' });
+    expect(
+      turn.events.map(({ eventType, payloadJson }) => [eventType, JSON.parse(payloadJson) as unknown]),
+    ).toMatchObject([
+      [
+        'tool_insight',
+        {
+          tool: 'transfer',
+          missing: [],
+          invalid: [{ name: 'recipient', significance: 'who should get it', examples: ['Ada'], precedence: 0 }],
+        },
+      ],
+    ]);
+  });
+
+  it('is sent once everything was said, and the client is told that it changes the world', async () => {
+    await using player = await connect();
+    const turn = await player.says(await player.makes(graph), 'transfer 500 to Ada');
+    expect(turn).toMatchObject({ steps: 'detect:tool_called', events: [] });
+    expect(turn.calls).toMatchObject([
+      {
+        toolName: 'transfer',
+        consequential: true,
+        typedArgumentsJson: '{"amount": 500, "recipient": "Ada"}',
+        issues: [],
+      },
+    ]);
+  });
+
+  it('does not take another call with it', async () => {
+    await using player = await connect();
+    const turn = await player.says(await player.makes(graph), 'both: transfer 500 and show me');
+    expect(turn.steps).toBe('detect:tool_called');
+    expect(turn.calls).toMatchObject([{ toolName: 'show_balance', consequential: false }]);
+    expect(turn.events).toHaveLength(1);
+  });
+
+  it('is notified with its issues when the tool changes nothing', async () => {
+    await using player = await connect();
+    const { calls } = await player.says(await player.makes(graph), 'balance');
+    expect(calls).toMatchObject([
+      {
+        toolName: 'show_balance',
+        issues: [{ code: 'unexpected_param', param: 'account', message: 'account is no parameter of the tool' }],
+      },
+    ]);
+  });
+});

@@ -1,0 +1,357 @@
+import { createConnection } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { defineNode } from '../../src/index.ts';
+import { ClientSocket } from '../../src/server/connection.ts';
+import { chat, lamp, setLight } from '../helpers/graphs.ts';
+import { aServer, Player, refusal, serverWith, subprotocols } from '../helpers/server.ts';
+
+const script = [
+  { match: 'slowly', answer: 'one two three four five six seven eight', delay_ms: 60 },
+  { match: 'before a word', answer: 'late', delay_ms: 60_000 },
+];
+
+const small = aServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout: 0.3 });
+
+describe.each(subprotocols)('over %s', (subprotocol) => {
+  const connect = (): Promise<Player> => Player.connect(small().url, subprotocol);
+
+  it('a graph above the limit of nodes is refused', async () => {
+    await using player = await connect();
+    const say = { type: 'CannedResponse', params: { inline_strings: ['x'] } };
+    const graph = { start_node: 'a', nodes: { a: say, b: say, c: say } };
+    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(graph) }));
+    expect(answer).toMatchObject({ code: 2005, message: 'the graph has 3 nodes, and 2 are allowed' });
+  });
+
+  it('a node above the limit of tools is refused', async () => {
+    await using player = await connect();
+    const tools = ['a', 'b', 'c'].map((name) => ({ ...setLight, name }));
+    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(lamp({ tools })) }));
+    expect(answer).toMatchObject({ code: 2005, message: 'detect.params.tools has 3 entries, and 2 are allowed' });
+  });
+
+  it('a turn that takes too long is ended, and the agent answers the next message', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(chat());
+    const turn = await player.says(agentId, 'slowly');
+    expect(turn).toMatchObject({ status: 'ERROR', error: { code: 4002, name: 'INFERENCE_TIMEOUT' } });
+    expect(turn.text).toMatch(/^one /);
+    expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'SUCCESS' });
+  });
+
+  it('a client that asks and asks without waiting for answers is hung up on', async () => {
+    await using player = await connect();
+    for (let count = 0; count < 20; count++) player.sends('listModels');
+    expect(await player.until(({ body }) => body === 'error')).toMatchObject({ error: { code: 2005 } });
+    expect((await player.closed).code).toBe(4429);
+  });
+});
+
+const callTo = (name: string, args: string): string =>
+  `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
+
+describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB', (subprotocol) => {
+  const roomy = aServer({
+    script: [
+      { match: 'long arguments', answer: callTo('f', `{"x": "${'y'.repeat(24_000)}"}`) },
+      { match: 'much wrong', answer: callTo('mark', `{"rows": [${'"a", '.repeat(1500)}"a"]}`) },
+    ],
+  });
+  const connect = (): Promise<Player> => Player.connect(roomy().url, subprotocol);
+  const verbose = { tool_call_format: 'chatml', sampling: { max_tokens: 20_000 } };
+  const long = 'ü'.repeat(200_000);
+  const frameSizes = (player: Player): number[] =>
+    player.heard.map((frame) => Buffer.byteLength(JSON.stringify(frame)));
+
+  it.each<[string, (player: Player) => Promise<unknown>]>([
+    [
+      'when a graph names what it does not have',
+      (player) => player.asks('createAgent', { graphJson: JSON.stringify({ start_node: long, nodes: {} }) }),
+    ],
+    [
+      'when a graph is full of faults',
+      (player) =>
+        player.asks('createAgent', {
+          graphJson: JSON.stringify({
+            start_node: 'a',
+            nodes: Object.fromEntries(
+              Array.from({ length: 200 }, (_, index) => [`${index}${'x'.repeat(500)}`, { type: long.slice(0, 300) }]),
+            ),
+          }),
+        }),
+    ],
+    ['when a graph name is long', (player) => player.asks('createAgent', { graphName: long })],
+    ['when a storage name is long', (player) => player.asks('createStringStorage', { name: long })],
+    ['when a file path is long', (player) => player.asks('createStringStorage', { name: 'x', filePath: long })],
+    ['when a model name is long', (player) => player.asks('loadModel', { modelName: long })],
+    ['when an engine name is long', (player) => player.asks('configureSession', { engine: long })],
+    ['when a page token is long', (player) => player.asks('listModels', { pageToken: long })],
+    [
+      'when a node name is long',
+      async (player) =>
+        player.asks('changeParams', { agentId: await player.makes(chat()), nodeName: long, paramsJson: '{}' }),
+    ],
+    [
+      'when templates name what nobody has',
+      async (player) =>
+        player.says(
+          await player.makes(
+            chat({
+              system_prompt: Array.from({ length: 300 }, (_, index) => `{{${'n'.repeat(200)}${index}}}`).join(''),
+            }),
+          ),
+          'hello',
+        ),
+    ],
+    [
+      'when a turn takes many steps',
+      async (player) => {
+        const say = (next: string) => ({
+          type: 'CannedResponse',
+          params: { inline_strings: ['x'] },
+          exits: { default: next },
+        });
+        const agentId = await player.makes(
+          { start_node: 'a', nodes: { a: say('b'), b: say('a') } },
+          { maxStepsPerTurn: 3000, enableDiagnostics: true },
+        );
+        const turn = await player.says(agentId, 'go');
+        expect(turn.warnings).toEqual([
+          expect.stringMatching(/^the path has 3000 steps, and the first \d+ are shown$/),
+        ]);
+      },
+    ],
+    [
+      'when a call has long arguments',
+      async (player) => {
+        const agentId = await player.makes(lamp(verbose), { enableDiagnostics: true });
+        const turn = await player.says(agentId, 'long arguments');
+        expect(turn).toMatchObject({ status: 'SUCCESS', steps: 'detect:tool_called', calls: [] });
+        expect(turn.warnings[0]).toMatch(/^detect found a call to f whose arguments do not fit in a frame/);
+      },
+    ],
+    [
+      'when much is wrong with a call',
+      async (player) => {
+        const rows = { name: 'rows', type: 'array', items: { type: 'integer' } };
+        const tools = [{ name: 'mark', description: 'Marks rows.', parameters: [rows] }];
+        const turn = await player.says(await player.makes(lamp({ ...verbose, tools })), 'much wrong');
+        expect(turn.calls).toMatchObject([{ toolName: 'mark' }]);
+        expect(turn.warnings).toEqual([
+          expect.stringMatching(
+            /^detect tells the first \d+ of 1501 issues of a call to mark; more do not fit in a frame$/,
+          ),
+        ]);
+      },
+    ],
+  ])('%s', async (_, asks) => {
+    await using player = await connect();
+    await asks(player);
+    expect(Math.max(...frameSizes(player))).toBeLessThan(60 * 1024);
+  });
+});
+
+describe('new connections', () => {
+  const busy = aServer({ maxConnectionRate: 3 });
+
+  it('above the rate are turned out with a reason, and later ones are welcome', async () => {
+    const players = Array.from({ length: 5 }, () => new Player(busy().url, 'turngraph.v1.json'));
+    const firsts = await Promise.all(players.map((player) => player.until(() => true)));
+    expect(firsts.map(({ body }) => body).sort()).toEqual([
+      'error',
+      'error',
+      'sessionReady',
+      'sessionReady',
+      'sessionReady',
+    ]);
+    await wait(1100);
+    await using late = new Player(busy().url, 'turngraph.v1.json');
+    expect(await late.hears('sessionReady')).toMatchObject({ protocolVersion: 1 });
+    for (const player of players) await player[Symbol.asyncDispose]();
+  });
+
+  const impatient = aServer({ handshakeTimeout: 0.5 });
+
+  it('that never finish their handshake are dropped', async () => {
+    const socket = createConnection(impatient().port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\n');
+    await new Promise<void>((resolve) => socket.on('close', () => resolve()).resume());
+    expect(socket.destroyed).toBe(true);
+  });
+});
+
+describe('a slow reader', () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  const chunk = 'x'.repeat(4096);
+  const flood = defineNode({
+    type: 'Flood',
+    summary: 'Says more than a socket can hold.',
+    params: { type: 'object', properties: { chunks: { type: 'integer', default: 1 } } },
+    exits: ['default'],
+    create: async ({ chunks }) => ({
+      async run(turn) {
+        for (let count = 0; count < chunks && !turn.signal.aborted; count++) {
+          await turn.backpressure();
+          turn.say(chunk, 'delta');
+        }
+        return 'default';
+      },
+    }),
+  });
+  const flooding = (chunks: number) => ({
+    start_node: 'flood',
+    nodes: { flood: { type: 'Flood', params: { chunks } } },
+  });
+  const server = aServer({ extension: { nodeTypes: [flood] } });
+
+  it.each(subprotocols)('pauses its own agents, and fifteen others do not notice, over %s', async (subprotocol) => {
+    const send = vi.spyOn(ClientSocket.prototype, 'send');
+    const unsent = (): number =>
+      Math.max(0, ...send.mock.contexts.map((peer) => (peer as ClientSocket).bufferedAmount));
+    await using slow = await Player.connect(server().url, subprotocol);
+    const agentId = await slow.makes(flooding(4096));
+    const told = slow.sends('sendMessage', { agentId, text: 'go' });
+    slow.socket.pause();
+
+    const others = await Promise.all(Array.from({ length: 15 }, () => Player.connect(server().url, subprotocol)));
+    let most = 0;
+    for (let round = 0; round < 10; round++) {
+      const turns = await Promise.all(
+        others.map(async (other) => other.says(await other.makes(chat()), `round ${round}`)),
+      );
+      expect(turns.map(({ text }) => text)).toEqual(others.map(() => `You said: round ${round}`));
+      most = Math.max(most, unsent());
+    }
+    // The buffers of the system fill first, then ours.
+    while (most <= 1024 * 1024) {
+      await wait(10);
+      most = Math.max(most, unsent());
+    }
+    expect(most).toBeLessThan(2 * 1024 * 1024);
+    slow.socket.resume();
+    expect((await slow.told(told)).text.length).toBe(4096 * 4096);
+    for (const other of others) await other[Symbol.asyncDispose]();
+  });
+
+  it('can be cancelled', async () => {
+    await using slow = await Player.connect(server().url, 'turngraph.v1.proto');
+    const agentId = await slow.makes(flooding(1_000_000));
+    const told = slow.sends('sendMessage', { agentId, text: 'go' });
+    slow.socket.pause();
+    await wait(300);
+    slow.sends('cancelTurn', { agentId });
+    await wait(100);
+    slow.socket.resume();
+    expect(await slow.told(told)).toMatchObject({ status: 'CANCELLED' });
+  });
+
+  it('that is stuck is given up', async () => {
+    await using hasty = await serverWith({
+      extension: { nodeTypes: [flood] },
+      sendBuffer: { high: 100_000, low: 50_000, slowReaderTimeoutMs: 300 },
+    });
+    await using slow = await Player.connect(hasty.url, 'turngraph.v1.proto');
+    const agentId = await slow.makes(flooding(4096));
+    slow.sends('sendMessage', { agentId, text: 'go' });
+    slow.socket.pause();
+    await wait(2_000);
+    slow.socket.resume();
+    expect((await slow.closed).code).toBe(4408);
+  });
+
+  const torrent = defineNode({
+    type: 'Torrent',
+    summary: 'Says at once more than a socket can hold, and then waits to be cancelled.',
+    params: { type: 'object', properties: {} },
+    exits: ['default'],
+    create: async () => ({
+      async run(turn) {
+        turn.say(chunk.repeat(4096), 'delta');
+        await new Promise((resolve) => turn.signal.addEventListener('abort', resolve));
+        return 'default';
+      },
+    }),
+  });
+
+  it('that has asked for more is not waited for when the server shuts down', async () => {
+    const [send, close] = [vi.spyOn(ClientSocket.prototype, 'send'), vi.spyOn(ClientSocket.prototype, 'close')];
+    const unsent = (): number =>
+      Math.max(0, ...send.mock.contexts.map((peer) => (peer as ClientSocket).bufferedAmount));
+    const closing = await serverWith({
+      extension: { nodeTypes: [torrent] },
+      sendBuffer: { high: 1500, low: 300, slowReaderTimeoutMs: 20_000 },
+      graceMs: 200,
+    });
+    await using slow = await Player.connect(closing.url, 'turngraph.v1.proto');
+    const agentId = await slow.makes({ start_node: 'torrent', nodes: { torrent: { type: 'Torrent' } } });
+    slow.sends('sendMessage', { agentId, text: 'go' });
+    slow.socket.pause();
+    while (unsent() <= 1024 * 1024) await wait(10);
+    for (let count = 0; count < 20; count++) slow.sends('exportDialog', { agentId });
+    const gone = closing[Symbol.asyncDispose]();
+    while (close.mock.calls.length === 0) await wait(10);
+    // Given up for being stuck it would hear 4408 first.
+    expect(close.mock.calls.map(([code]) => code)).toEqual([1001]);
+    slow.socket.terminate();
+    await gone;
+  });
+});
+
+describe('a server that shuts down', () => {
+  const waiting = { graphJson: JSON.stringify(chat({ model_name: 'turngraph-demo' })) };
+  const cases = subprotocols.flatMap(
+    (subprotocol) =>
+      [
+        { subprotocol, body: 'createAgent', fields: waiting, graceMs: 0 },
+        { subprotocol, body: 'loadModel', fields: { modelName: 'turngraph-demo' }, graceMs: 5_000 },
+      ] as const,
+  );
+
+  it.each(cases)('tells who waits for a model that it does: $body over $subprotocol', async (given) => {
+    const server = await serverWith({ graceMs: given.graceMs });
+    const player = await Player.connect(server.url, given.subprotocol, 'llama-cpp');
+    const asked = player.sends(given.body, given.fields);
+    await player.until(({ requestId }) => requestId === asked);
+    expect(player.heard.map(({ body }) => body)).not.toContain(given.body);
+    const gone = server[Symbol.asyncDispose]();
+    expect(refusal(await player.answer(asked))).toMatchObject({
+      code: 2001,
+      message: 'the server is shutting down; connect again later',
+    });
+    expect((await player.closed).code).toBe(1001);
+    await gone;
+  });
+
+  it('begins no turn, lets live ones end, and then says goodbye', async () => {
+    const server = await serverWith({ script, graceMs: 5_000 });
+    await using player = await Player.connect(server.url, 'turngraph.v1.json');
+    const [one, other] = [await player.makes(chat()), await player.makes(chat())];
+    const slow = player.sends('sendMessage', { agentId: one, text: 'slowly' });
+    await player.hears('answerText');
+    const down = server[Symbol.asyncDispose]();
+    expect(refusal(await player.asks('sendMessage', { agentId: other, text: 'hello' }))).toMatchObject({ code: 2001 });
+    expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) }))).toMatchObject({
+      code: 2001,
+    });
+    expect(await player.told(slow)).toMatchObject({
+      status: 'SUCCESS',
+      text: 'one two three four five six seven eight',
+    });
+    expect((await player.closed).code).toBe(1001);
+    await down;
+  });
+
+  it('cancels what has not ended after its grace, and the client hears of it', async () => {
+    const server = await serverWith({ script, graceMs: 200 });
+    await using player = await Player.connect(server.url, 'turngraph.v1.json');
+    const agentId = await player.makes(chat());
+    const waiting = player.sends('sendMessage', { agentId, text: 'before a word' });
+    await player.asks('listModels');
+    const down = server[Symbol.asyncDispose]();
+    expect(await player.told(waiting)).toMatchObject({ status: 'CANCELLED' });
+    expect((await player.closed).code).toBe(1001);
+    await down;
+  });
+});

@@ -1,0 +1,272 @@
+import { createConnection, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { chat, guarded, lamp, type GraphText } from '../helpers/graphs.ts';
+import { aServer, Player, refusal, serverWith, subprotocols } from '../helpers/server.ts';
+
+/** Where long work stops between its pieces: a test may hold it there until it opens the gate. */
+const gate = vi.hoisted(() => {
+  let isHeld = false;
+  let reach = (): void => undefined;
+  let open = (): void => undefined;
+  let opened = Promise.resolve();
+  return {
+    /** From here on work waits at the gate. Resolves when it has come there. */
+    hold(): Promise<void> {
+      isHeld = true;
+      opened = new Promise((resolve) => (open = resolve));
+      return new Promise((resolve) => (reach = resolve));
+    },
+    open(): void {
+      isHeld = false;
+      open();
+    },
+    /** How often work has come by. */
+    passes: 0,
+    async pass(): Promise<void> {
+      this.passes++;
+      if (!isHeld) return;
+      reach();
+      await opened;
+    },
+  };
+});
+vi.mock(import('../../src/eventLoop.ts'), async (original) => {
+  const { createYielder: breathing } = await original();
+  return {
+    createYielder: (longestMs) => {
+      const breathe = breathing(longestMs);
+      return async () => {
+        await gate.pass();
+        await breathe();
+      };
+    },
+  };
+});
+
+const call = '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": true}}\n</tool_call>';
+const server = aServer({
+  script: [
+    { match: 'many calls', answer: call.repeat(80) },
+    { match: 'slowly', answer: 'one two three four five six seven eight', delay_ms: 60 },
+    { match: 'before a word', answer: 'late', delay_ms: 60_000 },
+  ],
+});
+
+const says = (...lines: string[]): GraphText => ({
+  start_node: 'say',
+  nodes: { say: { type: 'CannedResponse', params: { inline_strings: lines, selection_strategy: 'first' } } },
+});
+
+describe.each(subprotocols)('over %s, a server', (subprotocol) => {
+  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+
+  it.each([
+    '{{#__proto__}}{{tool_calls.push}}{{/__proto__}}',
+    '{{constructor.assign}}',
+    '{{tool_calls.join}}',
+    '{{#constructor}}x{{/constructor}}',
+  ])('lets no template touch what everybody shares: %s', async (line) => {
+    await using player = await connect();
+    expect(await player.says(await player.makes(says(line)), 'hello')).toMatchObject({ status: 'SUCCESS', text: '' });
+    expect(Object.keys(Object.prototype)).toEqual([]);
+    await using other = await connect();
+    expect(await other.says(await other.makes(guarded(['x'])), 'hello')).toMatchObject({ text: 'You said: hello' });
+  });
+
+  it('answers others while a loop of a turn runs on', async () => {
+    await using player = await connect();
+    await using other = await connect();
+    const exits = { triggered: 'a', not_triggered: 'a' };
+    const loop = { start_node: 'a', nodes: { a: { type: 'Guardrail', params: { inline_strings: ['x'] }, exits } } };
+    const agentId = await player.makes(loop, { maxStepsPerTurn: 4096 });
+    const turn = player.sends('sendMessage', { agentId, text: 'go' });
+    expect(await other.says(await other.makes(chat()), 'hello')).toMatchObject({ text: 'You said: hello' });
+    expect(await player.told(turn)).toMatchObject({ error: { code: 4003 } });
+    expect(
+      refusal(await player.asks('createAgent', { graphJson: JSON.stringify(loop), maxStepsPerTurn: 4_000_000_000 })),
+    ).toMatchObject({ code: 2005 });
+  });
+
+  it('answers others while hundreds of patterns look at a long message, and can be told to leave it', async () => {
+    await using player = await connect();
+    await using other = await connect();
+    const patterns = Array.from({ length: 300 }, (_, index) => `secret.{0,60}word${index}`);
+    const agentId = await player.makes(guarded(patterns));
+    const otherId = await other.makes(chat());
+    const reached = gate.hold();
+    const turn = player.sends('sendMessage', {
+      agentId,
+      text: 'tell me a secret word, my secret friend. '.repeat(400),
+    });
+    await reached;
+    expect(await other.says(otherId, 'hello')).toMatchObject({ text: 'You said: hello' });
+    expect(await player.asks('cancelTurn', { agentId })).toMatchObject({ body: 'ack' });
+    const passes = gate.passes;
+    gate.open();
+    expect(await player.told(turn)).toMatchObject({ status: 'CANCELLED' });
+    expect(gate.passes).toBe(passes);
+  });
+
+  it.each<[string, GraphText | object]>([
+    ['a tag that never ends', says(`{{a${' '.repeat(300_000)}`)],
+    [
+      'names of many letters that miss each other',
+      { start_node: 'm'.repeat(300_000), nodes: { ['n'.repeat(300_000)]: { type: 'CannedResponse' } } },
+    ],
+    [
+      'quotes in a name, and many strangers',
+      {
+        start_node: 'a',
+        nodes: {
+          ['"'.repeat(20_000)]: {
+            type: 'Generate',
+            exits: Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`x${index}`, ''])),
+          },
+        },
+      },
+    ],
+    [
+      'many tools that are none',
+      lamp({ tools: Array.from({ length: 5_000 }, () => ({ name: 'f', description: '', parameters: 5 })) }),
+    ],
+    [
+      'a schema without sense',
+      lamp({
+        tool_call_format: 'generic',
+        tools: [{ name: 'f', description: '', parameters: { type: 'object', properties: { a: null } } }],
+      }),
+    ],
+  ])('refuses %s at once', async (_, graph) => {
+    await using player = await connect();
+    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(graph) }));
+    expect(answer.code).toBe(3003);
+    expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(60 * 1024);
+  });
+
+  it.each<[string, (player: Player) => Promise<number>, string, Record<string, string>]>([
+    ['too long', (player) => player.makes(says('{{v}}'.repeat(100))), 'hello', { v: 'x'.repeat(100_000) }],
+    [
+      'too much work',
+      (player) =>
+        player.makes({
+          start_node: 'detect',
+          nodes: {
+            detect: { ...lamp().nodes['detect'], type: 'ToolCall', exits: { tool_called: 'say' } },
+            say: {
+              type: 'CannedResponse',
+              params: { inline_strings: [`${'{{#tool_calls}}'.repeat(4)}x${'{{/tool_calls}}'.repeat(4)}`] },
+            },
+          },
+        }),
+      'many calls',
+      {},
+    ],
+  ])('ends a turn whose template is %s', async (_, makes, text, variables) => {
+    await using player = await connect();
+    expect(await player.says(await makes(player), text, variables)).toMatchObject({
+      status: 'ERROR',
+      error: { code: 2005 },
+    });
+  });
+
+  it('refuses variables above the limit of a message', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(chat());
+    const answer = await player.asks('sendMessage', { agentId, text: 'hello', variables: { v: 'x'.repeat(300_000) } });
+    expect(refusal(answer)).toMatchObject({
+      code: 2005,
+      message: expect.stringContaining('sendMessage.variables has') as unknown,
+    });
+  });
+
+  it('does not go on for a client that has gone', async () => {
+    const own = await serverWith({
+      graceMs: 20_000,
+      script: [{ match: 'before a word', answer: 'late', delay_ms: 60_000 }],
+    });
+    const player = await Player.connect(own.url, subprotocol);
+    for (let count = 0; count < 60; count++)
+      player.sends('createAgent', { graphJson: JSON.stringify(guarded([`p${count}`])) });
+    player.sends('sendMessage', { agentId: 60, text: 'before a word' });
+    await player.until(({ body }) => body === 'createAgent');
+    player.socket.close();
+    await player.closed;
+    // Nothing is left to wait for.
+    await own[Symbol.asyncDispose]();
+  }, 15_000);
+
+  it('warms an agent up while it does something else', async () => {
+    await using player = await connect();
+    const busy = await player.makes(chat());
+    const slow = player.sends('sendMessage', { agentId: busy, text: 'slowly' });
+    player.sends('createAgent', { graphJson: JSON.stringify(chat()), warmUp: true });
+    expect(await player.asks('cancelTurn', { agentId: busy })).toMatchObject({ body: 'ack' });
+    expect(await player.told(slow)).toMatchObject({ status: 'CANCELLED' });
+  });
+
+  it('lets the last word on a pin be the last', async () => {
+    const own = await serverWith({ modelIdle: 0 });
+    await using player = await Player.connect(own.url, subprotocol, 'llama-cpp');
+    player.sends('loadModel', { modelName: 'turngraph-demo' });
+    await player.asks('unloadModel', { modelName: 'turngraph-demo' });
+    await player.until(({ body }) => body === 'loadModel');
+    const pinned = expect.objectContaining({ pinned: true }) as unknown;
+    expect(await player.asks('listModels')).toMatchObject({
+      listModels: { models: expect.not.arrayContaining([pinned]) },
+    });
+    await player[Symbol.asyncDispose]();
+    await own[Symbol.asyncDispose]();
+  });
+});
+
+describe('sockets that stay open on their side', () => {
+  const open: Socket[] = [];
+  afterAll(() => open.forEach((socket) => socket.destroy()));
+
+  /** A handshake by hand, which answers nothing afterwards. */
+  function shakeHands(port: number, host: string): Promise<Socket> {
+    const socket = createConnection({ port, host: '127.0.0.1', allowHalfOpen: true });
+    open.push(socket);
+    socket.on('error', () => undefined);
+    const head = [
+      'GET / HTTP/1.1',
+      `Host: ${host}`,
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    ];
+    socket.write(`${head.join('\r\n')}\r\n\r\n`);
+    return new Promise((resolve) => socket.once('data', () => resolve(socket)));
+  }
+
+  const gone = async (socket: Socket): Promise<void> => {
+    // What is written to a socket that the other side has destroyed comes back as an error.
+    while (!socket.destroyed) {
+      socket.write('x');
+      await wait(50);
+    }
+  };
+
+  it('are not kept when they are refused', async () => {
+    const socket = await shakeHands(server().port, 'evil.example');
+    await gone(socket);
+    expect(socket.destroyed).toBe(true);
+  });
+
+  it('are not kept when there are too many', async () => {
+    await using full = await serverWith({ maxConnections: 1 });
+    await using player = await Player.connect(full.url, 'turngraph.v1.json');
+    await gone(await shakeHands(full.port, 'localhost'));
+    expect(await player.asks('listModels')).toMatchObject({ body: 'listModels' });
+  });
+
+  it('do not keep a server from ending', async () => {
+    const own = await serverWith({});
+    const socket = await shakeHands(own.port, 'localhost');
+    await own[Symbol.asyncDispose]();
+    await gone(socket);
+    expect(socket.destroyed).toBe(true);
+  }, 15_000);
+});

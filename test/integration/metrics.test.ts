@@ -1,0 +1,281 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import type { TurngraphServer } from '../../src/server/server.ts';
+import { chat, lamp, setLight } from '../helpers/graphs.ts';
+import { readScrape, type Scrape } from '../helpers/prometheus.ts';
+import { aServer, Player, serverWith, subprotocols, type Told } from '../helpers/server.ts';
+
+const script = [
+  {
+    match: 'porch',
+    answer: '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": true}}\n</tool_call>',
+  },
+  { match: 'portal', answer: '<tool_call>\n{"name": "open_portal", "arguments": {}}\n</tool_call>' },
+  {
+    match: 'quoted',
+    answer: "<tool_call>\n{'name': 'set_light', 'arguments': {'name': 'porch', 'on': True}}\n</tool_call>",
+  },
+  { match: 'slowly', answer: 'word '.repeat(400), delay_ms: 20, chunk: 5 },
+];
+
+const pageOf = (server: TurngraphServer, init: RequestInit = {}, query = ''): Promise<Response> =>
+  fetch(`http://127.0.0.1:${server.port}/metrics${query}`, init);
+
+const scrape = async (server: TurngraphServer): Promise<Scrape> => readScrape(await (await pageOf(server)).text());
+
+/** Scrapes until the gauges of who is there are back at zero. */
+async function scrapeWhenAllLeft(server: TurngraphServer): Promise<Scrape> {
+  for (let tries = 0; tries < 100; tries++) {
+    const scraped = await scrape(server);
+    if (gauges.every((name) => (scraped.value(name) ?? 0) === 0)) return scraped;
+    await wait(20);
+  }
+  throw new Error('the gauges do not return to zero');
+}
+
+const gauges = [
+  'connections',
+  'sessions',
+  'agents',
+  'turns_running',
+  'sequences',
+  'slots_busy',
+  'slots_waiting',
+  'unsent_bytes',
+  'slow_readers',
+  'model_uses',
+].map((name) => `turngraph_${name}`);
+
+const sumOf = (turns: readonly Told[], field: 'tokensPrompt' | 'tokensReused' | 'tokensGenerated'): number =>
+  turns.reduce((sum, turn) => sum + turn[field], 0);
+
+/** Checks that what was counted of a model is what the turns said. */
+function expectTokens(scraped: Scrape, turns: readonly Told[], labels: Readonly<Record<string, string>>): void {
+  const [prompt, reused] = [sumOf(turns, 'tokensPrompt'), sumOf(turns, 'tokensReused')];
+  expect(scraped.value('turngraph_prompt_tokens_total', labels)).toBe(prompt);
+  expect(scraped.value('turngraph_reused_tokens_total', labels)).toBe(reused);
+  expect(scraped.value('turngraph_evaluated_tokens_total', labels)).toBe(prompt - reused);
+  expect(scraped.value('turngraph_generated_tokens_total', labels)).toBe(sumOf(turns, 'tokensGenerated'));
+}
+
+describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
+  it('are what TurnComplete said, and nobody is there any more when the clients have left', async () => {
+    await using server = await serverWith({ script });
+    const turns: Told[] = [];
+    {
+      await using player = await Player.connect(server.url, subprotocol);
+      const agentId = await player.makes(chat());
+      turns.push(await player.says(agentId, 'hello'), await player.says(agentId, 'hello again'));
+      const during = await scrape(server);
+      for (const name of ['connections', 'sessions', 'agents', 'sequences', 'model_uses', 'model_loaded'])
+        expect([name, during.value(`turngraph_${name}`)]).toEqual([name, 1]);
+    }
+    const scraped = await scrapeWhenAllLeft(server);
+    const labels = { engine: 'mock', model: '' };
+    expectTokens(scraped, turns, labels);
+    expect(sumOf(turns, 'tokensReused')).toBeGreaterThan(0);
+    expect(scraped.value('turngraph_generations_total', { ...labels, stopped: 'end' })).toBe(2);
+    expect(scraped.value('turngraph_generation_duration_seconds_count', labels)).toBe(2);
+    expect(scraped.value('turngraph_slot_wait_seconds_count', labels)).toBe(2);
+    expect(scraped.value('turngraph_time_to_first_token_seconds_count', labels)).toBe(2);
+    expect(scraped.value('turngraph_model_load_duration_seconds_count', labels)).toBe(1);
+    expect(scraped.value('turngraph_turns_total', { status: 'SUCCESS' })).toBe(2);
+    expect(scraped.value('turngraph_turns_total', { status: 'ERROR' })).toBe(0);
+    const total = turns.reduce((sum, { durationMs }) => sum + durationMs, 0) / 1000;
+    expect(scraped.value('turngraph_turn_duration_seconds_sum', { status: 'SUCCESS' })).toBeCloseTo(total, 6);
+    expect(scraped.value('turngraph_connections_total', { subprotocol })).toBe(1);
+    expect(scraped.value('turngraph_connections_closed_total', { code: '1005' })).toBe(1);
+    expect(scraped.value('turngraph_agents_created_total')).toBe(1);
+  });
+
+  it('count calls by whether their tool is known and their text was sound', async () => {
+    await using server = await serverWith({ script });
+    await using player = await Player.connect(server.url, subprotocol);
+    const agentId = await player.makes(lamp({ notify_client: false }));
+    for (const text of ['porch', 'portal', 'quoted', 'porch']) await player.says(agentId, text);
+    const scraped = await scrape(server);
+    const calls = (known: string, repaired: string): number | undefined =>
+      scraped.value('turngraph_tool_calls_total', { known, repaired });
+    expect([calls('true', 'false'), calls('true', 'true'), calls('false', 'false'), calls('false', 'true')]).toEqual([
+      2, 1, 1, 0,
+    ]);
+    expect(scraped.value('turngraph_tool_call_issues_total', { code: 'unknown_tool' })).toBe(1);
+    expect(scraped.value('turngraph_tool_insights_total')).toBe(0);
+  });
+
+  it('count a call that is held back as an insight', async () => {
+    await using server = await serverWith({ script });
+    await using player = await Player.connect(server.url, subprotocol);
+    const strict = {
+      ...setLight,
+      parameters: [...setLight.parameters, { name: 'hue', type: 'string', required: true }],
+    };
+    await player.says(await player.makes(lamp({ tools: [strict] })), 'porch');
+    const scraped = await scrape(server);
+    expect(scraped.value('turngraph_tool_insights_total')).toBe(1);
+    expect(scraped.value('turngraph_tool_calls_total')).toBe(0);
+  });
+
+  it('count errors by where they arose, warnings, and turns that were cancelled while they show as running', async () => {
+    await using server = await serverWith({ script });
+    await using player = await Player.connect(server.url, subprotocol);
+    const agentId = await player.makes(chat());
+    await player.asks('sendMessage', { agentId: 99, text: 'hello' });
+    const turn = player.sends('sendMessage', { agentId, text: 'slowly' });
+    await player.until((frame) => frame.requestId === turn && frame.body === 'answerText');
+    expect((await scrape(server)).value('turngraph_turns_running')).toBe(1);
+    await player.asks('sendMessage', { agentId, text: 'hello' });
+    await player.asks('cancelTurn', { agentId });
+    await player.told(turn);
+    const looping = {
+      start_node: 'a',
+      nodes: { a: { type: 'CannedResponse', params: { inline_strings: ['x'] }, exits: { default: 'a' } } },
+    };
+    const failed = await player.says(await player.makes(looping), 'hello');
+    const scraped = await scrape(server);
+    const errors = (at: string, code: string): number | undefined =>
+      scraped.value('turngraph_errors_total', { at, code });
+    expect([errors('request', '3001'), errors('request', '3004'), errors('turn', '4003')]).toEqual([1, 1, 1]);
+    expect(scraped.value('turngraph_errors_total', { name: 'AGENT_BUSY' })).toBe(1);
+    expect(scraped.value('turngraph_turns_total', { status: 'CANCELLED' })).toBe(1);
+    expect(scraped.value('turngraph_turns_total', { status: 'ERROR' })).toBe(1);
+    expect(scraped.value('turngraph_turn_warnings_total')).toBe(failed.warnings.length);
+    expect(scraped.value('turngraph_generations_total', { stopped: 'aborted' })).toBe(1);
+    expect(scraped.value('turngraph_turns_running')).toBe(0);
+    const answer = await player.asks('createAgent', {
+      graphJson: JSON.stringify({ ...looping, nodes: { a: { type: 'Guardrail' } } }),
+    });
+    const warned = answer.body === 'createAgent' ? answer.createAgent.warnings.length : 0;
+    expect(warned).toBeGreaterThan(0);
+    expect((await scrape(server)).value('turngraph_agent_warnings_total')).toBeGreaterThanOrEqual(warned);
+  });
+
+  it('never have a model that the catalogue does not know, nor any other text of a client', async () => {
+    await using server = await serverWith({ script });
+    await using player = await Player.connect(server.url, subprotocol);
+    const secret = 'xyzzy';
+    await player.asks('createAgent', { graphJson: JSON.stringify(chat({ model_name: secret })) });
+    await player.asks('loadModel', { modelName: secret });
+    await player.asks('configureSession', { engine: secret });
+    await player.says(await player.makes(chat()), secret);
+    player.socket.close(4321, secret);
+    await player.closed;
+    await scrapeWhenAllLeft(server);
+    const text = await (await pageOf(server)).text();
+    expect(text).not.toContain(secret);
+    expect(readScrape(text).value('turngraph_connections_closed_total', { code: 'other' })).toBe(1);
+  });
+
+  it('tell how often a client had to be waited for', async () => {
+    await using server = await serverWith({ script, sendBuffer: { high: 0, low: 1, slowReaderTimeoutMs: 5_000 } });
+    await using player = await Player.connect(server.url, subprotocol);
+    await player.says(await player.makes(chat()), 'hello');
+    const scraped = await scrape(server);
+    expect(scraped.value('turngraph_slow_reader_pauses_total')).toBeGreaterThan(0);
+    expect(scraped.value('turngraph_slow_readers')).toBe(0);
+  });
+
+  it('of a model are what TurnComplete said, and outlive its unloading', async () => {
+    const model = 'turngraph-demo';
+    const labels = { engine: 'llama-cpp', model };
+    await using server = await serverWith({ modelIdle: 0 });
+    const turns: Told[] = [];
+    for (let visit = 0; visit < 2; visit++) {
+      await using player = await Player.connect(server.url, subprotocol, 'llama-cpp');
+      const agentId = await player.makes(chat({ model_name: model, sampling: { max_tokens: 12 } }));
+      turns.push(await player.says(agentId, 'Hello!'), await player.says(agentId, 'Tell me a joke.'));
+      const during = await scrape(server);
+      expect(during.value('turngraph_model_info', { ...labels, backend: 'cpu' })).toBe(1);
+      expect(during.value('turngraph_model_context_tokens', labels)).toBe(2048);
+      expect(during.value('turngraph_model_threads', labels)).toBe(1);
+      expect(during.value('turngraph_slots', labels)).toBeGreaterThan(0);
+      await player.asks('destroyAgent', { agentId });
+      for (let tries = 0; (await scrape(server)).value('turngraph_model_loaded', labels) === 1; tries++) {
+        expect(tries).toBeLessThan(100);
+        await wait(20);
+      }
+    }
+    const scraped = await scrapeWhenAllLeft(server);
+    expectTokens(scraped, turns, labels);
+    expect(scraped.value('turngraph_generations_total', labels)).toBe(4);
+    expect(scraped.value('turngraph_model_load_duration_seconds_count', labels)).toBe(2);
+    expect(scraped.value('turngraph_decode_tokens_per_second_count', labels)).toBe(4);
+    expect(scraped.value('turngraph_slots', labels)).toBeUndefined();
+    expect(scraped.value('turngraph_states_saved_total', labels)).toBe(0);
+  });
+});
+
+describe('the metrics page', () => {
+  const locked = aServer({ token: 'open sesame' });
+  const open = aServer();
+
+  it('needs the token where one is set', async () => {
+    const bearer = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } });
+    expect((await pageOf(locked())).status).toBe(401);
+    expect((await pageOf(locked(), bearer('open barley'))).status).toBe(401);
+    expect((await pageOf(locked(), bearer('open sesame'))).status).toBe(200);
+    expect((await pageOf(locked(), {}, '?token=open%20sesame')).status).toBe(200);
+  });
+
+  it('is text of Prometheus, and a HEAD gets its head', async () => {
+    const type = 'text/plain; version=0.0.4; charset=utf-8';
+    const page = await pageOf(open());
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, type]);
+    const head = await pageOf(open(), { method: 'HEAD' });
+    expect([head.status, head.headers.get('content-type'), await head.text()]).toEqual([200, type, '']);
+  });
+
+  it('tells of the process, and counts only up', async () => {
+    const [before, after] = [await scrape(open()), await scrape(open())];
+    for (const name of [
+      'resident_memory_bytes',
+      'heap_used_bytes',
+      'heap_size_bytes',
+      'start_time_seconds',
+      'cpu_seconds_total',
+      'resources',
+    ])
+      expect([name, after.value(`turngraph_process_${name}`)]).toEqual([
+        name,
+        expect.toSatisfy((value: number) => value > 0),
+      ]);
+    for (const name of ['cpu_seconds_total', 'event_loop_seconds_total'])
+      expect(after.value(`turngraph_process_${name}`)).toBeGreaterThanOrEqual(
+        before.value(`turngraph_process_${name}`) ?? 0,
+      );
+    expect(after.value('turngraph_process_event_loop_lag_seconds')).toBeLessThan(10);
+    expect(after.value('turngraph_info')).toBe(1);
+  });
+
+  it('gives whole answers to many who ask at once', async () => {
+    await using player = await Player.connect(open().url, 'turngraph.v1.json');
+    await player.makes(chat());
+    const scrapes = await Promise.all(Array.from({ length: 20 }, () => scrape(open())));
+    expect(scrapes.map((one) => [one.value('turngraph_connections'), one.value('turngraph_model_loaded')])).toEqual(
+      scrapes.map(() => [1, 1]),
+    );
+  });
+
+  it('counts handshakes that are refused', async () => {
+    const refused = new WebSocket(locked().url);
+    await new Promise((resolve) => refused.on('error', resolve));
+    const page = await pageOf(locked(), {}, '?token=open%20sesame');
+    expect(readScrape(await page.text()).value('turngraph_handshakes_refused_total', { status: '401' })).toBe(1);
+  });
+
+  it('of one server knows nothing of another in the same process', async () => {
+    await using one = await serverWith({ script });
+    await using other = await serverWith({ script });
+    await using player = await Player.connect(one.url, 'turngraph.v1.proto');
+    await player.says(await player.makes(chat()), 'hello');
+    const stats = async (server: TurngraphServer): Promise<readonly unknown[]> => {
+      const scraped = await scrape(server);
+      return ['turns_total', 'agents', 'connections', 'connections_total', 'model_loaded'].map((name) =>
+        scraped.value(`turngraph_${name}`),
+      );
+    };
+    expect(await stats(one)).toEqual([1, 1, 1, 1, 1]);
+    expect(await stats(other)).toEqual([0, 0, 0, undefined, undefined]);
+  });
+});

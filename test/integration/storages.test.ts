@@ -1,0 +1,219 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ClientFrameBodies } from '../../src/frames.gen.ts';
+import { guarded, type GraphText } from '../helpers/graphs.ts';
+import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  await mkdir(join(folder, 'root', 'game', 'deep'), { recursive: true });
+  const write = (path: string, text: string | Uint8Array): Promise<void> => writeFile(join(folder, 'root', path), text);
+  await writeFile(join(folder, 'secret.txt'), 'swordfish\n');
+  await write('refusals.txt', '\ufeff# what to say\r\nNot today.\r\n\r\n  Go away.  \n');
+  await write('lines.json', '{"b": "second", "a": "first"}');
+  await write('many.mm.json', '[{"id": "b", "text": "3"}, {"id": "a", "text": "1"}, {"id": "a", "text": "2"}]');
+  await write('broken.json', '{"a": 1}');
+  await write('latin.txt', new Uint8Array([0xe9, 0x0a]));
+  await write('picture.png', 'x');
+  await write('game/own.txt', 'from the game\n');
+  await symlink(join(folder, 'secret.txt'), join(folder, 'root', 'link.txt'));
+  await symlink(folder, join(folder, 'root', 'up'));
+  await symlink(join(folder, 'root', 'refusals.txt'), join(folder, 'root', 'game', 'sideways.txt'));
+  await symlink('loop.txt', join(folder, 'root', 'loop.txt'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const server = aServer({
+  get storageRoot() {
+    return join(folder, 'root');
+  },
+  maxPatterns: 3,
+});
+
+/** Says the lines of a storage one after the other. */
+const speaker = (string_storage: string, inline_strings: readonly string[] = []): GraphText => ({
+  start_node: 'say',
+  nodes: { say: { type: 'CannedResponse', params: { string_storage, inline_strings, selection_strategy: 'in_turn' } } },
+});
+
+describe.each(subprotocols)('over %s', (subprotocol) => {
+  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+  const creates = (player: Player, fields: Partial<ClientFrameBodies['createStringStorage']>) =>
+    player.asks('createStringStorage', fields);
+
+  async function saidBy(player: Player, agentId: number, times: number): Promise<string[]> {
+    const said: string[] = [];
+    while (said.length < times) said.push((await player.says(agentId, 'hello')).text);
+    return said;
+  }
+
+  it.each<[string, Partial<ClientFrameBodies['createStringStorage']>, string[]]>([
+    ['a list in its order', { kind: 'LIST', strings: ['b', 'a'] }, ['b', 'a', 'b']],
+    [
+      'a map by its keys',
+      { kind: 'MAP', strings: ['second', 'first'], keys: ['b', 'a'] },
+      ['first', 'second', 'first'],
+    ],
+    [
+      'a multimap by its keys, stable within one',
+      { kind: 'MULTIMAP', strings: ['3', '1', '2'], keys: ['b', 'a', 'a'] },
+      ['1', '2', '3'],
+    ],
+    [
+      'a text file without its comments',
+      { kind: 'LIST', filePath: 'refusals.txt' },
+      ['Not today.', 'Go away.', 'Not today.'],
+    ],
+    ['a map file', { kind: 'MAP', filePath: 'lines.json' }, ['first', 'second', 'first']],
+    ['a multimap file', { kind: 'MULTIMAP', filePath: 'many.mm.json' }, ['1', '2', '3']],
+  ])('a node reads %s', async (_, fields, said) => {
+    await using player = await connect();
+    expect(await creates(player, { name: 'lines', ...fields })).toMatchObject({
+      createStringStorage: { entries: new Set(said).size },
+    });
+    expect(await saidBy(player, await player.makes(speaker('lines')), 3)).toEqual(said);
+  });
+
+  it('a node reads a file by its path, without a storage of that name', async () => {
+    await using player = await connect();
+    expect(await saidBy(player, await player.makes(speaker('refusals.txt')), 2)).toEqual(['Not today.', 'Go away.']);
+  });
+
+  it('a guardrail reads its patterns from a storage, and tells which entry is none', async () => {
+    await using player = await connect();
+    await creates(player, { name: 'attacks', kind: 'LIST', strings: ['swordfish'] });
+    await creates(player, { name: 'bad', kind: 'LIST', strings: ['fine', '(?=x)'] });
+    const withStorage = (string_storage: string): GraphText => {
+      const graph = guarded([]);
+      return {
+        ...graph,
+        nodes: { ...graph.nodes, guard: { ...graph.nodes['guard'], type: 'Guardrail', params: { string_storage } } },
+      };
+    };
+    expect(await player.says(await player.makes(withStorage('attacks')), 'SWORDFISH!')).toMatchObject({
+      text: "I can't help with that.",
+    });
+    expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(withStorage('bad')) }))).toMatchObject({
+      code: 3003,
+      message: expect.stringContaining(
+        'guard.params.string_storage entry 1 is no pattern that can run in linear time: "(?=x)"',
+      ) as unknown,
+    });
+  });
+
+  it('a destroyed storage is kept by the agents that hold it, and its name is free again', async () => {
+    await using player = await connect();
+    await creates(player, { name: 'lines', kind: 'LIST', strings: ['old'] });
+    const agentId = await player.makes(speaker('lines'));
+    expect(await player.asks('destroyStringStorage', { name: 'lines' })).toMatchObject({ body: 'ack' });
+    await creates(player, { name: 'lines', kind: 'LIST', strings: ['new'] });
+    expect(await saidBy(player, agentId, 1)).toEqual(['old']);
+    expect(await saidBy(player, await player.makes(speaker('lines')), 1)).toEqual(['new']);
+  });
+
+  it('a storage is nobody else’s business', async () => {
+    await using player = await connect();
+    await using other = await connect();
+    await creates(player, { name: 'lines', kind: 'LIST', strings: ['mine'] });
+    expect(refusal(await other.asks('createAgent', { graphJson: JSON.stringify(speaker('lines')) })).code).toBe(3010);
+  });
+
+  it('a file is read once in a session', async () => {
+    await using player = await connect();
+    const file = join(folder, 'root', `once-${subprotocol}.txt`);
+    await writeFile(file, 'before\n');
+    const agentId = await player.makes(speaker(`once-${subprotocol}.txt`));
+    await writeFile(file, 'after\n');
+    expect(await saidBy(player, agentId, 1)).toEqual(['before']);
+    expect(await saidBy(player, await player.makes(speaker(`once-${subprotocol}.txt`)), 1)).toEqual(['before']);
+  });
+
+  it('lines in the graph serve when there is no such storage, with a warning', async () => {
+    await using player = await connect();
+    const answer = await player.asks('createAgent', { graphJson: JSON.stringify(speaker('missing', ['inline'])) });
+    expect(answer).toMatchObject({ createAgent: { warnings: [expect.stringContaining('inline_strings are used')] } });
+    expect(await saidBy(player, 1, 1)).toEqual(['inline']);
+  });
+
+  it('a session folder narrows what its paths reach', async () => {
+    await using player = await connect();
+    await player.asks('configureSession', { engine: 'mock', storageDataFolder: 'game' });
+    expect(await saidBy(player, await player.makes(speaker('own.txt')), 1)).toEqual(['from the game']);
+    expect(refusal(await creates(player, { name: 'x', kind: 'LIST', filePath: 'refusals.txt' })).code).toBe(3010);
+    expect(refusal(await creates(player, { name: 'x', kind: 'LIST', filePath: 'sideways.txt' })).code).toBe(3009);
+  });
+
+  const escapes = [
+    '../secret.txt',
+    'game/../../secret.txt',
+    '/etc/passwd',
+    'C:\\secret.txt',
+    'c:secret.txt',
+    '..\\secret.txt',
+    '\\\\host\\share.txt',
+    'link.txt',
+    'up/secret.txt',
+    'loop.txt',
+    'a\0.txt',
+  ];
+
+  it.each(escapes)('a storage cannot be made of %j', async (filePath) => {
+    await using player = await connect();
+    expect(refusal(await creates(player, { name: 'x', kind: 'LIST', filePath }))).toMatchObject({
+      code: 3009,
+      name: 'STORAGE_OUTSIDE_ROOT',
+    });
+  });
+
+  it.each(escapes)('a node cannot read %j', async (path) => {
+    await using player = await connect();
+    expect(
+      refusal(await player.asks('createAgent', { graphJson: JSON.stringify(speaker(path, ['inline'])) })).code,
+    ).toBe(3009);
+  });
+
+  it.each(['/', '..', 'game/../..', 'C:\\', '\\', '/tmp'])(
+    'a session folder cannot be %j',
+    async (storageDataFolder) => {
+      await using player = await connect();
+      expect(refusal(await player.asks('configureSession', { engine: 'mock', storageDataFolder })).code).toBe(3009);
+    },
+  );
+
+  it('a session folder that is a link out of the root reads nothing', async () => {
+    await using player = await connect();
+    await player.asks('configureSession', { engine: 'mock', storageDataFolder: 'up' });
+    expect(refusal(await creates(player, { name: 'x', kind: 'LIST', filePath: 'secret.txt' })).code).toBe(3009);
+  });
+
+  it.each<[string, Partial<ClientFrameBodies['createStringStorage']>, number]>([
+    ['no name', { name: '' }, 7001],
+    ['a name with a slash', { name: 'a/b' }, 7001],
+    ['the name of another', { name: 'taken' }, 7002],
+    ['the name of a file', { name: 'refusals.txt' }, 7004],
+    ['a list with keys', { keys: ['a'], strings: ['b'] }, 7003],
+    ['a map without keys', { kind: 'MAP', strings: ['b'] }, 7003],
+    ['a map with a key twice', { kind: 'MAP', strings: ['a', 'b'], keys: ['x', 'x'] }, 7003],
+    ['strings and a file', { strings: ['a'], filePath: 'refusals.txt' }, 7003],
+    ['keys and a file', { keys: ['a'], filePath: 'refusals.txt' }, 7003],
+    ['a file that is not there', { filePath: 'nowhere.txt' }, 3010],
+    ['a folder', { filePath: 'deep.txt/..' }, 3009],
+    ['a file of another kind', { filePath: 'lines.json' }, 3011],
+    ['a file of no kind', { filePath: 'picture.png' }, 3011],
+    ['a map file whose values are no strings', { kind: 'MAP', filePath: 'broken.json' }, 7003],
+    ['a file that is not UTF-8', { filePath: 'latin.txt' }, 7003],
+    ['more entries than are allowed', { strings: ['1', '2', '3', '4'] }, 2005],
+  ])('a storage cannot be made with %s', async (_, fields, code) => {
+    await using player = await connect();
+    await creates(player, { name: 'taken', kind: 'LIST', strings: ['x'] });
+    expect(refusal(await creates(player, { name: 'lines', kind: 'LIST', ...fields })).code).toBe(code);
+  });
+
+  it('what has no name cannot be destroyed', async () => {
+    await using player = await connect();
+    expect(refusal(await player.asks('destroyStringStorage', { name: 'nothing' })).code).toBe(7001);
+  });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { defineFormat, detect } from '../../src/index.ts';
+import { chat, lamp, setLight } from '../helpers/graphs.ts';
+import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+
+const called = (name: string, args: string): string =>
+  `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
+
+const loose = defineFormat({
+  name: 'loose',
+  place: 'system',
+  render: () => 'Call something.',
+  detect: (text) => detect(text, { name: 'name', arguments: 'arguments' }),
+});
+
+const server = aServer({
+  extension: { formats: [loose] },
+  script: [
+    { match: 'porch', answer: called('set_light', '{"name": "porch", "on": true}') },
+    { match: 'portal', answer: called('open_portal', '{}') },
+    { match: 'half', answer: called('set_light', '{"name": "porch"}') },
+    { match: 'both', answer: `${called('open_portal', '{}')}${called('set_light', '{"name": "hall", "on": false}')}` },
+  ],
+});
+
+const dim = {
+  name: 'dim',
+  description: 'Dim.',
+  parameters: [
+    { name: 'level', type: 'integer' },
+    { name: 'rooms', type: 'array', items: { type: 'string', pattern: '^[a-z]+$' } },
+  ],
+};
+const paint = {
+  name: 'paint',
+  description: 'Paint.',
+  parameters: { type: 'object', properties: { colour: { $ref: '#/$defs/colour' } } },
+};
+
+describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
+  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+
+  it('lets only calls stand that its tools allow, whatever wrote them', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(lamp({ strict: true }));
+    expect((await player.says(agentId, 'porch')).calls).toMatchObject([{ toolName: 'set_light', known: true }]);
+    expect((await player.says(agentId, 'both')).calls).toMatchObject([{ toolName: 'set_light' }]);
+    for (const text of ['portal', 'half']) {
+      expect(await player.says(agentId, text)).toMatchObject({
+        calls: [],
+        steps: 'detect:no_tool_called answer:default',
+        warnings: ['detect wrote a call that its tools do not allow'],
+      });
+    }
+  });
+
+  it('becomes strict, or has to call a tool, between turns', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(lamp());
+    expect((await player.says(agentId, 'portal')).calls).toMatchObject([{ toolName: 'open_portal', known: false }]);
+    for (const changes of [{ strict: true }, { tool_choice: 'required' }, { tool_choice: 'set_light' }]) {
+      await player.asks('changeParams', { agentId, nodeName: 'detect', paramsJson: JSON.stringify(changes) });
+      expect((await player.says(agentId, 'portal')).calls).toEqual([]);
+    }
+  });
+
+  it.each([
+    [
+      'a parameter of a list',
+      lamp({ strict: true, tools: [setLight, dim] }),
+      'detect.params.tools[1].parameters[1].items.pattern is "pattern", which a grammar cannot express; the tool "dim" cannot be strict with it',
+    ],
+    [
+      'a JSON Schema',
+      lamp({ tool_choice: 'required', tools: [setLight, paint] }),
+      'detect.params.tools[1].parameters.properties.colour.$ref is "$ref", which a grammar cannot express; the tool "paint"',
+    ],
+    [
+      'a format without a grammar',
+      lamp({ strict: true, tool_call_format: 'loose' }),
+      'detect.params.strict needs a tool-call format with a grammar, and loose has none',
+    ],
+    [
+      'a format without a grammar, where a tool has to be called',
+      lamp({ tool_choice: 'set_light', tool_call_format: 'loose' }),
+      'detect.params.tool_choice needs a tool-call format with a grammar',
+    ],
+    [
+      'a misspelt choice',
+      lamp({ tool_choice: 'requierd' }),
+      'detect.params.tool_choice must be auto, required, none or the name of one of the tools, not "requierd"; did you mean "required"?',
+    ],
+    [
+      'the schema of an answer',
+      chat({ response_schema: { type: 'object', properties: { code: { type: 'string', pattern: 'x' } } } }),
+      'answer.params.response_schema.properties.code.pattern is "pattern", which a grammar cannot express',
+    ],
+  ])('is refused when a grammar cannot express %s', async (_, graph, message) => {
+    await using player = await connect();
+    const answer = await player.asks('createAgent', { graphJson: JSON.stringify(graph) });
+    expect(refusal(answer)).toMatchObject({ code: 3003, message: expect.stringContaining(message) as unknown });
+  });
+
+  it('may have tools that no grammar can express as long as it is not strict, or has to call another', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(lamp({ tools: [setLight, dim], tool_choice: 'set_light' }));
+    const change = (params: object): Promise<unknown> =>
+      player.asks('changeParams', { agentId, nodeName: 'detect', paramsJson: JSON.stringify(params) });
+    expect(await change({ tool_choice: 'auto' })).toMatchObject({ body: 'ack' });
+    for (const params of [{ strict: true }, { tool_choice: 'dim' }]) {
+      expect(await change(params)).toMatchObject({
+        error: { code: 3007, message: expect.stringContaining('.items.pattern is "pattern"') as unknown },
+      });
+    }
+    expect((await player.says(agentId, 'porch')).calls).toMatchObject([{ toolName: 'set_light' }]);
+  });
+});

@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { connect } from '../../src/client/index.ts';
+import { chat, lamp } from '../helpers/graphs.ts';
+import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+
+const server = aServer({
+  script: [
+    { match: 'slowly', answer: 'one two three four five six seven eight', delay_ms: 40 },
+    { match: 'before a word', answer: 'late', delay_ms: 60_000 },
+  ],
+});
+
+describe.each(subprotocols)('over %s', (subprotocol) => {
+  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+
+  it('a busy agent refuses a second message, and its turn goes on', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(chat());
+    const first = player.sends('sendMessage', { agentId, text: 'slowly' });
+    expect(refusal(await player.asks('sendMessage', { agentId, text: 'and now' }))).toMatchObject({
+      code: 3004,
+      name: 'AGENT_BUSY',
+    });
+    expect(await player.told(first)).toMatchObject({
+      status: 'SUCCESS',
+      text: 'one two three four five six seven eight',
+    });
+  });
+
+  it('two agents speak at the same time', async () => {
+    await using player = await connect();
+    const [one, two] = [await player.makes(chat()), await player.makes(chat())];
+    const slow = player.sends('sendMessage', { agentId: one, text: 'slowly' });
+    const quick = player.sends('sendMessage', { agentId: two, text: 'quick' });
+    expect(await player.told(quick)).toMatchObject({ agentId: two, text: 'You said: quick' });
+    expect(player.heard.some(({ requestId, body }) => requestId === slow && body === 'turnComplete')).toBe(false);
+    expect(await player.told(slow)).toMatchObject({ agentId: one, status: 'SUCCESS' });
+  });
+
+  it('a cancel overtakes the turn, and the next message is answered', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(chat());
+    const slow = player.sends('sendMessage', { agentId, text: 'slowly' });
+    const { turnId } = await player.hears('answerText');
+    expect(await player.asks('cancelTurn', { agentId, turnId })).toMatchObject({ body: 'ack' });
+    const turn = await player.told(slow);
+    expect(turn).toMatchObject({ status: 'CANCELLED', error: null, stopReason: 'ABORTED' });
+    expect('one two three four five six seven eight'.startsWith(turn.text)).toBe(true);
+    expect(turn.frames.filter((frame) => frame.body === 'answerText' && frame.answerText.isFinal)).toHaveLength(1);
+    expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'SUCCESS', text: 'You said: hello' });
+  });
+
+  it('a cancel reaches a model that has not said a word', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(chat());
+    const waiting = player.sends('sendMessage', { agentId, text: 'before a word' });
+    await player.asks('cancelTurn', { agentId });
+    expect(await player.told(waiting)).toMatchObject({ status: 'CANCELLED', text: '', timeToFirstTokenMs: 0 });
+  });
+
+  it('a cancel of nothing is acknowledged, and a turn of another number goes on', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(chat());
+    expect(await player.asks('cancelTurn', { agentId })).toMatchObject({ body: 'ack' });
+    const slow = player.sends('sendMessage', { agentId, text: 'slowly' });
+    expect(await player.asks('cancelTurn', { agentId, turnId: 77 })).toMatchObject({ body: 'ack' });
+    expect(await player.told(slow)).toMatchObject({ status: 'SUCCESS' });
+  });
+
+  it('a destroyed agent ends its turn first, and is gone', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(chat());
+    const slow = player.sends('sendMessage', { agentId, text: 'slowly' });
+    expect(await player.asks('destroyAgent', { agentId })).toMatchObject({ body: 'ack' });
+    expect(await player.told(slow)).toMatchObject({ status: 'CANCELLED' });
+    expect(refusal(await player.asks('sendMessage', { agentId, text: 'hello' }))).toMatchObject({ code: 3002 });
+    expect(refusal(await player.asks('destroyAgent', { agentId }))).toMatchObject({ code: 3002 });
+  });
+
+  it('requests take effect in the order in which they came', async () => {
+    await using player = await connect();
+    const made = player.sends('createAgent', { graphJson: JSON.stringify(chat()) });
+    const told = player.sends('sendMessage', { agentId: 1, text: 'hello' });
+    const gone = player.sends('destroyAgent', { agentId: 1 });
+    await player.until(({ requestId }) => requestId === gone);
+    expect(
+      player.heard.filter(({ requestId }) => requestId >= made).map(({ requestId, body }) => [requestId, body]),
+    ).toEqual([
+      [made, 'createAgent'],
+      [told, 'answerText'],
+      [told, 'turnComplete'],
+      [gone, 'ack'],
+    ]);
+  });
+
+  it('frames are counted from 1 without gaps', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(lamp());
+    await player.says(agentId, 'hello');
+    await player.says(agentId, 'again');
+    expect(player.heard.map(({ seq }) => seq)).toEqual(player.heard.map((_, index) => index));
+  });
+
+  it('a turn that would never end is ended by its steps, and the agent stays usable', async () => {
+    await using player = await connect();
+    const say = (text: string, next: string) => ({
+      type: 'CannedResponse',
+      params: { inline_strings: [text] },
+      exits: { default: next },
+    });
+    const agentId = await player.makes(
+      { start_node: 'tick', nodes: { tick: say('tick', 'tock'), tock: say('tock', 'tick') } },
+      { maxStepsPerTurn: 5 },
+    );
+    const turn = await player.says(agentId, 'go');
+    expect(turn).toMatchObject({
+      status: 'ERROR',
+      error: { code: 4003, name: 'MAX_STEPS_EXCEEDED' },
+      text: 'ticktockticktocktick',
+    });
+    expect(turn.path).toHaveLength(5);
+    expect(await player.says(agentId, 'go')).toMatchObject({ status: 'ERROR', turnId: 2 });
+  });
+
+  it('a dropped socket ends its turns, and nobody else notices', async () => {
+    await using other = await connect();
+    const otherAgent = await other.makes(chat());
+    const slow = other.sends('sendMessage', { agentId: otherAgent, text: 'slowly' });
+    const player = await connect();
+    const agentId = await player.makes(chat());
+    player.sends('sendMessage', { agentId, text: 'before a word' });
+    player.socket.terminate();
+    expect(await other.told(slow)).toMatchObject({ status: 'SUCCESS' });
+    expect(await other.says(otherAgent, 'hello')).toMatchObject({ status: 'SUCCESS' });
+  });
+
+  it('a long answer comes in frames under 60 KiB that join to the whole', async () => {
+    await using player = await connect();
+    const agentId = await player.makes(chat({ stream: false, sampling: { max_tokens: 8192 } }));
+    const text = '\u0001\u0002\u0003🦊'.repeat(3_000);
+    const turn = await player.says(agentId, text);
+    expect(turn).toMatchObject({ status: 'SUCCESS', error: null });
+    expect(turn.text === `You said: ${text}`).toBe(true);
+    const said = turn.frames.filter(({ body }) => body === 'answerText');
+    expect(said.length).toBeGreaterThan(2);
+    for (const frame of said) expect(JSON.stringify(frame).length).toBeLessThan(60 * 1024);
+  });
+});
+
+describe.each(['proto', 'json'] as const)('the client of the package, over %s', (codec) => {
+  it.each(['by hand', 'by signal'])(
+    'cancels a message that was refused %s, and the turn before goes on',
+    async (how) => {
+      await using client = await connect(server().url, { codec });
+      await client.configure({ engine: 'mock' });
+      const agent = await client.createAgent({ graph: chat() });
+      const aborter = new AbortController();
+      const first = agent.send('slowly');
+      const second = agent.send('and now', { signal: aborter.signal });
+      if (how === 'by hand') second.cancel();
+      else aborter.abort();
+      await expect(second.done).rejects.toMatchObject({ name: 'AGENT_BUSY' });
+      expect(await first.done).toMatchObject({
+        status: 'SUCCESS',
+        text: 'one two three four five six seven eight',
+      });
+    },
+  );
+});

@@ -1,0 +1,100 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { chat } from '../helpers/graphs.ts';
+import { readScrape } from '../helpers/prometheus.ts';
+import { Player, serverWith, subprotocols } from '../helpers/server.ts';
+
+const model = 'turngraph-demo';
+const graph = chat({ model_name: model });
+
+describe.each(subprotocols)('a model that is not in memory, over %s', (subprotocol) => {
+  it('is loaded once for fifty agents that are asked for at once, and each hears how far it is', async () => {
+    await using server = await serverWith({});
+    const players = await Promise.all(
+      Array.from({ length: 10 }, () => Player.connect(server.url, subprotocol, 'llama-cpp')),
+    );
+    const asked = players.flatMap((player) =>
+      Array.from({ length: 5 }, () => ({
+        player,
+        requestId: player.sends('createAgent', { graphJson: JSON.stringify(graph) }),
+      })),
+    );
+    const answers = await Promise.all(asked.map(({ player, requestId }) => player.answer(requestId)));
+    expect(new Set(answers.map(({ body }) => body))).toEqual(new Set(['createAgent']));
+    for (const { heard } of players) {
+      const progress = heard.flatMap((frame) => (frame.body === 'modelProgress' ? [frame.modelProgress] : []));
+      expect(progress.at(-1)).toMatchObject({ modelName: model, phase: 'LOADING', fraction: 1 });
+    }
+    const text = await (await fetch(`${server.url.replace('ws', 'http')}/metrics`)).text();
+    expect(readScrape(text).value('turngraph_model_load_duration_seconds_count', { model })).toBe(1);
+    expect(readScrape(text).value('turngraph_model_uses', { model })).toBe(50);
+    await Promise.all(players.map((player) => player[Symbol.asyncDispose]()));
+  });
+
+  it.each([
+    ['twelve agents of one session', 'createAgent', { graphJson: JSON.stringify(graph) }],
+    ['twelve who want it to stay', 'loadModel', { modelName: model }],
+  ] as const)('is waited for by %s, and Node sees no leak in that', async (_, body, fields) => {
+    const warnings: Error[] = [];
+    const hear = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', hear);
+    try {
+      await using server = await serverWith({});
+      await using player = await Player.connect(server.url, subprotocol, 'llama-cpp');
+      const asked = Array.from({ length: 12 }, () => player.sends(body, fields));
+      const answers = await Promise.all(asked.map((requestId) => player.answer(requestId)));
+      expect(answers.map((answer) => answer.body)).toEqual(asked.map(() => body));
+      expect(warnings).toEqual([]);
+    } finally {
+      process.off('warning', hear);
+    }
+  });
+
+  it('keeps nobody waiting but the agent that needs it', async () => {
+    await using server = await serverWith({});
+    await using player = await Player.connect(server.url, subprotocol, 'llama-cpp');
+    const canned = { start_node: 'hi', nodes: { hi: { type: 'CannedResponse', params: { inline_strings: ['Hi.'] } } } };
+    const quick = await player.makes(canned);
+    const making = player.sends('createAgent', { graphJson: JSON.stringify(graph) });
+    const { text } = await player.says(quick, 'Hello');
+    expect(text).toBe('Hi.');
+    expect(player.heard.some(({ requestId, body }) => requestId === making && body === 'createAgent')).toBe(false);
+    // Who speaks to it before it is there is heard when it is, and does not hold up a cancel.
+    const early = player.sends('sendMessage', { agentId: quick + 1, text: 'How are you today?' });
+    const cancelling = player.sends('cancelTurn', { agentId: quick });
+    await player.answer(cancelling);
+    expect(await player.answer(making)).toMatchObject({ createAgent: { agentId: quick + 1 } });
+    expect(await player.told(early)).toMatchObject({ status: 'SUCCESS' });
+    const answered = player.heard.flatMap(({ requestId, body }) => (body === 'modelProgress' ? [] : [requestId]));
+    expect(answered.indexOf(cancelling)).toBeLessThan(answered.indexOf(making));
+  });
+
+  it('is not loaded for a client that has gone, and is for the next', async () => {
+    await using server = await serverWith({});
+    const gone = await Player.connect(server.url, subprotocol, 'llama-cpp');
+    gone.sends('createAgent', { graphJson: JSON.stringify(graph) });
+    await gone.until(({ body }) => body === 'modelProgress');
+    gone.socket.terminate();
+    await using player = await Player.connect(server.url, subprotocol, 'llama-cpp');
+    const agentId = await player.makes(graph);
+    expect((await player.says(agentId, 'How are you today?')).status).toBe('SUCCESS');
+    const listed = await player.asks('listModels');
+    const models = listed.body === 'listModels' ? listed.listModels.models : [];
+    expect(models.find(({ name }) => name === model)).toMatchObject({ status: 'LOADED', agents: 1 });
+  });
+
+  it('is loaded also for a client that has gone, where it is to stay', async () => {
+    await using server = await serverWith({});
+    const gone = await Player.connect(server.url, subprotocol, 'llama-cpp');
+    gone.sends('loadModel', { modelName: model });
+    await gone.until(({ body }) => body === 'modelProgress');
+    gone.socket.terminate();
+    await using player = await Player.connect(server.url, subprotocol, 'llama-cpp');
+    const listed = async () => {
+      const answer = await player.asks('listModels');
+      return answer.body === 'listModels' ? answer.listModels.models.find(({ name }) => name === model) : undefined;
+    };
+    while ((await listed())?.status !== 'LOADED') await wait(10);
+    expect(await listed()).toMatchObject({ pinned: true, agents: 0 });
+  });
+});

@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs';
+import type { Message, Prompt, ToolBlock } from '../../src/dialog.ts';
+import { unwrapParam } from '../../src/graph/node.ts';
+import { toFunctionDefinition } from '../../src/tools/formats/functionJson.ts';
+import { formats } from '../../src/tools/formats/index.ts';
+import { readTool } from '../../src/tools/tool.ts';
+
+interface OfficialMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string;
+  readonly name?: string;
+  readonly tool_call_id?: string;
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly function: { readonly name: string; readonly arguments: object };
+  }[];
+}
+
+/** A tool as the official layouts have it. */
+export interface OfficialTool {
+  readonly function: {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** A conversation and the text that the template of a family makes of it. */
+export interface OfficialPrompt {
+  readonly family: string;
+  readonly format: string;
+  readonly case: string;
+  readonly messages: readonly OfficialMessage[];
+  readonly tools: readonly OfficialTool[];
+  readonly text: string;
+}
+
+/** All of them. */
+export const officialPrompts = JSON.parse(
+  readFileSync(new URL('../fixtures/cases/prompts.json', import.meta.url), 'utf8'),
+) as readonly OfficialPrompt[];
+
+/** Tools as a node puts them into its prompts. */
+export function block(format: string, definitions: readonly OfficialTool[]): ToolBlock {
+  const written = formats.get(format);
+  if (!written) throw new Error(`there is no format ${format}`);
+  const tools = definitions.map((definition) =>
+    unwrapParam('', readTool({ consequential: false, ...definition.function })),
+  );
+  return { format, definitions: tools.map(toFunctionDefinition), place: written.place, text: written.render(tools) };
+}
+
+function messageOf({
+  role,
+  content,
+  name = '',
+  tool_call_id: callId = '',
+  tool_calls: calls,
+}: OfficialMessage): Message {
+  if (role === 'tool') {
+    return { role: 'user', text: `${name} gave ${content}`, toolExchange: { kind: 'result', callId, name, content } };
+  }
+  if (!calls) return { role, text: content };
+  const made = calls.map(({ id, function: call }) => ({ id, ...call }));
+  return { role, text: 'a call', toolExchange: { kind: 'calls', text: content, calls: made } };
+}
+
+/** An official prompt as the projections hand it to the engine. */
+export const promptOf = ({ format, messages, tools }: OfficialPrompt): Prompt => ({
+  messages: messages.map(messageOf),
+  ...(tools.length > 0 && { tools: block(format, tools) }),
+});

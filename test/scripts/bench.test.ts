@@ -1,0 +1,166 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getLlama, LlamaLogLevel, type Llama, type LlamaModel } from 'node-llama-cpp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { figure, interleaved, median, quantile, verdict } from '../../scripts/bench/results.mjs';
+import { rows } from '../../scripts/bench/cases.mjs';
+import { tableOf } from '../../scripts/bench/table.mjs';
+import { shapes } from '../../scripts/random-model/shapes.mjs';
+import { writeRandomModel } from '../../scripts/random-model/write.mjs';
+
+describe('the statistics of the benchmark', () => {
+  it.each<[readonly number[], number]>([
+    [[3], 3],
+    [[9, 1, 5], 5],
+    [[4, 1, 3, 2], 2.5],
+  ])('take the median of %j', (numbers, middle) => expect(median(numbers)).toBe(middle));
+
+  it('take quantiles between neighbours', () => {
+    expect(quantile([0, 10], 0.25)).toBe(2.5);
+    expect(quantile([5, 1, 4, 2, 3], 1)).toBe(5);
+    expect(() => median([])).toThrow('no numbers');
+  });
+
+  it('interleave the sides in turn, and leave the warm-up out', async () => {
+    const order: string[] = [];
+    const side = (name: string) => (round: number) => {
+      order.push(`${name}${round}`);
+      return Promise.resolve(round);
+    };
+    const results = await interleaved({ a: side('a'), b: side('b') }, 3);
+    expect(order.join(' ')).toBe('b0 a0 a1 b1 b2 a2 a3 b3');
+    expect(results).toEqual({ a: [1, 2, 3], b: [1, 2, 3] });
+  });
+
+  it.each([
+    ['higher', 0.98, 0.97, true],
+    ['higher', 0.96, 0.97, false],
+    ['lower', 1.05, 1.05, true],
+    ['lower', 1.06, 1.05, false],
+    ['lower', 1.06, null, null],
+  ] as const)('judge by the direction: where %s is better, %d of a goal of %s is met: %s', (better, ratio, goal, met) =>
+    expect(verdict({ ratio, goal, better })).toBe(met),
+  );
+});
+
+describe('a figure', () => {
+  const slow = figure({ name: 'stream', of: 'demo', ratio: 0.5, goal: 0.9, better: 'higher', tokens: 12, all: [1] });
+  const told = figure({ name: 'start', of: 'listening', ratio: 812.4, unit: 'ms', goal: null, better: 'lower' });
+
+  it('is plain data for machines', () =>
+    expect(JSON.parse(JSON.stringify([slow, told]))).toEqual([
+      {
+        name: 'stream',
+        of: 'demo',
+        ratio: 0.5,
+        unit: 'x',
+        goal: 0.9,
+        better: 'higher',
+        met: false,
+        detail: { tokens: 12, all: [1] },
+      },
+      {
+        name: 'start',
+        of: 'listening',
+        ratio: 812.4,
+        unit: 'ms',
+        goal: null,
+        better: 'lower',
+        met: null,
+        detail: {},
+      },
+    ]));
+
+  it('is a line of a table for a person', () =>
+    expect(tableOf([slow, told])).toMatchInlineSnapshot(`
+    "| name   | of        | figure | goal     | met | measured  |
+    | ------ | --------- | ------ | -------- | --- | --------- |
+    | stream | demo      | 0.500  | >= 0.9   | NO  | tokens 12 |
+    | start  | listening | 812 ms | reported |     |           |"
+  `));
+});
+
+describe('the benchmark', () => {
+  it('has every row of the quality table', () =>
+    expect(rows.map(({ name }) => name).toSorted()).toEqual(
+      [
+        'stream',
+        'batch',
+        'next-turn',
+        'threads',
+        'slots',
+        'strict-call',
+        'turn',
+        'detect',
+        'cancel',
+        'start',
+      ].toSorted(),
+    ));
+});
+
+describe('a random model', () => {
+  let folder: string;
+  let llama: Llama;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-random-'));
+    llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
+  });
+  afterAll(async () => {
+    await llama.dispose();
+    await rm(folder, { recursive: true });
+  });
+
+  async function written(weights: 'F16' | 'Q8_0', seed = 1): Promise<LlamaModel> {
+    const file = join(folder, `${weights}-${seed}.gguf`);
+    await writeRandomModel(file, { ...shapes.tiny, weights, seed });
+    return llama.loadModel({ modelPath: file });
+  }
+
+  async function answerOf(weights: 'F16' | 'Q8_0', seed: number, count: number): Promise<string> {
+    const model = await written(weights, seed);
+    const context = await model.createContext({ contextSize: 256, batchSize: 256, threads: 1, flashAttention: true });
+    const prompt = model.tokenize('<|im_start|>user\nHello!<|im_end|>\n<|im_start|>assistant\n', true);
+    const tokens = [];
+    for await (const token of context.getSequence().evaluate(prompt, { temperature: 0 })) {
+      tokens.push(token);
+      if (tokens.length === count) break;
+    }
+    await context.dispose();
+    expect(tokens).toHaveLength(count);
+    const text = model.detokenize(tokens, true);
+    await model.dispose();
+    return text;
+  }
+
+  it.each(['F16', 'Q8_0'] as const)(
+    'with weights in %s loads and writes more than one word without an end',
+    async (weights) => {
+      const text = await answerOf(weights, 1, 48);
+      expect(new Set(text).size).toBeGreaterThan(3);
+      expect(text).toMatch(/^[\x20-\x7e]+$/);
+    },
+  );
+
+  it('says something else with another seed, and the same with the same', async () => {
+    const said = await answerOf('Q8_0', 1, 16);
+    expect(await answerOf('Q8_0', 1, 16)).toBe(said);
+    expect(await answerOf('Q8_0', 2, 16)).not.toBe(said);
+  });
+
+  it('has a vocabulary that takes text apart and puts it together again', async () => {
+    const model = await written('Q8_0');
+    const text = 'The keeper said: {"name": "Zoë", "arguments": {}} 42\n';
+    const tokens = model.tokenize(text, false);
+    expect(model.detokenize(tokens)).toBe(text);
+    expect(tokens.length).toBeLessThan(text.length / 1.5);
+    await model.dispose();
+  });
+
+  it('refuses a shape that cannot be', async () => {
+    const file = join(folder, 'none.gguf');
+    await expect(writeRandomModel(file, { ...shapes.tiny, width: 65 })).rejects.toThrow('multiple of 32');
+    await expect(writeRandomModel(file, { ...shapes.tiny, kvHeads: 3 })).rejects.toThrow('multiple');
+    await expect(writeRandomModel(file, { ...shapes.tiny, words: 1_000_000 })).rejects.toThrow('no more');
+  });
+});

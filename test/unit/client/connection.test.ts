@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { connect } from '../../../src/client/index.ts';
+import { agentOf, connected, fakeServer, greeting, made, opened } from '../../helpers/fakeServer.ts';
+
+describe('connecting', () => {
+  it('is refused with CONNECTION_FAILED where nobody listens', async () => {
+    await expect(connect('ws://127.0.0.1:1/?token=secret')).rejects.toMatchObject({
+      code: 1001,
+      message: expect.stringMatching(/^cannot connect to ws:\/\/127\.0\.0\.1:1\/: nobody listens there/) as string,
+    });
+    await expect(connect('nonsense')).rejects.toMatchObject({ code: 1001 });
+  });
+
+  it('is refused with the HTTP status that the server gives', async () => {
+    const server = createServer().on('upgrade', (_, socket) => socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n'));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    opened.push(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    await expect(connect(`ws://127.0.0.1:${port}`)).rejects.toThrow(/401/);
+  });
+
+  it('is refused with the reason that the server gives instead of a greeting', async () => {
+    const { url } = await fakeServer(undefined, (say, socket) => {
+      say('error', { code: 5004, name: 'PROTOCOL_VERSION_MISMATCH', message: 'speak turngraph.v1.json' });
+      socket.close(4406);
+    });
+    await expect(connect(url)).rejects.toThrow(/closed with 4406: speak turngraph\.v1\.json$/);
+  });
+
+  it('ends when its signal says so', async () => {
+    const { url } = await fakeServer(undefined, () => {});
+    await expect(connect(url, { signal: AbortSignal.timeout(30) })).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+
+  it('sends the token as a header, or in the address through a class that sets none', async () => {
+    const { url, asked } = await fakeServer();
+    await using one = await connect(url, { token: 'a b' });
+    await using two = await connect(url, { token: 'a b', WebSocket });
+    expect([one.session, two.session]).toHaveLength(2);
+    expect(asked).toEqual([
+      { url: '/', authorization: 'Bearer a b' },
+      { url: '/?token=a+b', authorization: undefined },
+    ]);
+  });
+});
+
+describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec) => {
+  it('rejects all that is pending when the connection drops, and all that comes after', async () => {
+    const { client } = await connected(
+      (frame, say, socket) => (frame.body === 'sendMessage' ? socket.terminate() : made(frame, say, socket)),
+      { codec },
+    );
+    const agent = await agentOf(client);
+    const models = client.listModels();
+    const turn = agent.send('hello');
+    await expect(models).rejects.toMatchObject({ code: 1002, message: 'the connection broke off' });
+    await expect(turn.done).rejects.toMatchObject({ name: 'CONNECTION_DROPPED' });
+    await expect(agent.send('again').done).rejects.toMatchObject({ code: 1002 });
+    expect(await client.closed).toEqual({ code: 1006, reason: '' });
+    await agent[Symbol.asyncDispose]();
+  });
+
+  it('says why the server hung up', async () => {
+    const onUnsolicited = vi.fn();
+    const server = await fakeServer(
+      () => {},
+      (say, socket) => {
+        greeting(say);
+        setTimeout(() => {
+          say('error', { code: 2001, name: 'SERVER_SHUTTING_DOWN', message: 'the server stops' });
+          socket.close(1001, 'shutdown');
+        }, 10);
+      },
+    );
+    const client = await connect(server.url, { codec, onUnsolicited });
+    await expect(client.listModels()).rejects.toMatchObject({
+      message: 'the connection was closed with 1001 shutdown: the server stops',
+      cause: { code: 2001 },
+    });
+    expect(onUnsolicited).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ body: 'error' }));
+    expect(await client.closed).toEqual({ code: 1001, reason: 'shutdown' });
+  });
+
+  it('gives up on a request after its time, or when its signal says so', async () => {
+    const { client } = await connected(() => {}, { codec });
+    await expect(client.request('listModels', {}, { timeoutMs: 10 })).rejects.toMatchObject({ code: 1003 });
+    await expect(client.loadModel('a', { signal: AbortSignal.timeout(10) })).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+  });
+
+  it('hangs up on a server that sends what cannot be read', async () => {
+    const { client } = await connected((_, __, socket) => socket.send('{"requestId":'), { codec });
+    await expect(client.listModels()).rejects.toMatchObject({ code: 1002, cause: { code: 5001 } });
+    await client.closed;
+  });
+});

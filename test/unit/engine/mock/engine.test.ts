@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { mockEngine, readMockScript } from '../../../../src/engine/mock/engine.ts';
+import { ask, greedy, never, say } from '../../../contracts/generation.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+const load = { contextSize: 0, slots: 1, threads: 1, gpu: 'off' } as const;
+
+async function opened(script: readonly object[] = []) {
+  const engine = mockEngine({ script: readMockScript(JSON.stringify(script), 'script.json') });
+  const model = await engine.load('', load);
+  return { engine, model, sequence: model.openSequence() };
+}
+
+/** How many of some things are still in memory when nobody here holds them. */
+async function alive(things: readonly WeakRef<object>[]): Promise<number> {
+  for (let times = 0; times < 5; times++) {
+    await sleep(5);
+    collectGarbage();
+  }
+  return things.filter((thing) => thing.deref()).length;
+}
+
+describe('the mock engine', () => {
+  it("says the user's message back without a script", async () => {
+    const { sequence } = await opened();
+    expect((await say(sequence, ask('Hello there'))).text).toBe('You said: Hello there');
+  });
+
+  it('answers with the first entry that matches', async () => {
+    const { sequence } = await opened([
+      { match: '^turn (on|off)', answer: 'Click.' },
+      { match: '(?i)TURN', answer: 'No.' },
+    ]);
+    expect((await say(sequence, ask('turn on the light'))).text).toBe('Click.');
+    expect((await say(sequence, ask('Do not turn it on'))).text).toBe('No.');
+    expect((await say(sequence, ask('What?'))).text).toBe('You said: What?');
+  });
+
+  it('remembers the prompts it was given', async () => {
+    const { engine, sequence } = await opened();
+    await say(sequence, ask('one'));
+    await say(sequence, ask('two'));
+    expect(engine.prompts).toEqual([ask('one'), ask('two')]);
+  });
+
+  it('speaks in words, or in chunks of so many characters', async () => {
+    const { sequence } = await opened([
+      { match: 'chunk', answer: '🎉🎊a b', chunk: 2 },
+      { match: 'word', answer: 'one  two\nthree' },
+    ]);
+    expect((await say(sequence, ask('chunk'))).pieces).toEqual(['🎉🎊', 'a ', 'b']);
+    expect((await say(sequence, ask('word'))).pieces).toEqual(['one  ', 'two\n', 'three']);
+  });
+
+  it('waits before each chunk', async () => {
+    const { sequence } = await opened([{ match: '', answer: 'a b c', delay_ms: 10 }]);
+    expect((await say(sequence, ask('x'))).timings.totalMs).toBeGreaterThan(25);
+  });
+
+  it('counts one token for four characters', async () => {
+    const { model, sequence } = await opened([{ match: '', answer: 'twelve chars' }]);
+    expect(await model.count(['', 'a', 'four', 'five.'])).toEqual([0, 1, 1, 2]);
+    const { tokens } = await say(sequence, ask('four', 'five.'));
+    expect(tokens).toEqual({ prompt: 3 + (4 + 2) + (4 + 1), reused: 0, generated: 3 });
+  });
+
+  it('holds control tokens back unless they are asked for', async () => {
+    const { sequence } = await opened([{ match: '', answer: '[TOOL_CALLS][{}]<|python_tag|>' }]);
+    expect((await say(sequence, ask('x'))).text).toBe('[{}]');
+    expect((await say(sequence, ask('x'), { controlTokens: true })).text).toBe('[TOOL_CALLS][{}]<|python_tag|>');
+  });
+
+  it('forgets what it has answered while the conversation goes on', async () => {
+    const { sequence } = await opened();
+    const completions: WeakRef<object>[] = [];
+    for (let count = 0; count < 300; count++)
+      completions.push(new WeakRef(await sequence.generate(ask('x'), { sampling: greedy, signal: never })));
+    expect(await alive(completions)).toBeLessThan(10);
+    await sequence[Symbol.asyncDispose]();
+  });
+
+  it('forgets a model that was freed', async () => {
+    const { engine } = await opened();
+    const models: WeakRef<object>[] = [];
+    for (let count = 0; count < 30; count++) {
+      await using model = await engine.load('', load);
+      models.push(new WeakRef(model));
+    }
+    expect(await alive(models)).toBeLessThan(10);
+    await engine[Symbol.asyncDispose]();
+  });
+});
+
+describe('a mock script', () => {
+  it.each([
+    ['{', 'the mock script s.json: it is no JSON'],
+    ['{}', 'the script must be an array'],
+    ['[{"match": "a"}]', '/0/answer is missing'],
+    ['[{"match": "a", "answer": "b", "dealy_ms": 3}]', '/0/dealy_ms is not known here; did you mean "delay_ms"?'],
+    ['[{"match": "a", "answer": 3}]', '/0/answer must be a string, not 3'],
+    ['[{"match": "a", "answer": "b"}, {"match": "(", "answer": "b"}]', 's.json: /1/match: is no pattern'],
+    ['[{"match": "(?=a)", "answer": "b"}]', 'is no pattern that can run in linear time'],
+  ])('%s is refused: %s', (text, why) => {
+    expect(() => readMockScript(text, 's.json')).toThrow(why);
+  });
+});

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { compileTemplate, type Scope } from '../../../src/graph/template.ts';
+
+const scope = (
+  variables: Readonly<Record<string, string>> = {},
+  more: Partial<Scope> = {},
+): Scope & { readonly warnings: string[] } => {
+  const warnings: string[] = [];
+  return {
+    message: 'hello',
+    variables,
+    calls: [],
+    insights: [],
+    warn: (warning) => void warnings.push(warning),
+    warnings,
+    ...more,
+  };
+};
+
+function rendered(text: string, from = scope()): string {
+  const template = compileTemplate(text, 'a.params.template');
+  if (!template.ok) throw new Error(JSON.stringify(template.errors));
+  return template.value.render(from);
+}
+
+const call = {
+  id: 'abcdefghi',
+  name: 'set_light',
+  flatArguments: '{"name": "porch", "on": "false", "count": "12345678901234567890"}',
+  typedArguments: '{"name": "porch", "on": false, "count": 12345678901234567890}',
+  known: true,
+  repaired: false,
+  consequential: false,
+  issues: [],
+};
+
+describe('a template', () => {
+  it.each([
+    ['the message', '{{user_message}}', 'hello'],
+    ['a variable without escaping it', '{{a}} {{{a}}} {{&a}}', '<b>&</b> <b>&</b> <b>&</b>'],
+    ['a section for what is there', '{{#a}}yes{{/a}}{{^nothing}}no{{/nothing}}', 'yesno'],
+    ['text as it is', 'No {braces} here', 'No {braces} here'],
+  ])('renders %s', (_, text, expected) => {
+    expect(rendered(text, scope({ a: '<b>&</b>' }))).toBe(expected);
+  });
+
+  it('renders the calls of the turn, numbers with all their digits and truths as truths', () => {
+    const text =
+      '{{#tool_calls}}{{name}} {{arguments.name}} {{arguments.count}} {{#arguments.on}}on{{/arguments.on}}{{^arguments.on}}off{{/arguments.on}} {{arguments}}{{/tool_calls}}';
+    expect(rendered(text, scope({}, { calls: [call] }))).toBe(
+      `set_light porch 12345678901234567890 off ${call.typedArguments}`,
+    );
+  });
+
+  it.each([
+    ['{{arguments.where}}', '{"room": "attic", "at": [1.50, 12345678901234567890]}'],
+    ['{{arguments.where.at}}', '[1.50, 12345678901234567890]'],
+    ['{{arguments.tags}}', '["a", {"toString": 1}]'],
+    ['{{#arguments.where}}{{room}}: {{#at}}{{.}}, {{/at}}{{/arguments.where}}', 'attic: 1.50, 12345678901234567890, '],
+    ['{{#arguments.tags}}<{{.}}>{{/arguments.tags}}', '<a><{"toString": 1}>'],
+    ['{{^arguments.none}}none{{/arguments.none}}', 'none'],
+    ['[{{arguments.tags.toString}}{{arguments.where.toString}}]', '[]'],
+  ])('renders %s of a call whose arguments are objects and lists', (text, expected) => {
+    const where = '{"room": "attic", "at": [1.50, 12345678901234567890]}';
+    const tags = '["a", {"toString": 1}]';
+    const flatArguments = JSON.stringify({ where, tags, none: '[]' });
+    const typedArguments = `{"where": ${where}, "tags": ${tags}, "none": []}`;
+    const from = scope({}, { calls: [{ ...call, flatArguments, typedArguments }] });
+    expect(rendered(`{{#tool_calls}}${text}{{/tool_calls}}`, from)).toBe(expected);
+  });
+
+  it.each([
+    ['{{tool_calls}}', '[{"name": "set_light", "arguments": {"on": true}}]'],
+    ['{{#tool_calls}}{{.}}{{/tool_calls}}', '{"name": "set_light", "arguments": {"on": true}}'],
+    ['{{#insights}}{{#missing}}{{#examples}}<{{.}}>{{/examples}}{{/missing}}{{/insights}}', '<{"x": 1}><attic>'],
+    ['{{#insights}}{{missing}}{{/insights}}', /^\[\{"name": "where", .*"examples": \[\{"x": 1\}, "attic"\]\}\]$/],
+    ['{{#insights}}{{#invalid}}none{{/invalid}}{{/insights}}', ''],
+  ])('renders %s as JSON where it names no text', (text, expected) => {
+    const where = { name: 'where', message: 'is missing', significance: '', precedence: 0, hidden: false };
+    const insights = [{ tool: 'set_light', missing: [{ ...where, examples: [{ x: 1 }, 'attic'] }], invalid: [] }];
+    const calls = [{ ...call, typedArguments: '{"on": true}' }];
+    expect(rendered(text, scope({}, { calls, insights }))).toEqual(
+      typeof expected === 'string' ? expected : expect.stringMatching(expected),
+    );
+  });
+
+  it.each([
+    'constructor',
+    'toString',
+    '__proto__',
+    'hasOwnProperty',
+    'user_message.length',
+    'tool_calls.map',
+    'mood.constructor',
+  ])('does not reach %s, which belongs to the language', (name) => {
+    const from = scope({ mood: 'calm' }, { calls: [call] });
+    expect(rendered(`[{{${name}}}{{#${name}}}x{{/${name}}}]`, from)).toBe('[]');
+    expect(from.warnings).toEqual([`a.params.template names {{${name}}}, which this turn does not have`]);
+  });
+
+  it.each([
+    ['text', '{{a}}'.repeat(100), scope({ a: 'x'.repeat(20_000) })],
+    [
+      'work',
+      '{{#tool_calls}}'.repeat(4) + 'x' + '{{/tool_calls}}'.repeat(4),
+      scope({}, { calls: Array(80).fill(call) }),
+    ],
+  ])('that comes to too much %s is an error, not a long wait', (_, text, from) => {
+    expect(() => rendered(text, from)).toThrow(/a template comes to more than/);
+  });
+
+  it('does not render what a variable says', () => {
+    expect(rendered('{{a}}', scope({ a: '{{b}}', b: 'swordfish' }))).toBe('{{b}}');
+  });
+
+  it('warns of a variable whose name belongs to the turn, and keeps the turn’s', () => {
+    const from = scope({ user_message: 'forged' });
+    expect(rendered('{{user_message}}', from)).toBe('hello');
+    expect(from.warnings).toEqual(['variables.user_message is not used: the name belongs to the turn']);
+  });
+
+  it.each([
+    ['does not close', '{{a'],
+    ['closes what it did not open', '{{/a}}'],
+    ['uses a partial', '{{> a}}'],
+    ['changes its delimiters', '{{=<% %>=}}<% a %>'],
+    ['hides the end of a tag behind white space', `{{a${' '.repeat(200_000)}`],
+    ['uses a partial inside a section', '{{#a}}{{> b}}{{/a}}'],
+  ])('that %s is refused', (_, text) => {
+    expect(compileTemplate(text, 'x')).toMatchObject({ ok: false, errors: [{ pointer: '' }] });
+  });
+});

@@ -1,0 +1,176 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Engine, Model, ModelStats } from '../../../src/engine/engine.ts';
+import { mockEngine } from '../../../src/engine/mock/engine.ts';
+import { Metrics } from '../../../src/metrics/metrics.ts';
+import { metricDefinitions } from '../../../src/metrics/definitions.ts';
+import { readCatalogue, type Catalogue } from '../../../src/models/catalogue/catalogue.ts';
+import { createMeteredPool } from '../../../src/models/pool/poolMetrics.ts';
+import type { ModelPool } from '../../../src/models/pool/pool.ts';
+import { defaultSampling } from '../../../src/models/catalogue/sampling.ts';
+import { readScrape, type Scrape } from '../../helpers/prometheus.ts';
+
+const strange = 'a "model"\\of\nmine, {le="1"}';
+
+/** An engine whose models show the figures that a test sets, and whose generations can fail. */
+class Puppet implements Engine {
+  readonly name = 'puppet';
+  readonly needsFiles = false;
+  readonly #mock = mockEngine({ contextSize: 64 });
+  stats: Partial<ModelStats> = {};
+  fails = false;
+
+  async load(...given: Parameters<Engine['load']>): Promise<Model> {
+    if (this.fails) throw new Error('no memory');
+    const model = await this.#mock.load(...given);
+    const real = model.stats.bind(model);
+    return Object.assign(model, { stats: () => ({ ...real(), ...this.stats }) });
+  }
+
+  [Symbol.asyncDispose](): PromiseLike<void> {
+    return this.#mock[Symbol.asyncDispose]();
+  }
+}
+
+describe('the models of a pool', () => {
+  let folder: string;
+  let catalogue: Catalogue;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const file = join(folder, 'models.json');
+    const models = [strange, 'other'].map((name) => ({ name, variants: [{ engine: 'llama-cpp', files: ['x.gguf'] }] }));
+    await writeFile(file, JSON.stringify({ models }));
+    catalogue = await readCatalogue(file);
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const poolOf = (engine: Engine, metrics: Metrics): ModelPool =>
+    createMeteredPool(
+      engine,
+      { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', onLoaded: () => {} },
+      metrics,
+    );
+  const scrape = async (metrics: Metrics): Promise<Scrape> => readScrape(await metrics.text());
+
+  /** Has a model in memory for as long as the work takes. */
+  const visit = async (pool: ModelPool, work: (model: Model) => Promise<void>): Promise<void> => {
+    await pool.pin(strange);
+    const use = await pool.lease(strange);
+    await work(use.model);
+    await use[Symbol.asyncDispose]();
+    await pool.unpin(strange);
+  };
+
+  it('count states that were saved on, when one is unloaded, loaded again, or its engine begins anew', async () => {
+    const metrics = new Metrics();
+    const engine = new Puppet();
+    await using pool = poolOf(engine, metrics);
+    const totals = async (): Promise<readonly unknown[]> => {
+      const scraped = await scrape(metrics);
+      return ['saved', 'restored'].map((name) =>
+        scraped.value(`turngraph_states_${name}_total`, { engine: 'puppet', model: strange }),
+      );
+    };
+    await visit(pool, async () => {
+      engine.stats = { statesSaved: 3, statesRestored: 1 };
+      expect(await totals()).toEqual([3, 1]);
+      engine.stats = { statesSaved: 5, statesRestored: 2 };
+    });
+    expect(await totals()).toEqual([5, 2]);
+    engine.stats = { statesSaved: 0, statesRestored: 0 };
+    await visit(pool, async () => {
+      expect(await totals()).toEqual([5, 2]);
+      engine.stats = { statesSaved: 4, statesRestored: 4 };
+      expect(await totals()).toEqual([9, 6]);
+      engine.stats = { statesSaved: 1, statesRestored: 0 };
+      expect(await totals()).toEqual([10, 6]);
+    });
+    expect(await totals()).toEqual([10, 6]);
+  });
+
+  it('show the figures of the engine while they are in memory, and only that they are not when they are gone', async () => {
+    const metrics = new Metrics();
+    const engine = new Puppet();
+    await using pool = poolOf(engine, metrics);
+    engine.stats = { backend: 'cuda', gpuLayers: 7, threads: 3, slots: 4, slotsBusy: 2, waiting: 1, stateBytes: 99 };
+    const labels = { engine: 'puppet', model: strange };
+    await visit(pool, async () => {
+      const scraped = await scrape(metrics);
+      const values = ['model_gpu_layers', 'model_threads', 'slots', 'slots_busy', 'slots_waiting', 'state_bytes'];
+      expect(values.map((name) => scraped.value(`turngraph_${name}`, labels))).toEqual([7, 3, 4, 2, 1, 99]);
+      expect(scraped.value('turngraph_model_info', { ...labels, backend: 'cuda' })).toBe(1);
+      expect(scraped.value('turngraph_model_pinned', labels)).toBe(1);
+      expect(scraped.value('turngraph_model_loaded', { model: 'other' })).toBeUndefined();
+    });
+    const scraped = await scrape(metrics);
+    expect(scraped.value('turngraph_model_loaded', labels)).toBe(0);
+    expect(scraped.value('turngraph_slots', labels)).toBeUndefined();
+  });
+
+  it('count generations and loads that fail', async () => {
+    const metrics = new Metrics();
+    const engine = new Puppet();
+    await using pool = poolOf(engine, metrics);
+    await visit(pool, async (model) => {
+      await using sequence = model.openSequence();
+      const prompt = { messages: [{ role: 'user', text: 'apple '.repeat(500) }] } as const;
+      const generating = sequence.generate(prompt, { sampling: defaultSampling, signal: new AbortController().signal });
+      await expect(generating).rejects.toMatchObject({ name: 'PROMPT_TOO_LARGE' });
+    });
+    engine.fails = true;
+    await expect(pool.lease('other')).rejects.toThrow('no memory');
+    await expect(pool.lease('nobody')).rejects.toMatchObject({ name: 'UNKNOWN_MODEL' });
+    const scraped = await scrape(metrics);
+    expect(scraped.value('turngraph_generations_total', { stopped: 'failed', model: strange })).toBe(1);
+    expect(scraped.value('turngraph_prompt_tokens_total')).toBeUndefined();
+    expect(scraped.value('turngraph_model_load_failures_total', { model: 'other' })).toBe(1);
+    expect(scraped.value('turngraph_model_load_failures_total', { model: 'nobody' })).toBeUndefined();
+    expect(scraped.value('turngraph_model_load_duration_seconds_count')).toBe(1);
+  });
+});
+
+describe('the table of metrics', () => {
+  const shapes = Object.entries(metricDefinitions);
+
+  it('is what a scrape has, with names, types and help', async () => {
+    const { families } = readScrape(await new Metrics().text());
+    expect(families.map(({ name, type, help }) => ({ name, type, help }))).toEqual(
+      shapes.map(([name, { type, help }]) => ({ name, type, help })),
+    );
+  });
+
+  it('has names by the rules: counters end in _total and nothing else does, and units are base units', () => {
+    for (const [name, { type }] of shapes) {
+      expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+      expect(name).toMatch(/^turngraph(?:_[a-z]+)+$/);
+      expect(name).not.toMatch(/_(?:ms|milliseconds|minutes|kb|mb|percent)(?:_|$)/);
+    }
+  });
+});
+
+describe('the reader of the tests', () => {
+  const head = '# HELP a b\n# TYPE a counter\n';
+  const histogram = '# HELP h b\n# TYPE h histogram\n';
+
+  it.each([
+    ['an empty label set in braces', `${head}a{} 1\n`],
+    ['a label without quotes', `${head}a{x=1} 1\n`],
+    ['an escape that there is not', `${head}a{x="\\t"} 1\n`],
+    ['a quote that is not escaped', `${head}a{x="""} 1\n`],
+    ['a series that stands twice', `${head}a{x="1",y="2"} 1\na{y="2",x="1"} 1\n`],
+    ['a family that stands twice', `${head}a 1\n${head}`],
+    ['a sample of another family', `${head}b 1\n`],
+    ['a type without a help', '# TYPE a counter\na 1\n'],
+    ['a counter below zero', `${head}a -1\n`],
+    ['a value that is no number', `${head}a one\n`],
+    ['a last line without an end', `${head}a 1`],
+    ['a histogram without +Inf', `${histogram}h_bucket{le="1"} 1\nh_sum 1\nh_count 1\n`],
+    ['buckets that shrink', `${histogram}h_bucket{le="1"} 2\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n`],
+    ['a count that is not the last bucket', `${histogram}h_bucket{le="+Inf"} 1\nh_sum 1\nh_count 2\n`],
+  ])('refuses %s', (_, text) => {
+    expect(() => readScrape(text)).toThrow();
+  });
+});

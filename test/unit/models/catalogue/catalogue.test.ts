@@ -1,0 +1,358 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hammer } from '../../../../scripts/fuzz/catalogue.mjs';
+import type { Fault } from '../../../../src/fault.ts';
+import { parseCatalogue, readCatalogue } from '../../../../src/models/catalogue/catalogue.ts';
+
+/** A catalogue with a model on each of its lines, and a good one as the last. */
+const withModels = (...models: readonly string[]): string =>
+  `{\n  "models": [\n${[...models, model('good')].join(',\n')}\n  ]\n}\n`;
+const variant = (members = ''): string => `{ "engine": "llama-cpp", "files": ["x.gguf"]${members} }`;
+const model = (name: string, members = '', variants = variant()): string =>
+  `{ "name": "${name}", "variants": [${variants}]${members} }`;
+const inVariant = (members: string): string => withModels(model('bad', '', variant(`, ${members}`)));
+const withFile = (file: string): string =>
+  withModels(model('bad', '', `{ "engine": "llama-cpp", "files": ["a.gguf", ${file}] }`));
+const withSampling = (members: string): string => withModels(model('bad', `, "default_sampling": { ${members} }`));
+
+const thrown = (text: string): Fault => {
+  try {
+    parseCatalogue(text, 'models.json');
+  } catch (error) {
+    return error as Fault;
+  }
+  throw new Error('the catalogue was read');
+};
+
+/** What is wrong, the catalogue that has it, and what is told of it, from the line on. */
+type Row = readonly [what: string, text: string, told: string];
+
+describe('a catalogue with a bad entry', () => {
+  it.each<Row>([
+    // The entry itself.
+    ['a number for a model', withModels('4711'), '3:1: /models/0 must be an object, not 4711'],
+    ['null for a model', withModels('null'), '3:1: /models/0 must be an object, not null'],
+    ['a list for a model', withModels('[]'), '3:1: /models/0 must be an object, not []'],
+    ['no name', withModels(`{ "variants": [${variant()}] }`), '3:1: /models/0/name is missing'],
+    ['an empty name', withModels(model('')), '3:3: /models/0/name must NOT have fewer than 1 characters, not ""'],
+    [
+      'a number for a name',
+      withModels(`{ "name": 1, "variants": [${variant()}] }`),
+      '3:3: /models/0/name must be a string, not 1',
+    ],
+    ['no variants', withModels('{ "name": "bad" }'), '3:1: /models/0/variants is missing'],
+    [
+      'an empty list of variants',
+      withModels(model('bad', '', '')),
+      '3:18: /models/0/variants must NOT have fewer than 1 items, not []',
+    ],
+    [
+      'an object for variants',
+      withModels(`{ "name": "bad", "variants": ${variant()} }`),
+      '3:18: /models/0/variants must be an array, not {"engine":"llama-cpp","files":["x.gguf"]}',
+    ],
+    [
+      'an unknown field',
+      withModels(model('bad', ', "descripton": ""')),
+      '3:80: /models/0/descripton is not known here; did you mean "description"?',
+    ],
+    ['a field of nowhere', withModels(model('bad', ', "zzz": 1')), '3:80: /models/0/zzz is not known here'],
+    [
+      'a field like a part of JavaScript',
+      withModels(model('bad', ', "__proto__": 1')),
+      '3:80: /models/0/__proto__ is not known here',
+    ],
+    [
+      'a format that is no string',
+      withModels(model('bad', ', "tool_call_format": ["chatml"]')),
+      '3:80: /models/0/tool_call_format must be a string, not ["chatml"]',
+    ],
+    // Its variants.
+    [
+      'a string for a variant',
+      withModels(model('bad', '', '"x.gguf"')),
+      '3:31: /models/0/variants/0 must be an object, not "x.gguf"',
+    ],
+    [
+      'no engine',
+      withModels(model('bad', '', '{ "files": ["x.gguf"] }')),
+      '3:31: /models/0/variants/0/engine is missing',
+    ],
+    [
+      'a misspelt engine',
+      withModels(model('bad', '', '{ "engine": "llama.cpp", "files": ["x.gguf"] }')),
+      '3:33: /models/0/variants/0/engine must be one of "llama-cpp", not "llama.cpp"; did you mean "llama-cpp"?',
+    ],
+    [
+      'no files',
+      withModels(model('bad', '', '{ "engine": "llama-cpp" }')),
+      '3:31: /models/0/variants/0/files is missing',
+    ],
+    [
+      'an empty list of files',
+      withModels(model('bad', '', '{ "engine": "llama-cpp", "files": [] }')),
+      '3:56: /models/0/variants/0/files must NOT have fewer than 1 items, not []',
+    ],
+    [
+      'one file instead of a list',
+      withModels(model('bad', '', '{ "engine": "llama-cpp", "files": "x.gguf" }')),
+      '3:56: /models/0/variants/0/files must be an array, not "x.gguf"',
+    ],
+    ['a number for a file', withFile('1'), '3:76: /models/0/variants/0/files/1 must be a string, not 1'],
+    [
+      'a misspelt field',
+      inVariant('"context_sice": 1'),
+      '3:77: /models/0/variants/0/context_sice is not known here; did you mean "context_size"?',
+    ],
+    [
+      'a negative context',
+      inVariant('"context_size": -1'),
+      '3:77: /models/0/variants/0/context_size must be >= 0, not -1',
+    ],
+    [
+      'half a token',
+      inVariant('"context_size": 0.5'),
+      '3:77: /models/0/variants/0/context_size must be an integer, not 0.5',
+    ],
+    [
+      'a context in words',
+      inVariant('"context_size": "8k"'),
+      '3:77: /models/0/variants/0/context_size must be an integer, not "8k"',
+    ],
+    [
+      'an unknown cache type',
+      inVariant('"kv_cache_type": "q80"'),
+      '3:77: /models/0/variants/0/kv_cache_type must be one of "f16", "q8_0", "q4_0", not "q80"; did you mean "q8_0"?',
+    ],
+    [
+      'a hash that is none',
+      inVariant('"sha256": "abc"'),
+      '3:77: /models/0/variants/0/sha256 must fit (Hash of the file, where it is a single one; absent = as the repository says.), not "abc"',
+    ],
+    ['no bytes', inVariant('"size_bytes": 0'), '3:77: /models/0/variants/0/size_bytes must be >= 1, not 0'],
+    [
+      'a repository that is a URL',
+      inVariant('"huggingface_repo": "https://example.com/a/b"'),
+      '3:77: /models/0/variants/0/huggingface_repo must fit',
+    ],
+    [
+      'a repository without owner',
+      inVariant('"huggingface_repo": "b"'),
+      '3:77: /models/0/variants/0/huggingface_repo must fit',
+    ],
+    [
+      'a repository that leads away',
+      inVariant('"huggingface_repo": "a/.."'),
+      '3:77: /models/0/variants/0/huggingface_repo must fit',
+    ],
+    ['a revision that leads away', inVariant('"revision": "x/../y"'), '3:77: /models/0/variants/0/revision must fit'],
+    [
+      'an empty local path',
+      inVariant('"local_path": ""'),
+      '3:77: /models/0/variants/0/local_path must NOT have fewer than 1 characters, not ""',
+    ],
+    [
+      'a hash of two files',
+      withModels(model('bad', '', `{ "engine": "llama-cpp", "files": ["a", "b"], "sha256": "${'0'.repeat(64)}" }`)),
+      '3:77: /models/0/variants/0/sha256 is the hash of one file, and here are 2',
+    ],
+    // Files that escape.
+    ...['../x.gguf', 'a/../x.gguf', '..', '.', './x.gguf', 'a/..', '/etc/passwd', 'a//x.gguf', 'a/', ''].map(
+      (file) =>
+        [`the file "${file}"`, withFile(JSON.stringify(file)), '3:76: /models/0/variants/0/files/1 must fit'] as const,
+    ),
+    ...['C:x.gguf', 'C:\\x.gguf', '..\\x.gguf', 'a\\..\\x.gguf', 'a\0.gguf', 'a\n.gguf', '\\\\host\\x'].map(
+      (file) =>
+        [
+          `the file ${JSON.stringify(file)}`,
+          withFile(JSON.stringify(file)),
+          '3:76: /models/0/variants/0/files/1 must fit',
+        ] as const,
+    ),
+    [
+      'a file name without end',
+      withFile(`"${'x'.repeat(201)}"`),
+      '3:76: /models/0/variants/0/files/1 must NOT have more than 200 characters',
+    ],
+    // Its sampling.
+    [
+      'a list for the sampling',
+      withModels(model('bad', ', "default_sampling": []')),
+      '3:80: /models/0/default_sampling must be an object, not []',
+    ],
+    [
+      'an unknown knob',
+      withSampling('"temprature": 1'),
+      '3:102: /models/0/default_sampling/temprature is not known here; did you mean "temperature"?',
+    ],
+    [
+      'heat beyond bounds',
+      withSampling('"temperature": 6'),
+      '3:102: /models/0/default_sampling/temperature must be <= 5, not 6',
+    ],
+    [
+      'a share above one',
+      withSampling('"top_p": 1.1'),
+      '3:102: /models/0/default_sampling/top_p must be <= 1, not 1.1',
+    ],
+    [
+      'a fraction of tokens',
+      withSampling('"top_k": 2.5'),
+      '3:102: /models/0/default_sampling/top_k must be an integer, not 2.5',
+    ],
+    [
+      'a penalty of zero',
+      withSampling('"repeat_penalty": 0'),
+      '3:102: /models/0/default_sampling/repeat_penalty must be > 0, not 0',
+    ],
+    ['no tokens', withSampling('"max_tokens": 0'), '3:102: /models/0/default_sampling/max_tokens must be >= 1, not 0'],
+    [
+      'a string for stop',
+      withSampling('"stop": "x"'),
+      '3:102: /models/0/default_sampling/stop must be an array, not "x"',
+    ],
+    // What stands twice.
+    [
+      'a field twice',
+      withModels(model('bad', ', "name": "worse"')),
+      '3:80: /models/0/name stands twice: an object can have "name" only once',
+    ],
+    ['a field of a variant twice', inVariant('"files": ["y"]'), '3:77: /models/0/variants/0/files stands twice'],
+  ])('tells of %s, and serves the others', (_, text, problem) => {
+    const { models, problems } = parseCatalogue(text, 'models.json');
+    expect([...models.keys()]).toEqual(['good']);
+    expect(problems).toEqual([expect.stringContaining(`models.json:${problem}`)]);
+  });
+
+  it('tells of all that is wrong with it', () => {
+    const text = withModels(model('bad', ', "a": 1, "b": 2'), '{}');
+    expect(parseCatalogue(text, 'm.json').problems).toEqual([
+      'm.json:3:80: /models/0/a is not known here',
+      'm.json:3:88: /models/0/b is not known here',
+      'm.json:4:1: /models/1/name is missing',
+      'm.json:4:1: /models/1/variants is missing',
+    ]);
+  });
+
+  it('serves the first of two models with the same name', () => {
+    const { models, problems } = parseCatalogue(withModels(model('good', ', "description": "first"')), 'm.json');
+    expect(models.get('good')?.description).toBe('first');
+    expect(problems).toEqual(['m.json:4:3: /models/1/name stands twice: "good"; the one at 3:3 serves']);
+  });
+});
+
+describe('a catalogue that cannot be read as a whole', () => {
+  it.each<Row>([
+    ['is empty', '', '1:1: the catalogue is no JSON: value expected'],
+    ['is a word', 'models', '1:1: the catalogue is no JSON: invalid symbol'],
+    ['ends too early', '{\n  "models": [', '2:14: the catalogue is no JSON: '],
+    ['has a comma too many', '{\n  "models": [\n  ],\n}', '3:4: the catalogue is no JSON: there is a comma too many'],
+    [
+      'has a comma too many in a list',
+      '{ "models": [{},\n] }',
+      '1:16: the catalogue is no JSON: there is a comma too many',
+    ],
+    ['has a comma too few', '{\n  "$schema": ""\n  "models": [] }', '3:3: the catalogue is no JSON: comma expected'],
+    ['has a comment', '{\n  // mine\n  "models": [] }', '2:3: the catalogue is no JSON: JSON has no comments'],
+    ['has a comment at its end', '{ "models": [] } /* so */', '1:18: the catalogue is no JSON: JSON has no comments'],
+    ['has single quotes', "{ 'models': [] }", '1:3: the catalogue is no JSON: invalid symbol'],
+    ['has a name without quotes', '{ models: [] }', '1:3: the catalogue is no JSON: invalid symbol'],
+    ['has a line break in a string', '{ "models\n": [] }', '1:3: the catalogue is no JSON: '],
+    ['has a number with a zero before it', '{ "models": [01] }', '1:15: the catalogue is no JSON: '],
+    ['has no JSON number', '{ "models": [NaN] }', '1:14: the catalogue is no JSON: invalid symbol'],
+    ['goes on after its end', '{ "models": [] }\n}', '2:1: the catalogue is no JSON: end of file expected'],
+    ['is a list', '[]', '1:1: the catalogue must be an object, not []'],
+    ['is null', 'null', '1:1: the catalogue must be an object, not null'],
+    ['has no models', '{}', '1:1: /models is missing'],
+    ['has misspelt its models', '{\n  "modles": [] }', '2:3: /modles is not known here; did you mean "models"?'],
+    ['has an object for models', '{\n  "models": {} }', '2:3: /models must be an array, not {}'],
+    ['has a number for its schema', '{ "$schema": 1, "models": [] }', '1:3: /$schema must be a string, not 1'],
+    [
+      'has its models twice',
+      '{ "models": [],\n  "models": [] }',
+      '2:3: /models stands twice: an object can have "models" only once',
+    ],
+    [
+      'is nested too deeply',
+      '{"models":'.repeat(100_000) + '[]' + '}'.repeat(100_000),
+      '1:1: the catalogue is nested too deeply',
+    ],
+  ])('because it %s is refused with the place', (_, text, why) => {
+    expect(thrown(text)).toMatchObject({
+      name: 'UNKNOWN_MODEL',
+      message: expect.stringContaining(`models.json:${why}`),
+    });
+  });
+
+  it('may begin with a byte order mark', () => {
+    expect([...parseCatalogue(`\uFEFF${withModels()}`, 'm.json').models.keys()]).toEqual(['good']);
+    expect(thrown('\uFEFF{,}').message).toContain('models.json:1:2: ');
+  });
+});
+
+describe('the file of a catalogue', () => {
+  let folder: string;
+  beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'turngraph-'))));
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('is asked for by its mend when it is not there', async () => {
+    const path = join(folder, 'none.json');
+    await expect(readCatalogue(path)).rejects.toMatchObject({
+      name: 'UNKNOWN_MODEL',
+      message: expect.stringMatching(
+        /none\.json cannot be read: there is no such file; name another with --catalogue;/,
+      ),
+    });
+  });
+
+  it('is no folder', async () => {
+    const path = join(folder, 'models');
+    await mkdir(path);
+    await expect(readCatalogue(path)).rejects.toThrow(/models cannot be read: it is a folder; /);
+  });
+
+  it('is where local files are looked for', async () => {
+    const path = join(folder, 'models.json');
+    await writeFile(path, withModels(model('near', '', variant(', "local_path": "weights"'))));
+    const { models } = await readCatalogue(path);
+    expect(models.get('near')?.file).toBe(join(folder, 'weights', 'x.gguf'));
+    expect(models.get('good')?.file).toBeUndefined();
+  });
+});
+
+describe('the variants of a model', () => {
+  const other = '{ "engine": "mlx", "files": 1, "bits": 4 }';
+
+  it('are used from the first that an engine can run; others are told of', () => {
+    const text = withModels(model('two', '', `${other}, ${variant(', "context_size": 7')}, ${variant()}`));
+    const { models, problems } = parseCatalogue(text, 'm.json');
+    expect(models.get('two')?.variants.map(({ context_size }) => context_size)).toEqual([7, 0]);
+    expect(problems).toEqual([
+      'm.json:3:33: /models/0/variants/0/engine is none that is here: "mlx"; the variant is left out',
+    ]);
+  });
+
+  it('are refused at their own place, also behind one that is left out', () => {
+    const { models, problems } = parseCatalogue(
+      withModels(model('two', '', `${other}, ${variant(', "sha2566": 1')}`)),
+      'm.json',
+    );
+    expect([...models.keys()]).toEqual(['good']);
+    expect(problems[1]).toContain('/models/0/variants/1/sha2566 is not known here; did you mean "sha256"?');
+  });
+
+  it('make no model when no engine can run one', () => {
+    const { models, problems } = parseCatalogue(withModels(model('none', '', other)), 'm.json');
+    expect([...models.keys()]).toEqual(['good']);
+    expect(problems[0]).toContain('/models/0/variants/0');
+  });
+});
+
+describe('any catalogue', () => {
+  it('is read or refused with its places, whatever was done to it', () => {
+    const { read, faults, problems } = hammer({ parseCatalogue }, { count: 3000, seed: 20 });
+    expect(Math.min(read, faults, problems)).toBeGreaterThan(100);
+  });
+});

@@ -1,0 +1,322 @@
+import { Ajv } from 'ajv';
+import { describe, expect, it } from 'vitest';
+import { schemas } from '../../../../scripts/evals/strict/cases.mjs';
+import { formats } from '../../../../src/tools/formats/index.ts';
+import type { Trigger } from '../../../../src/tools/grammar/grammar.ts';
+import { findTrigger } from '../../../../src/tools/grammar/triggers.ts';
+import { ruleFromSchema } from '../../../../src/tools/grammar/jsonSchema/fromSchema.ts';
+import type { Rule } from '../../../../src/tools/grammar/rule.ts';
+import { fits, GrammarMatcher } from '../../../../src/tools/grammar/matcher.ts';
+import { readTool, type Tool } from '../../../../src/tools/tool.ts';
+
+const ruleFor = (schema: object): Rule => {
+  const reading = ruleFromSchema(schema);
+  if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
+  return reading.value;
+};
+
+const object = (properties: object, required: readonly string[] = Object.keys(properties)): object => ({
+  type: 'object',
+  properties,
+  required,
+});
+
+describe('a rule from a schema', () => {
+  it.each<[string, object, readonly string[], readonly string[]]>([
+    [
+      'a string',
+      { type: 'string' },
+      ['""', '"a\\"b"', '"\\u00e9"', '"é東🎉"'],
+      ['"', '"\n"', '"\\x"', '"\\ud800"', ' ""', 'a'],
+    ],
+    [
+      'a string of a length',
+      { type: 'string', minLength: 2, maxLength: 3 },
+      ['"ab"', '"🎉🎉🎉"', '"a\\nb"'],
+      ['"a"', '"abcd"'],
+    ],
+    [
+      'an integer',
+      { type: 'integer' },
+      ['0', '-1', '42', '9007199254740993'],
+      ['-0', '01', '1.0', '1e3', '1234567890123456789'],
+    ],
+    [
+      'integers from 8 to 123',
+      { type: 'integer', minimum: 8, maximum: 123 },
+      ['8', '9', '10', '99', '100', '119', '123'],
+      ['7', '0', '124', '130', '200', '-8', '08'],
+    ],
+    [
+      'integers from -12 to 3',
+      { type: 'integer', exclusiveMinimum: -13, exclusiveMaximum: 4 },
+      ['-12', '-9', '-1', '0', '3'],
+      ['-13', '-20', '4', '-0'],
+    ],
+    ['integers above 97', { type: 'integer', minimum: 97.5 }, ['98', '99', '100', '1000000'], ['97', '9', '0', '-98']],
+    ['a number', { type: 'number' }, ['0', '-0.5', '3.14', '12'], ['.5', '1.', '1e5', '+1', '00']],
+    ['numbers from 0 to 1', { type: 'number', minimum: 0, maximum: 1 }, ['0', '0.75', '1'], ['1.5', '-0.5', '2']],
+    ['an enum', { type: 'string', enum: ['a', 'ab', 'b"c'] }, ['"a"', '"ab"', '"b\\"c"'], ['"b"', '"abc"', 'a']],
+    ['an enum of one type', { type: 'integer', enum: [1, 'two', 3] }, ['1', '3'], ['"two"', '2']],
+    ['a constant', { const: { a: [1, null] } }, ['{"a": [1, null]}'], ['{"a":[1,null]}', '{}']],
+    ['a boolean', { type: 'boolean' }, ['true', 'false'], ['True', 'null', '']],
+    ['a string or nothing', { type: ['string', 'null'] }, ['"x"', 'null'], ['1']],
+    ['a list', { type: 'array', items: { type: 'integer' } }, ['[]', '[1]', '[1, 2]'], ['[1,2]', '[1, ]', '["a"]']],
+    [
+      'a list of a length',
+      { type: 'array', items: { enum: [1] }, minItems: 2, maxItems: 3 },
+      ['[1, 1]', '[1, 1, 1]'],
+      ['[]', '[1]', '[1, 1, 1, 1]'],
+    ],
+    [
+      'an object',
+      object({ a: { type: 'integer' }, b: { type: 'boolean' } }),
+      ['{"a": 1, "b": true}'],
+      ['{"b": true, "a": 1}', '{"a": 1}', '{}', '{"a": 1, "b": true, "c": 1}'],
+    ],
+    [
+      'optional members',
+      object({ a: { enum: [1] }, b: { enum: [2] }, c: { enum: [3] } }, ['b']),
+      ['{"b": 2}', '{"a": 1, "b": 2}', '{"b": 2, "c": 3}', '{"a": 1, "b": 2, "c": 3}'],
+      ['{}', '{"a": 1}', '{, "b": 2}', '{"c": 3, "b": 2}'],
+    ],
+    [
+      'only optional members',
+      object({ a: { enum: [1] }, b: { enum: [2] } }, []),
+      ['{}', '{"a": 1}', '{"b": 2}', '{"a": 1, "b": 2}'],
+      ['{"b": 2, "a": 1}', '{"a": 1, }'],
+    ],
+    ['an object without members', { type: 'object', properties: {} }, ['{}'], ['{"a": 1}', '{ }']],
+    [
+      'one of several schemas',
+      { anyOf: [object({ a: { enum: [1] } }), object({ b: { enum: [2] } })] },
+      ['{"a": 1}', '{"b": 2}'],
+      ['{"a": 2}', '{"a": 1, "b": 2}'],
+    ],
+    ['schemas of different types', { oneOf: [{ type: 'string' }, { type: 'integer' }] }, ['"a"', '1'], ['true']],
+    [
+      'schemas told apart by a member',
+      { oneOf: [object({ kind: { const: 'a' } }), object({ kind: { const: 'b' } })] },
+      ['{"kind": "a"}', '{"kind": "b"}'],
+      ['{"kind": "c"}'],
+    ],
+    ['anything', {}, ['1', '"a"', '[1, {"a": [true, null]}]', '{}'], ['[[[[1]]]]', '{"a":1}', 'x']],
+    ['any object', { type: 'object' }, ['{}', '{"a": {"b": [1]}}'], ['[]', '{"a": {"b": [[1]]}}']],
+    [
+      'a date',
+      { type: 'string', format: 'date' },
+      ['"2024-02-29"', '"2023-12-31"', '"2000-02-29"'],
+      ['"2023-02-29"', '"1900-02-29"', '"2023-04-31"', '"2023-13-01"', '"2023-00-10"', '"23-01-01"'],
+    ],
+    [
+      'a time',
+      { type: 'string', format: 'time' },
+      ['"23:59:59Z"', '"00:00:00.5+02:00"'],
+      ['"24:00:00Z"', '"12:00:00"', '"12:60:00Z"'],
+    ],
+    [
+      'a date and time',
+      { type: 'string', format: 'date-time' },
+      ['"2024-02-29T10:00:00Z"'],
+      ['"2024-02-29 10:00:00Z"'],
+    ],
+    ['a UUID', { type: 'string', format: 'uuid' }, ['"123e4567-E89b-12d3-a456-426614174000"'], ['"123e4567"']],
+    ['an address', { type: 'string', format: 'email' }, ['"a.b@c-d.org"'], ['"a@b"', '"@b.c"', '"a..b@c.d"']],
+  ])('is for %s', (_, schema, fitting, others) => {
+    const rule = ruleFor(schema);
+    expect(fitting.filter((text) => !fits(text, rule))).toEqual([]);
+    expect(others.filter((text) => fits(text, rule))).toEqual([]);
+  });
+
+  it('leaves out what only explains', () => {
+    const schema = { type: 'string', title: 't', description: 'd', default: 'x', examples: ['x'], 'x-mine': 1 };
+    expect(ruleFromSchema(schema)).toEqual(ruleFromSchema({ type: 'string' }));
+  });
+
+  it('is plain data', () => {
+    const rule = ruleFor(object({ a: { type: 'string' }, b: { type: 'array' } }, ['a']));
+    expect(JSON.parse(JSON.stringify(rule))).toEqual(rule);
+  });
+});
+
+describe('a schema that no grammar can express', () => {
+  it.each<[string, object | boolean, string, string]>([
+    ['a pattern', { type: 'string', pattern: '^a' }, '/pattern', 'is "pattern", which a grammar cannot express'],
+    ['a reference', { $ref: '#/$defs/a' }, '/$ref', '"$ref"'],
+    ['a negation', { not: { type: 'string' } }, '/not', '"not"'],
+    ['a condition', { type: 'object', if: {}, then: {} }, '/if', '"if"'],
+    ['a sum of schemas', { allOf: [{ type: 'string' }] }, '/allOf', '"allOf"'],
+    ['an unknown format', { type: 'string', format: 'uri' }, '/format', 'does not know "uri"; it knows date, time'],
+    ['a length beside a format', { format: 'date', type: 'string', maxLength: 5 }, '/maxLength', 'beside "format"'],
+    ['a long least length', { type: 'string', minLength: 300 }, '/minLength', 'from 0 to 256'],
+    [
+      'lengths that exclude each other',
+      { type: 'string', minLength: 3, maxLength: 2 },
+      '/maxLength',
+      'not below "minLength"',
+    ],
+    ['a divisor', { type: 'integer', multipleOf: 5 }, '/multipleOf', '"multipleOf"'],
+    ['limits that exclude each other', { type: 'integer', minimum: 3, maximum: 2 }, '', 'no number between 3 and 2'],
+    ['a broken limit of a number', { type: 'number', minimum: 0.5 }, '/minimum', 'a whole number'],
+    ['an open limit of a number', { type: 'number', exclusiveMinimum: 0 }, '/exclusiveMinimum', '"exclusiveMinimum"'],
+    ['keys by pattern', { type: 'object', patternProperties: {} }, '/patternProperties', '"patternProperties"'],
+    [
+      'a schema for other keys',
+      { type: 'object', additionalProperties: { type: 'string' } },
+      '/additionalProperties',
+      'a schema there',
+    ],
+    ['a key that is not declared', { type: 'object', properties: {}, required: ['a'] }, '/required', 'names "a"'],
+    ['a list of schemas', { type: 'array', items: [{ type: 'string' }] }, '/items', 'a list of schemas'],
+    ['unlike elements', { type: 'array', items: {}, uniqueItems: true }, '/uniqueItems', '"uniqueItems"'],
+    ['branches that overlap', { oneOf: [{ type: 'integer' }, { type: 'number' }] }, '/oneOf', 'keep apart'],
+    ['something beside an enum', { type: 'string', enum: ['a'], minLength: 1 }, '/minLength', 'beside "enum"'],
+    ['an enum of another type', { type: 'string', enum: [1] }, '/enum', 'has no value'],
+    ['an unknown type', { type: 'date' }, '/type', 'is no type: "date"'],
+    ['nothing at all', false, '', 'is no schema'],
+    [
+      'something deep inside',
+      object({ a: { anyOf: [{ type: 'array', items: object({ 'b/c': { type: 'string', pattern: 'x' } }) }] } }),
+      '/properties/a/anyOf/0/items/properties/b~1c/pattern',
+      '"pattern"',
+    ],
+  ])('is refused: %s', (_, schema, pointer, message) => {
+    const errors = [{ pointer, message: expect.stringContaining(message) }];
+    expect(ruleFromSchema(schema)).toEqual({ ok: false, errors: expect.arrayContaining(errors) });
+  });
+
+  it('is told about in full', () => {
+    const reading = ruleFromSchema(object({ a: { type: 'string', pattern: 'x' }, b: { $ref: '#' } }));
+    expect(reading.ok ? [] : reading.errors.map(({ pointer }) => pointer)).toEqual([
+      '/properties/a/pattern',
+      '/properties/b/$ref',
+    ]);
+  });
+});
+
+describe('a walk along a rule', () => {
+  it('knows what has to come', () => {
+    const rule = ruleFor(object({ name: { enum: ['set_light', 'set_mood'] }, on: { type: 'boolean' } }));
+    const { texts, walk } = GrammarMatcher.start(rule).forcedText();
+    expect(texts.map(({ text }) => text).join('')).toBe('{"name": "set_');
+    const next = walk.accept('light').walk.forcedText();
+    expect(next.texts.map(({ text }) => text).join('')).toBe('", "on": ');
+    const last = next.walk.accept('f').walk.forcedText();
+    expect(last.texts.map(({ text }) => text).join('')).toBe('alse}');
+    expect(last.walk.mustEnd).toBe(true);
+  });
+
+  it('stops where a text no longer fits', () => {
+    const { length, walk } = GrammarMatcher.start(ruleFor({ type: 'string', maxLength: 2 })).accept('"🎉ab"');
+    expect(length).toBe('"🎉a'.length);
+    expect(walk.forcedText().texts).toEqual([{ kind: 'text', text: '"' }]);
+  });
+
+  it('is quick however many ways lead to the same place', () => {
+    const rule = ruleFor({ type: 'array', items: { anyOf: [{ type: 'integer' }, { type: 'number' }, {}] } });
+    const text = `[${Array.from({ length: 2000 }, (_, index) => index).join(', ')}]`;
+    expect(fits(text, rule)).toBe(true);
+  });
+
+  it.each(schemas.map((schema) => [JSON.stringify(schema), schema]))('ends in what fits %s', (_, schema) => {
+    const validate = new Ajv({ strict: false, formats: { date: true, 'date-time': true, uuid: true, email: true } });
+    const isValid = validate.compile(schema);
+    const draw = numbers(7);
+    const texts = Array.from({ length: 50 }, () => strolled(GrammarMatcher.start(ruleFor(schema)), draw));
+    expect(texts.filter((text) => !isValid(JSON.parse(text)))).toEqual([]);
+  });
+});
+
+/** A text that comes of walking on at random. */
+function strolled(from: GrammarMatcher, draw: () => number): string {
+  let text = '';
+  for (let walk = from; !(walk.canEnd && (walk.mustEnd || draw() < 0.3));) {
+    const ways = walk.continuations.flatMap(([first]) => first ?? []);
+    const rule = ways[Math.floor(draw() * ways.length)];
+    const range = rule?.kind === 'char' ? rule.ranges[Math.floor(draw() * rule.ranges.length)] : undefined;
+    const next = range
+      ? String.fromCodePoint(range[0] + Math.floor(draw() * (range[1] - range[0] + 1)))
+      : rule?.kind === 'text'
+        ? rule.text
+        : '';
+    text += next;
+    walk = walk.accept(next).walk;
+  }
+  return text;
+}
+
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+describe('an opening', () => {
+  const rule = { kind: 'text', text: '' } as const;
+  const openings: readonly Trigger[] = [
+    { text: '<tool_call>', where: 'anywhere', rule },
+    { text: '{', where: 'first', rule },
+  ];
+  const end = (words: string, from = { start: 0, heard: 0 }): number | undefined =>
+    findTrigger(words, openings, from)?.end;
+
+  it('is a tag anywhere, and a brace where nothing precedes it', () => {
+    expect(end('Well, <tool_call>')).toBe(17);
+    expect(end(' \n{"')).toBe(3);
+    expect(end('Well, {')).toBeUndefined();
+  });
+
+  it('may follow a call, with separators between them', () => {
+    expect(end('{}; {', { start: 2, heard: 4 })).toBe(5);
+  });
+
+  it('is not heard twice', () => {
+    expect(end('<tool_call>', { start: 0, heard: 11 })).toBeUndefined();
+    expect(end('a<tool_call>', { start: 0, heard: 11 })).toBe(12);
+  });
+
+  it('does not count in reasoning', () => {
+    expect(end('<think><tool_call>')).toBeUndefined();
+    expect(end('<think></think><tool_call>')).toBe(26);
+    expect(end('<think>{')).toBeUndefined();
+  });
+
+  it('is a brace behind reasoning, too', () => {
+    expect(end('<think>{ }</think>\n{"')).toBe(20);
+    expect(end('{}; <think>and</think> {', { start: 2, heard: 4 })).toBe(24);
+    expect(end('<think>a</think> So: {')).toBeUndefined();
+  });
+});
+
+describe('the grammar of calls', () => {
+  const tool = (name: string, parameters: object): Tool => {
+    const reading = readTool({ name, description: '', consequential: false, parameters: parameters as never });
+    if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
+    return reading.value;
+  };
+  const on = { name: 'on', type: 'boolean' };
+  const tools = [tool('light', [on]), tool('wait', [])];
+
+  it.each([
+    ['chatml', '<tool_call>\n{"name": "light", "arguments": {"on": true}}\n</tool_call>'],
+    ['llama3', '{"name": "light", "parameters": {"on": true}}'],
+    ['mistral', '[TOOL_CALLS] [{"name": "light", "arguments": {"on": true}}]'],
+    ['generic', '{"tool": "light", "args": {"on": true}}'],
+  ])('is the wire form of %s', (name, text) => {
+    const grammar = formats.get(name)?.grammar?.(tools, { kind: 'required' });
+    const rule = grammar?.kind === 'full' ? grammar.rule : ruleFor({ const: '' });
+    expect(fits(text, rule)).toBe(true);
+    expect(fits(text.replace('light', 'wait'), rule)).toBe(false);
+    expect(fits(text.replace('{"on": true}', '{}').replace('light', 'wait'), rule)).toBe(true);
+  });
+
+  it('refuses tools by name, keyword and place', () => {
+    const bad = tool('code', { type: 'object', properties: { zip: { type: 'string', pattern: '^\\d+$' } } });
+    expect(() => formats.get('chatml')?.grammar?.([...tools, bad], { kind: 'auto' })).toThrow(
+      'the tool "code": /properties/zip/pattern is "pattern", which a grammar cannot express',
+    );
+    expect(() => formats.get('chatml')?.grammar?.([...tools, bad], { kind: 'tool', name: 'light' })).not.toThrow();
+  });
+});
