@@ -3,7 +3,7 @@ import type { ServerOptions } from '../config.ts';
 import { Downloads } from '../download/downloads.ts';
 import { assertFolder } from '../filesystem.ts';
 import { readCatalogue, type Catalogue, type CatalogueEntry } from '../models/catalogue/catalogue.ts';
-import { didYouMean } from '../didYouMean.ts';
+import { unknownModel } from '../models/catalogue/unknownModel.ts';
 import { serverFlags, serverOptions } from './options.ts';
 import { UsageError } from './usageError.ts';
 
@@ -30,6 +30,5 @@ export async function openCatalogue(flags: Readonly<Record<string, unknown>>): P
 export function requireEntry({ models }: Catalogue, name: string): CatalogueEntry {
   const entry = models.get(name);
   if (entry) return entry;
-  const mend = didYouMean(name, models.keys()) || '; turngraph models list shows what there is';
-  throw new UsageError(`the catalogue has no model "${name}"${mend}`);
+  throw new UsageError(unknownModel(name, models));
 }

@@ -1,10 +1,9 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import type { Catalogue } from '../../models/catalogue/catalogue.ts';
+import { unknownModel } from '../../models/catalogue/unknownModel.ts';
 import { diagnose } from '../../models/doctor/diagnose.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
 import { findTarget } from '../../models/doctor/target.ts';
-import { didYouMean } from '../../didYouMean.ts';
 import { formats } from '../../tools/formats/index.ts';
 import { doctorReport } from '../output/doctorReport.ts';
 import { DoctorProgress } from '../output/doctorProgress.ts';
@@ -28,7 +27,7 @@ async function doctor(given: string, { quick = false, ...flags }: { readonly qui
   const catalogue = await localCatalogue(options);
   for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
   const subject = await findTarget(given, catalogue, dirname(options.catalogue));
-  if (!subject) throw new UsageError(unknownModel(given, catalogue));
+  if (!subject) throw new UsageError(unknownModel(given, catalogue.models, ', and there is no such file'));
   const { llamaEngine } = await import('../../engine/llama/engine.ts');
   const { entry } = subject;
   const only = { models: new Map([[entry.name, entry]]), problems: [] };
@@ -46,9 +45,4 @@ const definedOnly = (_: string, value: unknown): unknown => value ?? null;
 async function withProgress<T>(name: string, work: (onStep: DoctorProgress['step']) => Promise<T>): Promise<T> {
   using progress = new DoctorProgress(name);
   return await work((step) => progress.step(step));
-}
-
-function unknownModel(given: string, { models }: Catalogue): string {
-  const mend = didYouMean(given, models.keys()) || '; turngraph models list shows what there is';
-  return `the catalogue has no model "${given}", and there is no such file${mend}`;
 }

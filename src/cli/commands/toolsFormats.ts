@@ -1,13 +1,12 @@
 import { Command } from 'commander';
 import type { Catalogue } from '../../models/catalogue/catalogue.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
-import { didYouMean } from '../../didYouMean.ts';
 import { chooseFormat, defaultFormat } from '../../tools/formats/chooseFormat.ts';
 import { isOnDisk } from '../onDisk.ts';
 import { localCatalogue } from '../localCatalogue.ts';
+import { requireEntry } from '../openCatalogue.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 import { captureOptions } from '../promptCapture.ts';
-import { UsageError } from '../usageError.ts';
 
 /** `turngraph tools formats` */
 export const toolsFormatsCommand = (): Command =>
@@ -21,8 +20,7 @@ export const toolsFormatsCommand = (): Command =>
 async function formats({ model: name, ...flags }: { readonly model: string }): Promise<void> {
   const options = serverOptions(flags);
   const catalogue = await localCatalogue(options);
-  const model = catalogue.models.get(name);
-  if (!model) throw new UsageError(`the catalogue has no model "${name}"${didYouMean(name, catalogue.models.keys())}`);
+  const model = requireEntry(catalogue, name);
   const onDisk = isOnDisk(catalogue, name);
   const detected = onDisk ? await detectedFormat(catalogue, name) : '';
   const { name: format, reason } = chooseFormat({ node: '', catalogue: model.tool_call_format, detected });

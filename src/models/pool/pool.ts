@@ -1,9 +1,9 @@
 import type { Engine, LoadOptions, Model, SamplingParams } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
-import { didYouMean } from '../../didYouMean.ts';
 import { fileMissingProblem, localModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
-import { UnloadBarrier } from './unloadBarrier.ts';
 import { defaultSampling } from '../catalogue/sampling.ts';
+import { unknownModel } from '../catalogue/unknownModel.ts';
+import { UnloadBarrier } from './unloadBarrier.ts';
 import { assertUnused, modelState, type ModelState, type LoadedModel } from './loadedModel.ts';
 import { waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
 
@@ -133,8 +133,7 @@ export class ModelPool implements AsyncDisposable {
     const entry = models.get(name);
     if (entry) return entry;
     if (name === '' && !this.needsName) return nameless;
-    const mend = didYouMean(name, models.keys()) || '; turngraph models list shows what there is';
-    throw new Fault('UNKNOWN_MODEL', `the catalogue has no model "${name}"${mend}`);
+    throw new Fault('UNKNOWN_MODEL', unknownModel(name, models));
   }
 
   // What is being deleted counts as there until it is gone, so that is waited for first.
