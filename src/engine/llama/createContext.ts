@@ -29,7 +29,7 @@ export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 
   /** Tokens. */
   readonly contextSize: number;
   readonly file: ModelFile;
-  readonly memory: ThreadTimingsCache | undefined;
+  readonly timingsCache: ThreadTimingsCache | undefined;
 }
 
 /** Makes the context of a model, and chooses its slots and threads where nobody else has. @throws Fault MODEL_LOAD_FAILED */
@@ -68,7 +68,7 @@ export async function createContext(weights: Weights, options: ContextOptions): 
   const context = await making.catch((error: unknown) => Promise.reject(cacheTypeFault(kvCacheType, error)));
   hookBatches(context, {
     onStart() {
-      batchTimer.begin(batchShape);
+      batchTimer.start(batchShape);
       deferredQueue.runDeferred();
     },
     onEnd: () => batchTimer.end(),
@@ -76,7 +76,7 @@ export async function createContext(weights: Weights, options: ContextOptions): 
   if (options.threads === 0) {
     threadTimings = await measureThreads(context, options, max, (tried) => (count = tried));
     const start = threadTimings.size > 0 ? fewestNearFastest(threadTimings, availableParallelism()) : halfTheCores(max);
-    threads = new ThreadTuner({ most: max, times: threadTimings, start });
+    threads = new ThreadTuner({ maxThreads: max, timings: threadTimings, initialThreads: start });
   }
   return { context, batchTimer, deferredQueue, bytesPerToken, slotMemory, threadTimings };
 }
@@ -92,7 +92,7 @@ const prefillChunkTokens = 256;
 /** How fast the model is with how many threads: remembered, or measured where the processor does the work. */
 async function measureThreads(
   context: LlamaContext,
-  { file, memory }: ContextOptions,
+  { file, timingsCache: memory }: ContextOptions,
   max: number,
   take: (count: number) => void,
 ): Promise<ThreadTimings> {
@@ -128,7 +128,7 @@ async function chooseSlotCount(
   const sequences = asked || Math.max(minSlots, Math.min(maxSlots, Math.floor(fitting)));
   const what = `${sequences} slot${sequences === 1 ? '' : 's'} of ${shape.contextSize} tokens`;
   const { cpuRam, gpuVram } = sequences === minSlots ? few : await need(sequences);
-  checkMemory({ what, bytes: cpuRam, mend: 'lower context_size or the number of slots' });
+  checkMemory({ what, bytes: cpuRam, hint: 'lower context_size or the number of slots' });
   const slotMemory = { ram: cpuRam, vram: gpuVram };
   return { sequences, bytesPerToken: (slotRam + slotVram) / shape.contextSize, taken: slotMemory };
 }

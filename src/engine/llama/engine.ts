@@ -52,8 +52,8 @@ class LlamaEngine implements Engine {
         { ...options, signal: either.signal },
         {
           instances: this.#libraries,
-          states: this.#states,
-          memory: this.#memory,
+          stateStore: this.#states,
+          timingsCache: this.#memory,
           onClose: (closed) => this.#models.delete(closed),
         },
       );

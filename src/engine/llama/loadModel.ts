@@ -16,8 +16,8 @@ const maxDefaultContextSize = 8192;
 /** What a model has of its engine. */
 export interface LoadDependencies {
   readonly instances: LlamaInstancePool;
-  readonly states: StateStore | undefined;
-  readonly memory: ThreadTimingsCache | undefined;
+  readonly stateStore: StateStore | undefined;
+  readonly timingsCache: ThreadTimingsCache | undefined;
   readonly onClose: (model: Model) => unknown;
 }
 
@@ -29,7 +29,7 @@ export async function loadModel(file: string, options: LoadOptions, around: Load
     const llama = await libraries.acquire(options.gpu);
     const giveBack = (): void => libraries.release(options.gpu, llama);
     try {
-      if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: size, mend: 'take a smaller model' });
+      if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: size, hint: 'take a smaller model' });
       const onClose = (model: Model): void => {
         giveBack();
         around.onClose(model);
@@ -64,7 +64,7 @@ async function tryLoad(
   file: ModelFile,
   options: LoadOptions,
   layers: 'fitting' | 'none',
-  { states: stateSwap, memory, onClose }: LoadDependencies,
+  { stateStore: stateSwap, timingsCache: memory, onClose }: LoadDependencies,
 ): Promise<Model> {
   const { signal, onProgress } = options;
   const free = await freeBytes(llama);
@@ -76,7 +76,7 @@ async function tryLoad(
   });
   try {
     const { contextSize, notes } = chooseContextSize(options.contextSize, weights.trainContextSize);
-    const work = await createContext(weights, { ...options, contextSize, file, memory });
+    const work = await createContext(weights, { ...options, contextSize, file, timingsCache: memory });
     const onCpu = layers === 'none' ? ['the GPU has no room for this model: it runs on the CPU'] : [];
     return new LlamaModel({
       weights,

@@ -15,12 +15,12 @@ export async function freeBytes(llama: Llama): Promise<MemoryUse> {
 }
 
 /** Refuses what does not fit in memory before the system would kill the process for it. @throws Fault MODEL_LOAD_FAILED */
-export function checkMemory(need: { readonly what: string; readonly bytes: number; readonly mend: string }): void {
+export function checkMemory(need: { readonly what: string; readonly bytes: number; readonly hint: string }): void {
   const free = freeMemory();
   if (need.bytes <= free) return;
   throw new Fault(
     'MODEL_LOAD_FAILED',
-    `${need.what} need ${megabytes(need.bytes)} MB of memory and ${megabytes(free)} MB are free: ${need.mend}`,
+    `${need.what} need ${megabytes(need.bytes)} MB of memory and ${megabytes(free)} MB are free: ${need.hint}`,
   );
 }
 

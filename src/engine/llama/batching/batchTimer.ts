@@ -1,6 +1,6 @@
 import type { BatchLoad } from './batchScheduler.ts';
 
-/** A number that follows what is measured; undefined until something was. */
+/** Exponential moving average of measurements; undefined before the first one. */
 export class MovingAverage {
   #value: number | undefined;
 
@@ -13,34 +13,35 @@ export class MovingAverage {
   }
 }
 
-// Of a new measurement against all before it.
+/** Weight of a new measurement. */
 const smoothingFactor = 0.2;
-// Smaller batches say little about how fast prompts are read.
+/** Smaller batches say little about the prefill speed. */
 const minPrefillTokens = 16;
 
-/** How long a model's batches take, measured as they pass. */
+/** Times a context's batches: prefill speed as a moving average, and each decode-only batch for the thread tuner. */
 export class BatchTimer {
   /** Milliseconds to evaluate one token of a prompt. */
   readonly prefillMsPerToken = new MovingAverage();
-  readonly #onDecodeBatch: (width: number, ms: number, now: number) => void;
-  #current: { readonly shape: BatchLoad; readonly at: number } | undefined;
+  readonly #onDecodeBatch: (sequences: number, ms: number, now: number) => void;
+  #current: { readonly load: BatchLoad; readonly startedAt: number } | undefined;
 
-  /** @param onWriting told of each batch that held only next tokens: of how many sequences, milliseconds, and when it ended. */
-  constructor(onWriting: (width: number, ms: number, now: number) => void) {
-    this.#onDecodeBatch = onWriting;
+  /** @param onDecodeBatch called after each batch without prefill: number of sequences, milliseconds, and when it ended. */
+  constructor(onDecodeBatch: (sequences: number, ms: number, now: number) => void) {
+    this.#onDecodeBatch = onDecodeBatch;
   }
 
-  /** A batch begins. */
-  begin(shape: BatchLoad, now = performance.now()): void {
-    this.#current = { shape, at: now };
+  /** A batch is about to be computed. */
+  start(load: BatchLoad, now = performance.now()): void {
+    this.#current = { load, startedAt: now };
   }
 
-  /** The batch under way has ended. */
+  /** The current batch is computed, or has failed. */
   end(now = performance.now()): void {
     if (!this.#current) return;
-    const { shape, at } = this.#current;
+    const { load, startedAt } = this.#current;
     this.#current = undefined;
-    if (shape.prefill === 0) this.#onDecodeBatch(shape.decode, now - at, now);
-    else if (shape.prefill >= minPrefillTokens) this.prefillMsPerToken.add((now - at) / (shape.prefill + shape.decode));
+    const ms = now - startedAt;
+    if (load.prefill === 0) this.#onDecodeBatch(load.decode, ms, now);
+    else if (load.prefill >= minPrefillTokens) this.prefillMsPerToken.add(ms / (load.prefill + load.decode));
   }
 }

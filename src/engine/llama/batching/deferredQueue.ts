@@ -1,17 +1,17 @@
-/** Work that is put off until a batch is being computed: beside that it costs no time. */
+/** Queue of callbacks that run while the next batch is being computed, when the JavaScript thread is idle. */
 export class DeferredQueue {
-  #work: (() => void)[] = [];
+  #callbacks: (() => void)[] = [];
 
-  /** Puts off some work, which must not throw; where no batch follows, nobody does it. */
-  defer(work: () => void): void {
-    this.#work.push(work);
+  /** Adds a callback, which must not throw. It never runs if no batch follows. */
+  defer(callback: () => void): void {
+    this.#callbacks.push(callback);
   }
 
-  /** A batch is about to be computed. */
+  /** A batch is about to be computed: the callbacks run once its computation has started. */
   runDeferred(): void {
-    const all = this.#work;
-    if (all.length === 0) return;
-    this.#work = [];
-    setImmediate(() => all.forEach((work) => work()));
+    const callbacks = this.#callbacks;
+    if (callbacks.length === 0) return;
+    this.#callbacks = [];
+    setImmediate(() => callbacks.forEach((callback) => callback()));
   }
 }

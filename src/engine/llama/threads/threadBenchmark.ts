@@ -1,13 +1,16 @@
 import type { LlamaContext } from 'node-llama-cpp';
+import { median } from './median.ts';
 import type { ThreadTimings } from './threadTuner.ts';
 
-// Milliseconds for all counts together, and tokens for each: on a large model the tokens take longer.
+/** For all thread counts together. */
 const budgetMs = 400;
+// Tokens decoded with each count. On a large model the minimum takes longer than the budget.
 const [minTokens, maxTokens] = [3, 32];
 
 /**
- * Times a model's next token with each count of threads.
+ * Thread benchmark: times the decoding of one token with each thread count, in about 0.4 s in all.
  * @param applyThreads makes the context use a count from its next batch on.
+ * @returns an empty map when the model has no token to start with.
  */
 export async function benchmarkThreads(
   context: LlamaContext,
@@ -15,35 +18,35 @@ export async function benchmarkThreads(
   applyThreads: (count: number) => void,
 ): Promise<ThreadTimings> {
   const { model } = context;
-  const first = model.tokens.bos ?? model.tokenize('a')[0];
-  if (first === undefined) return new Map();
+  const firstToken = model.tokens.bos ?? model.tokenize('a')[0];
+  if (firstToken === undefined) return new Map();
   const sequence = context.getSequence();
-  const draws = sequence.evaluate([first], { temperature: 0, yieldEogToken: true });
+  const tokens = sequence.evaluate([firstToken], { temperature: 0, yieldEogToken: true });
   try {
-    const times = new Map<number, number>();
+    const timings = new Map<number, number>();
     for (const count of counts) {
       applyThreads(count);
-      // The first is slower: weights come from disk, threads wake up.
-      await draws.next();
-      times.set(count, await medianTokenMs(draws, budgetMs / counts.length));
+      // The first token is slower: weights are read from disk, threads start.
+      await tokens.next();
+      timings.set(count, await medianTokenMs(tokens, budgetMs / counts.length));
     }
-    return times;
+    return timings;
   } finally {
-    await draws.return();
+    await tokens.return();
     await sequence.dispose();
   }
 }
 
 /** The median milliseconds of a token. */
-async function medianTokenMs(draws: AsyncGenerator<unknown>, budgetMs: number): Promise<number> {
-  const times: number[] = [];
+async function medianTokenMs(tokens: AsyncGenerator<unknown>, budgetMs: number): Promise<number> {
+  const tokenMs: number[] = [];
   const start = performance.now();
-  for (let before = start; times.length < maxTokens;) {
-    if (times.length >= minTokens && before - start > budgetMs) break;
-    await draws.next();
+  for (let previous = start; tokenMs.length < maxTokens;) {
+    if (tokenMs.length >= minTokens && previous - start > budgetMs) break;
+    await tokens.next();
     const now = performance.now();
-    times.push(now - before);
-    before = now;
+    tokenMs.push(now - previous);
+    previous = now;
   }
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? Infinity;
+  return median(tokenMs);
 }

@@ -5,49 +5,53 @@ import { basename, join } from 'node:path';
 import { makeFolder, writeAtomic } from '../../../filesystem.ts';
 import type { ThreadTimings } from './threadTuner.ts';
 
-/** A model file as far as its speed goes. */
+/** What identifies a model file in the cache: its name and size, not its folder. */
 export interface ModelFile {
   readonly file: string;
   /** Bytes. */
   readonly size: number;
 }
 
-/** Remembers in a cache folder how fast each model was with how many threads on this machine. */
+/** Cache of thread benchmarks in `threads.json`: the timings of each model on this machine. */
 export class ThreadTimingsCache {
   readonly #file: string;
   readonly #folder: string;
   #writing: Promise<void> = Promise.resolve();
 
+  /** @param folder the cache folder; it is made when the first entry is written. */
   constructor(folder: string) {
     this.#folder = folder;
     this.#file = join(folder, 'threads.json');
   }
 
-  /** What was measured for a model; undefined when nothing was, or when the memory cannot be read. */
+  /**
+   * The timings of a model; undefined when there are none, or when the cache file cannot be read.
+   * @param max the maximum number of threads that was benchmarked.
+   */
   async get(model: ModelFile, max: number): Promise<ThreadTimings | undefined> {
     const entry = (await this.#read())[cacheKey(model, max)];
-    if (!Array.isArray(entry) || entry.length === 0 || !entry.every(isTime)) return undefined;
+    if (!Array.isArray(entry) || entry.length === 0 || !entry.every(isTiming)) return undefined;
     return new Map(entry);
   }
 
   /**
-   * Keeps what was measured, if the machine had little else to do: what other programs slowed down would be believed for
-   * good. A memory that cannot be written costs another measurement, and is no error.
+   * Stores the timings of a model, unless the machine is under load: timings that other programs slowed down would be used
+   * for ever. A failed write is no error: it only costs another benchmark.
    */
-  async set(model: ModelFile, max: number, times: ThreadTimings): Promise<void> {
+  async set(model: ModelFile, max: number, timings: ThreadTimings): Promise<void> {
     const [load = 0] = loadavg();
-    if (load > availableParallelism() * maxIdleLoad) return;
-    this.#writing = this.#writing.then(() => this.#add(model, max, times));
+    if (load > availableParallelism() * maxLoadPerCore) return;
+    this.#writing = this.#writing.then(() => this.#add(model, max, timings));
     await this.#writing;
   }
 
-  async #add(model: ModelFile, max: number, times: ThreadTimings): Promise<void> {
+  async #add(model: ModelFile, max: number, timings: ThreadTimings): Promise<void> {
     try {
-      const known = Object.entries(await this.#read()).slice(-maxCachedModels);
-      const all = { ...Object.fromEntries(known), [cacheKey(model, max)]: [...times] };
+      const newest = Object.entries(await this.#read()).slice(-maxCachedModels);
+      const entries = { ...Object.fromEntries(newest), [cacheKey(model, max)]: [...timings] };
       await makeFolder(this.#folder);
-      const draft = `${this.#file}.${randomBytes(6).toString('hex')}`;
-      await writeAtomic(this.#file, `${JSON.stringify(all, undefined, 2)}\n`, draft);
+      const temporary = `${this.#file}.${randomBytes(6).toString('hex')}`;
+      await writeAtomic(this.#file, `${JSON.stringify(entries, undefined, 2)}\n`, temporary);
     } catch {
       return;
     }
@@ -64,9 +68,9 @@ export class ThreadTimingsCache {
 }
 
 const maxCachedModels = 200;
-const maxIdleLoad = 0.75;
+const maxLoadPerCore = 0.75;
 
-const isTime = (value: unknown): value is [number, number] =>
+const isTiming = (value: unknown): value is [number, number] =>
   Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'number' && part > 0);
 
 const cacheKey = ({ file, size }: ModelFile, max: number): string =>

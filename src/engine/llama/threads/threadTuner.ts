@@ -1,112 +1,129 @@
-/** Milliseconds that a model takes for its next token, by the number of threads. */
+import { median } from './median.ts';
+
+/** Milliseconds to decode one token, by thread count. */
 export type ThreadTimings = ReadonlyMap<number, number>;
 
 export interface ThreadTunerOptions {
-  /** The most that may be taken. */
-  readonly most: number;
-  /** What was measured while nothing else was asked of the model. */
-  readonly times: ThreadTimings;
-  readonly start: number;
+  /** Maximum number of threads. */
+  readonly maxThreads: number;
+  /** Benchmarked at load, while the model was otherwise idle. */
+  readonly timings: ThreadTimings;
+  readonly initialThreads: number;
 }
 
-/** The counts that are tried up to a most: 1, 2, 4, ... and the most itself. */
+/** The thread counts to try: 1, 2, 4, ... and the maximum itself. */
 export function threadCandidates(max: number): readonly number[] {
-  const steps = [];
-  for (let count = 1; count < max; count *= 2) steps.push(count);
-  return [...steps, max];
+  const powersOfTwo = [];
+  for (let count = 1; count < max; count *= 2) powersOfTwo.push(count);
+  return [...powersOfTwo, max];
 }
 
 /**
- * The fewest threads that are nearly the fastest: a game needs the other cores. Nothing else ran while they were timed, so
- * what takes every core will be slower: the server itself needs one, and so does whoever listens.
+ * The smallest thread count that is nearly as fast as the fastest: a game needs the other cores. The benchmark runs on an
+ * idle machine, so a count that takes every core gets a penalty: in use, the server and its client need a core too.
  */
-export function fewestNearFastest(times: ThreadTimings, cores: number): number {
-  const expected = [...times].map(([count, ms]) => ({
+export function fewestNearFastest(timings: ThreadTimings, cores: number): number {
+  const expected = [...timings].map(([count, ms]) => ({
     count,
     ms: count < cores || cores === 1 ? ms : ms * allCoresPenalty,
   }));
-  const best = Math.min(...expected.map(({ ms }) => ms));
-  return Math.min(...expected.filter(({ ms }) => ms <= best * maxSlowdownOfFewest).map(({ count }) => count));
+  const bestMs = Math.min(...expected.map(({ ms }) => ms));
+  return Math.min(...expected.filter(({ ms }) => ms <= bestMs * maxSlowdownAtLoad).map(({ count }) => count));
 }
 
-/** What is being tried: fewer threads or more, because the present ones are slow, or because it is time to look again. */
+/** A neighbouring thread count on trial: it is kept or rejected by the next batches of one width. */
 interface ThreadTrial {
+  /** The count before the trial. */
   readonly from: number;
-  /** The batches by which it is judged. */
+  /** Only batches of this width (sequences, rounded up to a power of two) are compared. */
   readonly width: number;
-  /** Milliseconds of such a batch before. */
-  readonly before: number;
-  /** Whether it is because the present count has become slow: then one goes down until it is better. */
+  /** Median milliseconds of such a batch before the trial. */
+  readonly beforeMs: number;
+  /** Whether the trial reacts to a slowdown: then it steps down until a count is faster. */
   readonly isSlowdown: boolean;
-  /** The part of `before` that a batch may take at most for the trial to succeed. */
-  readonly enough: number;
+  /** The trial succeeds when a batch takes at most this fraction of `beforeMs`. */
+  readonly maxTimeRatio: number;
+  /** When the trial began, in milliseconds. */
   readonly since: number;
 }
 
-/** The latest batches of about the same width. */
+/** Durations of the latest batches of one width. */
 interface TimingWindow {
-  readonly ms: number[];
+  readonly batchMs: number[];
+  /** When the first of them began, in milliseconds. */
   readonly since: number;
 }
 
 /**
- * How many threads evaluate the tokens of a model. Where other programs take the cores, more threads are slower, for they
- * wait for each other: so a count is left when it is twice as slow as it was for a second. And now and then, ever more
- * seldom while nothing comes of it, more or fewer are tried. Batches are only compared with others of about the same width.
+ * Auto-tunes the number of decode threads by hill climbing over 1, 2, 4, ... maximum: tries a neighbouring count, keeps it
+ * if batches get faster. When other programs use the cores, threads stall at barriers, so more threads are slower.
+ *
+ * | state          | event                                         | next state                                           |
+ * | -------------- | --------------------------------------------- | ---------------------------------------------------- |
+ * | steady         | median of 1 s over 2x usual, or usual unknown | slowdown trial of the next lower count, if any       |
+ * | steady         | retune delay is over                          | regular trial of the next count, up and down in turn |
+ * | regular trial  | one batch over 1.5x, or median of 6 too slow  | steady at the old count, delay doubled               |
+ * | regular trial  | median of 6 at most 0.9x (up), 1.03x (down)   | steady at the new count, delay `afterSuccess`        |
+ * | slowdown trial | median of 3 at most 0.9x                      | steady at the new count, delay `afterSuccess`        |
+ * | slowdown trial | median of 3 above 0.9x                        | slowdown trial of the next lower count               |
+ * | slowdown trial | the same at the lowest count                  | steady at the old count, this time is usual now      |
+ * | any trial      | batch of another width, 5 s after the start   | steady at the old count                              |
  */
 export class ThreadTuner {
   readonly #candidates: readonly number[];
-  /** The usual milliseconds of a batch, by threads and width. */
-  readonly #usual = new Map<string, number>();
+  /** Usual milliseconds of a batch, by thread count and width. */
+  readonly #usualMs = new Map<string, number>();
   #windows = new Map<number, TimingWindow>();
   #count: number;
   #trial: ThreadTrial | undefined;
-  #nextTry: number | undefined;
-  #retuneDelayMs: number;
-  #up = true;
+  #nextTrialAt: number | undefined;
+  #delayMs: number;
+  #isNextTrialUp = true;
 
-  constructor({ most: max, times, start }: ThreadTunerOptions) {
-    this.#candidates = [...new Set([...threadCandidates(max), start])].toSorted((a, b) => a - b);
-    this.#count = start;
-    for (const [count, ms] of times) this.#usual.set(key(count, 1), ms);
-    this.#retuneDelayMs = this.#isHopeless(this.#neighbour(1)) ? seldom : atFirst;
+  constructor({ maxThreads, timings, initialThreads }: ThreadTunerOptions) {
+    this.#candidates = [...new Set([...threadCandidates(maxThreads), initialThreads])].toSorted((a, b) => a - b);
+    this.#count = initialThreads;
+    for (const [count, ms] of timings) this.#usualMs.set(timingKey(count, 1), ms);
+    this.#delayMs = this.#isUnpromising(this.#neighbour(1)) ? retuneDelayMs.unpromising : retuneDelayMs.initial;
   }
 
+  /** The number of threads for the next batch. */
   get count(): number {
     return this.#count;
   }
 
   /**
-   * Hears of a batch that held the next tokens of some sequences.
+   * Records a batch without prefill: one next token for each of some sequences.
    * @param ms how long it took; @param now when it ended, in milliseconds.
    */
   onDecodeBatch(sequences: number, ms: number, now: number): void {
-    const width = about(sequences);
-    const window = this.#windows.get(width) ?? { ms: [], since: now - ms };
+    const width = widthClass(sequences);
+    const window = this.#windows.get(width) ?? { batchMs: [], since: now - ms };
     this.#windows.set(width, window);
-    window.ms.push(ms);
-    this.#nextTry ??= now + this.#retuneDelayMs;
+    window.batchMs.push(ms);
+    this.#nextTrialAt ??= now + this.#delayMs;
     if (this.#trial) return this.#evaluateTrial(this.#trial, window, width, now);
-    if (now - window.since < windowMs || window.ms.length < minSamplesToAbort) return;
+    if (now - window.since < windowMs || window.batchMs.length < minSlowdownSamples) return;
     this.#windows.delete(width);
-    this.#evaluate(width, median(window.ms), now);
+    this.#evaluate(width, median(window.batchMs), now);
   }
 
+  /** Steady state, at the end of a window: starts a trial or stays. */
   #evaluate(width: number, ms: number, now: number): void {
-    const usual = this.#usual.get(key(this.#count, width));
+    const usualMs = this.#usualMs.get(timingKey(this.#count, width));
     const fewer = this.#neighbour(-1);
-    // What is measured first may be slow already, so fewer threads are tried once before it is believed.
-    const slower = usual === undefined || ms > usual * slowdownToReact;
-    if (slower && fewer !== undefined)
-      return this.#startTrial(fewer, { width, before: ms, isSlowdown: true, enough: minSpeedup }, now);
-    if (usual === undefined || ms < usual) this.#usual.set(key(this.#count, width), ms);
-    if (this.#nextTry === undefined || now < this.#nextTry) return;
+    // The first measurement of a width may be slow already, so fewer threads are tried once before it counts as usual.
+    const isSlow = usualMs === undefined || ms > usualMs * slowdownToReact;
+    if (isSlow && fewer !== undefined)
+      return this.#startTrial(fewer, { width, beforeMs: ms, isSlowdown: true, maxTimeRatio: minSpeedup }, now);
+    if (usualMs === undefined || ms < usualMs) this.#usualMs.set(timingKey(this.#count, width), ms);
+    if (this.#nextTrialAt === undefined || now < this.#nextTrialAt) return;
     const more = this.#neighbour(1);
-    const up = more !== undefined && (this.#up || fewer === undefined);
-    this.#up = !up;
-    if (up) this.#startTrial(more, { width, before: ms, isSlowdown: false, enough: minSpeedup }, now);
-    else if (fewer !== undefined)
-      this.#startTrial(fewer, { width, before: ms, isSlowdown: false, enough: maxSlowdownForFewerThreads }, now);
+    const up = more !== undefined && (this.#isNextTrialUp || fewer === undefined);
+    this.#isNextTrialUp = !up;
+    const trial = { width, beforeMs: ms, isSlowdown: false };
+    if (up) this.#startTrial(more, { ...trial, maxTimeRatio: minSpeedup }, now);
+    else if (fewer !== undefined) this.#startTrial(fewer, { ...trial, maxTimeRatio: maxSlowdownForFewerThreads }, now);
   }
 
   #startTrial(count: number, trial: Omit<ThreadTrial, 'from' | 'since'>, now: number): void {
@@ -115,16 +132,17 @@ export class ThreadTuner {
     this.#windows.clear();
   }
 
-  #evaluateTrial(trial: ThreadTrial, { ms }: TimingWindow, width: number, now: number): void {
-    // Nobody writes so many at once any more.
+  #evaluateTrial(trial: ThreadTrial, { batchMs }: TimingWindow, width: number, now: number): void {
+    // The number of active sequences has changed: the trial ends if the old width does not return.
     if (width !== trial.width) return now - trial.since > maxTrialMs ? this.#endTrial(trial.from, now) : undefined;
-    // One token says enough of threads that wait for each other.
-    if (!trial.isSlowdown && (ms.at(-1) ?? 0) > trial.before * slowdownToAbort) return this.#rejectTrial(trial, now);
-    if (ms.length < (trial.isSlowdown ? minSamplesToAbort : minSamples)) return;
-    if (median(ms) > trial.before * trial.enough) return this.#rejectTrial(trial, now);
-    this.#retuneDelayMs = soon;
-    // What has helped once may help again.
-    this.#up = this.#count > trial.from;
+    // One batch is enough to detect threads that stall at barriers.
+    const isStalled = (batchMs.at(-1) ?? 0) > trial.beforeMs * slowdownToAbort;
+    if (!trial.isSlowdown && isStalled) return this.#rejectTrial(trial, now);
+    if (batchMs.length < (trial.isSlowdown ? minSlowdownSamples : minTrialSamples)) return;
+    if (median(batchMs) > trial.beforeMs * trial.maxTimeRatio) return this.#rejectTrial(trial, now);
+    this.#delayMs = retuneDelayMs.afterSuccess;
+    // The same direction may help again.
+    this.#isNextTrialUp = this.#count > trial.from;
     this.#endTrial(this.#count, now);
   }
 
@@ -135,23 +153,25 @@ export class ThreadTuner {
       this.#windows.clear();
       return;
     }
-    // Where no fewer are better, it is not the threads: this is what is usual now.
-    if (trial.isSlowdown) this.#usual.set(key(trial.from, trial.width), trial.before);
-    else this.#retuneDelayMs = Math.min(this.#retuneDelayMs * 2, rarely);
+    // No smaller count is faster, so the threads are not the cause: the present speed is the usual one now.
+    if (trial.isSlowdown) this.#usualMs.set(timingKey(trial.from, trial.width), trial.beforeMs);
+    else this.#delayMs = Math.min(this.#delayMs * 2, retuneDelayMs.max);
     this.#endTrial(trial.from, now);
   }
 
   #endTrial(count: number, now: number): void {
     this.#trial = undefined;
     this.#count = count;
-    this.#nextTry = now + this.#retuneDelayMs;
+    this.#nextTrialAt = now + this.#delayMs;
     this.#windows.clear();
   }
 
-  /** Whether the measurement at load leaves no hope for a count, so that trying it would only make text stutter. */
-  #isHopeless(count: number | undefined): boolean {
-    const [present, other] = [this.#count, count].map((of) => of && this.#usual.get(key(of, 1)));
-    return !!present && !!other && other > present * slowdownToAbort;
+  /** Whether a count was far slower in the benchmark at load, so that trying it would only stall the output. */
+  #isUnpromising(count: number | undefined): boolean {
+    const [currentMs, candidateMs] = [this.#count, count].map(
+      (threads) => threads && this.#usualMs.get(timingKey(threads, 1)),
+    );
+    return !!currentMs && !!candidateMs && candidateMs > currentMs * slowdownToAbort;
   }
 
   #neighbour(distance: 1 | -1): number | undefined {
@@ -159,27 +179,22 @@ export class ThreadTuner {
   }
 }
 
-const maxSlowdownOfFewest = 1.05;
+// Ratios of batch times.
+const maxSlowdownAtLoad = 1.05;
 const allCoresPenalty = 1.25;
 const slowdownToReact = 2;
 const slowdownToAbort = 1.5;
+/** A trial of more threads, or one after a slowdown, has to bring the time down to this fraction. */
 const minSpeedup = 0.9;
 const maxSlowdownForFewerThreads = 1.03;
 const windowMs = 1000;
 const maxTrialMs = 5000;
-const minSamplesToAbort = 3;
-const minSamples = 6;
-// Milliseconds until another count is tried: at first, after a change, without hope, and after many tries in vain.
-const atFirst = 1_000;
-const soon = 10_000;
-const seldom = 120_000;
-const rarely = 600_000;
+// Batches whose median decides.
+const minSlowdownSamples = 3;
+const minTrialSamples = 6;
+/** Time until another count is tried; after each failed trial it doubles, up to `max`. */
+const retuneDelayMs = { initial: 1_000, afterSuccess: 10_000, unpromising: 120_000, max: 600_000 } as const;
 
-const key = (count: number, width: number): string => `${count}:${width}`;
+const timingKey = (count: number, width: number): string => `${count}:${width}`;
 // Batches of about the same width take about the same time.
-const about = (width: number): number => 2 ** Math.ceil(Math.log2(width));
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
-}
+const widthClass = (sequences: number): number => 2 ** Math.ceil(Math.log2(sequences));

@@ -34,7 +34,7 @@ function write(
 }
 
 const times = new Map([1, 2, 4, 8].map((count) => [count, quiet(count, 0)]));
-const eight = (): ThreadTuner => new ThreadTuner({ most: 8, times, start: 8 });
+const eight = (): ThreadTuner => new ThreadTuner({ maxThreads: 8, timings: times, initialThreads: 8 });
 
 describe('the number of threads', () => {
   it('is chosen among 1, 2, 4, ... and the most', () => {
@@ -101,9 +101,9 @@ describe('the number of threads', () => {
 
   it('is found where the measurement was made while the machine was busy', () => {
     const threads = new ThreadTuner({
-      most: 4,
-      times: new Map([1, 2, 4].map((count) => [count, crowded(1)(count, 0)])),
-      start: 1,
+      maxThreads: 4,
+      timings: new Map([1, 2, 4].map((count) => [count, crowded(1)(count, 0)])),
+      initialThreads: 1,
     });
     write(threads, quiet, 600);
     expect(threads.count).toBe(4);
@@ -129,7 +129,7 @@ describe('the number of threads', () => {
       [1, 20],
       [2, 11],
     ]);
-    const threads = new ThreadTuner({ most: 2, times, start: 2 });
+    const threads = new ThreadTuner({ maxThreads: 2, timings: times, initialThreads: 2 });
     for (let now = 0; now < 20_000;) {
       const took = threads.count === 2 ? ms.two : ms.one;
       now += took;
@@ -140,22 +140,22 @@ describe('the number of threads', () => {
 
   it('is found by trying where the measurement at load was misleading', () => {
     const misled = new ThreadTuner({
-      most: 2,
-      times: new Map([
+      maxThreads: 2,
+      timings: new Map([
         [1, 10],
         [2, 11],
       ]),
-      start: 1,
+      initialThreads: 1,
     });
     write(misled, quiet, 5);
     expect(misled.count).toBe(2);
     const greedy = new ThreadTuner({
-      most: 2,
-      times: new Map([
+      maxThreads: 2,
+      timings: new Map([
         [1, 11],
         [2, 10],
       ]),
-      start: 2,
+      initialThreads: 2,
     });
     write(greedy, (count) => (count === 2 ? 24 : 20), 10);
     expect(greedy.count).toBe(1);
