@@ -1,4 +1,4 @@
-import { checkGraph as check, type Verdict } from './agent/checkGraph.ts';
+import { checkGraph as check, type GraphCheckResult } from './agent/checkGraph.ts';
 import { defaultServerOptions, readServerOptions, type ServerOptions } from './config.ts';
 import { editorSchema } from './graph/editorSchema.ts';
 import { start } from './start.ts';
@@ -6,14 +6,14 @@ import { readCatalogue } from './models/catalogue/catalogue.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
 import type { TurngraphServer } from './server/server.ts';
 
-export type { Verdict } from './agent/checkGraph.ts';
+export type { GraphCheckResult } from './agent/checkGraph.ts';
 export type { ServerOptions } from './config.ts';
 export { Fault } from './fault.ts';
 export type { GraphFault } from './graph/faults.ts';
 export { liveParams, type LiveParams } from './graph/liveParams.ts';
 export { unwrapParam, defineNode, InvalidParams } from './graph/node.ts';
 export type { AnyNodeType, Node, NodeType, NodeContext } from './graph/node.ts';
-export { compileTemplate, type Scope, type Template } from './graph/template.ts';
+export { compileTemplate, type TemplateScope, type Template } from './graph/template.ts';
 export type { Call, InferenceRecord, Turn } from './graph/turn.ts';
 export { InferenceRunner, inferenceParams, resolveModel } from './nodes/inference.ts';
 export type { Extension } from './nodes/index.ts';
@@ -64,7 +64,7 @@ export interface CheckOptions extends Extension {
 export async function checkGraph(
   graph: unknown,
   { catalogue = defaultServerOptions().catalogue, storageRoot = '.', ...extension }: CheckOptions = {},
-): Promise<Verdict> {
+): Promise<GraphCheckResult> {
   return check(graph, { registry: registryWith(extension), catalogue: await readCatalogue(catalogue), storageRoot });
 }
 

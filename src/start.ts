@@ -12,7 +12,7 @@ import { Downloads, type DownloadOptions } from './download/downloads.ts';
 import { createLog, type Log } from './log.ts';
 import { readCatalogue, type CatalogueEntry } from './models/catalogue/catalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
-import { createMeteredPool, type MeteredOptions } from './models/pool/poolMetrics.ts';
+import { createMeteredPool, type MeteredPoolOptions } from './models/pool/poolMetrics.ts';
 import type { ModelPool } from './models/pool/pool.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
 import { listen, type TurngraphServer, type ListenSettings } from './server/server.ts';
@@ -53,7 +53,7 @@ export async function start(
   const poolOf = (engine: Engine): ModelPool =>
     createMeteredPool(
       engine,
-      { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: logLoadedModel(log), fileOf },
+      { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: logLoadedModel(log), findFile: fileOf },
       metrics,
     );
   const closing = new AbortController();
@@ -92,8 +92,8 @@ const logFor = ({ logLevel: level, json }: ServerOptions): Log => createLog({ le
 
 /** Says what a model runs on, as an operator wants to know it. */
 const logLoadedModel =
-  (log: Log): MeteredOptions['onLoaded'] =>
-  (model, { backend, gpuLayers, threads, slots: slots }, ms) =>
+  (log: Log): MeteredPoolOptions['onLoaded'] =>
+  (model, { backend, gpuLayers, threads, slots }, ms) =>
     log.info({ model, backend, gpuLayers, threads, slots, ms: Math.round(ms) }, 'a model is loaded');
 
 async function createMockEngine(scriptFile: string): Promise<Engine> {

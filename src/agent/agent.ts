@@ -38,7 +38,7 @@ export interface AgentOptions {
 /** Who hears of a turn. */
 export type TurnListener = Pick<TurnOptions, 'emit' | 'backpressure' | 'onEnd'>;
 
-interface Running {
+interface ActiveTurn {
   readonly turnId: number;
   readonly abort: AbortController;
   readonly done: Promise<unknown>;
@@ -50,21 +50,21 @@ export class Agent implements AsyncDisposable {
   readonly warnings: readonly string[];
   readonly #graph: Graph;
   // One use a model, however many nodes share it.
-  readonly #uses: ModelLeases;
+  readonly #leases: ModelLeases;
   readonly #options: AgentOptions;
-  readonly #end = new AbortController();
+  readonly #disposal = new AbortController();
   // What nodes have warned of since the last turn.
   readonly #pendingWarnings: string[];
   #dialog: readonly Interaction[];
-  #running: Running | undefined;
+  #activeTurn: ActiveTurn | undefined;
   #warming: Promise<void> | undefined;
-  #turns = 0;
+  #turnCount = 0;
 
   private constructor(graph: Graph, uses: ModelLeases, noticed: string[], options: AgentOptions) {
     this.id = options.id;
     this.warnings = noticed.splice(0);
     this.#graph = graph;
-    this.#uses = uses;
+    this.#leases = uses;
     this.#pendingWarnings = noticed;
     this.#options = options;
     this.#dialog = options.history;
@@ -118,8 +118,8 @@ export class Agent implements AsyncDisposable {
 
   /** Evaluates what can be evaluated before a message is there. */
   async warmUp(): Promise<void> {
-    const { signal } = this.#end;
-    const turn = this.#turn({
+    const { signal } = this.#disposal;
+    const turn = this.#createTurn({
       turnId: 0,
       message: '',
       variables: {},
@@ -140,56 +140,56 @@ export class Agent implements AsyncDisposable {
   send(text: string, variables: Readonly<Record<string, string>>, listener: TurnListener): Promise<Fault | undefined> {
     this.#assertIdle();
     const abort = new AbortController();
-    const turnId = ++this.#turns;
-    const turn = this.#turn({ turnId, message: text, variables, signal: abort.signal, ...listener });
+    const turnId = ++this.#turnCount;
+    const turn = this.#createTurn({ turnId, message: text, variables, signal: abort.signal, ...listener });
     for (const warning of this.#pendingWarnings.splice(0)) turn.warn(warning);
     const done = this.#run(turn, abort);
-    this.#running = { turnId, abort, done };
+    this.#activeTurn = { turnId, abort, done };
     return done;
   }
 
   /** Cancels a turn; 0 = the current one. Nothing happens when no such turn runs. */
   cancel(turnId = 0): void {
-    if (this.#running && (turnId === 0 || turnId === this.#running.turnId)) this.#running.abort.abort();
+    if (this.#activeTurn && (turnId === 0 || turnId === this.#activeTurn.turnId)) this.#activeTurn.abort.abort();
   }
 
   /**
    * Changes live parameters of a node.
    * @throws Fault AGENT_BUSY while a turn runs, UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE.
    */
-  async change(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void> {
+  async changeParams(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void> {
     this.#assertIdle();
-    await this.#graph.change(nodeName, changes);
+    await this.#graph.changeParams(nodeName, changes);
   }
 
   /** Forgets the conversation; a turn that runs is cancelled first. */
   async clear(): Promise<void> {
-    await this.#stop();
+    await this.#cancelAndWait();
     this.#dialog = [];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#end.abort();
-    await this.#stop();
+    this.#disposal.abort();
+    await this.#cancelAndWait();
     await this.#warming?.catch(() => undefined);
     await this.#graph[Symbol.asyncDispose]();
-    await releaseLeases(this.#uses);
+    await releaseLeases(this.#leases);
   }
 
-  #turn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'diagnostics'>): RunningTurn {
+  #createTurn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'diagnostics'>): RunningTurn {
     const { id: agentId, diagnostics } = this.#options;
     return new RunningTurn({ ...start, agentId, diagnostics, dialog: { interactions: this.#dialog } });
   }
 
   #assertIdle(): void {
-    if (!this.#running) return;
-    const { turnId } = this.#running;
+    if (!this.#activeTurn) return;
+    const { turnId } = this.#activeTurn;
     throw new Fault('AGENT_BUSY', `agent ${this.id} is in turn ${turnId}; wait for its turnComplete, or cancel it`);
   }
 
-  async #stop(): Promise<void> {
+  async #cancelAndWait(): Promise<void> {
     this.cancel();
-    await this.#running?.done;
+    await this.#activeTurn?.done;
   }
 
   async #run(turn: RunningTurn, abort: AbortController): Promise<Fault | undefined> {
@@ -197,16 +197,16 @@ export class Agent implements AsyncDisposable {
     const sentence = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
     const timeout = setTimeout(() => abort.abort(new Fault('INFERENCE_TIMEOUT', sentence)), turnTimeoutMs);
     const path: PathStep[] = [];
-    const { status, mark, fault } = await this.#outcome(turn, path, abort.signal);
+    const { status, mark, fault } = await this.#walk(turn, path, abort.signal);
     clearTimeout(timeout);
     this.#dialog = [...this.#dialog, turn.interaction(mark)];
-    this.#running = undefined;
+    this.#activeTurn = undefined;
     const error = fault ? { code: fault.code, name: fault.name, message: fault.message } : null;
     turn.complete({ status, error, path });
     return fault;
   }
 
-  async #outcome(turn: RunningTurn, path: PathStep[], signal: AbortSignal): Promise<Outcome> {
+  async #walk(turn: RunningTurn, path: PathStep[], signal: AbortSignal): Promise<WalkOutcome> {
     try {
       const maxSteps = this.#options.maxSteps || defaultMaxSteps;
       await walk(this.#graph, turn, { maxSteps, enter: (name) => turn.enter(name), path });
@@ -220,7 +220,7 @@ export class Agent implements AsyncDisposable {
   }
 }
 
-interface Outcome {
+interface WalkOutcome {
   readonly status: TurnComplete['status'];
   readonly mark?: Interaction['mark'];
   readonly fault?: Fault;

@@ -10,7 +10,7 @@ import { SessionStorages } from '../storage/sessionStorages.ts';
 import { Agent } from './agent.ts';
 
 /** What is wrong with a graph, and what is hardly meant. */
-export interface Verdict {
+export interface GraphCheckResult {
   readonly faults: readonly GraphFault[];
   readonly warnings: readonly string[];
 }
@@ -24,7 +24,10 @@ export interface CheckContext {
 }
 
 /** Says of a graph document what the server would say: it is made as the server makes it, on an engine that needs no weights. */
-export async function checkGraph(graph: unknown, { registry, catalogue, storageRoot }: CheckContext): Promise<Verdict> {
+export async function checkGraph(
+  graph: unknown,
+  { registry, catalogue, storageRoot }: CheckContext,
+): Promise<GraphCheckResult> {
   await using pool = new ModelPool(mockEngine(), { ...poolSettings, catalogue });
   const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
   try {
@@ -32,12 +35,12 @@ export async function checkGraph(graph: unknown, { registry, catalogue, storageR
     return { faults: [], warnings: agent.warnings };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { faults: faultsOf(error), warnings: [] };
+    return { faults: toGraphFaults(error), warnings: [] };
   }
 }
 
 // Other faults than those of the graph itself (an unknown model, a storage that is not there) come alone, and have no pointer.
-function faultsOf({ name, message, detail }: Fault): Verdict['faults'] {
+function toGraphFaults({ name, message, detail }: Fault): GraphCheckResult['faults'] {
   if (detail !== '') return JSON.parse(detail) as readonly GraphFault[];
   return [{ code: name, pointer: '', message }];
 }

@@ -26,7 +26,7 @@ export const historySchema = {
 const read = createReader(historySchema);
 
 /** A conversation out of its JSON text; "" = none. @throws Fault MALFORMED_MESSAGE with the place. */
-export function readHistory(text: string): readonly Interaction[] {
+export function parseHistory(text: string): readonly Interaction[] {
   if (text === '') return [];
   const reading = read(parsed(text));
   if (reading.ok) return reading.value;
@@ -37,7 +37,7 @@ export function readHistory(text: string): readonly Interaction[] {
 }
 
 /** The JSON text of a conversation: words, marks and variables. */
-export const historyText = (interactions: readonly Interaction[]): string => JSON.stringify(interactions);
+export const stringifyHistory = (interactions: readonly Interaction[]): string => JSON.stringify(interactions);
 
 function parsed(text: string): unknown {
   try {

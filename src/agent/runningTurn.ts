@@ -46,9 +46,9 @@ interface HeldText {
 
 /** A turn under way: what its nodes have said, held, found and spent, as frames and as an account. */
 export class RunningTurn implements Turn {
-  readonly #start: TurnOptions;
-  readonly #began = performance.now();
-  readonly #said: HeldText[] = [];
+  readonly #options: TurnOptions;
+  readonly #startMs = performance.now();
+  readonly #sentTexts: HeldText[] = [];
   readonly #calls: Call[] = [];
   readonly #inferences: (InferenceRecord & { readonly nodeName: string })[] = [];
   readonly #insights: Insight[] = [];
@@ -58,23 +58,23 @@ export class RunningTurn implements Turn {
   #firstTokenMs = 0;
 
   constructor(start: TurnOptions) {
-    this.#start = start;
+    this.#options = start;
   }
 
   get message(): string {
-    return this.#start.message;
+    return this.#options.message;
   }
 
   get dialog(): Dialog {
-    return this.#start.dialog;
+    return this.#options.dialog;
   }
 
   get variables(): Readonly<Record<string, string>> {
-    return this.#start.variables;
+    return this.#options.variables;
   }
 
   get signal(): AbortSignal {
-    return this.#start.signal;
+    return this.#options.signal;
   }
 
   get calls(): readonly Call[] {
@@ -86,7 +86,7 @@ export class RunningTurn implements Turn {
   }
 
   get answer(): string {
-    return joinTexts(this.#held ? [...this.#said, this.#held] : this.#said);
+    return joinTexts(this.#held ? [...this.#sentTexts, this.#held] : this.#sentTexts);
   }
 
   /** Names the node that runs from now on. */
@@ -95,12 +95,12 @@ export class RunningTurn implements Turn {
   }
 
   backpressure(): Promise<void> | undefined {
-    const wait = this.#start.backpressure();
+    const wait = this.#options.backpressure();
     return wait && untilAborted(wait, this.signal);
   }
 
-  say(text: string, kind: 'delta' | 'whole'): void {
-    this.#say({ nodeName: this.#nodeName, text }, kind);
+  sendText(text: string, kind: 'delta' | 'whole'): void {
+    this.#sendText({ nodeName: this.#nodeName, text }, kind);
   }
 
   hold(text: string): void {
@@ -128,7 +128,7 @@ export class RunningTurn implements Turn {
         `${this.#nodeName} tells the first ${issues.length} of ${call.issues.length} issues of a call to ${call.name}; more do not fit in a frame`,
       );
     }
-    this.#start.emit('toolCallNotification', {
+    this.#options.emit('toolCallNotification', {
       ...this.#ids,
       nodeName: this.#nodeName,
       callIndex,
@@ -152,11 +152,11 @@ export class RunningTurn implements Turn {
 
   recordInsight(insight: Insight): void {
     this.#insights.push(insight);
-    this.#event('tool_insight', insight);
+    this.#sendEvent('tool_insight', insight);
   }
 
   emitEvent(event: string, payload: object): void {
-    if (this.#start.diagnostics) this.#event(event, payload);
+    if (this.#options.diagnostics) this.#sendEvent(event, payload);
   }
 
   warn(warning: string): void {
@@ -165,7 +165,7 @@ export class RunningTurn implements Turn {
 
   /** Sends what is still held. */
   flush(): void {
-    if (this.#held) this.#say(this.#held, 'whole');
+    if (this.#held) this.#sendText(this.#held, 'whole');
     this.#held = undefined;
   }
 
@@ -177,45 +177,51 @@ export class RunningTurn implements Turn {
       inferences: this.#inferences,
       calls: this.#calls,
       warnings: [...this.#warnings],
-      diagnostics: this.#start.diagnostics,
+      diagnostics: this.#options.diagnostics,
       timeToFirstTokenMs: this.#firstTokenMs,
       durationMs: this.#elapsed,
     });
-    this.#start.onEnd?.({ summary, calls: this.#calls, insights: this.#insights });
-    this.#start.emit('answerText', { ...this.#ids, nodeName: this.#nodeName, text: '', isDelta: false, isFinal: true });
-    this.#start.emit('turnComplete', summary);
+    this.#options.onEnd?.({ summary, calls: this.#calls, insights: this.#insights });
+    this.#options.emit('answerText', {
+      ...this.#ids,
+      nodeName: this.#nodeName,
+      text: '',
+      isDelta: false,
+      isFinal: true,
+    });
+    this.#options.emit('turnComplete', summary);
   }
 
   /** What the turn adds to the dialog. */
   interaction(mark?: Interaction['mark']): Interaction {
-    const { message: user, variables } = this.#start;
+    const { message: user, variables } = this.#options;
     const given = Object.keys(variables).length > 0;
-    return { user, assistant: joinTexts(this.#said), ...(mark && { mark }), ...(given && { variables }) };
+    return { user, assistant: joinTexts(this.#sentTexts), ...(mark && { mark }), ...(given && { variables }) };
   }
 
-  #event(eventType: string, payload: object): void {
+  #sendEvent(eventType: string, payload: object): void {
     const pieces = splitToFrames(JSON.stringify(payload));
     for (const [index, payloadJson] of pieces.entries()) {
       const part = { part: index + 1, of: pieces.length };
-      this.#start.emit('nodeEvent', { ...this.#ids, nodeName: this.#nodeName, eventType, payloadJson, ...part });
+      this.#options.emit('nodeEvent', { ...this.#ids, nodeName: this.#nodeName, eventType, payloadJson, ...part });
     }
   }
 
   get #ids(): { readonly agentId: number; readonly turnId: number } {
-    return { agentId: this.#start.agentId, turnId: this.#start.turnId };
+    return { agentId: this.#options.agentId, turnId: this.#options.turnId };
   }
 
   get #elapsed(): number {
-    return performance.now() - this.#began;
+    return performance.now() - this.#startMs;
   }
 
-  #say({ nodeName, text }: HeldText, kind: 'delta' | 'whole'): void {
+  #sendText({ nodeName, text }: HeldText, kind: 'delta' | 'whole'): void {
     if (text === '') return;
-    this.#said.push({ nodeName, text });
+    this.#sentTexts.push({ nodeName, text });
     const pieces = splitToFrames(text);
     for (const piece of pieces) {
       const isDelta = kind === 'delta' || pieces.length > 1;
-      this.#start.emit('answerText', { ...this.#ids, nodeName, text: piece, isDelta, isFinal: false });
+      this.#options.emit('answerText', { ...this.#ids, nodeName, text: piece, isDelta, isFinal: false });
     }
   }
 }

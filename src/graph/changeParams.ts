@@ -8,11 +8,11 @@ import { InvalidParams, type Node } from './node.ts';
 import type { RegisteredType } from './registry.ts';
 
 /** What a change of parameters needs to know of a node. */
-export interface Changeable {
+export interface ChangeableNode {
   readonly node: Node;
   readonly type: RegisteredType;
   /** The parameters as they were given, without defaults. */
-  readonly given: Readonly<Record<string, unknown>>;
+  readonly rawParams: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -21,7 +21,7 @@ export interface Changeable {
  * @throws Fault PARAM_NOT_MUTABLE or INVALID_PARAM_VALUE, and then nothing has changed.
  */
 export async function changeParams(
-  { node, type, given }: Changeable,
+  { node, type, rawParams: given }: ChangeableNode,
   changes: Readonly<Record<string, unknown>>,
   nodeName: string,
 ): Promise<Readonly<Record<string, unknown>>> {

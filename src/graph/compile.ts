@@ -3,7 +3,7 @@ import { createReader } from '../schema.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { Fault } from '../fault.ts';
 import { lintGraph, type Edges } from './lint.ts';
-import { changeParams, type Changeable } from './changeParams.ts';
+import { changeParams, type ChangeableNode } from './changeParams.ts';
 import { graphSchema, type GraphDocument } from './document.ts';
 import { createGraphFault, invalidGraph, type GraphFault } from './faults.ts';
 import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
@@ -11,7 +11,7 @@ import type { Node, NodeContext } from './node.ts';
 import type { RegisteredType, Registry } from './registry.ts';
 
 /** One node of a compiled graph and where its exits lead. */
-export interface Step extends Changeable {
+export interface Step extends ChangeableNode {
   readonly exits: ReadonlyMap<string, string>;
 }
 
@@ -20,7 +20,7 @@ export interface Graph extends AsyncDisposable {
   readonly start: string;
   readonly steps: ReadonlyMap<string, Step>;
   /** Changes live parameters of a node. @throws Fault UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE. */
-  change(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void>;
+  changeParams(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void>;
 }
 
 /** What a compilation needs beside the document. */
@@ -58,11 +58,11 @@ export async function compile(
   return {
     start: reading.value.start_node,
     steps,
-    async change(nodeName, changes) {
+    async changeParams(nodeName, changes) {
       const step = steps.get(nodeName);
       if (!step)
         throw new Fault('UNKNOWN_NODE', `the graph has no node "${nodeName}"${didYouMean(nodeName, steps.keys())}`);
-      steps.set(nodeName, { ...step, given: await changeParams(step, changes, nodeName) });
+      steps.set(nodeName, { ...step, rawParams: await changeParams(step, changes, nodeName) });
     },
     [Symbol.asyncDispose]: () => disposeNodes(nodes),
   };
@@ -107,7 +107,7 @@ function checkDocument(
       );
     }
     faults.push(...exitFaults(exits, type, names, `${pointer}/exits`));
-    if (reading.ok) plans.set(name, { type, given: params, params: reading.value, exits: exitTargets(exits) });
+    if (reading.ok) plans.set(name, { type, rawParams: params, params: reading.value, exits: exitTargets(exits) });
   }
   return { plans, faults };
 }

@@ -1,5 +1,5 @@
 import { escapePointerToken } from '../jsonPointer.ts';
-import { asGraphFaults, invalidGraph, type GraphFault } from './faults.ts';
+import { toGraphFaults, invalidGraph, type GraphFault } from './faults.ts';
 import type { Node, NodeContext } from './node.ts';
 import type { RegisteredType } from './registry.ts';
 
@@ -7,7 +7,7 @@ import type { RegisteredType } from './registry.ts';
 export interface NodePlan {
   readonly type: RegisteredType;
   /** The parameters as they were given, without defaults. */
-  readonly given: Readonly<Record<string, unknown>>;
+  readonly rawParams: Readonly<Record<string, unknown>>;
   readonly params: object;
   readonly exits: ReadonlyMap<string, string>;
 }
@@ -23,23 +23,23 @@ export async function createNodes(
   contextFor: (nodeName: string) => NodeContext,
   faults: readonly GraphFault[],
 ): Promise<ReadonlyMap<string, Node>> {
-  const found = [...faults];
-  const gate = new ModelLoadBarrier(plans.size, () => found.length > 0);
+  const allFaults = [...faults];
+  const barrier = new ModelLoadBarrier(plans.size, () => allFaults.length > 0);
   const making = [...plans].map(async ([name, { type, params }]) => {
     try {
-      return [name, await type.create(params, withBarrier(contextFor(name), gate))] as const;
+      return [name, await type.create(params, withBarrier(contextFor(name), barrier))] as const;
     } catch (error) {
-      found.push(...asGraphFaults(error, `/nodes${escapePointerToken(name)}`));
+      allFaults.push(...toGraphFaults(error, `/nodes${escapePointerToken(name)}`));
       throw error;
     } finally {
-      gate.pass(name);
+      barrier.arrive(name);
     }
   });
   const results = await Promise.allSettled(making);
   const made = new Map(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
-  if (found.length === 0 && made.size === plans.size) return made;
+  if (allFaults.length === 0 && made.size === plans.size) return made;
   await disposeNodes(made);
-  if (found.length > 0) throw invalidGraph(found);
+  if (allFaults.length > 0) throw invalidGraph(allFaults);
   throw results.find((result) => result.status === 'rejected')?.reason;
 }
 
@@ -59,17 +59,17 @@ const withBarrier = (context: NodeContext, gate: ModelLoadBarrier): NodeContext 
 /** Where nodes wait until all of them have come so far; it stays closed when something is wrong by then. */
 class ModelLoadBarrier {
   /** What those who wait get when the gate stays closed. */
-  readonly closed = new Error('another node was refused');
-  readonly #passed = new Set<string>();
+  readonly closedError = new Error('another node was refused');
+  readonly #arrived = new Set<string>();
   readonly #expected: number;
-  readonly #refused: () => boolean;
+  readonly #hasFaults: () => boolean;
   readonly #opened: Promise<void>;
   #open: () => void = () => undefined;
   #close: (reason: Error) => void = () => undefined;
 
   constructor(expected: number, refused: () => boolean) {
     this.#expected = expected;
-    this.#refused = refused;
+    this.#hasFaults = refused;
     this.#opened = new Promise((resolve, reject) => {
       this.#open = resolve;
       this.#close = reject;
@@ -79,15 +79,15 @@ class ModelLoadBarrier {
   }
 
   /** Says that a node has come so far, or has ended before. */
-  pass(name: string): void {
-    this.#passed.add(name);
-    if (this.#passed.size < this.#expected) return;
-    if (this.#refused()) this.#close(this.closed);
+  arrive(name: string): void {
+    this.#arrived.add(name);
+    if (this.#arrived.size < this.#expected) return;
+    if (this.#hasFaults()) this.#close(this.closedError);
     else this.#open();
   }
 
   wait(name: string): Promise<void> {
-    this.pass(name);
+    this.arrive(name);
     return this.#opened;
   }
 }

@@ -38,7 +38,7 @@ export function invalidGraph(faults: readonly GraphFault[]): Fault {
 }
 
 /** Refused parameters of a node as faults of the graph; none for any other error, such as a model that does not load. */
-export function asGraphFaults(error: unknown, nodePointer: string): GraphFault[] {
+export function toGraphFaults(error: unknown, nodePointer: string): GraphFault[] {
   if (!(error instanceof InvalidParams)) return [];
   return error.errors.map(({ pointer, message, code }) =>
     createGraphFault(`${nodePointer}/params${pointer}`, message, code),

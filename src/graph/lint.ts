@@ -5,43 +5,43 @@ export type Edges = ReadonlyMap<
 >;
 
 /** What is allowed in a graph, but hardly meant: a sentence each. */
-export function* lintGraph(start: string, ways: Edges): Generator<string> {
-  const reached = reachable(start, ways);
-  for (const name of ways.keys())
+export function* lintGraph(start: string, edges: Edges): Generator<string> {
+  const reached = reachable(start, edges);
+  for (const name of edges.keys())
     if (!reached.has(name)) yield `${name} is reached by no exit; no turn will come there`;
-  const ending = nodesThatCanEnd(ways);
+  const ending = nodesThatCanEnd(edges);
   const endless = [...reached].filter((name) => !ending.has(name));
   if (endless.length > 0) {
     yield `${endless.join(', ')}: no exit ends the turn from there; only the step budget will (max_steps_per_turn)`;
   }
-  for (const [name, { type, exits, targets: leads }] of ways) {
-    const [target, ...others] = new Set(exits.map((exit) => leads.get(exit)));
+  for (const [name, { type, exits, targets }] of edges) {
+    const [target, ...others] = new Set(exits.map((exit) => targets.get(exit)));
     if (target !== undefined && exits.length > 1 && others.length === 0) {
       yield `${name}.exits all lead to "${target}": what this ${type} finds out changes nothing`;
     }
   }
 }
 
-function reachable(start: string, ways: Edges): ReadonlySet<string> {
+function reachable(start: string, edges: Edges): ReadonlySet<string> {
   const reached = new Set<string>();
-  const next = [start];
-  for (let name = next.pop(); name !== undefined; name = next.pop()) {
-    const way = ways.get(name);
-    if (!way || reached.has(name)) continue;
+  const pending = [start];
+  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+    const edge = edges.get(name);
+    if (!edge || reached.has(name)) continue;
     reached.add(name);
-    next.push(...way.targets.values());
+    pending.push(...edge.targets.values());
   }
   return reached;
 }
 
 // Grows the set of nodes that have a way to the end until nothing joins it.
-function nodesThatCanEnd(ways: Edges): ReadonlySet<string> {
+function nodesThatCanEnd(edges: Edges): ReadonlySet<string> {
   const ending = new Set<string>();
   for (let before = -1; before < ending.size;) {
     before = ending.size;
-    for (const [name, { exits, targets: leads }] of ways) {
+    for (const [name, { exits, targets }] of edges) {
       const ends = exits.some((exit) => {
-        const target = leads.get(exit);
+        const target = targets.get(exit);
         return target === undefined || ending.has(target);
       });
       if (ends) ending.add(name);

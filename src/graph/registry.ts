@@ -17,7 +17,7 @@ export interface RegisteredType {
 export type Registry = ReadonlyMap<string, RegisteredType>;
 
 /** A registry of node types. @throws TypeError when two have the same name. */
-export function registryOf(types: readonly AnyNodeType[]): Registry {
+export function createRegistry(types: readonly AnyNodeType[]): Registry {
   const twice = types.find(({ type }, index) => types.findIndex((other) => other.type === type) !== index);
   if (twice) throw new TypeError(`there are two node types "${twice.type}"; give yours another name`);
   return new Map(types.map((type) => [type.type, register(type)]));

@@ -12,11 +12,11 @@ export interface Template {
   /** All names that the template mentions. */
   readonly names: ReadonlySet<string>;
   /** The text for one turn; an unknown variable renders empty and becomes a warning of the turn. */
-  render(scope: Scope): string;
+  render(scope: TemplateScope): string;
 }
 
 /** What a template reads: a turn, or the part of one. */
-export type Scope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'warn'>;
+export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'warn'>;
 
 /** Names that templates have in scope beside the variables of the message. */
 const reserved = ['user_message', 'tool_calls', 'insights'] as const;
@@ -30,12 +30,12 @@ export function compileTemplate(text: string, place: string): ReadResult<Templat
   try {
     const tokens = writer.parse(text) as readonly Token[];
     if (hasPartial(tokens)) return invalidTemplate('uses a partial ({{> ...}}), and graphs have none');
-    names = new Set(namesIn(tokens));
+    names = new Set(variableNames(tokens));
   } catch (error) {
     return invalidTemplate(`is no Mustache template: ${describeError(error)}`);
   }
-  const render = (turn: Scope): string => {
-    const { rendered, unknown } = writer.plain(text, scopeOf(turn));
+  const render = (turn: TemplateScope): string => {
+    const { rendered, unknown } = writer.renderPlain(text, createTemplateData(turn));
     for (const name of unknown) turn.warn(`${place} names {{${name}}}, which this turn does not have`);
     return rendered;
   };
@@ -60,68 +60,68 @@ type Token = readonly [kind: string, name: string, start: number, end: number, i
 const hasPartial = (tokens: readonly Token[]): boolean =>
   tokens.some(([kind, , , , inner]) => kind === '>' || (typeof inner === 'object' && hasPartial(inner)));
 
-function* namesIn(tokens: readonly Token[]): Generator<string> {
+function* variableNames(tokens: readonly Token[]): Generator<string> {
   for (const [kind, name, , , inner] of tokens) {
     if (kind === 'name' || kind === '&' || kind === '#' || kind === '^') yield name;
-    if (typeof inner === 'object') yield* namesIn(inner);
+    if (typeof inner === 'object') yield* variableNames(inner);
   }
 }
 
 const invalidTemplate = (message: string): ReadResult<Template> => ({ ok: false, errors: [{ pointer: '', message }] });
 
-function scopeOf(turn: Scope): object {
+function createTemplateData(turn: TemplateScope): object {
   for (const name of reserved) {
     if (Object.hasOwn(turn.variables, name)) turn.warn(`variables.${name} is not used: the name belongs to the turn`);
   }
   const own = {
     user_message: turn.message,
-    tool_calls: inScope(turn.calls.map(callOf)),
-    insights: inScope(turn.insights.map(visibleInsight)),
+    tool_calls: toTemplateValue(turn.calls.map(toTemplateCall)),
+    insights: toTemplateValue(turn.insights.map(visibleInsight)),
   };
   return { ...turn.variables, ...own };
 }
 
-function callOf({ name, typedArguments }: Call): object {
+function toTemplateCall({ name, typedArguments }: Call): object {
   const read = parseJsonAt(typedArguments, 0);
   return { name, arguments: read.ok ? read.value : undefined };
 }
 
 // Objects and lists print their JSON text, numbers of calls all their digits; truths are truths for sections.
-function inScope(value: unknown): unknown {
+function toTemplateValue(value: unknown): unknown {
   if (value instanceof JsonNumber) return value.digits;
   if (typeof value !== 'object' || value === null) return value;
   const within = (members: Iterable<readonly [string, unknown]>): object =>
-    Object.fromEntries([...members].map(([key, member]) => [key, inScope(member)]));
+    Object.fromEntries([...members].map(([key, member]) => [key, toTemplateValue(member)]));
   const inner = Array.isArray(value)
-    ? value.map(inScope)
+    ? value.map(toTemplateValue)
     : within(value instanceof Map ? (value as JsonObject) : Object.entries(value));
   return Object.defineProperty(inner, 'toString', { value: () => stringifyJson(value), enumerable: false });
 }
 
 // Looks at own values only, so that a template reaches nothing that the language gives to every object, and calls nothing.
-class OwnValues extends Mustache.Context {
-  override push(view: unknown): OwnValues {
-    return new OwnValues(view, this);
+class OwnPropertyContext extends Mustache.Context {
+  override push(view: unknown): OwnPropertyContext {
+    return new OwnPropertyContext(view, this);
   }
 
   override lookup(name: string): unknown {
     if (name === '.') return this.view as unknown;
     const [first = '', ...rest] = name.split('.');
     for (let at: Mustache.Context | undefined = this; at; at = at.parent) {
-      if (ownValue(at.view, first) !== undefined) return rest.reduce(ownValue, ownValue(at.view, first));
+      if (ownProperty(at.view, first) !== undefined) return rest.reduce(ownProperty, ownProperty(at.view, first));
     }
     return undefined;
   }
 }
 
-function ownValue(holder: unknown, name: string): unknown {
+function ownProperty(holder: unknown, name: string): unknown {
   if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, name)) return undefined;
   const value = (holder as Readonly<Record<string, unknown>>)[name];
   return typeof value === 'function' ? undefined : value;
 }
 
 // What a template may come to: characters of text, and steps of work.
-const maxRendered = 1024 * 1024;
+const maxRenderedCharacters = 1024 * 1024;
 const maxSections = 10_000;
 
 // Unknown names are collected while a text is rendered, which is one synchronous call.
@@ -131,11 +131,11 @@ class PlainWriter extends Mustache.Writer {
   #length = 0;
   #sections = 0;
 
-  plain(text: string, scope: object): { readonly rendered: string; readonly unknown: ReadonlySet<string> } {
+  renderPlain(text: string, scope: object): { readonly rendered: string; readonly unknown: ReadonlySet<string> } {
     this.#unknown = new Set();
     this.#length = 0;
     this.#sections = 0;
-    return { rendered: this.render(text, new OwnValues(scope)), unknown: this.#unknown };
+    return { rendered: this.render(text, new OwnPropertyContext(scope)), unknown: this.#unknown };
   }
 
   override renderTokens(...args: Parameters<Mustache.Writer['renderTokens']>): string {
@@ -144,7 +144,7 @@ class PlainWriter extends Mustache.Writer {
   }
 
   override rawValue(token: string[]): string {
-    return this.#counted(super.rawValue(token));
+    return this.#countCharacters(super.rawValue(token));
   }
 
   override escapedValue(token: string[], context: Mustache.Context): string {
@@ -154,14 +154,14 @@ class PlainWriter extends Mustache.Writer {
   override unescapedValue(token: string[], context: Mustache.Context): string {
     const name = token[1] ?? '';
     const value: unknown = context.lookup(name);
-    if (value !== undefined && value !== null) return this.#counted(String(value));
+    if (value !== undefined && value !== null) return this.#countCharacters(String(value));
     this.#unknown.add(name);
     return '';
   }
 
-  #counted(text: string): string {
+  #countCharacters(text: string): string {
     this.#length += text.length;
-    if (this.#length > maxRendered) throw templateLimitFault('characters', maxRendered);
+    if (this.#length > maxRenderedCharacters) throw templateLimitFault('characters', maxRenderedCharacters);
     return text;
   }
 }

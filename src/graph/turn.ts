@@ -43,7 +43,7 @@ export interface Turn {
   /** What this turn has said or held so far. */
   readonly answer: string;
   /** Sends text of the answer: a piece as it is generated, or a whole one. */
-  say(text: string, kind: 'delta' | 'whole'): void;
+  sendText(text: string, kind: 'delta' | 'whole'): void;
   /** Undefined while the client keeps up with what is said, else what to wait for before saying more. */
   backpressure(): Promise<void> | undefined;
   /** Keeps an answer back; it is sent at the end of the turn unless something takes its place. */

@@ -37,7 +37,7 @@ export const cannedResponse = defineNode({
       async run(turn) {
         const { lines, strategy } = settings.current;
         turn.release();
-        turn.say(lines[choose[strategy](lines.length)]?.render(turn) ?? '', 'whole');
+        turn.sendText(lines[choose[strategy](lines.length)]?.render(turn) ?? '', 'whole');
         return 'default';
       },
       change: settings.change,

@@ -71,11 +71,11 @@ export const generate = defineNode({
     return {
       async run(turn) {
         const { stream, hold } = settings.current;
-        const onText = (piece: string): void => turn.say(piece, 'delta');
+        const onText = (piece: string): void => turn.sendText(piece, 'delta');
         const wish = { ...bound, ...(stream && !hold && { onText }) };
         const { text } = await inference.complete(turn, question(turn), wish);
         if (hold) turn.hold(text);
-        else if (!stream) turn.say(text, 'whole');
+        else if (!stream) turn.sendText(text, 'whole');
         return 'default';
       },
       warmUp: (turn) => inference.prefill(turn, question(turn)),

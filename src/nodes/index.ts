@@ -1,5 +1,5 @@
 import type { AnyNodeType } from '../graph/node.ts';
-import { registryOf, type Registry } from '../graph/registry.ts';
+import { createRegistry, type Registry } from '../graph/registry.ts';
 import { formats, createFormats } from '../tools/formats/index.ts';
 import type { ToolCallFormat } from '../tools/tool.ts';
 import { cannedResponse } from './cannedResponse.ts';
@@ -19,5 +19,5 @@ export interface Extension {
  */
 export function registryWith({ nodeTypes = [], formats: more = [] }: Extension = {}): Registry {
   const toolCall = toolCallWith(createFormats([...formats.values(), ...more]));
-  return registryOf([guardrail, toolCall, generate, cannedResponse, ...nodeTypes]);
+  return createRegistry([guardrail, toolCall, generate, cannedResponse, ...nodeTypes]);
 }

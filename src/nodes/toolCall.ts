@@ -102,7 +102,7 @@ export const toolCallWith = (formats: Formats) =>
         async run(turn) {
           const { tool_choice, binding, generate_on_no_tool, notify_client } = settings.current;
           if (tool_choice === 'none') {
-            if (generate_on_no_tool) turn.say((await inference.complete(turn, question(turn))).text, 'whole');
+            if (generate_on_no_tool) turn.sendText((await inference.complete(turn, question(turn))).text, 'whole');
             return 'no_tool_called';
           }
           const { calls, residual, truncated } = await detect(turn);
@@ -111,7 +111,7 @@ export const toolCallWith = (formats: Formats) =>
           if (allowed.length < calls.length) turn.warn(`${context.nodeName} wrote a call that its tools do not allow`);
           const standing = allowed.filter((call) => recordOrReject(turn, call, tools.get(call.name), notify_client));
           if (standing.length > 0) return 'tool_called';
-          if (generate_on_no_tool) turn.say(stripReasoning(residual).trim(), 'whole');
+          if (generate_on_no_tool) turn.sendText(stripReasoning(residual).trim(), 'whole');
           return 'no_tool_called';
         },
         warmUp: (turn) => inference.prefill(turn, question(turn)),

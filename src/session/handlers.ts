@@ -1,5 +1,5 @@
 import type { Agent } from '../agent/agent.ts';
-import { historyText, readHistory } from '../agent/history.ts';
+import { stringifyHistory, parseHistory } from '../agent/history.ts';
 import type { TurnOutcome } from '../agent/runningTurn.ts';
 import { Fault } from '../fault.ts';
 import { maxPartBytes, takeFitting, splitToFrames } from '../frameSize.ts';
@@ -22,7 +22,7 @@ export const handlers: Handlers = {
   async createAgent(session, request, reply) {
     session.assertOpen();
     const graph = await graphOf(session, request);
-    const history = readHistory(request.historyJson);
+    const history = parseHistory(request.historyJson);
     const { warmUp, defaultModelName, enableDiagnostics: diagnostics, maxStepsPerTurn: maxSteps } = request;
     const made = ({ id, warnings }: Agent): void =>
       reply('createAgent', { agentId: id, warnings: takeFitting(warnings, 3 * maxPartBytes) });
@@ -59,12 +59,12 @@ export const handlers: Handlers = {
   },
 
   async changeParams(session, { agentId, nodeName, paramsJson }, reply) {
-    await session.agent(agentId).change(nodeName, changesOf(paramsJson));
+    await session.agent(agentId).changeParams(nodeName, changesOf(paramsJson));
     reply('ack', {});
   },
 
   exportDialog(session, { agentId }, reply) {
-    const parts = splitToFrames(historyText(session.agent(agentId).history));
+    const parts = splitToFrames(stringifyHistory(session.agent(agentId).history));
     parts.forEach((historyJson, index) => reply('exportDialog', { part: index + 1, of: parts.length, historyJson }));
   },
 

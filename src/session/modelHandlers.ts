@@ -73,7 +73,7 @@ export function loadWaitFor(session: Session, model: string, reply: Reply): Load
   if (!session.autoDownloads) return { onProgress };
   return {
     onProgress,
-    async fetch(entry) {
+    async download(entry) {
       const { signal, context, downloadOwners: downloaders } = session;
       // Each agent asks for itself: two of one session wait for the same download.
       const owner = {};

@@ -14,7 +14,7 @@ const late = defineNode({
     const settings = await liveParams(params, ({ word }) => wait(200, word));
     return {
       async run(turn) {
-        turn.say(`The ${settings.current} word. `, 'delta');
+        turn.sendText(`The ${settings.current} word. `, 'delta');
         return 'default';
       },
       change: settings.change,

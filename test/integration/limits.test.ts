@@ -194,7 +194,7 @@ describe('a slow reader', () => {
       async run(turn) {
         for (let count = 0; count < chunks && !turn.signal.aborted; count++) {
           await turn.backpressure();
-          turn.say(chunk, 'delta');
+          turn.sendText(chunk, 'delta');
         }
         return 'default';
       },
@@ -268,7 +268,7 @@ describe('a slow reader', () => {
     exits: ['default'],
     create: async () => ({
       async run(turn) {
-        turn.say(chunk.repeat(4096), 'delta');
+        turn.sendText(chunk.repeat(4096), 'delta');
         await new Promise((resolve) => turn.signal.addEventListener('abort', resolve));
         return 'default';
       },

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import { checkGraph, type Verdict } from '../../agent/checkGraph.ts';
+import { checkGraph, type GraphCheckResult } from '../../agent/checkGraph.ts';
 import { loadExtension } from '../../extensions.ts';
 import { readCatalogue } from '../../models/catalogue/catalogue.ts';
 import { registryWith } from '../../nodes/index.ts';
@@ -30,12 +30,12 @@ export const checkCommand = (): Command =>
     }
   });
 
-const broken = (message: string): Verdict => ({
+const broken = (message: string): GraphCheckResult => ({
   faults: [{ code: 'GRAPH_COMPILATION_FAILED', pointer: '', message }],
   warnings: [],
 });
 
-function print(file: GraphFile, { faults, warnings }: Verdict): void {
+function print(file: GraphFile, { faults, warnings }: GraphCheckResult): void {
   if (faults.length === 0) process.stdout.write(`${file.path}: ok\n`);
   for (const { message, pointer } of faults) {
     process.stderr.write(file.syntax === undefined ? `${file.at(pointer)}: ${message}\n` : `${message}\n`);

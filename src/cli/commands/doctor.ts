@@ -33,7 +33,7 @@ async function doctor(given: string, { quick = false, ...flags }: { readonly qui
   const only = { models: new Map([[entry.name, entry]]), problems: [] };
   await using pool = new ModelPool(llamaEngine(), { ...options, catalogue: only, idleMs: 0 });
   const diagnosis = await withProgress(entry.name, (onStep) =>
-    diagnose(pool, subject, { formats, quick, signal: new AbortController().signal, onStep }),
+    diagnose(pool, subject, { formats, quick, signal: new AbortController().signal, onStage: onStep }),
   );
   if (options.json) process.stdout.write(`${JSON.stringify(diagnosis, definedOnly)}\n`);
   else process.stdout.write(doctorReport(diagnosis, colorsFor(process.stdout)));

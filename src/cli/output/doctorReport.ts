@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { MemoryUse, ModelDetails } from '../../engine/modelDetails.ts';
 import type { Diagnosis } from '../../models/doctor/diagnose.ts';
-import { countRight, type TrialAnswer, type FormatScore } from '../../models/doctor/toolBenchmark.ts';
+import { countRight, type BenchmarkAnswer, type FormatScore } from '../../models/doctor/toolBenchmark.ts';
 import type { Colors } from './colors.ts';
 
 type Row = readonly [label: string, value: string];
@@ -125,12 +125,12 @@ function trialLines(trials: readonly FormatScore[], used: string, colors: Colors
   ];
 }
 
-const score = (answers: readonly TrialAnswer[]): string => `${countRight(answers)} of ${answers.length} right`;
+const score = (answers: readonly BenchmarkAnswer[]): string => `${countRight(answers)} of ${answers.length} right`;
 
 const maxShownAnswers = 3;
 const maxShownLength = 120;
 
-function wrong(mode: string, answers: readonly TrialAnswer[]): readonly string[] {
+function wrong(mode: string, answers: readonly BenchmarkAnswer[]): readonly string[] {
   const missed = answers
     .filter(({ outcome }) => outcome !== 'right')
     .map(({ message, outcome, text }) => `  ${mode}, ${outcome}: ${JSON.stringify(message)} -> ${shown(text)}`);

@@ -80,12 +80,12 @@ export function parseCatalogue(withMark: string, path: string): Catalogue {
     if (first !== undefined)
       return refuse({ pointer: '/name', message: `stands twice: "${model.name}"; the one at ${first} serves` });
     placeOfName.set(model.name, places.positionOf(`${here}/name`));
-    models.set(model.name, { ...model, file: findLocalFile(model, dirname(path)) });
+    models.set(model.name, { ...model, file: localFilePath(model, dirname(path)) });
   });
   return { models, problems };
 }
 
-function findLocalFile({ variants }: FromSchema<typeof modelSchema>, folder: string): string | undefined {
+function localFilePath({ variants }: FromSchema<typeof modelSchema>, folder: string): string | undefined {
   const [variant] = variants;
   const [file] = variant?.files ?? [];
   return variant?.local_path === undefined || file === undefined
@@ -94,11 +94,11 @@ function findLocalFile({ variants }: FromSchema<typeof modelSchema>, folder: str
 }
 
 /** The file of a model for who knows of no downloads: the user's own, if it is there. */
-export const localModelFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
+export const findLocalModelFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
   existsSync(file) ? file : undefined;
 
 /** That the files of a model are nowhere, and how they can be had. */
-export function fileMissingProblem({ name, file, variants: [variant] }: CatalogueEntry): Fault {
+export function fileMissingFault({ name, file, variants: [variant] }: CatalogueEntry): Fault {
   const where = file === undefined ? '' : `: there is no file ${file}`;
   const mend =
     variant?.huggingface_repo === undefined

@@ -16,12 +16,12 @@ const engines: readonly string[] = variantSchema.properties.engine.enum;
 
 /** Reads an entry. Variants for engines that are not here are left out and told of, if another one is left. */
 export function parseEntry(value: unknown): ParsedEntry {
-  const variants = variantsOf(value);
+  const variants = listVariants(value);
   const foreign = variants.filter(({ engine }) => engine !== undefined && !engines.includes(engine));
-  if (foreign.length === 0 || foreign.length === variants.length) return parseWhole(value, (index) => index);
+  if (foreign.length === 0 || foreign.length === variants.length) return validateEntry(value, (index) => index);
   const kept = variants.filter((variant) => !foreign.includes(variant));
   const rest = { ...(value as object), variants: kept.map(({ given }) => given) };
-  const { model, errors } = parseWhole(rest, (index) => kept[index]?.index ?? index);
+  const { model, errors } = validateEntry(rest, (index) => kept[index]?.index ?? index);
   return { model, errors: [...foreign.map(skippedVariant), ...errors] };
 }
 
@@ -31,7 +31,7 @@ interface Variant {
   readonly engine: string | undefined;
 }
 
-function variantsOf(value: unknown): readonly Variant[] {
+function listVariants(value: unknown): readonly Variant[] {
   const given = typeof value === 'object' && value !== null && 'variants' in value ? value.variants : [];
   return (Array.isArray(given) ? given : []).map((variant: unknown, index) => {
     const engine = typeof variant === 'object' && variant !== null && 'engine' in variant ? variant.engine : undefined;
@@ -44,9 +44,9 @@ const skippedVariant = ({ index, engine = '' }: Variant): SchemaError => ({
   message: `is none that is here: "${engine}"${didYouMean(engine, engines)}; the variant is left out`,
 });
 
-function parseWhole(value: unknown, indexOf: (index: number) => number): ParsedEntry {
+function validateEntry(value: unknown, indexOf: (index: number) => number): ParsedEntry {
   const reading = readModel(value);
-  const errors = reading.ok ? hashesOfMany(reading.value) : reading.errors;
+  const errors = reading.ok ? splitFileHashErrors(reading.value) : reading.errors;
   if (reading.ok && errors.length === 0) return { model: reading.value, errors };
   const placed = errors.map((refusal) => ({
     ...refusal,
@@ -55,7 +55,7 @@ function parseWhole(value: unknown, indexOf: (index: number) => number): ParsedE
   return { model: undefined, errors: placed };
 }
 
-const hashesOfMany = ({ variants }: Model): readonly SchemaError[] =>
+const splitFileHashErrors = ({ variants }: Model): readonly SchemaError[] =>
   variants.flatMap(({ sha256, files }, index) =>
     sha256 === undefined || files.length === 1
       ? []

@@ -17,24 +17,30 @@ export function formatFor(
 ): FormatAdvice {
   const known = chooseFormat({ node: '', catalogue, detected });
   if (catalogue !== '' || detected !== '') return { ...known, isFound: true };
-  const winner = best(trials);
+  const winner = bestScore(trials);
   if (!winner) return { ...known, isFound: false };
   return { name: winner.format, reason: 'it did best in the tool questions', isFound: true };
 }
 
 /** What is known of a model when it was looked at. */
 export interface AdviceInput {
-  readonly subject: DoctorTarget;
+  readonly target: DoctorTarget;
   /** The tokens that end an answer. */
-  readonly ends: readonly string[];
+  readonly eogTokens: readonly string[];
   readonly detectedFormat: string | undefined;
   readonly format: FormatChoice;
   readonly trials: readonly FormatScore[] | undefined;
 }
 
 /** What a person may want to do about it. */
-export function* adviseOn({ subject, ends, detectedFormat, format, trials = [] }: AdviceInput): Generator<string> {
-  const { entry, knownAs } = subject;
+export function* adviseOn({
+  target: subject,
+  eogTokens: ends,
+  detectedFormat,
+  format,
+  trials = [],
+}: AdviceInput): Generator<string> {
+  const { entry, existingName: knownAs } = subject;
   const { tool_call_format: named } = entry;
   if (knownAs !== undefined) yield `models.json has this file already, as "${knownAs}"`;
   if (ends.length === 0)
@@ -42,7 +48,7 @@ export function* adviseOn({ subject, ends, detectedFormat, format, trials = [] }
   if (named !== '' && detectedFormat !== undefined && named !== detectedFormat)
     yield `models.json names ${named}, but the model was trained on ${detectedFormat}: expect fewer and worse calls`;
   const used = trials.find((trial) => trial.format === format.name);
-  const winner = best(trials);
+  const winner = bestScore(trials);
   if (used && winner && scoreOf(winner) >= scoreOf(used) + minScoreLead)
     yield (
       `${winner.format} got ${scoreOf(winner)} answers right and ${used.format} ${scoreOf(used)}: ` +
@@ -59,5 +65,5 @@ const scoreOf = ({ free, strict }: FormatScore): number => countRight(free) + co
 const hasCalled = ({ free, strict = [] }: FormatScore): boolean =>
   [...free, ...strict].some(({ expectsCall: due, outcome }) => due && outcome === 'right');
 
-const best = (trials: readonly FormatScore[]): FormatScore | undefined =>
+const bestScore = (trials: readonly FormatScore[]): FormatScore | undefined =>
   trials.filter(hasCalled).toSorted((a, b) => scoreOf(b) - scoreOf(a))[0];

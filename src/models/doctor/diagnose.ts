@@ -45,7 +45,7 @@ export interface DiagnoseOptions {
   /** Leaves out the tool questions. */
   readonly quick: boolean;
   readonly signal: AbortSignal;
-  readonly onStep: (step: DoctorStage) => void;
+  readonly onStage: (step: DoctorStage) => void;
 }
 
 /**
@@ -54,7 +54,7 @@ export interface DiagnoseOptions {
  * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED; the signal's reason when it is aborted.
  */
 export async function diagnose(pool: ModelPool, subject: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
-  const { signal, onStep } = options;
+  const { signal, onStage: onStep } = options;
   const { entry } = subject;
   await using use = await pool.lease(entry.name, {
     onProgress: (fraction) => onStep({ stage: 'loading', fraction }),
@@ -81,7 +81,10 @@ export async function diagnose(pool: ModelPool, subject: DoctorTarget, options: 
     format,
     speed,
     trials,
-    notes: [...model.notes, ...adviseOn({ subject, ends: described.tokens.eog, detectedFormat, format, trials })],
+    notes: [
+      ...model.notes,
+      ...adviseOn({ target: subject, eogTokens: described.tokens.eog, detectedFormat, format, trials }),
+    ],
     entry: draftEntry(subject, contextSize, format),
   };
 }
@@ -94,7 +97,7 @@ function noSpeed(error: unknown): Speed {
 
 async function benchmarkFormats(
   { model, defaultSampling: sampling }: ModelLease,
-  { formats, signal, onStep }: DiagnoseOptions,
+  { formats, signal, onStage: onStep }: DiagnoseOptions,
 ): Promise<readonly FormatScore[]> {
   const all = countAnswers([...formats.values()]);
   let done = 0;

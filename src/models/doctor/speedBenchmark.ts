@@ -22,7 +22,7 @@ export async function measureSpeed(model: Model, { sampling, signal }: SpeedOpti
   const room = Math.floor(model.contextSize / 2);
   const ask = async (who: string, tokens: number): Promise<Completion> => {
     await using sequence = model.openSequence();
-    const text = await story(model, who, Math.min(tokens, room));
+    const text = await createStoryPrompt(model, who, Math.min(tokens, room));
     const completion = await sequence.generate(
       { messages: [{ role: 'user', text }], thinking: false },
       { sampling: { ...sampling, temperature: 0, max_tokens: decodeTokens, stop: [] }, signal },
@@ -35,28 +35,31 @@ export async function measureSpeed(model: Model, { sampling, signal }: SpeedOpti
   // Some say little, and have to be asked more than once.
   const more: Completion[] = [timed];
   for (const who of ['sailor', 'wizard', 'farmer']) {
-    if (steps(more) < decodeTokens - 1) more.push(await ask(who, warmUpTokens));
+    if (countDecodeSteps(more) < decodeTokens - 1) more.push(await ask(who, warmUpTokens));
   }
-  return { prefillPerSecond: prefillRate(timed), decodePerSecond: rate(steps(more), sum(more.map(decodeMs))) };
+  return {
+    prefillPerSecond: prefillRate(timed),
+    decodePerSecond: tokensPerSecond(countDecodeSteps(more), sum(more.map(decodeMs))),
+  };
 }
 
 const prefillRate = ({ tokens, timings }: Completion): number | undefined =>
-  rate(tokens.prompt - tokens.reused, timings.firstTokenMs - timings.queuedMs);
+  tokensPerSecond(tokens.prompt - tokens.reused, timings.firstTokenMs - timings.queuedMs);
 
 // The first token is the end of reading; the end of an answer is a token, too.
-const steps = (completions: readonly Completion[]): number =>
+const countDecodeSteps = (completions: readonly Completion[]): number =>
   sum(completions.map(({ tokens, stopped }) => Math.max(0, tokens.generated - (stopped === 'end' ? 0 : 1))));
 
 const decodeMs = ({ timings }: Completion): number =>
   timings.firstTokenMs === 0 ? 0 : timings.totalMs - timings.firstTokenMs;
 
-const rate = (tokens: number, ms: number): number | undefined =>
+const tokensPerSecond = (tokens: number, ms: number): number | undefined =>
   tokens > 0 && ms > 0 ? (tokens * 1000) / ms : undefined;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /** About so many tokens of text that ask for more text. */
-async function story(model: Model, who: string, tokens: number): Promise<string> {
+async function createStoryPrompt(model: Model, who: string, tokens: number): Promise<string> {
   const line = (index: number): string => `On day ${index} a ${who} came to the inn and asked for a room. `;
   const [each = 1] = await model.count([line(10)]);
   const lines = Array.from({ length: Math.max(1, Math.round(tokens / each)) }, (_, index) => line(index + 1));

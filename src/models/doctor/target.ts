@@ -14,7 +14,7 @@ export interface DoctorTarget {
   /** Paths of the files. */
   readonly files: readonly string[];
   /** What the catalogue calls a file that it has already. */
-  readonly knownAs: string | undefined;
+  readonly existingName: string | undefined;
 }
 
 /** Finds what a name or path means; undefined: neither the catalogue nor the disk has it. @throws Fault MODEL_NOT_ON_DISK for a path that leads nowhere. */
@@ -24,22 +24,22 @@ export async function findTarget(
   folder: string,
 ): Promise<DoctorTarget | undefined> {
   const entry = catalogue.models.get(given);
-  if (entry) return { entry, isListed: true, files: filesOf(entry), knownAs: undefined };
+  if (entry) return { entry, isListed: true, files: filePaths(entry), existingName: undefined };
   const isThere = await stat(given).then(
     () => true,
     () => false,
   );
-  if (isThere) return findFile(resolve(given), catalogue, resolve(folder));
+  if (isThere) return createFileTarget(resolve(given), catalogue, resolve(folder));
   // Who writes a path means a file, and hears it when there is none.
   if (/[/\\]|\.gguf$/i.test(given)) throw new Fault('MODEL_NOT_ON_DISK', `there is no file ${resolve(given)}`);
   return undefined;
 }
 
-function findFile(file: string, { models }: Catalogue, folder: string): DoctorTarget {
+function createFileTarget(file: string, { models }: Catalogue, folder: string): DoctorTarget {
   const files = splitFileNames(basename(file));
   const draft = {
-    name: unusedName(nameOf(file), models),
-    default_sampling: entrySampling,
+    name: unusedName(modelName(file), models),
+    default_sampling: draftSampling,
     variants: [{ engine: 'llama-cpp', local_path: localPath(dirname(file), folder), files }],
   };
   const reading = createReader(modelSchema)(draft);
@@ -48,19 +48,19 @@ function findFile(file: string, { models }: Catalogue, folder: string): DoctorTa
   return {
     entry,
     isListed: false,
-    files: filesOf(entry),
-    knownAs: [...models.values()].find((one) => one.file === file)?.name,
+    files: filePaths(entry),
+    existingName: [...models.values()].find((one) => one.file === file)?.name,
   };
 }
 
 // What a person may want to change first.
 const { temperature, top_p, top_k, min_p, repeat_penalty } = defaultSampling;
-const entrySampling = { temperature, top_p, top_k, min_p, repeat_penalty };
+const draftSampling = { temperature, top_p, top_k, min_p, repeat_penalty };
 
-const filesOf = ({ file, variants }: CatalogueEntry): readonly string[] =>
+const filePaths = ({ file, variants }: CatalogueEntry): readonly string[] =>
   file === undefined ? [] : (variants[0]?.files ?? []).map((name) => join(dirname(file), basename(name)));
 
-const nameOf = (file: string): string =>
+const modelName = (file: string): string =>
   basename(file)
     .replace(splitSuffix, '')
     .replace(/\.gguf$/i, '') || 'model';

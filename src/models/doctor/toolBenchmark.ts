@@ -6,16 +6,16 @@ import { createArgumentRules } from '../../tools/formats/callGrammar.ts';
 import { fits } from '../../tools/grammar/matcher.ts';
 import type { DetectedCall, Detection, ToolCallFormat } from '../../tools/tool.ts';
 import { stringifyJson } from '../../tools/json/value.ts';
-import { questionTools, toolQuestions, type ToolQuestion, type WantedCall } from './toolQuestions.ts';
+import { questionTools, toolQuestions, type ToolQuestion, type ExpectedCall } from './toolQuestions.ts';
 
 /** What became of a question. */
-export type Outcome = 'right' | 'wrong call' | 'no call' | 'needless call' | 'cut off' | 'failed';
+export type AnswerOutcome = 'right' | 'wrong call' | 'no call' | 'needless call' | 'cut off' | 'failed';
 
-export interface TrialAnswer {
+export interface BenchmarkAnswer {
   readonly message: string;
   /** Whether a call was due. */
   readonly expectsCall: boolean;
-  readonly outcome: Outcome;
+  readonly outcome: AnswerOutcome;
   /** What the model wrote, or why it could not. */
   readonly text: string;
 }
@@ -23,8 +23,8 @@ export interface TrialAnswer {
 /** How a model did in one format; `strict` is undefined where the format has no grammar. */
 export interface FormatScore {
   readonly format: string;
-  readonly free: readonly TrialAnswer[];
-  readonly strict: readonly TrialAnswer[] | undefined;
+  readonly free: readonly BenchmarkAnswer[];
+  readonly strict: readonly BenchmarkAnswer[] | undefined;
 }
 
 export interface ToolBenchmarkOptions {
@@ -45,8 +45,8 @@ export async function benchmarkFormat(
   options: ToolBenchmarkOptions,
 ): Promise<FormatScore> {
   await using sequence = model.openSequence();
-  const free: TrialAnswer[] = [];
-  const strict: TrialAnswer[] = [];
+  const free: BenchmarkAnswer[] = [];
+  const strict: BenchmarkAnswer[] = [];
   // One after the other, so that the second finds its prompt evaluated.
   for (const question of toolQuestions) {
     free.push(await askQuestion(sequence, format, question, false, options));
@@ -56,7 +56,7 @@ export async function benchmarkFormat(
 }
 
 /** How many answers are right. */
-export const countRight = (answers: readonly TrialAnswer[] = []): number =>
+export const countRight = (answers: readonly BenchmarkAnswer[] = []): number =>
   answers.filter(({ outcome }) => outcome === 'right').length;
 
 // No call that is due is nearly as long, and a model that never ends is soon known.
@@ -65,10 +65,10 @@ const maxTokens = 128;
 async function askQuestion(
   sequence: Sequence,
   format: ToolCallFormat,
-  { message, wants }: ToolQuestion,
+  { message, expectedCall: wants }: ToolQuestion,
   isStrict: boolean,
   { sampling, signal, onAnswer }: ToolBenchmarkOptions,
-): Promise<TrialAnswer> {
+): Promise<BenchmarkAnswer> {
   const prompt = {
     messages: [{ role: 'user', text: message }],
     tools: toToolBlock(questionTools, format),
@@ -95,16 +95,16 @@ async function askQuestion(
 }
 
 function outcomeOf(
-  wants: WantedCall | undefined,
+  wants: ExpectedCall | undefined,
   { calls, truncated }: Detection,
   { isStrict, isCut }: { readonly isStrict: boolean; readonly isCut: boolean },
-): Outcome {
+): AnswerOutcome {
   const heard = isStrict ? calls.filter(fitsSchema) : calls;
   const [call] = heard;
   if (!call && (truncated || isCut)) return 'cut off';
   if (!wants) return call ? 'needless call' : 'right';
   if (!call) return 'no call';
-  return heard.length === 1 && isWanted(call, wants) ? 'right' : 'wrong call';
+  return heard.length === 1 && matchesExpected(call, wants) ? 'right' : 'wrong call';
 }
 
 // The server hears no other calls of a strict node.
@@ -113,7 +113,7 @@ function fitsSchema({ name, arguments: args }: DetectedCall): boolean {
   return rule !== undefined && fits(stringifyJson(args), rule);
 }
 
-function isWanted({ name, arguments: args }: DetectedCall, wants: WantedCall): boolean {
+function matchesExpected({ name, arguments: args }: DetectedCall, wants: ExpectedCall): boolean {
   const tool = questionTools.find((one) => one.name === name);
   if (name !== wants.name || args.size !== Object.keys(wants.arguments).length) return false;
   const typed = coerceArguments(args, tool);

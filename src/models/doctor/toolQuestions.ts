@@ -3,10 +3,10 @@ import type { Tool } from '../../tools/tool.ts';
 /** A message, and the call that it wants; undefined: none fits. */
 export interface ToolQuestion {
   readonly message: string;
-  readonly wants: WantedCall | undefined;
+  readonly expectedCall: ExpectedCall | undefined;
 }
 
-export interface WantedCall {
+export interface ExpectedCall {
   readonly name: string;
   /** The values that will do for each parameter; strings whatever their case. */
   readonly arguments: Readonly<Record<string, readonly (string | number | boolean)[]>>;
@@ -34,21 +34,21 @@ export const questionTools: readonly Tool[] = [
   }),
 ];
 
-const light = (room: string, on: boolean): WantedCall => ({
+const light = (room: string, on: boolean): ExpectedCall => ({
   name: 'set_light',
   arguments: { room: [room, `the ${room}`], on: [on] },
 });
-const gift = (one: string, many: string, count: number): WantedCall => ({
+const gift = (one: string, many: string, count: number): ExpectedCall => ({
   name: 'give_item',
   arguments: { item: [one, many], count: [count] },
 });
 
 /** What a model is asked to see whether it calls tools. */
 export const toolQuestions: readonly ToolQuestion[] = [
-  { message: 'Please turn on the light in the kitchen.', wants: light('kitchen', true) },
-  { message: 'Switch the bedroom light off.', wants: light('bedroom', false) },
-  { message: 'Give me 3 apples.', wants: gift('apple', 'apples', 3) },
-  { message: 'I need 12 torches for the cave.', wants: gift('torch', 'torches', 12) },
-  { message: 'It is dark in the cellar, I cannot see a thing in there.', wants: light('cellar', true) },
-  { message: 'Good evening! How are you today?', wants: undefined },
+  { message: 'Please turn on the light in the kitchen.', expectedCall: light('kitchen', true) },
+  { message: 'Switch the bedroom light off.', expectedCall: light('bedroom', false) },
+  { message: 'Give me 3 apples.', expectedCall: gift('apple', 'apples', 3) },
+  { message: 'I need 12 torches for the cave.', expectedCall: gift('torch', 'torches', 12) },
+  { message: 'It is dark in the cellar, I cannot see a thing in there.', expectedCall: light('cellar', true) },
+  { message: 'Good evening! How are you today?', expectedCall: undefined },
 ];

@@ -15,7 +15,7 @@ export interface LoadWait {
   /** Called when the model is not in memory and has to be waited for. */
   readonly onWait?: () => void;
   /** Brings a model to disk that is not there; without it that is an error. */
-  readonly fetch?: DownloadModel;
+  readonly download?: DownloadModel;
   /** Ends the wait; a load that nobody waits for any more ends, too. */
   readonly signal?: AbortSignal;
 }

@@ -5,12 +5,12 @@ import type { OnProgress } from './loadWait.ts';
 /** A model that is in memory or on its way there. */
 export interface LoadedModel {
   readonly loading: Promise<Model>;
-  readonly stop: AbortController;
+  readonly loadAbort: AbortController;
   model: Model | undefined;
   readonly listeners: Set<OnProgress>;
   uses: number;
   pinned: boolean;
-  idle: NodeJS.Timeout | undefined;
+  idleTimer: NodeJS.Timeout | undefined;
 }
 
 /** What the pool knows of one model at this moment. */

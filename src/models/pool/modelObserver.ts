@@ -2,18 +2,18 @@ import type { Completion, Model, ModelStats, Sequence } from '../../engine/engin
 
 /** Hears of what a model does: once for each generation, never for a token. */
 export interface ModelObserver {
-  generated(completion: Completion): void;
+  onCompletion(completion: Completion): void;
   /** A generation ended with an error. */
-  failed(): void;
+  onFailure(): void;
   /** Called with the figures whenever somebody reads them, and once more before the model goes. */
-  stats(stats: ModelStats): void;
+  onStats(stats: ModelStats): void;
 }
 
 /** A model of any engine, watched in what it does. */
 export function observeModel(model: Model, watch: ModelObserver): Model {
   const stats = (): ModelStats => {
     const read = model.stats();
-    watch.stats(read);
+    watch.onStats(read);
     return read;
   };
   return {
@@ -48,10 +48,10 @@ export function observeModel(model: Model, watch: ModelObserver): Model {
 const observeSequence = (sequence: Sequence, watch: ModelObserver): Sequence => ({
   async generate(...given) {
     const completion = await sequence.generate(...given).catch((error: unknown) => {
-      watch.failed();
+      watch.onFailure();
       throw error;
     });
-    watch.generated(completion);
+    watch.onCompletion(completion);
     return completion;
   },
   prefill: (...given) => sequence.prefill(...given),

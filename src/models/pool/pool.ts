@@ -1,6 +1,6 @@
 import type { Engine, LoadOptions, Model, SamplingParams } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
-import { fileMissingProblem, localModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
+import { fileMissingFault, findLocalModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
 import { defaultSampling } from '../catalogue/sampling.ts';
 import { unknownModel } from '../catalogue/unknownModel.ts';
 import { UnloadBarrier } from './unloadBarrier.ts';
@@ -17,7 +17,7 @@ export interface ModelLease extends AsyncDisposable {
 }
 
 // An engine without files can do without a name.
-const nameless: CatalogueEntry = {
+const unnamedEntry: CatalogueEntry = {
   name: '',
   description: '',
   tool_call_format: '',
@@ -33,9 +33,9 @@ export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gp
   /** Milliseconds that an unpinned model stays in memory after its last use. */
   readonly idleMs: number;
   /** The file of a model, if it is on disk; default: the user's own, if it is one. */
-  readonly fileOf?: (entry: CatalogueEntry) => Promise<string | undefined>;
+  readonly findFile?: (entry: CatalogueEntry) => Promise<string | undefined>;
   /** Does each load, and gives the model that is handed out; default: the load and nothing else. */
-  readonly loads?: (name: string, load: () => Promise<Model>) => Promise<Model>;
+  readonly wrapLoad?: (name: string, load: () => Promise<Model>) => Promise<Model>;
 }
 
 /** The models of the server: each loaded once, shared, counted, and freed when nobody has used it for a while. */
@@ -69,23 +69,24 @@ export class ModelPool implements AsyncDisposable {
    * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, or MODEL_LOAD_FAILED, also when the wait was ended.
    */
   lease(name: string, waiting: LoadWait = {}): Promise<ModelLease> {
-    return this.#pinModel(name, waiting, false);
+    return this.#acquire(name, waiting, false);
   }
 
   /** Loads a model and keeps it until it is unpinned, whoever asked for it; an unpin, or an end of the wait, before wins. */
   async pin(name: string, waiting: Pick<LoadWait, 'onProgress' | 'signal'> = {}): Promise<void> {
-    await using _ = await this.#pinModel(name, waiting, true);
+    await using _ = await this.#acquire(name, waiting, true);
   }
 
-  async #pinModel(name: string, waiting: LoadWait, toStay: boolean): Promise<ModelLease> {
+  async #acquire(name: string, waiting: LoadWait, toStay: boolean): Promise<ModelLease> {
     const entry = this.entry(name);
-    if (this.#engine.needsFiles && waiting.fetch) await this.#ensureDownloaded(entry, waiting.fetch, waiting.onWait);
-    const slot = this.#loadedModel(entry);
+    if (this.#engine.needsFiles && waiting.download)
+      await this.#ensureDownloaded(entry, waiting.download, waiting.onWait);
+    const slot = this.#findOrStartLoad(entry);
     slot.uses++;
     if (toStay) slot.pinned = true;
-    clearTimeout(slot.idle);
+    clearTimeout(slot.idleTimer);
     try {
-      const model = await this.#loaded(name, slot, waiting);
+      const model = await this.#waitUntilLoaded(name, slot, waiting);
       return this.#createLease(entry, slot, model);
     } catch (error) {
       if (toStay) slot.pinned = false;
@@ -100,14 +101,14 @@ export class ModelPool implements AsyncDisposable {
     const slot = this.#loadedModels.get(name);
     if (!slot) return;
     slot.pinned = false;
-    if (slot.uses === 0) await this.#free(name, slot);
+    if (slot.uses === 0) await this.#unload(name, slot);
   }
 
   /** Frees a model that nobody uses, before its time; until the hold is disposed of, loads wait. @throws Fault MODEL_IN_USE */
   async blockLoads(name: string): Promise<Disposable> {
     const slot = this.#loadedModels.get(this.entry(name).name);
     if (slot) assertUnused(name, slot);
-    const left = slot ? this.#free(name, slot) : this.#unloadBarrier.pending(name);
+    const left = slot ? this.#unload(name, slot) : this.#unloadBarrier.pending(name);
     const hold = this.#unloadBarrier.block(name);
     try {
       await left;
@@ -123,7 +124,7 @@ export class ModelPool implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const [name, slot] of this.#loadedModels) await this.#free(name, slot);
+    for (const [name, slot] of this.#loadedModels) await this.#unload(name, slot);
     await this.#engine[Symbol.asyncDispose]();
   }
 
@@ -132,7 +133,7 @@ export class ModelPool implements AsyncDisposable {
     const { models } = this.#options.catalogue;
     const entry = models.get(name);
     if (entry) return entry;
-    if (name === '' && !this.needsName) return nameless;
+    if (name === '' && !this.needsName) return unnamedEntry;
     throw new Fault('UNKNOWN_MODEL', unknownModel(name, models));
   }
 
@@ -143,38 +144,46 @@ export class ModelPool implements AsyncDisposable {
       if (this.#loadedModels.get(name)?.model) return;
       onWait?.();
       await this.#unloadBarrier.pending(name);
-      if (!(await this.#fileOf(entry))) await fetch(entry);
+      if (!(await this.#findFile(entry))) await fetch(entry);
     } while (this.#unloadBarrier.pending(name));
   }
 
-  #loadedModel(entry: CatalogueEntry): LoadedModel {
+  #findOrStartLoad(entry: CatalogueEntry): LoadedModel {
     const known = this.#loadedModels.get(entry.name);
     if (known) return known;
     const listeners = new Set<OnProgress>();
     const stop = new AbortController();
     const onProgress: OnProgress = (fraction) => listeners.forEach((listen) => listen(fraction));
     const loading = this.#load(entry, { onProgress, signal: stop.signal });
-    const slot: LoadedModel = { loading, stop, listeners, model: undefined, uses: 0, pinned: false, idle: undefined };
+    const slot: LoadedModel = {
+      loading,
+      loadAbort: stop,
+      listeners,
+      model: undefined,
+      uses: 0,
+      pinned: false,
+      idleTimer: undefined,
+    };
     this.#loadedModels.set(entry.name, slot);
     loading.then(
       (model) => (slot.model = model),
-      () => this.#scheduleUnload(entry.name, slot),
+      () => this.#remove(entry.name, slot),
     );
     return slot;
   }
 
   async #load(entry: CatalogueEntry, loading: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<Model> {
-    const { slots: slots, threads, gpu, loads = (_, load) => load() } = this.#options;
+    const { slots, threads, gpu, wrapLoad: loads = (_, load) => load() } = this.#options;
     const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = entry.variants[0] ?? {};
     const left = this.#unloadBarrier.pending(entry.name);
     if (left) await left;
-    const file = this.#engine.needsFiles ? await this.#onDisk(entry) : '';
+    const file = this.#engine.needsFiles ? await this.#requireFile(entry) : '';
     return loads(entry.name, () =>
-      this.#engine.load(file, { contextSize, kvCacheType, slots: slots, threads, gpu, ...loading }),
+      this.#engine.load(file, { contextSize, kvCacheType, slots, threads, gpu, ...loading }),
     );
   }
 
-  async #loaded(name: string, slot: LoadedModel, { onProgress, onWait, signal }: LoadWait): Promise<Model> {
+  async #waitUntilLoaded(name: string, slot: LoadedModel, { onProgress, onWait, signal }: LoadWait): Promise<Model> {
     if (slot.model) return slot.model;
     onWait?.();
     if (onProgress) slot.listeners.add(onProgress);
@@ -204,30 +213,30 @@ export class ModelPool implements AsyncDisposable {
     slot.uses--;
     if (slot.uses > 0 || slot.pinned) return;
     // A model that cannot be freed is no reason to end the process; its memory goes with it.
-    const free = (): void => void this.#free(name, slot).catch(() => undefined);
-    if (slot.model) slot.idle = setTimeout(free, this.#options.idleMs).unref();
+    const free = (): void => void this.#unload(name, slot).catch(() => undefined);
+    if (slot.model) slot.idleTimer = setTimeout(free, this.#options.idleMs).unref();
     else free();
   }
 
-  #fileOf(entry: CatalogueEntry): Promise<string | undefined> {
-    return (this.#options.fileOf ?? localModelFile)(entry);
+  #findFile(entry: CatalogueEntry): Promise<string | undefined> {
+    return (this.#options.findFile ?? findLocalModelFile)(entry);
   }
 
-  async #onDisk(entry: CatalogueEntry): Promise<string> {
-    const file = await this.#fileOf(entry);
+  async #requireFile(entry: CatalogueEntry): Promise<string> {
+    const file = await this.#findFile(entry);
     if (file !== undefined) return file;
-    throw fileMissingProblem(entry);
+    throw fileMissingFault(entry);
   }
 
-  #scheduleUnload(name: string, slot: LoadedModel): void {
+  #remove(name: string, slot: LoadedModel): void {
     if (this.#loadedModels.get(name) === slot) this.#loadedModels.delete(name);
   }
 
-  #free(name: string, slot: LoadedModel): Promise<void> {
-    clearTimeout(slot.idle);
-    this.#scheduleUnload(name, slot);
+  #unload(name: string, slot: LoadedModel): Promise<void> {
+    clearTimeout(slot.idleTimer);
+    this.#remove(name, slot);
     // A load that is stopped too late still has to be undone.
-    slot.stop.abort();
+    slot.loadAbort.abort();
     const freed = async (): Promise<void> => (await slot.loading.catch(() => undefined))?.[Symbol.asyncDispose]();
     return this.#unloadBarrier.add(name, freed());
   }

@@ -9,13 +9,13 @@ interface Labels {
   readonly model: string;
 }
 
-export interface MeteredOptions extends Omit<PoolOptions, 'loads'> {
+export interface MeteredPoolOptions extends Omit<PoolOptions, 'loads'> {
   /** Told of each model that has come into memory, and how many milliseconds that took. */
   readonly onLoaded: (model: string, stats: ModelStats, ms: number) => void;
 }
 
 /** A pool whose models, loads and slots are counted. */
-export function createMeteredPool(engine: Engine, options: MeteredOptions, metrics: Metrics): ModelPool {
+export function createMeteredPool(engine: Engine, options: MeteredPoolOptions, metrics: Metrics): ModelPool {
   // A model that nobody has asked for has nothing to tell.
   const asked = new Set<string>();
   const loads = async (model: string, load: () => Promise<Model>): Promise<Model> => {
@@ -25,7 +25,7 @@ export function createMeteredPool(engine: Engine, options: MeteredOptions, metri
     options.onLoaded(model, loaded.stats(), performance.now() - start);
     return loaded;
   };
-  const pool = new ModelPool(engine, { ...options, loads });
+  const pool = new ModelPool(engine, { ...options, wrapLoad: loads });
   metrics.onScrape((set) => {
     for (const model of asked) exportGauges({ engine: engine.name, model }, pool, set);
   });
@@ -42,9 +42,9 @@ async function meteredLoad(labels: Labels, load: () => Promise<Model>, metrics: 
   const saved = new CounterDelta();
   const restored = new CounterDelta();
   return observeModel(model, {
-    generated: (completion) => countGeneration(labels, completion, metrics),
-    failed: () => metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' }),
-    stats({ statesSaved, statesRestored }) {
+    onCompletion: (completion) => countGeneration(labels, completion, metrics),
+    onFailure: () => metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' }),
+    onStats({ statesSaved, statesRestored }) {
       metrics.add('turngraph_states_saved_total', labels, saved.since(statesSaved));
       metrics.add('turngraph_states_restored_total', labels, restored.since(statesRestored));
     },

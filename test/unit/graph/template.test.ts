@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { compileTemplate, type Scope } from '../../../src/graph/template.ts';
+import { compileTemplate, type TemplateScope } from '../../../src/graph/template.ts';
 
 const scope = (
   variables: Readonly<Record<string, string>> = {},
-  more: Partial<Scope> = {},
-): Scope & { readonly warnings: string[] } => {
+  more: Partial<TemplateScope> = {},
+): TemplateScope & { readonly warnings: string[] } => {
   const warnings: string[] = [];
   return {
     message: 'hello',

@@ -88,8 +88,8 @@ describe('the format that is advised', () => {
   it('comes with a word where another does clearly better', () => {
     const of = (format: string): readonly string[] => [
       ...adviseOn({
-        subject: { entry: entry(format), isListed: true, files: [], knownAs: undefined },
-        ends: ['</s>'],
+        target: { entry: entry(format), isListed: true, files: [], existingName: undefined },
+        eogTokens: ['</s>'],
         detectedFormat: undefined,
         format: formatFor(entry(format)),
         trials,

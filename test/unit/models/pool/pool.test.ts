@@ -130,7 +130,7 @@ describe('a model that leaves the memory', () => {
     engine = new LingeringEngine();
     const fileOf = downloads.fileOf.bind(downloads);
     const catalogue = await readCatalogue(file);
-    pool = new ModelPool(engine, { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', fileOf });
+    pool = new ModelPool(engine, { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', findFile: fileOf });
     await (await pool.lease('big'))[Symbol.asyncDispose]();
   });
   afterEach(async () => {
@@ -186,7 +186,7 @@ describe('a model that leaves the memory', () => {
     const waited: string[] = [];
     const using: Promise<ModelLease> = pool.lease('big', {
       onWait: () => waited.push('waits'),
-      fetch: async () => {
+      download: async () => {
         waited.push(`fetches beside ${(await files()).length} files`);
         await bring();
       },
