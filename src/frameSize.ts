@@ -1,3 +1,6 @@
+/** Max bytes of a frame from a client. The server closes the connection, and with it the session, over a larger one. */
+export const maxFrameBytes = 1024 * 1024;
+
 // Frames to the client stay under 60 KiB, because some clients break above 65,535 bytes; the rest is room for the other fields.
 const maxTextBytes = 56 * 1024;
 

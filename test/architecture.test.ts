@@ -11,6 +11,8 @@ const source = join(root, 'src');
 const floors: Readonly<Record<string, number>> = {
   'frames.gen': 0,
   version: 0,
+  closeCodes: 0,
+  units: 0,
   fault: 1,
   abort: 1,
   ownership: 1,

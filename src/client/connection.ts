@@ -1,4 +1,6 @@
+import { closeCodes } from '../closeCodes.ts';
 import { Fault } from '../fault.ts';
+import { maxFrameBytes } from '../frameSize.ts';
 import type { ClientFrame, ClientFrameBodies, ServerFrame, SessionReady } from '../frames.gen.ts';
 import type { Codec } from '../wire/codec.ts';
 import { clientFrame } from '../wire/frame.ts';
@@ -57,7 +59,9 @@ export class Connection {
     this.closed = new Promise((tell) => {
       socket.addEventListener('close', ({ code, reason }) => {
         this.#drop(
-          code === 1006 ? 'the connection broke off' : `the connection was closed with ${code} ${reason}`.trim(),
+          code === closeCodes.connectionLost
+            ? 'the connection broke off'
+            : `the connection was closed with ${code} ${reason}`.trim(),
         );
         tell({ code, reason });
       });
@@ -101,7 +105,7 @@ export class Connection {
   /** Closes the socket; what is still waited for rejects with CONNECTION_DROPPED. */
   async close(): Promise<void> {
     this.#drop('the client closed the connection');
-    this.#socket.close(1000);
+    this.#socket.close(closeCodes.normal);
     await this.closed;
   }
 
@@ -158,9 +162,6 @@ function rejectOnAbort(reject: (reason: unknown) => void, name: RequestName, opt
     signal?.removeEventListener('abort', onAbort);
   };
 }
-
-// The server closes a connection over a larger frame, and the session with it.
-const maxFrameBytes = 1024 * 1024;
 
 function assertFits(data: string | Uint8Array, name: RequestName): void {
   const bytes = typeof data === 'string' ? new TextEncoder().encode(data).length : data.length;

@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
 import { makeFolder } from '../filesystem.ts';
+import { formatMegabytes } from '../units.ts';
 import { downloadFile, resolveRemoteFile, type FileJob } from './downloadFile.ts';
 import { fileSize } from './disk/modelFile.ts';
 import type { HubSettings } from './hub/endpoint.ts';
@@ -106,8 +107,6 @@ async function checkDiskSpace({ freeBytes, folder }: DownloadJob, missing: numbe
   if (free >= missing + reservedBytes) return;
   throw new Fault(
     'INSUFFICIENT_DISK_SPACE',
-    `${folder} has ${megabytes(free)} free, and ${megabytes(missing + reservedBytes)} are needed: ${megabytes(missing)} to fetch, and ${megabytes(reservedBytes)} that stay free for others; make room, or choose another folder with --models`,
+    `${folder} has ${formatMegabytes(free)} free, and ${formatMegabytes(missing + reservedBytes)} are needed: ${formatMegabytes(missing)} to fetch, and ${formatMegabytes(reservedBytes)} that stay free for others; make room, or choose another folder with --models`,
   );
 }
-
-const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;

@@ -1,3 +1,5 @@
+import { closeCodes } from '../closeCodes.ts';
+
 /** The labels of a metric: the values that one can have, or where they come from. Text of a client is never one. */
 type Labels = Readonly<Record<string, string | readonly string[]>>;
 
@@ -25,7 +27,8 @@ const perModel = { engine: 'the engine', model: 'a name in models.json' } as con
 const finishReasons = ['end', 'length', 'stop', 'aborted', 'failed'] as const;
 const turnStatuses = ['SUCCESS', 'ERROR', 'CANCELLED'] as const;
 const yesOrNo = ['true', 'false'] as const;
-const closeCodes = ['1000', '1001', '1005', '1006', '1009', '4401', '4406', '4408', '4409', '4429', 'other'] as const;
+type CloseCode = `${(typeof closeCodes)[keyof typeof closeCodes]}`;
+const closeCodeLabels = [...Object.values(closeCodes).map((code): CloseCode => `${code}`), 'other'] as const;
 
 // A small model on a CPU answers within seconds, and a turn ends after two minutes unless told otherwise.
 const waitBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -95,7 +98,7 @@ export const metricDefinitions = {
 
   turngraph_connections: gauge('Connections that are open.'),
   turngraph_connections_total: counter('Connections let in.', { subprotocol: 'the one they speak' }),
-  turngraph_connections_closed_total: counter('Connections that ended, by close code.', { code: closeCodes }),
+  turngraph_connections_closed_total: counter('Connections that ended, by close code.', { code: closeCodeLabels }),
   turngraph_handshakes_refused_total: counter('Handshakes refused, by HTTP status.', { status: 'what was answered' }),
   turngraph_sessions: gauge('Sessions that live.'),
   turngraph_agents: gauge('Agents that live.'),

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { WebSocket, type RawData } from 'ws';
+import { closeCodes } from '../closeCodes.ts';
 import { Fault } from '../fault.ts';
+import { maxFrameBytes } from '../frameSize.ts';
 import type { ServerFrame } from '../frames.gen.ts';
 import { countError } from '../metrics/countError.ts';
 import type { Metrics } from '../metrics/metrics.ts';
@@ -13,21 +15,15 @@ import type { ClientFrame } from '../frames.gen.ts';
 import { version } from '../version.ts';
 import { SendBuffer, type SendBufferLimits } from './backpressure.ts';
 
-/** The most bytes that a frame of a client may have. */
-export const maxFrameBytes = 1024 * 1024;
-
 const protocolVersion = 1;
 const closeTimeoutMs = 2_000;
-
-/** Why the server closes a connection. */
-export const closeCodes = { goingAway: 1001, tooLarge: 1009, subprotocol: 4406, slow: 4408, tooMany: 4429 } as const;
 
 /** A WebSocket that says what is wrong before it closes over a frame that is too large. */
 export class ClientSocket extends WebSocket {
   onTooLarge: (() => void) | undefined;
 
   override close(code?: number, reason?: string | Buffer): void {
-    if (code === closeCodes.tooLarge) this.onTooLarge?.();
+    if (code === closeCodes.frameTooLarge) this.onTooLarge?.();
     super.close(code, reason);
   }
 }
@@ -43,7 +39,7 @@ export interface ConnectionOptions {
 }
 
 /** One client on its socket: a session that lives as long as the connection. */
-export class Connection implements AsyncDisposable {
+export class ClientConnection implements AsyncDisposable {
   readonly #socket: ClientSocket;
   readonly #codec: Codec<ClientFrame, ServerFrame>;
   readonly #sendBuffer: SendBuffer;
@@ -63,13 +59,13 @@ export class Connection implements AsyncDisposable {
     this.#metrics.add('turngraph_connections_total', { subprotocol });
     this.#sendBuffer = new SendBuffer(
       sendBuffer,
-      () => this.#close(slow, closeCodes.slow),
+      () => this.#close(slow, closeCodes.slowReader),
       () => this.#metrics.add('turngraph_slow_reader_pauses_total', {}),
     );
     const id = randomUUID();
     this.#dispatcher = new RequestDispatcher(new Session(id, context, () => this.#sendBuffer.drained()), {
       send: (frame) => this.#send(frame),
-      closeWithError: (fault) => this.#close(fault, closeCodes.tooMany),
+      closeWithError: (fault) => this.#close(fault, closeCodes.limitExceeded),
     });
     const tooLarge = new Fault('FRAME_TOO_LARGE', `a frame may have ${maxFrameBytes} bytes; send less at a time`);
     socket.onTooLarge = () => this.#sendError(tooLarge);

@@ -4,21 +4,16 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { WebSocketServer, type Server as SocketServer } from 'ws';
+import { closeCodes } from '../closeCodes.ts';
 import type { ServerOptions } from '../config.ts';
 import { Fault } from '../fault.ts';
+import { maxFrameBytes } from '../frameSize.ts';
 import { countError } from '../metrics/countError.ts';
 import type { ServerContext } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
 import { bind } from './bind.ts';
 import { coalesceWrites } from './coalesceWrites.ts';
-import {
-  chooseSubprotocol,
-  closeCodes,
-  Connection,
-  maxFrameBytes,
-  ClientSocket,
-  rejectConnection,
-} from './connection.ts';
+import { chooseSubprotocol, ClientConnection, ClientSocket, rejectConnection } from './connection.ts';
 import { createAccessCheck, isLoopback, splitTarget } from './access.ts';
 import { answerHttp, rejectUpgrade } from './http.ts';
 import { defaultSendBufferLimits, type SendBufferLimits } from './backpressure.ts';
@@ -57,7 +52,7 @@ export async function listen(
   }
   // Each load that is to stay listens, and Node takes more than ten for a leak.
   setMaxListeners(0, closing.signal);
-  const connections = new Set<Connection>();
+  const connections = new Set<ClientConnection>();
   const mayCome = rateLimit(maxConnectionRate);
   const refusalOf = createAccessCheck(options);
   const sockets = createSocketServer();
@@ -74,11 +69,11 @@ export async function listen(
       countError(context.metrics, 'connection', fault);
       rejectConnection(socket, subprotocol ?? 'turngraph.v1.json', fault, closeCode);
     };
-    if (!subprotocol) return turnAside(unknownSubprotocol(), closeCodes.subprotocol);
+    if (!subprotocol) return turnAside(unknownSubprotocol(), closeCodes.unknownSubprotocol);
     const full = crowd();
-    if (full) return turnAside(new Fault('LIMIT_EXCEEDED', full), closeCodes.tooMany);
+    if (full) return turnAside(new Fault('LIMIT_EXCEEDED', full), closeCodes.limitExceeded);
     const coalesce = coalesceWrites(request.socket);
-    const connection = new Connection(socket, { subprotocol, context, pingMs, sendBuffer, coalesce });
+    const connection = new ClientConnection(socket, { subprotocol, context, pingMs, sendBuffer, coalesce });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
   };

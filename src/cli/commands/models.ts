@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import { formatBytes } from '../output/units.ts';
+import { formatBytes } from '../../units.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { requireEntry, modelFlags, openCatalogue, type OpenCatalogue } from '../openCatalogue.ts';
 import { download } from './modelsDownload.ts';

@@ -2,7 +2,7 @@ import type { Downloads } from '../../download/downloads.ts';
 import type { DownloadProgress } from '../../download/progress.ts';
 import { Fault } from '../../fault.ts';
 import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import { formatBytes } from '../output/units.ts';
+import { formatBytes } from '../../units.ts';
 import { interrupted, onInterrupt } from '../interrupt.ts';
 import { requireEntry, openCatalogue } from '../openCatalogue.ts';
 import { progressBar } from '../output/progressBar.ts';

@@ -2,7 +2,6 @@
 export interface Colors {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;
-  readonly good: (text: string) => string;
   readonly bad: (text: string) => string;
 }
 
@@ -12,5 +11,5 @@ export function colorsFor(stream: { readonly isTTY?: boolean }): Colors {
     (number: number) =>
     (text: string): string =>
       isColored ? `\x1b[${number}m${text}\x1b[0m` : text;
-  return { bold: code(1), dim: code(2), good: code(32), bad: code(33) };
+  return { bold: code(1), dim: code(2), bad: code(33) };
 }

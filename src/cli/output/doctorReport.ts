@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import type { MemoryUse, ModelDetails } from '../../engine/modelDetails.ts';
 import type { Diagnosis } from '../../models/doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../../models/doctor/toolBenchmark.ts';
+import { formatBytes } from '../../units.ts';
 import type { Colors } from './colors.ts';
 
 type Row = readonly [label: string, value: string];
@@ -81,7 +82,7 @@ function beginWords({ bos: begin, addsBos: isPutFirst }: ModelDetails['tokens'])
 }
 
 function memoryRows({ model, contextSize, stats }: Diagnosis): readonly Row[] {
-  const { weights, slots: slots, free } = model.memory;
+  const { weights, slots, free } = model.memory;
   return [
     ['weights', places(weights)],
     ['slots', `${places(slots)} for ${count(stats.slots)} of ${count(contextSize)} tokens each`],
@@ -156,8 +157,7 @@ function large(value: number): string {
   return value >= 1e6 ? `${(value / 1e6).toPrecision(3)} million` : count(value);
 }
 
-const size = (bytes: number): string =>
-  bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`;
+const size = (bytes: number): string => formatBytes(bytes, 1);
 
 const places = ({ ram, vram }: MemoryUse): string =>
   vram > 0 ? `${size(ram)}, ${size(vram)} on the graphics card` : size(ram);

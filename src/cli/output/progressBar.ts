@@ -1,6 +1,6 @@
 import { SingleBar } from 'cli-progress';
 import type { DownloadProgress } from '../../download/progress.ts';
-import { formatBytes, formatDuration } from './units.ts';
+import { formatBytes, formatDuration } from '../../units.ts';
 
 /** A bar on standard error, with speed and time left; disposing of it leaves it as it stands. */
 export interface ProgressBar extends Disposable {
