@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { ServerOptions } from '../config.ts';
 import { Downloads } from '../download/downloads.ts';
 import { assertFolder } from '../filesystem.ts';
@@ -12,4 +13,10 @@ export async function localCatalogue({ catalogue: path, models: folder }: Server
     async ([name, entry]) => [name, { ...entry, file: (await downloads.fileOf(entry)) ?? entry.file }] as const,
   );
   return { models: new Map(await Promise.all(found)), problems };
+}
+
+/** Whether the catalogue has a model of this name whose file exists. */
+export function isOnDisk({ models }: Catalogue, name: string): boolean {
+  const file = models.get(name)?.file;
+  return file !== undefined && existsSync(file);
 }

@@ -4,8 +4,7 @@ import { Downloads } from '../download/downloads.ts';
 import { assertFolder } from '../filesystem.ts';
 import { readCatalogue, type Catalogue, type CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import { unknownModel } from '../models/catalogue/unknownModel.ts';
-import { serverFlags, serverOptions } from './options.ts';
-import { UsageError } from './usageError.ts';
+import { serverFlags, serverOptions, UsageError } from './options.ts';
 
 /** A catalogue, and what of it is on disk. */
 export interface OpenCatalogue {

@@ -1,6 +1,8 @@
 import { Option, type Command } from 'commander';
 import { readServerOptions, serverSchema, variableOf, type OptionSchema, type ServerOptions } from '../config.ts';
-import { UsageError } from './usageError.ts';
+
+/** A command that was called wrongly: its message goes to stderr, and the exit code is 2. */
+export class UsageError extends Error {}
 
 const properties: Readonly<Record<string, OptionSchema>> = serverSchema.properties;
 

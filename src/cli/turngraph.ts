@@ -10,7 +10,7 @@ import { modelsCommand } from './commands/models.ts';
 import { runCommand } from './commands/run.ts';
 import { serveCommand } from './commands/serve.ts';
 import { toolsCommand } from './commands/tools.ts';
-import { UsageError } from './usageError.ts';
+import { UsageError } from './options.ts';
 
 const program = new Command('turngraph')
   .description('Graphs of small local language models for games and desktop apps, over one WebSocket.')

@@ -2,12 +2,11 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
-import { connect, type Agent, type Client } from '../client/index.ts';
+import { connect, type AgentHandle, type Client } from '../client/index.ts';
 import { variableOf, type ServerOptions } from '../config.ts';
 import type { TurngraphServer } from '../server/server.ts';
 import { engineNames } from '../session/session.ts';
-import { UsageError } from './usageError.ts';
-import { serverFlags, serverOptions } from './options.ts';
+import { serverFlags, serverOptions, UsageError } from './options.ts';
 
 /** Flags of the commands that talk to an agent. */
 export interface AgentFlags {
@@ -22,7 +21,7 @@ export interface AgentFlags {
 /** An agent and the client that it belongs to. */
 export interface AgentSession {
   readonly client: Client;
-  readonly agent: Agent;
+  readonly agent: AgentHandle;
   readonly variables: Readonly<Record<string, string>>;
 }
 

@@ -3,9 +3,8 @@ import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } f
 import type { DecodeResult } from '../wire/frameReader.ts';
 import { countError } from '../metrics/countError.ts';
 import { serverFrame } from '../wire/frame.ts';
-import type { HandlerResult } from './handler.ts';
+import type { HandlerResult, Reply } from './handler.ts';
 import { handlers } from './handlers.ts';
-import type { Reply } from './reply.ts';
 import type { Session } from './session.ts';
 
 /** Where the frames of a session go. */

@@ -1,6 +1,8 @@
-import type { ClientFrameBodies } from '../frames.gen.ts';
-import type { Reply } from './reply.ts';
+import type { ClientFrameBodies, ServerFrameBodies } from '../frames.gen.ts';
 import type { Session } from './session.ts';
+
+/** Sends one frame of the answer to a request. */
+export type Reply = <K extends keyof ServerFrameBodies>(body: K, frame: ServerFrameBodies[K]) => void;
 
 /** A request is done, or goes on while the next ones take effect. */
 export type HandlerResult = void | { readonly background: Promise<unknown> };

@@ -3,10 +3,9 @@ import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
 import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import type { LoadWait } from '../models/pool/loadWait.ts';
-import type { Handlers } from './handler.ts';
+import type { Handlers, Reply } from './handler.ts';
 import { modelInfos } from './modelInfos.ts';
 import { downloadProgress, loadProgress } from './modelProgress.ts';
-import type { Reply } from './reply.ts';
 import type { ServerContext, Session } from './session.ts';
 
 /** What the server does for the messages about models. */

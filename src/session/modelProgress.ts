@@ -1,6 +1,6 @@
 import type { OnDownload } from '../download/progress.ts';
 import type { OnProgress } from '../models/pool/loadWait.ts';
-import type { Reply } from './reply.ts';
+import type { Reply } from './handler.ts';
 
 // A bar that a person watches needs no finer steps.
 const minFractionStep = 0.02;

@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline/promises';
 import { Command } from 'commander';
-import type { Agent, Turn } from '../../client/index.ts';
+import type { AgentHandle, TurnHandle } from '../../client/index.ts';
 import { Fault } from '../../fault.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
@@ -14,7 +14,7 @@ export const chatCommand = (): Command =>
       // Input that is piped has ended before its lines are answered, and a closed interface takes no prompt.
       let open = true;
       lines.input.on('close', () => (open = false));
-      let turn: Turn | undefined;
+      let turn: TurnHandle | undefined;
       lines.input.on('SIGINT', () => (turn ? turn.cancel() : lines.input.close()));
       lines.input.prompt();
       for await (const text of lines.input) {
@@ -34,7 +34,7 @@ const closing = (input: Interface): Disposable & { readonly input: Interface } =
 });
 
 // Text is data and goes to standard output; what happened beside it goes to standard error.
-function say(agent: Agent, text: string, variables: Readonly<Record<string, string>>): Turn {
+function say(agent: AgentHandle, text: string, variables: Readonly<Record<string, string>>): TurnHandle {
   return agent.send(text, {
     variables,
     onText: (piece) => process.stdout.write(piece),
@@ -43,7 +43,7 @@ function say(agent: Agent, text: string, variables: Readonly<Record<string, stri
   });
 }
 
-async function heard(turn: Turn): Promise<void> {
+async function heard(turn: TurnHandle): Promise<void> {
   try {
     const { text, status, warnings, debugInfo } = await turn.done;
     if (text !== '') process.stdout.write('\n');

@@ -8,9 +8,8 @@ import { formats } from '../../tools/formats/index.ts';
 import { doctorReport } from '../output/doctorReport.ts';
 import { DoctorProgress } from '../output/doctorProgress.ts';
 import { localCatalogue } from '../localCatalogue.ts';
-import { serverFlags, serverOptions } from '../options.ts';
+import { serverFlags, serverOptions, UsageError } from '../options.ts';
 import { colorsFor } from '../output/colors.ts';
-import { UsageError } from '../usageError.ts';
 
 /** `turngraph doctor` */
 export const doctorCommand = (): Command =>

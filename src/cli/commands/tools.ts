@@ -8,7 +8,7 @@ import type { DetectedCall, ToolCallFormat } from '../../tools/tool.ts';
 import { stringifyJson } from '../../tools/json/value.ts';
 import { toolsFormatsCommand } from './toolsFormats.ts';
 import { toolsRenderCommand } from './toolsRender.ts';
-import { UsageError } from '../usageError.ts';
+import { UsageError } from '../options.ts';
 
 /** `turngraph tools` */
 export function toolsCommand(): Command {

@@ -16,11 +16,9 @@ import { StorageRoot } from '../../storage/storageRoot.ts';
 import { SessionStorages } from '../../storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
 import { readGraphFile } from '../graphFile.ts';
-import { isOnDisk } from '../onDisk.ts';
-import { localCatalogue } from '../localCatalogue.ts';
-import { serverFlags, serverOptions } from '../options.ts';
+import { isOnDisk, localCatalogue } from '../localCatalogue.ts';
+import { serverFlags, serverOptions, UsageError } from '../options.ts';
 import { captureOptions, capturePrompts } from '../promptCapture.ts';
-import { UsageError } from '../usageError.ts';
 
 interface RenderFlags {
   readonly graph: string;
