@@ -10,7 +10,7 @@ import { chatProjection } from '../projection/chat.ts';
 import { placeTemplate } from '../projection/placement.ts';
 import { toolProjection } from '../projection/withTools.ts';
 import { didYouMean } from '../didYouMean.ts';
-import { collectMentions } from '../tools/validate/grounding.ts';
+import { collectMentions, type UserMentions } from '../tools/validate/grounding.ts';
 import { createInsight } from '../tools/validate/insight.ts';
 import { validateCall } from '../tools/validate/callIssues.ts';
 import { argumentsAsStrings, coerceArguments } from '../tools/validate/coerceArguments.ts';
@@ -27,13 +27,13 @@ import {
 } from '../tools/tool.ts';
 import { stripReasoning } from '../tools/reasoning/reasoningFilter.ts';
 import { stringifyJson } from '../tools/json/value.ts';
-import { resolveToolChoice, toolChoiceParams, createCallGrammar, isAllowed } from './toolChoice.ts';
+import { createCallConstraint, isAllowed, resolveToolChoice, toolChoiceParams } from './toolChoice.ts';
 import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest } from './inference.ts';
 
-// Above this small models get lost.
+// With more tools, small models choose badly.
 const recommendedMaxTools = 8;
 
-/** Finds out whether the model wishes to call a tool, and tells the client; it never runs one. */
+/** The ToolCall node: detects tool calls in a model's text and notifies the client of them. It never executes one. */
 export const toolCallWith = (formats: Formats) =>
   defineNode({
     type: 'ToolCall',
@@ -68,56 +68,62 @@ export const toolCallWith = (formats: Formats) =>
     },
     exits: ['tool_called', 'no_tool_called'],
     async create(params, context) {
-      const at = `${context.nodeName}.params`;
+      const place = `${context.nodeName}.params`;
       const tools = readTools(params.tools, context);
       if (tools.size > recommendedMaxTools)
-        context.warn(`${at}.tools has ${tools.size} entries: small models get lost above ${recommendedMaxTools}`);
-      const settings = await liveParams(params, (given) => ({
-        ...given,
-        binding: resolveToolChoice(given, tools),
-        system: unwrapParam('/system_prompt', compileTemplate(given.system_prompt, `${at}.system_prompt`)),
+        context.warn(`${place}.tools has ${tools.size} entries: small models get lost above ${recommendedMaxTools}`);
+      const resolvedChoice = resolveToolChoice(params, tools);
+      const settings = await liveParams(params, (current) => ({
+        ...current,
+        system: unwrapParam('/system_prompt', compileTemplate(current.system_prompt, `${place}.system_prompt`)),
       }));
       const use = await resolveModel(context, params.model_name);
       const { format, reason, warning } = resolveFormat(params.tool_call_format, use, formats);
-      if (warning !== '') context.warn(`${at}.tool_call_format ${warning}`);
-      createCallGrammar(settings.current.binding, tools, format);
-      const offering = toolProjection(use.model, toToolBlock([...tools.values()], format));
-      const plain = chatProjection(use.model);
+      if (warning !== '') context.warn(`${place}.tool_call_format ${warning}`);
+      let constraint = createCallConstraint(resolvedChoice, tools, format);
+      const offeringProjection = toolProjection(use.model, toToolBlock([...tools.values()], format));
+      const plainProjection = chatProjection(use.model);
       const inference = new InferenceRunner(use, { temperature: 0 });
 
-      const question = (turn: Turn): PromptRequest => {
+      const createRequest = (turn: Turn): PromptRequest => {
         const { system, sampling, thinking, tool_choice } = settings.current;
-        const projection = tool_choice === 'none' ? plain : offering;
+        const projection = tool_choice === 'none' ? plainProjection : offeringProjection;
         return { projection, system: system.render(turn), current: placeTemplate(turn.message), sampling, thinking };
       };
       const detect = async (turn: Turn): Promise<Detection> => {
         const notes = { tool_call_format: format.name, because: reason };
-        const grammar = createCallGrammar(settings.current.binding, tools, format);
-        const wish = { controlTokens: true, notes, ...(grammar && { grammar }) };
-        const { text } = await inference.complete(turn, question(turn), wish);
+        const { grammar } = constraint;
+        const options = { controlTokens: true, notes, ...(grammar && { grammar }) };
+        const { text } = await inference.complete(turn, createRequest(turn), options);
         return format.detect(text);
       };
 
       return {
         async run(turn) {
-          const { tool_choice, binding, generate_on_no_tool, notify_client } = settings.current;
+          const { tool_choice, generate_on_no_tool, notify_client } = settings.current;
           if (tool_choice === 'none') {
-            if (generate_on_no_tool) turn.sendText((await inference.complete(turn, question(turn))).text, 'whole');
+            if (generate_on_no_tool) turn.sendText((await inference.complete(turn, createRequest(turn))).text, 'whole');
             return 'no_tool_called';
           }
           const { calls, residual, truncated } = await detect(turn);
           if (truncated) turn.warn(`${context.nodeName} was cut off inside a call; raise sampling.max_tokens`);
-          const allowed = calls.filter((call) => isAllowed(call, binding));
+          const allowed = calls.filter((call) => isAllowed(call, constraint));
           if (allowed.length < calls.length) turn.warn(`${context.nodeName} wrote a call that its tools do not allow`);
-          const standing = allowed.filter((call) => recordOrReject(turn, call, tools.get(call.name), notify_client));
-          if (standing.length > 0) return 'tool_called';
+          const record = { mentions: lazyMentions(turn), notify: notify_client };
+          const accepted = allowed.filter((call) => recordOrReject(turn, call, tools.get(call.name), record));
+          if (accepted.length > 0) return 'tool_called';
           if (generate_on_no_tool) turn.sendText(stripReasoning(residual).trim(), 'whole');
           return 'no_tool_called';
         },
-        warmUp: (turn) => inference.prefill(turn, question(turn)),
-        async change(given) {
-          createCallGrammar(resolveToolChoice(given, tools), tools, format);
-          await settings.change(given);
+        warmUp: (turn) => inference.prefill(turn, createRequest(turn)),
+        async change(changed) {
+          const { tool_choice, strict } = settings.current;
+          const isSameChoice = changed.tool_choice === tool_choice && changed.strict === strict;
+          const next = isSameChoice
+            ? constraint
+            : createCallConstraint(resolveToolChoice(changed, tools), tools, format);
+          await settings.change(changed);
+          constraint = next;
         },
         [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
       };
@@ -145,16 +151,17 @@ function readTools(
 }
 
 function resolveFormat(
-  wanted: string,
+  named: string,
   { model, toolCallFormat }: ModelLease,
   formats: Formats,
 ): {
   readonly format: ToolCallFormat;
   readonly reason: string;
+  /** "" = none. */
   readonly warning: string;
 } {
   const detected = model.detectedFormat ?? '';
-  const { name, reason } = chooseFormat({ node: wanted, catalogue: toolCallFormat, detected });
+  const { name, reason } = chooseFormat({ node: named, catalogue: toolCallFormat, detected });
   const format = formats.get(name);
   if (!format) {
     const known = `there are ${[...formats.keys()].join(', ')}${didYouMean(name, formats.keys())}`;
@@ -162,32 +169,50 @@ function resolveFormat(
       { pointer: '/tool_call_format', message: `is no format: "${name}" (${reason}); ${known}` },
     ]);
   }
-  const contradicts = wanted !== '' && detected !== '' && wanted !== detected;
+  const contradicts = named !== '' && detected !== '' && named !== detected;
   const warning = contradicts
-    ? `is ${wanted}, but the model was trained on ${detected}: expect fewer and worse calls`
+    ? `is ${named}, but the model was trained on ${detected}: expect fewer and worse calls`
     : '';
   return { format, reason, warning };
 }
 
-/** Checks a call and records it, as an insight when something stands in its way; gives whether it stands. */
-function recordOrReject(turn: Turn, call: DetectedCall, tool: Tool | undefined, notify: boolean): boolean {
+interface RecordOptions {
+  readonly mentions: () => UserMentions;
+  /** Whether the client is notified of a recorded call. */
+  readonly notify: boolean;
+}
+
+/** Validates a call and records it, or records an insight in its place; returns whether the call was recorded. */
+function recordOrReject(
+  turn: Turn,
+  call: DetectedCall,
+  tool: Tool | undefined,
+  { mentions, notify }: RecordOptions,
+): boolean {
   const args = coerceArguments(call.arguments, tool);
-  const said = collectMentions([...turn.dialog.interactions.map(({ user }) => user), turn.message]);
-  const issues = validateCall(call.name, args, tool, said);
+  const issues = validateCall(call.name, args, tool, mentions());
   const insight = tool && createInsight(tool, issues);
   if (insight) {
     turn.recordInsight(insight);
     return false;
   }
-  const { name, arguments: written, repaired } = call;
+  const { name, arguments: uncoerced, repaired } = call;
   const known = tool !== undefined;
   const consequential = tool?.consequential ?? false;
-  const texts = { flatArguments: argumentsAsStrings(written), typedArguments: stringifyJson(args) };
-  turn.recordCall({ id: callId(), name, ...texts, known, repaired, consequential, issues }, notify);
+  const texts = { flatArguments: argumentsAsStrings(uncoerced), typedArguments: stringifyJson(args) };
+  turn.recordCall({ id: createCallId(), name, ...texts, known, repaired, consequential, issues }, notify);
   return true;
 }
 
-const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+// Tokenizes the whole dialog, so only for a turn with a call, and once for all calls of it.
+function lazyMentions({ dialog, message }: Turn): () => UserMentions {
+  let mentions: UserMentions | undefined;
+  return () => (mentions ??= collectMentions([...dialog.interactions.map(({ user }) => user), message]));
+}
 
-// Nine of [A-Za-z0-9]: the template of Mistral refuses anything else.
-const callId = (): string => Array.from({ length: 9 }, () => letters[randomInt(letters.length)]).join('');
+const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+// The chat template of Mistral accepts only ids of exactly nine of these characters.
+const idLength = 9;
+
+const createCallId = (): string =>
+  Array.from({ length: idLength }, () => idCharacters[randomInt(idCharacters.length)]).join('');

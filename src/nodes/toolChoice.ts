@@ -10,7 +10,7 @@ import { stringifyJson } from '../tools/json/value.ts';
 
 const kinds = ['auto', 'required', 'none'] as const;
 
-/** Parameters that say which calls are wanted, and what holds them to the tools. */
+/** Parameters that choose the calls a model may make (OpenAI's `tool_choice` and `strict`). */
 export const toolChoiceParams = {
   tool_choice: {
     type: 'string',
@@ -27,54 +27,64 @@ export const toolChoiceParams = {
   },
 } as const;
 
-/** Which calls are wanted, and what their arguments have to be. */
-export interface CallConstraint {
+/** A tool choice with the rules of its tools' arguments. It needs no model, so that errors precede the loading of one. */
+export interface ResolvedToolChoice {
+  /** undefined: `none`. */
   readonly choice: ToolChoice | undefined;
-  /** The arguments of each tool; undefined: the model is not bound. */
+  /** Grammar rule of the arguments of each tool that may be called; undefined: calls are unconstrained. */
   readonly rules: ReadonlyMap<string, Rule> | undefined;
 }
 
-/** What parameters say about calls. @throws ParamsRefused for a tool that is not there, or that no grammar can express. */
+/** Constrained decoding of tool calls: the compiled grammar, and the rules that detected calls are checked with. */
+export interface CallConstraint extends ResolvedToolChoice {
+  /** undefined: decoding is unconstrained. */
+  readonly grammar: CallGrammar | undefined;
+}
+
+/**
+ * Reads `tool_choice` and `strict`.
+ * @throws InvalidParams for a tool that does not exist, or whose parameters no grammar can express.
+ */
 export function resolveToolChoice(
   { tool_choice, strict }: { readonly tool_choice: string; readonly strict: boolean },
   tools: ReadonlyMap<string, Tool>,
-): CallConstraint {
-  const choice = choiceOf(tool_choice, tools);
+): ResolvedToolChoice {
+  const choice = parseChoice(tool_choice, tools);
   if (!choice || (choice.kind === 'auto' && !strict)) return { choice, rules: undefined };
-  const bound = [...tools.values()].filter(({ name }) => choice.kind !== 'tool' || name === choice.name);
+  const callable = [...tools.values()].filter(({ name }) => choice.kind !== 'tool' || name === choice.name);
   try {
-    return { choice, rules: createArgumentRules(bound) };
+    return { choice, rules: createArgumentRules(callable) };
   } catch (error) {
     if (!(error instanceof UnsupportedToolSchema)) throw error;
     throw invalidTools(error, tools);
   }
 }
 
-/** The grammar of a binding. @throws ParamsRefused when the format has none. */
-export function createCallGrammar(
-  { choice, rules }: CallConstraint,
+/** Compiles the grammar of a tool choice. @throws InvalidParams when calls are constrained and the format has no grammar. */
+export function createCallConstraint(
+  { choice, rules }: ResolvedToolChoice,
   tools: ReadonlyMap<string, Tool>,
   format: ToolCallFormat,
-): CallGrammar | undefined {
-  if (!choice || !rules) return undefined;
-  if (format.grammar) return format.grammar([...tools.values()], choice);
+): CallConstraint {
+  if (!choice || !rules) return { choice, rules, grammar: undefined };
+  if (format.grammar) return { choice, rules, grammar: format.grammar([...tools.values()], choice) };
   const pointer = choice.kind === 'auto' ? '/strict' : '/tool_choice';
   const message = `needs a tool-call format with a grammar, and ${format.name} has none`;
   throw new InvalidParams([{ pointer, message }]);
 }
 
-/** Whether a call is one that a binding allows: what was written freely may look like one, too. */
+/** Whether a detected call satisfies a constraint. A lazy grammar also leaves text unconstrained that looks like a call. */
 export function isAllowed({ name, arguments: args }: DetectedCall, { rules }: CallConstraint): boolean {
   const rule = rules?.get(name);
   return !rules || (rule !== undefined && fits(stringifyJson(args), rule));
 }
 
-function choiceOf(wanted: string, tools: ReadonlyMap<string, Tool>): ToolChoice | undefined {
-  if (wanted === 'none') return undefined;
-  if (wanted === 'auto' || wanted === 'required') return { kind: wanted };
-  if (tools.has(wanted)) return { kind: 'tool', name: wanted };
-  const hint = didYouMean(wanted, [...kinds, ...tools.keys()]);
-  const message = `must be ${kinds.join(', ')} or the name of one of the tools, not "${wanted}"${hint}`;
+function parseChoice(value: string, tools: ReadonlyMap<string, Tool>): ToolChoice | undefined {
+  if (value === 'none') return undefined;
+  if (value === 'auto' || value === 'required') return { kind: value };
+  if (tools.has(value)) return { kind: 'tool', name: value };
+  const hint = didYouMean(value, [...kinds, ...tools.keys()]);
+  const message = `must be ${kinds.join(', ')} or the name of one of the tools, not "${value}"${hint}`;
   throw new InvalidParams([{ pointer: '/tool_choice', message }]);
 }
 
@@ -88,7 +98,7 @@ function invalidTools({ errors }: UnsupportedToolSchema, tools: ReadonlyMap<stri
   );
 }
 
-// Parameters that were declared as a list stand in it by their index.
+// Where parameters were declared as a list, the pointer has the index of the parameter instead of its name.
 function declaredPointer(pointer: string, tool: Tool | undefined): string {
   const names = [...(tool?.notes.keys() ?? [])];
   const index = names.findIndex((name) => `${pointer}/`.startsWith(`/properties${escapePointerToken(name)}/`));

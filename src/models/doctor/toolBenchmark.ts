@@ -3,7 +3,9 @@ import type { Model, SamplingParams, Sequence } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import { coerceArguments } from '../../tools/validate/coerceArguments.ts';
 import { createArgumentRules } from '../../tools/formats/callGrammar.ts';
+import type { CallGrammar } from '../../tools/grammar/grammar.ts';
 import { fits } from '../../tools/grammar/matcher.ts';
+import type { Rule } from '../../tools/grammar/rule.ts';
 import type { DetectedCall, Detection, ToolCallFormat } from '../../tools/tool.ts';
 import { stringifyJson } from '../../tools/json/value.ts';
 import { questionTools, toolQuestions, type ToolQuestion, type ExpectedCall } from './toolQuestions.ts';
@@ -47,12 +49,25 @@ export async function benchmarkFormat(
   await using sequence = model.openSequence();
   const free: BenchmarkAnswer[] = [];
   const strict: BenchmarkAnswer[] = [];
-  // One after the other, so that the second finds its prompt evaluated.
+  const constraint = createConstraint(format);
+  // The strict answer directly follows the free one, so that it reuses the prefilled prompt.
   for (const question of toolQuestions) {
-    free.push(await askQuestion(sequence, format, question, false, options));
-    if (format.grammar) strict.push(await askQuestion(sequence, format, question, true, options));
+    free.push(await askQuestion(sequence, format, question, undefined, options));
+    if (constraint) strict.push(await askQuestion(sequence, format, question, constraint, options));
   }
-  return { format: format.name, free, strict: format.grammar && strict };
+  return { format: format.name, free, strict: constraint && strict };
+}
+
+/** Constrained decoding of the strict answers in one format, compiled once for all questions. */
+interface BenchmarkConstraint {
+  readonly grammar: CallGrammar;
+  /** Grammar rule of the arguments of each tool, by tool name. */
+  readonly rules: ReadonlyMap<string, Rule>;
+}
+
+function createConstraint(format: ToolCallFormat): BenchmarkConstraint | undefined {
+  const grammar = format.grammar?.(questionTools, { kind: 'auto' });
+  return grammar && { grammar, rules: createArgumentRules(questionTools) };
 }
 
 /** How many answers are right. */
@@ -66,7 +81,7 @@ async function askQuestion(
   sequence: Sequence,
   format: ToolCallFormat,
   { message, expectedCall: wants }: ToolQuestion,
-  isStrict: boolean,
+  constraint: BenchmarkConstraint | undefined,
   { sampling, signal, onAnswer }: ToolBenchmarkOptions,
 ): Promise<BenchmarkAnswer> {
   const prompt = {
@@ -74,18 +89,17 @@ async function askQuestion(
     tools: toToolBlock(questionTools, format),
     thinking: false,
   } as const;
-  const grammar = isStrict ? format.grammar?.(questionTools, { kind: 'auto' }) : undefined;
   const asked = { message, expectsCall: wants !== undefined };
   try {
     const { text, stopped } = await sequence.generate(prompt, {
       sampling: { ...sampling, temperature: 0, max_tokens: maxTokens },
       signal,
       controlTokens: true,
-      ...(grammar && { grammar }),
+      ...(constraint && { grammar: constraint.grammar }),
     });
     signal.throwIfAborted();
     const detection = format.detect(text);
-    return { ...asked, outcome: outcomeOf(wants, detection, { isStrict, isCut: stopped === 'length' }), text };
+    return { ...asked, outcome: outcomeOf(wants, detection, { constraint, isCut: stopped === 'length' }), text };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return { ...asked, outcome: 'failed', text: error.message };
@@ -97,19 +111,19 @@ async function askQuestion(
 function outcomeOf(
   wants: ExpectedCall | undefined,
   { calls, truncated }: Detection,
-  { isStrict, isCut }: { readonly isStrict: boolean; readonly isCut: boolean },
+  { constraint, isCut }: { readonly constraint: BenchmarkConstraint | undefined; readonly isCut: boolean },
 ): AnswerOutcome {
-  const heard = isStrict ? calls.filter(fitsSchema) : calls;
-  const [call] = heard;
+  const allowed = constraint ? calls.filter((call) => isAllowed(call, constraint)) : calls;
+  const [call] = allowed;
   if (!call && (truncated || isCut)) return 'cut off';
   if (!wants) return call ? 'needless call' : 'right';
   if (!call) return 'no call';
-  return heard.length === 1 && matchesExpected(call, wants) ? 'right' : 'wrong call';
+  return allowed.length === 1 && matchesExpected(call, wants) ? 'right' : 'wrong call';
 }
 
-// The server hears no other calls of a strict node.
-function fitsSchema({ name, arguments: args }: DetectedCall): boolean {
-  const rule = createArgumentRules(questionTools).get(name);
+// A strict node ignores all other calls, too.
+function isAllowed({ name, arguments: args }: DetectedCall, { rules }: BenchmarkConstraint): boolean {
+  const rule = rules.get(name);
   return rule !== undefined && fits(stringifyJson(args), rule);
 }
 

@@ -1,20 +1,20 @@
-import type { SchemaError } from '../../schema.ts';
+import type { ReadResult, SchemaError } from '../../schema.ts';
 import type { CallKeys } from '../detect/callShape.ts';
 import type { Tool } from '../tool.ts';
 import type { CallGrammar, Trigger, ToolChoice } from '../grammar/grammar.ts';
 import { all, any, tag, text, type ManyRule, type Rule } from '../grammar/rule.ts';
 import { ruleFromSchema } from '../grammar/jsonSchema/fromSchema.ts';
 
-/** How a format writes calls. */
+/** How a format writes calls: what its grammar is made of. */
 export interface CallForm {
   readonly keys: CallKeys;
-  /** The tag that announces calls; none: they stand bare. */
+  /** The tag before the calls; absent: calls are bare JSON. */
   readonly tag?: string;
-  /** What follows the tag, up to the end of the calls; limits say how many there may be. */
+  /** The rule for what follows the tag, to the end of the calls; `limits` is how many calls there may be. */
   wrap?(call: Rule, limits: Pick<ManyRule, 'min' | 'max'>): Rule;
 }
 
-/** Tools whose parameters a grammar cannot express. */
+/** Thrown for tools whose parameters no grammar can express. */
 export class UnsupportedToolSchema extends Error {
   readonly errors: readonly ToolSchemaError[];
 
@@ -24,46 +24,57 @@ export class UnsupportedToolSchema extends Error {
   }
 }
 
-/** What a grammar cannot express of a tool; the pointer is into its parameters. */
+/** One thing that a grammar cannot express; `pointer` is a JSON pointer into the parameters of the tool. */
 export interface ToolSchemaError extends SchemaError {
   readonly tool: string;
 }
 
-/** The rules for the arguments of tools, by their names. @throws ToolsRefused */
+/** The grammar rules of the arguments of tools, by tool name. @throws UnsupportedToolSchema with all errors of all tools. */
 export function createArgumentRules(tools: readonly Tool[]): ReadonlyMap<string, Rule> {
   const errors: ToolSchemaError[] = [];
   const rules = new Map<string, Rule>();
-  for (const { name, parameters } of tools) {
-    // Arguments that are not declared are none, so a tool without parameters is called without.
-    const rule = ruleFromSchema({ properties: {}, ...parameters });
-    if (rule.ok) rules.set(name, rule.value);
-    else errors.push(...rule.errors.map((refusal) => ({ ...refusal, tool: name })));
+  for (const tool of tools) {
+    const compiled = compileArguments(tool);
+    if (compiled.ok) rules.set(tool.name, compiled.value);
+    else errors.push(...compiled.errors.map((error) => ({ ...error, tool: tool.name })));
   }
   if (errors.length > 0) throw new UnsupportedToolSchema(errors);
   return rules;
 }
 
-/** The grammar for calls in a form. @throws ToolsRefused */
-export function callGrammar(tools: readonly Tool[], choice: ToolChoice, form: CallForm): CallGrammar {
-  const wanted = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
-  const call = any(...[...createArgumentRules(wanted)].map(([name, args]) => callRule(name, args, form.keys)));
-  if (choice.kind !== 'auto')
-    return { kind: 'full', rule: taggedTrigger(call, form, { min: 1, max: 1 }), budget: defaultTokenBudget };
-  const bare: Trigger = { text: '{', where: 'first', rule: call };
-  const { tag: name } = form;
-  if (name === undefined) return { kind: 'lazy', triggers: [bare], budget: defaultTokenBudget };
-  const trigger: Trigger = { text: name, where: 'anywhere', rule: taggedTrigger(call, form, { min: 1 }) };
-  return { kind: 'lazy', triggers: [trigger, bare], budget: defaultTokenBudget };
+// A node needs a tool's rule twice: in its grammar, and to check the calls that were decoded without one.
+const compiledArguments = new WeakMap<Tool, ReadResult<Rule>>();
+
+function compileArguments(tool: Tool): ReadResult<Rule> {
+  const known = compiledArguments.get(tool);
+  if (known) return known;
+  // An object of any members is the default of JSON Schema; a tool that declares no parameters takes none.
+  const compiled = ruleFromSchema({ properties: {}, ...tool.parameters });
+  compiledArguments.set(tool, compiled);
+  return compiled;
 }
 
-// Enough for a call with a letter in it; what does not end by then hardly ever does.
-const defaultTokenBudget = 1024;
+/**
+ * The grammar of the calls of one format: full (the whole text is one call) where a call is required, else lazy (text
+ * is unconstrained until a trigger).
+ * @throws UnsupportedToolSchema
+ */
+export function callGrammar(tools: readonly Tool[], choice: ToolChoice, form: CallForm): CallGrammar {
+  const callable = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
+  const call = any(...[...createArgumentRules(callable)].map(([name, args]) => callRule(name, args, form.keys)));
+  if (choice.kind !== 'auto')
+    return { kind: 'full', rule: taggedRule(call, form, { min: 1, max: 1 }), budget: maxTokensPerCall };
+  const untagged: Trigger = { text: '{', where: 'first', rule: call };
+  if (form.tag === undefined) return { kind: 'lazy', triggers: [untagged], budget: maxTokensPerCall };
+  const tagged: Trigger = { text: form.tag, where: 'anywhere', rule: taggedRule(call, form, { min: 1 }) };
+  return { kind: 'lazy', triggers: [tagged, untagged], budget: maxTokensPerCall };
+}
 
-const taggedTrigger = (
-  call: Rule,
-  { tag: name, wrap: within }: CallForm,
-  limits: Pick<ManyRule, 'min' | 'max'>,
-): Rule => (name === undefined ? call : all(tag(name), within?.(call, limits) ?? call));
+// Enough for a call with the text of a letter in an argument. A call that is longer hardly ever ends.
+const maxTokensPerCall = 1024;
+
+const taggedRule = (call: Rule, { tag: name, wrap }: CallForm, limits: Pick<ManyRule, 'min' | 'max'>): Rule =>
+  name === undefined ? call : all(tag(name), wrap?.(call, limits) ?? call);
 
 const callRule = (name: string, args: Rule, keys: CallKeys): Rule =>
   all(

@@ -1,9 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { mockEngine, readMockScript } from '../../../../src/engine/mock/engine.ts';
 import { adviseOn, formatFor } from '../../../../src/models/doctor/advice.ts';
 import type { CatalogueEntry } from '../../../../src/models/catalogue/catalogue.ts';
 import { defaultSampling } from '../../../../src/models/catalogue/sampling.ts';
 import { countRight, benchmarkFormat, type FormatScore } from '../../../../src/models/doctor/toolBenchmark.ts';
+import { chatml } from '../../../../src/tools/formats/chatml.ts';
 import { formats } from '../../../../src/tools/formats/index.ts';
 
 const call = (name: string, args: object): string =>
@@ -53,6 +54,19 @@ describe('a trial of a tool-call format', () => {
       [false, 'needless call'],
     ]);
     expect(free[4]?.text).toBe('How sad.');
+  });
+
+  it('compiles the grammar once for all questions', async () => {
+    await using engine = mockEngine();
+    const model = await engine.load('', { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
+    const grammar = vi.fn(chatml.grammar);
+    const { signal } = new AbortController();
+    await benchmarkFormat(
+      model,
+      { ...chatml, grammar },
+      { sampling: defaultSampling, signal, onAnswer: () => undefined },
+    );
+    expect(grammar).toHaveBeenCalledOnce();
   });
 });
 

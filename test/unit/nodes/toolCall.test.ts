@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Agent } from '../../../src/agent/agent.ts';
+import { defaultServerOptions, limitsOf } from '../../../src/config.ts';
+import { mockEngine, readMockScript } from '../../../src/engine/mock/engine.ts';
+import { readCatalogue } from '../../../src/models/catalogue/catalogue.ts';
+import { ModelPool } from '../../../src/models/pool/pool.ts';
+import { registryWith } from '../../../src/nodes/index.ts';
+import { SessionStorages } from '../../../src/storage/sessionStorages.ts';
+import { StorageRoot } from '../../../src/storage/storageRoot.ts';
+import { chatml } from '../../../src/tools/formats/chatml.ts';
+import type { ToolChoice } from '../../../src/tools/grammar/grammar.ts';
+import { defineFormat } from '../../../src/tools/tool.ts';
+import { collectMentions } from '../../../src/tools/validate/grounding.ts';
+import { fileOf } from '../../helpers/server.ts';
+import { lamp } from '../../helpers/graphs.ts';
+
+vi.mock(import('../../../src/tools/validate/grounding.ts'), { spy: true });
+
+const call = '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": true}}\n</tool_call>';
+const catalogue = await readCatalogue(fileOf('models.json'));
+
+describe('a ToolCall node', () => {
+  const compiled: ToolChoice['kind'][] = [];
+  const counting = defineFormat({
+    ...chatml,
+    name: 'counting',
+    grammar(tools, choice) {
+      compiled.push(choice.kind);
+      if (!chatml.grammar) throw new Error('chatml has no grammar');
+      return chatml.grammar(tools, choice);
+    },
+  });
+  const script = readMockScript(JSON.stringify([{ match: 'porch', answer: call + call }]), 'script');
+  let pool: ModelPool;
+  let agent: Agent;
+
+  beforeEach(async () => {
+    compiled.length = 0;
+    pool = new ModelPool(mockEngine({ script }), {
+      idleMs: 0,
+      slots: 1,
+      threads: 1,
+      gpu: 'off',
+      needsName: false,
+      catalogue,
+    });
+    agent = await Agent.create({
+      id: 1,
+      graph: lamp({ strict: true, tool_call_format: 'counting' }),
+      registry: registryWith({ formats: [counting] }),
+      pool,
+      storages: new SessionStorages(new StorageRoot('.'), Infinity),
+      defaultModelName: '',
+      diagnostics: false,
+      maxSteps: 0,
+      history: [],
+      limits: limitsOf(defaultServerOptions()),
+      turnTimeoutMs: 10_000,
+    });
+  });
+  afterEach(async () => {
+    await agent[Symbol.asyncDispose]();
+    await pool[Symbol.asyncDispose]();
+  });
+
+  const turn = (message = 'the porch') =>
+    agent.send(message, {}, { emit: () => undefined, backpressure: () => undefined });
+
+  it('compiles its grammar once, however many turns follow', async () => {
+    await turn();
+    await turn();
+    expect(agent.history).toHaveLength(2);
+    expect(compiled).toEqual(['auto']);
+  });
+
+  it('compiles its grammar again only when tool_choice or strict changes', async () => {
+    await agent.changeParams('detect', { system_prompt: 'Be kind.', notify_client: false });
+    await turn();
+    expect(compiled).toEqual(['auto']);
+    await agent.changeParams('detect', { tool_choice: 'required' });
+    await turn();
+    expect(compiled).toEqual(['auto', 'required']);
+    await agent.changeParams('detect', { tool_choice: 'auto', strict: false });
+    await turn();
+    expect(compiled).toEqual(['auto', 'required']);
+  });
+
+  it('tokenizes the dialog once in a turn with calls, and not at all in others', async () => {
+    vi.mocked(collectMentions).mockClear();
+    await turn();
+    expect(collectMentions).toHaveBeenCalledOnce();
+    await turn('hello');
+    expect(collectMentions).toHaveBeenCalledOnce();
+  });
+});
