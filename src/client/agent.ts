@@ -1,13 +1,13 @@
 import type { Connection } from './connection.ts';
-import { Turn, type SendOptions } from './turn.ts';
+import { TurnHandle, type SendOptions } from './turn.ts';
 
 /** One conversation on the server. */
-export class Agent implements AsyncDisposable {
+export class AgentHandle implements AsyncDisposable {
   readonly id: number;
   /** What the server noticed about the graph when it compiled it. */
   readonly warnings: readonly string[];
   readonly #connection: Connection;
-  readonly #open = new Set<Turn>();
+  readonly #open = new Set<TurnHandle>();
 
   constructor(connection: Connection, id: number, warnings: readonly string[]) {
     this.#connection = connection;
@@ -16,8 +16,8 @@ export class Agent implements AsyncDisposable {
   }
 
   /** Says something to the agent; one turn at a time. */
-  send(text: string, options: SendOptions = {}): Turn {
-    return new Turn(this.#connection, this.id, text, options, this.#open);
+  send(text: string, options: SendOptions = {}): TurnHandle {
+    return new TurnHandle(this.#connection, this.id, text, options, this.#open);
   }
 
   /** Changes live parameters of a node between turns: only the fields given; null restores a default. */

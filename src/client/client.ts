@@ -7,7 +7,7 @@ import type {
   ModelProgress,
   SessionReady,
 } from '../frames.gen.ts';
-import { Agent } from './agent.ts';
+import { AgentHandle } from './agent.ts';
 import type { ResponseTo, RequestName } from './responses.ts';
 import type { CloseInfo, Connection, RequestOptions } from './connection.ts';
 
@@ -63,7 +63,7 @@ export class Client implements AsyncDisposable {
   }
 
   /** Compiles a graph and begins a conversation with it. */
-  async createAgent(options: CreateAgentOptions): Promise<Agent> {
+  async createAgent(options: CreateAgentOptions): Promise<AgentHandle> {
     const { graph, graphName, history, onProgress, signal, timeoutMs, ...settings } = options;
     if (graph !== undefined && graphName !== undefined) {
       throw new Fault('MALFORMED_MESSAGE', 'createAgent takes graph or graphName, not both');
@@ -79,7 +79,7 @@ export class Client implements AsyncDisposable {
       timeoutMs,
       onFrame: onModelProgress(onProgress),
     });
-    return new Agent(this.#connection, agentId, warnings);
+    return new AgentHandle(this.#connection, agentId, warnings);
   }
 
   /** All models that the server knows. */

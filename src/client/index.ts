@@ -1,7 +1,7 @@
 export { connect, type ConnectOptions } from './connect.ts';
 export type { Client, CreateAgentOptions, DownloadModelOptions, LoadModelOptions } from './client.ts';
-export type { Agent } from './agent.ts';
-export type { FinishedTurn, SendOptions, Turn } from './turn.ts';
+export type { AgentHandle } from './agent.ts';
+export type { FinishedTurn, SendOptions, TurnHandle } from './turn.ts';
 export type { ToolCall, TurnEvent } from './toolCall.ts';
 export type { CloseInfo, RequestOptions } from './connection.ts';
 export type { ResponseTo, RequestName } from './responses.ts';

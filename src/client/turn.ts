@@ -35,7 +35,7 @@ export interface FinishedTurn {
 }
 
 /** One message and its answer, as it comes; awaiting it is awaiting `done`. Whatever is not awaited may be ignored. */
-export class Turn implements PromiseLike<FinishedTurn> {
+export class TurnHandle implements PromiseLike<FinishedTurn> {
   /**
    * The account of the turn. Rejects with a Fault when the turn fails (its `detail` then holds the debug info) or the
    * connection drops; a cancelled turn is no failure.
@@ -45,7 +45,7 @@ export class Turn implements PromiseLike<FinishedTurn> {
   readonly #agentId: number;
   readonly #options: SendOptions;
   // All turns of the agent that are not over, this one too.
-  readonly #open: Set<Turn>;
+  readonly #open: Set<TurnHandle>;
   readonly #text = new ReplayStream<string>();
   readonly #calls = new ReplayStream<ToolCall>();
   readonly #events: TurnEvent[] = [];
@@ -53,7 +53,7 @@ export class Turn implements PromiseLike<FinishedTurn> {
   #turnId = 0;
   #cancelling = false;
 
-  constructor(connection: Connection, agentId: number, text: string, options: SendOptions, open: Set<Turn>) {
+  constructor(connection: Connection, agentId: number, text: string, options: SendOptions, open: Set<TurnHandle>) {
     this.#connection = connection;
     this.#agentId = agentId;
     this.#options = options;

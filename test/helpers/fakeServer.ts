@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach } from 'vitest';
 import { WebSocketServer, type WebSocket as Socket } from 'ws';
-import { connect, type Agent, type Client, type ConnectOptions } from '../../src/client/index.ts';
+import { connect, type AgentHandle, type Client, type ConnectOptions } from '../../src/client/index.ts';
 import type { ClientFrame, ServerFrameBodies } from '../../src/frames.gen.ts';
 import { serverCodecs, type Subprotocol } from '../../src/wire/codec.ts';
 import { serverFrame } from '../../src/wire/frame.ts';
@@ -58,7 +58,7 @@ export async function connected(script: Script, options: ConnectOptions = {}) {
 }
 
 /** Any agent of a server that plays `made`. */
-export const agentOf = (client: Client): Promise<Agent> => client.createAgent({ graph: { nodes: {} } });
+export const agentOf = (client: Client): Promise<AgentHandle> => client.createAgent({ graph: { nodes: {} } });
 /** Makes an agent when asked to, and nothing else. */
 export const made: Script = (frame, say) =>
   frame.body === 'createAgent' && say('createAgent', { agentId: 5, warnings: ['w'] });

@@ -2,7 +2,7 @@ import { insertTools, type Message, type Prompt, type ToolBlock } from '../../di
 import { Fault } from '../../fault.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import type { Completion, Engine, GenerateOptions, LoadOptions, Model, ModelStats, Sequence } from '../engine.ts';
-import { findReply, type MockScript, type Reply } from './script.ts';
+import { findReply, type MockScript, type ScriptedReply } from './script.ts';
 import { mockOverhead, commonPrefixTokens, countMessages, countText } from './tokens.ts';
 import { generateReply } from './generate.ts';
 
@@ -41,7 +41,7 @@ class ScriptedEngine implements MockEngine {
     if (signal?.aborted) throw new Fault('MODEL_LOAD_FAILED', 'loading the mock model was cancelled');
     onProgress?.(1);
     const { script = [], contextSize: usual = 8192 } = this.#options;
-    const reply = (prompt: Prompt): Reply => {
+    const reply = (prompt: Prompt): ScriptedReply => {
       this.prompts.push(prompt);
       if (this.prompts.length > maxRememberedPrompts) this.prompts.shift();
       return findReply(script, prompt.messages.findLast(({ role }) => role === 'user')?.text ?? '');
@@ -62,11 +62,11 @@ class MockModel implements Model {
   readonly detectedFormat = undefined;
   readonly notes = [];
   readonly overhead = mockOverhead;
-  readonly #reply: (prompt: Prompt) => Reply;
+  readonly #reply: (prompt: Prompt) => ScriptedReply;
   readonly #onClose: () => void;
   readonly #sequences = new Set<Sequence>();
 
-  constructor(contextSize: number, reply: (prompt: Prompt) => Reply, onClose: () => void) {
+  constructor(contextSize: number, reply: (prompt: Prompt) => ScriptedReply, onClose: () => void) {
     this.contextSize = contextSize;
     this.#reply = reply;
     this.#onClose = onClose;
@@ -117,14 +117,14 @@ const mockStats = {
 
 class MockSequence implements Sequence {
   readonly #contextSize: number;
-  readonly #reply: (prompt: Prompt) => Reply;
+  readonly #reply: (prompt: Prompt) => ScriptedReply;
   readonly #onClose: () => void;
   readonly #halts = new Set<AbortController>();
   readonly #work = new Set<Promise<unknown>>();
   #closed = false;
   #cachedPrompt: readonly Message[] = [];
 
-  constructor(contextSize: number, reply: (prompt: Prompt) => Reply, onClose: () => void) {
+  constructor(contextSize: number, reply: (prompt: Prompt) => ScriptedReply, onClose: () => void) {
     this.#contextSize = contextSize;
     this.#reply = reply;
     this.#onClose = onClose;
@@ -166,7 +166,7 @@ class MockSequence implements Sequence {
   async #generate(
     messages: readonly Message[],
     tokens: number,
-    reply: Reply,
+    reply: ScriptedReply,
     options: GenerateOptions,
   ): Promise<Completion> {
     const start = performance.now();

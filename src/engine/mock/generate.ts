@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GenerateOptions, FinishReason } from '../engine.ts';
-import type { Reply } from './script.ts';
+import type { ScriptedReply } from './script.ts';
 import { truncate } from './tokens.ts';
 import { untilAborted } from '../../abort.ts';
 import { StopStringFilter } from '../stopStrings.ts';
@@ -14,7 +14,7 @@ export interface MockGeneration {
 }
 
 /** Writes a reply chunk by chunk, as a model would: at most so many tokens, up to a stop string or the signal. */
-export async function generateReply(reply: Reply, options: GenerateOptions, tokens: number): Promise<MockGeneration> {
+export async function generateReply(reply: ScriptedReply, options: GenerateOptions, tokens: number): Promise<MockGeneration> {
   const { signal, onText, backpressure, sampling, controlTokens } = options;
   const whole = controlTokens ? reply.answer : reply.answer.replace(controlStrings, '');
   const answer = truncate(whole, tokens);

@@ -17,10 +17,10 @@ const entrySchema = {
 const readEntries = createReader({ type: 'array', items: entrySchema });
 
 /** What the mock engine answers, and how fast. */
-export type Reply = Omit<FromSchema<typeof entrySchema>, 'match'>;
+export type ScriptedReply = Omit<FromSchema<typeof entrySchema>, 'match'>;
 
 /** Answers of the mock engine: the first that matches the user's message is given. */
-export type MockScript = readonly { readonly matches: (message: string) => boolean; readonly reply: Reply }[];
+export type MockScript = readonly { readonly matches: (message: string) => boolean; readonly reply: ScriptedReply }[];
 
 /** Reads a script from JSON text. @throws Fault INVALID_PARAM_VALUE that names the file and the entry. */
 export function readMockScript(text: string, file: string): MockScript {
@@ -38,7 +38,7 @@ export function readMockScript(text: string, file: string): MockScript {
 }
 
 /** The first reply of a script that fits a message; without one, the message said back. */
-export function findReply(script: MockScript, message: string): Reply {
+export function findReply(script: MockScript, message: string): ScriptedReply {
   const found = script.find(({ matches }) => matches(message));
   return found?.reply ?? { answer: `You said: ${message}`, delay_ms: 0, chunk: 0 };
 }

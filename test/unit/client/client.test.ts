@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Turn } from '../../../src/client/index.ts';
+import type { TurnHandle } from '../../../src/client/index.ts';
 import { agentOf, connected, made, opened, type Say } from '../../helpers/fakeServer.ts';
 
-const collect = async (turn: Turn): Promise<string[]> => {
+const collect = async (turn: TurnHandle): Promise<string[]> => {
   const pieces: string[] = [];
   for await (const piece of turn.text) pieces.push(piece);
   return pieces;
