@@ -1,113 +1,125 @@
-import { skipInlineCode } from './inlineCode.ts';
+import { skipInlineCode } from './markdownCode.ts';
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 
-/** A piece of a text between brackets, these included. */
+/** A range of a text that starts with an opening bracket and ends with its closing one; `end` is exclusive. */
 export interface BracketSpan {
   readonly start: number;
   readonly end: number;
 }
 
-/** The brackets of a text. */
+/** The matched brackets of a text. */
 export interface BracketMatch {
-  /** The outermost pieces that close, in order, without those that look like no JSON. */
-  readonly pieces: readonly BracketSpan[];
-  /** Where an object starts that the text never closes; no piece lies beyond. */
+  /** The outermost closed ranges, in order, without those that cannot be JSON. */
+  readonly spans: readonly BracketSpan[];
+  /** Start of the first JSON object that the text never closes; no span starts after it. */
   readonly truncatedAt: number | undefined;
 }
 
 interface OpenBracket {
-  readonly at: number;
+  readonly start: number;
   readonly closer: '}' | ']';
-  /** Starts as JSON does; in what is prose, a quote opens no string. */
-  readonly json: boolean;
+  /** Whether what follows looks like JSON. In prose a quote opens no string. */
+  readonly isJson: boolean;
 }
 
 const bracketPattern = /[[\]{}"`]/g;
 const jsonObjectStart = /\{\s*(?:["'}]|$)/y;
 const jsonListStart = /\[\s*[-{["'\]0-9tfn]/y;
 
-/** Pairs the brackets from an index on, in one walk: with a stack, so that no opener's end is looked for twice. */
+/**
+ * Bracket matching with a stack, in one pass from an index on. Reasoning is skipped. Inside or outside of JSON is
+ * decided by the innermost open bracket.
+ *
+ * | character   | outside of JSON                                  | inside of JSON                                       |
+ * | ----------- | ------------------------------------------------ | ---------------------------------------------------- |
+ * | `{` or `[`  | is pushed                                        | is pushed                                            |
+ * | `}` or `]`  | pops up to its opener, which becomes a span if it looks like JSON | the same                            |
+ * | backtick    | the code span is skipped                         | is ignored                                           |
+ * | `"`         | is ignored                                       | the string is skipped; is ignored if the line ends first |
+ */
 export function matchBrackets(text: string, from: number, skipReasoning: SkipReasoning): BracketMatch {
-  const open = new OpenBrackets();
-  let pieces: BracketSpan[] = [];
+  const openBrackets = new OpenBrackets();
+  let spans: BracketSpan[] = [];
+  // Quotes before this index open no string: their line has no closing quote. Remembered, to stay linear in time.
   let noStringBefore = from;
-  let at = from;
+  let next = from;
   for (;;) {
-    bracketPattern.lastIndex = at;
+    bracketPattern.lastIndex = next;
     if (!bracketPattern.test(text)) break;
     const index = bracketPattern.lastIndex - 1;
-    at = skipReasoning(index);
-    if (at > index) continue;
-    at = index + 1;
-    const mark = text[index];
-    if (mark === '{') {
-      open.push({ at: index, closer: '}', json: matchesAt(jsonObjectStart, text, index) });
-    } else if (mark === '[') {
-      open.push({ at: index, closer: ']', json: matchesAt(jsonListStart, text, index) });
-    } else if (mark === '}' || mark === ']') {
-      const opener = open.close(mark);
+    next = skipReasoning(index);
+    if (next > index) continue;
+    next = index + 1;
+    const character = text[index];
+    if (character === '{') {
+      openBrackets.push({ start: index, closer: '}', isJson: matchesAt(jsonObjectStart, text, index) });
+    } else if (character === '[') {
+      openBrackets.push({ start: index, closer: ']', isJson: matchesAt(jsonListStart, text, index) });
+    } else if (character === '}' || character === ']') {
+      const opener = openBrackets.close(character);
       if (opener === undefined) continue;
-      while ((pieces.at(-1)?.start ?? -1) > opener.at) pieces.pop();
-      if (opener.json) pieces.push({ start: opener.at, end: at });
-    } else if (mark === '`') {
-      if (!open.inJson) at = skipInlineCode(text, index);
-    } else if (open.inJson && index >= noStringBefore) {
-      const end = stringEnd(text, at);
-      if (text[end] === '\n') noStringBefore = end;
-      else at = end + 1;
+      while ((spans.at(-1)?.start ?? -1) > opener.start) spans.pop();
+      if (opener.isJson) spans.push({ start: opener.start, end: next });
+    } else if (character === '`') {
+      if (!openBrackets.inJson) next = skipInlineCode(text, index);
+    } else if (openBrackets.inJson && index >= noStringBefore) {
+      const stringEnd = closingQuoteOrLineEnd(text, next);
+      if (text[stringEnd] === '\n') noStringBefore = stringEnd;
+      else next = stringEnd + 1;
     }
   }
-  const truncatedAt = open.firstObject();
-  if (truncatedAt !== undefined) pieces = pieces.filter(({ start }) => start < truncatedAt);
-  return { pieces, truncatedAt };
+  const truncatedAt = openBrackets.firstJsonObject();
+  if (truncatedAt !== undefined) spans = spans.filter(({ start }) => start < truncatedAt);
+  return { spans, truncatedAt };
 }
 
-// The openers that wait for their closers.
+/** The stack of open brackets. */
 class OpenBrackets {
   readonly #stack: OpenBracket[] = [];
-  readonly #waiting = { '}': 0, ']': 0 };
+  readonly #countByCloser = { '}': 0, ']': 0 };
 
+  /** Whether the innermost open bracket looks like JSON. */
   get inJson(): boolean {
-    return this.#stack.at(-1)?.json ?? false;
+    return this.#stack.at(-1)?.isJson ?? false;
   }
 
   push(opener: OpenBracket): void {
     this.#stack.push(opener);
-    this.#waiting[opener.closer]++;
+    this.#countByCloser[opener.closer]++;
   }
 
-  /** The opener that a closer closes; those opened after it stay unclosed. */
+  /** Removes the innermost bracket with this closer, and the unclosed ones inside of it. */
   close(closer: OpenBracket['closer']): OpenBracket | undefined {
-    // Counted, so that a closer of nothing does not search the stack.
-    if (this.#waiting[closer] === 0) return undefined;
+    // The count spares a search of the whole stack for a closer without an opener.
+    if (this.#countByCloser[closer] === 0) return undefined;
     let opener = this.#stack.pop();
     while (opener !== undefined && opener.closer !== closer) {
-      this.#waiting[opener.closer]--;
+      this.#countByCloser[opener.closer]--;
       opener = this.#stack.pop();
     }
-    this.#waiting[closer]--;
+    this.#countByCloser[closer]--;
     return opener;
   }
 
-  /** Where the outermost unclosed object starts that looks like JSON. */
-  firstObject(): number | undefined {
-    return this.#stack.find(({ closer, json }) => closer === '}' && json)?.at;
+  /** Start of the outermost open object that looks like JSON. */
+  firstJsonObject(): number | undefined {
+    return this.#stack.find(({ closer, isJson }) => closer === '}' && isJson)?.start;
   }
 }
 
-function matchesAt(pattern: RegExp, text: string, at: number): boolean {
-  pattern.lastIndex = at;
+function matchesAt(pattern: RegExp, text: string, index: number): boolean {
+  pattern.lastIndex = index;
   return pattern.test(text);
 }
 
 const [quote, backslash, lineFeed] = [0x22, 0x5c, 0x0a];
 
-// The closing quote; or the line's end, which a JSON string never passes.
-function stringEnd(text: string, at: number): number {
-  for (let end = at; end < text.length; end++) {
-    const code = text.charCodeAt(end);
-    if (code === quote || code === lineFeed) return end;
-    if (code === backslash) end++;
+/** Index of the closing quote of a string, or of the line feed or the end of the text before it. */
+function closingQuoteOrLineEnd(text: string, contentStart: number): number {
+  for (let index = contentStart; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === quote || code === lineFeed) return index;
+    if (code === backslash) index++;
   }
   return text.length;
 }

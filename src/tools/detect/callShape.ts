@@ -1,25 +1,25 @@
 import { parseJsonAt, type ParseResult } from '../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 
-/** The keys under which a format writes a call. */
+/** The JSON keys under which a format writes the name and the arguments of a call. */
 export interface CallKeys {
   readonly name: string;
   readonly arguments: string;
 }
 
-/** What a call says. */
+/** A call in a JSON value. */
 export interface ParsedCall {
   readonly name: string;
   readonly arguments: JsonObject;
-  /** Whether arguments written as a string had to be read leniently. */
+  /** Whether arguments that are a JSON string could only be read by the lenient parser. */
   readonly repaired: boolean;
 }
 
-/** How generously a value is taken for a call. */
+/** How tolerant the check for the shape of a call is. */
 export interface CallShapeOptions {
-  /** Stands in a tag: the other formats' name keys count too. */
+  /** The value is in a tag: the name keys of the other formats count too. */
   readonly tagged: boolean;
-  /** Arguments written as a string may be read leniently. */
+  /** Arguments that are a JSON string may be read by the lenient parser. */
   readonly lenient: boolean;
 }
 
@@ -28,29 +28,30 @@ const argumentKeys = ['arguments', 'parameters', 'args', 'input'];
 const metadataKeys: ReadonlySet<string> = new Set(['type', 'id', 'call_id', 'tool_call_id', 'index']);
 const wrapperKeys = ['function', 'tool_calls', 'tool_call', 'function_call'];
 
-/** The calls that a value says; none, unless the whole of it has the shape of calls. */
+/** The calls in a JSON value; empty unless the whole value has the shape of calls. */
 export function extractCalls(value: JsonValue, keys: CallKeys, options: CallShapeOptions): readonly ParsedCall[] {
   if (!isJsonObject(value)) return [];
-  const wrapped = unwrapCall(value);
+  const wrapped = unwrapCalls(value);
   if (wrapped === undefined) return [toCall(value, keys, options)].filter((call) => call !== undefined);
-  const inner = wrapped.map((one) => extractCalls(one, keys, options));
-  return inner.some((calls) => calls.length === 0) ? [] : inner.flat();
+  const callsByValue = wrapped.map((inner) => extractCalls(inner, keys, options));
+  return callsByValue.some((calls) => calls.length === 0) ? [] : callsByValue.flat();
 }
 
-/** The arguments that a value stands for; undefined for a value that can be none. */
+/** The arguments in a JSON value: an object, a JSON string of one, or an empty value. undefined: the value is no arguments. */
 export function parseArguments(value: JsonValue | undefined, lenient: boolean): Omit<ParsedCall, 'name'> | undefined {
-  const empty = value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
-  if (empty) return { arguments: new Map(), repaired: false };
-  if (typeof value !== 'string') return isJsonObject(value) ? parsedCall(value, false) : undefined;
+  const isEmpty = value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+  if (isEmpty) return { arguments: new Map(), repaired: false };
+  if (typeof value !== 'string') return isJsonObject(value) ? toArguments(value, false) : undefined;
   const strict = wholeObject(value, parseObject(value, false));
-  if (strict !== undefined || !lenient) return strict && parsedCall(strict, false);
+  if (strict !== undefined || !lenient) return strict && toArguments(strict, false);
   const repaired = wholeObject(value, parseObject(value, true));
-  return repaired && parsedCall(repaired, true);
+  return repaired && toArguments(repaired, true);
 }
 
-function unwrapCall(members: JsonObject): readonly JsonValue[] | undefined {
+/** The values in a wrapper such as `{"tool_calls": [...]}`; undefined: there is no wrapper. */
+function unwrapCalls(members: JsonObject): readonly JsonValue[] | undefined {
   const key = wrapperKeys.find((wrapper) => typeof members.get(wrapper) === 'object' && members.get(wrapper) !== null);
-  if (key === undefined || [...members.keys()].some((other) => other !== key && !metadataKeys.has(other)))
+  if (key === undefined || [...members.keys()].some((memberKey) => memberKey !== key && !metadataKeys.has(memberKey)))
     return undefined;
   const inner = members.get(key);
   return Array.isArray(inner) ? inner : [inner as JsonValue];
@@ -63,16 +64,16 @@ function toCall(members: JsonObject, keys: CallKeys, { tagged, lenient }: CallSh
   const name = members.get(nameKey);
   const others = [...members.keys()].filter((key) => key !== nameKey && key !== argumentKey);
   if (typeof name !== 'string' || name.trim() === '' || others.some((key) => !metadataKeys.has(key))) return undefined;
-  const given = parseArguments(argumentKey === undefined ? undefined : members.get(argumentKey), lenient);
-  return given && { name, ...given };
+  const parsed = parseArguments(argumentKey === undefined ? undefined : members.get(argumentKey), lenient);
+  return parsed && { name, ...parsed };
 }
 
 const parseObject = (text: string, lenient: boolean): ParseResult => parseJsonAt(text, 0, { lenient });
 
-const wholeObject = (text: string, read: ParseResult): JsonObject | undefined =>
-  read.ok && isJsonObject(read.value) && text.slice(read.end).trim() === '' ? read.value : undefined;
+const wholeObject = (text: string, parsed: ParseResult): JsonObject | undefined =>
+  parsed.ok && isJsonObject(parsed.value) && text.slice(parsed.end).trim() === '' ? parsed.value : undefined;
 
-const parsedCall = (members: JsonObject, repaired: boolean): Omit<ParsedCall, 'name'> | undefined =>
+const toArguments = (members: JsonObject, repaired: boolean): Omit<ParsedCall, 'name'> | undefined =>
   isSchema(members) ? undefined : { arguments: members, repaired };
 
 const schemaKeys: ReadonlySet<string> = new Set([
@@ -87,7 +88,7 @@ const schemaKeys: ReadonlySet<string> = new Set([
 ]);
 const typeKeys = ['type', 'enum', 'anyOf', 'oneOf', '$ref'];
 
-// Models repeat a tool's declaration; what they repeat is no call.
+// Models sometimes repeat the declaration of a tool. Its JSON Schema is no arguments.
 function isSchema(members: JsonObject): boolean {
   if (members.size === 0 || [...members.keys()].some((key) => !schemaKeys.has(key))) return false;
   const properties = members.get('properties');

@@ -2,40 +2,35 @@ import type { ParsedObject } from './objectList.ts';
 import type { ParsedCall } from './callShape.ts';
 import type { DetectedCall } from '../tool.ts';
 
-/** Calls and the piece of the text that they take up. */
+/** Calls and their range in the text; `end` is exclusive. */
 export interface CallSpan {
   readonly calls: readonly DetectedCall[];
-  /** Where the tag starts that announces them, or else the calls themselves. */
+  /** Start of the tag before the calls; without a tag, of the calls themselves. */
   readonly start: number;
-  /** Where the calls themselves start. */
+  /** Start of the calls themselves. */
   readonly rawStart: number;
   readonly end: number;
 }
 
-/** What one walk over a text finds. */
+/** The calls of one kind (tagged or untagged) in a text, in its order. */
 export interface CallSpans {
   readonly spans: readonly CallSpan[];
-  /** Where the call starts in which the text ends. */
+  /** Start of a call that the end of the text cuts off; undefined: none is. */
   readonly truncatedAt: number | undefined;
 }
 
-/** What a value in a text says, as calls found there. */
+/** The span of a JSON value that holds calls. */
 export function createCallSpan(
   text: string,
   { start, end, repaired }: Omit<ParsedObject, 'value'>,
-  said: readonly ParsedCall[],
+  parsedCalls: readonly ParsedCall[],
 ): CallSpan {
   const raw = text.slice(start, end);
-  return { calls: said.map((call) => toDetectedCall(call, raw, repaired)), start, rawStart: start, end };
+  return { calls: parsedCalls.map((call) => toDetectedCall(call, raw, repaired)), start, rawStart: start, end };
 }
 
 const toDetectedCall = (
-  { name, arguments: given, repaired }: ParsedCall,
+  { name, arguments: args, repaired }: ParsedCall,
   raw: string,
   valueRepaired: boolean,
-): DetectedCall => ({
-  name,
-  arguments: given,
-  raw,
-  repaired: repaired || valueRepaired,
-});
+): DetectedCall => ({ name, arguments: args, raw, repaired: repaired || valueRepaired });

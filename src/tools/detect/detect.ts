@@ -7,36 +7,48 @@ import { taggedCalls } from './taggedCalls.ts';
 import type { Detection } from '../tool.ts';
 
 /**
- * Finds the calls in the whole text of a model, whose format writes them under the given keys. Takes time in
- * proportion to the text's length and never throws, whatever the text.
+ * Tool-call parser: finds the calls in the complete output of a model. `keys` are the JSON keys under which the format
+ * writes a call's name and arguments. Takes time linear in the length of the text and never throws, whatever the text.
+ *
+ * Tagged calls (`<tool_call>{...}`) take precedence over untagged ones (bare JSON), unless the tag is in a string of an
+ * untagged call:
+ *
+ * | the first tag with a call is                      | the result                                              |
+ * | ------------------------------------------------- | ------------------------------------------------------- |
+ * | absent                                            | the untagged calls                                      |
+ * | before any `{`                                    | the tagged calls                                        |
+ * | after a `{`; some tagged calls are in no string   | the tagged calls that are in no string                  |
+ * | after a `{`; all tagged calls are in strings      | the untagged calls                                      |
+ * | cut off by the end of the text, in a string       | the untagged calls                                      |
+ * | cut off by the end of the text, in no string      | the untagged calls before the tag; the text is truncated |
  */
 export function detect(text: string, keys: CallKeys): Detection {
   const skipReasoning = createReasoningSkipper(text);
   const tagged = taggedCalls(text, keys, skipReasoning);
-  const at = tagged.spans[0]?.start ?? tagged.truncatedAt;
-  if (at !== undefined && !text.slice(0, at).includes('{')) return toDetection(text, tagged);
-  const bare = untaggedCalls(text, keys, skipReasoning);
-  if (at === undefined) return toDetection(text, bare);
-  const spans = notInsideUntaggedCall(tagged.spans, bare);
+  const firstTag = tagged.spans[0]?.start ?? tagged.truncatedAt;
+  if (firstTag === undefined) return toDetection(text, untaggedCalls(text, keys, skipReasoning));
+  if (!text.slice(0, firstTag).includes('{')) return toDetection(text, tagged);
+  const untagged = untaggedCalls(text, keys, skipReasoning);
+  const spans = notInsideUntaggedCall(tagged.spans, untagged);
   if (spans.length > 0) return toDetection(text, { ...tagged, spans });
-  const isInString = tagged.spans.length > 0 || bare.spans.some(({ start, end }) => start < at && at < end);
-  // What is cut off in a tag is not searched for bare calls.
-  return toDetection(
-    text,
-    isInString ? bare : { ...untaggedCalls(text.slice(0, at), keys, skipReasoning), truncatedAt: at },
-  );
+  const isInString =
+    tagged.spans.length > 0 || untagged.spans.some(({ start, end }) => start < firstTag && firstTag < end);
+  if (isInString) return toDetection(text, untagged);
+  const beforeTag = untaggedCalls(text.slice(0, firstTag), keys, skipReasoning);
+  return toDetection(text, { ...beforeTag, truncatedAt: firstTag });
 }
 
-// A tag in a string of a bare call is text: the call that it seems to announce is an argument.
+// A tag in a string of an untagged call is text: what looks like a call there is a part of an argument.
 function notInsideUntaggedCall(
   tagged: readonly CallSpan[],
-  { spans, truncatedAt, truncatedInValue: cutInValue }: UntaggedCallSpans,
+  { spans: untagged, truncatedAt, truncatedInValue }: UntaggedCallSpans,
 ): readonly CallSpan[] {
-  const truncated = cutInValue && truncatedAt !== undefined ? truncatedAt : Infinity;
-  let next = 0;
+  const truncatedValueStart = truncatedInValue && truncatedAt !== undefined ? truncatedAt : Infinity;
+  // Both lists are in the order of the text: the first untagged call that does not end before the tag.
+  let current = 0;
   return tagged.filter(({ start }) => {
-    while ((spans[next]?.end ?? Infinity) <= start) next++;
-    return start < truncated && start <= (spans[next]?.start ?? Infinity);
+    while ((untagged[current]?.end ?? Infinity) <= start) current++;
+    return start < truncatedValueStart && start <= (untagged[current]?.start ?? Infinity);
   });
 }
 

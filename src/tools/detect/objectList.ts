@@ -1,79 +1,74 @@
 import { parseJsonAt } from '../json/lenientParser.ts';
+import { skipSeparators } from '../json/separators.ts';
 import { closingTag } from './tags.ts';
 import type { JsonValue } from '../json/value.ts';
 
-/** A value and where it stands. */
+/** A parsed JSON value and its range in the text; `end` is exclusive. */
 export interface ParsedObject {
   readonly value: JsonValue;
   readonly start: number;
   readonly end: number;
-  /** Whether it had to be read leniently. */
+  /** Whether only the lenient parser could read it. */
   readonly repaired: boolean;
 }
 
-/** A value that could not be read. */
+/** A value that neither parser could read. */
 export interface ObjectListError {
   readonly start: number;
-  /** Where the strict reading stopped. */
-  readonly at: number;
-  /** In which reading the text ends inside the value. */
+  /** Index at which the strict parser stopped. */
+  readonly failedAt: number;
+  /** Which parser reached the end of the text inside the value; undefined: the value is malformed, not truncated. */
   readonly truncatedIn: 'strict' | 'lenient' | undefined;
 }
 
-/** Objects that follow each other, in a list or with nothing but separators between them. */
+/** Consecutive JSON objects, in a list or with only separators between them. */
 export interface ObjectList {
+  /** Index after the last object, or after the closing bracket. */
   readonly end: number;
   readonly objects: readonly ParsedObject[];
+  /** Whether the objects are in brackets, and whether these were closed. */
   readonly list: 'none' | 'open' | 'closed';
+  /** The object at which parsing stopped, if it could not be read. */
   readonly error: ObjectListError | undefined;
 }
 
-const separators = /[\s,;]*/y;
-
-/** Reads objects one by one, so that a bad one costs only itself and those after it. */
+/** Parses objects one by one, so that a malformed one costs only itself and those after it. */
 export function parseObjects(text: string, start: number, lenient: boolean): ObjectList {
   const objects: ParsedObject[] = [];
   let list: ObjectList['list'] = text[start] === '[' ? 'open' : 'none';
   let end = start;
-  let at = list === 'open' ? skipSeparators(text, start + 1) : start;
+  let nextStart = list === 'open' ? skipSeparators(text, start + 1) : start;
   let error: ObjectListError | undefined;
-  while (text[at] === '{') {
-    const object = parseObjectAt(text, at, lenient);
+  while (text[nextStart] === '{') {
+    const object = parseObjectAt(text, nextStart, lenient);
     if ('truncatedIn' in object) {
       error = object;
       break;
     }
     objects.push(object);
     end = object.end;
-    at = skipSeparators(text, end);
+    nextStart = skipSeparators(text, end);
   }
-  if (list === 'open' && text[at] === ']') [list, end] = ['closed', at + 1];
+  if (list === 'open' && text[nextStart] === ']') [list, end] = ['closed', nextStart + 1];
   return { end, objects, list, error };
 }
 
-/** The index of what follows white space, commas and semicolons. */
-export function skipSeparators(text: string, at: number): number {
-  separators.lastIndex = at;
-  separators.test(text);
-  return separators.lastIndex;
+// The lenient parser accepts more than the strict one only where the strict one stopped at one of these.
+const repairable = new RegExp(`[\\x00-\\x1f'\\\\TFN}\\]]|${closingTag.source}`, 'y');
+
+function isRepairable(text: string, failedAt: number): boolean {
+  repairable.lastIndex = failedAt;
+  return repairable.test(text);
 }
 
-// Where the strict reading stopped, a lenient one goes on at these only.
-const lenientHint = new RegExp(`[\\x00-\\x1f'\\\\TFN}\\]]|${closingTag.source}`, 'y');
-
-function needsLenientParsing(text: string, at: number): boolean {
-  lenientHint.lastIndex = at;
-  return lenientHint.test(text);
-}
-
-/** Reads the object at an index, strictly first. */
+/** Parses the object that starts at an index: strictly, then leniently if that is allowed and can help. */
 export function parseObjectAt(text: string, start: number, lenient: boolean): ParsedObject | ObjectListError {
   const strict = parseJsonAt(text, start);
   if (strict.ok) return { value: strict.value, start, end: strict.end, repaired: false };
-  const { at, truncated } = strict;
-  if (truncated || !lenient || !needsLenientParsing(text, at))
-    return { start, at, truncatedIn: truncated ? 'strict' : undefined };
+  const { failedAt, truncated } = strict;
+  if (truncated || !lenient || !isRepairable(text, failedAt))
+    return { start, failedAt, truncatedIn: truncated ? 'strict' : undefined };
   const repaired = parseJsonAt(text, start, { lenient, closing: closingTag });
   if (repaired.ok) return { value: repaired.value, start, end: repaired.end, repaired: true };
-  return { start, at, truncatedIn: repaired.truncated ? 'lenient' : undefined };
+  return { start, failedAt, truncatedIn: repaired.truncated ? 'lenient' : undefined };
 }

@@ -1,11 +1,12 @@
-import { skipOpeningFence } from './codeFences.ts';
+import { skipOpeningFence } from './markdownCode.ts';
 import { createCallSpan, type CallSpans, type CallSpan } from './callSpan.ts';
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
-import { skipSeparators, parseObjectAt, parseObjects, type ObjectListError } from './objectList.ts';
-import { parseArguments, extractCalls, type CallKeys } from './callShape.ts';
+import { skipSeparators } from '../json/separators.ts';
+import { parseObjectAt, parseObjects, type ObjectListError } from './objectList.ts';
+import { parseArguments, extractCalls, type CallKeys, type ParsedCall } from './callShape.ts';
 import { closingTag, nextTag, tagAt, toolNameIn, type Tag } from './tags.ts';
 
-/** Finds the calls that stand in tags, those of every format. */
+/** Finds the calls in tags. The tags of all formats count, because models also write those of other families. */
 export function taggedCalls(text: string, keys: CallKeys, skipReasoning: SkipReasoning): CallSpans {
   const blocks: (readonly CallSpan[])[] = [];
   let tag = nextTag(text, 0, skipReasoning);
@@ -18,101 +19,136 @@ export function taggedCalls(text: string, keys: CallKeys, skipReasoning: SkipRea
   return { spans: blocks.flat(), truncatedAt: undefined };
 }
 
-/** What a tag opens. */
+/** The calls of one tag. */
 interface TaggedBlock {
   readonly spans: readonly CallSpan[];
-  /** From where the next tag is looked for. */
+  /** Index from which the next tag is searched. */
   readonly end: number;
   readonly truncated: boolean;
+}
+
+/** Tags in front of the same calls, such as `<tool_call><function=f>`; a single tag is both. */
+interface NestedTags {
+  /** The first, where the span of the calls starts. */
+  readonly outer: Tag;
+  /** The last, which decides what may follow. */
+  readonly inner: Tag;
 }
 
 const callsStart = /(?:\[\s*)?\{\s*(?:["'}]|$)|\[\s*$/y;
 const compactCall = /([\w.-]+)(?:\[CALL_ID\][\w-]*)?(?:\[ARGS\]\s*|(?=\{))/y;
 const truncatedCompactCall = /[\w.-]+(?:\[CALL_ID\][\w-]*)?(?:\[[A-Z_]{0,8})?$/y;
 
-function parseBlock(text: string, first: Tag, keys: CallKeys): TaggedBlock {
-  let tag = first;
-  let at = skipOpeningFence(text, tag.end);
-  for (let next = tagAt(text, at); next !== undefined; next = tagAt(text, at)) {
-    tag = next;
-    at = skipOpeningFence(text, tag.end);
+/**
+ * Parses what follows a tag, after nested tags and an opening code fence:
+ *
+ * | after the tag                                  | example                    | result                             |
+ * | ---------------------------------------------- | -------------------------- | ---------------------------------- |
+ * | the end of the text                            | `<tool_call>`              | truncated                          |
+ * | arguments, because the tag names the tool      | `<function=f>{...}`        | one call                           |
+ * | a name and arguments                           | `[TOOL_CALLS]f[ARGS]{...}` | one call                           |
+ * | the beginning of a name, then the end          | `[TOOL_CALLS]get_ti`       | truncated                          |
+ * | objects, or a list of them                     | `<tool_call>{...}`         | the calls in them                  |
+ * | anything else                                  | `<tool_call>hello`         | no calls; the search continues     |
+ */
+function parseBlock(text: string, outer: Tag, keys: CallKeys): TaggedBlock {
+  let inner = outer;
+  let contentStart = skipOpeningFence(text, inner.end);
+  for (let tag = tagAt(text, contentStart); tag !== undefined; tag = tagAt(text, contentStart)) {
+    inner = tag;
+    contentStart = skipOpeningFence(text, inner.end);
   }
-  if (at === text.length) return { spans: [], end: at, truncated: true };
-  if (tag.kind.holds === 'arguments') {
-    return parseNamedCall(text, { first, tag, at, name: toolNameIn(text, tag), nameAt: tag.start });
+  const tags: NestedTags = { outer, inner };
+  if (contentStart === text.length) return { spans: [], end: contentStart, truncated: true };
+  if (inner.kind.holds === 'arguments') {
+    const name = toolNameIn(text, inner);
+    return parseNamedCall(text, tags, { name, nameStart: inner.start, argumentsStart: contentStart });
   }
-  if (tag.kind.holds === 'calls or a name') {
-    compactCall.lastIndex = at;
+  if (inner.kind.holds === 'calls or a name') {
+    compactCall.lastIndex = contentStart;
     const name = compactCall.exec(text)?.[1];
-    if (name !== undefined) return parseNamedCall(text, { first, tag, at: compactCall.lastIndex, name, nameAt: at });
-    truncatedCompactCall.lastIndex = at;
-    if (truncatedCompactCall.test(text)) return { spans: [], end: at, truncated: true };
+    if (name !== undefined) {
+      return parseNamedCall(text, tags, { name, nameStart: contentStart, argumentsStart: compactCall.lastIndex });
+    }
+    truncatedCompactCall.lastIndex = contentStart;
+    if (truncatedCompactCall.test(text)) return { spans: [], end: contentStart, truncated: true };
   }
-  return parseCalls(text, first, tag, at, keys);
+  return parseCalls(text, tags, contentStart, keys);
 }
 
-function parseCalls(text: string, first: Tag, tag: Tag, at: number, keys: CallKeys): TaggedBlock {
-  callsStart.lastIndex = at;
-  if (!callsStart.test(text)) return { spans: [], end: tag.end, truncated: false };
-  const { objects, list, end, error } = parseObjects(text, at, true);
+function parseCalls(text: string, { outer, inner }: NestedTags, start: number, keys: CallKeys): TaggedBlock {
+  callsStart.lastIndex = start;
+  if (!callsStart.test(text)) return { spans: [], end: inner.end, truncated: false };
+  const { objects, list, end, error } = parseObjects(text, start, true);
   const spans = objects.flatMap((object, index) => {
-    const said = extractCalls(object.value, keys, { tagged: true, lenient: true });
-    return said.length === 0
+    const calls = extractCalls(object.value, keys, { tagged: true, lenient: true });
+    return calls.length === 0
       ? []
-      : [{ ...createCallSpan(text, object, said), ...(index === 0 && { start: first.start }) }];
+      : [{ ...createCallSpan(text, object, calls), ...(index === 0 && { start: outer.start }) }];
   });
-  if (error !== undefined) return recoverFrom(text, tag, error, spans);
-  const truncated = list === 'open' && objects.length === 0 && skipSeparators(text, at + 1) === text.length;
+  if (error !== undefined) return recoverFrom(text, inner, error, spans);
+  const truncated = list === 'open' && objects.length === 0 && skipSeparators(text, start + 1) === text.length;
   return { spans, end, truncated };
 }
 
 interface NamedCall {
-  readonly first: Tag;
-  readonly tag: Tag;
-  /** Where the arguments stand. */
-  readonly at: number;
   readonly name: string;
-  readonly nameAt: number;
+  readonly nameStart: number;
+  readonly argumentsStart: number;
 }
 
-function parseNamedCall(text: string, { first, tag, at, name, nameAt }: NamedCall): TaggedBlock {
-  const spans = (end: number, repaired: boolean, said: ReturnType<typeof parseArguments>): readonly CallSpan[] =>
-    said === undefined
-      ? []
-      : [{ ...createCallSpan(text, { start: nameAt, end, repaired }, [{ name, ...said }]), start: first.start }];
-  if (at === text.length) return { spans: [], end: at, truncated: true };
-  closingTag.lastIndex = at;
-  if (closingTag.test(text))
-    return { spans: spans(at, false, parseArguments(undefined, false)), end: at, truncated: false };
-  if (text[at] !== '{') return { spans: [], end: tag.end, truncated: false };
-  const object = parseObjectAt(text, at, true);
-  if ('truncatedIn' in object) return recoverFrom(text, tag, object, []);
-  return {
-    spans: spans(object.end, object.repaired, parseArguments(object.value, true)),
-    end: object.end,
-    truncated: false,
+function parseNamedCall(
+  text: string,
+  { outer, inner }: NestedTags,
+  { name, nameStart, argumentsStart }: NamedCall,
+): TaggedBlock {
+  const toSpans = (
+    end: number,
+    repaired: boolean,
+    parsed: Omit<ParsedCall, 'name'> | undefined,
+  ): readonly CallSpan[] => {
+    if (parsed === undefined) return [];
+    const span = createCallSpan(text, { start: nameStart, end, repaired }, [{ name, ...parsed }]);
+    return [{ ...span, start: outer.start }];
   };
+  if (argumentsStart === text.length) return { spans: [], end: argumentsStart, truncated: true };
+  closingTag.lastIndex = argumentsStart;
+  if (closingTag.test(text)) {
+    const spans = toSpans(argumentsStart, false, parseArguments(undefined, false));
+    return { spans, end: argumentsStart, truncated: false };
+  }
+  if (text[argumentsStart] !== '{') return { spans: [], end: inner.end, truncated: false };
+  const object = parseObjectAt(text, argumentsStart, true);
+  if ('truncatedIn' in object) return recoverFrom(text, inner, object, []);
+  const spans = toSpans(object.end, object.repaired, parseArguments(object.value, true));
+  return { spans, end: object.end, truncated: false };
 }
 
 /**
- * Where to go on after what could not be read. A tag in a string that was read is only text, unless it is one of the
- * block's own kind: a string that runs over those has lost its closing quote.
+ * Where the search for tags continues after a value that could not be parsed. A tag in a string of the parsed part is
+ * only text, unless it is one of the block's own kind: then that string has lost its closing quote.
+ *
+ * | the value                                      | the search continues at                                        |
+ * | ---------------------------------------------- | -------------------------------------------------------------- |
+ * | truncated for the strict parser                | nowhere: the text is truncated                                 |
+ * | truncated for the lenient parser               | the closing tag of the block; without one the text is truncated |
+ * | malformed                                      | the next opening or closing tag of the kind, or the error      |
  */
 function recoverFrom(
   text: string,
   { kind }: Tag,
-  { start, at, truncatedIn }: ObjectListError,
+  { start, failedAt, truncatedIn }: ObjectListError,
   spans: readonly CallSpan[],
 ): TaggedBlock {
-  if (truncatedIn === 'strict') return { spans, end: at, truncated: true };
+  if (truncatedIn === 'strict') return { spans, end: failedAt, truncated: true };
   if (truncatedIn === 'lenient') {
     const end = kind.closes === undefined ? -1 : text.indexOf(kind.closes, start);
     return { spans, end, truncated: end < 0 };
   }
-  const read = text.slice(start, at);
-  const opener = textUpTo(read, kind.opens);
-  const closer = kind.closes === undefined ? opener : textUpTo(read, kind.closes);
-  return { spans, end: start + Math.min(opener, closer), truncated: false };
+  const parsedPart = text.slice(start, failedAt);
+  const openingOffset = offsetOrLength(parsedPart, kind.opens);
+  const closingOffset = kind.closes === undefined ? openingOffset : offsetOrLength(parsedPart, kind.closes);
+  return { spans, end: start + Math.min(openingOffset, closingOffset), truncated: false };
 }
 
-const textUpTo = (read: string, mark: string): number => (read.includes(mark) ? read.indexOf(mark) : read.length);
+const offsetOrLength = (text: string, tag: string): number => (text.includes(tag) ? text.indexOf(tag) : text.length);

@@ -1,15 +1,15 @@
-import { skipInlineCode } from './inlineCode.ts';
+import { skipInlineCode } from './markdownCode.ts';
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 
-/** A kind of tag that announces calls. */
+/** A tag that models write before calls. */
 export interface TagKind {
   readonly opens: string;
   readonly closes: string | undefined;
-  /** What may stand between the tag and the call. */
+  /** What follows the tag; after `arguments` tags the tag itself has the name. */
   readonly holds: 'calls' | 'calls or a name' | 'arguments';
 }
 
-/** A tag in a text. */
+/** A tag in a text; `end` is exclusive. */
 export interface Tag {
   readonly kind: TagKind;
   readonly start: number;
@@ -42,55 +42,55 @@ const openingPattern = alternatives(tagKinds.map(({ opens }) => opens)).replace(
 const closingPattern = alternatives(tagKinds.flatMap(({ closes }) => closes ?? []));
 
 const openingOrCode = new RegExp(`\`+|${openingPattern}`, 'g');
-const openingHere = new RegExp(openingPattern, 'y');
+const openingAtIndex = new RegExp(openingPattern, 'y');
 const afterCall = new RegExp(`(?:\\s*(?:[\\]}]|${closingPattern}|${alternatives(endTokens)}))*`, 'y');
 
 /** A closing tag, whichever it closes; sticky. */
 export const closingTag = new RegExp(closingPattern, 'y');
 
-/** The first tag at or after an index that stands neither in reasoning nor in backticks. */
-export function nextTag(text: string, at: number, skipReasoning: SkipReasoning): Tag | undefined {
-  let from = at;
+/** The first tag at or after an index that is neither in reasoning nor in Markdown code. */
+export function nextTag(text: string, index: number, skipReasoning: SkipReasoning): Tag | undefined {
+  let searchFrom = index;
   for (;;) {
-    openingOrCode.lastIndex = from;
+    openingOrCode.lastIndex = searchFrom;
     const start = openingOrCode.exec(text)?.index;
     if (start === undefined) return undefined;
-    from = skipReasoning(start);
-    if (from > start) continue;
-    if (text[start] !== '`') return tagOf(text, start, openingOrCode.lastIndex);
-    from = skipInlineCode(text, start);
+    searchFrom = skipReasoning(start);
+    if (searchFrom > start) continue;
+    if (text[start] !== '`') return toTag(text, start, openingOrCode.lastIndex);
+    searchFrom = skipInlineCode(text, start);
   }
 }
 
 /** The tag that starts exactly at an index. */
-export function tagAt(text: string, at: number): Tag | undefined {
-  openingHere.lastIndex = at;
-  return openingHere.test(text) ? tagOf(text, at, openingHere.lastIndex) : undefined;
+export function tagAt(text: string, index: number): Tag | undefined {
+  openingAtIndex.lastIndex = index;
+  return openingAtIndex.test(text) ? toTag(text, index, openingAtIndex.lastIndex) : undefined;
 }
 
-/** The name of the tool that a tag itself says. */
+/** The name of the tool in a tag such as `<function=name>`. */
 export const toolNameIn = (text: string, { kind, start, end }: Tag): string =>
   text.slice(start + kind.opens.length, end - 1);
 
 /** The index after the closing tags, stray brackets and end tokens that follow a call. */
-export function skipClosers(text: string, at: number): number {
-  afterCall.lastIndex = at;
+export function skipClosers(text: string, index: number): number {
+  afterCall.lastIndex = index;
   afterCall.test(text);
   return afterCall.lastIndex;
 }
 
-/** A text without the end tokens and the white space that it ends in. */
+/** A text without the end tokens and the white space at its end. */
 export function withoutEndTokens(text: string): string {
   let rest = text.trimEnd();
-  for (let token = endTokenOf(rest); token !== undefined; token = endTokenOf(rest)) {
+  for (let token = lastEndToken(rest); token !== undefined; token = lastEndToken(rest)) {
     rest = rest.slice(0, -token.length).trimEnd();
   }
   return rest;
 }
 
-const endTokenOf = (text: string): string | undefined => endTokens.find((token) => text.endsWith(token));
+const lastEndToken = (text: string): string | undefined => endTokens.find((token) => text.endsWith(token));
 
-function tagOf(text: string, start: number, end: number): Tag | undefined {
+function toTag(text: string, start: number, end: number): Tag | undefined {
   const kind = tagKinds.find(({ opens }) => text.startsWith(opens, start));
   return kind && { kind, start, end };
 }

@@ -1,74 +1,87 @@
 import { matchBrackets, type BracketSpan } from './brackets.ts';
 import { createCallSpan, type CallSpans, type CallSpan } from './callSpan.ts';
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
-import { skipSeparators, parseObjects, type ParsedObject } from './objectList.ts';
+import { skipSeparators } from '../json/separators.ts';
+import { parseObjects, type ParsedObject } from './objectList.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
 import { extractCalls, type CallKeys, type ParsedCall } from './callShape.ts';
 
-/** What stands in a text without a tag. */
+/** The calls of a text without tags. */
 export interface UntaggedCallSpans extends CallSpans {
-  /** Whether all from `cutAt` to the end of the text reads as one value: what looks like a tag there is in a string. */
+  /** Whether everything from `truncatedAt` to the end of the text is one JSON value, so that a tag there is in a string. */
   readonly truncatedInValue: boolean;
 }
 
-/** Finds the calls that stand in a text without a tag. */
+/**
+ * Finds calls that are bare JSON.
+ *
+ * | position                                         | parser  | counts as calls                                        |
+ * | ------------------------------------------------ | ------- | ------------------------------------------------------ |
+ * | start of the text, after white space and reasoning | lenient | objects that are calls; a list only if all of it is    |
+ * | anywhere after that, between outermost brackets  | strict  | an object that is a call; a closed list of calls only  |
+ */
 export function untaggedCalls(text: string, keys: CallKeys, skipReasoning: SkipReasoning): UntaggedCallSpans {
-  const lead = leadingCalls(text, firstVisible(text, skipReasoning), keys);
-  if (lead.truncatedAt !== undefined) return { ...lead, truncatedInValue: true };
-  const { pieces, truncatedAt } = matchBrackets(text, lead.end, skipReasoning);
-  const rest = truncatedAt === undefined ? undefined : parseJsonAt(text, truncatedAt);
+  const leading = leadingCalls(text, visibleStart(text, skipReasoning), keys);
+  if (leading.truncatedAt !== undefined) return { ...leading, truncatedInValue: true };
+  const { spans, truncatedAt } = matchBrackets(text, leading.end, skipReasoning);
+  const truncatedValue = truncatedAt === undefined ? undefined : parseJsonAt(text, truncatedAt);
   return {
-    spans: [...lead.spans, ...pieces.flatMap((piece) => callsBetween(text, piece, keys))],
+    spans: [...leading.spans, ...spans.flatMap((span) => callsInBrackets(text, span, keys))],
     truncatedAt,
-    truncatedInValue: rest !== undefined && !rest.ok && rest.truncated,
+    truncatedInValue: truncatedValue !== undefined && !truncatedValue.ok && truncatedValue.truncated,
   };
 }
 
-// Only here a lenient reading is safe: nothing but a call or an answer in JSON starts a text with a bracket.
+// Lenient parsing is safe only here: a text that starts with a bracket is a call or an answer in JSON.
 function leadingCalls(text: string, start: number, keys: CallKeys): CallSpans & { readonly end: number } {
   if (text[start] !== '{' && text[start] !== '[') return { spans: [], truncatedAt: undefined, end: start };
   const { objects, list, end, error } = parseObjects(text, start, true);
-  const said = objects.map(({ value }) => extractCalls(value, keys, { tagged: false, lenient: true }));
+  const parsedCalls = objects.map(({ value }) => extractCalls(value, keys, { tagged: false, lenient: true }));
   const truncated = error === undefined ? skipSeparators(text, end) === text.length : error.truncatedIn !== undefined;
-  const isData = list !== 'none' && (said.some((calls) => calls.length === 0) || (list === 'open' && !truncated));
+  const isData = list !== 'none' && (hasOtherObject(parsedCalls) || (list === 'open' && !truncated));
   if (isData) return { spans: [], truncatedAt: undefined, end: list === 'closed' ? end : start };
-  const spans = toCallSpans(text, objects, said);
+  const spans = toCallSpans(text, objects, parsedCalls);
   return { spans, truncatedAt: error?.truncatedIn && error.start, end: error?.start ?? end };
 }
 
-function callsBetween(text: string, { start, end }: BracketSpan, keys: CallKeys): readonly CallSpan[] {
-  const shape = { tagged: false, lenient: false };
+function callsInBrackets(text: string, { start, end }: BracketSpan, keys: CallKeys): readonly CallSpan[] {
+  const options = { tagged: false, lenient: false };
   if (text[start] === '{') {
-    const read = parseJsonAt(text, start);
-    const said = read.ok ? extractCalls(read.value, keys, shape) : [];
-    return said.length === 0 ? [] : [createCallSpan(text, { start, end, repaired: false }, said)];
+    const parsed = parseJsonAt(text, start);
+    const calls = parsed.ok ? extractCalls(parsed.value, keys, options) : [];
+    return calls.length === 0 ? [] : [createCallSpan(text, { start, end, repaired: false }, calls)];
   }
   const { objects, list } = parseObjects(text, start, false);
-  const said = objects.map(({ value }) => extractCalls(value, keys, shape));
-  const isData = list !== 'closed' || said.some((calls) => calls.length === 0);
-  return isData ? [] : toCallSpans(text, objects, said);
+  const parsedCalls = objects.map(({ value }) => extractCalls(value, keys, options));
+  const isData = list !== 'closed' || hasOtherObject(parsedCalls);
+  return isData ? [] : toCallSpans(text, objects, parsedCalls);
 }
+
+/** Whether one of the objects is no call. */
+const hasOtherObject = (callsByObject: readonly (readonly ParsedCall[])[]): boolean =>
+  callsByObject.some((calls) => calls.length === 0);
 
 const toCallSpans = (
   text: string,
   objects: readonly ParsedObject[],
-  said: readonly (readonly ParsedCall[])[],
+  callsByObject: readonly (readonly ParsedCall[])[],
 ): readonly CallSpan[] =>
   objects.flatMap((object, index) => {
-    const calls = said[index] ?? [];
+    const calls = callsByObject[index] ?? [];
     return calls.length === 0 ? [] : [createCallSpan(text, object, calls)];
   });
 
-function firstVisible(text: string, skipReasoning: SkipReasoning): number {
-  let at = -1;
-  for (let next = 0; next !== at; next = skipReasoning(next + leadingWhitespaceEnd(text, next))) at = next;
-  return at;
+/** Index of the first character that is neither white space nor reasoning. */
+function visibleStart(text: string, skipReasoning: SkipReasoning): number {
+  let start = -1;
+  for (let next = 0; next !== start; next = skipReasoning(skipWhitespace(text, next))) start = next;
+  return start;
 }
 
 const whitespace = /\s*/y;
 
-function leadingWhitespaceEnd(text: string, at: number): number {
-  whitespace.lastIndex = at;
+function skipWhitespace(text: string, index: number): number {
+  whitespace.lastIndex = index;
   whitespace.test(text);
-  return whitespace.lastIndex - at;
+  return whitespace.lastIndex;
 }

@@ -1,41 +1,46 @@
 import { JsonNumber, type JsonObject, type JsonValue } from './value.ts';
 
-/** How deep arrays and objects may nest. */
-export const maxDepth = 64;
+/** Deepest nesting of arrays and objects. */
+const maxDepth = 64;
 
 const maxMissingClosers = 3;
 
-/** How a value is read; strictly where nothing is said. */
+/** Options of a parser; strict by default. */
 export interface ParseOptions {
-  /** Also takes single quotes, True, False, None, trailing commas and raw line breaks in strings. */
+  /** Also accepts single quotes, True, False, None, trailing commas and raw line breaks in strings. */
   readonly lenient?: boolean;
-  /** Sticky; a lenient reading lets up to three closers be missing before it. */
+  /** Sticky pattern before which a lenient parser accepts up to three missing closing brackets. */
   readonly closing?: RegExp;
 }
 
-/** A value that was read; `end` is the index of what follows it. */
+/** A parsed value; `end` is the index after it. */
 export interface ParseSuccess {
   readonly ok: true;
   readonly value: JsonValue;
   readonly end: number;
 }
 
-/** Where a reading failed, and whether because the text ends inside the value. */
+/** A text that is no JSON value. */
 export interface ParseFailure {
   readonly ok: false;
-  readonly at: number;
+  /** Index at which the parser stopped. */
+  readonly failedAt: number;
+  /** Whether the text ends inside the value. */
   readonly truncated: boolean;
 }
 
-/** What came of reading a value. */
+/** The result of a parser. */
 export type ParseResult = ParseSuccess | ParseFailure;
 
-/** Reads the JSON value that starts at an index of a text. */
-export function parseJsonAt(text: string, at: number, options: ParseOptions = {}): ParseResult {
-  const reader = new LenientParser(text, at, options);
-  const value = reader.value(0);
-  if (value !== undefined) return { ok: true, value, end: reader.at };
-  return { ok: false, at: reader.at, truncated: reader.truncated || endsInWord(text, reader.at) };
+/**
+ * JSON parser for model output, strict or lenient: parses the value that starts at an index and ignores what follows.
+ * It never throws, keeps numbers as they are written, and takes values nested at most 64 deep.
+ */
+export function parseJsonAt(text: string, start: number, options: ParseOptions = {}): ParseResult {
+  const parser = new RecursiveDescentParser(text, start, options);
+  const value = parser.value(0);
+  if (value !== undefined) return { ok: true, value, end: parser.index };
+  return { ok: false, failedAt: parser.index, truncated: parser.truncated || endsInWord(text, parser.index) };
 }
 
 const numberPattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
@@ -43,14 +48,14 @@ const wordPattern = /[a-zA-Z]+/y;
 const plainCharacters = { '"': /[^"\\\x00-\x1f]+/y, "'": /[^'\\\x00-\x1f]+/y } as const;
 const hexDigitsPattern = /[0-9a-fA-F]{0,4}/y;
 
-const jsonWords: readonly (readonly [string, JsonValue])[] = [
+const jsonLiterals: readonly (readonly [string, JsonValue])[] = [
   ['true', true],
   ['false', false],
   ['null', null],
 ];
-const strictWords: ReadonlyMap<string, JsonValue> = new Map(jsonWords);
-const lenientWords: ReadonlyMap<string, JsonValue> = new Map([
-  ...jsonWords,
+const strictLiterals: ReadonlyMap<string, JsonValue> = new Map(jsonLiterals);
+const lenientLiterals: ReadonlyMap<string, JsonValue> = new Map([
+  ...jsonLiterals,
   ['True', true],
   ['False', false],
   ['None', null],
@@ -68,18 +73,19 @@ const escapes: ReadonlyMap<string, string> = new Map([
 
 type Quote = keyof typeof plainCharacters;
 
-// Methods give undefined for a fault, which then stands at `at`.
-class LenientParser {
+// Methods return undefined for a syntax error; `index` is then its place.
+class RecursiveDescentParser {
   readonly #text: string;
   readonly #lenient: boolean;
   readonly #closing: RegExp | undefined;
-  #missing = 0;
-  at: number;
+  #missingClosers = 0;
+  /** Index of the next character. */
+  index: number;
   truncated = false;
 
-  constructor(text: string, at: number, { lenient = false, closing }: ParseOptions) {
+  constructor(text: string, start: number, { lenient = false, closing }: ParseOptions) {
     this.#text = text;
-    this.at = at;
+    this.index = start;
     this.#lenient = lenient;
     this.#closing = lenient ? closing : undefined;
   }
@@ -89,13 +95,13 @@ class LenientParser {
     if (next === '{') return depth < maxDepth ? this.#members(depth) : undefined;
     if (next === '[') return depth < maxDepth ? this.#list(depth) : undefined;
     if (this.#isQuote(next)) return this.#string(next);
-    return this.#numeral() ?? this.#word();
+    return this.#number() ?? this.#literal();
   }
 
   #members(depth: number): JsonObject | undefined {
-    // Made with the first member: a storm of braces is refused before there is one.
+    // Created with the first member, so that a long run of opening braces fails before it allocates maps.
     let members: Map<string, JsonValue> | undefined;
-    this.at++;
+    this.index++;
     if (this.#consume('}')) return new Map();
     for (;;) {
       const quote = this.#peek();
@@ -112,7 +118,7 @@ class LenientParser {
 
   #list(depth: number): readonly JsonValue[] | undefined {
     const list: JsonValue[] = [];
-    this.at++;
+    this.index++;
     if (this.#consume(']')) return list;
     for (;;) {
       const value = this.value(depth + 1);
@@ -125,12 +131,12 @@ class LenientParser {
   }
 
   #string(quote: Quote): string | undefined {
-    this.at++;
+    this.index++;
     let content = this.#match(plainCharacters[quote]);
     for (;;) {
-      const next = this.#text[this.at];
+      const next = this.#text[this.index];
       if (next === quote) {
-        this.at++;
+        this.index++;
         return content;
       }
       const piece = next === '\\' ? this.#escape() : this.#control(next);
@@ -142,47 +148,47 @@ class LenientParser {
   #control(character: string | undefined): string | undefined {
     this.truncated = character === undefined;
     if (character === undefined || !this.#lenient) return undefined;
-    this.at++;
+    this.index++;
     return character;
   }
 
   #escape(): string | undefined {
-    const letter = this.#text[this.at + 1];
-    const simple = escapes.get(letter ?? '') ?? (this.#lenient && letter === "'" ? letter : undefined);
+    const escaped = this.#text[this.index + 1];
+    const simple = escapes.get(escaped ?? '') ?? (this.#lenient && escaped === "'" ? escaped : undefined);
     if (simple !== undefined) {
-      this.at += 2;
+      this.index += 2;
       return simple;
     }
-    hexDigitsPattern.lastIndex = this.at + 2;
-    const digits = letter === 'u' ? (hexDigitsPattern.exec(this.#text)?.[0] ?? '') : '';
-    this.truncated = letter === undefined || (letter === 'u' && this.at + 2 + digits.length === this.#text.length);
+    hexDigitsPattern.lastIndex = this.index + 2;
+    const digits = escaped === 'u' ? (hexDigitsPattern.exec(this.#text)?.[0] ?? '') : '';
+    this.truncated = escaped === undefined || (escaped === 'u' && this.index + 2 + digits.length === this.#text.length);
     if (digits.length < 4) return undefined;
     this.truncated = false;
-    this.at += 6;
+    this.index += 6;
     return String.fromCharCode(parseInt(digits, 16));
   }
 
-  #numeral(): JsonNumber | undefined {
+  #number(): JsonNumber | undefined {
     const digits = this.#match(numberPattern);
     return digits === '' ? undefined : new JsonNumber(digits);
   }
 
-  #word(): JsonValue | undefined {
-    const start = this.at;
-    const letters = this.#match(wordPattern);
-    const value = (this.#lenient ? lenientWords : strictWords).get(letters);
-    if (value === undefined) this.at = start;
+  #literal(): JsonValue | undefined {
+    const start = this.index;
+    const word = this.#match(wordPattern);
+    const value = (this.#lenient ? lenientLiterals : strictLiterals).get(word);
+    if (value === undefined) this.index = start;
     return value;
   }
 
   #closes(closer: '}' | ']'): boolean {
-    const end = this.at;
+    const end = this.index;
     if (this.#consume(closer)) return true;
-    if (this.#closing === undefined || this.#missing === maxMissingClosers) return false;
-    this.#closing.lastIndex = this.at;
+    if (this.#closing === undefined || this.#missingClosers === maxMissingClosers) return false;
+    this.#closing.lastIndex = this.index;
     if (!this.#closing.test(this.#text)) return false;
-    this.#missing++;
-    this.at = end;
+    this.#missingClosers++;
+    this.index = end;
     return true;
   }
 
@@ -192,22 +198,22 @@ class LenientParser {
 
   #consume(character: string): boolean {
     if (this.#peek() !== character) return false;
-    this.at++;
+    this.index++;
     return true;
   }
 
-  // The character after the white space; a loop, because a pattern costs more than the few characters it passes.
+  // The next character that is no white space. A loop, because a regular expression costs more for so few characters.
   #peek(): string | undefined {
-    let next = this.#text[this.at];
-    while (next === ' ' || next === '\n' || next === '\r' || next === '\t') next = this.#text[++this.at];
+    let next = this.#text[this.index];
+    while (next === ' ' || next === '\n' || next === '\r' || next === '\t') next = this.#text[++this.index];
     return next;
   }
 
   #match(pattern: RegExp): string {
-    pattern.lastIndex = this.at;
+    pattern.lastIndex = this.index;
     if (!pattern.test(this.#text)) return '';
-    const matched = this.#text.slice(this.at, pattern.lastIndex);
-    this.at = pattern.lastIndex;
+    const matched = this.#text.slice(this.index, pattern.lastIndex);
+    this.index = pattern.lastIndex;
     return matched;
   }
 }
@@ -215,9 +221,9 @@ class LenientParser {
 const maxWordLength = 16;
 const lastWordPattern = /[-+.\w]*$/y;
 
-// A number or a word that the text broke off in, or nothing more at all.
-function endsInWord(text: string, at: number): boolean {
-  if (text.length - at > maxWordLength) return false;
-  lastWordPattern.lastIndex = at;
+// Whether the text ends at the index, or inside a number or a literal that starts there.
+function endsInWord(text: string, index: number): boolean {
+  if (text.length - index > maxWordLength) return false;
+  lastWordPattern.lastIndex = index;
   return lastWordPattern.test(text);
 }

@@ -1,23 +1,23 @@
-/** A number as it was written: nothing is rounded. */
+/** A JSON number with the digits as they were written, so that nothing is rounded. */
 export class JsonNumber {
   readonly digits: string;
 
-  /** @param digits a number in JSON's grammar. */
+  /** @param digits a number in the syntax of JSON. */
   constructor(digits: string) {
     this.digits = digits;
   }
 }
 
-/** A JSON object with its keys in order; a map, because a model may write any key, `__proto__` too. */
+/** A JSON object with its keys in order. A map, because a model may write any key, including `__proto__`. */
 export type JsonObject = ReadonlyMap<string, JsonValue>;
 
-/** A JSON value out of a model's text. */
+/** A JSON value that was parsed from a model's text. */
 export type JsonValue = null | boolean | string | JsonNumber | readonly JsonValue[] | JsonObject;
 
 /** Whether a value is an object. */
 export const isJsonObject = (value: JsonValue): value is JsonObject => value instanceof Map;
 
-/** The JSON text of a value out of a text, or of plain data; spaced as Jinja's tojson does, keys in their order. */
+/** JSON of a parsed value or of plain data, spaced like Jinja's `tojson` (`{"a": 1, "b": 2}`), keys in their order. */
 export function stringifyJson(value: unknown): string {
   if (value instanceof JsonNumber) return value.digits;
   if (value instanceof Map) return stringifyMembers([...(value as JsonObject)]);
@@ -29,7 +29,7 @@ export function stringifyJson(value: unknown): string {
 const stringifyMembers = (members: readonly (readonly [string, unknown])[]): string =>
   `{${members.map(([key, member]) => `${JSON.stringify(key)}: ${stringifyJson(member)}`).join(', ')}}`;
 
-/** Whether a value is of a type of JSON Schema: 3.0 is an integer too. */
+/** Whether a parsed value has a type of JSON Schema; 3.0 is an integer. Of plain data: `hasJsonType` in src/jsonTypes.ts. */
 export function isOfType(value: JsonValue, type: string): boolean {
   switch (type) {
     case 'integer':

@@ -1,88 +1,81 @@
-const tagPairs = [
-  { open: '<think>', close: '</think>' },
-  { open: '[THINK]', close: '[/THINK]' },
-] as const;
+import { closingTagOf, openingTags } from './reasoningTags.ts';
 
-const openingTags = tagPairs.map(({ open }) => open);
-
-/** The texts that begin and end reasoning. */
-export const reasoningTags: readonly string[] = tagPairs.flatMap(({ open, close }) => [open, close]);
-
-/** The mark that a prompt ends with, when it has the model begin by reasoning; else "". */
+/** The reasoning tag at the end of a prompt, with which its template makes the model start by reasoning; "" = none. */
 export const openReasoningTag = (prompt: string): string =>
-  openingTags.find((mark) => prompt.trimEnd().endsWith(mark)) ?? '';
+  openingTags.find((tag) => prompt.trimEnd().endsWith(tag)) ?? '';
 
-/** Text of a model on its way out, what it reasons aloud set apart from what it says. */
+/** Reasoning parser for streamed text: separates the reasoning (chain of thought) of a model from its answer. */
 export class ReasoningFilter {
+  /** Text that was received but not yet assigned, because it may end in a part of a tag. */
   #pending = '';
-  // The mark that ends the reasoning under way.
-  #closing: string | undefined;
-  #saying = false;
-  #thought = '';
+  /** The tag that ends the current reasoning; undefined: the text is part of the answer. */
+  #closingTag: string | undefined;
+  #hasAnswer = false;
+  #reasoning = '';
 
-  /** What was reasoned so far. */
+  /** The reasoning so far. */
   get reasoning(): string {
-    return this.#thought.trim();
+    return this.#reasoning.trim();
   }
 
-  /** Takes the next piece of text and gives what of it is said; what may yet become a mark is held back. */
+  /** Takes the next piece of text and returns the part of the answer in it; a possible start of a tag is held back. */
   push(piece: string): string {
     this.#pending += piece;
-    let said = '';
+    let answer = '';
     for (;;) {
-      const wanted = this.#closing === undefined ? openingTags : [this.#closing];
-      const spans = findFirst(this.#pending, wanted);
-      const end = spans?.at ?? this.#pending.length - possibleTagStart(this.#pending, wanted);
-      said += this.#consume(end);
-      if (!spans) return said;
-      this.#pending = this.#pending.slice(spans.mark.length);
-      this.#closing = this.#closing === undefined ? tagPairs.find(({ open }) => open === spans.mark)?.close : undefined;
+      const tags = this.#closingTag === undefined ? openingTags : [this.#closingTag];
+      const match = findFirstTag(this.#pending, tags);
+      const end = match?.index ?? this.#pending.length - partialTagLength(this.#pending, tags);
+      answer += this.#consume(end);
+      if (!match) return answer;
+      this.#pending = this.#pending.slice(match.tag.length);
+      this.#closingTag = this.#closingTag === undefined ? closingTagOf(match.tag) : undefined;
     }
   }
 
-  /** What was held back, when no more text comes. */
+  /** Returns what was held back, at the end of the text. */
   flush(): string {
     return this.#consume(this.#pending.length);
   }
 
-  // The blank lines between reasoning and answer belong to neither.
+  // White space between reasoning and answer belongs to neither.
   #consume(end: number): string {
     const text = this.#pending.slice(0, end);
     this.#pending = this.#pending.slice(end);
-    if (this.#closing !== undefined) {
-      this.#thought += text;
+    if (this.#closingTag !== undefined) {
+      this.#reasoning += text;
       return '';
     }
-    const said = this.#saying || this.#thought === '' ? text : text.trimStart();
-    this.#saying ||= said !== '';
-    return said;
+    const answer = this.#hasAnswer || this.#reasoning === '' ? text : text.trimStart();
+    this.#hasAnswer ||= answer !== '';
+    return answer;
   }
 }
 
-/** What a whole text says beside its reasoning. */
+/** A complete text without its reasoning. */
 export function stripReasoning(text: string): string {
-  const stream = new ReasoningFilter();
-  return stream.push(text) + stream.flush();
+  const filter = new ReasoningFilter();
+  return filter.push(text) + filter.flush();
 }
 
-function findFirst(
+function findFirstTag(
   text: string,
-  wanted: readonly string[],
-): { readonly at: number; readonly mark: string } | undefined {
-  const [first] = wanted
-    .map((mark) => ({ at: text.indexOf(mark), mark }))
-    .filter(({ at }) => at >= 0)
-    .sort((a, b) => a.at - b.at);
+  tags: readonly string[],
+): { readonly index: number; readonly tag: string } | undefined {
+  const [first] = tags
+    .map((tag) => ({ index: text.indexOf(tag), tag }))
+    .filter(({ index }) => index >= 0)
+    .sort((a, b) => a.index - b.index);
   return first;
 }
 
-const possibleTagStart = (text: string, wanted: readonly string[]): number =>
-  Math.max(0, ...wanted.map((mark) => longestPrefixAtEnd(text, mark)));
+const partialTagLength = (text: string, tags: readonly string[]): number =>
+  Math.max(0, ...tags.map((tag) => longestPrefixAtEnd(text, tag)));
 
-// How much of the end of a text is a beginning of the mark.
-function longestPrefixAtEnd(text: string, mark: string): number {
-  for (let length = Math.min(text.length, mark.length - 1); length > 0; length--) {
-    if (text.endsWith(mark.slice(0, length))) return length;
+/** Length of the longest proper prefix of a tag with which a text ends. */
+function longestPrefixAtEnd(text: string, tag: string): number {
+  for (let length = Math.min(text.length, tag.length - 1); length > 0; length--) {
+    if (text.endsWith(tag.slice(0, length))) return length;
   }
   return 0;
 }

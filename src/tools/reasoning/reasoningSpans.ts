@@ -1,46 +1,51 @@
-/** Gives the first index at or after one that stands outside of what it covers. */
-export type SkipReasoning = (at: number) => number;
+import { maxTagLength, openingTags, reasoningTagPattern } from './reasoningTags.ts';
 
-const tagPattern = /<think>|\[THINK\]|<\/think>|\[\/THINK\]/g;
+/** Returns the first index at or after the given one that is outside of reasoning. */
+export type SkipReasoning = (index: number) => number;
 
-/** The reasoning of a text: an unclosed one covers the rest, a lone closing tag what precedes it. */
+/**
+ * Finds the reasoning (chain of thought) of a complete text. Reasoning that is never closed reaches to the end of the
+ * text; a closing tag without an opening one ends reasoning that started with the text.
+ */
 export function createReasoningSkipper(text: string): SkipReasoning {
-  const covered: { start: number; end: number }[] = [];
-  let open: number | undefined;
-  for (const { 0: tag, index } of text.matchAll(tagPattern)) {
-    const closes = tag.includes('/');
-    if (!closes) open ??= index;
-    else if (open === undefined) covered.splice(0, covered.length, { start: 0, end: index + tag.length });
-    else covered.push({ start: open, end: index + tag.length });
-    if (closes) open = undefined;
+  const spans: { start: number; end: number }[] = [];
+  let openedAt: number | undefined;
+  for (const { 0: tag, index } of text.matchAll(reasoningTagPattern)) {
+    const end = index + tag.length;
+    if (openingTags.includes(tag)) {
+      openedAt ??= index;
+      continue;
+    }
+    if (openedAt === undefined) spans.splice(0, spans.length, { start: 0, end });
+    else spans.push({ start: openedAt, end });
+    openedAt = undefined;
   }
-  if (open !== undefined) covered.push({ start: open, end: text.length });
-  if (covered.length === 0) return (at) => at;
-  return (at) => {
+  if (openedAt !== undefined) spans.push({ start: openedAt, end: text.length });
+  if (spans.length === 0) return (index) => index;
+  return (index) => {
+    // Binary search for the number of spans that start at or before the index.
     let low = 0;
-    let high = covered.length;
+    let high = spans.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((covered[middle]?.start ?? Infinity) <= at) low = middle + 1;
+      if ((spans[middle]?.start ?? Infinity) <= index) low = middle + 1;
       else high = middle;
     }
-    return Math.max(at, covered[low - 1]?.end ?? at);
+    return Math.max(index, spans[low - 1]?.end ?? index);
   };
 }
 
 /**
- * A piece of JSON text behind another, with the last character of each mark of reasoning escaped where it stands in the
- * piece: within a string it says the same, and is no mark.
+ * A piece of JSON text in which the last character of each reasoning tag is escaped (`<think\u003e`), also of a tag that
+ * starts in the text before the piece. Within a JSON string the value stays the same, and the text has no tag any more.
  */
 export function escapeReasoningTags(before: string, piece: string): string {
-  const start = before.slice(1 - longestTagLength);
-  return (start + piece)
-    .replace(tagPattern, (spans, index: number) =>
-      index + spans.length > start.length
-        ? `${spans.slice(0, -1)}\\u00${spans.charCodeAt(spans.length - 1).toString(16)}`
-        : spans,
+  const lastCharacters = before.slice(1 - maxTagLength);
+  return (lastCharacters + piece)
+    .replace(reasoningTagPattern, (tag, index: number) =>
+      index + tag.length > lastCharacters.length
+        ? `${tag.slice(0, -1)}\\u00${tag.charCodeAt(tag.length - 1).toString(16)}`
+        : tag,
     )
-    .slice(start.length);
+    .slice(lastCharacters.length);
 }
-
-const longestTagLength = '[/THINK]'.length;

@@ -1,5 +1,5 @@
 import type { LlamaModel, Token } from 'node-llama-cpp';
-import { reasoningTags } from '../../../tools/reasoning/reasoningFilter.ts';
+import { reasoningTags } from '../../../tools/reasoning/reasoningTags.ts';
 import { ControlTokenMatcher } from './controlTokens.ts';
 
 /** A model's tokeniser, and the tokens that steer the model instead of spelling text. */

@@ -1,0 +1,56 @@
+const openingFence = /\s*(?:`{3,}[\w+-]{0,16}\s*)?/y;
+const closingFence = /\s*`{3,}(?!\w)/y;
+const backticksOrParagraphEnd = /`+|\n[ \t\r]*\n/g;
+const minFenceBackticks = 3;
+const maxInfoStringLength = 16;
+
+/** The index after white space and, if there is one, an opening fence with its info string (` ```json `). */
+export function skipOpeningFence(text: string, index: number): number {
+  openingFence.lastIndex = index;
+  openingFence.test(text);
+  return openingFence.lastIndex;
+}
+
+/** The index after white space and a closing fence; undefined if there is none. */
+export function skipClosingFence(text: string, index: number): number | undefined {
+  closingFence.lastIndex = index;
+  return closingFence.test(text) ? closingFence.lastIndex : undefined;
+}
+
+/** The start of the opening fence that ends directly before an index, white space aside; undefined if there is none. */
+export function openingFenceBefore(text: string, index: number): number | undefined {
+  const trimmed = text.slice(0, index).trimEnd();
+  let infoStart = trimmed.length;
+  const minInfoStart = trimmed.length - maxInfoStringLength;
+  while (infoStart > minInfoStart && /[\w+-]/.test(trimmed[infoStart - 1] ?? '')) infoStart--;
+  let fenceStart = infoStart;
+  while (trimmed[fenceStart - 1] === '`') fenceStart--;
+  return infoStart - fenceStart >= minFenceBackticks ? fenceStart : undefined;
+}
+
+/**
+ * The index after the Markdown code span that starts at an index, where the text has a run of backticks. A code span
+ * (one or two backticks) ends at the next run of the same length in its paragraph. Of a fence only the backticks are
+ * skipped: models write calls inside of fences, so calls in them count.
+ */
+export function skipInlineCode(text: string, index: number): number {
+  const runLength = backticksAt(text, index);
+  const contentStart = index + runLength;
+  if (runLength >= minFenceBackticks) return contentStart;
+  backticksOrParagraphEnd.lastIndex = contentStart;
+  let match = backticksOrParagraphEnd.exec(text);
+  while (match?.[0].startsWith('`') && match[0].length !== runLength) match = backticksOrParagraphEnd.exec(text);
+  if (match?.[0].startsWith('`')) return backticksOrParagraphEnd.lastIndex;
+  return match === null && isTruncatedCode(text, contentStart) ? text.length : contentStart;
+}
+
+// A code span that the token limit cut off still quotes its content. A stray backtick in prose quotes nothing.
+function isTruncatedCode(text: string, contentStart: number): boolean {
+  return '<[{'.includes(text[contentStart] ?? ' ') || !text.includes('\n', contentStart);
+}
+
+function backticksAt(text: string, index: number): number {
+  let end = index;
+  while (text[end] === '`') end++;
+  return end - index;
+}
