@@ -54,7 +54,7 @@ export async function hubServer(
   const options = {
     catalogue: join(root, 'models.json'),
     models: folder,
-    downloads: { env, tries: 1, ...fetching },
+    downloads: { env, maxAttempts: 1, ...fetching },
     ...others,
   };
   const server = await serverWith(options);
