@@ -1,94 +1,91 @@
 import { Fault } from '../fault.ts';
-import { StallTimeout } from './hub/request.ts';
-import { downloadRange, expectedOf, type RangeJob, type Measure } from './downloadRange.ts';
-import { magic } from './disk/modelFile.ts';
-import { nameOf, fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
+import type { Lock } from './disk/lockFile.ts';
+import { findMismatch, ggufMagic, type ActualFile } from './disk/modelFile.ts';
 import { PartialFile } from './disk/partialFile.ts';
-import { retry, type RetryOptions } from './retry.ts';
-import type { Target } from './target.ts';
+import { downloadRange } from './downloadRange.ts';
+import type { HubSettings } from './hub/endpoint.ts';
+import { fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
+import { retry, type RetryPolicy } from './retry.ts';
+import { describeTarget, type ExpectedFile, type Target } from './target.ts';
 
-/** One file to fetch, and who watches over it. */
-export type FileJob = Omit<RangeJob, 'remoteFile' | 'partialFile' | 'stallTimeout'> &
-  Pick<RetryOptions, 'policy' | 'signal' | 'onRetry'>;
+/** A file that is missing on disk, as the hub has it. */
+export interface MissingFile {
+  readonly target: Target;
+  readonly remoteFile: RemoteFile;
+  /** Bytes of it in a partial file of an earlier attempt. */
+  readonly resumeFrom: number;
+}
 
-/** A file that was fetched. */
+/** How a file is downloaded. */
+export interface FileDownloadOptions {
+  readonly hub: HubSettings;
+  readonly policy: RetryPolicy;
+  readonly signal: AbortSignal;
+  /** The lock of the target, which the caller holds. */
+  readonly lock: Lock;
+  readonly onRetry: (message: string) => void;
+  /** Receives the number of bytes on disk. */
+  readonly onBytes: (bytes: number) => void;
+  /** Called now and then with the number of missing bytes; throws to end the download. */
+  readonly checkSpace: (missingBytes: number) => Promise<void>;
+}
+
+/** A file that was downloaded and verified. */
 export interface DownloadedFile {
   readonly bytes: number;
   readonly sha256: string;
   readonly commit: string;
 }
 
-/** Asks the hub what a file is, and does not give up at the first trouble. */
-export const resolveRemoteFile = (
-  job: Pick<FileJob, 'hub' | 'target' | 'policy' | 'signal' | 'onRetry'>,
-): Promise<RemoteFile> => retry({ ...job, name: nameOf(job.target), progress: () => 0 }, () => requestRemoteFile(job));
-
-/** Fetches a file, going on from what is there of it, checks it, and puts it in its place. */
-export async function downloadFile(job: FileJob, resolved: RemoteFile): Promise<DownloadedFile> {
-  const { target, signal, policy } = job;
-  let remoteFile = resolved;
+/**
+ * Downloads one file: resumes its partial file, retries until all bytes are there, verifies size and SHA-256, and moves it
+ * to its path. When the hub has another version at a retry, it starts over.
+ * @throws Fault DOWNLOAD_FAILED after too many attempts, CHECKSUM_MISMATCH when the content is wrong (the file is quarantined as `.bad`).
+ */
+export async function downloadFile(
+  { target, remoteFile: resolvedFile }: MissingFile,
+  { hub, policy, signal, lock, onRetry, onBytes, checkSpace }: FileDownloadOptions,
+): Promise<DownloadedFile> {
+  const name = describeTarget(target);
+  const { stallMs } = policy;
+  let remoteFile = resolvedFile;
+  let wholeBytes: number | undefined;
   await using partialFile = await PartialFile.open(target, remoteFile, signal);
-  let size: number | undefined;
-  await retry({ ...job, name: nameOf(target), progress: () => partialFile.bytes }, async (failures) => {
+  await retry({ name, policy, signal, onRetry, progress: () => partialFile.bytes }, async (failures) => {
     if (failures > 0) {
-      const now = await requestRemoteFile(job);
-      // What is there is of a file that the hub no longer has.
-      if (now.etag !== remoteFile.etag || now.bytes !== remoteFile.bytes) await partialFile.restart(target, now, '');
-      remoteFile = now;
+      const latest = await fetchRemoteFile(hub, target, { signal, stallMs });
+      if (latest.etag !== remoteFile.etag || latest.bytes !== remoteFile.bytes) await partialFile.restart(latest, '');
+      remoteFile = latest;
     }
-    if (partialFile.bytes > 0 && partialFile.bytes === expectedOf(target, remoteFile).bytes) return;
-    using stallTimeout = new StallTimeout(signal, policy.stallMs);
-    size = await downloadRange({ ...job, remoteFile, partialFile, stallTimeout });
+    const expected = expectedOf(target, remoteFile);
+    if (partialFile.bytes > 0 && partialFile.bytes === expected.bytes) return;
+    const range = { hub, target, remoteFile, expected, partialFile, lock, signal, stallMs, onBytes, checkSpace };
+    wholeBytes = await downloadRange(range);
   });
   const { bytes } = partialFile;
   const sha256 = partialFile.digest();
   const expected = expectedOf(target, remoteFile);
-  const actual = { bytes, sha256, head: await partialFile.magic() };
-  const wrong = findMismatch(actual, { ...expected, bytes: expected.bytes ?? size });
-  if (wrong !== undefined) {
-    const aside = `it is set aside as ${await partialFile.quarantine()}`;
+  const actual = { bytes, sha256, magic: await partialFile.readMagic() };
+  const mismatch = findMismatch(actual, { ...expected, bytes: expected.bytes ?? wholeBytes });
+  if (mismatch !== undefined) {
+    const quarantined = `it is set aside as ${await partialFile.quarantine()}`;
     throw new Fault(
       'CHECKSUM_MISMATCH',
-      `${nameOf(target)} came with ${wrong}; ${aside}${mismatchHint(actual, target)}`,
+      `${name} came with ${mismatch}; ${quarantined}${mismatchHint(actual, target)}`,
     );
   }
-  await job.lock.check();
+  await lock.check();
   await partialFile.commit();
   return { bytes, sha256, commit: remoteFile.commit };
 }
 
-async function requestRemoteFile({
-  hub,
-  target,
-  signal,
-  policy,
-}: Pick<FileJob, 'hub' | 'target' | 'signal' | 'policy'>): Promise<RemoteFile> {
-  using stallTimeout = new StallTimeout(signal, policy.stallMs);
-  return await fetchRemoteFile(hub, target, stallTimeout);
-}
+// The catalogue's values count; the hub's fill the gaps.
+const expectedOf = ({ expected }: Target, remoteFile: RemoteFile): ExpectedFile => ({
+  bytes: expected.bytes ?? remoteFile.bytes,
+  sha256: expected.sha256 ?? remoteFile.sha256,
+});
 
-/** What a file is. */
-interface ActualFile {
-  readonly bytes: number;
-  readonly sha256: string;
-  /** What it begins with, so many characters as `magic` has. */
-  readonly head: string;
-}
-
-/** How a file differs from what it must be; undefined = in nothing that is known. */
-export function findMismatch(actual: ActualFile, expected: Measure): string | undefined {
-  if (expected.bytes !== undefined && actual.bytes !== expected.bytes)
-    return `${actual.bytes} bytes instead of ${expected.bytes}`;
-  if (expected.sha256 !== undefined && actual.sha256 !== expected.sha256)
-    return `SHA-256 ${actual.sha256} instead of ${expected.sha256}`;
-  // Where no hash is known, this at least tells a model from a page.
-  if (actual.head !== magic) return `"${printable(actual.head)}" at its start instead of "${magic}": it is no model`;
-  return undefined;
-}
-
-function mismatchHint({ head }: ActualFile, { expected }: Target): string {
-  if (head !== magic) return '; look into it, for a hub or a network that wants a login answers with a page';
+function mismatchHint({ magic }: ActualFile, { expected }: Target): string {
+  if (magic !== ggufMagic) return '; look into it, for a hub or a network that wants a login answers with a page';
   return `, download it again${expected.sha256 === undefined ? '' : ', or correct the hash in the catalogue'}`;
 }
-
-const printable = (head: string): string => head.replaceAll(/[^ -~]/g, '.');

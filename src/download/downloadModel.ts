@@ -2,111 +2,128 @@ import { statfs } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
 import { makeFolder } from '../filesystem.ts';
 import { formatMegabytes } from '../units.ts';
-import { downloadFile, resolveRemoteFile, type FileJob } from './downloadFile.ts';
-import { fileSize } from './disk/modelFile.ts';
-import type { HubSettings } from './hub/endpoint.ts';
-import type { DownloadManifest } from './disk/manifest.ts';
 import { acquireLock } from './disk/lockFile.ts';
-import type { RemoteFile } from './hub/remoteFile.ts';
+import type { DownloadManifest } from './disk/manifest.ts';
+import { fileSize } from './disk/modelFile.ts';
 import { resumableBytes } from './disk/partialFile.ts';
-import type { RetryPolicy } from './retry.ts';
+import { downloadFile, type MissingFile } from './downloadFile.ts';
+import type { HubSettings } from './hub/endpoint.ts';
+import { fetchRemoteFile } from './hub/remoteFile.ts';
+import { isComplete } from './locate.ts';
 import { progressOf, type OnDownload } from './progress.ts';
-import type { Target } from './target.ts';
+import { retry, type RetryPolicy } from './retry.ts';
+import { describeTarget, type Target } from './target.ts';
 
 /** Free bytes on the disk of a folder. */
 export type FreeBytes = (folder: string) => Promise<number>;
 
-/** What the system says of free disk. */
+/** Free bytes that the system reports. */
 export const systemFreeBytes: FreeBytes = async (folder) => {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
 };
 
-/** A model to fetch: its files in order, and what they need. */
-export interface DownloadJob {
+/** A model to download. */
+export interface ModelDownload {
   readonly hub: HubSettings;
+  /** Its files, in the order of the catalogue. */
   readonly targets: readonly Target[];
-  /** Size of all files, where the catalogue gives it. */
+  /** Size of all files as the catalogue gives it; 0 = not known. */
   readonly bytesTotal: number;
+  /** The models folder. */
   readonly folder: string;
   readonly manifest: DownloadManifest;
   readonly policy: RetryPolicy;
   readonly freeBytes: FreeBytes;
   readonly signal: AbortSignal;
   readonly onProgress: OnDownload;
-  readonly onRetry: (sentence: string) => void;
-  /** Files that are there already. */
-  readonly isThere: (target: Target) => Promise<boolean>;
+  readonly onRetry: (message: string) => void;
 }
 
-// So much stays free beside the model, for what else the machine has to write.
+// Stays free on the disk for everything else that the machine has to write.
 const reservedBytes = 64 * 2 ** 20;
 
-interface FileProgress {
-  readonly target: Target;
-  /** undefined = it is there. */
-  readonly offer: RemoteFile | undefined;
-  done: number;
-}
-
-/** Fetches what is missing of a model, one file after the other, and records it. Returns the bytes of all files. */
-export async function downloadFiles(job: DownloadJob): Promise<number> {
-  const pieces = await resolveFiles(job);
-  const told = pieces.reduce((sum, { offer: remoteFile, done }) => sum + (remoteFile?.bytes ?? done), 0);
-  const total =
-    job.bytesTotal || (pieces.some(({ offer: remoteFile }) => remoteFile && remoteFile.bytes === undefined) ? 0 : told);
-  const tell = (): void => job.onProgress(progressOf(totalDone(pieces), total));
-  tell();
-  await makeFolder(job.folder);
-  const watch = (missing: number): Promise<void> => checkDiskSpace(job, Math.max(missing, total - totalDone(pieces)));
-  await watch(0);
-  for (const piece of pieces) {
+/**
+ * Downloads the missing files of a model, one after the other, and records them in the manifest. Every file is resolved at
+ * the hub first, so that the size of all is known (progress, disk space) before the first byte.
+ * Returns the bytes of all files.
+ * @throws Fault INSUFFICIENT_DISK_SPACE, DOWNLOAD_ALREADY_ACTIVE when another process downloads a file, and those of
+ * `fetchRemoteFile` and `downloadFile`; the signal's reason; the system's error.
+ */
+export async function downloadModel(model: ModelDownload): Promise<number> {
+  const { presentBytes, missing } = await resolveFiles(model);
+  const bytesDone = missing.map(({ resumeFrom }) => resumeFrom);
+  const totalDone = (): number => bytesDone.reduce((sum, bytes) => sum + bytes, presentBytes);
+  const bytesTotal = model.bytesTotal || totalBytes(presentBytes, missing);
+  const report = (): void => model.onProgress(progressOf(totalDone(), bytesTotal));
+  report();
+  await makeFolder(model.folder);
+  const checkSpace = (missingBytes: number): Promise<void> =>
+    checkDiskSpace(model, Math.max(missingBytes, bytesTotal - totalDone()));
+  await checkSpace(0);
+  for (const [index, file] of missing.entries()) {
     const onBytes = (bytes: number): void => {
-      piece.done = bytes;
-      tell();
+      bytesDone[index] = bytes;
+      report();
     };
-    if (piece.offer) await downloadPiece({ ...job, target: piece.target, checkLock: watch, onBytes }, piece.offer);
+    await downloadMissing(model, file, onBytes, checkSpace);
   }
-  const done = totalDone(pieces);
-  // Where nobody could tell the size beforehand, it is known now.
-  if (done !== total) job.onProgress(progressOf(done, done));
-  return done;
+  // Reports the end also when the size was not known before, or the catalogue's was wrong.
+  if (totalDone() !== bytesTotal) model.onProgress(progressOf(totalDone(), totalDone()));
+  return totalDone();
 }
 
-const totalDone = (pieces: readonly FileProgress[]): number => pieces.reduce((sum, { done }) => sum + done, 0);
-
-async function resolveFiles(job: DownloadJob): Promise<readonly FileProgress[]> {
-  const pieces: FileProgress[] = [];
-  for (const target of job.targets) {
-    const there = await job.isThere(target);
-    const remoteFile = there ? undefined : await resolveRemoteFile({ ...job, target });
-    pieces.push({
-      target,
-      offer: remoteFile,
-      done: remoteFile ? await resumableBytes(target, remoteFile) : ((await fileSize(target.path)) ?? 0),
-    });
+async function resolveFiles({ hub, targets, manifest, policy, signal, onRetry }: ModelDownload): Promise<{
+  readonly presentBytes: number;
+  readonly missing: readonly MissingFile[];
+}> {
+  let presentBytes = 0;
+  const missing: MissingFile[] = [];
+  for (const target of targets) {
+    if (await isDownloaded(target, manifest)) {
+      presentBytes += (await fileSize(target.path)) ?? 0;
+      continue;
+    }
+    const remoteFile = await retry({ name: describeTarget(target), policy, signal, onRetry, progress: () => 0 }, () =>
+      fetchRemoteFile(hub, target, { signal, stallMs: policy.stallMs }),
+    );
+    missing.push({ target, remoteFile, resumeFrom: await resumableBytes(target, remoteFile) });
   }
-  return pieces;
+  return { presentBytes, missing };
 }
 
-type PieceJob = DownloadJob & Pick<FileJob, 'target' | 'checkLock' | 'onBytes'>;
+const isDownloaded = async (target: Target, manifest: DownloadManifest): Promise<boolean> =>
+  isComplete(target, (await manifest.read()).get(target.key));
 
-async function downloadPiece(job: PieceJob, remoteFile: RemoteFile): Promise<void> {
-  const { manifest, policy, signal, target, onBytes } = job;
+/** Size of all files; 0 when the hub does not report one of them. */
+function totalBytes(presentBytes: number, missing: readonly MissingFile[]): number {
+  const sizes = missing.map(({ remoteFile }) => remoteFile.bytes).filter((bytes) => bytes !== undefined);
+  return sizes.length < missing.length ? 0 : sizes.reduce((sum, bytes) => sum + bytes, presentBytes);
+}
+
+async function downloadMissing(
+  { hub, manifest, policy, signal, onRetry }: ModelDownload,
+  file: MissingFile,
+  onBytes: (bytes: number) => void,
+  checkSpace: (missingBytes: number) => Promise<void>,
+): Promise<void> {
+  const { target } = file;
   await using lock = await acquireLock(target.path);
-  // Another process may have finished it meanwhile.
-  if (await job.isThere(target)) return onBytes((await fileSize(target.path)) ?? 0);
-  const { bytes, sha256, commit } = await downloadFile({ ...job, lock }, remoteFile);
+  // Another process may have completed it before the lock was acquired.
+  if (await isDownloaded(target, manifest)) return onBytes((await fileSize(target.path)) ?? 0);
+  const options = { hub, policy, signal, lock, onRetry, onBytes, checkSpace };
+  const { bytes, sha256, commit } = await downloadFile(file, options);
   const record = { bytes, sha256, commit, completed: new Date().toISOString() };
-  await manifest.update((records) => void records.set(target.key, record), { ...policy, signal });
+  await manifest.update((records) => void records.set(target.key, record), { wait: policy.wait, signal });
 }
 
-async function checkDiskSpace({ freeBytes, folder }: DownloadJob, missing: number): Promise<void> {
-  if (missing <= 0) return;
+async function checkDiskSpace({ freeBytes, folder }: ModelDownload, missingBytes: number): Promise<void> {
+  if (missingBytes <= 0) return;
   const free = await freeBytes(folder);
-  if (free >= missing + reservedBytes) return;
+  const needed = missingBytes + reservedBytes;
+  if (free >= needed) return;
   throw new Fault(
     'INSUFFICIENT_DISK_SPACE',
-    `${folder} has ${formatMegabytes(free)} free, and ${formatMegabytes(missing + reservedBytes)} are needed: ${formatMegabytes(missing)} to fetch, and ${formatMegabytes(reservedBytes)} that stay free for others; make room, or choose another folder with --models`,
+    `${folder} has ${formatMegabytes(free)} free, and ${formatMegabytes(needed)} are needed: ${formatMegabytes(missingBytes)} to fetch, and ${formatMegabytes(reservedBytes)} that stay free for others; make room, or choose another folder with --models`,
   );
 }

@@ -1,109 +1,112 @@
-import { request, StallTimeout, parseContentLength, type HubResponse } from './hub/request.ts';
-import { fileUrl, type HubSettings } from './hub/endpoint.ts';
+import type { HubSettings } from './hub/endpoint.ts';
+import { parseContentLength, requestFile, type HubResponse } from './hub/request.ts';
+import type { RemoteFile } from './hub/remoteFile.ts';
+import { StallTimeout } from './hub/stallTimeout.ts';
 import type { Lock } from './disk/lockFile.ts';
-import { errorForStatus, type RemoteFile } from './hub/remoteFile.ts';
 import type { PartialFile } from './disk/partialFile.ts';
 import { TransientError } from './retry.ts';
-import type { Target } from './target.ts';
+import type { ExpectedFile, Target } from './target.ts';
 
-/** What one exchange is to deliver, and where. */
-export interface RangeJob {
+/** One attempt to download the bytes that a partial file lacks. */
+export interface RangeRequest {
   readonly hub: HubSettings;
   readonly target: Target;
+  /** The version of the file that the partial file belongs to. */
   readonly remoteFile: RemoteFile;
+  readonly expected: ExpectedFile;
   readonly partialFile: PartialFile;
+  /** Checked before each write. */
   readonly lock: Lock;
-  readonly stallTimeout: StallTimeout;
-  /** Told how many bytes of the file are there. */
+  readonly signal: AbortSignal;
+  /** Milliseconds without a byte after which the attempt fails. */
+  readonly stallMs: number;
+  /** Receives the size of the partial file after each chunk. */
   readonly onBytes: (bytes: number) => void;
-  /** Called now and then with the bytes that are missing; throws when there is a reason to stop. */
-  readonly checkLock: (missing: number) => Promise<void>;
+  /** Called every 16 MiB with the number of missing bytes; throws to end the download. */
+  readonly checkSpace: (missingBytes: number) => Promise<void>;
 }
 
-/** What a file must be, as far as catalogue and hub know. */
-export interface Measure {
-  readonly bytes: number | undefined;
-  readonly sha256: string | undefined;
-}
+const checkSpaceEveryBytes = 16 * 2 ** 20;
 
-/** The word of the catalogue counts; the hub's fills its gaps. */
-export const expectedOf = ({ expected }: Target, remoteFile: RemoteFile): Measure => ({
-  bytes: expected.bytes ?? remoteFile.bytes,
-  sha256: expected.sha256 ?? remoteFile.sha256,
-});
-
-const checkLockEveryBytes = 16 * 2 ** 20;
-
-/** Asks once for what is missing, and writes what comes until the server ends; returns the size of the whole file. */
-export async function downloadRange(delivery: RangeJob): Promise<number | undefined> {
-  const { hub, target, remoteFile, partialFile, lock, stallTimeout, onBytes, checkLock: watch } = delivery;
-  // Without a tag or a hash nobody could tell whether two halves are of one file.
-  const goesOn =
-    partialFile.bytes > 0 &&
-    (isStrongEtag(partialFile.serverTag) || expectedOf(target, remoteFile).sha256 !== undefined);
-  const tag = isStrongEtag(partialFile.serverTag) ? { 'if-range': partialFile.serverTag } : {};
-  const headers = goesOn ? { range: `bytes=${partialFile.bytes}-`, ...tag } : {};
-  const answer = await request(hub, fileUrl(hub, target), { method: 'GET', headers, stallTimeout });
-  const told = await reconcile(answer, delivery, goesOn);
-  const size = expectedOf(target, remoteFile).bytes ?? told;
+/**
+ * Downloads the rest of a file with one HTTP Range request and appends it to the partial file. The request resumes, with
+ * If-Range where possible, when a strong ETag of the delivering host or a SHA-256 can show that both parts are of one file;
+ * without them it asks for the whole file.
+ *
+ * | response | what happens |
+ * | --- | --- |
+ * | 200, of the same version | the partial file starts over with this body |
+ * | 206, resumed, of the same version, from our last byte on, with our size and server ETag | the body is appended |
+ * | other 2xx or 3xx, 416 | the partial file starts over; TransientError |
+ * | other error status | `requestFile` throws |
+ * | body ends early, or stalls | TransientError; the bytes so far are kept |
+ *
+ * Returns the size of the whole file; undefined when neither catalogue, hub nor response give it.
+ * @throws TransientError when a retry may help; Fault for other statuses, for a lost lock, and of `checkSpace`.
+ */
+export async function downloadRange(range: RangeRequest): Promise<number | undefined> {
+  const { hub, target, expected, partialFile, lock, signal, stallMs, onBytes, checkSpace } = range;
+  using stallTimeout = new StallTimeout(signal, stallMs);
+  const resumes = partialFile.bytes > 0 && (isStrongEtag(partialFile.serverEtag) || expected.sha256 !== undefined);
+  const ifRange = isStrongEtag(partialFile.serverEtag) ? { 'if-range': partialFile.serverEtag } : {};
+  const headers = resumes ? { range: `bytes=${partialFile.bytes}-`, ...ifRange } : {};
+  const response = await requestFile(hub, target, { method: 'GET', headers, stallTimeout });
+  const responseBytes = await preparePartialFile(range, response, resumes);
+  const wholeBytes = expected.bytes ?? responseBytes;
   onBytes(partialFile.bytes);
-  for (let watched = partialFile.bytes; partialFile.bytes <= (size ?? Infinity);) {
-    const { value } = await readChunk(answer.body, stallTimeout);
-    if (!value) break;
+  let spaceCheckedAt = partialFile.bytes;
+  // Reads on at the expected size, to the end of the body: one that is too long must fail verification.
+  while (partialFile.bytes <= (wholeBytes ?? Infinity)) {
+    const chunk = await readChunk(response.body, stallTimeout);
+    if (!chunk) break;
     await lock.check();
-    await partialFile.append(value);
+    await partialFile.append(chunk);
     onBytes(partialFile.bytes);
-    if (partialFile.bytes - watched < checkLockEveryBytes) continue;
-    watched = partialFile.bytes;
-    await watch(Math.max(0, (size ?? 0) - partialFile.bytes));
+    if (partialFile.bytes - spaceCheckedAt < checkSpaceEveryBytes) continue;
+    spaceCheckedAt = partialFile.bytes;
+    await checkSpace(Math.max(0, (wholeBytes ?? 0) - partialFile.bytes));
   }
-  // A whole file that ends where its server meant it to end is of the wrong length; others were cut.
-  const whole = answer.status === 200 && told === partialFile.bytes;
-  if (partialFile.bytes < (size ?? 0) && !whole) throw new TransientError('the connection was cut');
-  return size;
+  // A 200 response that is complete by its own Content-Length has the wrong size: verification reports that. Others were cut.
+  const isCompleteResponse = response.status === 200 && responseBytes === partialFile.bytes;
+  if (partialFile.bytes < (wholeBytes ?? 0) && !isCompleteResponse) throw new TransientError('the connection was cut');
+  return wholeBytes;
 }
 
-async function readChunk(
-  reading: HubResponse['body'],
-  stallTimeout: StallTimeout,
-): Promise<{ readonly value?: Uint8Array | undefined }> {
+async function readChunk(body: HubResponse['body'], stallTimeout: StallTimeout): Promise<Uint8Array | undefined> {
   try {
-    return reading ? await stallTimeout.guard(reading.read()) : {};
+    return body && (await stallTimeout.guard(body.read())).value;
   } catch (cause) {
     throw stallTimeout.reason() ?? new TransientError('the connection was cut', { cause });
   }
 }
 
-/** Makes part and answer fit: what comes now goes behind what is there, or replaces it. Returns the size that is told. */
-async function reconcile(
-  { status, headers, host, linked, ...answer }: HubResponse,
-  { hub, target, remoteFile, partialFile }: RangeJob,
-  goesOn: boolean,
+/** Makes the partial file end where the body of the response begins. Returns the whole file's size as the response gives it. */
+async function preparePartialFile(
+  { remoteFile, expected, partialFile }: RangeRequest,
+  { status, headers, host, fileHeaders }: HubResponse,
+  resumes: boolean,
 ): Promise<number | undefined> {
-  const isOther = linked.etag !== undefined && linked.etag !== remoteFile.etag;
-  if (status === 200 && !isOther) {
-    await partialFile.restart(target, remoteFile, headers.get('etag') ?? '');
+  const isSameVersion = fileHeaders.etag === undefined || fileHeaders.etag === remoteFile.etag;
+  const serverEtag = headers.get('etag') ?? '';
+  if (status === 200 && isSameVersion) {
+    await partialFile.restart(remoteFile, serverEtag);
     return parseContentLength(headers.get('content-length'));
   }
-  if (status === 206 && goesOn && !isOther) {
-    const { from, size } = parseContentRange(headers);
-    const expected = expectedOf(target, remoteFile).bytes ?? size;
-    const tag = headers.get('etag') ?? '';
-    if (
-      from === partialFile.bytes &&
-      size === expected &&
-      (tag === partialFile.serverTag || tag === '' || partialFile.serverTag === '')
-    )
-      return size;
+  if (status === 206 && isSameVersion && resumes) {
+    const { from, wholeBytes } = parseContentRange(headers);
+    const startsAtOurEnd = from === partialFile.bytes;
+    const hasExpectedSize = wholeBytes === (expected.bytes ?? wholeBytes);
+    const isSameServerFile =
+      serverEtag === partialFile.serverEtag || serverEtag === '' || partialFile.serverEtag === '';
+    if (startsAtOurEnd && hasExpectedSize && isSameServerFile) return wholeBytes;
   }
-  if (status >= 400 && status !== 416) throw errorForStatus({ status, headers, host, linked, ...answer }, hub, target);
-  await partialFile.restart(target, remoteFile, '');
+  await partialFile.restart(remoteFile, '');
   throw new TransientError(`${host} has another file now (${status})`);
 }
 
-function parseContentRange(headers: Headers): { readonly from?: number; readonly size?: number } {
-  const span = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '');
-  return span ? { from: Number(span[1]), size: Number(span[2]) } : {};
+function parseContentRange(headers: Headers): { readonly from?: number; readonly wholeBytes?: number } {
+  const match = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '');
+  return match ? { from: Number(match[1]), wholeBytes: Number(match[2]) } : {};
 }
 
-const isStrongEtag = (tag: string): boolean => /^"[^"]*"$/.test(tag);
+const isStrongEtag = (etag: string): boolean => /^"[^"]*"$/.test(etag);

@@ -8,13 +8,13 @@ export interface DownloadProgress {
   readonly fraction: number;
 }
 
-/** Told how far a download is. */
+/** Receives the progress of a download. */
 export type OnDownload = (progress: DownloadProgress) => void;
 
-// With the last one, which comes in any case, no more than four in a second.
+// Three in a second, so that with the last one, which is never held back, there are at most four.
 const minIntervalMs = 334;
 
-/** How far so many bytes of so many are. */
+/** The progress of a download after `bytesDone` of `bytesTotal` bytes (0 = not known). */
 export const progressOf = (bytesDone: number, bytesTotal: number): DownloadProgress => ({
   phase: 'DOWNLOADING',
   bytesDone,
@@ -22,33 +22,36 @@ export const progressOf = (bytesDone: number, bytesTotal: number): DownloadProgr
   fraction: bytesTotal === 0 ? 0 : Math.min(1, bytesDone / bytesTotal),
 });
 
-/** A listener that hears at most four times a second, and always what came last. */
+/** Throttle for progress events: passes on at most four a second, and always the last one. */
 export class ProgressThrottle {
-  readonly #tell: OnDownload;
+  readonly #onProgress: OnDownload;
   readonly #now: () => number;
-  #last: DownloadProgress | undefined;
-  #waiting: DownloadProgress | undefined;
-  #told = -Infinity;
+  #latest: DownloadProgress | undefined;
+  /** The latest one, while it is held back. */
+  #pending: DownloadProgress | undefined;
+  #sentAt = -Infinity;
 
-  constructor(tell: OnDownload, now: () => number = () => performance.now()) {
-    this.#tell = tell;
+  /** @param now milliseconds of a monotonic clock. */
+  constructor(onProgress: OnDownload, now: () => number) {
+    this.#onProgress = onProgress;
     this.#now = now;
   }
 
+  /** Passes the progress on, or holds it back when the last one is less than `minIntervalMs` old. */
   update(progress: DownloadProgress): void {
-    const { bytesDone, bytesTotal } = this.#last ?? {};
+    const { bytesDone, bytesTotal } = this.#latest ?? {};
     if (bytesDone === progress.bytesDone && bytesTotal === progress.bytesTotal) return;
-    this.#last = progress;
-    this.#waiting = progress;
-    if (this.#now() - this.#told >= minIntervalMs) this.end();
+    this.#latest = progress;
+    this.#pending = progress;
+    if (this.#now() - this.#sentAt >= minIntervalMs) this.flush();
   }
 
-  /** Tells what came last, if it has not been told. */
-  end(): void {
-    const last = this.#waiting;
-    if (!last) return;
-    this.#waiting = undefined;
-    this.#told = this.#now();
-    this.#tell(last);
+  /** Passes on what is held back. */
+  flush(): void {
+    const progress = this.#pending;
+    if (!progress) return;
+    this.#pending = undefined;
+    this.#sentAt = this.#now();
+    this.#onProgress(progress);
   }
 }

@@ -1,55 +1,62 @@
 import { rm } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
-import { fileSize } from './disk/modelFile.ts';
-import { locateModel, targetsOrEmpty, type LocatedModel, type SearchPaths } from './locate.ts';
-import type { LockWait } from './disk/manifest.ts';
 import { acquireLock } from './disk/lockFile.ts';
-import { badPath, resumeInfoPath, partialPath } from './disk/partialFile.ts';
-import type { Target, ModelSource } from './target.ts';
+import type { LockWait } from './disk/manifest.ts';
+import { fileSize } from './disk/modelFile.ts';
+import { badPath, partialPath, resumeInfoPath } from './disk/partialFile.ts';
+import { locateModel, type LocatedModel, type SearchPaths } from './locate.ts';
+import { targetsOrEmpty, type ModelSource, type Target } from './target.ts';
 
 /** How the files of a model are removed. */
 export interface RemoveOptions extends LockWait {
-  /** Makes sure that nobody has a file open, nor opens one before the hold is disposed of; it throws when somebody needs them. */
+  /**
+   * Unloads the model from memory, and blocks loads of it until the result is disposed of.
+   * @throws when the model is in use.
+   */
   readonly releaseModels: () => Promise<Disposable | undefined>;
 }
 
-/** Removes what was downloaded of a model, whole or in part; returns the bytes that are free now. @throws Fault MODEL_NOT_ON_DISK when there is nothing. */
+/**
+ * Deletes the downloaded, partial and quarantined files of a model, and their records. Returns the bytes that were freed.
+ * @throws Fault MODEL_NOT_ON_DISK when there are none, DOWNLOAD_ALREADY_ACTIVE when another process works on one; errors of
+ * `releaseModels`.
+ */
 export async function remove(
   source: ModelSource,
-  places: SearchPaths,
-  { releaseModels, ...waiting }: RemoveOptions,
+  paths: SearchPaths,
+  { releaseModels, ...lockWait }: RemoveOptions,
 ): Promise<number> {
-  const targets = targetsOrEmpty(source, places.folder);
-  // One hold for all files: half a model is of no use to anybody.
-  using _ = (await isAnyThere(targets)) ? await releaseModels() : undefined;
-  let freed = 0;
+  const targets = targetsOrEmpty(source, paths.folder);
+  // Loads stay blocked until all files are deleted: some files of a model are of no use.
+  using _ = (await hasAnyFile(targets)) ? await releaseModels() : undefined;
+  let freedBytes = 0;
   for (const { path } of targets) {
-    const here = filesAt(path);
-    const sizes = await Promise.all(here.map(fileSize));
+    const files = filesOf(path);
+    const sizes = await Promise.all(files.map(fileSize));
     if (sizes.every((bytes) => bytes === undefined)) continue;
     await using _ = await acquireLock(path);
-    for (const file of [...here, resumeInfoPath(partialPath(path))]) await rm(file, { force: true });
-    freed += sizes.reduce<number>((sum, bytes = 0) => sum + bytes, 0);
+    for (const file of [...files, resumeInfoPath(partialPath(path))]) await rm(file, { force: true });
+    freedBytes += sizes.reduce<number>((sum, bytes = 0) => sum + bytes, 0);
   }
-  if (freed === 0) throw nothingToRemove(source.name, await locateModel(source, places));
-  await places.manifest.update((records) => targets.forEach(({ key }) => records.delete(key)), waiting);
-  return freed;
+  if (freedBytes === 0) throw nothingToRemove(source.name, await locateModel(source, paths));
+  await paths.manifest.update((records) => targets.forEach(({ key }) => records.delete(key)), lockWait);
+  return freedBytes;
 }
 
-const filesAt = (path: string): readonly string[] => [path, partialPath(path), badPath(path)];
+const filesOf = (path: string): readonly string[] => [path, partialPath(path), badPath(path)];
 
-async function isAnyThere(targets: readonly Target[]): Promise<boolean> {
-  const sizes = await Promise.all(targets.flatMap(({ path }) => filesAt(path)).map(fileSize));
+async function hasAnyFile(targets: readonly Target[]): Promise<boolean> {
+  const sizes = await Promise.all(targets.flatMap(({ path }) => filesOf(path)).map(fileSize));
   return sizes.some((bytes) => bytes !== undefined);
 }
 
-function nothingToRemove(name: string, found: LocatedModel | undefined): Fault {
-  const [file = ''] = found?.files ?? [];
-  const why =
-    found === undefined
+function nothingToRemove(name: string, located: LocatedModel | undefined): Fault {
+  const [file = ''] = located?.files ?? [];
+  const reason =
+    located === undefined
       ? 'is not on disk'
-      : found.source === 'own'
+      : located.source === 'own'
         ? `is a file of your own, which is never deleted: ${file}`
         : `is in the cache of the Hugging Face programs, which clean it themselves: ${file}`;
-  return new Fault('MODEL_NOT_ON_DISK', `"${name}" ${why}`);
+  return new Fault('MODEL_NOT_ON_DISK', `"${name}" ${reason}`);
 }

@@ -1,8 +1,8 @@
 import { Fault } from '../fault.ts';
 
-/** A failure that may pass: it is waited for and tried again. */
+/** A failure that may be temporary (connection lost, stalled server, HTTP 429 or 5xx): `retry` waits and tries again. */
 export class TransientError extends Error {
-  /** Milliseconds that the server asks to wait. */
+  /** Milliseconds that the server asks to wait (Retry-After); undefined = the backoff decides. */
   readonly waitMs: number | undefined;
 
   constructor(message: string, options: { readonly waitMs?: number | undefined; readonly cause?: unknown } = {}) {
@@ -11,37 +11,43 @@ export class TransientError extends Error {
   }
 }
 
-/** How long a download waits, and how often it tries. */
+/** When a download is retried, and when it gives up. */
 export interface RetryPolicy {
-  /** Tries in a row that may bring nothing new. */
+  /** Consecutive attempts without new bytes before giving up. */
   readonly maxAttempts: number;
-  /** Milliseconds in which a server must send something. */
+  /** Milliseconds without a byte from the server after which a request counts as stalled. */
   readonly stallMs: number;
-  /** The longest time in milliseconds that a server may ask us to wait. */
+  /** Longest Retry-After in milliseconds that is waited for; a longer one ends the download. */
   readonly maxWaitMs: number;
-  /** Waits some milliseconds. @throws the reason of the signal when it is aborted. */
+  /** Waits for some milliseconds. @throws the signal's reason when it is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** What is done until it works. */
+/** Options of `retry`. */
 export interface RetryOptions {
-  /** What it is about, for sentences. */
+  /** What is downloaded: the beginning of each message. */
   readonly name: string;
   readonly policy: RetryPolicy;
   readonly signal: AbortSignal;
-  /** Told what went wrong and when it is tried again. */
-  readonly onRetry: (sentence: string) => void;
-  /** A number that grows as something new comes. */
+  /** Called before each wait with a message: what failed, and in how many seconds it is tried again. */
+  readonly onRetry: (message: string) => void;
+  /** Bytes so far. When it has grown since the last failure, the count of attempts starts over. */
   readonly progress: () => number;
 }
 
-/** Tries until it works, fails for good, or brings nothing new so many times in a row. @throws Fault DOWNLOAD_FAILED */
+/**
+ * Retries an attempt that throws TransientError, with exponential backoff and jitter, or after the server's Retry-After.
+ * Any other error ends it. Attempts that made progress do not count towards `maxAttempts`: a download over a bad line may
+ * fail any number of times as long as each attempt brings new bytes.
+ * @param attempt receives the number of failures before it.
+ * @throws Fault DOWNLOAD_FAILED when the policy gives up; the signal's reason when it is aborted.
+ */
 export async function retry<T>(
   { name, policy, signal, onRetry, progress }: RetryOptions,
   attempt: (failures: number) => Promise<T>,
 ): Promise<T> {
   const { maxAttempts, maxWaitMs, wait } = policy;
-  let [best, fruitless] = [progress(), 0];
+  let [maxProgress, attemptsWithoutProgress] = [progress(), 0];
   for (let failures = 0; ; failures++) {
     try {
       signal.throwIfAborted();
@@ -49,29 +55,24 @@ export async function retry<T>(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof TransientError)) throw error;
-      fruitless = progress() > best ? 1 : fruitless + 1;
-      best = Math.max(best, progress());
-      const ms = error.waitMs ?? backoffMs(fruitless);
-      const [what, seconds] = [`${name}: ${error.message}`, Math.ceil(ms / 1000)];
-      if (fruitless >= maxAttempts)
-        throw exhaustedFault(`${what}; ${maxAttempts} tries in a row brought nothing, try later`, error);
-      if (ms > maxWaitMs) throw exhaustedFault(`${what} and asks to wait ${seconds} seconds; try later`, error);
-      onRetry(`${what}; trying again in ${seconds} s`);
-      await wait(ms, signal);
+      attemptsWithoutProgress = progress() > maxProgress ? 1 : attemptsWithoutProgress + 1;
+      maxProgress = Math.max(maxProgress, progress());
+      const waitMs = error.waitMs ?? backoffMs(attemptsWithoutProgress);
+      const [failure, seconds] = [`${name}: ${error.message}`, Math.ceil(waitMs / 1000)];
+      if (attemptsWithoutProgress >= maxAttempts)
+        throw gaveUp(`${failure}; ${maxAttempts} tries in a row brought nothing, try later`, error);
+      if (waitMs > maxWaitMs) throw gaveUp(`${failure} and asks to wait ${seconds} seconds; try later`, error);
+      onRetry(`${failure}; trying again in ${seconds} s`);
+      await wait(waitMs, signal);
     }
   }
 }
 
-const exhaustedFault = (sentence: string, cause: Error): Fault => new Fault('DOWNLOAD_FAILED', sentence, { cause });
+const gaveUp = (message: string, cause: Error): Fault => new Fault('DOWNLOAD_FAILED', message, { cause });
 
-// Twice as long each time, and not the same for all who wait for one server.
-const backoffMs = (failures: number): number =>
-  Math.min(30_000, 500 * 2 ** (failures - 1)) * (0.75 + Math.random() / 2);
+const initialBackoffMs = 500;
+const maxBackoffMs = 30_000;
 
-/** The Retry-After of an answer in milliseconds: it gives seconds, or a date. */
-export function retryAfterMs(headers: Headers): number | undefined {
-  const text = headers.get('retry-after');
-  if (text === null) return undefined;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
-}
+// Doubled each time. The jitter of 25 % keeps clients that failed together from retrying together.
+const backoffMs = (attemptsWithoutProgress: number): number =>
+  Math.min(maxBackoffMs, initialBackoffMs * 2 ** (attemptsWithoutProgress - 1)) * (0.75 + Math.random() / 2);

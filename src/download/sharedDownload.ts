@@ -1,101 +1,119 @@
 import { Fault } from '../fault.ts';
 import { ProgressThrottle, type DownloadProgress, type OnDownload } from './progress.ts';
 
-/** How an asker takes part in a download. */
+/** How an owner (a session, a CLI command) waits for a download. */
 export interface SubscribeOptions {
+  /** Ends the owner's wait; the download goes on while others wait. */
   readonly signal?: AbortSignal | undefined;
+  /** Called at most four times a second, and at the end. */
   readonly onProgress?: OnDownload | undefined;
-  /** Told what went wrong and when it is tried again. */
-  readonly onRetry?: ((sentence: string) => void) | undefined;
+  /** Called before each retry with a message: what failed, and in how many seconds it is tried again. */
+  readonly onRetry?: ((message: string) => void) | undefined;
 }
 
-/** What came of a download. */
+/** Result of a download. */
 export interface Downloaded {
+  /** Bytes of all files. */
   readonly bytes: number;
 }
 
 interface Subscriber {
-  readonly name: string;
-  readonly listener: ProgressThrottle;
-  readonly onRetry: (sentence: string) => void;
+  readonly modelName: string;
+  readonly throttle: ProgressThrottle;
+  readonly onRetry: (message: string) => void;
   readonly unsubscribe: () => void;
 }
 
-/** What a download does, until it is done or its signal is aborted. */
-export type Work = (tell: OnDownload, trouble: (sentence: string) => void, signal: AbortSignal) => Promise<number>;
+/** Does the download until it is complete or the signal is aborted. Returns the bytes of all files. */
+export type DownloadWork = (
+  onProgress: OnDownload,
+  onRetry: (message: string) => void,
+  signal: AbortSignal,
+) => Promise<number>;
 
-/** One download that many may ask for: it ends when it is done, or when the last of them has left. */
+/** One download with any number of subscribers. It ends when it is complete, or is aborted when the last one has unsubscribed. */
 export class SharedDownload {
-  readonly #stop = new AbortController();
+  readonly #abort = new AbortController();
+  readonly #now: () => number;
   readonly #subscribers = new Map<object, Subscriber>();
-  #last: DownloadProgress | undefined;
-  readonly #done: Promise<number>;
-  /** Settles, never rejecting, when nothing more is going on. */
+  #lastProgress: DownloadProgress | undefined;
+  readonly #result: Promise<number>;
+  /** Resolves, never rejects, when the download has ended. */
   readonly ended: Promise<void>;
 
-  constructor(work: Work) {
-    const tell: OnDownload = (progress) => {
-      this.#last = progress;
-      for (const { listener } of this.#subscribers.values()) listener.update(progress);
+  /** @param now milliseconds of a monotonic clock. */
+  constructor(work: DownloadWork, now: () => number) {
+    this.#now = now;
+    const onProgress: OnDownload = (progress) => {
+      this.#lastProgress = progress;
+      for (const { throttle } of this.#subscribers.values()) throttle.update(progress);
     };
-    const trouble = (sentence: string): void => this.#subscribers.forEach(({ onRetry }) => onRetry(sentence));
-    this.#done = work(tell, trouble, this.#stop.signal);
-    this.ended = this.#done.then(
+    const onRetry = (message: string): void => this.#subscribers.forEach((subscriber) => subscriber.onRetry(message));
+    this.#result = work(onProgress, onRetry, this.#abort.signal);
+    this.ended = this.#result.then(
       () => undefined,
       () => undefined,
     );
   }
 
-  /** Whether nobody wants it any more. */
+  /** Whether it is aborted: no subscriber is left. */
   get stopping(): boolean {
-    return this.#stop.signal.aborted;
+    return this.#abort.signal.aborted;
   }
 
-  has(owner: object, name?: string): boolean {
+  /** Whether an owner waits for it, under this name of the model if one is given. */
+  hasSubscriber(owner: object, modelName?: string): boolean {
     const subscriber = this.#subscribers.get(owner);
-    return subscriber !== undefined && (name === undefined || subscriber.name === name);
+    return subscriber !== undefined && (modelName === undefined || subscriber.modelName === modelName);
   }
 
-  /** Waits for the download, on behalf of an owner who is not waiting yet. @throws Fault DOWNLOAD_CANCELLED when the owner leaves. */
-  async join(name: string, owner: object, { signal, onProgress, onRetry }: SubscribeOptions): Promise<Downloaded> {
-    const listener = new ProgressThrottle(onProgress ?? (() => undefined));
-    let goOn = (): void => undefined;
-    const left = new Promise<undefined>((resolve) => (goOn = () => resolve(undefined)));
+  /**
+   * Waits for the download on behalf of an owner that does not wait for it yet.
+   * @throws Fault DOWNLOAD_CANCELLED when the owner unsubscribes; else the error of the download.
+   */
+  async subscribe(
+    modelName: string,
+    owner: object,
+    { signal, onProgress, onRetry }: SubscribeOptions,
+  ): Promise<Downloaded> {
+    const throttle = new ProgressThrottle(onProgress ?? (() => undefined), this.#now);
+    let resolveUnsubscribed = (): void => undefined;
+    const unsubscribed = new Promise<undefined>((resolve) => (resolveUnsubscribed = () => resolve(undefined)));
     const unsubscribe = (): void => {
       this.#remove(owner, subscriber);
-      goOn();
+      resolveUnsubscribed();
     };
-    const subscriber: Subscriber = { name, listener, onRetry: onRetry ?? (() => undefined), unsubscribe };
+    const subscriber: Subscriber = { modelName, throttle, onRetry: onRetry ?? (() => undefined), unsubscribe };
     this.#subscribers.set(owner, subscriber);
     signal?.addEventListener('abort', unsubscribe);
-    if (this.#last) listener.update(this.#last);
+    if (this.#lastProgress) throttle.update(this.#lastProgress);
     if (signal?.aborted) unsubscribe();
     try {
-      const bytes = await Promise.race([this.#done, left]);
+      const bytes = await Promise.race([this.#result, unsubscribed]);
       if (bytes !== undefined) return { bytes };
-      throw new Fault('DOWNLOAD_CANCELLED', `the download of "${name}" was cancelled; what came so far is kept`);
+      throw new Fault('DOWNLOAD_CANCELLED', `the download of "${modelName}" was cancelled; what came so far is kept`);
     } finally {
-      listener.end();
+      throttle.flush();
       signal?.removeEventListener('abort', unsubscribe);
       this.#remove(owner, subscriber);
-      // The last one out waits until the part is safe on disk.
+      // The last subscriber waits until the partial file is flushed and closed.
       if (this.stopping) await this.ended;
     }
   }
 
-  /** Ends an owner's waiting. */
-  leave(owner: object): void {
+  /** Ends the wait of an owner, if it waits. */
+  unsubscribe(owner: object): void {
     this.#subscribers.get(owner)?.unsubscribe();
   }
 
-  /** Sends all askers away. */
+  /** Ends the wait of all owners, and with it the download. */
   async close(): Promise<void> {
-    for (const { unsubscribe: leave } of this.#subscribers.values()) leave();
+    for (const { unsubscribe } of this.#subscribers.values()) unsubscribe();
     await this.ended;
   }
 
   #remove(owner: object, subscriber: Subscriber): void {
     if (this.#subscribers.get(owner) === subscriber) this.#subscribers.delete(owner);
-    if (this.#subscribers.size === 0) this.#stop.abort();
+    if (this.#subscribers.size === 0) this.#abort.abort();
   }
 }

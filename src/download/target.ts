@@ -1,15 +1,15 @@
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import { Fault } from '../fault.ts';
 
-/** What a download must know of a model; an entry of the catalogue has it. */
+/** What a download needs to know of a model; an entry of the catalogue has it. */
 export interface ModelSource {
   readonly name: string;
-  /** Absolute path of the first file, when it is the user's own. */
+  /** Absolute path of the first file when the entry has a `local_path`: a file of the user's own. */
   readonly file: string | undefined;
   readonly variants: readonly ModelSourceVariant[];
 }
 
-/** Where the files of a model come from, and what is known of them beforehand. */
+/** The repository and the files of a model, and what the catalogue knows of their content. */
 export interface ModelSourceVariant {
   readonly huggingface_repo?: string;
   readonly revision: string;
@@ -18,48 +18,58 @@ export interface ModelSourceVariant {
   readonly size_bytes?: number;
 }
 
-/** One file of a repository, and where it belongs on disk. */
+/** One file of a repository, and its path on disk. */
 export interface Target {
   readonly repo: string;
   readonly revision: string;
+  /** Path within the repository. */
   readonly file: string;
-  /** Path within the models folder, with slashes: its name in downloads.json. */
+  /** Path within the models folder, with slashes: the file's key in the manifest. */
   readonly key: string;
   readonly path: string;
   /** What the catalogue says of this file. */
-  readonly expected: Expected;
+  readonly expected: ExpectedFile;
 }
 
-/** What a file must be; what is undefined is not known. */
-export interface Expected {
-  readonly sha256: string | undefined;
+/** Size and hash that a file must have; undefined = not known. */
+export interface ExpectedFile {
   readonly bytes: number | undefined;
+  readonly sha256: string | undefined;
 }
 
-/** The files that a model is made of in a models folder. @throws Fault DOWNLOAD_NOT_AVAILABLE when it has none to fetch. */
+/** The files of a model and where they belong in a models folder. @throws Fault DOWNLOAD_NOT_AVAILABLE when the entry names no valid repository and files. */
 export function targetsOf({ name, file: own, variants: [variant] }: ModelSource, folder: string): readonly Target[] {
-  const refuse = (why: string): never => {
-    throw new Fault('DOWNLOAD_NOT_AVAILABLE', `"${name}" cannot be downloaded: ${why}`);
+  const refuse = (reason: string): never => {
+    throw new Fault('DOWNLOAD_NOT_AVAILABLE', `"${name}" cannot be downloaded: ${reason}`);
   };
   const { huggingface_repo: repo, revision = 'main', files = [] } = variant ?? {};
   const missing = own === undefined ? '' : `there is no ${own}, and `;
   if (repo === undefined) return refuse(`${missing}its entry in the catalogue has no huggingface_repo`);
-  if (!isRepo(repo)) return refuse(`its huggingface_repo must be OWNER/NAME, not "${repo}"`);
-  if (!isPath(revision)) return refuse(`its revision is none: "${revision}"`);
-  const bad = files.find((file) => !isPath(file));
-  if (bad !== undefined) return refuse(`its file "${bad}" must be a path within the repository, without ".."`);
-  const alone = files.length === 1;
+  if (!isRepoId(repo)) return refuse(`its huggingface_repo must be OWNER/NAME, not "${repo}"`);
+  if (!isPathWithin(revision)) return refuse(`its revision "${revision}" is invalid; use a branch, a tag or a commit`);
+  const invalid = files.find((file) => !isPathWithin(file));
+  if (invalid !== undefined) return refuse(`its file "${invalid}" must be a path within the repository, without ".."`);
+  // Size and hash of an entry are those of its one file.
+  const expected = {
+    bytes: files.length === 1 ? variant?.size_bytes : undefined,
+    sha256: files.length === 1 ? variant?.sha256 : undefined,
+  };
   return files.map((file) => {
     const key = `${repo}${revision === 'main' ? '' : `@${encodeURIComponent(revision)}`}/${file}`;
-    const expected = {
-      sha256: alone ? variant?.sha256 : undefined,
-      bytes: alone ? variant?.size_bytes : undefined,
-    };
     return { repo, revision, file, key, path: join(folder, ...key.split('/')), expected };
   });
 }
 
-/** The files of a model whose catalogue gives it a folder of the user's. */
+/** The files of a model that could be downloaded; none where its entry names no valid repository and files. */
+export function targetsOrEmpty(source: ModelSource, folder: string): readonly Target[] {
+  try {
+    return targetsOf(source, folder);
+  } catch {
+    return [];
+  }
+}
+
+/** The files of a model with a `local_path`: the first one, and the others relative to it. */
 export function localFiles({ file, variants: [variant] }: ModelSource): readonly string[] {
   const [first, ...others] = variant?.files ?? [];
   if (file === undefined || first === undefined) return [];
@@ -67,8 +77,12 @@ export function localFiles({ file, variants: [variant] }: ModelSource): readonly
   return [file, ...others.map((other) => resolve(folder, other))];
 }
 
-const isRepo = (repo: string): boolean => repo.split('/').length === 2 && isPath(repo) && /^[\w./-]+$/.test(repo);
+/** The name of a file in messages. */
+export const describeTarget = ({ repo, file }: Target): string => `${file} of ${repo}`;
 
-// What would be another file, another folder or another device on some system: all but plain names.
-const isPath = (path: string): boolean =>
-  !isAbsolute(path) && path.split('/').every((partialFile) => /^(?!\.{1,2}$)[^\\:*?"<>|\p{Cc}]+$/u.test(partialFile));
+const isRepoId = (repo: string): boolean =>
+  repo.split('/').length === 2 && isPathWithin(repo) && /^[\w./-]+$/.test(repo);
+
+// Rejects all that could name another file, another folder or a device on some system.
+const isPathWithin = (path: string): boolean =>
+  !isAbsolute(path) && path.split('/').every((segment) => /^(?!\.{1,2}$)[^\\:*?"<>|\p{Cc}]+$/u.test(segment));

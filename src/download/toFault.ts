@@ -2,7 +2,11 @@ import { resolve, sep } from 'node:path';
 import { Fault } from '../fault.ts';
 import { describeFsError } from '../filesystem.ts';
 
-/** What ended a download, as a Fault: a full disk, a folder that may not be written, or what was thrown. */
+/**
+ * Converts what ended a download to a Fault: an abort to DOWNLOAD_CANCELLED, a full disk to INSUFFICIENT_DISK_SPACE, another
+ * error of the file system to DOWNLOAD_FAILED with its path.
+ * @param folder the models folder.
+ */
 export function toDownloadFault(thrown: unknown, folder: string): Fault {
   if (thrown instanceof Fault) return thrown;
   const { name, code, path } = Object(thrown) as Readonly<Record<string, unknown>>;
@@ -12,15 +16,16 @@ export function toDownloadFault(thrown: unknown, folder: string): Fault {
       cause: thrown,
     });
   if (typeof code !== 'string') return Fault.from(thrown);
-  const where = typeof path === 'string' ? path : folder;
-  // A file of the user's own, which is only read, gets no better in another folder.
-  const mend = isWithin(where, folder) || isWithin(folder, where) ? '; choose another folder with --models' : '';
-  return new Fault('DOWNLOAD_FAILED', `${where} cannot be written or read: ${describeFsError(thrown)}${mend}`, {
+  const failedPath = typeof path === 'string' ? path : folder;
+  // Another models folder does not help with a file elsewhere, for example one of the user's own that is only read.
+  const hint =
+    isWithin(failedPath, folder) || isWithin(folder, failedPath) ? '; choose another folder with --models' : '';
+  return new Fault('DOWNLOAD_FAILED', `${failedPath} cannot be written or read: ${describeFsError(thrown)}${hint}`, {
     cause: thrown,
   });
 }
 
 const isWithin = (path: string, folder: string): boolean =>
-  `${resolve(path)}${sep}`.startsWith(withEnd(resolve(folder)));
+  withSeparator(resolve(path)).startsWith(withSeparator(resolve(folder)));
 
-const withEnd = (folder: string): string => (folder.endsWith(sep) ? folder : `${folder}${sep}`);
+const withSeparator = (folder: string): string => (folder.endsWith(sep) ? folder : `${folder}${sep}`);

@@ -1,85 +1,88 @@
-import { open, realpath, rename } from 'node:fs/promises';
-import type { Measure } from './downloadRange.ts';
-import { findMismatch } from './downloadFile.ts';
-import { fileSize, readMagic } from './disk/modelFile.ts';
-import { locateModel, targetsOrEmpty, type SearchPaths } from './locate.ts';
+import { realpath, rename } from 'node:fs/promises';
+import { acquireLock } from './disk/lockFile.ts';
+import type { LockWait } from './disk/manifest.ts';
+import { fileSize, findMismatch, readMagicOf } from './disk/modelFile.ts';
+import { badPath } from './disk/partialFile.ts';
 import { sha256Of } from './disk/sha256.ts';
 import { blobHash } from './hub/localCache.ts';
-import type { LockWait } from './disk/manifest.ts';
-import { acquireLock } from './disk/lockFile.ts';
-import { badPath } from './disk/partialFile.ts';
-import type { Target, ModelSource } from './target.ts';
+import { locateModel, type SearchPaths } from './locate.ts';
+import { targetsOrEmpty, type ExpectedFile, type ModelSource, type Target } from './target.ts';
 
-/** What a check of one file found. */
+/** Result of the verification of one file. */
 export interface Verified {
   readonly file: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** UNKNOWN: nobody has said what the hash must be. */
+  /** UNKNOWN: neither catalogue nor record nor cache give a hash to compare with. */
   readonly verdict: 'GOOD' | 'BAD' | 'UNKNOWN';
   /** How the file differs; "" = in nothing. */
   readonly why: string;
-  /** Where a downloaded file is now that was bad; "" = where it was. */
+  /** The new path of a downloaded file that was bad; "" = it was not moved. */
   readonly quarantined: string;
 }
 
-/** How a check is waited for. */
+/** How a model is verified. */
 export interface VerifyOptions extends LockWait {
-  /** Told how many bytes have been read. */
+  /** Receives the size of each chunk that has been read. */
   readonly onBytes: (bytes: number) => void;
 }
 
-/** Reads all files of a model again and compares their hashes; a downloaded file that is bad is set aside. */
+/**
+ * Reads all files of a model again and compares size and SHA-256. A bad file of the models folder is quarantined as `.bad`;
+ * files of the user and of the Hugging Face cache are left alone.
+ * @throws Fault DOWNLOAD_ALREADY_ACTIVE when another process works on a bad file; the signal's reason; the system's error.
+ */
 export async function verify(
   source: ModelSource,
-  places: SearchPaths,
-  checking: VerifyOptions,
+  paths: SearchPaths,
+  options: VerifyOptions,
 ): Promise<readonly Verified[]> {
-  const found = await locateModel(source, places);
-  const targets = targetsOrEmpty(source, places.folder);
+  const located = await locateModel(source, paths);
   const results: Verified[] = [];
-  if (found && found.source !== 'folder') {
-    const alone = found.files.length === 1 ? source.variants[0] : undefined;
-    for (const file of found.files) {
-      const expected = { bytes: alone?.size_bytes, sha256: alone?.sha256 ?? blobHash(await realpath(file)) };
-      results.push({ ...(await check(file, expected, checking)), quarantined: '' });
+  if (located && located.source !== 'folder') {
+    // Size and hash of an entry are those of its one file.
+    const variant = located.files.length === 1 ? source.variants[0] : undefined;
+    for (const file of located.files) {
+      const expected = { bytes: variant?.size_bytes, sha256: variant?.sha256 ?? blobHash(await realpath(file)) };
+      results.push({ ...(await verifyFile(file, expected, options)), quarantined: '' });
     }
     return results;
   }
-  for (const target of targets) {
-    if ((await fileSize(target.path)) !== undefined) results.push(await verifyOurs(target, places, checking));
+  for (const target of targetsOrEmpty(source, paths.folder)) {
+    if ((await fileSize(target.path)) !== undefined) results.push(await verifyDownloaded(target, paths, options));
   }
   return results;
 }
 
-async function verifyOurs(target: Target, { manifest }: SearchPaths, checking: VerifyOptions): Promise<Verified> {
-  const { path, key, expected } = target;
+async function verifyDownloaded(
+  { path, key, expected }: Target,
+  { manifest }: SearchPaths,
+  options: VerifyOptions,
+): Promise<Verified> {
   const record = (await manifest.read()).get(key);
-  const must = { bytes: expected.bytes ?? record?.bytes, sha256: expected.sha256 ?? (record?.sha256 || undefined) };
-  const checked = await check(path, must, checking);
-  const quarantined = checked.verdict === 'BAD' ? await quarantine(path) : '';
-  const { bytes, sha256 } = checked;
-  // What was not known is known from now on, and the record of a file that is gone goes too.
-  const now = { commit: '', completed: '', ...record, bytes, sha256 };
-  if (record?.sha256 !== sha256) await manifest.update((records) => void records.set(key, now), checking);
-  return { ...checked, quarantined };
+  const result = await verifyFile(
+    path,
+    { bytes: expected.bytes ?? record?.bytes, sha256: expected.sha256 ?? (record?.sha256 || undefined) },
+    options,
+  );
+  const quarantined = result.verdict === 'BAD' ? await quarantine(path) : '';
+  const { bytes, sha256 } = result;
+  // Records a hash that was not known before; the update drops the record of a file that was quarantined.
+  const newRecord = { commit: '', completed: '', ...record, bytes, sha256 };
+  if (record?.sha256 !== sha256) await manifest.update((records) => void records.set(key, newRecord), options);
+  return { ...result, quarantined };
 }
 
-async function check(file: string, expected: Measure, checking: VerifyOptions): Promise<Omit<Verified, 'quarantined'>> {
-  const sha256 = await sha256Of(file, checking);
+async function verifyFile(
+  file: string,
+  expected: ExpectedFile,
+  options: VerifyOptions,
+): Promise<Omit<Verified, 'quarantined'>> {
+  const sha256 = await sha256Of(file, options);
   const bytes = (await fileSize(file)) ?? 0;
-  const why = findMismatch({ bytes, sha256, head: await beginning(file) }, expected) ?? '';
+  const why = findMismatch({ bytes, sha256, magic: await readMagicOf(file) }, expected) ?? '';
   const verdict = why !== '' ? 'BAD' : expected.sha256 === undefined ? 'UNKNOWN' : 'GOOD';
   return { file, bytes, sha256, verdict, why };
-}
-
-async function beginning(file: string): Promise<string> {
-  const handle = await open(file);
-  try {
-    return await readMagic(handle);
-  } finally {
-    await handle.close();
-  }
 }
 
 async function quarantine(file: string): Promise<string> {

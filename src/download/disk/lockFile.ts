@@ -13,47 +13,59 @@ const holderSchema = {
   properties: { pid: { type: 'integer', minimum: 1 }, host: { type: 'string' }, token: { type: 'string' } },
 } as const satisfies ObjectSchema;
 
-/** Who holds a lock. */
-export type Holder = FromSchema<typeof holderSchema>;
+/** The process that holds a lock: the content of the lock file. The token is unique for each lock. */
+type LockHolder = FromSchema<typeof holderSchema>;
 
-/** A file that one process at a time may work on; disposing of the lock lets the others. */
+/** A lock that is held. Disposing of it deletes the lock file. */
 export interface Lock extends AsyncDisposable {
   /**
-   * Makes sure that it is still ours, after a sleep of the machine for example.
-   * @throws Fault DOWNLOAD_FAILED when it is not, and the system's error when nobody can tell.
+   * Checks that the lock is still ours: after a sleep of the machine another process may have taken it over.
+   * @throws Fault DOWNLOAD_FAILED when it is lost; the system's error when the lock file cannot be read.
    */
   check(): Promise<void>;
 }
 
-/** Reads the text of a file. */
 type ReadText = (path: string) => Promise<string>;
 
 const readText: ReadText = (path) => readFile(path, 'utf8');
 const readHolder = createReader(holderSchema);
 const heartbeatMs = 10_000;
-// A holder on another machine, or one that crashed while its process number was given to another, is judged by this.
+// For holders that cannot be checked by process id: on another host, or crashed before the id was reused.
 const staleAfterMs = 60_000;
-const locksOfThisProcess = new Set<string>();
+const tokensOfThisProcess = new Set<string>();
 
-/** Takes the lock of a file. @throws Fault DOWNLOAD_ALREADY_ACTIVE that names the process that holds it. */
+/**
+ * Acquires the lock file of a file (`FILE.lock`), so that one process at a time works on it. A heartbeat touches the lock
+ * file while it is held; a stale one is removed. The first row that applies decides:
+ *
+ * | lock file | stale |
+ * | --- | --- |
+ * | without a heartbeat for `staleAfterMs` | yes |
+ * | of another host | no |
+ * | of this host, its process does not run | yes |
+ * | with the id of this process, but of no lock of this process | yes: the id was reused |
+ * | with invalid content | no: it may be being written |
+ *
+ * @param read reads the lock file at a heartbeat and at a check; for tests.
+ * @throws Fault DOWNLOAD_ALREADY_ACTIVE that names the process that holds it; the system's error.
+ */
 export async function acquireLock(file: string, read = readText): Promise<Lock> {
   const path = lockPath(file);
   const token = randomUUID();
   await makeFolder(dirname(path));
   for (;;) {
     if (await tryCreate(path, token)) return createLock(path, token, read);
-    const holder = await readLockFile(file);
-    if (holder.stale) await removeStale(path, holder.text);
-    else if (holder.text !== undefined)
-      throw new Fault('DOWNLOAD_ALREADY_ACTIVE', lockHeldMessage(file, holder.holder));
+    const { text, holder, isStale } = await readLockFile(file);
+    if (isStale) await removeStale(path, text);
+    else if (text !== undefined) throw new Fault('DOWNLOAD_ALREADY_ACTIVE', lockHeldMessage(file, holder));
   }
 }
 
-/** Whether somebody works on a file at this moment; a lock that cannot be read is somebody's. */
+/** Whether a process works on a file now; true when the lock file cannot be read. */
 export async function isLocked(file: string): Promise<boolean> {
   try {
-    const { text, stale } = await readLockFile(file);
-    return text !== undefined && !stale;
+    const { text, isStale } = await readLockFile(file);
+    return text !== undefined && !isStale;
   } catch {
     return true;
   }
@@ -62,99 +74,102 @@ export async function isLocked(file: string): Promise<boolean> {
 const lockPath = (file: string): string => `${file}.lock`;
 
 async function tryCreate(path: string, token: string): Promise<boolean> {
-  locksOfThisProcess.add(token);
+  tokensOfThisProcess.add(token);
   try {
-    await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies Holder), {
+    await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies LockHolder), {
       flag: 'wx',
     });
     return true;
   } catch (error) {
-    locksOfThisProcess.delete(token);
+    tokensOfThisProcess.delete(token);
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
   }
 }
 
 interface LockFileState {
-  /** What stands in the lock; undefined = there is none. */
+  /** Content of the lock file; undefined = there is none. */
   readonly text: string | undefined;
-  readonly holder: Holder | undefined;
-  readonly stale: boolean;
+  /** undefined = the content is invalid. */
+  readonly holder: LockHolder | undefined;
+  readonly isStale: boolean;
 }
 
 async function readLockFile(file: string): Promise<LockFileState> {
   const path = lockPath(file);
-  const [text, times] = await Promise.all([readFile(path, 'utf8'), stat(path)]).catch(
+  const [text, stats] = await Promise.all([readFile(path, 'utf8'), stat(path)]).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return [];
       throw error;
     },
   );
-  if (text === undefined || times === undefined) return { text: undefined, holder: undefined, stale: false };
+  if (text === undefined || stats === undefined) return { text: undefined, holder: undefined, isStale: false };
   const holder = parseHolder(text);
-  const idleMs = Date.now() - times.mtimeMs;
-  if (!holder) return { text, holder, stale: idleMs > staleAfterMs };
-  const isLeftover = (): boolean => !locksOfThisProcess.has(holder.token);
-  return { text, holder, stale: isAbandoned({ ...holder, idleMs }, { staleAfterMs, isLeftover }) };
+  const idleMs = Date.now() - stats.mtimeMs;
+  if (!holder) return { text, holder, isStale: idleMs > staleAfterMs };
+  const isLeftover = (): boolean => !tokensOfThisProcess.has(holder.token);
+  return { text, holder, isStale: isAbandoned({ ...holder, idleMs }, { staleAfterMs, isLeftover }) };
 }
 
-function parseHolder(text: string): Holder | undefined {
+function parseHolder(text: string): LockHolder | undefined {
   try {
-    const reading = readHolder(JSON.parse(text));
-    return reading.ok ? reading.value : undefined;
+    const result = readHolder(JSON.parse(text));
+    return result.ok ? result.value : undefined;
   } catch {
     return undefined;
   }
 }
 
-// Two that find the same stale lock must not take away the fresh one that the quicker of them has made.
-async function removeStale(path: string, stale: string | undefined): Promise<void> {
-  const aside = `${path}.${randomUUID()}`;
+// Two processes may find the same stale lock: the slower one must not delete the new lock of the quicker one. So the lock
+// file is first renamed, which only one of them can do, and linked back when it turns out to be the new one.
+async function removeStale(path: string, staleText: string | undefined): Promise<void> {
+  const renamed = `${path}.${randomUUID()}`;
   try {
-    await rename(path, aside);
+    await rename(path, renamed);
   } catch (error) {
-    // Somebody else was quicker. What may not be moved now may not be moved the next time either.
+    // ENOENT: another process was quicker. Any other error would come again at the next attempt.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw error;
   }
-  if ((await readFile(aside, 'utf8')) !== stale) await link(aside, path).catch(() => undefined);
-  await rm(aside, { force: true });
+  if ((await readFile(renamed, 'utf8')) !== staleText) await link(renamed, path).catch(() => undefined);
+  await rm(renamed, { force: true });
 }
 
 function createLock(path: string, token: string, read: ReadText): Lock {
-  let [lost, beaten] = [false, Date.now()];
-  const beat = async (): Promise<void> => {
+  let [isLost, lastHeartbeatAt] = [false, Date.now()];
+  const heartbeat = async (): Promise<void> => {
     try {
-      const text = await read(path).catch(undefinedIfAbsent);
-      lost ||= parseHolder(text)?.token !== token;
-      beaten = Date.now();
+      const text = await read(path).catch(emptyIfMissing);
+      isLost ||= parseHolder(text)?.token !== token;
+      lastHeartbeatAt = Date.now();
     } finally {
-      if (!lost) await utimes(path, new Date(), new Date()).catch(() => undefined);
+      if (!isLost) await utimes(path, new Date(), new Date()).catch(() => undefined);
     }
   };
-  // What cannot be read at this moment is not lost for that: `check` looks again when it has to know.
-  const beatAnyway = (): Promise<void> => beat().catch(() => undefined);
-  const timer = setInterval(() => void beatAnyway(), heartbeatMs).unref();
+  // A lock file that cannot be read now is not lost for that: `check` reads it again when it matters.
+  const tryHeartbeat = (): Promise<void> => heartbeat().catch(() => undefined);
+  const timer = setInterval(() => void tryHeartbeat(), heartbeatMs).unref();
   return {
     async check() {
-      if (!lost && Date.now() - beaten > staleAfterMs / 2) await beat();
-      if (lost) throw new Fault('DOWNLOAD_FAILED', `another process took over the lock ${path}; ask it, or try again`);
+      if (!isLost && Date.now() - lastHeartbeatAt > staleAfterMs / 2) await heartbeat();
+      if (isLost)
+        throw new Fault('DOWNLOAD_FAILED', `another process took over the lock ${path}; ask it, or try again`);
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
-      await beatAnyway();
-      locksOfThisProcess.delete(token);
-      if (!lost) await rm(path, { force: true });
+      await tryHeartbeat();
+      tokensOfThisProcess.delete(token);
+      if (!isLost) await rm(path, { force: true });
     },
   };
 }
 
-function undefinedIfAbsent(error: NodeJS.ErrnoException): string {
+function emptyIfMissing(error: NodeJS.ErrnoException): string {
   if (error.code === 'ENOENT') return '';
   throw error;
 }
 
-function lockHeldMessage(file: string, holder: Holder | undefined): string {
+function lockHeldMessage(file: string, holder: LockHolder | undefined): string {
   const who =
     holder === undefined
       ? 'another process'

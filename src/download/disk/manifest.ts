@@ -1,12 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { Fault } from '../../fault.ts';
-import { makeFolder } from '../../filesystem.ts';
+import { makeFolder, writeAtomic } from '../../filesystem.ts';
 import { createReader, type FromSchema, type ObjectSchema } from '../../schema.ts';
-import { writeAtomic } from '../../filesystem.ts';
-import { fileSize } from './modelFile.ts';
-import { acquireLock, type Lock } from './lockFile.ts';
 import type { RetryPolicy } from '../retry.ts';
+import { acquireLock, type Lock } from './lockFile.ts';
+import { fileSize } from './modelFile.ts';
 
 const recordSchema = {
   type: 'object',
@@ -25,14 +24,23 @@ const manifestSchema = {
   properties: { files: { type: 'object', additionalProperties: recordSchema } },
 } as const satisfies ObjectSchema;
 
-/** What is known of one downloaded file. */
+/** What the manifest records of one complete file. */
 export type FileRecord = FromSchema<typeof recordSchema>;
+
+/** How a change of the manifest waits for its lock file. */
+export interface LockWait {
+  readonly wait: RetryPolicy['wait'];
+  readonly signal: AbortSignal;
+}
 
 const parseManifest = createReader(manifestSchema);
 const maxLockAttempts = 100;
-const lockWaitMs = 100;
+const lockRetryMs = 100;
 
-/** The downloads.json of a models folder: what was completed there, by the path within the folder. */
+/**
+ * Manifest of a models folder: `downloads.json`, with the size, hash and commit of every complete file by its path within
+ * the folder. Written atomically, by one process at a time (lock file); rebuilt from the folder when it is lost or invalid.
+ */
 export class DownloadManifest {
   readonly #folder: string;
   readonly #path: string;
@@ -42,16 +50,19 @@ export class DownloadManifest {
     this.#path = join(folder, 'downloads.json');
   }
 
-  /** All records; none when the file is lost or broken, until the next change builds it anew. */
+  /** All records; none when the manifest is lost or invalid, until the next update rebuilds it. */
   async read(): Promise<ReadonlyMap<string, FileRecord>> {
-    return (await this.#parsed()) ?? new Map();
+    return (await this.#parse()) ?? new Map();
   }
 
-  /** Changes the records, one process at a time; records of files that are gone go too. */
+  /**
+   * Edits the records, and drops those whose files no longer exist.
+   * @throws Fault DOWNLOAD_ALREADY_ACTIVE when another process keeps the lock for ten seconds; the signal's reason; the system's error.
+   */
   async update(edit: (records: Map<string, FileRecord>) => void, { wait, signal }: LockWait): Promise<void> {
     await makeFolder(this.#folder);
     await using _ = await this.#lock({ wait, signal });
-    const records = new Map((await this.#parsed()) ?? (await this.#found()));
+    const records = new Map((await this.#parse()) ?? (await this.#scanFolder()));
     edit(records);
     for (const key of records.keys()) if ((await fileSize(join(this.#folder, key))) === undefined) records.delete(key);
     const files = Object.fromEntries([...records].sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -59,44 +70,39 @@ export class DownloadManifest {
   }
 
   async #lock({ wait, signal }: LockWait): Promise<Lock> {
-    for (let maxAttempts = 1; ; maxAttempts++) {
+    for (let attempts = 1; ; attempts++) {
       try {
         return await acquireLock(this.#path);
       } catch (error) {
         const isHeld = error instanceof Fault && error.name === 'DOWNLOAD_ALREADY_ACTIVE';
-        if (!isHeld || maxAttempts === maxLockAttempts) throw error;
-        await wait(lockWaitMs, signal);
+        if (!isHeld || attempts === maxLockAttempts) throw error;
+        await wait(lockRetryMs, signal);
       }
     }
   }
 
-  async #parsed(): Promise<ReadonlyMap<string, FileRecord> | undefined> {
+  async #parse(): Promise<ReadonlyMap<string, FileRecord> | undefined> {
     try {
-      const reading = parseManifest(JSON.parse(await readFile(this.#path, 'utf8')));
-      return reading.ok ? new Map(Object.entries(reading.value.files)) : undefined;
+      const result = parseManifest(JSON.parse(await readFile(this.#path, 'utf8')));
+      return result.ok ? new Map(Object.entries(result.value.files)) : undefined;
     } catch {
       return undefined;
     }
   }
 
-  // A file has its name only once it is whole, so what lies there was completed.
-  async #found(): Promise<ReadonlyMap<string, FileRecord>> {
+  // A file gets its name only when it is complete (`PartialFile.commit`), so every model file in the folder counts.
+  async #scanFolder(): Promise<ReadonlyMap<string, FileRecord>> {
     const paths = await readdir(this.#folder, { recursive: true }).catch(() => []);
     const records = new Map<string, FileRecord>();
     for (const path of paths) {
       const key = path.split(sep).join('/');
-      const bytes = isModel(key) ? await fileSize(join(this.#folder, path)) : undefined;
+      const bytes = isModelKey(key) ? await fileSize(join(this.#folder, path)) : undefined;
       if (bytes !== undefined) records.set(key, { bytes, sha256: '', commit: '', completed: '' });
     }
     return records;
   }
 }
 
-/** How a change waits for its turn. */
-export interface LockWait {
-  readonly wait: RetryPolicy['wait'];
-  readonly signal: AbortSignal;
-}
-
-const isModel = (key: string): boolean =>
+// OWNER/NAME/FILE, and none of the files that a download has next to its target.
+const isModelKey = (key: string): boolean =>
   key.split('/').length >= 3 && !/\.(?:part|part\.json|bad|new|lock(?:\.[\w-]+)?)$/.test(key);

@@ -1,16 +1,49 @@
-import { stat, type FileHandle } from 'node:fs/promises';
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import type { ExpectedFile } from '../target.ts';
 
-/** What every model file begins with. */
-export const magic = 'GGUF';
+/** The first four characters of every GGUF file. */
+export const ggufMagic = 'GGUF';
 
-/** What a file begins with, as many characters as `magic` has. */
+/** Content of a file on disk. */
+export interface ActualFile {
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Its first characters, as many as `ggufMagic` has. */
+  readonly magic: string;
+}
+
+/** How a file differs from what it must be; undefined = in nothing that is known. */
+export function findMismatch(actual: ActualFile, expected: ExpectedFile): string | undefined {
+  if (expected.bytes !== undefined && actual.bytes !== expected.bytes)
+    return `${actual.bytes} bytes instead of ${expected.bytes}`;
+  if (expected.sha256 !== undefined && actual.sha256 !== expected.sha256)
+    return `SHA-256 ${actual.sha256} instead of ${expected.sha256}`;
+  // When no hash is known, this at least tells a model from a login page.
+  if (actual.magic !== ggufMagic)
+    return `"${printable(actual.magic)}" at its start instead of "${ggufMagic}": it is no model`;
+  return undefined;
+}
+
+/** The first characters of an open file, as many as `ggufMagic` has. */
 export async function readMagic(file: FileHandle): Promise<string> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(magic.length), 0, magic.length, 0);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(ggufMagic.length), 0, ggufMagic.length, 0);
   return buffer.toString('latin1', 0, bytesRead);
 }
 
-/** Bytes of a file; undefined when there is none. */
-export async function fileSize(path: string): Promise<number | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isFile() ? found.size : undefined;
+/** The first characters of a file, as many as `ggufMagic` has. */
+export async function readMagicOf(path: string): Promise<string> {
+  const file = await open(path);
+  try {
+    return await readMagic(file);
+  } finally {
+    await file.close();
+  }
 }
+
+/** Size of a file in bytes; undefined when there is none. */
+export async function fileSize(path: string): Promise<number | undefined> {
+  const stats = await stat(path).catch(() => undefined);
+  return stats?.isFile() ? stats.size : undefined;
+}
+
+const printable = (text: string): string => text.replaceAll(/[^ -~]/g, '.');

@@ -2,18 +2,17 @@ import { createHash, type Hash } from 'node:crypto';
 import { constants, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { dirname } from 'node:path';
-import { makeFolder } from '../../filesystem.ts';
+import { makeFolder, syncFolder, writeAtomic } from '../../filesystem.ts';
 import { createReader, type FromSchema, type ObjectSchema } from '../../schema.ts';
-import { syncFolder, writeAtomic } from '../../filesystem.ts';
-import { fileSize, readMagic } from './modelFile.ts';
-import { hashRange } from './sha256.ts';
 import type { RemoteFile } from '../hub/remoteFile.ts';
 import type { Target } from '../target.ts';
+import { fileSize, readMagic } from './modelFile.ts';
+import { hashRange } from './sha256.ts';
 
 const stringType = { type: 'string' } as const;
 const numberType = { type: 'number' } as const;
 
-// Written before the first byte: without it, or when it tells of another file, the bytes beside it are worth nothing.
+// Resume metadata (`.part.json`), written before the first byte. A partial file without matching metadata is discarded.
 const resumeInfoSchema = {
   type: 'object',
   required: ['repo', 'revision', 'file', 'etag', 'bytes', 'serverTag', 'flushed', 'digest', 'bootedAt'],
@@ -21,14 +20,15 @@ const resumeInfoSchema = {
     repo: stringType,
     revision: stringType,
     file: stringType,
+    // What the hub reported: its ETag, and the size of the whole file (0 = not known).
     etag: stringType,
     bytes: numberType,
-    // The ETag of the host that delivers, which need not be the hub: for If-Range.
+    // ETag of the host that delivers, which need not be the hub: for If-Range.
     serverTag: stringType,
-    // So many bytes have outlasted a power cut, and this is their hash.
+    // This many bytes were flushed to the disk and survive a power cut; `digest` is their SHA-256.
     flushed: numberType,
     digest: stringType,
-    // Seconds. What was written and not flushed is there as long as the machine has not gone down.
+    // When the machine started, in Unix seconds. Bytes that were written but not flushed are lost when it goes down.
     bootedAt: numberType,
   },
 } as const satisfies ObjectSchema;
@@ -39,10 +39,23 @@ const parseResumeInfo = createReader(resumeInfoSchema);
 const flushEveryBytes = 32 * 2 ** 20;
 const bootToleranceSeconds = 60;
 
-/** The `.part` file of a download: grows, survives the end of the process, and becomes the file. */
+/**
+ * Partial file of a download (`.part`, with resume metadata in `.part.json`): grows, survives the end of the process, and
+ * is renamed to its target when it is complete and verified. What `open` keeps of an earlier attempt:
+ *
+ * | what happened | on disk | kept |
+ * | --- | --- | --- |
+ * | cancelled, or an error | all bytes, flushed | all |
+ * | process crashed or was killed | all bytes that were written; the system has them | all, if the flushed ones match `digest` |
+ * | power cut, system crash, reboot | flushed bytes; after them undefined content | the flushed ones, if they match `digest` |
+ * | crash in `restart` | an empty file with old metadata, or with new | none |
+ * | crash in `commit` after the rename | the complete file, and metadata | the file; the metadata is overwritten |
+ * | metadata is missing, invalid, or of another file, revision or ETag | no matter what | none |
+ * | the file is shorter than `flushed`, or longer than the whole file | no matter what | none |
+ */
 export class PartialFile implements AsyncDisposable {
   readonly #path: string;
-  readonly #target: string;
+  readonly #target: Target;
   readonly #file: FileHandle;
   #hash: Hash;
   #resumeInfo: ResumeInfo;
@@ -50,8 +63,8 @@ export class PartialFile implements AsyncDisposable {
   #flushing: Promise<void> | undefined;
   #closed = false;
 
-  private constructor(target: string, file: FileHandle, hash: Hash, resumeInfo: ResumeInfo, bytes: number) {
-    this.#path = partialPath(target);
+  private constructor(target: Target, file: FileHandle, hash: Hash, resumeInfo: ResumeInfo, bytes: number) {
+    this.#path = partialPath(target.path);
     this.#target = target;
     this.#file = file;
     this.#hash = hash;
@@ -59,66 +72,68 @@ export class PartialFile implements AsyncDisposable {
     this.#bytes = bytes;
   }
 
-  /** Opens the part of an offer, with the bytes of it that are there and can be trusted. */
+  /** Opens the partial file of a target, and resumes an earlier attempt as far as its bytes can be trusted. @throws the system's error; the signal's reason. */
   static async open(target: Target, remoteFile: RemoteFile, signal: AbortSignal): Promise<PartialFile> {
     const path = partialPath(target.path);
     const resumeInfo = createResumeInfo(target, remoteFile);
     await makeFolder(dirname(path));
-    const before = await readResumeInfo(path);
+    const previous = await readResumeInfo(path);
     const file = await open(path, constants.O_RDWR | constants.O_CREAT);
     try {
-      const kept = before && belongsTo(before, resumeInfo) ? await verifiedPrefix(path, before, signal) : undefined;
-      if (before && kept) {
-        await file.truncate(kept.bytes);
-        const now = { ...before, bootedAt: resumeInfo.bootedAt };
-        await writeAtomic(resumeInfoPath(path), JSON.stringify(now));
-        return new PartialFile(target.path, file, kept.hash, now, kept.bytes);
+      const prefix =
+        previous && isSameVersion(previous, resumeInfo) ? await readTrustedPrefix(path, previous, signal) : undefined;
+      if (previous && prefix) {
+        await file.truncate(prefix.bytes);
+        const resumed = { ...previous, bootedAt: resumeInfo.bootedAt };
+        await writeAtomic(resumeInfoPath(path), JSON.stringify(resumed));
+        return new PartialFile(target, file, prefix.hash, resumed, prefix.bytes);
       }
       await file.truncate(0);
       await file.sync();
       await writeAtomic(resumeInfoPath(path), JSON.stringify(resumeInfo));
-      return new PartialFile(target.path, file, createHash('sha256'), resumeInfo, 0);
+      return new PartialFile(target, file, createHash('sha256'), resumeInfo, 0);
     } catch (error) {
       await file.close();
       throw error;
     }
   }
 
-  /** Bytes that are there. */
+  /** Bytes so far. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** The ETag of the host that delivered them. */
-  get serverTag(): string {
+  /** ETag of the host that delivered the bytes so far; "" = none. */
+  get serverEtag(): string {
     return this.#resumeInfo.serverTag;
   }
 
-  /** Forgets all bytes, and notes what those that come now belong to. */
-  async restart(target: Target, remoteFile: RemoteFile, serverTag: string): Promise<void> {
+  /** Discards all bytes, and records which version of the file the next ones belong to. */
+  async restart(remoteFile: RemoteFile, serverEtag: string): Promise<void> {
     await this.#flushing;
     await this.#file.truncate(0);
+    // Empty on disk before the new metadata is: old bytes must never appear to belong to the new version.
     await this.#file.sync();
     this.#hash = createHash('sha256');
     this.#bytes = 0;
-    this.#resumeInfo = { ...createResumeInfo(target, remoteFile), serverTag };
+    this.#resumeInfo = { ...createResumeInfo(this.#target, remoteFile), serverTag: serverEtag };
     await writeAtomic(resumeInfoPath(this.#path), JSON.stringify(this.#resumeInfo));
   }
 
-  /** Adds what came. */
+  /** Appends a chunk. @throws the system's error of this write, or of the last flush. */
   async append(chunk: Uint8Array): Promise<void> {
-    for (let from = 0; from < chunk.byteLength;) {
-      const { bytesWritten } = await this.#file.write(chunk, from, chunk.byteLength - from, this.#bytes);
-      this.#hash.update(chunk.subarray(from, from + bytesWritten));
-      from += bytesWritten;
+    for (let offset = 0; offset < chunk.byteLength;) {
+      const { bytesWritten } = await this.#file.write(chunk, offset, chunk.byteLength - offset, this.#bytes);
+      this.#hash.update(chunk.subarray(offset, offset + bytesWritten));
+      offset += bytesWritten;
       this.#bytes += bytesWritten;
     }
     if (this.#bytes - this.#resumeInfo.flushed < flushEveryBytes) return;
-    // What arrives meanwhile is written all the same.
-    const failed = this.#flushing;
-    this.#flushing = this.#flush(failed);
+    // Flushes in the background, so that the next chunks are written meanwhile; waits for the flush before this one.
+    const previousFlush = this.#flushing;
+    this.#flushing = this.#flush(previousFlush);
     this.#flushing.catch(() => undefined);
-    await failed;
+    await previousFlush;
   }
 
   /** The SHA-256 of all bytes so far. */
@@ -126,43 +141,43 @@ export class PartialFile implements AsyncDisposable {
     return this.#hash.copy().digest('hex');
   }
 
-  /** What it begins with. */
-  magic(): Promise<string> {
+  /** The first characters of the file, as many as `ggufMagic` has. */
+  readMagic(): Promise<string> {
     return readMagic(this.#file);
   }
 
-  /** Makes the part the file. */
+  /** Flushes the complete file and renames it to its target, atomically. */
   async commit(): Promise<void> {
     await this.#flushing;
     await this.#file.sync();
     await this.#close();
-    await rename(this.#path, this.#target);
+    await rename(this.#path, this.#target.path);
     await syncFolder(dirname(this.#path));
     await rm(resumeInfoPath(this.#path), { force: true });
   }
 
-  /** Sets the part aside as what nobody should use; returns where it is. */
+  /** Renames a file with wrong content to `.bad`, which nothing uses. Returns the new path. */
   async quarantine(): Promise<string> {
     await this.#flushing;
     await this.#close();
-    const bad = badPath(this.#target);
-    await rename(this.#path, bad);
+    const path = badPath(this.#target.path);
+    await rename(this.#path, path);
     await rm(resumeInfoPath(this.#path), { force: true });
-    return bad;
+    return path;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
-    // On a full disk the notes stay as they were: then less is trusted.
+    // On a full disk the metadata stays as it was: the next attempt then trusts fewer bytes.
     await this.#flush(this.#flushing).catch(() => undefined);
     await this.#close();
   }
 
-  async #flush(before: Promise<void> | undefined): Promise<void> {
+  async #flush(previousFlush: Promise<void> | undefined): Promise<void> {
     const [flushed, digest] = [this.#bytes, this.digest()];
     this.#resumeInfo = { ...this.#resumeInfo, flushed, digest };
     const resumeInfo = JSON.stringify(this.#resumeInfo);
-    await before;
+    await previousFlush;
     await this.#file.datasync();
     await writeAtomic(resumeInfoPath(this.#path), resumeInfo);
   }
@@ -174,20 +189,22 @@ export class PartialFile implements AsyncDisposable {
   }
 }
 
-/** Where a file is while it is being downloaded. */
+/** Path of the partial file of a target. */
 export const partialPath = (target: string): string => `${target}.part`;
-/** Where a file is that turned out to be another than it should be. */
+/** Path of a target whose content turned out to be wrong. */
 export const badPath = (target: string): string => `${target}.bad`;
-/** Where it is written what a part belongs to. */
+/** Path of the resume metadata of a partial file. */
 export const resumeInfoPath = (partialFile: string): string => `${partialFile}.json`;
 
-/** Bytes of an earlier attempt that a download of the offer will go on from. */
+/** Bytes of an earlier attempt at this version of the file; `PartialFile.open` may trust fewer of them. */
 export async function resumableBytes(target: Target, remoteFile: RemoteFile): Promise<number> {
-  const before = await readResumeInfo(partialPath(target.path));
-  return before && belongsTo(before, createResumeInfo(target, remoteFile))
-    ? ((await fileSize(partialPath(target.path))) ?? 0)
-    : 0;
+  const path = partialPath(target.path);
+  const previous = await readResumeInfo(path);
+  if (!previous || !isSameVersion(previous, createResumeInfo(target, remoteFile))) return 0;
+  return (await fileSize(path)) ?? 0;
 }
+
+const currentBootedAt = (): number => Date.now() / 1000 - uptime();
 
 const createResumeInfo = ({ repo, revision, file }: Target, { etag, bytes = 0 }: RemoteFile): ResumeInfo => ({
   repo,
@@ -198,34 +215,34 @@ const createResumeInfo = ({ repo, revision, file }: Target, { etag, bytes = 0 }:
   serverTag: '',
   flushed: 0,
   digest: '',
-  bootedAt: Date.now() / 1000 - uptime(),
+  bootedAt: currentBootedAt(),
 });
 
 async function readResumeInfo(partialFile: string): Promise<ResumeInfo | undefined> {
   try {
-    const reading = parseResumeInfo(JSON.parse(await readFile(resumeInfoPath(partialFile), 'utf8')));
-    return reading.ok ? reading.value : undefined;
+    const result = parseResumeInfo(JSON.parse(await readFile(resumeInfoPath(partialFile), 'utf8')));
+    return result.ok ? result.value : undefined;
   } catch {
     return undefined;
   }
 }
 
-const belongsTo = (resumeInfo: ResumeInfo, to: ResumeInfo): boolean =>
-  (['repo', 'revision', 'file', 'etag', 'bytes'] as const).every((name) => resumeInfo[name] === to[name]);
+const isSameVersion = (a: ResumeInfo, b: ResumeInfo): boolean =>
+  (['repo', 'revision', 'file', 'etag', 'bytes'] as const).every((name) => a[name] === b[name]);
 
-// Appending leaves no hole when a process is killed. When the machine went down, only what was flushed counts.
-async function verifiedPrefix(
+// The bytes after the flushed ones need no hash of their own in the same boot: appending leaves no hole when a process is killed.
+async function readTrustedPrefix(
   partialFile: string,
-  { bytes, flushed, digest, bootedAt }: ResumeInfo,
+  { bytes: wholeBytes, flushed, digest, bootedAt }: ResumeInfo,
   signal: AbortSignal,
 ): Promise<{ readonly bytes: number; readonly hash: Hash } | undefined> {
-  const there = (await fileSize(partialFile)) ?? 0;
-  if (there < flushed || (bytes > 0 && there > bytes)) return undefined;
-  const sameBoot = Math.abs(Date.now() / 1000 - uptime() - bootedAt) < bootToleranceSeconds;
+  const size = (await fileSize(partialFile)) ?? 0;
+  if (size < flushed || (wholeBytes > 0 && size > wholeBytes)) return undefined;
+  const isSameBoot = Math.abs(currentBootedAt() - bootedAt) < bootToleranceSeconds;
   const hash = createHash('sha256');
   await hashRange(hash, partialFile, { from: 0, to: flushed, signal });
   if (flushed > 0 && hash.copy().digest('hex') !== digest) return undefined;
-  if (!sameBoot) return { bytes: flushed, hash };
-  await hashRange(hash, partialFile, { from: flushed, to: there, signal });
-  return { bytes: there, hash };
+  if (!isSameBoot) return { bytes: flushed, hash };
+  await hashRange(hash, partialFile, { from: flushed, to: size, signal });
+  return { bytes: size, hash };
 }

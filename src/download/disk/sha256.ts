@@ -1,16 +1,18 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 
-/** A stretch of a file. */
+/** A byte range of a file, and how it is read. */
 export interface ByteRange {
+  /** Offset of the first byte. */
   readonly from: number;
-  /** The first byte that is no longer of it. */
+  /** Offset after the last byte. */
   readonly to: number;
   readonly signal?: AbortSignal;
+  /** Receives the size of each chunk that has been read. */
   readonly onBytes?: (bytes: number) => void;
 }
 
-/** Adds a stretch of a file to a hash. */
+/** Adds a byte range of a file to a hash. @throws the signal's reason when it is aborted; the system's error. */
 export async function hashRange(hash: Hash, path: string, { from, to, signal, onBytes }: ByteRange): Promise<void> {
   if (to <= from) return;
   const stream = createReadStream(path, { start: from, end: to - 1, highWaterMark: 2 ** 18 });
@@ -21,7 +23,7 @@ export async function hashRange(hash: Hash, path: string, { from, to, signal, on
   }
 }
 
-/** The SHA-256 of a file. */
+/** The SHA-256 of a file, in hexadecimal. @throws the signal's reason when it is aborted; the system's error. */
 export async function sha256Of(path: string, options: Partial<ByteRange> = {}): Promise<string> {
   const hash = createHash('sha256');
   await hashRange(hash, path, { from: 0, to: Infinity, ...options });

@@ -109,7 +109,7 @@ describe('a listener', () => {
       () => now,
     );
     for (; now < 5000; now += 10) listener.update(progressOf(now, 5000));
-    listener.end();
+    listener.flush();
     expect(heard.at(-1)).toBe(5000);
     expect(heard.filter((at) => heard.filter((other) => other >= at && other < at + 1000).length > 4)).toEqual([]);
   });

@@ -120,7 +120,7 @@ describe('a download fails', () => {
     ['an absolute file', tiny({ files: ['/etc/x.gguf'] }), 'must be a path within'],
     ['a file with backslashes', tiny({ files: ['..\\x.gguf'] }), 'must be a path within'],
     ['a file on another drive', tiny({ files: ['c:x.gguf'] }), 'must be a path within'],
-    ['a revision that leads out', tiny({ revision: '..' }), 'its revision is none'],
+    ['a revision that leads out', tiny({ revision: '..' }), 'its revision ".." is invalid'],
   ])('with 6002, asking nobody, for an entry with %s', async (_, entry, sentence) => {
     const wanted = { ...tiny(), ...entry };
     const downloads = scene().downloads();

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { request, StallTimeout } from '../../../src/download/hub/request.ts';
+import { request } from '../../../src/download/hub/request.ts';
+import { StallTimeout } from '../../../src/download/hub/stallTimeout.ts';
 import { readHubSettings } from '../../../src/download/hub/endpoint.ts';
 import { FakeHub, noise } from '../../helpers/fakeHub.ts';
 
