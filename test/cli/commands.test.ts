@@ -284,7 +284,7 @@ describe('turngraph models list', () => {
     const { out, err, code } = await runs(['models', 'list', '--catalogue', path]);
     expect(out).toMatch(/^good {2}ABSENT/);
     expect(err).toContain(`${path}:1:81: /models/0/engin is not known here`);
-    expect(err).toContain(`${path}:1:164: /models/2/name stands twice: "good"; the one at 1:93 serves`);
+    expect(err).toContain(`${path}:1:164: /models/2/name is a duplicate: "good"; the entry at 1:93 is used`);
     expect(code).toBe(0);
   });
 });

@@ -10,7 +10,7 @@ import type { modelSchema } from './modelSchema.ts';
 
 export { modelSchema } from './modelSchema.ts';
 
-/** The shape of models.json; its models are checked one by one. */
+/** JSON Schema of models.json as a whole. Its models are validated one by one, with `modelSchema`. */
 export const catalogueSchema = {
   type: 'object',
   additionalProperties: false,
@@ -21,65 +21,80 @@ export const catalogueSchema = {
   },
 } as const satisfies ObjectSchema;
 
-/** One model that the catalogue offers. Its variants are those that an engine can run; the first one is used. */
+/** One model of the catalogue. It keeps only the variants that an engine can run; the first one is used. */
 export interface CatalogueEntry extends FromSchema<typeof modelSchema> {
-  /** Absolute path of the file to load, when its variant is local. */
+  /** Absolute path of the file to load, if its variant has a `local_path`; undefined: the files are downloaded. */
   readonly file: string | undefined;
 }
 
-/** The models of one models.json. */
+/** Model catalogue: the models of one models.json, by name. */
 export interface Catalogue {
   readonly models: ReadonlyMap<string, CatalogueEntry>;
-  /** A sentence with its place for each fault in an entry: that entry is left out, the others serve. */
+  /** One sentence for each error in an entry, with file, line and JSON pointer. Entries with errors are not in `models`. */
   readonly problems: readonly string[];
 }
 
-const readShape = createReader(catalogueSchema);
+const validateCatalogue = createReader(catalogueSchema);
 
-/** Reads a catalogue. @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with each fault's place. */
+/**
+ * Reads a catalogue file.
+ * @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with the place of each error.
+ */
 export async function readCatalogue(path: string): Promise<Catalogue> {
   const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    const why = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[cause.code ?? ''] ?? cause.message;
-    const mend =
-      'name another with --catalogue; without that option, and without a models.json here, the shipped one serves';
-    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${path} cannot be read: ${why}; ${mend}`, { cause });
+    const reason = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[cause.code ?? ''] ?? cause.message;
+    const hint =
+      'name another with --catalogue; without that option, and without a models.json here, the bundled one is used';
+    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${path} cannot be read: ${reason}; ${hint}`, { cause });
   });
   return parseCatalogue(text, path);
 }
 
-/** Reads the text of a catalogue; the folder of its path is where local files are. @throws Fault UNKNOWN_MODEL as `readCatalogue`. */
-export function parseCatalogue(withMark: string, path: string): Catalogue {
-  const text = withMark.replace(/^\uFEFF/, '');
-  const broken = findSyntaxError(text);
-  if (broken) throw new Fault('UNKNOWN_MODEL', `${path}:${broken.place}: the catalogue is no JSON: ${broken.why}`);
-  const places = locateInJson(text);
-  const tell = ({ pointer, message }: SchemaError): string =>
-    `${path}:${places.positionOf(pointer)}: ${pointer || 'the catalogue'} ${message}`;
-  const twice = findDuplicateKeys(text).map(({ name, pointer, place }) => ({
+/**
+ * Parses the text of a catalogue file.
+ * @param textWithBom may begin with a byte order mark, as some Windows editors write it.
+ * @param path names the file in messages; local files are relative to its folder.
+ * @throws Fault UNKNOWN_MODEL as `readCatalogue`.
+ */
+export function parseCatalogue(textWithBom: string, path: string): Catalogue {
+  const text = textWithBom.replace(/^\uFEFF/, '');
+  const syntaxError = findSyntaxError(text);
+  if (syntaxError)
+    throw new Fault('UNKNOWN_MODEL', `${path}:${syntaxError.place}: the catalogue is no JSON: ${syntaxError.why}`);
+  const locations = locateInJson(text);
+  const describeSchemaError = ({ pointer, message }: SchemaError): string =>
+    `${path}:${locations.positionOf(pointer)}: ${pointer || 'the catalogue'} ${message}`;
+  const duplicateKeys = findDuplicateKeys(text).map(({ name, pointer, place }) => ({
     pointer,
-    sentence: `${path}:${place}: ${pointer} stands twice: an object can have "${name}" only once`,
+    sentence: `${path}:${place}: ${pointer} is a duplicate key: an object can have "${name}" only once`,
   }));
-  const shape = readShape(JSON.parse(text));
-  const outside = twice.filter(({ pointer }) => !/^\/models\/\d+\//.test(pointer)).map(({ sentence }) => sentence);
-  if (!shape.ok) throw new Fault('UNKNOWN_MODEL', [...outside, ...shape.errors.map(tell)].join('; '));
-  if (outside.length > 0) throw new Fault('UNKNOWN_MODEL', outside.join('; '));
+  const reading = validateCatalogue(JSON.parse(text));
+  const fatalDuplicates = duplicateKeys
+    .filter(({ pointer }) => !/^\/models\/\d+\//.test(pointer))
+    .map(({ sentence }) => sentence);
+  if (!reading.ok)
+    throw new Fault('UNKNOWN_MODEL', [...fatalDuplicates, ...reading.errors.map(describeSchemaError)].join('; '));
+  if (fatalDuplicates.length > 0) throw new Fault('UNKNOWN_MODEL', fatalDuplicates.join('; '));
 
   const models = new Map<string, CatalogueEntry>();
   const problems: string[] = [];
-  const placeOfName = new Map<string, string>();
-  shape.value.models.forEach((value, index) => {
-    const here = `/models${escapePointerToken(index)}`;
-    const refuse = (refusal: SchemaError): void =>
-      void problems.push(tell({ ...refusal, pointer: here + refusal.pointer }));
-    const repeated = twice.filter(({ pointer }) => pointer.startsWith(`${here}/`));
+  const positionOfName = new Map<string, string>();
+  reading.value.models.forEach((value, index) => {
+    const entryPointer = `/models${escapePointerToken(index)}`;
+    const addProblem = (error: SchemaError): void =>
+      void problems.push(describeSchemaError({ ...error, pointer: entryPointer + error.pointer }));
+    const entryDuplicates = duplicateKeys.filter(({ pointer }) => pointer.startsWith(`${entryPointer}/`));
     const { model, errors } = parseEntry(value);
-    problems.push(...repeated.map(({ sentence }) => sentence));
-    errors.forEach(refuse);
-    if (!model || repeated.length > 0) return;
-    const first = placeOfName.get(model.name);
-    if (first !== undefined)
-      return refuse({ pointer: '/name', message: `stands twice: "${model.name}"; the one at ${first} serves` });
-    placeOfName.set(model.name, places.positionOf(`${here}/name`));
+    problems.push(...entryDuplicates.map(({ sentence }) => sentence));
+    errors.forEach(addProblem);
+    if (!model || entryDuplicates.length > 0) return;
+    const firstPosition = positionOfName.get(model.name);
+    if (firstPosition !== undefined)
+      return addProblem({
+        pointer: '/name',
+        message: `is a duplicate: "${model.name}"; the entry at ${firstPosition} is used`,
+      });
+    positionOfName.set(model.name, locations.positionOf(`${entryPointer}/name`));
     models.set(model.name, { ...model, file: localFilePath(model, dirname(path)) });
   });
   return { models, problems };
@@ -93,16 +108,16 @@ function localFilePath({ variants }: FromSchema<typeof modelSchema>, folder: str
     : resolve(folder, variant.local_path, file);
 }
 
-/** The file of a model for who knows of no downloads: the user's own, if it is there. */
+/** Finds the file of a model without looking at downloads: the entry's own local file, if it exists. */
 export const findLocalModelFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
   existsSync(file) ? file : undefined;
 
-/** That the files of a model are nowhere, and how they can be had. */
+/** MODEL_NOT_ON_DISK for a model whose files are not on disk, with how to get them. */
 export function fileMissingFault({ name, file, variants: [variant] }: CatalogueEntry): Fault {
-  const where = file === undefined ? '' : `: there is no file ${file}`;
-  const mend =
+  const place = file === undefined ? '' : `: there is no file ${file}`;
+  const hint =
     variant?.huggingface_repo === undefined
       ? ', and its entry in the catalogue has no huggingface_repo to download it from'
       : `; downloadModel or turngraph models download "${name}" gets it, or createAgent does where allowAutoModelDownloading is set`;
-  return new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk${where}${mend}`);
+  return new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk${place}${hint}`);
 }

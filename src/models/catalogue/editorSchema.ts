@@ -2,7 +2,7 @@ import { catalogueSchema } from './catalogue.ts';
 import { modelSchema } from './modelSchema.ts';
 import { defaultSampling, samplingSchema } from './sampling.ts';
 
-/** The JSON Schema (draft-07) that lets an editor complete and check models.json. */
+/** Builds models.schema.json: the JSON Schema (draft-07) with which editors complete and check models.json. */
 export const modelsSchema = (): object => ({
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'turngraph model catalogue',
@@ -14,13 +14,16 @@ export const modelsSchema = (): object => ({
   definitions: {
     model: {
       ...modelSchema,
-      properties: { ...modelSchema.properties, default_sampling: { ...samplingSchema, properties: sampling() } },
+      properties: {
+        ...modelSchema.properties,
+        default_sampling: { ...samplingSchema, properties: samplingWithDefaults() },
+      },
     },
   },
 });
 
-// Filled in only after a node and a model have said what they want, so that these defaults are not the schema's own.
-const sampling = (): object =>
+// For editors only. `samplingSchema` itself has no defaults: absent values are filled in from the model and the node first.
+const samplingWithDefaults = (): object =>
   Object.fromEntries(
     Object.entries(samplingSchema.properties).map(([name, schema]) => [
       name,

@@ -1,7 +1,7 @@
 import type { ObjectSchema } from '../../schema.ts';
 import { samplingSchema } from './sampling.ts';
 
-/** The shape of one way to have a model: files for an engine. */
+/** JSON Schema of one variant of a model: the files for one engine, and how to load them. */
 export const variantSchema = {
   type: 'object',
   additionalProperties: false,
@@ -31,7 +31,7 @@ export const variantSchema = {
       items: {
         type: 'string',
         maxLength: 200,
-        // Relative, with / between folders, and never out of its folder; the same on every system.
+        // Path traversal check: relative, with / as separator, never out of its folder. The same on every operating system.
         pattern: '^(?!/)(?!(?:.*/)?\\.{0,2}(?:/|$))[^\\\\:\\u0000-\\u001f]+$',
         description: 'The path of a file inside its folder or repository, without "..", "\\" or ":".',
       },
@@ -41,13 +41,14 @@ export const variantSchema = {
       type: 'integer',
       minimum: 0,
       default: 0,
-      description: 'Tokens; 0 = 8192 or what the model was trained with, the smaller.',
+      description: 'Tokens; 0 = 8192, or what the model was trained with if that is less.',
     },
     kv_cache_type: {
       type: 'string',
       enum: ['f16', 'q8_0', 'q4_0'],
       default: 'f16',
-      description: 'How exactly the context is kept in memory; q8_0 and q4_0 take less, and are experimental.',
+      description:
+        'Type of the KV cache (precision of the context in memory); q8_0 and q4_0 take less, and are experimental.',
     },
     sha256: {
       type: 'string',
@@ -63,7 +64,7 @@ export const variantSchema = {
   },
 } as const satisfies ObjectSchema;
 
-/** The shape of one model in models.json. */
+/** JSON Schema of one model in models.json. */
 export const modelSchema = {
   type: 'object',
   additionalProperties: false,
@@ -74,7 +75,8 @@ export const modelSchema = {
     tool_call_format: {
       type: 'string',
       default: '',
-      description: 'How the model was trained to call tools; "" = read off the model.',
+      description:
+        'Tool-call format that the model was trained on; "" = detected from its chat template and vocabulary.',
     },
     default_sampling: samplingSchema,
     variants: {

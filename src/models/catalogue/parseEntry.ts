@@ -4,55 +4,58 @@ import { modelSchema, variantSchema } from './modelSchema.ts';
 
 type Model = FromSchema<typeof modelSchema>;
 
-/** What an entry of a catalogue gives: a model, unless a refusal concerns all of it, and what is to be told. */
+/** Result of parsing one catalogue entry. */
 export interface ParsedEntry {
+  /** Undefined when an error makes the whole entry unusable. */
   readonly model: Model | undefined;
-  /** Pointers begin at the entry. */
+  /** Errors to report; with a model, they concern variants that were skipped. Pointers are relative to the entry. */
   readonly errors: readonly SchemaError[];
 }
 
-const readModel = createReader(modelSchema);
-const engines: readonly string[] = variantSchema.properties.engine.enum;
+const validateModel = createReader(modelSchema);
+const knownEngines: readonly string[] = variantSchema.properties.engine.enum;
 
-/** Reads an entry. Variants for engines that are not here are left out and told of, if another one is left. */
+/** Parses a catalogue entry. Variants for unknown engines are skipped and reported, if another variant remains. */
 export function parseEntry(value: unknown): ParsedEntry {
   const variants = listVariants(value);
-  const foreign = variants.filter(({ engine }) => engine !== undefined && !engines.includes(engine));
-  if (foreign.length === 0 || foreign.length === variants.length) return validateEntry(value, (index) => index);
-  const kept = variants.filter((variant) => !foreign.includes(variant));
-  const rest = { ...(value as object), variants: kept.map(({ given }) => given) };
-  const { model, errors } = validateEntry(rest, (index) => kept[index]?.index ?? index);
-  return { model, errors: [...foreign.map(skippedVariant), ...errors] };
+  const skipped = variants.filter(({ engine }) => engine !== undefined && !knownEngines.includes(engine));
+  if (skipped.length === 0 || skipped.length === variants.length) return validateEntry(value, (index) => index);
+  const kept = variants.filter((variant) => !skipped.includes(variant));
+  const entry = { ...(value as object), variants: kept.map((variant) => variant.value) };
+  const { model, errors } = validateEntry(entry, (index) => kept[index]?.index ?? index);
+  return { model, errors: [...skipped.map(unknownEngineError), ...errors] };
 }
 
 interface Variant {
-  readonly given: unknown;
+  readonly value: unknown;
+  /** Index in the catalogue file. */
   readonly index: number;
   readonly engine: string | undefined;
 }
 
-function listVariants(value: unknown): readonly Variant[] {
-  const given = typeof value === 'object' && value !== null && 'variants' in value ? value.variants : [];
-  return (Array.isArray(given) ? given : []).map((variant: unknown, index) => {
-    const engine = typeof variant === 'object' && variant !== null && 'engine' in variant ? variant.engine : undefined;
-    return { given: variant, index, engine: typeof engine === 'string' ? engine : undefined };
+function listVariants(entry: unknown): readonly Variant[] {
+  const variants = typeof entry === 'object' && entry !== null && 'variants' in entry ? entry.variants : [];
+  return (Array.isArray(variants) ? variants : []).map((value: unknown, index) => {
+    const engine = typeof value === 'object' && value !== null && 'engine' in value ? value.engine : undefined;
+    return { value, index, engine: typeof engine === 'string' ? engine : undefined };
   });
 }
 
-const skippedVariant = ({ index, engine = '' }: Variant): SchemaError => ({
+const unknownEngineError = ({ index, engine = '' }: Variant): SchemaError => ({
   pointer: `/variants/${index}/engine`,
-  message: `is none that is here: "${engine}"${didYouMean(engine, engines)}; the variant is left out`,
+  message: `is no engine of this server: "${engine}"${didYouMean(engine, knownEngines)}; the variant is ignored`,
 });
 
-function validateEntry(value: unknown, indexOf: (index: number) => number): ParsedEntry {
-  const reading = readModel(value);
+// `originalIndex` maps an index among the kept variants to the index in the file.
+function validateEntry(value: unknown, originalIndex: (index: number) => number): ParsedEntry {
+  const reading = validateModel(value);
   const errors = reading.ok ? splitFileHashErrors(reading.value) : reading.errors;
   if (reading.ok && errors.length === 0) return { model: reading.value, errors };
-  const placed = errors.map((refusal) => ({
-    ...refusal,
-    pointer: refusal.pointer.replace(/^\/variants\/(\d+)/, (_, index) => `/variants/${indexOf(Number(index))}`),
+  const located = errors.map((error) => ({
+    ...error,
+    pointer: error.pointer.replace(/^\/variants\/(\d+)/, (_, index) => `/variants/${originalIndex(Number(index))}`),
   }));
-  return { model: undefined, errors: placed };
+  return { model: undefined, errors: located };
 }
 
 const splitFileHashErrors = ({ variants }: Model): readonly SchemaError[] =>

@@ -1,40 +1,45 @@
 import type { SamplingParams } from '../../engine/engine.ts';
 import type { FromSchema, ObjectSchema } from '../../schema.ts';
 
-/** Sampling parameters as models.json and graphs give them; what is absent is taken from the model, then from `defaultSampling`. */
+/** JSON Schema of sampling parameters in models.json and graphs. Absent ones come from the model, then from `defaultSampling`. */
 export const samplingSchema = {
   type: 'object',
   default: {},
   additionalProperties: false,
-  description: 'How tokens are drawn; what is absent comes from the model.',
+  description: 'How tokens are sampled; absent parameters come from the model.',
   properties: {
     temperature: { type: 'number', minimum: 0, maximum: 5, description: '0 = always the likeliest token.' },
     top_p: {
       type: 'number',
       minimum: 0,
       maximum: 1,
-      description: 'Only the likeliest tokens that make up this share; 1 = all.',
+      description: 'Nucleus sampling: only the likeliest tokens whose probabilities add up to this; 1 = all.',
     },
-    top_k: { type: 'integer', minimum: 0, description: 'Only so many of the likeliest tokens; 0 = all.' },
+    top_k: { type: 'integer', minimum: 0, description: 'Only this many of the likeliest tokens; 0 = all.' },
     min_p: {
       type: 'number',
       minimum: 0,
       maximum: 1,
-      description: 'Only tokens at least so likely, relative to the likeliest.',
+      description: 'Only tokens at least this likely, relative to the likeliest one.',
     },
     repeat_penalty: {
       type: 'number',
       exclusiveMinimum: 0,
-      description: 'Divides the weight of recent tokens; 1 = none.',
+      description: 'Divides the logits of recent tokens; 1 = no penalty.',
     },
-    presence_penalty: { type: 'number', minimum: -2, maximum: 2, description: 'Taken off once for each recent token.' },
+    presence_penalty: {
+      type: 'number',
+      minimum: -2,
+      maximum: 2,
+      description: 'Subtracted once from the logit of each recent token.',
+    },
     frequency_penalty: {
       type: 'number',
       minimum: -2,
       maximum: 2,
-      description: 'Taken off each time a recent token occurred.',
+      description: 'Subtracted from the logit of a recent token each time it occurred.',
     },
-    max_tokens: { type: 'integer', minimum: 1, description: 'The most tokens that one answer may have.' },
+    max_tokens: { type: 'integer', minimum: 1, description: 'Maximum number of tokens of one answer.' },
     seed: { type: 'integer', minimum: 0, maximum: 4294967295, description: '0 = random.' },
     stop: {
       type: 'array',
@@ -45,10 +50,10 @@ export const samplingSchema = {
   },
 } as const satisfies ObjectSchema;
 
-/** Sampling parameters of which some may be absent. */
+/** Sampling parameters, each of them optional. */
 export type PartialSampling = FromSchema<typeof samplingSchema>;
 
-/** What holds where neither graph nor model says anything. */
+/** Sampling parameters that neither the graph nor the model sets. */
 export const defaultSampling: SamplingParams = {
   temperature: 0.7,
   top_p: 1,

@@ -213,13 +213,13 @@ describe('a catalogue with a bad entry', () => {
       withSampling('"stop": "x"'),
       '3:102: /models/0/default_sampling/stop must be an array, not "x"',
     ],
-    // What stands twice.
+    // Duplicates.
     [
       'a field twice',
       withModels(model('bad', ', "name": "worse"')),
-      '3:80: /models/0/name stands twice: an object can have "name" only once',
+      '3:80: /models/0/name is a duplicate key: an object can have "name" only once',
     ],
-    ['a field of a variant twice', inVariant('"files": ["y"]'), '3:77: /models/0/variants/0/files stands twice'],
+    ['a field of a variant twice', inVariant('"files": ["y"]'), '3:77: /models/0/variants/0/files is a duplicate key'],
   ])('tells of %s, and serves the others', (_, text, problem) => {
     const { models, problems } = parseCatalogue(text, 'models.json');
     expect([...models.keys()]).toEqual(['good']);
@@ -239,7 +239,7 @@ describe('a catalogue with a bad entry', () => {
   it('serves the first of two models with the same name', () => {
     const { models, problems } = parseCatalogue(withModels(model('good', ', "description": "first"')), 'm.json');
     expect(models.get('good')?.description).toBe('first');
-    expect(problems).toEqual(['m.json:4:3: /models/1/name stands twice: "good"; the one at 3:3 serves']);
+    expect(problems).toEqual(['m.json:4:3: /models/1/name is a duplicate: "good"; the entry at 3:3 is used']);
   });
 });
 
@@ -272,7 +272,7 @@ describe('a catalogue that cannot be read as a whole', () => {
     [
       'has its models twice',
       '{ "models": [],\n  "models": [] }',
-      '2:3: /models stands twice: an object can have "models" only once',
+      '2:3: /models is a duplicate key: an object can have "models" only once',
     ],
     [
       'is nested too deeply',
@@ -330,7 +330,7 @@ describe('the variants of a model', () => {
     const { models, problems } = parseCatalogue(text, 'm.json');
     expect(models.get('two')?.variants.map(({ context_size }) => context_size)).toEqual([7, 0]);
     expect(problems).toEqual([
-      'm.json:3:33: /models/0/variants/0/engine is none that is here: "mlx"; the variant is left out',
+      'm.json:3:33: /models/0/variants/0/engine is no engine of this server: "mlx"; the variant is ignored',
     ]);
   });
 
