@@ -1,4 +1,4 @@
-/** Waits for a promise, but no longer than until one of the signals is aborted. */
+/** Waits until the promise settles or one of the signals is aborted. Resolves on abort; @throws what the promise rejects with. */
 export function untilAborted(wait: Promise<void>, ...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const done = (): void => {
@@ -12,9 +12,9 @@ export function untilAborted(wait: Promise<void>, ...signals: readonly AbortSign
 }
 
 /**
- * Waits for a promise until the signal is aborted.
- * @param reason what it rejects with then; default: the signal's reason.
- * @throws the reason, when the signal is aborted before the promise settles.
+ * Races a promise against an abort signal.
+ * @param reason returns the value to reject with on abort; default: the signal's reason.
+ * @throws that value, when the signal is aborted before the promise settles.
  */
 export function raceAbort<T>(
   promise: Promise<T>,

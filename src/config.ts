@@ -4,43 +4,52 @@ import { fileURLToPath } from 'node:url';
 import envPaths from 'env-paths';
 import { createReader, type FromSchema, type ObjectSchema, type ReadResult, type Schema } from './schema.ts';
 
-// What a timer can hold in milliseconds.
-const maxSeconds = 2_147_483;
+// The longest delay of a Node timer: 2^31 - 1 ms.
+const maxTimerSeconds = 2_147_483;
 
-/** Options of the server: the one truth for the flags of `serve`, their environment variables, defaults and help. */
+/**
+ * Server options as a JSON Schema: the single source of truth for the flags of `turngraph serve`, their environment
+ * variables, defaults and `--help` text.
+ */
 export const serverSchema = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    port: { type: 'integer', minimum: 0, maximum: 65535, default: 9100, description: 'TCP port; 0 = any free one' },
+    port: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 65535,
+      default: 9100,
+      description: 'TCP port to listen on; 0 = any free port',
+    },
     host: {
       type: 'string',
       default: '127.0.0.1',
-      description: 'address to listen on; beyond loopback a token is demanded',
+      description: 'address to listen on; anything but loopback requires --token',
     },
-    token: { type: 'string', default: '', description: 'secret that clients must show' },
+    token: { type: 'string', default: '', description: 'secret that clients must send' },
     allowHost: {
       type: 'array',
       items: { type: 'string' },
       default: [],
-      description: 'further names that the Host header may give',
+      description: 'additional names to accept in the Host header',
     },
     allowOrigin: {
       type: 'array',
       items: { type: 'string' },
       default: [],
-      description: 'further origins that web pages may come from',
+      description: 'additional origins of web pages to accept',
     },
     graphs: {
       type: 'string',
       default: '',
       description:
-        "folder of the graphs that clients may name; default ./graphs, or the package's own where there is none",
+        'folder of graphs that clients can use by name; default: ./graphs, or the bundled one if it does not exist',
     },
     catalogue: {
       type: 'string',
       default: '',
-      description: "the model catalogue; default ./models.json, or the package's own where there is none",
+      description: 'file of the model catalogue; default: ./models.json, or the bundled one if it does not exist',
     },
     models: {
       type: 'string',
@@ -51,104 +60,123 @@ export const serverSchema = {
       type: 'array',
       items: { type: 'string' },
       default: [],
-      description: 'modules that export node types and formats of your own',
+      description: 'modules that export your own node types and tool-call formats',
     },
     storageRoot: {
       type: 'string',
       default: '',
-      description: 'folder of string storages; default: the graphs folder, for a graph file its own',
+      description: 'folder of string storages; default: the graphs folder, for a graph file its own folder',
     },
-    preload: { type: 'array', items: { type: 'string' }, default: [], description: 'models to load and keep at start' },
+    preload: {
+      type: 'array',
+      items: { type: 'string' },
+      default: [],
+      description: 'models to load at start and to keep in memory',
+    },
     slots: {
       type: 'integer',
       minimum: 0,
       maximum: 256,
       default: 0,
-      description: 'sequences that each model holds in memory; 0 = by the memory that is free, at least 4',
+      description:
+        'slots (KV caches) per model: how many sequences are in memory at a time; 0 = by free memory, at least 4',
     },
     cache: {
       type: 'string',
       default: '',
       description:
-        "folder of what can be made again: sequences' states, measurements; default: the user's cache folder",
+        "folder of data that can be recreated: swapped KV states, thread timings; default: the user's cache folder",
     },
     cacheLimit: {
       type: 'integer',
       minimum: 0,
       default: 2048,
-      description: 'megabytes of states in the cache folder; 0 = none are kept',
+      description: 'max megabytes of swapped KV states in the cache folder; 0 = no swap',
     },
     threads: {
       type: 'integer',
       minimum: 0,
       maximum: 1024,
       default: 0,
-      description: 'threads of inference; 0 = measured for each model, and fewer while other programs need the cores',
+      description: 'threads for inference; 0 = measured per model, fewer while other programs need the cores',
     },
     gpu: { type: 'string', enum: ['auto', 'off'], default: 'auto', description: 'whether to use a graphics card' },
     modelIdle: {
       type: 'number',
       minimum: 0,
-      maximum: maxSeconds,
+      maximum: maxTimerSeconds,
       default: 300,
-      description: 'seconds that an unused model stays in memory',
+      description: 'seconds until an unused model is unloaded',
     },
-    mockScript: { type: 'string', default: '', description: 'answers of the mock engine' },
+    mockScript: { type: 'string', default: '', description: 'script file with the answers of the mock engine' },
     turnTimeout: {
       type: 'number',
       exclusiveMinimum: 0,
-      maximum: maxSeconds,
+      maximum: maxTimerSeconds,
       default: 120,
-      description: 'seconds that one turn may take',
+      description: 'max seconds per turn',
     },
-    maxConnections: { type: 'integer', minimum: 1, default: 64, description: 'open connections' },
-    maxConnectionRate: { type: 'integer', minimum: 1, default: 20, description: 'new connections a second' },
+    maxConnections: { type: 'integer', minimum: 1, default: 64, description: 'max open connections' },
+    maxConnectionRate: { type: 'integer', minimum: 1, default: 20, description: 'max new connections per second' },
     handshakeTimeout: {
       type: 'number',
       exclusiveMinimum: 0,
-      maximum: maxSeconds,
+      maximum: maxTimerSeconds,
       default: 10,
-      description: 'seconds that a handshake may take',
+      description: 'max seconds per handshake',
     },
-    maxRequests: { type: 'integer', minimum: 1, default: 1024, description: 'unanswered requests of one connection' },
-    maxNodes: { type: 'integer', minimum: 1, default: 256, description: 'nodes of one graph' },
-    maxTools: { type: 'integer', minimum: 1, default: 128, description: 'tools of one node' },
-    maxSteps: { type: 'integer', minimum: 1, default: 4096, description: 'steps that a client may let a turn take' },
-    maxAgents: { type: 'integer', minimum: 1, default: 256, description: 'agents of one session' },
-    maxMessageBytes: { type: 'integer', minimum: 1, default: 262144, description: 'bytes of one user message' },
-    maxPatterns: { type: 'integer', minimum: 1, default: 10_000, description: 'entries of one string storage' },
+    maxRequests: { type: 'integer', minimum: 1, default: 1024, description: 'max unanswered requests per connection' },
+    maxNodes: { type: 'integer', minimum: 1, default: 256, description: 'max nodes per graph' },
+    maxTools: { type: 'integer', minimum: 1, default: 128, description: 'max tools per node' },
+    maxSteps: {
+      type: 'integer',
+      minimum: 1,
+      default: 4096,
+      description: 'max steps per turn that a client can ask for',
+    },
+    maxAgents: { type: 'integer', minimum: 1, default: 256, description: 'max agents per session' },
+    maxMessageBytes: { type: 'integer', minimum: 1, default: 262144, description: 'max bytes per user message' },
+    maxPatterns: { type: 'integer', minimum: 1, default: 10_000, description: 'max entries per string storage' },
     logLevel: {
       type: 'string',
       enum: ['silent', 'error', 'warn', 'info', 'debug'],
       default: 'info',
-      description: 'how much to log, on standard error',
+      description: 'how much to log, to stderr',
     },
-    json: { type: 'boolean', default: false, description: 'print JSON, for machines' },
-    parentPid: { type: 'integer', minimum: 0, default: 0, description: 'process to end with; 0 = none' },
-    stdin: { type: 'boolean', default: false, description: 'end when standard input ends' },
-    portFile: { type: 'string', default: '', description: 'file to write the JSON line to' },
+    json: { type: 'boolean', default: false, description: 'print JSON, for programs' },
+    parentPid: {
+      type: 'integer',
+      minimum: 0,
+      default: 0,
+      description: 'stop when the process with this id ends; 0 = off',
+    },
+    stdin: { type: 'boolean', default: false, description: 'stop when stdin closes' },
+    portFile: { type: 'string', default: '', description: 'file to write the JSON line to that names the port' },
   },
 } as const satisfies ObjectSchema;
 
-/** Options of the server, every one given. */
+/** Server options, with all defaults filled in. */
 export type ServerOptions = FromSchema<typeof serverSchema>;
 
-/** How much a session may ask for, by the names of the code. */
+/** Limits of what a client can ask for. */
 export interface Limits {
+  /** Max agents of one session. */
   readonly agents: number;
-  /** Bytes of a message, and of all its variables. */
+  /** Max bytes of a user message, and of all its variables together. */
   readonly messageBytes: number;
-  /** Entries of a string storage or of a node's own strings. */
+  /** Max entries of a string storage, or of a node's own strings. */
   readonly patterns: number;
-  /** Requests of one connection that wait for their answer. */
+  /** Max unanswered requests of one connection. */
   readonly requests: number;
+  /** Max nodes of one graph. */
   readonly nodes: number;
+  /** Max tools of one node. */
   readonly tools: number;
-  /** Nodes that one turn may visit. */
+  /** Max nodes that one turn may visit. */
   readonly steps: number;
 }
 
-/** The limits among the options. */
+/** The limits that the options set. */
 export const limitsOf = (options: ServerOptions): Limits => ({
   agents: options.maxAgents,
   messageBytes: options.maxMessageBytes,
@@ -162,33 +190,33 @@ export const limitsOf = (options: ServerOptions): Limits => ({
 /** The schema of one option. */
 export type OptionSchema = Schema & { readonly description: string };
 
-/** The environment variable of an option: TURNGRAPH_ and its name in capitals. */
+/** The environment variable of an option: `maxNodes` -> `TURNGRAPH_MAX_NODES`. */
 export const variableOf = (option: string): string => `TURNGRAPH_${option.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`;
 
 const read = createReader(serverSchema);
 
-/** Checks server options and fills in their defaults. */
-export function readServerOptions(given: unknown): ReadResult<ServerOptions> {
-  const reading = read(given);
+/** Validates server options and fills in their defaults, paths included. */
+export function readServerOptions(options: unknown): ReadResult<ServerOptions> {
+  const reading = read(options);
   if (!reading.ok) return reading;
   const { graphs, catalogue, models, cache } = reading.value;
   const folders = envPaths('turngraph', { suffix: '' });
-  const found = {
+  const paths = {
     graphs: graphs || ownOrBundled('graphs'),
     catalogue: catalogue || ownOrBundled('models.json'),
     models: models || join(folders.data, 'models'),
     cache: cache || folders.cache,
   };
-  return { ok: true, value: { ...reading.value, ...found } };
+  return { ok: true, value: { ...reading.value, ...paths } };
 }
 
-/** The options of a server that was told nothing. */
+/** The server options when no flag and no variable is set. */
 export function defaultServerOptions(): ServerOptions {
   const reading = readServerOptions({});
   if (!reading.ok) throw new TypeError('the defaults of the server options do not fit their schema');
   return reading.value;
 }
 
-// In a folder without graphs or catalogue of its own, those of the package serve.
+// The file or folder of the working directory, or the one of this package.
 const ownOrBundled = (name: string): string =>
   existsSync(name) ? name : fileURLToPath(new URL(`../${name}`, import.meta.url));

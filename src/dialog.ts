@@ -1,44 +1,44 @@
 import { toFunctionDefinition } from './tools/formats/functionJson.ts';
 import type { Tool, ToolCallFormat } from './tools/tool.ts';
 
-/** One utterance as a model's chat template takes it. */
+/** One chat message of a prompt, as a model's chat template takes it. */
 export interface Message {
   readonly role: 'system' | 'user' | 'assistant';
-  /** What is said; of calls and results our own wording, for a model whose template knows no tools. */
+  /** The text. Calls and results are written out in our own wording, for models whose template does not support tools. */
   readonly text: string;
-  /** What the message is to a template that knows tools, where that is more than its text. */
+  /** The tool call or result of this message, for a template that supports tools. */
   readonly toolExchange?: ToolExchange;
 }
 
-/** One side of a tool call within a prompt: the calls of an answer, or the result of one. */
+/** Tool calls of the assistant, or the result of one call, in a prompt. */
 export type ToolExchange =
   | {
       readonly kind: 'calls';
-      /** What is said beside the calls. */
+      /** The answer text in addition to the calls. */
       readonly text: string;
       readonly calls: readonly { readonly id: string; readonly name: string; readonly arguments: object }[];
     }
   | { readonly kind: 'result'; readonly callId: string; readonly name: string; readonly content: string };
 
-/** A tool as chat templates take it; its keys stand in the order in which the model reads them. */
+/** A tool definition as chat templates take it. Keys are in the order in which the model reads them. */
 export interface ToolDefinition {
   readonly type: 'function';
   readonly function: { readonly name: string; readonly description: string; readonly parameters: object };
 }
 
-/** Tools as they go into a prompt. */
+/** The tools of a prompt, both as data and rendered as text. */
 export interface ToolBlock {
   /** The tool-call format in use. */
   readonly format: string;
-  /** The tools as plain data, for a model whose own template knows tools and speaks this format. */
+  /** The tools as plain data, for a model whose own chat template supports tools in this format. */
   readonly definitions: readonly ToolDefinition[];
-  /** Where our own wording stands: at the end of the system message, or before the text of the first or last user message. */
+  /** Where `text` is inserted: at the end of the system message, or before the text of the first or last user message. */
   readonly place: 'system' | 'first-user' | 'last-user';
-  /** Our own wording, for every other model. */
+  /** The tools in our own wording, for all other models. */
   readonly text: string;
 }
 
-/** Tools as a format puts them into a prompt. */
+/** Renders tools in a tool-call format. */
 export const toToolBlock = (tools: readonly Tool[], format: ToolCallFormat): ToolBlock => ({
   format: format.name,
   definitions: tools.map(toFunctionDefinition),
@@ -46,15 +46,15 @@ export const toToolBlock = (tools: readonly Tool[], format: ToolCallFormat): Too
   text: format.render(tools),
 });
 
-/** What an inference node asks a model: the messages, the last of which awaits an answer, and the tools on offer. */
+/** The prompt of an inference node: messages, the last of which the model answers, and the tools that it may call. */
 export interface Prompt {
   readonly messages: readonly Message[];
   readonly tools?: ToolBlock;
-  /** Whether a model that reasons aloud may; absent = as its template has it. */
+  /** Whether a reasoning model may write reasoning; absent = the default of its chat template. */
   readonly thinking?: boolean;
 }
 
-/** The messages of a prompt with our own wording of the tools put in their place. */
+/** The messages of a prompt with the rendered tools inserted, for a model whose template does not support tools. */
 export function insertTools({ messages, tools }: Prompt): readonly Message[] {
   if (!tools) return messages;
   if (tools.place === 'system') {
@@ -63,17 +63,19 @@ export function insertTools({ messages, tools }: Prompt): readonly Message[] {
     return [{ role: 'system', text: first.text === '' ? tools.text : `${first.text}\n\n${tools.text}` }, ...rest];
   }
   const isUser = (message: Message): boolean => message.role === 'user';
-  const at = tools.place === 'first-user' ? messages.findIndex(isUser) : messages.findLastIndex(isUser);
-  return messages.map((message, index) => (index === at ? { ...message, text: tools.text + message.text } : message));
+  const targetIndex = tools.place === 'first-user' ? messages.findIndex(isUser) : messages.findLastIndex(isUser);
+  return messages.map((message, index) =>
+    index === targetIndex ? { ...message, text: tools.text + message.text } : message,
+  );
 }
 
-/** One turn as the dialog keeps it: what the user said and what the client was sent. */
+/** One turn in the dialog: the user's message and the text that was sent to the client. */
 export interface Interaction {
   readonly user: string;
   readonly assistant: string;
-  /** How the turn ended when it did not end well; the answer is then what had been sent until there. */
+  /** Set when the turn was cancelled or failed; `assistant` is then what had been sent until then. */
   readonly mark?: 'cancelled' | 'failed';
-  /** What the client gave along with the message. */
+  /** Template variables that the client sent with the message. */
   readonly variables?: Readonly<Record<string, string>>;
 }
 

@@ -2,18 +2,18 @@ import { distance } from 'fastest-levenshtein';
 
 const maxNameLength = 64;
 
-/** The name closest to a misspelt one, if one is close: for "did you mean". */
+/** The known name with the smallest edit distance (Levenshtein) to a misspelt one; undefined when none is close. */
 export function closestName(name: string, names: Iterable<string>): string | undefined {
-  // Nobody misspells what nobody can read, and comparing takes time in the product of the lengths.
+  // The comparison takes time in the product of the lengths, and a longer name is no misspelling.
   if (name.length > maxNameLength) return undefined;
   const [best] = [...names]
     .filter((candidate) => candidate.length <= maxNameLength)
-    .map((candidate) => ({ candidate, far: distance(name.toLowerCase(), candidate.toLowerCase()) }))
-    .sort((a, b) => a.far - b.far);
-  return best && best.far <= maxEdits(name.length) ? best.candidate : undefined;
+    .map((candidate) => ({ candidate, edits: distance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.edits - b.edits);
+  return best && best.edits <= maxEdits(name.length) ? best.candidate : undefined;
 }
 
-// Two letters that changed places are two changes; of one or two letters nothing can be said.
+// Two swapped letters count as two edits. Names of one or two letters are too short for a guess.
 function maxEdits(length: number): number {
   if (length < 3) return 0;
   return length < 4 ? 1 : Math.max(2, Math.floor(length / 3));

@@ -1,11 +1,11 @@
-import { setImmediate as breath } from 'node:timers/promises';
+import { setImmediate as nextRound } from 'node:timers/promises';
 
-/** To be called between the pieces of a long work: lets everybody else go on when they have waited for some milliseconds. */
-export function createYielder(longestMs = 10): () => Promise<void> {
-  let since = performance.now();
+/** Creates a function to call between chunks of long synchronous work: it yields to the event loop once `maxBlockedMs` have passed since it last did. */
+export function createYielder(maxBlockedMs = 10): () => Promise<void> {
+  let lastYield = performance.now();
   return async () => {
-    if (performance.now() - since < longestMs) return;
-    await breath();
-    since = performance.now();
+    if (performance.now() - lastYield < maxBlockedMs) return;
+    await nextRound();
+    lastYield = performance.now();
   };
 }

@@ -1,10 +1,10 @@
-import { describeError } from './fault.ts';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { describeError } from './fault.ts';
 import type { Extension } from './nodes/index.ts';
 
 /**
- * Loads modules that export `nodeTypes` and `formats`, as one extension.
+ * Imports the modules of `--extend` and merges their `nodeTypes` and `formats` into one extension.
  * @param modules paths, relative to the working directory.
  * @throws TypeError that names the module, when it cannot be loaded or exports neither.
  */

@@ -1,17 +1,20 @@
 import { codes, type CodeName } from './frames.gen.ts';
 
+/** Optional parts of a Fault. */
 export interface FaultOptions {
   readonly cause?: unknown;
-  /** More for machines, as JSON text: for a graph the list of all its faults. */
+  /** More for programs, as JSON text: for a graph the list of all its faults. */
   readonly detail?: string;
 }
 
 /**
- * The one error of turngraph: a code of the protocol (proto, `ErrorResponse.Code`) and one sentence that names the place
- * and the mend.
+ * The error class of turngraph: an error code of the protocol (proto, `ErrorResponse.Code`) and one sentence that names
+ * the place and the fix.
  */
 export class Fault extends Error {
+  /** The name of the error code, such as `MODEL_NOT_ON_DISK`. */
   override readonly name: CodeName;
+  /** More for programs, as JSON text; "" = none. */
   readonly detail: string;
 
   constructor(name: CodeName, message: string, options: FaultOptions = {}) {
@@ -20,23 +23,23 @@ export class Fault extends Error {
     this.detail = options.detail ?? '';
   }
 
-  /** The number of the error on the wire. */
+  /** The number of the error code on the wire. */
   get code(): number {
     return codes[this.name];
   }
 
-  /** Any thrown value as a Fault; what is none becomes INTERNAL, whose message tells nothing of the cause. */
+  /** Any thrown value as a Fault. Other values become INTERNAL, with a message that does not leak the cause to the client. */
   static from(thrown: unknown): Fault {
     if (thrown instanceof Fault) return thrown;
     return new Fault('INTERNAL', 'the server failed inside; its log says where', { cause: thrown });
   }
 }
 
-const maxMessageLength = 600;
+const maxMessageCharacters = 600;
 
-/** A sentence that quotes a client may be of any length: its beginning says enough. */
+/** The first 600 characters of a message: one that quotes a client may be of any length. */
 export const truncateMessage = (sentence: string): string =>
-  sentence.length > maxMessageLength ? `${sentence.slice(0, maxMessageLength)}…` : sentence;
+  sentence.length > maxMessageCharacters ? `${sentence.slice(0, maxMessageCharacters)}…` : sentence;
 
-/** The message of any thrown value. */
+/** The message of any thrown value, whether it is an Error or not. */
 export const describeError = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

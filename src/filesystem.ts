@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, open, rename, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /**
- * Makes a folder, and those above it that are missing. Node's own `recursive` is not used: where the system answers ENOENT
- * beneath a folder that is there, as /proc does, it tries for ever, and of a disk that is read-only it says ENOENT, too.
- * @throws the system's error, whose path is the folder that could not be made.
+ * Creates a folder and its missing parents, like `mkdir -p`. Node's own `recursive` option is not used: it retries forever
+ * where the system answers ENOENT below an existing folder, as in /proc, and it reports ENOENT for a read-only disk.
+ * @throws the system's error, whose path is the folder that could not be created.
  */
 export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   const path = resolve(folder);
@@ -14,14 +14,14 @@ export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   try {
     await mkdir(path, mode);
   } catch (error) {
-    // Somebody else may have made it meanwhile.
+    // Another process may have created it in the meantime.
     if (!(await isFolder(path))) throw error;
   }
 }
 
 const isFolder = (path: string): Promise<boolean> =>
   stat(path).then(
-    (found) => found.isDirectory(),
+    (stats) => stats.isDirectory(),
     () => false,
   );
 
@@ -36,23 +36,23 @@ const errorReasons: Readonly<Record<string, string>> = {
   ENOSPC: 'its disk is full',
 };
 
-/** Why the system did not do something with a file or folder, in words and by its code. */
+/** The reason of a file system error in words, with its code. */
 export function describeFsError(thrown: unknown): string {
   const { code } = Object(thrown) as { readonly code?: unknown };
   if (typeof code !== 'string') return String(thrown);
   return `${errorReasons[code] ?? 'the system refuses it'} (${code})`;
 }
 
-/** Makes sure that no file is where a flag wants a folder, which may be missing. @throws Error that names the flag. */
+/** Checks that the path of a flag is a folder or does not exist yet. @throws Error that names the flag, when it is a file. */
 export async function assertFolder(flag: string, folder: string): Promise<void> {
-  const isInTheWay = await stat(folder).then(
-    (found) => !found.isDirectory(),
+  const isFile = await stat(folder).then(
+    (stats) => !stats.isDirectory(),
     (error: NodeJS.ErrnoException) => error.code === 'ENOTDIR',
   );
-  if (isInTheWay) throw new Error(`${flag} ${folder}: a file is in the place of that folder`);
+  if (isFile) throw new Error(`${flag} ${folder}: a file is in the place of that folder`);
 }
 
-/** Why nothing can be written in a folder, which is made where it is missing; undefined: something can. */
+/** Why a folder is not writable; undefined = it is. Creates the folder when it is missing. */
 export async function findWriteProblem(folder: string): Promise<string | undefined> {
   try {
     await makeFolder(folder);

@@ -33,12 +33,12 @@ export type { DetectedCall, Detection, Tool, ToolCallFormat } from './tools/tool
 export { defineFormat } from './tools/tool.ts';
 export { stringifyJson, JsonNumber, type JsonObject, type JsonValue } from './tools/json/value.ts';
 
-/** Options of `startServer`: those of `serve`, all optional, and what one adds to turngraph. */
+/** Options of `startServer`: those of `turngraph serve`, all optional, and your own node types and tool-call formats. */
 export type StartOptions = Partial<ServerOptions> & Extension;
 
 /**
- * Starts a server in this process.
- * @throws TypeError for an option that is not allowed, Fault for what cannot be started, the system's error for a port that is taken.
+ * Starts a server in this process. Disposing of it shuts it down.
+ * @throws TypeError for an invalid option, Fault for a server that cannot start, the system's error for a port that is taken.
  */
 export async function startServer({
   nodeTypes = [],
@@ -48,19 +48,19 @@ export async function startServer({
   const reading = readServerOptions(options);
   if (!reading.ok)
     throw new TypeError(reading.errors.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`).join('; '));
-  const given = nodeTypes.length + formats.length > 0;
-  return start(reading.value, given ? { extension: { nodeTypes, formats } } : {});
+  const hasExtension = nodeTypes.length + formats.length > 0;
+  return start(reading.value, hasExtension ? { extension: { nodeTypes, formats } } : {});
 }
 
-/** What a graph is checked against, beside the node types and formats of turngraph. */
+/** What a graph is checked against, in addition to the node types and formats of turngraph. */
 export interface CheckOptions extends Extension {
-  /** A models.json; the models that graphs may name. Default: ./models.json, or the package's own where there is none. */
+  /** Path of a models.json with the models that graphs may name. Default: ./models.json, or the bundled one if it does not exist. */
   readonly catalogue?: string;
-  /** Folder that storage files are read from; default: the working directory. */
+  /** Folder of string storage files; default: the working directory. */
   readonly storageRoot?: string;
 }
 
-/** Says of a graph document what a server would say, without loading a model. @throws Fault when the catalogue cannot be read. */
+/** Validates a graph document as a server would, without loading a model. @throws Fault when the catalogue cannot be read. */
 export async function checkGraph(
   graph: unknown,
   { catalogue = defaultServerOptions().catalogue, storageRoot = '.', ...extension }: CheckOptions = {},
@@ -68,5 +68,5 @@ export async function checkGraph(
   return check(graph, { registry: registryWith(extension), catalogue: await readCatalogue(catalogue), storageRoot });
 }
 
-/** The JSON Schema of graph files, for editors, with the node types and formats of an extension. */
+/** The JSON Schema of graph files, for editors, including the node types and formats of an extension. */
 export const graphSchema = (extension: Extension = {}): object => editorSchema(registryWith(extension));

@@ -1,37 +1,37 @@
 import { findNodeAtLocation, parseTree, printParseErrorCode, visit, type Node, type ParseError } from 'jsonc-parser';
 import { escapePointerToken } from './jsonPointer.ts';
 
-/** Tells where in a JSON text things stand: `line:column`, both from 1 on. */
+/** Maps JSON pointers to positions in a JSON text: `line:column`, both from 1. */
 export interface JsonLocations {
-  /** The place of what a JSON pointer names, or of the nearest thing around it that is there. */
+  /** The position of the value that a JSON pointer names, or of its nearest existing parent. */
   positionOf(pointer: string): string;
 }
 
-/** Why a text is no JSON, and from where on: `line:column`. */
+/** A JSON syntax error and its position: `line:column`. */
 export interface JsonSyntaxError {
   readonly place: string;
   readonly why: string;
 }
 
-/** A name that one object of a JSON text has a second time, where JSON.parse takes the last one in silence. */
+/** A key that occurs twice in one object of a JSON text, where JSON.parse silently takes the last one. */
 export interface DuplicateKey {
   readonly name: string;
   readonly pointer: string;
-  /** `line:column` of the second one. */
+  /** `line:column` of the second occurrence. */
   readonly place: string;
   readonly line: number;
 }
 
 const strictOptions = { disallowComments: true };
 
-/** The places in a text; of one that is no JSON those before the fault. */
+/** Locates the values of a JSON text; in invalid JSON only those before the syntax error. */
 export function locateInJson(text: string): JsonLocations {
   const position = positions(text);
   const tree = unlessTooDeep(() => parseTree(text, [], strictOptions));
   return { positionOf: (pointer) => position(tree ? offsetOf(tree, pointer) : 0) };
 }
 
-/** What is wrong with a text that JSON.parse refuses; undefined when it is JSON. */
+/** The first syntax error of a text; undefined when it is valid JSON. */
 export function findSyntaxError(text: string): JsonSyntaxError | undefined {
   try {
     JSON.parse(text);
@@ -42,11 +42,12 @@ export function findSyntaxError(text: string): JsonSyntaxError | undefined {
   }
 }
 
-/** All names that stand twice in an object; of a text that is nested too deeply to be walked, none. */
+/** All duplicate keys of a JSON text; none when it is nested too deeply to be visited. */
 export function findDuplicateKeys(text: string): readonly DuplicateKey[] {
   const position = positions(text);
+  // The keys of each object that is open at this point, outermost first.
   const open: Set<string>[] = [];
-  const found: DuplicateKey[] = [];
+  const duplicates: DuplicateKey[] = [];
   unlessTooDeep(() =>
     visit(text, {
       onObjectBegin: () => void open.push(new Set()),
@@ -55,13 +56,13 @@ export function findDuplicateKeys(text: string): readonly DuplicateKey[] {
         const names = open.at(-1);
         if (names?.has(name)) {
           const pointer = [...pathOf(), name].map(escapePointerToken).join('');
-          found.push({ name, pointer, place: position(offset), line: line + 1 });
+          duplicates.push({ name, pointer, place: position(offset), line: line + 1 });
         }
         names?.add(name);
       },
     }),
   );
-  return found;
+  return duplicates;
 }
 
 function firstError(text: string): { readonly offset: number; readonly why: string } | undefined {
@@ -77,13 +78,13 @@ function firstError(text: string): { readonly offset: number; readonly why: stri
   return { offset, why: code === 'InvalidCommentToken' ? 'JSON has no comments' : describeErrorCode(code) };
 }
 
-// What only JSON.parse takes offence at, it places in its sentence.
+// For an error that only JSON.parse finds: its message has the offset.
 function offsetIn(error: unknown, text: string): number {
   const [, offset] = /position (\d+)/.exec(String(error)) ?? [];
   return offset === undefined ? text.length : Number(offset);
 }
 
-// Goes down the tree as far as the pointer leads; for a member its name is the place, not its value.
+// Follows the pointer as far as it exists; the position of an object member is that of its key.
 function offsetOf(tree: Node, pointer: string): number {
   let node = tree;
   for (const token of pointer.split('/').slice(1)) {
@@ -106,10 +107,10 @@ function positions(text: string): (offset: number) => string {
   };
 }
 
-// The walks call themselves for each level; so deep nobody writes, and the shape of the value refuses it.
-function unlessTooDeep<T>(walk: () => T): T | undefined {
+// jsonc-parser recurses once per level and overflows the stack on very deep nesting; the schema refuses such a value anyway.
+function unlessTooDeep<T>(visitAll: () => T): T | undefined {
   try {
-    return walk();
+    return visitAll();
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return undefined;

@@ -1,8 +1,8 @@
-/** One token of a JSON pointer. */
+/** One reference token of a JSON pointer (RFC 6901), escaped, with its leading slash. */
 export const escapePointerToken = (name: string | number): string =>
   `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 
-/** A JSON pointer as people write the place: `.nodes.answer` or `[2].user`; "" = the whole. */
+/** A JSON pointer in the notation of messages: `.nodes.answer` or `[2].user`; "" = the whole document. */
 export const describePointer = (pointer: string): string =>
   pointer
     .split('/')

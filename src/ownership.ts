@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 
-/** The process that a lock file or a cache folder belongs to, and how long ago it last touched it. */
+/** The process that owns a lock file or a cache folder, and the time since its last heartbeat. */
 export interface Owner {
   readonly host: string;
   readonly pid: number;
@@ -9,7 +9,7 @@ export interface Owner {
 }
 
 /**
- * Whether the owner is gone: its heartbeat is older than `staleAfterMs`, or it ran on this host and its process has ended.
+ * Whether an owner is dead, so that its lock or folder may be taken over: its heartbeat is older than `staleAfterMs`, or it ran on this host and its process has ended.
  * @param isLeftover decides for an owner with the process id of this process: ids are reused, for example in containers.
  */
 export function isAbandoned(
@@ -21,8 +21,9 @@ export function isAbandoned(
   return pid === process.pid ? isLeftover() : !isProcessAlive(pid);
 }
 
-/** When an owner counts as gone. */
+/** When an owner counts as dead. */
 export interface OwnershipRule {
+  /** Milliseconds without a heartbeat. */
   readonly staleAfterMs: number;
   /** The name of this host as owners write it; default: `os.hostname()`. */
   readonly thisHost?: string;

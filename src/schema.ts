@@ -3,7 +3,7 @@ import { Ajv, type ErrorObject } from 'ajv';
 import { escapePointerToken } from './jsonPointer.ts';
 import { didYouMean } from './didYouMean.ts';
 
-/** A JSON Schema (draft-07) as a value, in the part of the language that parameters are declared in. */
+/** A JSON Schema (draft-07) as a value: the subset that parameters and options are declared in. */
 export interface Schema {
   readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object';
   readonly description?: string;
@@ -22,7 +22,7 @@ export interface Schema {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
-  /** Whether a node's parameter may change between turns (ChangeParamsRequest). */
+  /** Whether clients can change this parameter of a node between turns (ChangeParamsRequest). */
   readonly live?: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface ObjectSchema extends Schema {
   readonly properties: { readonly [name: string]: Schema };
 }
 
-/** The type of the values that a schema accepts, after its defaults have been filled in. */
+/** The TypeScript type of the values that a schema accepts, after its defaults have been filled in. */
 export type FromSchema<S extends Schema> = S extends { anyOf: readonly (infer One extends Schema)[] }
   ? One extends Schema
     ? FromSchema<One>
@@ -73,24 +73,24 @@ type FromProperties<Properties extends { readonly [name: string]: Schema }, Requ
   ]?: FromSchema<Properties[Name]>;
 };
 
-/** One reason why a value was refused: a JSON pointer, and a sentence without its subject ("must be a number, not "hot""). */
+/** One validation error: a JSON pointer, and a message without its subject (`must be a number, not "hot"`). */
 export interface SchemaError {
   readonly pointer: string;
   readonly message: string;
-  /** The error that it is, where it is another than what refusals of its kind usually are. */
+  /** The error code, where it differs from the usual one of the caller. */
   readonly code?: CodeName;
 }
 
-/** A checked value, or everything that is wrong with it. */
+/** A valid value with its defaults filled in, or all its validation errors. */
 export type ReadResult<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly errors: readonly SchemaError[] };
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, keywords: ['live'] });
 
-// Nobody reads more, and telling of all would take time.
+// Formatting takes time, and nobody reads more.
 const maxErrors = 400;
 
-/** A check for values of one schema: fills defaults into a copy, or lists all refusals. */
+/** Compiles a schema (ajv) into a validator. It fills defaults into a copy of the value, or returns all errors; it never throws. */
 export function createReader<const S extends Schema>(schema: S): (value: unknown) => ReadResult<FromSchema<S>> {
   const validate = ajv.compile<FromSchema<S>>(schema);
   return (value) => {
@@ -105,19 +105,22 @@ export function createReader<const S extends Schema>(schema: S): (value: unknown
   };
 }
 
-// A failed anyOf reports each branch and itself. When the value is of one branch's type, that branch says the most.
+// A failed anyOf reports each branch and itself. If the value has the type of one branch, only the errors of that branch
+// are kept; else only the error of the anyOf.
 function errorMessages(errors: readonly ErrorObject[]): SchemaError[] {
   const unions = errors.filter((error) => error.keyword === 'anyOf');
-  const told = errors.filter((error) =>
+  const relevant = errors.filter((error) =>
     unions.every((union) => {
-      const meant = (union.schema as readonly Schema[]).findIndex(({ type }) => type === typeOf(union.data));
-      if (error === union) return meant < 0;
-      const inside =
+      const matchingBranch = (union.schema as readonly Schema[]).findIndex(({ type }) => type === typeOf(union.data));
+      if (error === union) return matchingBranch < 0;
+      const isInUnion =
         error.schemaPath.startsWith(`${union.schemaPath}/`) && error.instancePath.startsWith(union.instancePath);
-      return !inside || (meant >= 0 && error.schemaPath.startsWith(`${union.schemaPath}/${meant}/`));
+      return (
+        !isInUnion || (matchingBranch >= 0 && error.schemaPath.startsWith(`${union.schemaPath}/${matchingBranch}/`))
+      );
     }),
   );
-  return told.map((error) => {
+  return relevant.map((error) => {
     const { pointer, message } = errorMessage(error);
     return { pointer: error.instancePath + pointer, message };
   });
@@ -130,7 +133,7 @@ function typeOf(value: unknown): string {
 
 function errorMessage(error: ErrorObject): SchemaError {
   const params = error.params as Readonly<Record<string, unknown>>;
-  const got = formatValue(error.data);
+  const actual = formatValue(error.data);
   switch (error.keyword) {
     case 'required':
       return { pointer: escapePointerToken(String(params['missingProperty'])), message: 'is missing' };
@@ -142,21 +145,21 @@ function errorMessage(error: ErrorObject): SchemaError {
     case 'enum': {
       const allowed = params['allowedValues'] as readonly unknown[];
       const hint = typeof error.data === 'string' ? didYouMean(error.data, allowed.map(String)) : '';
-      return { pointer: '', message: `must be one of ${allowed.map(formatValue).join(', ')}, not ${got}${hint}` };
+      return { pointer: '', message: `must be one of ${allowed.map(formatValue).join(', ')}, not ${actual}${hint}` };
     }
     case 'type':
-      return { pointer: '', message: `must be ${article(String(params['type']))}, not ${got}` };
+      return { pointer: '', message: `must be ${article(String(params['type']))}, not ${actual}` };
     case 'pattern': {
       const { description } = error.parentSchema as Schema;
-      return { pointer: '', message: `must fit (${description ?? String(error.schema)}), not ${got}` };
+      return { pointer: '', message: `must fit (${description ?? String(error.schema)}), not ${actual}` };
     }
     case 'anyOf':
       return {
         pointer: '',
-        message: `must be ${(error.schema as Schema[]).map(describeBranch).join(' or ')}, not ${got}`,
+        message: `must be ${(error.schema as Schema[]).map(describeBranch).join(' or ')}, not ${actual}`,
       };
     default:
-      return { pointer: '', message: `${error.message ?? 'is not allowed'}, not ${got}` };
+      return { pointer: '', message: `${error.message ?? 'is not allowed'}, not ${actual}` };
   }
 }
 

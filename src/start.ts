@@ -18,22 +18,22 @@ import { registryWith, type Extension } from './nodes/index.ts';
 import { listen, type TurngraphServer, type ListenSettings } from './server/server.ts';
 import type { ServerContext } from './session/session.ts';
 
-/** What can be set beside the options for operators. */
+/** Settings that are no flags of `serve`. */
 export interface StartSettings extends Omit<ListenSettings, 'closing'> {
-  /** Node types and formats of one's own, instead of those that the option `extend` names. */
+  /** Additional node types and formats, instead of those of the option `extend`. */
   readonly extension?: Extension;
-  /** How models are fetched: another hub than the environment's, for example. */
+  /** How models are downloaded: from another hub than that of the environment, for example. */
   readonly downloads?: DownloadOptions;
-  /** Where events go; default: a log as the options have it. */
+  /** The log; default: one as the options have it. */
   readonly log?: Log;
-  /** Ends the start while it goes on: what there is is taken down. Afterwards whoever has the server disposes of it. */
+  /** Aborts the start and disposes of what was created until then. Once started, the caller disposes of the server. */
   readonly stop?: AbortSignal;
 }
 
-/** Builds a server of its parts and starts it. @throws the reason of `stop`, when that comes first */
+/** Composes the server of its parts and starts it. @throws the reason of `stop`, when it is aborted before the models of `preload` are loaded. */
 export async function start(
   options: ServerOptions,
-  { extension, downloads: fetching, log = logFor(options), stop, ...settings }: StartSettings = {},
+  { extension, downloads: downloadOptions, log = logFor(options), stop, ...settings }: StartSettings = {},
 ): Promise<TurngraphServer> {
   for (const [flag, folder] of [
     ['--graphs', options.graphs],
@@ -43,25 +43,27 @@ export async function start(
     if (folder !== '') await assertFolder(flag, folder);
   }
   await assertFolder('--models', options.models);
-  const why = await findWriteProblem(options.cache);
-  if (why !== undefined) log.warn({ cache: options.cache, why }, cacheUnwritableMessage);
+  const writeProblem = await findWriteProblem(options.cache);
+  if (writeProblem !== undefined) log.warn({ cache: options.cache, why: writeProblem }, cacheUnwritableMessage);
   const catalogue = await readCatalogue(options.catalogue);
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
   const metrics = new Metrics();
-  const downloads = new Downloads(options.models, fetching);
-  const fileOf = (entry: CatalogueEntry): Promise<string | undefined> => downloads.fileOf(entry);
-  const poolOf = (engine: Engine): ModelPool =>
+  const downloads = new Downloads(options.models, downloadOptions);
+  const findFile = (entry: CatalogueEntry): Promise<string | undefined> => downloads.fileOf(entry);
+  const createPool = (engine: Engine): ModelPool =>
     createMeteredPool(
       engine,
-      { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: logLoadedModel(log), findFile: fileOf },
+      { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: logLoadedModel(log), findFile },
       metrics,
     );
   const closing = new AbortController();
-  const house: ServerContext = {
+  const context: ServerContext = {
     registry: registryWith(extension ?? (await raceAbort(loadExtension(options.extend), stop))),
     pools: {
-      'llama-cpp': poolOf(llamaEngine({ folder: options.cache, limit: options.cacheLimit * bytesPerMegabyte })),
-      mock: poolOf(await createMockEngine(options.mockScript)),
+      'llama-cpp': createPool(
+        llamaEngine({ folder: options.cache, maxStateBytes: options.cacheLimit * bytesPerMegabyte }),
+      ),
+      mock: createPool(await createMockEngine(options.mockScript)),
     },
     graphs: new GraphFolder(options.graphs),
     storageRoot: options.storageRoot || options.graphs,
@@ -72,15 +74,15 @@ export async function start(
     metrics,
     downloads,
   };
-  const listening = await listen(house, options, { ...settings, closing });
+  const server = await listen(context, options, { ...settings, closing });
   try {
-    // Who asks meanwhile is answered; /health/ready says what is still being loaded.
+    // The server answers while models load; /health/ready reports what is still loading.
     const { signal } = closing;
-    const pinned = Promise.all(options.preload.map((name) => house.pools['llama-cpp'].pin(name, { signal })));
+    const pinned = Promise.all(options.preload.map((name) => context.pools['llama-cpp'].pin(name, { signal })));
     await raceAbort(pinned, stop);
-    return listening;
+    return server;
   } catch (error) {
-    await listening[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
     throw error;
   }
 }
@@ -90,7 +92,7 @@ const cacheUnwritableMessage = 'no states and measurements can be saved; name an
 
 const logFor = ({ logLevel: level, json }: ServerOptions): Log => createLog({ level, json });
 
-/** Says what a model runs on, as an operator wants to know it. */
+/** Logs backend, layers, threads and slots of a model once it is loaded. */
 const logLoadedModel =
   (log: Log): MeteredPoolOptions['onLoaded'] =>
   (model, { backend, gpuLayers, threads, slots }, ms) =>

@@ -241,7 +241,7 @@ describe('turngraph serve', () => {
     expect(code).toBe(0);
     expect(out).toContain('--turn-timeout <n>');
     expect(out.replaceAll(/\s+/g, ' ')).toContain(
-      'seconds that one turn may take (default 120, TURNGRAPH_TURN_TIMEOUT)',
+      'max seconds per turn (default 120, TURNGRAPH_TURN_TIMEOUT)',
     );
   });
 });
