@@ -19,6 +19,7 @@ const floors: Readonly<Record<string, number>> = {
   filesystem: 1,
   didYouMean: 1,
   jsonPointer: 1,
+  jsonTypes: 1,
   eventLoop: 1,
   jsonLocations: 2,
   frameSize: 1,

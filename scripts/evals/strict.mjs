@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { llamaEngine } from '../../dist/engine/llama/engine.js';
-import { jsonGrammar } from '../../dist/tools/grammar/grammar.js';
+import { jsonGrammar } from '../../dist/tools/grammar/jsonSchema/fromSchema.js';
 import { formats } from '../../dist/tools/formats/index.js';
 import { readTool } from '../../dist/tools/tool.js';
 import { compare } from './strict/compare.mjs';

@@ -1,6 +1,7 @@
 import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
 import { escapePointerToken } from '../jsonPointer.ts';
+import { isObject } from '../jsonTypes.ts';
 import { type SchemaError } from '../schema.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { describeGraphPointer } from './document.ts';
@@ -64,10 +65,7 @@ function merge(before: Fields, changes: Fields, levels: number): Fields {
   for (const [name, value] of Object.entries(changes)) {
     const old = merged.get(name);
     if (value === null) merged.delete(name);
-    else merged.set(name, levels > 0 && isFields(value) ? merge(isFields(old) ? old : {}, value, levels - 1) : value);
+    else merged.set(name, levels > 0 && isObject(value) ? merge(isObject(old) ? old : {}, value, levels - 1) : value);
   }
   return Object.fromEntries(merged);
 }
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

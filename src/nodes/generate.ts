@@ -5,7 +5,7 @@ import type { Turn } from '../graph/turn.ts';
 import type { FromSchema, ObjectSchema } from '../schema.ts';
 import { chatProjection } from '../projection/chat.ts';
 import { placeTemplate, placements } from '../projection/placement.ts';
-import { jsonGrammar } from '../tools/grammar/grammar.ts';
+import { jsonGrammar } from '../tools/grammar/jsonSchema/fromSchema.ts';
 import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest } from './inference.ts';
 
 const params = {

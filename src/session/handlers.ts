@@ -7,34 +7,35 @@ import type { ClientFrameBodies } from '../frames.gen.ts';
 import { parseGraph } from '../graph/graphFolder.ts';
 import type { LoadWait } from '../models/pool/loadWait.ts';
 import { didYouMean } from '../didYouMean.ts';
+import { isObject } from '../jsonTypes.ts';
 import type { Handlers } from './handler.ts';
 import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
 import { engineNames, type EngineName, type Session } from './session.ts';
 import { recordTurnMetrics } from './turnMetrics.ts';
 
-/** What the server does for each message. */
+/** Request handlers: one for each client message of the proto. */
 export const handlers: Handlers = {
   configureSession(session, { engine, storageDataFolder, allowAutoModelDownloading }, reply) {
-    session.configure({ engine: engineNamed(engine), storageDataFolder, autoDownloads: allowAutoModelDownloading });
+    session.configure({ engine: parseEngineName(engine), storageDataFolder, autoDownloads: allowAutoModelDownloading });
     reply('configureSession', {});
   },
 
   async createAgent(session, request, reply) {
     session.assertOpen();
-    const graph = await graphOf(session, request);
+    const graph = await readRequestedGraph(session, request);
     const history = parseHistory(request.historyJson);
     const { warmUp, defaultModelName, enableDiagnostics: diagnostics, maxStepsPerTurn: maxSteps } = request;
-    const made = ({ id, warnings }: Agent): void =>
+    const replyCreated = ({ id, warnings }: Agent): void =>
       reply('createAgent', { agentId: id, warnings: takeFitting(warnings, 3 * maxPartBytes) });
     let onWait = (): void => {};
-    const waits = new Promise<void>((resolve) => (onWait = resolve));
+    const waitBegan = new Promise<void>((resolve) => (onWait = resolve));
     const loading = (model: string): LoadWait => ({ onWait, ...loadWaitFor(session, model, reply) });
-    const wanted = { graph, defaultModelName, diagnostics, maxSteps, history, loading };
-    const making = session.createAgent(wanted, (agent) => warmUp || made(agent));
-    await Promise.race([making, waits]);
-    // Models are loaded and prompts evaluated while later requests take effect: they may be what sets a slot free.
-    if (!warmUp) return { background: making };
-    return { background: making.then((agent) => session.warmUp(agent).then(() => made(agent))) };
+    const options = { graph, defaultModelName, diagnostics, maxSteps, history, loading };
+    const creation = session.createAgent(options, (agent) => warmUp || replyCreated(agent));
+    await Promise.race([creation, waitBegan]);
+    // Models load and prompts prefill in the background: a later request may be the one that frees a slot.
+    if (!warmUp) return { background: creation };
+    return { background: creation.then((agent) => session.warmUp(agent).then(() => replyCreated(agent))) };
   },
 
   sendMessage(session, { agentId, text, variables }, reply) {
@@ -44,11 +45,11 @@ export const handlers: Handlers = {
     const { messageBytes } = limits;
     checkSize('sendMessage.text', Buffer.byteLength(text), messageBytes);
     checkSize('sendMessage.variables', Buffer.byteLength(JSON.stringify(variables)), messageBytes);
-    const onOver = (outcome: TurnOutcome): void => {
+    const onEnd = (outcome: TurnOutcome): void => {
       recordTurnMetrics(metrics, outcome);
       metrics.add('turngraph_turns_running', {}, -1);
     };
-    const turn = agent.send(text, variables, { emit: reply, backpressure: session.backpressure, onEnd: onOver });
+    const turn = agent.send(text, variables, { emit: reply, backpressure: session.backpressure, onEnd });
     metrics.add('turngraph_turns_running', {});
     return { background: turn.then((fault) => fault && logFault(session, agentId, fault)) };
   },
@@ -59,7 +60,7 @@ export const handlers: Handlers = {
   },
 
   async changeParams(session, { agentId, nodeName, paramsJson }, reply) {
-    await session.agent(agentId).changeParams(nodeName, changesOf(paramsJson));
+    await session.agent(agentId).changeParams(nodeName, parseChanges(paramsJson));
     reply('ack', {});
   },
 
@@ -96,7 +97,7 @@ export const handlers: Handlers = {
   submitToolResults() {
     throw new Fault(
       'NO_RESULTS_AWAITED',
-      'no turn of this server waits for results; say what came of a call in the next message',
+      'no turn of this server waits for results; send the result of a call in the next message',
     );
   },
 };
@@ -107,12 +108,12 @@ function logFault({ id, context }: Session, agentId: number, fault: Fault): void
   else context.log.warn(facts, 'turn failed');
 }
 
-function checkSize(what: string, bytes: number, allowed: number): void {
-  if (bytes > allowed)
-    throw new Fault('LIMIT_EXCEEDED', `${what} has ${bytes} bytes, and ${allowed} are allowed; send less`);
+function checkSize(field: string, bytes: number, maxBytes: number): void {
+  if (bytes > maxBytes)
+    throw new Fault('LIMIT_EXCEEDED', `${field} has ${bytes} bytes, and ${maxBytes} are allowed; send less`);
 }
 
-function engineNamed(name: string): EngineName {
+function parseEngineName(name: string): EngineName {
   const engine = engineNames.find((known) => known === (name || 'llama-cpp'));
   if (engine) return engine;
   throw new Fault(
@@ -121,13 +122,13 @@ function engineNamed(name: string): EngineName {
   );
 }
 
-function changesOf(paramsJson: string): Readonly<Record<string, unknown>> {
-  const changes: unknown = jsonOf(paramsJson);
-  if (typeof changes === 'object' && changes !== null && !Array.isArray(changes)) return { ...changes };
+function parseChanges(paramsJson: string): Readonly<Record<string, unknown>> {
+  const changes: unknown = parseJsonOrUndefined(paramsJson);
+  if (isObject(changes)) return changes;
   throw new Fault('INVALID_PARAM_VALUE', 'changeParams.paramsJson must be a JSON object with the parameters to change');
 }
 
-function jsonOf(text: string): unknown {
+function parseJsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -135,7 +136,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-async function graphOf(session: Session, { graphJson, graphName }: ClientFrameBodies['createAgent']): Promise<unknown> {
+async function readRequestedGraph(session: Session, { graphJson, graphName }: ClientFrameBodies['createAgent']): Promise<unknown> {
   if (graphName) return session.context.graphs.read(graphName);
   if (!graphJson) throw new Fault('GRAPH_COMPILATION_FAILED', 'createAgent needs a graph: give graphJson or graphName');
   return parseGraph(graphJson, 'createAgent.graphJson');

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Fault, describeError } from '../fault.ts';
+import { isObject } from '../jsonTypes.ts';
 import {
   invalidStorage,
   createList,
@@ -9,14 +10,18 @@ import {
   type StringStorage,
 } from './stringStorage.ts';
 
-/** The kind of storage that a file of this name holds, by its ending; undefined for other endings. */
+/** The kind of storage in a file, by its extension: `.txt`, `.json` or `.mm.json`; undefined for others. */
 export function kindOfFile(path: string): StorageKind | undefined {
   if (path.endsWith('.txt')) return 'LIST';
   if (path.endsWith('.mm.json')) return 'MULTIMAP';
   return path.endsWith('.json') ? 'MAP' : undefined;
 }
 
-/** Reads a storage file. @throws Fault INVALID_STRING_STORAGE_DATA that names the file and the mend. */
+/**
+ * Reads and parses a storage file.
+ * @param name its path in messages.
+ * @throws Fault STORAGE_FILE_NOT_FOUND when it cannot be read, INVALID_STRING_STORAGE_DATA with the fix when its content is invalid.
+ */
 export async function readStorageFile(file: string, kind: StorageKind, name: string): Promise<StringStorage> {
   const text = decodeText(await readBytes(file, name), name);
   switch (kind) {
@@ -36,7 +41,7 @@ const readBytes = (file: string, name: string): Promise<Uint8Array> =>
     throw new Fault('STORAGE_FILE_NOT_FOUND', `"${name}" cannot be read: ${cause.code ?? cause.message}`, { cause });
   });
 
-// The decoder swallows a byte order mark.
+// The decoder drops a byte order mark.
 function decodeText(bytes: Uint8Array, name: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -76,6 +81,3 @@ function parseRecords(value: unknown, name: string): MapEntry[] {
     return { key: id, text };
   });
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

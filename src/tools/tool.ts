@@ -1,4 +1,5 @@
 import { escapePointerToken } from '../jsonPointer.ts';
+import { hasJsonType, isObject } from '../jsonTypes.ts';
 import type { FromSchema, ReadResult, SchemaError } from '../schema.ts';
 import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
 import type { JsonObject } from './json/value.ts';
@@ -152,16 +153,8 @@ const isList = (parameters: ToolDeclaration['parameters']): parameters is Params
 
 // A value of another type than its parameter could never be called.
 function findEnumMismatches({ type, enum: values = [] }: Params[number], param: number): SchemaError[] {
-  const fits: Readonly<Record<typeof type, (value: unknown) => boolean>> = {
-    string: (value) => typeof value === 'string',
-    integer: Number.isInteger,
-    number: (value) => typeof value === 'number',
-    boolean: (value) => typeof value === 'boolean',
-    array: Array.isArray,
-    object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  };
   return values.flatMap((value, index) => {
-    if (fits[type](value)) return [];
+    if (hasJsonType(value, type)) return [];
     const message = `must be of the parameter's type ${type}, not ${JSON.stringify(value)}`;
     return [{ pointer: `/parameters/${param}/enum/${index}`, message }];
   });
@@ -188,9 +181,6 @@ function findInvalidKeyword(at: string, whole: Readonly<Record<string, unknown>>
   }
   return undefined;
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const invalidTool = (pointer: string, message: string): ReadResult<Tool> => ({
   ok: false,

@@ -2,14 +2,14 @@ import { all, any, list, many, text, type JsonRule, type Rule } from './rule.ts'
 import { number } from './numbers.ts';
 import { anyString } from './strings.ts';
 
-/** Any JSON value in which at most so many lists and objects stand within each other. */
+/** Any JSON value with lists and objects nested at most `depth` deep. */
 export const json = (depth: number): JsonRule => ({ kind: 'json', depth });
 
-/** Any JSON object in which at most so many lists and objects stand within each other. */
+/** Any JSON object whose values have lists and objects nested at most `depth` deep. */
 export const jsonObject = (depth: number): Rule =>
   all(text('{'), many(all(anyString, text(': '), json(depth)), { min: 0, separator: ', ' }), text('}'));
 
-/** What a rule for any JSON value stands for. */
+/** The rule for any JSON value, written out by one level. */
 export function expandJsonRule({ depth }: JsonRule): Rule {
   const known = valueRulesByDepth.get(depth);
   if (known) return known;
@@ -18,9 +18,9 @@ export function expandJsonRule({ depth }: JsonRule): Rule {
   return value;
 }
 
-// The same rule each time, for whoever remembers what was made of it.
 const valueRulesByDepth = new Map<number, Rule>();
-/** Lists and objects that may stand within each other where nothing is said of a value. */
+
+/** Nesting of lists and objects in a value that its schema leaves open. */
 export const defaultJsonDepth = 3;
 
 const scalarRules: readonly Rule[] = [anyString, number(), text('true'), text('false'), text('null')];

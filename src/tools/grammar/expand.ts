@@ -1,30 +1,42 @@
 import { expandJsonRule } from './anyJson.ts';
 import { text, type ManyRule, type MembersRule, type Rule } from './rule.ts';
 
-/** Rules that are to come, the first on top; undefined is the end of the text. */
+/** The stack of a pushdown automaton: the rules still to be matched, the next one on top; undefined is the end of the text. */
 export type Stack = { readonly rule: Rule; readonly next: Stack } | undefined;
 
-/** Puts rules on a stack, the first on top. */
-export const push = (rules: readonly Rule[], below: Stack): Stack =>
-  rules.reduceRight<Stack>((next, rule) => ({ rule, next }), below);
+/** Pushes rules on a stack; the first one will be on top. */
+const push = (rules: readonly Rule[], stack: Stack): Stack =>
+  rules.reduceRight<Stack>((next, rule) => ({ rule, next }), stack);
 
-/** All stacks that begin with a character, and the end, that stacks come to without a character being read. */
+/**
+ * Expands rules until a terminal (a character class or a literal) is on top of each stack: the epsilon closure of a
+ * nondeterministic pushdown automaton. The result contains undefined when the text may end.
+ *
+ * | rule on top | is replaced by                                                        |
+ * | ----------- | --------------------------------------------------------------------- |
+ * | `all`       | its rules, in order                                                   |
+ * | `any`       | one stack for each alternative                                        |
+ * | `many`      | nothing if `min` is 0; separator, rule and the remaining repetitions  |
+ * | `members`   | the first member and the rest; only the rest if it is optional        |
+ * | `json`      | the rule for any JSON of that depth                                   |
+ */
 export function expand(stacks: Iterable<Stack>): ReadonlySet<Stack> {
-  const open = new Set<Stack>();
-  // Those that share what follows share the object, so that each is unfolded once however many ways lead there.
-  const seen = new Set<Stack>();
+  const expanded = new Set<Stack>();
+  // Stacks share their tails as objects, so each tail is expanded once, however many alternatives lead to it.
+  const visited = new Set<Stack>();
   const visit = (stack: Stack): void => {
-    if (seen.has(stack)) return;
-    seen.add(stack);
-    const inner = stack && expandRule(stack.rule, stack.next);
-    if (inner) inner.forEach(visit);
-    else open.add(stack);
+    if (visited.has(stack)) return;
+    visited.add(stack);
+    const replacements = stack && replaceTop(stack.rule, stack.next);
+    if (replacements) replacements.forEach(visit);
+    else expanded.add(stack);
   };
   for (const stack of stacks) visit(stack);
-  return open;
+  return expanded;
 }
 
-function expandRule(rule: Rule, next: Stack): readonly Stack[] | undefined {
+/** The stacks that replace a stack with this rule on top; undefined: the rule is a terminal. */
+function replaceTop(rule: Rule, next: Stack): readonly Stack[] | undefined {
   switch (rule.kind) {
     case 'char':
       return undefined;
@@ -33,7 +45,7 @@ function expandRule(rule: Rule, next: Stack): readonly Stack[] | undefined {
     case 'all':
       return [push(rule.rules, next)];
     case 'any':
-      return rule.rules.map((one) => ({ rule: one, next }));
+      return rule.rules.map((alternative) => ({ rule: alternative, next }));
     case 'many':
       return expandMany(rule, next);
     case 'members':
@@ -47,17 +59,17 @@ function expandRule(rule: Rule, next: Stack): readonly Stack[] | undefined {
 
 function expandMany(rule: ManyRule, next: Stack): readonly Stack[] {
   const { min, max, separator = '', isStarted } = rule;
-  const end = min > 0 ? [] : [next];
-  if (max !== undefined && max <= 0) return end;
-  const rest: ManyRule = { ...rule, min: min - 1, ...(max !== undefined && { max: max - 1 }), isStarted: true };
-  return [...end, push([text(isStarted ? separator : ''), rule.rule, rest], next)];
+  const ended = min > 0 ? [] : [next];
+  if (max !== undefined && max <= 0) return ended;
+  const remaining: ManyRule = { ...rule, min: min - 1, ...(max !== undefined && { max: max - 1 }), isStarted: true };
+  return [...ended, push([text(isStarted ? separator : ''), rule.rule, remaining], next)];
 }
 
 function expandMembers({ members, isStarted }: MembersRule, next: Stack): readonly Stack[] {
   const [first, ...others] = members;
   if (!first) return [next];
   const key = text(`${isStarted ? ', ' : ''}${JSON.stringify(first.key)}: `);
-  const taken = push([key, first.rule, { kind: 'members', members: others, isStarted: true }], next);
-  const left: Stack = { rule: { kind: 'members', members: others, ...(isStarted && { isStarted }) }, next };
-  return first.required ? [taken] : [taken, left];
+  const present = push([key, first.rule, { kind: 'members', members: others, isStarted: true }], next);
+  const absent: Stack = { rule: { kind: 'members', members: others, ...(isStarted && { isStarted }) }, next };
+  return first.required ? [present] : [present, absent];
 }

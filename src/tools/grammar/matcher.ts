@@ -1,19 +1,29 @@
 import { text, type Rule, type TextRule } from './rule.ts';
 import { expand, type Stack } from './expand.ts';
 
-/** A place in a text that fits a rule: it knows what may come next. Walking on gives another place. */
+/**
+ * Grammar matcher: an immutable state of a nondeterministic pushdown automaton that reads a text character by character.
+ * The state is the set of all stacks that the text so far can lead to, each with a terminal on top.
+ *
+ * | stacks                                             | state                                                       |
+ * | -------------------------------------------------- | ----------------------------------------------------------- |
+ * | none, and the text may end                         | `mustEnd`: nothing may follow                               |
+ * | some, and the text may end                         | `canEnd`: the text may stop here or continue                |
+ * | some, all with the same next character, no end     | forced: `forcedText` has what follows (jump-forward decoding) |
+ * | some, with different next characters               | a choice, which only sampling can make                      |
+ */
 export class GrammarMatcher {
   /** Whether the text may end here. */
   readonly canEnd: boolean;
   readonly #stacks: readonly NonNullable<Stack>[];
 
   private constructor(stacks: Iterable<Stack>) {
-    const open = expand(stacks);
-    this.canEnd = open.has(undefined);
-    this.#stacks = [...open].filter((stack) => stack !== undefined);
+    const expanded = expand(stacks);
+    this.canEnd = expanded.has(undefined);
+    this.#stacks = [...expanded].filter((stack) => stack !== undefined);
   }
 
-  /** The beginning of a text. */
+  /** The state before the first character of a text. */
   static start(rule: Rule): GrammarMatcher {
     return new GrammarMatcher([{ rule, next: undefined }]);
   }
@@ -23,21 +33,21 @@ export class GrammarMatcher {
     return this.canEnd && this.#stacks.length === 0;
   }
 
-  /** The ways to go on, each as rules that follow each other; the first is for a character or a text. */
+  /** What may follow: sequences of rules, each of which starts with a character class or a literal. */
   get continuations(): readonly (readonly Rule[])[] {
-    return this.#stacks.map((stack) => {
+    return this.#stacks.map((top) => {
       const rules: Rule[] = [];
-      for (let at: Stack = stack; at; at = at.next) rules.push(at.rule);
+      for (let stack: Stack = top; stack; stack = stack.next) rules.push(stack.rule);
       return rules;
     });
   }
 
-  /** Goes along a text as far as it fits. */
-  accept(words: string): { readonly walk: GrammarMatcher; readonly length: number } {
+  /** The state after the longest prefix of a text that matches, and the length of that prefix in UTF-16 code units. */
+  accept(newText: string): { readonly walk: GrammarMatcher; readonly length: number } {
     let matcher: GrammarMatcher = this;
     let length = 0;
-    for (const character of words) {
-      const next = matcher.#past(character);
+    for (const character of newText) {
+      const next = matcher.#acceptCharacter(character);
       if (!next) break;
       matcher = next;
       length += character.length;
@@ -45,13 +55,13 @@ export class GrammarMatcher {
     return { walk: matcher, length };
   }
 
-  /** What has to come next, up to where there is a choice or the end, and the place behind it. */
+  /** The text that the grammar forces, up to the next choice or possible end, and the state after it. */
   forcedText(): { readonly texts: readonly TextRule[]; readonly walk: GrammarMatcher } {
     const texts: TextRule[] = [];
     let matcher: GrammarMatcher = this;
-    for (let next = matcher.#only(); next; next = matcher.#only()) {
-      texts.push(next);
-      matcher = matcher.accept(next.text).walk;
+    for (let forced = matcher.#forcedLiteral(); forced; forced = matcher.#forcedLiteral()) {
+      texts.push(forced);
+      matcher = matcher.accept(forced.text).walk;
     }
     return { texts, walk: matcher };
   }
@@ -59,40 +69,46 @@ export class GrammarMatcher {
   /** A character that may come next; undefined when the text has to end. */
   anyNextCharacter(): string | undefined {
     const [first] = this.#stacks;
-    return first && firstOf(first.rule);
+    return first && firstCharacter(first.rule);
   }
 
-  #past(character: string): GrammarMatcher | undefined {
-    const code = character.codePointAt(0) ?? 0;
+  #acceptCharacter(character: string): GrammarMatcher | undefined {
+    const codePoint = character.codePointAt(0) ?? 0;
     const stacks = this.#stacks.flatMap(({ rule, next }): readonly Stack[] => {
-      if (rule.kind === 'char') return rule.ranges.some(([from, to]) => from <= code && code <= to) ? [next] : [];
+      if (rule.kind === 'char') {
+        return rule.ranges.some(([first, last]) => first <= codePoint && codePoint <= last) ? [next] : [];
+      }
       if (rule.kind !== 'text' || !rule.text.startsWith(character)) return [];
       return [{ rule: text(rule.text.slice(character.length)), next }];
     });
     return stacks.length === 0 ? undefined : new GrammarMatcher(stacks);
   }
 
-  #only(): TextRule | undefined {
+  /** The literal or the character that has to come next; undefined: there is a choice, or the text may end. */
+  #forcedLiteral(): TextRule | undefined {
     const [first, ...others] = this.#stacks;
-    if (!first || this.canEnd || !isFixed(first.rule)) return undefined;
+    if (!first || this.canEnd || !isSingleCharacter(first.rule)) return undefined;
     if (others.length === 0 && first.rule.kind === 'text') return first.rule;
-    const character = firstOf(first.rule);
-    return others.every(({ rule }) => isFixed(rule) && firstOf(rule) === character) ? text(character) : undefined;
+    const character = firstCharacter(first.rule);
+    return others.every(({ rule }) => isSingleCharacter(rule) && firstCharacter(rule) === character)
+      ? text(character)
+      : undefined;
   }
 }
 
-/** Whether a text fits a rule. */
-export function fits(words: string, rule: Rule): boolean {
-  const { walk: matcher, length } = GrammarMatcher.start(rule).accept(words);
-  return matcher.canEnd && length === words.length;
+/** Whether a whole text matches a rule. */
+export function fits(wholeText: string, rule: Rule): boolean {
+  const { walk: matcher, length } = GrammarMatcher.start(rule).accept(wholeText);
+  return matcher.canEnd && length === wholeText.length;
 }
 
-const isFixed = (rule: Rule): boolean =>
+/** Whether a terminal allows only one next character. */
+const isSingleCharacter = (rule: Rule): boolean =>
   rule.kind === 'text' ||
   (rule.kind === 'char' && rule.ranges.length === 1 && rule.ranges[0]?.[0] === rule.ranges[0]?.[1]);
 
-// Stacks are open where a text or a character is on top.
-function firstOf(rule: Rule): string {
+/** The first character that a terminal allows. */
+function firstCharacter(rule: Rule): string {
   if (rule.kind === 'text') return String.fromCodePoint(rule.text.codePointAt(0) ?? 0);
   return rule.kind === 'char' ? String.fromCodePoint(rule.ranges[0]?.[0] ?? 0) : '';
 }

@@ -1,66 +1,69 @@
 import { all, any, char, many, optional, text, type Rule } from './rule.ts';
 
-// What a program can hold: more digits than that become another number, or none, for whoever reads them.
+// Fits a 64-bit integer: clients would read longer numbers as other ones, or not at all.
 const maxDigits = 18;
 
-/** Limits of a number, both included; absent: none. */
+/** Inclusive limits of a number, integers themselves; absent: none. */
 export interface NumberBounds {
-  readonly least?: number;
-  readonly most?: number;
+  readonly min?: number;
+  readonly max?: number;
 }
 
-/** A JSON integer within limits that are integers themselves. */
-export function integer({ least: min = -Infinity, most: max = Infinity }: NumberBounds = {}): Rule {
-  const below = min < 0 ? [all(text('-'), natural(Math.max(1, -max), -min))] : [];
-  const above = max >= 0 ? [natural(Math.max(0, min), max)] : [];
-  return any(...below, ...above);
+/** A JSON integer within limits, of at most 18 digits. */
+export function integer({ min = -Infinity, max = Infinity }: NumberBounds = {}): Rule {
+  const negative = min < 0 ? [all(text('-'), natural(Math.max(1, -max), -min))] : [];
+  const nonNegative = max >= 0 ? [natural(Math.max(0, min), max)] : [];
+  return any(...negative, ...nonNegative);
 }
 
-/** A JSON number within limits that are integers; never with an exponent. */
-export function number({ least: min = -Infinity, most: max = Infinity }: NumberBounds = {}): Rule {
-  const below = min < 0 ? [all(text('-'), decimal(Math.max(0, -max), -min))] : [];
-  const above = max >= 0 ? [decimal(Math.max(0, min), max)] : [];
-  return any(...below, ...above);
+/** A JSON number within limits, without exponent, with at most 18 digits before and after the point. */
+export function number({ min = -Infinity, max = Infinity }: NumberBounds = {}): Rule {
+  const negative = min < 0 ? [all(text('-'), decimal(Math.max(0, -max), -min))] : [];
+  const nonNegative = max >= 0 ? [decimal(Math.max(0, min), max)] : [];
+  return any(...negative, ...nonNegative);
 }
 
 const digit = char('0-9');
 const fraction = optional(all(text('.'), many(digit, { min: 1, max: maxDigits })));
 
+/** A number that is not negative, with an optional fraction. */
 function decimal(min: number, max: number): Rule {
   if (max === Infinity) return all(natural(min, max), fraction);
-  const whole = natural(max, max);
-  return max > min ? any(all(natural(min, max - 1), fraction), whole) : whole;
+  const maxWithoutFraction = natural(max, max);
+  return max > min ? any(all(natural(min, max - 1), fraction), maxWithoutFraction) : maxWithoutFraction;
 }
 
-/** Digits of an integer that is not negative. */
+/** An integer that is not negative. */
 function natural(min: number, max: number): Rule {
   if (max !== Infinity) return any(...between(String(min), String(max)));
-  const longer = (length: number): Rule => all(char('1-9'), many(digit, { min: length, max: maxDigits - 1 }));
-  if (min === 0) return any(text('0'), longer(0));
-  if (min === 1) return longer(0);
-  const length = String(min).length;
-  return any(...between(String(min), '9'.repeat(length)), longer(length));
+  const longerThan = (digits: number): Rule => all(char('1-9'), many(digit, { min: digits, max: maxDigits - 1 }));
+  if (min === 0) return any(text('0'), longerThan(0));
+  if (min === 1) return longerThan(0);
+  const digitCount = String(min).length;
+  return any(...between(String(min), '9'.repeat(digitCount)), longerThan(digitCount));
 }
 
-/** Ways to write the integers between two, the shorter ones first. */
+/** Alternatives for the integers from `low` to `high`, both in digits; those with fewer digits first. */
 function between(low: string, high: string): Rule[] {
   if (low.length < high.length) {
     return [...between(low, '9'.repeat(low.length)), ...between(`1${'0'.repeat(low.length)}`, high)];
   }
-  const [first = '', last = ''] = [low[0], high[0]];
-  const [lows, highs] = [low.slice(1), high.slice(1)];
-  if (lows === '') return [range(first, last)];
-  if (first === last) return [all(text(first), any(...between(lows, highs)))];
-  const zeros = '0'.repeat(lows.length);
-  const nines = '9'.repeat(lows.length);
-  const from = lows === zeros ? first : next(first, 1);
-  const to = highs === nines ? last : next(last, -1);
+  const [lowFirst = '', highFirst = ''] = [low[0], high[0]];
+  const [lowRest, highRest] = [low.slice(1), high.slice(1)];
+  if (lowRest === '') return [digitRange(lowFirst, highFirst)];
+  if (lowFirst === highFirst) return [all(text(lowFirst), any(...between(lowRest, highRest)))];
+  const zeros = '0'.repeat(lowRest.length);
+  const nines = '9'.repeat(lowRest.length);
+  // First digits after which the other digits are free.
+  const freeFrom = lowRest === zeros ? lowFirst : addToDigit(lowFirst, 1);
+  const freeTo = highRest === nines ? highFirst : addToDigit(highFirst, -1);
+  const freeDigits = many(digit, { min: zeros.length, max: zeros.length });
   return [
-    ...(lows === zeros ? [] : [all(text(first), any(...between(lows, nines)))]),
-    ...(from <= to ? [all(range(from, to), many(digit, { min: zeros.length, max: zeros.length }))] : []),
-    ...(highs === nines ? [] : [all(text(last), any(...between(zeros, highs)))]),
+    ...(lowRest === zeros ? [] : [all(text(lowFirst), any(...between(lowRest, nines)))]),
+    ...(freeFrom <= freeTo ? [all(digitRange(freeFrom, freeTo), freeDigits)] : []),
+    ...(highRest === nines ? [] : [all(text(highFirst), any(...between(zeros, highRest)))]),
   ];
 }
 
-const range = (from: string, to: string): Rule => (from === to ? text(from) : char(`${from}-${to}`));
-const next = (digitBefore: string, step: 1 | -1): string => String(Number(digitBefore) + step);
+const digitRange = (first: string, last: string): Rule => (first === last ? text(first) : char(`${first}-${last}`));
+const addToDigit = (digitText: string, step: 1 | -1): string => String(Number(digitText) + step);

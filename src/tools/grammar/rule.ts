@@ -1,57 +1,60 @@
-/** Code points from one to another, both included. */
-export type Range = readonly [from: number, to: number];
+/** Unicode code points from `first` to `last`, both included. */
+export type Range = readonly [first: number, last: number];
 
-/** What a text may be, as plain data that can cross a process border. What may be repeated is never empty. */
+/**
+ * A grammar rule: a context-free grammar as plain JSON data, so that it can be sent to another process. A rule that is
+ * repeated (`many`) must not match the empty text.
+ */
 export type Rule = TextRule | CharRule | AllRule | AnyRule | ManyRule | MembersRule | JsonRule;
 
-/** Exactly this text. */
+/** A literal. */
 export interface TextRule {
   readonly kind: 'text';
   readonly text: string;
-  /** Whether it is one control token in a vocabulary that has one of this name. */
+  /** Whether the text is one control token where the vocabulary has one of this name. */
   readonly control?: true;
 }
 
-/** One character of these. */
+/** A character class. */
 export interface CharRule {
   readonly kind: 'char';
   readonly ranges: readonly Range[];
 }
 
-/** One rule after the other. */
+/** A sequence of rules. */
 export interface AllRule {
   readonly kind: 'all';
   readonly rules: readonly Rule[];
 }
 
-/** One of several rules. */
+/** Alternatives. */
 export interface AnyRule {
   readonly kind: 'any';
   readonly rules: readonly Rule[];
 }
 
-/** A rule again and again. */
+/** A repetition. */
 export interface ManyRule {
   readonly kind: 'many';
   readonly rule: Rule;
   readonly min: number;
-  /** Absent: no end. */
+  /** Absent: unlimited. */
   readonly max?: number;
-  /** What stands between two of them. */
+  /** Literal between two repetitions. */
   readonly separator?: string;
-  /** Whether one has come before. */
+  /** Whether a repetition precedes, so that the separator comes first; only the matcher sets it. */
   readonly isStarted?: true;
 }
 
-/** Members of an object in their order; those not required may be left out. */
+/** Members of a JSON object, in this order; those not required may be absent. */
 export interface MembersRule {
   readonly kind: 'members';
   readonly members: readonly Member[];
-  /** Whether one has come before. */
+  /** Whether a member precedes, so that a comma comes first; only the matcher sets it. */
   readonly isStarted?: true;
 }
 
-/** A key and what its value may be. */
+/** A member of a JSON object. */
 export interface Member {
   readonly key: string;
   readonly rule: Rule;
@@ -61,42 +64,42 @@ export interface Member {
 /** Any JSON value. */
 export interface JsonRule {
   readonly kind: 'json';
-  /** How many lists and objects may stand within each other. */
+  /** Deepest nesting of lists and objects; 0: only strings, numbers, booleans and null. */
   readonly depth: number;
 }
 
-/** Exactly this text. */
+/** A literal. */
 export const text = (content: string): TextRule => ({ kind: 'text', text: content });
 
-/** A control token, where the vocabulary has one of this name; else its letters. */
+/** A control token where the vocabulary has one of this name, else its name as plain text. */
 export const tag = (name: string): TextRule => ({ kind: 'text', text: name, control: true });
 
-/** One of the characters that are given singly ('.') or as a range ('a-z'). */
+/** A character class of single characters ('.') and ranges ('a-z'). */
 export const char = (...ranges: readonly string[]): CharRule => ({
   kind: 'char',
   ranges: ranges.map((range) => [range.codePointAt(0) ?? 0, range.codePointAt(range.length - 1) ?? 0]),
 });
 
-/** One rule after the other. */
+/** A sequence of rules. */
 export const all = (...rules: readonly Rule[]): AllRule => ({ kind: 'all', rules });
 
-/** One of the rules, of which there is at least one. */
+/** Alternatives; takes at least one rule. */
 export const any = (...rules: readonly Rule[]): Rule =>
   rules.length === 1 && rules[0] ? rules[0] : { kind: 'any', rules };
 
-/** A rule again and again. */
+/** A repetition. */
 export const many = (rule: Rule, limits: Pick<ManyRule, 'min' | 'max' | 'separator'>): ManyRule => ({
   kind: 'many',
   rule,
   ...limits,
 });
 
-/** A rule, or nothing. */
+/** A rule or the empty text. */
 export const optional = (rule: Rule): ManyRule => many(rule, { min: 0, max: 1 });
 
-/** A JSON list, spaced as our wire form is. */
+/** A JSON list, spaced as `stringifyJson` does it: `[1, 2]`. */
 export const list = (item: Rule, limits: Pick<ManyRule, 'min' | 'max'> = { min: 0 }): Rule =>
   all(text('['), many(item, { ...limits, separator: ', ' }), text(']'));
 
-/** A JSON object with these members and no others. */
+/** A JSON object with these members and no others, spaced as `stringifyJson` does it: `{"a": 1}`. */
 export const object = (members: readonly Member[]): Rule => all(text('{'), { kind: 'members', members }, text('}'));

@@ -2,14 +2,14 @@ import { all, any, char, many, text, type ManyRule, type Rule } from './rule.ts'
 
 const hex = char('0-9', 'a-f', 'A-F');
 
-// Half a surrogate pair is no character.
-const codeUnit = any(
+// Four hexadecimal digits that are no surrogate: half of a surrogate pair is no character.
+const codePoint = any(
   all(char('0-9', 'a-c', 'e-f', 'A-C', 'E-F'), many(hex, { min: 3, max: 3 })),
   all(char('d', 'D'), char('0-7'), many(hex, { min: 2, max: 2 })),
 );
 
-/** A character of a JSON string: it stands for itself, or is escaped. */
-const letter = any(
+/** A character of a JSON string, as itself or escaped. */
+const character = any(
   {
     kind: 'char',
     ranges: [
@@ -19,14 +19,14 @@ const letter = any(
       [0xe000, 0x10ffff],
     ],
   },
-  all(text('\\'), any(char('"', '\\', 'b', 'f', 'n', 'r', 't'), all(text('u'), codeUnit))),
+  all(text('\\'), any(char('"', '\\', 'b', 'f', 'n', 'r', 't'), all(text('u'), codePoint))),
 );
 
 /** A rule in the quotes of a JSON string. */
 export const quoted = (rule: Rule): Rule => all(text('"'), rule, text('"'));
 
 /** Any JSON string. */
-export const anyString = quoted(many(letter, { min: 0 }));
+export const anyString = quoted(many(character, { min: 0 }));
 
-/** A JSON string of so many characters. */
-export const string = (limits: Pick<ManyRule, 'min' | 'max'>): Rule => quoted(many(letter, limits));
+/** A JSON string with a limited number of characters. */
+export const string = (length: Pick<ManyRule, 'min' | 'max'>): Rule => quoted(many(character, length));

@@ -1,40 +1,39 @@
+import { skipSeparators } from '../json/separators.ts';
 import { createReasoningSkipper, type SkipReasoning } from '../reasoning/reasoningSpans.ts';
 import type { Trigger } from './grammar.ts';
 
-/** An opening that has come in a text. */
+/** A trigger that was found in a text. */
 export interface TriggerMatch {
   readonly trigger: Trigger;
-  /** Where in the text it ends. */
+  /** Index after it. */
   readonly end: number;
 }
 
-/** The first opening in a text that ends behind an index, outside of reasoning. */
+/**
+ * Finds the grammar trigger that ends first in new text, outside of reasoning. `range.start` is where unconstrained text
+ * began; triggers that end at or before `range.heard` were looked for already.
+ */
 export function findTrigger(
-  words: string,
+  text: string,
   triggers: readonly Trigger[],
-  from: { readonly start: number; readonly heard: number },
+  range: { readonly start: number; readonly heard: number },
 ): TriggerMatch | undefined {
-  const skipReasoning = createReasoningSkipper(words);
-  const spans = triggers.flatMap((trigger) => {
-    const { text: opens, where } = trigger;
-    const at =
+  const skipReasoning = createReasoningSkipper(text);
+  const matches = triggers.flatMap((trigger) => {
+    const { text: literal, where } = trigger;
+    const start =
       where === 'first'
-        ? beginning(words, from.start, skipReasoning)
-        : words.indexOf(opens, Math.max(from.start, from.heard - opens.length + 1));
-    return at >= 0 && words.startsWith(opens, at) && at + opens.length > from.heard
-      ? [{ trigger, end: at + opens.length }]
-      : [];
+        ? visibleStart(text, range.start, skipReasoning)
+        : text.indexOf(literal, Math.max(range.start, range.heard - literal.length + 1));
+    const end = start + literal.length;
+    return start >= 0 && text.startsWith(literal, start) && end > range.heard ? [{ trigger, end }] : [];
   });
-  const [first] = spans.sort((a, b) => a.end - b.end);
+  const [first] = matches.sort((a, b) => a.end - b.end);
   return first && skipReasoning(first.end - 1) === first.end - 1 ? first : undefined;
 }
 
-const separators = /[\s,;]*/y;
-
-// Where a text says its first word: separators and reasoning are none.
-function beginning(words: string, from: number, skipReasoning: SkipReasoning): number {
-  separators.lastIndex = from;
-  separators.test(words);
-  const at = skipReasoning(separators.lastIndex);
-  return at === from ? at : beginning(words, at, skipReasoning);
+/** Index of the first character at or after an index that is neither a separator nor reasoning. */
+function visibleStart(text: string, index: number, skipReasoning: SkipReasoning): number {
+  const next = skipReasoning(skipSeparators(text, index));
+  return next === index ? next : visibleStart(text, next, skipReasoning);
 }

@@ -1,46 +1,45 @@
+import { isObject } from '../../../jsonTypes.ts';
 import type { JsonSchema } from './schemaCursor.ts';
 import { stringifyJson } from '../../json/value.ts';
 import { typesOf } from './types.ts';
 
-/** Whether no value can fit two of these schemas, as far as types and single values tell. */
+/** Whether no value can match two of these schemas, as far as their types, constants and enums show. */
 export const areDisjoint = (schemas: readonly unknown[]): boolean =>
-  schemas.every((one, index) => schemas.slice(index + 1).every((other) => isDisjointPair(one, other)));
+  schemas.every((a, index) => schemas.slice(index + 1).every((b) => isDisjointPair(a, b)));
 
-function isDisjointPair(one: unknown, other: unknown): boolean {
-  if (!isSchema(one) || !isSchema(other)) return false;
-  const [these, those] = [valuesOf(one), valuesOf(other)];
-  if (these && those) return disjoint(these, those);
-  const [types, others] = [kindsOf(one, these), kindsOf(other, those)];
-  if (types.length > 0 && others.length > 0 && disjoint(types, others)) return true;
-  return required(one).some(
-    (name) => required(other).includes(name) && isDisjointPair(property(one, name), property(other, name)),
+function isDisjointPair(a: unknown, b: unknown): boolean {
+  if (!isObject(a) || !isObject(b)) return false;
+  const [valuesA, valuesB] = [valuesOf(a), valuesOf(b)];
+  if (valuesA && valuesB) return haveNoneInCommon(valuesA, valuesB);
+  const [typesA, typesB] = [comparableTypes(a, valuesA), comparableTypes(b, valuesB)];
+  if (typesA.length > 0 && typesB.length > 0 && haveNoneInCommon(typesA, typesB)) return true;
+  return requiredOf(a).some(
+    (name) => requiredOf(b).includes(name) && isDisjointPair(propertyOf(a, name), propertyOf(b, name)),
   );
 }
 
-const isSchema = (schema: unknown): schema is JsonSchema =>
-  typeof schema === 'object' && schema !== null && !Array.isArray(schema);
-
+/** The only values that a schema allows; undefined: it has neither `const` nor `enum`. */
 function valuesOf(schema: JsonSchema): readonly unknown[] | undefined {
   if ('const' in schema) return [schema['const']];
   return Array.isArray(schema['enum']) ? schema['enum'] : undefined;
 }
 
-// An integer is a number, too.
-const kindsOf = (schema: JsonSchema, values: readonly unknown[] | undefined): readonly string[] =>
-  (values ? values.map(kindOf) : typesOf(schema)).map((type) => (type === 'integer' ? 'number' : type));
+// Every integer matches "number", so the two types are not disjoint.
+const comparableTypes = (schema: JsonSchema, values: readonly unknown[] | undefined): readonly string[] =>
+  (values ? values.map(typeOfValue) : typesOf(schema)).map((type) => (type === 'integer' ? 'number' : type));
 
-function kindOf(value: unknown): string {
+function typeOfValue(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-function disjoint(these: readonly unknown[], those: readonly unknown[]): boolean {
-  const texts = new Set(those.map(stringifyJson));
-  return these.every((value) => !texts.has(stringifyJson(value)));
+function haveNoneInCommon(a: readonly unknown[], b: readonly unknown[]): boolean {
+  const texts = new Set(b.map(stringifyJson));
+  return a.every((value) => !texts.has(stringifyJson(value)));
 }
 
-const required = (schema: JsonSchema): readonly string[] =>
+const requiredOf = (schema: JsonSchema): readonly string[] =>
   Array.isArray(schema['required']) ? schema['required'].map(String) : [];
 
-const property = (schema: JsonSchema, name: string): unknown =>
+const propertyOf = (schema: JsonSchema, name: string): unknown =>
   (schema['properties'] as JsonSchema | undefined)?.[name];

@@ -1,18 +1,27 @@
 import type { ReadResult, SchemaError } from '../../../schema.ts';
+import { hasJsonType, isObject } from '../../../jsonTypes.ts';
 import { stringifyJson } from '../../json/value.ts';
 import { areDisjoint } from './disjoint.ts';
 import { defaultJsonDepth, json } from '../anyJson.ts';
+import type { CallGrammar } from '../grammar.ts';
 import { any, text, type Rule } from '../rule.ts';
 import { SchemaCursor, type JsonSchema } from './schemaCursor.ts';
-import { typeRules, typesOf, valueFits } from './types.ts';
+import { typeRules, typesOf } from './types.ts';
+
+/** Compiles a JSON Schema to the grammar of a whole answer; the pointers of errors are into the schema. */
+export function jsonGrammar(schema: unknown): ReadResult<CallGrammar> {
+  const rule = ruleFromSchema(schema);
+  return rule.ok ? { ok: true, value: { kind: 'full', rule: rule.value } } : rule;
+}
 
 /**
- * The rule for JSON texts that fit a schema. Nothing is weakened: what a rule cannot hold to is refused, with a pointer
- * into the schema. Some of what fits is left out: members that are not declared, exponents, more than 18 digits.
+ * Compiles a JSON Schema to a grammar rule. Every text that matches the rule is valid: what no grammar can express is an
+ * error, with a pointer into the schema. Not every valid text matches: members that are not declared, exponents and
+ * numbers of more than 18 digits are never generated.
  */
 export function ruleFromSchema(schema: unknown): ReadResult<Rule> {
   const errors: SchemaError[] = [];
-  const rule = createRule(schema, new SchemaCursor(errors));
+  const rule = compileSchema(schema, new SchemaCursor(errors));
   return errors.length === 0 ? { ok: true, value: rule } : { ok: false, errors };
 }
 
@@ -23,76 +32,78 @@ const annotations: ReadonlySet<string> = new Set([
   ...['$schema', '$id', '$comment', '$defs', 'definitions'],
 ]);
 
+/** The keywords that restrict values. */
 const constraintsOf = (schema: JsonSchema): readonly string[] =>
   Object.keys(schema).filter((key) => !annotations.has(key) && !key.startsWith('x-'));
 
-function createRule(given: unknown, place: SchemaCursor): Rule {
-  if (given === true) return json(defaultJsonDepth);
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
-    return place.addError('is no schema that a value could fit');
-  if (place.depth > maxSchemaDepth) return place.addError('is nested too deeply');
-  const schema = given as JsonSchema;
+function compileSchema(schema: unknown, cursor: SchemaCursor): Rule {
+  if (schema === true) return json(defaultJsonDepth);
+  if (!isObject(schema)) return cursor.addError('is no schema that a value could fit');
+  if (cursor.depth > maxSchemaDepth) return cursor.addError('is nested too deeply');
   const constraints = constraintsOf(schema);
   const choice = (['const', 'enum', 'anyOf', 'oneOf'] as const).find((keyword) => constraints.includes(keyword));
   if (choice) {
     for (const other of constraints) {
       if (other !== choice && other !== 'type')
-        place.addKeywordError(other, `which a grammar cannot hold to beside "${choice}"`);
+        cursor.addKeywordError(other, `which a grammar cannot hold to together with "${choice}"`);
     }
-    return choices[choice](schema, place);
+    return choices[choice](schema, cursor);
   }
   const types = typesOf(schema);
   if (types.length === 0) {
     const [keyword] = constraints;
-    return keyword === undefined ? json(defaultJsonDepth) : place.addKeywordError(keyword);
+    return keyword === undefined ? json(defaultJsonDepth) : cursor.addKeywordError(keyword);
   }
   const rules = types.map(
-    (type) => typeRules[type]?.rule(schema, place, createRule) ?? place.child('type').addError(`is no type: "${type}"`),
+    (type) =>
+      typeRules[type]?.rule(schema, cursor, compileSchema) ?? cursor.child('type').addError(`is no type: "${type}"`),
   );
-  const known = new Set(['type', ...types.flatMap((type) => typeRules[type]?.keywords ?? [])]);
-  for (const keyword of constraints) if (!known.has(keyword)) place.addKeywordError(keyword);
+  const supported = new Set(['type', ...types.flatMap((type) => typeRules[type]?.keywords ?? [])]);
+  for (const keyword of constraints) if (!supported.has(keyword)) cursor.addKeywordError(keyword);
   return any(...rules);
 }
 
 const choices: Readonly<
-  Record<'const' | 'enum' | 'anyOf' | 'oneOf', (schema: JsonSchema, place: SchemaCursor) => Rule>
+  Record<'const' | 'enum' | 'anyOf' | 'oneOf', (schema: JsonSchema, cursor: SchemaCursor) => Rule>
 > = {
-  const: (schema, place) => valuesRule([schema['const']], schema, place.child('const')),
-  enum: (schema, place) => valuesRule(schema['enum'], schema, place.child('enum')),
-  anyOf: (schema, place) => branchesRule('anyOf', schema, place),
-  oneOf(schema, place) {
+  const: (schema, cursor) => valuesRule([schema['const']], schema, cursor.child('const')),
+  enum: (schema, cursor) => valuesRule(schema['enum'], schema, cursor.child('enum')),
+  anyOf: (schema, cursor) => branchesRule('anyOf', schema, cursor),
+  oneOf(schema, cursor) {
     const branches = schema['oneOf'];
     if (Array.isArray(branches) && !areDisjoint(branches))
-      return place.addKeywordError(
+      return cursor.addKeywordError(
         'oneOf',
         'whose branches a grammar cannot keep apart; use anyOf, or give each another type or value',
       );
-    return branchesRule('oneOf', schema, place);
+    return branchesRule('oneOf', schema, cursor);
   },
 };
 
-function valuesRule(values: unknown, schema: JsonSchema, place: SchemaCursor): Rule {
+function valuesRule(values: unknown, schema: JsonSchema, cursor: SchemaCursor): Rule {
   const types = typesOf(schema);
-  const fitting = (Array.isArray(values) ? values : []).filter(
-    (value) => types.length === 0 || types.some((type) => valueFits(value, type)),
+  const allowed = (Array.isArray(values) ? values : []).filter(
+    (value) => types.length === 0 || types.some((type) => hasJsonType(value, type)),
   );
-  if (fitting.length === 0) return place.addError('has no value that could be given');
-  return any(...[...new Set(fitting.map(stringifyJson))].map(text));
+  if (allowed.length === 0) return cursor.addError('has no value that could be given');
+  return any(...[...new Set(allowed.map(stringifyJson))].map(text));
 }
 
-// What stands beside the branches holds for each of them.
-function branchesRule(keyword: 'anyOf' | 'oneOf', schema: JsonSchema, place: SchemaCursor): Rule {
+// A type next to the branches applies to each of them.
+function branchesRule(keyword: 'anyOf' | 'oneOf', schema: JsonSchema, cursor: SchemaCursor): Rule {
   const branches = schema[keyword];
-  if (!Array.isArray(branches) || branches.length === 0) return place.addKeywordError(keyword, 'and has no branches');
+  if (!Array.isArray(branches) || branches.length === 0) return cursor.addKeywordError(keyword, 'and has no branches');
   const { type } = schema;
   return any(
     ...branches.map((branch: unknown, index) => {
-      const at = place.child(keyword, index);
-      if (type === undefined || typeof branch !== 'object' || branch === null) return createRule(branch, at);
-      const own = (branch as JsonSchema)['type'] ?? type;
-      return own === type
-        ? createRule({ ...branch, type }, at)
-        : at.addError(`has another type than what stands beside "${keyword}"`);
+      const branchCursor = cursor.child(keyword, index);
+      if (type === undefined || typeof branch !== 'object' || branch === null) {
+        return compileSchema(branch, branchCursor);
+      }
+      const branchType = (branch as JsonSchema)['type'] ?? type;
+      return branchType === type
+        ? compileSchema({ ...branch, type }, branchCursor)
+        : branchCursor.addError(`has another type than the schema that has "${keyword}"`);
     }),
   );
 }

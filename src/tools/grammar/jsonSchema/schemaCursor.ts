@@ -1,35 +1,35 @@
 import { escapePointerToken } from '../../../jsonPointer.ts';
-import { type SchemaError } from '../../../schema.ts';
+import type { SchemaError } from '../../../schema.ts';
 import { text, type Rule } from '../rule.ts';
 
-/** A JSON Schema as it was given. */
+/** A JSON Schema that was not yet validated. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A place in a schema, where something may be refused. */
+/** A position in a JSON Schema; collects errors with their JSON pointers. */
 export class SchemaCursor {
   readonly pointer: string;
-  /** How deep in the schema it is. */
+  /** Number of steps from the root of the schema. */
   readonly depth: number;
-  readonly #refusals: SchemaError[];
+  readonly #errors: SchemaError[];
 
   constructor(errors: SchemaError[], pointer = '', depth = 0) {
-    this.#refusals = errors;
+    this.#errors = errors;
     this.pointer = pointer;
     this.depth = depth;
   }
 
-  /** A place within this one. */
+  /** The position of a subschema. */
   child(...tokens: readonly (string | number)[]): SchemaCursor {
-    return new SchemaCursor(this.#refusals, this.pointer + tokens.map(escapePointerToken).join(''), this.depth + 1);
+    return new SchemaCursor(this.#errors, this.pointer + tokens.map(escapePointerToken).join(''), this.depth + 1);
   }
 
-  /** Takes down what stands here that a grammar cannot hold to, and gives a rule to go on with. */
+  /** Records that no grammar can express the schema at this position; returns a placeholder, so that compiling continues. */
   addError(message: string): Rule {
-    this.#refusals.push({ pointer: this.pointer, message });
+    this.#errors.push({ pointer: this.pointer, message });
     return text('');
   }
 
-  /** Takes down a keyword. */
+  /** Records a keyword that no grammar can express. */
   addKeywordError(keyword: string, why = 'which a grammar cannot express'): Rule {
     return this.child(keyword).addError(`is "${keyword}", ${why}`);
   }

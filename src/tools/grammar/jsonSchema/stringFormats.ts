@@ -8,6 +8,7 @@ const texts = (list: string): Rule => any(...list.split(' ').map(text));
 
 const days = (last: Rule): Rule => any(all(text('0'), char('1-9')), all(char('1-2'), digit), last);
 const upTo28 = any(all(text('0'), char('1-9')), all(text('1'), digit), all(text('2'), char('0-8')));
+// The multiples of 4 whose first digit is odd: 12, 16, 32, 36, ...
 const oddTens = all(char('1', '3', '5', '7', '9'), char('2', '6'));
 const leapYear = any(
   all(digits(2), any(all(text('0'), char('4', '8')), all(char('2', '4', '6', '8'), char('0', '4', '8')), oddTens)),
@@ -20,11 +21,11 @@ const date = any(
   all(leapYear, text('-02-29')),
 );
 
-const sixty = all(char('0-5'), digit);
+const minuteOrSecond = all(char('0-5'), digit);
 const hour = any(all(char('0-1'), digit), all(text('2'), char('0-3')));
 const fraction = optional(all(text('.'), many(digit, { min: 1, max: 9 })));
-const offset = any(text('Z'), all(char('+', '-'), hour, text(':'), sixty));
-const time = all(hour, text(':'), sixty, text(':'), sixty, fraction, offset);
+const offset = any(text('Z'), all(char('+', '-'), hour, text(':'), minuteOrSecond));
+const time = all(hour, text(':'), minuteOrSecond, text(':'), minuteOrSecond, fraction, offset);
 
 const uuid = all(hexes(8), text('-'), hexes(4), text('-'), hexes(4), text('-'), hexes(4), text('-'), hexes(12));
 
@@ -35,7 +36,10 @@ const email = all(
   many(many(alphanumerics, { min: 1, max: 2, separator: '-' }), { min: 2, max: 4, separator: '.' }),
 );
 
-/** The string formats that a rule can hold to: RFC 3339 with an offset, RFC 4122, and addresses of letters and digits. */
+/**
+ * The supported string formats: `date`, `time` and `date-time` of RFC 3339 (with an offset), `uuid` of RFC 4122, and
+ * `email` addresses of ASCII letters, digits and `_ + - .`
+ */
 export const stringFormats: ReadonlyMap<string, Rule> = new Map(
   Object.entries({ date, time, 'date-time': all(date, text('T'), time), uuid, email }).map(([name, rule]) => [
     name,

@@ -147,7 +147,7 @@ describe('a schema that no grammar can express', () => {
     ['a condition', { type: 'object', if: {}, then: {} }, '/if', '"if"'],
     ['a sum of schemas', { allOf: [{ type: 'string' }] }, '/allOf', '"allOf"'],
     ['an unknown format', { type: 'string', format: 'uri' }, '/format', 'does not know "uri"; it knows date, time'],
-    ['a length beside a format', { format: 'date', type: 'string', maxLength: 5 }, '/maxLength', 'beside "format"'],
+    ['a length beside a format', { format: 'date', type: 'string', maxLength: 5 }, '/maxLength', 'together with "format"'],
     ['a long least length', { type: 'string', minLength: 300 }, '/minLength', 'from 0 to 256'],
     [
       'lengths that exclude each other',
@@ -170,7 +170,7 @@ describe('a schema that no grammar can express', () => {
     ['a list of schemas', { type: 'array', items: [{ type: 'string' }] }, '/items', 'a list of schemas'],
     ['unlike elements', { type: 'array', items: {}, uniqueItems: true }, '/uniqueItems', '"uniqueItems"'],
     ['branches that overlap', { oneOf: [{ type: 'integer' }, { type: 'number' }] }, '/oneOf', 'keep apart'],
-    ['something beside an enum', { type: 'string', enum: ['a'], minLength: 1 }, '/minLength', 'beside "enum"'],
+    ['something beside an enum', { type: 'string', enum: ['a'], minLength: 1 }, '/minLength', 'together with "enum"'],
     ['an enum of another type', { type: 'string', enum: [1] }, '/enum', 'has no value'],
     ['an unknown type', { type: 'date' }, '/type', 'is no type: "date"'],
     ['nothing at all', false, '', 'is no schema'],

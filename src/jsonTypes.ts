@@ -1,0 +1,19 @@
+/** Whether a value is a JSON object: neither null nor an array. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Whether plain data has a type of JSON Schema; 3.0 is an integer. */
+export function hasJsonType(value: unknown, type: string): boolean {
+  switch (type) {
+    case 'null':
+      return value === null;
+    case 'array':
+      return Array.isArray(value);
+    case 'integer':
+      return Number.isInteger(value);
+    case 'object':
+      return isObject(value);
+    default:
+      return typeof value === type;
+  }
+}
