@@ -3,13 +3,13 @@ import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import type { DoctorTarget } from './target.ts';
 import { countRight, type FormatScore } from './toolBenchmark.ts';
 
-/** The tool-call format to use with a model. */
+/** Recommended tool-call format of a model, and why. */
 export interface FormatAdvice extends FormatChoice {
-  /** Whether anything speaks for it. */
+  /** False if it is only the default: nothing names or shows a format. */
   readonly isFound: boolean;
 }
 
-/** What is known of a model's format, or else what it showed itself good at. */
+/** Chooses the tool-call format of a model: named in the catalogue, else detected, else the one with the best score. */
 export function formatFor(
   { tool_call_format: catalogue }: CatalogueEntry,
   detected = '',
@@ -22,48 +22,42 @@ export function formatFor(
   return { name: winner.format, reason: 'it did best in the tool questions', isFound: true };
 }
 
-/** What is known of a model when it was looked at. */
+/** Results of a diagnosis that the advice depends on. */
 export interface AdviceInput {
   readonly target: DoctorTarget;
-  /** The tokens that end an answer. */
+  /** End-of-generation tokens. */
   readonly eogTokens: readonly string[];
   readonly detectedFormat: string | undefined;
   readonly format: FormatChoice;
   readonly trials: readonly FormatScore[] | undefined;
 }
 
-/** What a person may want to do about it. */
-export function* adviseOn({
-  target: subject,
-  eogTokens: ends,
-  detectedFormat,
-  format,
-  trials = [],
-}: AdviceInput): Generator<string> {
-  const { entry, existingName: knownAs } = subject;
-  const { tool_call_format: named } = entry;
-  if (knownAs !== undefined) yield `models.json has this file already, as "${knownAs}"`;
-  if (ends.length === 0)
+/** Yields a sentence for each thing that the user should know or may want to change. */
+export function* adviseOn({ target, eogTokens, detectedFormat, format, trials = [] }: AdviceInput): Generator<string> {
+  const { entry, existingName } = target;
+  const { tool_call_format: formatName } = entry;
+  if (existingName !== undefined) yield `models.json has this file already, as "${existingName}"`;
+  if (eogTokens.length === 0)
     yield 'the file names no token that ends an answer: answers end only by max_tokens or a stop string';
-  if (named !== '' && detectedFormat !== undefined && named !== detectedFormat)
-    yield `models.json names ${named}, but the model was trained on ${detectedFormat}: expect fewer and worse calls`;
-  const used = trials.find((trial) => trial.format === format.name);
+  if (formatName !== '' && detectedFormat !== undefined && formatName !== detectedFormat)
+    yield `models.json names ${formatName}, but the model was trained on ${detectedFormat}: expect fewer and worse calls`;
+  const current = trials.find((score) => score.format === format.name);
   const winner = bestScore(trials);
-  if (used && winner && scoreOf(winner) >= scoreOf(used) + minScoreLead)
+  if (current && winner && scoreOf(winner) >= scoreOf(current) + minScoreLead)
     yield (
-      `${winner.format} got ${scoreOf(winner)} answers right and ${used.format} ${scoreOf(used)}: ` +
-      `"tool_call_format": "${winner.format}" may serve better`
+      `${winner.format} got ${scoreOf(winner)} answers right and ${current.format} ${scoreOf(current)}: ` +
+      `"tool_call_format": "${winner.format}" may work better`
     );
 }
 
-// One answer more or less is luck.
+// A difference of one answer is chance: there are only six questions.
 const minScoreLead = 2;
 
 const scoreOf = ({ free, strict }: FormatScore): number => countRight(free) + countRight(strict);
 
-// To be silent where no call is due says nothing of a format.
+// Right answers without a call do not count: they prove nothing about a format.
 const hasCalled = ({ free, strict = [] }: FormatScore): boolean =>
-  [...free, ...strict].some(({ expectsCall: due, outcome }) => due && outcome === 'right');
+  [...free, ...strict].some(({ expectsCall, outcome }) => expectsCall && outcome === 'right');
 
 const bestScore = (trials: readonly FormatScore[]): FormatScore | undefined =>
   trials.filter(hasCalled).toSorted((a, b) => scoreOf(b) - scoreOf(a))[0];

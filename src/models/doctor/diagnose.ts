@@ -10,86 +10,84 @@ import { measureSpeed, type Speed } from './speedBenchmark.ts';
 import type { DoctorTarget } from './target.ts';
 import { countAnswers, benchmarkFormat, type FormatScore } from './toolBenchmark.ts';
 
-/** What a server would do with a model, and how well the model does. */
+/** Report of `turngraph doctor`: how the server would run a model, its speed and its tool calls. */
 export interface Diagnosis {
   readonly name: string;
   readonly files: readonly string[];
-  /** Bytes of all files. */
+  /** Total size of all files, in bytes. */
   readonly bytes: number;
   readonly model: ModelDetails;
-  /** Tokens that a sequence holds. */
+  /** Context size of a sequence, in tokens. */
   readonly contextSize: number;
-  /** What it runs on. */
+  /** Backend, layers on the GPU, threads and KV cache slots. */
   readonly stats: Pick<ModelStats, 'backend' | 'gpuLayers' | 'threads' | 'slots'>;
-  /** What the file itself shows. */
+  /** Tool-call format that the chat template or the vocabulary shows. */
   readonly detectedFormat: string | undefined;
-  /** The tool-call format to use, and why it is that one. */
+  /** Recommended tool-call format, and why. */
   readonly format: FormatAdvice;
   readonly speed: Speed;
-  /** The tool questions in each format; undefined: they were not asked. */
+  /** Tool benchmark in each format; undefined if it was skipped. */
   readonly trials: readonly FormatScore[] | undefined;
-  /** What a person should know. */
+  /** Warnings and advice, one sentence each. */
   readonly notes: readonly string[];
-  /** The model in models.json. */
+  /** Entry for models.json. */
   readonly entry: ModelEntry;
 }
 
-/** How far an examination is. */
+/** Progress of a diagnosis. `fraction` is 0 to 1; `done` and `all` count answers. */
 export type DoctorStage =
   | { readonly stage: 'loading'; readonly fraction: number }
   | { readonly stage: 'timing' }
   | { readonly stage: 'asking'; readonly done: number; readonly all: number };
 
+/** Options of a diagnosis. */
 export interface DiagnoseOptions {
   readonly formats: Formats;
-  /** Leaves out the tool questions. */
+  /** Skips the tool benchmark. */
   readonly quick: boolean;
   readonly signal: AbortSignal;
-  readonly onStage: (step: DoctorStage) => void;
+  readonly onStage: (stage: DoctorStage) => void;
 }
 
 /**
- * Loads a model and finds out what it is, how fast it is and how it calls tools.
- * @param pool has the model under the name of the subject's entry.
+ * Diagnoses a model: loads it, and measures its speed and its tool calls.
+ * @param pool its catalogue has the model under the name of the target's entry.
  * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED; the signal's reason when it is aborted.
  */
-export async function diagnose(pool: ModelPool, subject: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
-  const { signal, onStage: onStep } = options;
-  const { entry } = subject;
-  await using use = await pool.lease(entry.name, {
-    onProgress: (fraction) => onStep({ stage: 'loading', fraction }),
+export async function diagnose(pool: ModelPool, target: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
+  const { signal, onStage } = options;
+  const { entry } = target;
+  await using lease = await pool.lease(entry.name, {
+    onProgress: (fraction) => onStage({ stage: 'loading', fraction }),
     signal,
   });
-  const { model } = use;
+  const { model } = lease;
   signal.throwIfAborted();
-  const described = await model.describe?.();
-  if (!described) throw new Fault('MODEL_LOAD_FAILED', `"${entry.name}" is no file, so there is nothing to look at`);
-  onStep({ stage: 'timing' });
-  const speed = await measureSpeed(model, { sampling: use.defaultSampling, signal }).catch(noSpeed);
-  const trials = options.quick ? undefined : await benchmarkFormats(use, options);
+  const details = await model.describe?.();
+  if (!details) throw new Fault('MODEL_LOAD_FAILED', `"${entry.name}" is not a file, so there is nothing to diagnose`);
+  onStage({ stage: 'timing' });
+  const speed = await measureSpeed(model, { sampling: lease.defaultSampling, signal }).catch(noSpeed);
+  const trials = options.quick ? undefined : await benchmarkFormats(lease, options);
   const { contextSize, detectedFormat } = model;
   const { backend, gpuLayers, threads, slots } = model.stats();
   const format = formatFor(entry, detectedFormat, trials);
   return {
     name: entry.name,
-    files: subject.files,
-    bytes: await totalSize(subject.files),
-    model: described,
+    files: target.files,
+    bytes: await totalSize(target.files),
+    model: details,
     contextSize,
     stats: { backend, gpuLayers, threads, slots },
     detectedFormat,
     format,
     speed,
     trials,
-    notes: [
-      ...model.notes,
-      ...adviseOn({ target: subject, eogTokens: described.tokens.eog, detectedFormat, format, trials }),
-    ],
-    entry: draftEntry(subject, contextSize, format),
+    notes: [...model.notes, ...adviseOn({ target, eogTokens: details.tokens.eog, detectedFormat, format, trials })],
+    entry: draftEntry(target, contextSize, format),
   };
 }
 
-// In a context too small for a question there is nothing to time; the tool questions say so.
+// A Fault means that the context is too small for a prompt; the tool benchmark then reports `failed`.
 function noSpeed(error: unknown): Speed {
   if (error instanceof Fault) return { prefillPerSecond: undefined, decodePerSecond: undefined };
   throw error;
@@ -97,12 +95,12 @@ function noSpeed(error: unknown): Speed {
 
 async function benchmarkFormats(
   { model, defaultSampling: sampling }: ModelLease,
-  { formats, signal, onStage: onStep }: DiagnoseOptions,
+  { formats, signal, onStage }: DiagnoseOptions,
 ): Promise<readonly FormatScore[]> {
   const all = countAnswers([...formats.values()]);
   let done = 0;
-  onStep({ stage: 'asking', done, all });
-  const onAnswer = (): void => onStep({ stage: 'asking', done: ++done, all });
+  onStage({ stage: 'asking', done, all });
+  const onAnswer = (): void => onStage({ stage: 'asking', done: ++done, all });
   const trials: FormatScore[] = [];
   for (const format of formats.values())
     trials.push(await benchmarkFormat(model, format, { sampling, signal, onAnswer }));

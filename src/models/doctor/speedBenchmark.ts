@@ -1,28 +1,31 @@
 import type { Completion, Model, SamplingParams } from '../../engine/engine.ts';
 
-/** Tokens a second, of one that speaks alone; undefined: nothing came that could be timed. */
+/** Speed of one sequence that runs alone, in tokens per second; undefined: not measurable, too few tokens came. */
 export interface Speed {
+  /** Prompt tokens evaluated per second (pp of llama-bench). */
   readonly prefillPerSecond: number | undefined;
+  /** Tokens generated per second (tg of llama-bench). */
   readonly decodePerSecond: number | undefined;
 }
 
+/** Options of a speed benchmark. */
 export interface SpeedOptions {
   readonly sampling: SamplingParams;
   readonly signal: AbortSignal;
 }
 
-// Tokens: a warm-up, and what is timed: as much as is read in a few seconds.
+// The warm-up estimates the prefill speed; the timed prompt then takes about `targetPrefillSeconds`.
 const warmUpTokens = 48;
 const [minPromptTokens, maxPromptTokens] = [64, 512];
-const prefillSeconds = 3;
+const targetPrefillSeconds = 3;
 const decodeTokens = 32;
 
-/** Measures how fast a model reads a prompt and writes an answer. @throws Fault what the engine throws. */
+/** Speed benchmark: measures prefill and decode of a model. @throws Fault of the engine, or the signal's reason. */
 export async function measureSpeed(model: Model, { sampling, signal }: SpeedOptions): Promise<Speed> {
-  const room = Math.floor(model.contextSize / 2);
-  const ask = async (who: string, tokens: number): Promise<Completion> => {
+  const maxTokens = Math.floor(model.contextSize / 2);
+  const run = async (character: string, tokens: number): Promise<Completion> => {
     await using sequence = model.openSequence();
-    const text = await createStoryPrompt(model, who, Math.min(tokens, room));
+    const text = await createStoryPrompt(model, character, Math.min(tokens, maxTokens));
     const completion = await sequence.generate(
       { messages: [{ role: 'user', text }], thinking: false },
       { sampling: { ...sampling, temperature: 0, max_tokens: decodeTokens, stop: [] }, signal },
@@ -30,23 +33,26 @@ export async function measureSpeed(model: Model, { sampling, signal }: SpeedOpti
     signal.throwIfAborted();
     return completion;
   };
-  const first = prefillRate(await ask('guest', warmUpTokens)) ?? 0;
-  const timed = await ask('traveller', Math.max(minPromptTokens, Math.min(maxPromptTokens, first * prefillSeconds)));
-  // Some say little, and have to be asked more than once.
-  const more: Completion[] = [timed];
-  for (const who of ['sailor', 'wizard', 'farmer']) {
-    if (countDecodeSteps(more) < decodeTokens - 1) more.push(await ask(who, warmUpTokens));
+  const warmUpRate = prefillRate(await run('guest', warmUpTokens)) ?? 0;
+  const timed = await run(
+    'traveller',
+    Math.max(minPromptTokens, Math.min(maxPromptTokens, warmUpRate * targetPrefillSeconds)),
+  );
+  // Some models answer briefly: run more prompts until enough tokens were generated.
+  const runs: Completion[] = [timed];
+  for (const character of ['sailor', 'wizard', 'farmer']) {
+    if (countDecodeSteps(runs) < decodeTokens - 1) runs.push(await run(character, warmUpTokens));
   }
   return {
     prefillPerSecond: prefillRate(timed),
-    decodePerSecond: tokensPerSecond(countDecodeSteps(more), sum(more.map(decodeMs))),
+    decodePerSecond: tokensPerSecond(countDecodeSteps(runs), sum(runs.map(decodeMs))),
   };
 }
 
 const prefillRate = ({ tokens, timings }: Completion): number | undefined =>
   tokensPerSecond(tokens.prompt - tokens.reused, timings.firstTokenMs - timings.queuedMs);
 
-// The first token is the end of reading; the end of an answer is a token, too.
+// Decode steps: the first token belongs to prefill; the end-of-generation token is a step, but not in `generated`.
 const countDecodeSteps = (completions: readonly Completion[]): number =>
   sum(completions.map(({ tokens, stopped }) => Math.max(0, tokens.generated - (stopped === 'end' ? 0 : 1))));
 
@@ -58,10 +64,10 @@ const tokensPerSecond = (tokens: number, ms: number): number | undefined =>
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-/** About so many tokens of text that ask for more text. */
-async function createStoryPrompt(model: Model, who: string, tokens: number): Promise<string> {
-  const line = (index: number): string => `On day ${index} a ${who} came to the inn and asked for a room. `;
-  const [each = 1] = await model.count([line(10)]);
-  const lines = Array.from({ length: Math.max(1, Math.round(tokens / each)) }, (_, index) => line(index + 1));
-  return `${lines.join('')}Tell me a long story about the ${who}.`;
+/** Creates a prompt of about `tokens` tokens that asks for a long text. */
+async function createStoryPrompt(model: Model, character: string, tokens: number): Promise<string> {
+  const line = (index: number): string => `On day ${index} a ${character} came to the inn and asked for a room. `;
+  const [tokensPerLine = 1] = await model.count([line(10)]);
+  const lines = Array.from({ length: Math.max(1, Math.round(tokens / tokensPerLine)) }, (_, index) => line(index + 1));
+  return `${lines.join('')}Tell me a long story about the ${character}.`;
 }

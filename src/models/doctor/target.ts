@@ -6,32 +6,38 @@ import { createReader } from '../../schema.ts';
 import { modelSchema, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
 import { defaultSampling } from '../catalogue/sampling.ts';
 
-/** What is looked at: a model of the catalogue, or a file that may become one. */
+/** The model to diagnose: one of the catalogue, or a GGUF file that is not in it. */
 export interface DoctorTarget {
   readonly entry: CatalogueEntry;
-  /** Whether the catalogue has it. */
+  /** Whether it was named by its name in the catalogue. */
   readonly isListed: boolean;
-  /** Paths of the files. */
+  /** Paths of the files; several if the model is split. */
   readonly files: readonly string[];
-  /** What the catalogue calls a file that it has already. */
+  /** For a file: the name of the catalogue entry that has the same file, if there is one. */
   readonly existingName: string | undefined;
 }
 
-/** Finds what a name or path means; undefined: neither the catalogue nor the disk has it. @throws Fault MODEL_NOT_ON_DISK for a path that leads nowhere. */
+/**
+ * Finds a model by its name in the catalogue, or by the path of its file.
+ * @param folder the folder of the catalogue.
+ * @returns undefined if neither exists.
+ * @throws Fault MODEL_NOT_ON_DISK for something that is clearly a path, when there is no such file.
+ */
 export async function findTarget(
-  given: string,
+  nameOrPath: string,
   catalogue: Catalogue,
   folder: string,
 ): Promise<DoctorTarget | undefined> {
-  const entry = catalogue.models.get(given);
+  const entry = catalogue.models.get(nameOrPath);
   if (entry) return { entry, isListed: true, files: filePaths(entry), existingName: undefined };
-  const isThere = await stat(given).then(
+  const exists = await stat(nameOrPath).then(
     () => true,
     () => false,
   );
-  if (isThere) return createFileTarget(resolve(given), catalogue, resolve(folder));
-  // Who writes a path means a file, and hears it when there is none.
-  if (/[/\\]|\.gguf$/i.test(given)) throw new Fault('MODEL_NOT_ON_DISK', `there is no file ${resolve(given)}`);
+  if (exists) return createFileTarget(resolve(nameOrPath), catalogue, resolve(folder));
+  // With a separator or .gguf it was meant as a path, so the error is about a file.
+  if (/[/\\]|\.gguf$/i.test(nameOrPath))
+    throw new Fault('MODEL_NOT_ON_DISK', `there is no file ${resolve(nameOrPath)}`);
   return undefined;
 }
 
@@ -49,11 +55,11 @@ function createFileTarget(file: string, { models }: Catalogue, folder: string): 
     entry,
     isListed: false,
     files: filePaths(entry),
-    existingName: [...models.values()].find((one) => one.file === file)?.name,
+    existingName: [...models.values()].find((model) => model.file === file)?.name,
   };
 }
 
-// What a person may want to change first.
+// Parameters that users change most often, written out with the server's defaults.
 const { temperature, top_p, top_k, min_p, repeat_penalty } = defaultSampling;
 const draftSampling = { temperature, top_p, top_k, min_p, repeat_penalty };
 
@@ -66,12 +72,12 @@ const modelName = (file: string): string =>
     .replace(/\.gguf$/i, '') || 'model';
 
 function unusedName(name: string, models: Catalogue['models']): string {
-  let free = name;
-  for (let count = 2; models.has(free); count++) free = `${name} ${count}`;
-  return free;
+  let unused = name;
+  for (let count = 2; models.has(unused); count++) unused = `${name} ${count}`;
+  return unused;
 }
 
-// A path from the catalogue on goes wherever the folder goes; what lies elsewhere needs the whole one.
+// Relative to the catalogue if it is in that folder, so that both can be moved together; otherwise absolute.
 function localPath(folder: string, catalogue: string): string {
   const path = relative(catalogue, folder);
   if (path === '') return '.';

@@ -10,37 +10,45 @@ import type { DetectedCall, Detection, ToolCallFormat } from '../../tools/tool.t
 import { stringifyJson } from '../../tools/json/value.ts';
 import { questionTools, toolQuestions, type ToolQuestion, type ExpectedCall } from './toolQuestions.ts';
 
-/** What became of a question. */
-export type AnswerOutcome = 'right' | 'wrong call' | 'no call' | 'needless call' | 'cut off' | 'failed';
+/** Grade of one answer. */
+export type AnswerOutcome = 'right' | 'wrong call' | 'no call' | 'unexpected call' | 'cut off' | 'failed';
 
+/** One answer of the model, with its grade. */
 export interface BenchmarkAnswer {
   readonly message: string;
-  /** Whether a call was due. */
+  /** Whether the message asks for a call. */
   readonly expectsCall: boolean;
   readonly outcome: AnswerOutcome;
-  /** What the model wrote, or why it could not. */
+  /** The generated text, or the error message if generation failed. */
   readonly text: string;
 }
 
-/** How a model did in one format; `strict` is undefined where the format has no grammar. */
+/** Answers of a model in one tool-call format. */
 export interface FormatScore {
   readonly format: string;
+  /** Unconstrained answers. */
   readonly free: readonly BenchmarkAnswer[];
+  /** Grammar-constrained answers; undefined if the format has no grammar. */
   readonly strict: readonly BenchmarkAnswer[] | undefined;
 }
 
+/** Options of a tool benchmark. */
 export interface ToolBenchmarkOptions {
-  /** How the model draws; the likeliest token whatever it says. */
+  /** Sampling parameters; temperature and max_tokens are replaced (greedy sampling). */
   readonly sampling: SamplingParams;
   readonly signal: AbortSignal;
+  /** Called after each answer. */
   readonly onAnswer: () => void;
 }
 
-/** How many answers a trial of some formats takes. */
+/** Number of answers that a benchmark of some formats takes. */
 export const countAnswers = (formats: readonly ToolCallFormat[]): number =>
   formats.reduce((sum, { grammar }) => sum + (grammar ? 2 : 1), 0) * toolQuestions.length;
 
-/** Asks a model the tool questions in one format, free and strict, as a ToolCall node would. */
+/**
+ * Tool-calling benchmark: asks a model the tool questions in one format, as a ToolCall node would, unconstrained and
+ * (where the format has a grammar) constrained.
+ */
 export async function benchmarkFormat(
   model: Model,
   format: ToolCallFormat,
@@ -70,17 +78,17 @@ function createConstraint(format: ToolCallFormat): BenchmarkConstraint | undefin
   return grammar && { grammar, rules: createArgumentRules(questionTools) };
 }
 
-/** How many answers are right. */
+/** Number of right answers. */
 export const countRight = (answers: readonly BenchmarkAnswer[] = []): number =>
   answers.filter(({ outcome }) => outcome === 'right').length;
 
-// No call that is due is nearly as long, and a model that never ends is soon known.
+// Expected calls are much shorter; more tokens only delay the result for a model that does not stop.
 const maxTokens = 128;
 
 async function askQuestion(
   sequence: Sequence,
   format: ToolCallFormat,
-  { message, expectedCall: wants }: ToolQuestion,
+  { message, expectedCall }: ToolQuestion,
   constraint: BenchmarkConstraint | undefined,
   { sampling, signal, onAnswer }: ToolBenchmarkOptions,
 ): Promise<BenchmarkAnswer> {
@@ -89,7 +97,7 @@ async function askQuestion(
     tools: toToolBlock(questionTools, format),
     thinking: false,
   } as const;
-  const asked = { message, expectsCall: wants !== undefined };
+  const question = { message, expectsCall: expectedCall !== undefined };
   try {
     const { text, stopped } = await sequence.generate(prompt, {
       sampling: { ...sampling, temperature: 0, max_tokens: maxTokens },
@@ -99,26 +107,30 @@ async function askQuestion(
     });
     signal.throwIfAborted();
     const detection = format.detect(text);
-    return { ...asked, outcome: outcomeOf(wants, detection, { constraint, isCut: stopped === 'length' }), text };
+    return {
+      ...question,
+      outcome: gradeAnswer(expectedCall, detection, { constraint, isCut: stopped === 'length' }),
+      text,
+    };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { ...asked, outcome: 'failed', text: error.message };
+    return { ...question, outcome: 'failed', text: error.message };
   } finally {
     onAnswer();
   }
 }
 
-function outcomeOf(
-  wants: ExpectedCall | undefined,
+function gradeAnswer(
+  expected: ExpectedCall | undefined,
   { calls, truncated }: Detection,
   { constraint, isCut }: { readonly constraint: BenchmarkConstraint | undefined; readonly isCut: boolean },
 ): AnswerOutcome {
   const allowed = constraint ? calls.filter((call) => isAllowed(call, constraint)) : calls;
   const [call] = allowed;
   if (!call && (truncated || isCut)) return 'cut off';
-  if (!wants) return call ? 'needless call' : 'right';
+  if (!expected) return call ? 'unexpected call' : 'right';
   if (!call) return 'no call';
-  return allowed.length === 1 && matchesExpected(call, wants) ? 'right' : 'wrong call';
+  return allowed.length === 1 && matchesExpected(call, expected) ? 'right' : 'wrong call';
 }
 
 // A strict node ignores all other calls, too.
@@ -127,14 +139,15 @@ function isAllowed({ name, arguments: args }: DetectedCall, { rules }: Benchmark
   return rule !== undefined && fits(stringifyJson(args), rule);
 }
 
-function matchesExpected({ name, arguments: args }: DetectedCall, wants: ExpectedCall): boolean {
-  const tool = questionTools.find((one) => one.name === name);
-  if (name !== wants.name || args.size !== Object.keys(wants.arguments).length) return false;
+function matchesExpected({ name, arguments: args }: DetectedCall, expected: ExpectedCall): boolean {
+  const tool = questionTools.find((candidate) => candidate.name === name);
+  if (name !== expected.name || args.size !== Object.keys(expected.arguments).length) return false;
   const typed = coerceArguments(args, tool);
-  return Object.entries(wants.arguments).every(([param, values]) => {
-    const given = normalized(stringifyJson(typed.get(param)));
-    return values.some((value) => normalized(stringifyJson(value)) === given);
+  return Object.entries(expected.arguments).every(([param, values]) => {
+    const actual = normalize(stringifyJson(typed.get(param)));
+    return values.some((value) => normalize(stringifyJson(value)) === actual);
   });
 }
 
-const normalized = (text: string): string => text.toLowerCase().replaceAll(/^"\s*|\s*"$/g, '"');
+// Case and outer white space of strings do not count.
+const normalize = (text: string): string => text.toLowerCase().replaceAll(/^"\s*|\s*"$/g, '"');

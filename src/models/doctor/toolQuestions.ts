@@ -1,14 +1,16 @@
 import type { Tool } from '../../tools/tool.ts';
 
-/** A message, and the call that it wants; undefined: none fits. */
+/** A question of the tool benchmark. */
 export interface ToolQuestion {
   readonly message: string;
+  /** The right call; undefined: no tool fits, and the model should answer in plain text. */
   readonly expectedCall: ExpectedCall | undefined;
 }
 
+/** A call that counts as right. */
 export interface ExpectedCall {
   readonly name: string;
-  /** The values that will do for each parameter; strings whatever their case. */
+  /** Accepted values of each parameter; case-insensitive. */
   readonly arguments: Readonly<Record<string, readonly (string | number | boolean)[]>>;
 }
 
@@ -22,7 +24,7 @@ const createTool = (name: string, description: string, properties: Properties): 
   notes: new Map(),
 });
 
-/** The tools of every question: as different as a small model needs them to be. */
+/** Tools offered with every question. They differ clearly, so that a small model can choose. */
 export const questionTools: readonly Tool[] = [
   createTool('set_light', 'Turn the light of a room on or off.', {
     room: { type: 'string', description: 'Which room.' },
@@ -43,7 +45,7 @@ const gift = (one: string, many: string, count: number): ExpectedCall => ({
   arguments: { item: [one, many], count: [count] },
 });
 
-/** What a model is asked to see whether it calls tools. */
+/** Questions of the tool benchmark: five want a call, the last one none. */
 export const toolQuestions: readonly ToolQuestion[] = [
   { message: 'Please turn on the light in the kitchen.', expectedCall: light('kitchen', true) },
   { message: 'Switch the bedroom light off.', expectedCall: light('bedroom', false) },

@@ -51,7 +51,7 @@ describe('a trial of a tool-call format', () => {
       [true, 'wrong call'],
       [true, 'cut off'],
       [true, 'no call'],
-      [false, 'needless call'],
+      [false, 'unexpected call'],
     ]);
     expect(free[4]?.text).toBe('How sad.');
   });
@@ -110,7 +110,7 @@ describe('the format that is advised', () => {
       }),
     ];
     expect(of('chatml')).toEqual([
-      'llama3 got 4 answers right and chatml 1: "tool_call_format": "llama3" may serve better',
+      'llama3 got 4 answers right and chatml 1: "tool_call_format": "llama3" may work better',
     ]);
     expect(of('generic')).toEqual([]);
   });
