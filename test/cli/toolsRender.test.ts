@@ -65,7 +65,7 @@ describe('turngraph tools render', () => {
     expect({ out, err, code }).toMatchInlineSnapshot(`
       {
         "code": 0,
-        "err": "warning: the model "nemo": the model's chat template has one system message, the first: later ones are the user's
+        "err": "warning: the model "nemo": the model's chat template supports a system message only at the start: later ones are written as user messages
       ",
         "out": "<s>[AVAILABLE_TOOLS][{"type": "function", "function": {"name": "set_light", "description": "Turn it on.", "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]}}}][/AVAILABLE_TOOLS][INST]You are a lamp.
 

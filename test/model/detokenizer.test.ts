@@ -14,8 +14,8 @@ describe('the text of a generation', () => {
   ) {
     const pieces: string[] = [];
     const text = new StreamingDetokenizer(demo.tokenizer, {
-      before: demo.tokenizer.tokenizeWithControl('<|im_start|>assistant\n'),
-      stop: options.stop ?? [],
+      precedingTokens: demo.tokenizer.tokenizeWithControl('<|im_start|>assistant\n'),
+      stopStrings: options.stop ?? [],
       controlTokens: options.controlTokens ?? false,
       onText: (piece) => pieces.push(piece),
     });

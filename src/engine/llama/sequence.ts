@@ -55,8 +55,8 @@ export class LlamaSequence implements Sequence {
     const prefix = options.grammar?.kind === 'full' ? '' : openReasoningTag(rendered.text);
     if (prefix !== '') options.onText?.(prefix);
     const stream = new StreamingDetokenizer(this.#parts.tokenizer, {
-      before: tokens,
-      stop: options.sampling.stop,
+      precedingTokens: tokens,
+      stopStrings: options.sampling.stop,
       controlTokens: options.controlTokens ?? false,
       onText: options.onText ?? (() => {}),
     });

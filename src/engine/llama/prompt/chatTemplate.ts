@@ -2,19 +2,19 @@ import { describeError } from '../../../fault.ts';
 import type { Message, ToolDefinition } from '../../../dialog.ts';
 import { compileTemplate, strftimeAt, type SpecialTokens, type RenderTemplate } from './jinja.ts';
 
-/** How a model's chat template writes messages: only such as it accepts, in the order in which it wants them. */
+/** A model's chat template with what it supports, found by rendering probes. */
 export interface ChatTemplate {
   /** The template itself (Jinja). */
   readonly source: string;
-  /** Whether the template itself has a place for tools. */
+  /** Whether the template writes tool definitions itself. */
   readonly supportsTools: boolean;
-  /** Why the file's own template is not used; undefined: it is. */
+  /** Why the file's own template is not used; undefined: it is used. */
   readonly fallbackReason: string | undefined;
-  /** Where system messages are written as such. */
+  /** Which system messages are written as such; the others are written as user messages. */
   readonly system: 'anywhere' | 'first' | 'nowhere';
-  /** What a person should know: why the file's own template is not used, or which messages it refuses. */
+  /** Warnings for the owner of the model: why the file's own template is not used, which messages it does not support. */
   readonly notes: readonly string[];
-  /** The messages in a shape that the template accepts. */
+  /** The messages with roles and in an order that the template accepts. */
   normalizeMessages(messages: readonly Message[]): readonly Message[];
   readonly render: RenderTemplate;
 }
@@ -23,33 +23,34 @@ const chatmlTemplate =
   "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-/** The layout of a chat template (Jinja source), or ChatML where there is none that works. */
-export function probeChatTemplate(source: string | undefined, ends: SpecialTokens): ChatTemplate {
-  if (source === undefined) return chatmlFallback(ends, 'the file has no chat template');
+/** Compiles and probes a chat template (Jinja source); falls back to ChatML where there is none that works. */
+export function probeChatTemplate(source: string | undefined, specialTokens: SpecialTokens): ChatTemplate {
+  if (source === undefined) return chatmlFallback(specialTokens, 'the file has no chat template');
   const clock = { strftime_now: strftimeAt(new Date()) };
   const failures: string[] = [];
-  // What some templates cannot do without; the first that works is the one closest to how they are meant to be used.
+  // Variables that some templates cannot do without. The smallest set that works wins: a template behaves as intended
+  // when it is given no clock and no empty list of tools.
   for (const extras of [{}, clock, { ...clock, tools: [] }]) {
     try {
-      const render = compileTemplate(source, ends, extras);
-      if (render([ask]).includes(ask.text)) return createChatTemplate(source, render);
+      const render = compileTemplate(source, specialTokens, extras);
+      if (render([userProbe]).includes(userProbe.text)) return createChatTemplate(source, render);
       failures.push("it leaves the user's message out");
     } catch (error) {
       failures.push(describeError(error));
     }
   }
-  return chatmlFallback(ends, `the file's chat template does not work (${failures[0]})`);
+  return chatmlFallback(specialTokens, `the file's chat template does not work (${failures[0]})`);
 }
 
-const chatmlFallback = (ends: SpecialTokens, why: string): ChatTemplate =>
-  createChatTemplate(chatmlTemplate, compileTemplate(chatmlTemplate, ends), why);
+const chatmlFallback = (specialTokens: SpecialTokens, reason: string): ChatTemplate =>
+  createChatTemplate(chatmlTemplate, compileTemplate(chatmlTemplate, specialTokens), reason);
 
-const rule: Message = { role: 'system', text: 'Probe of a rule.' };
-const ask: Message = { role: 'user', text: 'Probe of a question.' };
-const answer: Message = { role: 'assistant', text: 'Probe of an answer.' };
-const lateRule: Message = { role: 'system', text: 'Probe of a later rule.' };
-const lateAsk: Message = { role: 'user', text: 'Probe of a later question.' };
-const tool: ToolDefinition = {
+const systemProbe: Message = { role: 'system', text: 'Probe of a rule.' };
+const userProbe: Message = { role: 'user', text: 'Probe of a question.' };
+const assistantProbe: Message = { role: 'assistant', text: 'Probe of an answer.' };
+const laterSystemProbe: Message = { role: 'system', text: 'Probe of a later rule.' };
+const laterUserProbe: Message = { role: 'user', text: 'Probe of a later question.' };
+const toolProbe: ToolDefinition = {
   type: 'function',
   function: {
     name: 'probe_of_a_tool',
@@ -60,42 +61,51 @@ const tool: ToolDefinition = {
 
 function createChatTemplate(source: string, render: RenderTemplate, fallbackReason?: string): ChatTemplate {
   const accepts = (...messages: readonly Message[]): boolean => rendersAll(render, messages);
-  const system = accepts(rule, ask);
-  const anywhere = system && accepts(rule, ask, answer, lateRule, lateAsk) && accepts(ask, lateRule);
-  const doubled = accepts(rule, ask, lateAsk) && accepts(ask, answer, answer, lateAsk);
-  const answerFirst = accepts(answer, ask);
-  const fit = (messages: readonly Message[]): readonly Message[] => {
-    const known = anywhere ? messages : messages.map((message, at) => (system && at === 0 ? message : asUser(message)));
-    const prefix =
-      answerFirst || known[0]?.role !== 'assistant' ? known : [{ role: 'user' as const, text: '' }, ...known];
-    return doubled && anywhere ? prefix : mergeAdjacent(prefix);
+  const acceptsSystemFirst = accepts(systemProbe, userProbe);
+  const acceptsSystemAnywhere =
+    acceptsSystemFirst &&
+    accepts(systemProbe, userProbe, assistantProbe, laterSystemProbe, laterUserProbe) &&
+    accepts(userProbe, laterSystemProbe);
+  const acceptsRepeatedRoles =
+    accepts(systemProbe, userProbe, laterUserProbe) &&
+    accepts(userProbe, assistantProbe, assistantProbe, laterUserProbe);
+  const acceptsAssistantFirst = accepts(assistantProbe, userProbe);
+  const normalizeMessages = (messages: readonly Message[]): readonly Message[] => {
+    const withKnownRoles = acceptsSystemAnywhere
+      ? messages
+      : messages.map((message, index) => (acceptsSystemFirst && index === 0 ? message : systemAsUser(message)));
+    const startsWithUser = acceptsAssistantFirst || withKnownRoles[0]?.role !== 'assistant';
+    const ordered = startsWithUser ? withKnownRoles : [{ role: 'user' as const, text: '' }, ...withKnownRoles];
+    return acceptsRepeatedRoles && acceptsSystemAnywhere ? ordered : mergeAdjacent(ordered);
   };
   const notes = fallbackReason === undefined ? [] : [`${fallbackReason}, so prompts are written as ChatML`];
-  if (!system) notes.push("the model's chat template knows no system message: it is written as the user's");
-  else if (!anywhere)
-    notes.push("the model's chat template has one system message, the first: later ones are the user's");
-  const where = anywhere ? 'anywhere' : system ? 'first' : 'nowhere';
+  if (!acceptsSystemFirst)
+    notes.push("the model's chat template supports no system messages: they are written as user messages");
+  else if (!acceptsSystemAnywhere)
+    notes.push(
+      "the model's chat template supports a system message only at the start: later ones are written as user messages",
+    );
   return {
     source,
     supportsTools: rendersTools(render),
     fallbackReason,
-    system: where,
+    system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
     notes,
-    normalizeMessages: fit,
+    normalizeMessages,
     render,
   };
 }
 
 function rendersTools(render: RenderTemplate): boolean {
   try {
-    const text = render([ask], [tool]);
-    return text.includes(tool.function.name) && text.includes(ask.text);
+    const text = render([userProbe], [toolProbe]);
+    return text.includes(toolProbe.function.name) && text.includes(userProbe.text);
   } catch {
     return false;
   }
 }
 
-// Some templates refuse what they do not know with an error, others leave it out without a word.
+// Some templates throw on a message that they do not support, others leave it out silently.
 function rendersAll(render: RenderTemplate, messages: readonly Message[]): boolean {
   try {
     const text = render(messages);
@@ -105,17 +115,18 @@ function rendersAll(render: RenderTemplate, messages: readonly Message[]): boole
   }
 }
 
-const asUser = (message: Message): Message =>
+const systemAsUser = (message: Message): Message =>
   message.role === 'system' ? { role: 'user', text: message.text } : message;
 
+/** Merges neighbours of the same role, but for tool calls and results. */
 function mergeAdjacent(messages: readonly Message[]): readonly Message[] {
-  const whole: Message[] = [];
+  const merged: Message[] = [];
   for (const message of messages) {
-    const last = whole.at(-1);
-    const words = last && !last.toolExchange && !message.toolExchange;
-    if (words && last.role === message.role)
-      whole[whole.length - 1] = { ...last, text: `${last.text}\n\n${message.text}` };
-    else whole.push(message);
+    const last = merged.at(-1);
+    const areText = last && !last.toolExchange && !message.toolExchange;
+    if (areText && last.role === message.role)
+      merged[merged.length - 1] = { ...last, text: `${last.text}\n\n${message.text}` };
+    else merged.push(message);
   }
-  return whole;
+  return merged;
 }

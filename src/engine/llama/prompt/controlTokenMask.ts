@@ -1,51 +1,59 @@
 import { Fault } from '../../../fault.ts';
 
-/** Letters of texts hidden behind private-use characters on their way through a chat template, and found again behind it. */
+/**
+ * Masks characters of messages with private-use characters (U+E000 to U+F8FF) while a chat template renders them, and
+ * restores them in the output. Second step of the protection against special token injection; PromptRenderer describes
+ * all of it. A mask and the character it hides are one UTF-16 unit each, so offsets stay valid.
+ */
 export class CharacterMask {
-  readonly #unused: Iterator<string>;
-  readonly #masks = new Map<string, string>();
-  readonly #letters = new Map<string, string>();
+  readonly #unusedCharacters: Iterator<string>;
+  readonly #maskByCharacter = new Map<string, string>();
+  readonly #characterByMask = new Map<string, string>();
 
-  /** The texts are all that stands in the result: a character in one of them cannot serve as a mask. */
+  /** @param texts everything that the template can output: only characters that do not occur in them become masks. */
   constructor(texts: readonly string[]) {
-    this.#unused = unusedCharacters(texts);
+    this.#unusedCharacters = unusedPrivateCharacters(texts);
   }
 
-  /** A text with the letters (UTF-16 units) at some places hidden. */
-  mask(text: string, places: readonly number[]): string {
+  /**
+   * A text with the UTF-16 units at some offsets masked; the same unit always gets the same mask.
+   * @throws Fault INFERENCE_FAILED when the texts use all private-use characters.
+   */
+  mask(text: string, offsets: readonly number[]): string {
     const units = text.split('');
-    for (const slot of places) units[slot] = this.#maskOf(text.charAt(slot));
+    for (const offset of offsets) units[offset] = this.#maskFor(text.charAt(offset));
     return units.join('');
   }
 
-  /** Where the hidden letters stand in a text. */
+  /** The offsets of the masks in a text, ascending. */
   maskedOffsets(text: string): readonly number[] {
-    if (this.#letters.size === 0) return [];
-    const candidates = [...text.matchAll(privateUse)];
-    return candidates.filter(([unit]) => this.#letters.has(unit)).map(({ index }) => index);
+    if (this.#characterByMask.size === 0) return [];
+    const candidates = [...text.matchAll(privateUsePattern)];
+    return candidates.filter(([unit]) => this.#characterByMask.has(unit)).map(({ index }) => index);
   }
 
-  /** A text with its hidden letters back in their places. */
+  /** A text with each mask replaced by the character that it hides. */
   unmask(text: string): string {
-    return this.#letters.size === 0 ? text : text.replace(privateUse, (unit) => this.#letters.get(unit) ?? unit);
+    if (this.#characterByMask.size === 0) return text;
+    return text.replace(privateUsePattern, (unit) => this.#characterByMask.get(unit) ?? unit);
   }
 
-  #maskOf(letter: string): string {
-    const known = this.#masks.get(letter);
+  #maskFor(character: string): string {
+    const known = this.#maskByCharacter.get(character);
     if (known !== undefined) return known;
-    const next = this.#unused.next();
+    const next = this.#unusedCharacters.next();
     if (next.done)
       throw new Fault('INFERENCE_FAILED', 'the messages leave no private-use character unused: remove some');
-    this.#masks.set(letter, next.value);
-    this.#letters.set(next.value, letter);
+    this.#maskByCharacter.set(character, next.value);
+    this.#characterByMask.set(next.value, character);
     return next.value;
   }
 }
 
-const privateUse = /[\uE000-\uF8FF]/g;
+const privateUsePattern = /[\uE000-\uF8FF]/g;
 
-function* unusedCharacters(texts: readonly string[]): Generator<string, undefined> {
-  const used = new Set(texts.flatMap((text) => text.match(privateUse) ?? []));
+function* unusedPrivateCharacters(texts: readonly string[]): Generator<string, undefined> {
+  const used = new Set(texts.flatMap((text) => text.match(privateUsePattern) ?? []));
   for (let code = 0xe000; code <= 0xf8ff; code++) {
     const unit = String.fromCharCode(code);
     if (!used.has(unit)) yield unit;

@@ -1,10 +1,9 @@
 import { Environment, Interpreter, Template } from '@huggingface/jinja';
 import type { Message, ToolDefinition } from '../../../dialog.ts';
-import { toTemplateMessage } from './templateMessage.ts';
 
 /**
- * Writes messages as one prompt that awaits an answer, with tools where there are any.
- * @throws Error in the template's own words when it refuses them.
+ * Renders messages, and tools if any, as one prompt that ends where the assistant's answer starts.
+ * @throws Error with the template's own message when it refuses them.
  */
 export type RenderTemplate = (
   messages: readonly Message[],
@@ -12,14 +11,15 @@ export type RenderTemplate = (
   thinking?: boolean,
 ) => string;
 
-/** The special tokens that chat templates name. */
+/** The special tokens that chat templates refer to by name. */
 export interface SpecialTokens {
   readonly bos: string;
   readonly eos: string;
 }
 
 /**
- * A chat template (Jinja source) made ready; `extras` are variables beside the usual ones.
+ * Compiles a chat template (Jinja source), with the variables and functions that Hugging Face's transformers gives it.
+ * @param extras more variables, which take precedence.
  * @throws Error when it does not parse.
  */
 export function compileTemplate(
@@ -29,20 +29,20 @@ export function compileTemplate(
 ): RenderTemplate {
   const program = new Template(source).parsed;
   return (messages, tools, thinking) => {
-    // The library's own globals have a clock in them: it would put today's date into Llama 3.2's prompts, and a date
-    // that changes breaks every cache.
+    // Without the library's own globals: they contain a clock, which would put today's date into Llama 3.2's prompts,
+    // and a date that changes breaks prefix reuse.
     const environment = new Environment();
     const variables = {
       ...globals,
       bos_token: bos,
       eos_token: eos,
       add_generation_prompt: true,
-      // Not an empty list: some templates then write the frame of one.
+      // Not an empty list: some templates then write the text around an empty list.
       tools: null,
       documents: null,
       ...extras,
       ...(tools && { tools }),
-      // The name that Qwen3 and others give to it.
+      // The variable of Qwen3 and others.
       ...(thinking !== undefined && { enable_thinking: thinking }),
       messages: messages.map(toTemplateMessage),
     };
@@ -51,26 +51,48 @@ export function compileTemplate(
   };
 }
 
-/** A clock for templates that do not work without one; it stands still. */
-export const strftimeAt =
-  (at: Date) =>
-  (format: string): string =>
-    format.replace(/%([YmdBbAaHMS])/g, (_, part: string) => {
-      const show = (options: Intl.DateTimeFormatOptions): string => at.toLocaleString('en-GB', options);
-      const two = (value: number): string => String(value).padStart(2, '0');
-      const parts: Readonly<Record<string, string>> = {
-        Y: String(at.getFullYear()),
-        m: two(at.getMonth() + 1),
-        d: two(at.getDate()),
-        B: show({ month: 'long' }),
-        b: show({ month: 'short' }),
-        A: show({ weekday: 'long' }),
-        a: show({ weekday: 'short' }),
-        H: two(at.getHours()),
-        M: two(at.getMinutes()),
-        S: two(at.getSeconds()),
+/** A message in the form of Hugging Face's chat templates: role and content, tool calls, or a tool's result. */
+function toTemplateMessage({ role, text, toolExchange }: Message): object {
+  if (!toolExchange) return { role, content: text };
+  switch (toolExchange.kind) {
+    case 'calls':
+      return {
+        role: 'assistant',
+        content: toolExchange.text,
+        tool_calls: toolExchange.calls.map(({ id, ...call }) => ({ id, type: 'function', function: call })),
       };
-      return parts[part] ?? '';
+    case 'result':
+      return {
+        role: 'tool',
+        name: toolExchange.name,
+        tool_call_id: toolExchange.callId,
+        content: toolExchange.content,
+      };
+    default:
+      return toolExchange satisfies never;
+  }
+}
+
+/** The function `strftime_now` of chat templates, with the time fixed, so that a prompt's prefix never changes. */
+export const strftimeAt =
+  (time: Date) =>
+  (format: string): string =>
+    format.replace(/%([YmdBbAaHMS])/g, (_, directive: string) => {
+      const localize = (options: Intl.DateTimeFormatOptions): string => time.toLocaleString('en-GB', options);
+      const twoDigits = (value: number): string => String(value).padStart(2, '0');
+      const directives: Readonly<Record<string, string>> = {
+        Y: String(time.getFullYear()),
+        m: twoDigits(time.getMonth() + 1),
+        d: twoDigits(time.getDate()),
+        B: localize({ month: 'long' }),
+        b: localize({ month: 'short' }),
+        A: localize({ weekday: 'long' }),
+        a: localize({ weekday: 'short' }),
+        H: twoDigits(time.getHours()),
+        M: twoDigits(time.getMinutes()),
+        S: twoDigits(time.getSeconds()),
+      };
+      return directives[directive] ?? '';
     });
 
 const globals = {
@@ -87,9 +109,9 @@ const globals = {
 const maxRangeLength = 100_000;
 
 function range(start: number, stop?: number, step = 1): number[] {
-  const [from, to] = stop === undefined ? [0, start] : [start, stop];
-  const length = Math.min(maxRangeLength, Math.max(0, Math.ceil((to - from) / step)));
-  return Array.from({ length }, (_, index) => from + index * step);
+  const [first, end] = stop === undefined ? [0, start] : [start, stop];
+  const length = Math.min(maxRangeLength, Math.max(0, Math.ceil((end - first) / step)));
+  return Array.from({ length }, (_, index) => first + index * step);
 }
 
 function raiseException(message: unknown): never {

@@ -8,23 +8,42 @@ import type { ChatTemplate } from './chatTemplate.ts';
 import { mapStrings, mapMessageStrings } from './mapStrings.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 
-/** A prompt as the model's chat template writes it. */
+/** A prompt as the model's chat template renders it. Offsets are UTF-16 units of `text`. */
 export interface RenderedPrompt {
   readonly text: string;
-  /** Where letters of the messages and tools stand that must not be read as the beginning of a control string, ascending. */
+  /** Ascending offsets of characters from messages and tools at which no control string may be read. */
   readonly maskedOffsets: readonly number[];
-  /** The control strings of the template's frame, from left to right. */
+  /** The control strings that the template itself wrote, from left to right. */
   readonly controlSpans: readonly TextSpan[];
 }
 
-/** What a chat template is to write. */
-interface PromptContent {
+/** The variables of a chat template. */
+interface TemplateInput {
   readonly messages: readonly Message[];
   readonly tools?: readonly ToolDefinition[];
   readonly thinking?: boolean;
 }
 
-/** Turns prompts into tokens: the frame's control strings become control tokens, those in messages and tools never do. */
+/**
+ * Renders prompts with the chat template and tokenizes them, protected against special token injection: a control
+ * string that a user, a document or a tool wrote (`<|im_end|>`) never becomes a control token, so it cannot end a
+ * message or begin a system message.
+ *
+ * 1. `ControlTokenMatcher.unsafeOffsets` finds, in each string of the messages and tools, the offsets at which a control
+ *    string starts, or could start once the template has written text before and after it.
+ * 2. `CharacterMask.mask` replaces the characters there with private-use characters that occur nowhere else.
+ * 3. The chat template renders. Every control string in its output is its own (`controlSpans`), and every mask shows
+ *    where unsafe text ended up (`maskedOffsets`). Then the masks are replaced by the original characters.
+ * 4. `tokens` tokenizes the text between two control spans by this table:
+ *
+ * | part of the text                    | tokenized                                                                 |
+ * | ----------------------------------- | ------------------------------------------------------------------------- |
+ * | control span                        | with control tokens                                                       |
+ * | text between, no masked offset      | with control tokens, in one piece with its neighbours, as llama.cpp would |
+ * | text between, with a masked offset  | as plain text, on its own                                                 |
+ *
+ * So a prompt without unsafe text has exactly the tokens that llama.cpp gives for the rendered text.
+ */
 export class PromptRenderer {
   readonly #chatTemplate: ChatTemplate;
   readonly #tokenizer: Tokenizer;
@@ -38,68 +57,74 @@ export class PromptRenderer {
 
   /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
   render(prompt: Prompt): RenderedPrompt {
-    const content = this.#content(prompt);
-    const disguise = new CharacterMask([this.#chatTemplate.source, JSON.stringify(content)]);
-    const written = this.#renderText(this.#masked(content, disguise));
+    const input = this.#templateInput(prompt);
+    const mask = new CharacterMask([this.#chatTemplate.source, JSON.stringify(input)]);
+    const maskedText = this.#renderText(this.#masked(input, mask));
     return {
-      text: disguise.unmask(written),
-      maskedOffsets: disguise.maskedOffsets(written),
-      controlSpans: this.#tokenizer.controlTokens.find(written),
+      text: mask.unmask(maskedText),
+      maskedOffsets: mask.maskedOffsets(maskedText),
+      controlSpans: this.#tokenizer.controlTokens.find(maskedText),
     };
   }
 
-  /** Where letters of a message's text are masked. */
+  /** The offsets (UTF-16 units, ascending) of the characters that are masked in a text of a message. */
   unsafeOffsets(text: string): readonly number[] {
     return this.#tokenizer.controlTokens.unsafeOffsets(text);
   }
 
   /**
-   * The tokens of a prompt, or of what stands behind one of its frame's control strings (that included). They are the
-   * official ones of the whole prompt, but that a stretch of text with masked letters is read as plain text.
+   * The tokens of a prompt, or of its rest.
+   * @param from where the rest starts: at the `start` of one of its control spans.
    */
-  tokens({ text, maskedOffsets: masked, controlSpans: frame }: RenderedPrompt, from = 0): Token[] {
+  tokens({ text, maskedOffsets, controlSpans }: RenderedPrompt, from = 0): Token[] {
     const tokens: Token[] = [];
-    let official = from;
-    let next = 0;
-    for (const { start, end } of textBetweenControls(frame, from, text.length)) {
-      while ((masked[next] ?? Infinity) < start) next++;
-      if ((masked[next] ?? Infinity) >= end) continue;
+    let tokenizedEnd = from;
+    let maskIndex = 0;
+    for (const { start, end } of textBetweenControls(controlSpans, from, text.length)) {
+      while ((maskedOffsets[maskIndex] ?? Infinity) < start) maskIndex++;
+      const hasMask = (maskedOffsets[maskIndex] ?? Infinity) < end;
+      if (!hasMask) continue;
       tokens.push(
-        ...this.#tokenizer.tokenizeWithControl(text.slice(official, start)),
+        ...this.#tokenizer.tokenizeWithControl(text.slice(tokenizedEnd, start)),
         ...this.#tokenizer.tokenizePlain(text.slice(start, end)),
       );
-      official = end;
+      tokenizedEnd = end;
     }
-    tokens.push(...this.#tokenizer.tokenizeWithControl(text.slice(official)));
-    const { bosToken: first } = this.#tokenizer;
-    return from > 0 || first === undefined || tokens[0] === first ? tokens : [first, ...tokens];
+    tokens.push(...this.#tokenizer.tokenizeWithControl(text.slice(tokenizedEnd)));
+    const { bosToken } = this.#tokenizer;
+    return from > 0 || bosToken === undefined || tokens[0] === bosToken ? tokens : [bosToken, ...tokens];
   }
 
-  // The model's own template has the last word on where tools stand and how they are written, if it has one at all.
-  #content(prompt: Prompt): PromptContent {
+  // A template that supports tools decides where they are and how they are written. Any other gets them as text.
+  #templateInput(prompt: Prompt): TemplateInput {
     const { messages, tools, thinking } = prompt;
-    const how = thinking === undefined ? {} : { thinking };
-    const { normalizeMessages: fit, supportsTools } = this.#chatTemplate;
+    const thinkingInput = thinking === undefined ? {} : { thinking };
+    const { normalizeMessages, supportsTools } = this.#chatTemplate;
     if (!supportsTools || (tools && tools.format !== this.#toolFormat)) {
-      return { ...how, messages: fit(insertTools(prompt).map(({ role, text }) => ({ role, text }))) };
+      const textMessages = insertTools(prompt).map(({ role, text }) => ({ role, text }));
+      return { ...thinkingInput, messages: normalizeMessages(textMessages) };
     }
     const definitions = tools?.definitions ?? [];
-    return { ...how, messages: fit(messages), ...(definitions.length > 0 && { tools: definitions }) };
+    return {
+      ...thinkingInput,
+      messages: normalizeMessages(messages),
+      ...(definitions.length > 0 && { tools: definitions }),
+    };
   }
 
-  #masked({ messages, tools, ...how }: PromptContent, disguise: CharacterMask): PromptContent {
-    const hide = (text: string): string => {
-      const places = this.unsafeOffsets(text);
-      return places.length === 0 ? text : disguise.mask(text, places);
+  #masked({ messages, tools, ...rest }: TemplateInput, mask: CharacterMask): TemplateInput {
+    const maskUnsafe = (text: string): string => {
+      const offsets = this.unsafeOffsets(text);
+      return offsets.length === 0 ? text : mask.mask(text, offsets);
     };
     return {
-      ...how,
-      messages: messages.map((message) => mapMessageStrings(message, hide)),
-      ...(tools && { tools: mapStrings(tools, hide) }),
+      ...rest,
+      messages: messages.map((message) => mapMessageStrings(message, maskUnsafe)),
+      ...(tools && { tools: mapStrings(tools, maskUnsafe) }),
     };
   }
 
-  #renderText({ messages, tools, thinking }: PromptContent): string {
+  #renderText({ messages, tools, thinking }: TemplateInput): string {
     try {
       return this.#chatTemplate.render(messages, tools, thinking);
     } catch (error) {
@@ -109,10 +134,10 @@ export class PromptRenderer {
   }
 }
 
-/** What stands between the control strings of a frame. */
-function textBetweenControls(frame: readonly TextSpan[], from: number, end: number): readonly TextSpan[] {
-  const behind = frame.filter(({ start }) => start >= from);
-  const starts = [from, ...behind.map((control) => control.end)];
-  const ends = [...behind.map((control) => control.start), end];
+/** The text from an offset to the end, without the control spans: one span, possibly empty, before, between and after them. */
+function textBetweenControls(controlSpans: readonly TextSpan[], from: number, end: number): readonly TextSpan[] {
+  const controls = controlSpans.filter(({ start }) => start >= from);
+  const starts = [from, ...controls.map((control) => control.end)];
+  const ends = [...controls.map((control) => control.start), end];
   return starts.map((start, index) => ({ start, end: ends[index] ?? end }));
 }

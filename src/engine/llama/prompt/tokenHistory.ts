@@ -1,81 +1,81 @@
 import type { Token } from 'node-llama-cpp';
 import type { PromptRenderer, RenderedPrompt } from './promptRenderer.ts';
+import type { GeneratedText } from '../tokenizer/streamingDetokenizer.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
 
-/** What a model wrote behind a prompt, as far as its tokens spell exactly the text. */
-export interface GeneratedText {
-  readonly text: string;
-  readonly tokens: readonly Token[];
-}
-
+/** A prompt and the text that was generated after it. */
 interface Snapshot extends RenderedPrompt {
   readonly tokens: readonly Token[];
-  /** How many tokens spell the text before each of the places where a later prompt may go on with a control string. */
+  /** For each offset of `text` at which a later prompt can resume with a control string: the number of tokens before it. */
   readonly resumePoints: ReadonlyMap<number, number>;
 }
 
 /**
- * What a sequence has read and written so far, as text and as tokens. A model may spell a text otherwise than the
- * tokeniser would; so that a prompt which repeats the text finds its tokens in the cache, they are taken from here.
+ * Token history of a sequence, for prefix reuse: tokenizes a prompt with the tokens that the model itself generated. A
+ * model may generate a text as other tokens than the tokenizer would give for it. A prompt that repeats this text must
+ * have the generated tokens, or everything after it would be evaluated again.
  */
 export class TokenHistory {
   readonly #renderer: PromptRenderer;
   readonly #tokenizer: Tokenizer;
   #snapshot: Snapshot | undefined;
 
-  constructor(template: PromptRenderer, tokenizer: Tokenizer) {
-    this.#renderer = template;
+  constructor(renderer: PromptRenderer, tokenizer: Tokenizer) {
+    this.#renderer = renderer;
     this.#tokenizer = tokenizer;
   }
 
-  /** The tokens of a prompt: those of before as far as the text is the same, up to a control token of the frame. */
+  /**
+   * The tokens of a prompt: remembered ones up to the last control string of the template before the first difference to
+   * the remembered text, new ones from there on.
+   */
   tokens(prompt: RenderedPrompt): Token[] {
-    const memory = this.#snapshot;
-    if (!memory) return this.#renderer.tokens(prompt);
-    const shared = equalPromptLength(memory, prompt);
-    const joint = prompt.controlSpans.findLast(
-      ({ start }) => start > 0 && start <= shared && memory.resumePoints.has(start),
+    const snapshot = this.#snapshot;
+    if (!snapshot) return this.#renderer.tokens(prompt);
+    const equalLength = equalPromptLength(snapshot, prompt);
+    const resumeAt = prompt.controlSpans.findLast(
+      ({ start }) => start > 0 && start <= equalLength && snapshot.resumePoints.has(start),
     );
-    if (!joint) return this.#renderer.tokens(prompt);
+    if (!resumeAt) return this.#renderer.tokens(prompt);
     return [
-      ...memory.tokens.slice(0, memory.resumePoints.get(joint.start)),
-      ...this.#renderer.tokens(prompt, joint.start),
+      ...snapshot.tokens.slice(0, snapshot.resumePoints.get(resumeAt.start)),
+      ...this.#renderer.tokens(prompt, resumeAt.start),
     ];
   }
 
-  /** Keeps a prompt with its tokens, and what was written behind it. */
-  remember(prompt: RenderedPrompt, tokens: readonly Token[], written: GeneratedText): void {
-    const cuts = this.#resumePoints(prompt, tokens);
-    const text = prompt.text + written.text;
-    if (cuts.size > 0) cuts.set(text.length, tokens.length + written.tokens.length);
-    const masked = this.#renderer.unsafeOffsets(written.text).map((slot) => prompt.text.length + slot);
+  /** Remembers a prompt with its tokens, and what was generated after it. */
+  remember(prompt: RenderedPrompt, tokens: readonly Token[], generated: GeneratedText): void {
+    const resumePoints = this.#resumePoints(prompt, tokens);
+    const text = prompt.text + generated.text;
+    if (resumePoints.size > 0) resumePoints.set(text.length, tokens.length + generated.tokens.length);
+    const generatedOffsets = this.#renderer.unsafeOffsets(generated.text).map((offset) => prompt.text.length + offset);
     this.#snapshot = {
       text,
-      maskedOffsets: [...prompt.maskedOffsets, ...masked],
+      maskedOffsets: [...prompt.maskedOffsets, ...generatedOffsets],
       controlSpans: prompt.controlSpans,
-      tokens: [...tokens, ...written.tokens],
-      resumePoints: cuts,
+      tokens: [...tokens, ...generated.tokens],
+      resumePoints,
     };
   }
 
-  // Where the tokeniser sees other control tokens than the text shows, nothing is known for sure, and nothing is kept.
+  // Pairs the control spans with the control tokens; only a BOS token may have no span. Where the counts differ, the
+  // tokenizer reads other control tokens than the text shows, so nothing is reused.
   #resumePoints(prompt: RenderedPrompt, tokens: readonly Token[]): Map<number, number> {
-    const places = tokens.flatMap((token, index) => (this.#tokenizer.isControl(token) ? [index] : []));
-    const unwritten = places.length - prompt.controlSpans.length;
-    const first = prompt.controlSpans[0]?.start;
-    if (unwritten !== 0 && !(unwritten === 1 && places[0] === 0)) return new Map();
-    if (first === undefined) return new Map();
-    return new Map(prompt.controlSpans.map(({ start }, index) => [start, places[index + unwritten] ?? 0]));
+    const controlIndexes = tokens.flatMap((token, index) => (this.#tokenizer.isControl(token) ? [index] : []));
+    const surplus = controlIndexes.length - prompt.controlSpans.length;
+    if (prompt.controlSpans.length === 0) return new Map();
+    if (surplus !== 0 && !(surplus === 1 && controlIndexes[0] === 0)) return new Map();
+    return new Map(prompt.controlSpans.map(({ start }, index) => [start, controlIndexes[index + surplus] ?? 0]));
   }
 }
 
-/** How far two prompts are the same, letter by letter and mask by mask. */
+/** The number of leading UTF-16 units that two prompts have in common, masks included. */
 function equalPromptLength(a: RenderedPrompt, b: RenderedPrompt): number {
   const length = commonPrefixLength(a.text, b.text);
   for (let index = 0; index < Math.max(a.maskedOffsets.length, b.maskedOffsets.length); index++) {
-    const [inA, inB] = [a.maskedOffsets[index] ?? Infinity, b.maskedOffsets[index] ?? Infinity];
-    if (inA !== inB) return Math.min(length, inA, inB);
+    const [offsetInA, offsetInB] = [a.maskedOffsets[index] ?? Infinity, b.maskedOffsets[index] ?? Infinity];
+    if (offsetInA !== offsetInB) return Math.min(length, offsetInA, offsetInB);
   }
   return length;
 }

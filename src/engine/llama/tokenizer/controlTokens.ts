@@ -1,58 +1,72 @@
-/** Where a control string stands in a text (UTF-16 units, `end` exclusive). */
+/** A range of a text in UTF-16 units, `end` exclusive. */
 export interface TextSpan {
   readonly start: number;
   readonly end: number;
 }
 
-/** The spellings of a vocabulary's control tokens, and where they stand in a text. */
+/**
+ * Finds control strings (the spellings of a vocabulary's control tokens, such as `[/INST]`) in texts. First step of the
+ * protection against special token injection; PromptRenderer describes all of it. All methods take time linear in the
+ * text.
+ *
+ * | unsafe text, for `[/INST]`            | unsafe offset        |
+ * | ------------------------------------- | -------------------- |
+ * | contains it: `a[/INST]b`              | where it starts      |
+ * | ends with its beginning: `a[/IN`      | where that starts    |
+ * | starts with its end: `ST]b`           | 0                    |
+ * | is its middle: `INS`                  | 0                    |
+ */
 export class ControlTokenMatcher {
-  readonly #anywhere: RegExp | undefined;
-  readonly #longestFirst: RegExp | undefined;
-  readonly #beginnings = new Set<string>();
-  readonly #endings = new Set<string>();
-  readonly #all: string;
-  readonly #longest: number;
+  /** Matches at each offset where a spelling starts; overlapping ones too. */
+  readonly #startPattern: RegExp | undefined;
+  /** Matches a whole spelling, the longest one where several start. */
+  readonly #spanPattern: RegExp | undefined;
+  readonly #properPrefixes = new Set<string>();
+  readonly #properSuffixes = new Set<string>();
+  readonly #joinedSpellings: string;
+  /** UTF-16 units of the longest spelling. */
+  readonly #maxLength: number;
 
   constructor(strings: Iterable<string>) {
     const spellings = [...new Set(strings)].filter((spelling) => spelling !== '').sort();
-    this.#all = spellings.join('\0');
-    this.#longest = Math.max(0, ...spellings.map((spelling) => spelling.length));
+    this.#joinedSpellings = spellings.join('\0');
+    this.#maxLength = Math.max(0, ...spellings.map((spelling) => spelling.length));
     for (const spelling of spellings) {
-      for (let at = 1; at < spelling.length; at++) {
-        this.#beginnings.add(spelling.slice(0, at));
-        this.#endings.add(spelling.slice(at));
+      for (let length = 1; length < spelling.length; length++) {
+        this.#properPrefixes.add(spelling.slice(0, length));
+        this.#properSuffixes.add(spelling.slice(length));
       }
     }
     if (spellings.length === 0) return;
-    this.#anywhere = new RegExp(`(?=${spellings.map(escaped).join('|')})`, 'g');
-    this.#longestFirst = new RegExp(spellings.map(escaped).sort(byLength).join('|'), 'g');
+    this.#startPattern = new RegExp(`(?=${spellings.map(escapeRegExp).join('|')})`, 'g');
+    this.#spanPattern = new RegExp(spellings.map(escapeRegExp).sort(longestFirst).join('|'), 'g');
   }
 
-  /** Each control string in a text from left to right, without overlaps. */
+  /** The control strings in a text from left to right, without overlaps. */
   find(text: string): readonly TextSpan[] {
-    if (!this.#longestFirst) return [];
-    return [...text.matchAll(this.#longestFirst)].map(({ index, 0: found }) => ({
+    if (!this.#spanPattern) return [];
+    return [...text.matchAll(this.#spanPattern)].map(({ index, 0: spelling }) => ({
       start: index,
-      end: index + found.length,
+      end: index + spelling.length,
     }));
   }
 
   /**
-   * The places in a text that must not be read as the beginning of a control string: those where one stands, and the
-   * ends of the text where one would arise together with what may stand beside it.
+   * The offsets (UTF-16 units, ascending) of the characters to mask in a text, so that no control string starts in it:
+   * neither within the text, nor across its ends together with what the chat template writes before and after it.
    */
   unsafeOffsets(text: string): readonly number[] {
-    if (!this.#anywhere || text === '') return [];
-    const places = new Set([...text.matchAll(this.#anywhere)].map((match) => match.index));
-    const reach = Math.min(text.length, this.#longest - 1);
-    for (let length = 1; length <= reach; length++) {
-      if (this.#beginnings.has(text.slice(-length))) places.add(text.length - length);
-      if (this.#endings.has(text.slice(0, length))) places.add(0);
+    if (!this.#startPattern || text === '') return [];
+    const offsets = new Set([...text.matchAll(this.#startPattern)].map((match) => match.index));
+    const maxPartLength = Math.min(text.length, this.#maxLength - 1);
+    for (let length = 1; length <= maxPartLength; length++) {
+      if (this.#properPrefixes.has(text.slice(-length))) offsets.add(text.length - length);
+      if (this.#properSuffixes.has(text.slice(0, length))) offsets.add(0);
     }
-    if (text.length < this.#longest && this.#all.includes(text)) places.add(0);
-    return [...places].sort((a, b) => a - b);
+    if (text.length < this.#maxLength && this.#joinedSpellings.includes(text)) offsets.add(0);
+    return [...offsets].sort((a, b) => a - b);
   }
 }
 
-const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
-const byLength = (a: string, b: string): number => b.length - a.length;
+const escapeRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+const longestFirst = (a: string, b: string): number => b.length - a.length;

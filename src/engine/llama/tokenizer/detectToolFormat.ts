@@ -1,4 +1,4 @@
-/** The tool-call format that a chat template and its vocabulary speak, by the marks that the families leave in them. */
+/** Detects the tool-call format that a model was trained with, by tags in its chat template and in its vocabulary. */
 export function detectToolFormat(template: string, tokenizer: { has(spelling: string): boolean }): string | undefined {
   if (template.includes('<tool_call>')) return 'chatml';
   if (template.includes('[TOOL_CALLS]') || tokenizer.has('[TOOL_CALLS]')) return 'mistral';
@@ -6,7 +6,7 @@ export function detectToolFormat(template: string, tokenizer: { has(spelling: st
   return undefined;
 }
 
-/** The strings that calls of a format are written with, where its families have tokens for them. */
+/** The strings around the calls of a format for which its model families have special tokens. */
 export const toolTokensByFormat: Readonly<Record<string, readonly string[]>> = {
   chatml: ['<tool_call>', '</tool_call>'],
   llama3: ['<|python_tag|>', '<|eom_id|>'],

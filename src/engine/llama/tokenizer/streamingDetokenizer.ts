@@ -1,110 +1,125 @@
 import type { Token } from 'node-llama-cpp';
 import { StopStringFilter } from '../../stopStrings.ts';
-import type { GeneratedText } from '../prompt/tokenHistory.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
+/** Generated text with its tokens, as far as the tokens are exactly the text. */
+export interface GeneratedText {
+  readonly text: string;
+  readonly tokens: readonly Token[];
+}
+
 export interface StreamingDetokenizerOptions {
-  /** The end of the prompt: how the first token is spelt depends on it. */
-  readonly before: readonly Token[];
-  readonly stop: readonly string[];
-  /** Whether control tokens stand in the text as their names. */
+  /** The tokens of the prompt: the spacing of the first generated token depends on the last of them. */
+  readonly precedingTokens: readonly Token[];
+  readonly stopStrings: readonly string[];
+  /** Whether control tokens appear in the text as their spelling. */
   readonly controlTokens: boolean;
   readonly onText: (piece: string) => void;
 }
 
-/** The text of a generation as its tokens come: whole characters only, and nothing of a stop string. */
+/**
+ * Streaming (incremental) detokenizer: turns tokens into text as they are generated. It emits whole UTF-8 characters
+ * only, holds back what may become a stop string, and emits nothing from a stop string on.
+ */
 export class StreamingDetokenizer {
   readonly #tokenizer: Tokenizer;
   readonly #options: StreamingDetokenizerOptions;
   readonly #stops: StopStringFilter;
   readonly #tokens: Token[] = [];
+  /** Tokens of a character that is not complete yet. */
   #pending: Token[] = [];
-  #before: readonly Token[];
+  #precedingTokens: readonly Token[];
   #sent = '';
   #decoded = '';
-  #plain: { textLength: number; tokens: number } = { textLength: 0, tokens: 0 };
+  /** The longest beginning of the generation without control tokens and partial characters. */
+  #exact: { readonly textLength: number; readonly tokens: number } = { textLength: 0, tokens: 0 };
   #exactTokens = true;
 
   constructor(tokenizer: Tokenizer, options: StreamingDetokenizerOptions) {
     this.#tokenizer = tokenizer;
     this.#options = options;
-    this.#stops = new StopStringFilter(options.stop);
-    this.#before = options.before.slice(-lookBehindTokens);
+    this.#stops = new StopStringFilter(options.stopStrings);
+    this.#precedingTokens = options.precedingTokens.slice(-maxPrecedingTokens);
   }
 
-  /** Everything that was sent. */
+  /** All text that was emitted. */
   get text(): string {
     return this.#sent;
   }
 
+  /** All tokens that were generated. */
   get tokens(): readonly Token[] {
     return this.#tokens;
   }
 
-  /** Whether a stop string has come. */
+  /** Whether a stop string has matched. */
   get stopped(): boolean {
     return this.#stops.matched;
   }
 
-  /** All whole characters that have come, those that are held back included. */
+  /** All whole characters so far, including held back ones. */
   get decoded(): string {
     return this.#decoded;
   }
 
-  /** The text of the tokens since the last whole character; it ends in the mark of one that is cut. */
+  /** The text of the tokens after the last whole character: empty, or ending in U+FFFD for an incomplete character. */
   get pending(): string {
     return this.#detokenize(this.#pending);
   }
 
-  /** What `pending` would be with one more token. */
+  /** What `pending` would be with one more token, before its whole characters are emitted. */
   peek(token: Token): string {
     return this.#detokenize([...this.#pending, token]);
   }
 
-  /** @param bound whether the text is not the model's own choice, and so no stop string counts in it. */
-  push(token: Token, bound = false): void {
+  /**
+   * Adds a token and emits what is complete.
+   * @param constrained whether a grammar chose the text: no stop string is searched in it, so that it stays complete.
+   */
+  push(token: Token, constrained = false): void {
     this.#tokens.push(token);
     this.#pending.push(token);
     const text = this.pending;
-    if (endsMidCharacter(text) && this.#pending.length < maxCharacterBytes) return;
-    this.#commit(text, bound);
+    if (endsMidCharacter(text) && this.#pending.length < maxTokensPerCharacter) return;
+    this.#commit(text, constrained);
     this.#exactTokens &&= !this.#tokenizer.isControl(token);
-    if (this.#exactTokens) this.#plain = { textLength: this.#decoded.length, tokens: this.#tokens.length };
+    if (this.#exactTokens) this.#exact = { textLength: this.#decoded.length, tokens: this.#tokens.length };
   }
 
-  /** Sends what was held back, but for the beginning of a character that never came. */
+  /** Emits what was held back, without a character that stayed incomplete. */
   end(): void {
     if (!this.stopped) this.#commit(this.pending.replace(/\uFFFD+$/, ''));
-    this.#send(this.#stops.flush());
+    this.#emit(this.#stops.flush());
   }
 
-  /** The tokens that spell the text exactly, if there are such; else none. */
+  /** The emitted text with its tokens; both empty where the tokens are not exactly this text. */
   exactPrefix(): GeneratedText {
-    const { textLength, tokens } = this.#plain;
+    const { textLength, tokens } = this.#exact;
     if (textLength !== this.#sent.length) return { text: '', tokens: [] };
     return { text: this.#sent, tokens: this.#tokens.slice(0, tokens) };
   }
 
   #detokenize(tokens: readonly Token[]): string {
-    return this.#tokenizer.detokenize(tokens, this.#before, this.#options.controlTokens);
+    return this.#tokenizer.detokenize(tokens, this.#precedingTokens, this.#options.controlTokens);
   }
 
-  #commit(text: string, bound = false): void {
-    this.#before = [...this.#before, ...this.#pending].slice(-lookBehindTokens);
+  #commit(text: string, constrained = false): void {
+    this.#precedingTokens = [...this.#precedingTokens, ...this.#pending].slice(-maxPrecedingTokens);
     this.#pending = [];
     this.#decoded += text;
-    this.#send(bound ? this.#stops.flush() + text : this.#stops.push(text));
+    this.#emit(constrained ? this.#stops.flush() + text : this.#stops.push(text));
   }
 
-  #send(piece: string): void {
+  #emit(piece: string): void {
     if (piece === '') return;
     this.#sent += piece;
     this.#options.onText(piece);
   }
 }
 
-/** Whether a text ends in the beginning of a character: one mark, for bytes that can never become one leave more. */
+/** Whether a text ends in an incomplete UTF-8 sequence: exactly one U+FFFD (invalid bytes decode to several). */
 export const endsMidCharacter = (text: string): boolean => /(?:^|[^\uFFFD])\uFFFD$/.test(text);
 
-const maxCharacterBytes = 4;
-const lookBehindTokens = 3;
+/** With byte tokens, each of the at most four bytes of a character is a token. */
+const maxTokensPerCharacter = 4;
+const maxPrecedingTokens = 3;

@@ -2,29 +2,31 @@ import type { LlamaModel, Token } from 'node-llama-cpp';
 import { reasoningTags } from '../../../tools/reasoning/reasoningTags.ts';
 import { ControlTokenMatcher } from './controlTokens.ts';
 
-/** A model's tokeniser, and the tokens that steer the model instead of spelling text. */
+/** A model's tokenizer and detokenizer, with its control tokens: tokens that steer the model and are no text. */
 export class Tokenizer {
   readonly controlTokens: ControlTokenMatcher;
-  /** The token that every prompt has to begin with, if the model wants one. */
+  /** The token (BOS) that every prompt has to begin with, if the model wants one. */
   readonly bosToken: Token | undefined;
   readonly #model: LlamaModel;
-  readonly #control: ReadonlySet<Token>;
-  readonly #reasoning: ReadonlySet<Token>;
-  /** Whether a space is put before every text that is read. */
+  readonly #controlTokens: ReadonlySet<Token>;
+  readonly #reasoningTokens: ReadonlySet<Token>;
+  /** Whether the tokenizer puts a space before each text (SentencePiece's `add_dummy_prefix`). */
   readonly #addsLeadingSpace: boolean;
 
   constructor(model: LlamaModel) {
     this.#model = model;
-    this.#control = new Set(
+    this.#controlTokens = new Set(
       [...model.iterateAllTokens()].filter((token) => {
         const { control, unknown } = model.getTokenAttributes(token);
         return control || unknown;
       }),
     );
-    // The spellings as the file has them: these are what llama.cpp looks for in a text.
+    // Spellings as the file has them: these are what llama.cpp searches for in a text.
     const spellings = model.fileInfo.metadata.tokenizer.ggml.tokens;
-    this.#reasoning = new Set([...this.#control].filter((token) => reasoningTags.includes(spellings[token] ?? '')));
-    this.controlTokens = new ControlTokenMatcher([...this.#control].map((token) => spellings[token] ?? ''));
+    this.#reasoningTokens = new Set(
+      [...this.#controlTokens].filter((token) => reasoningTags.includes(spellings[token] ?? '')),
+    );
+    this.controlTokens = new ControlTokenMatcher([...this.#controlTokens].map((token) => spellings[token] ?? ''));
     this.#addsLeadingSpace = this.detokenize(this.tokenizePlain('a'), this.tokenizePlain('a'), false) !== 'a';
     this.bosToken = model.tokens.shouldPrependBosToken ? (model.tokens.bos ?? undefined) : undefined;
   }
@@ -34,7 +36,7 @@ export class Tokenizer {
     return this.#model.fileInfo.metadata.tokenizer.ggml.tokens.includes(spelling);
   }
 
-  /** What a spelling is: a token that steers, a token that is text, or no token of its own. */
+  /** Whether a spelling is one control token, one other token (word), or several tokens (letters). */
   tokenKind(spelling: string): 'control' | 'word' | 'letters' {
     const token = this.#model.fileInfo.metadata.tokenizer.ggml.tokens.indexOf(spelling);
     if (token < 0) return 'letters';
@@ -42,26 +44,31 @@ export class Tokenizer {
   }
 
   isControl(token: Token): boolean {
-    return this.#control.has(token);
+    return this.#controlTokens.has(token);
   }
 
-  /** The tokens of a text in which control strings are control tokens. */
+  /** The tokens of a text whose control strings become control tokens. */
   tokenizeWithControl(text: string): Token[] {
     return this.#model.tokenize(text, true);
   }
 
-  /** The tokens of a text in which every letter is just a letter. */
+  /** The tokens of a text as plain text: control strings in it are text, too. */
   tokenizePlain(text: string): Token[] {
     return this.#model.tokenize(text, false);
   }
 
-  /** The tokens of a text that goes on from others, in which every letter is just a letter. */
+  /** The tokens of a plain text that continues another one: without the leading space of a first text. */
   tokenizeContinuation(text: string): Token[] {
     return this.#addsLeadingSpace ? this.#model.tokenize(text, false, 'trimLeadingSpace') : this.tokenizePlain(text);
   }
 
-  /** The text that tokens spell behind the ones before them; control tokens are left out unless wanted, but for the marks of reasoning. */
-  detokenize(tokens: readonly Token[], before: readonly Token[], control: boolean): string {
-    return this.#model.detokenize(tokens, control || tokens.some((token) => this.#reasoning.has(token)), before);
+  /**
+   * The text of tokens.
+   * @param precedingTokens the tokens before them, which decide on a leading space.
+   * @param withControl whether control tokens appear as their spelling; if not, only those of reasoning tags do.
+   */
+  detokenize(tokens: readonly Token[], precedingTokens: readonly Token[], withControl: boolean): string {
+    const showsControl = withControl || tokens.some((token) => this.#reasoningTokens.has(token));
+    return this.#model.detokenize(tokens, showsControl, precedingTokens);
   }
 }

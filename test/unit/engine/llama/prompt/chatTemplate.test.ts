@@ -46,7 +46,9 @@ describe('a chat template', () => {
 
   it('says which messages it does not take', () => {
     expect(probeChatTemplate(plain, ends).notes).toEqual([]);
-    expect(probeChatTemplate(onlyFirstSystem, ends).notes).toEqual([expect.stringContaining('one system message')]);
+    expect(probeChatTemplate(onlyFirstSystem, ends).notes).toEqual([
+      expect.stringContaining('a system message only at the start'),
+    ]);
     expect(probeChatTemplate(noSystem, ends).notes).toEqual([expect.stringContaining('no system message')]);
   });
 
