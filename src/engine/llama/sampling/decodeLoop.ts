@@ -6,72 +6,74 @@ import { samplingOptions } from './samplingOptions.ts';
 
 export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'backpressure'> {
   readonly cache: LlamaContextSequence;
-  /** The tokens behind which is written; what is written is added. */
+  /** All tokens so far, prompt first; generated ones are appended. */
   readonly context: Token[];
   readonly sampler: Sampler;
   readonly deferredQueue: DeferredQueue;
   readonly shouldStop: () => boolean;
-  /** Does a step of the engine. */
+  /** Wraps each use of the engine; rejects as the engine does, or with a Fault in place of it. */
   readonly step: <T>(step: () => Promise<T>) => Promise<T>;
   readonly onToken: () => void;
 }
 
 /**
- * Draws tokens until something ends them or the client has to catch up. What the cache does not hold of the context is
- * evaluated first. The text of a token is told while the next one is computed.
+ * Decode loop: samples tokens until the sampler finishes, `shouldStop`, the end of the text, or backpressure ('paused':
+ * call it again to continue). Tokens of the context that are not in the KV cache are evaluated first (prefill). The text
+ * of a token is emitted while the next one is computed.
+ * @throws what `step` rejects with, and what emitting text throws.
  */
-export async function decode(writing: DecodeLoopOptions): Promise<FinishReason | 'paused'> {
-  const { cache, context, sampler, shouldStop, backpressure, onToken } = writing;
-  const draws = cache.evaluate(context.slice(cache.nextTokenIndex), {
-    ...samplingOptions(writing.sampling, (count) => context.slice(-count)),
-    // Asked in the midst of the library's work, where nothing may fail.
+export async function decode(options: DecodeLoopOptions): Promise<FinishReason | 'paused'> {
+  const { cache, context, sampler, shouldStop, backpressure, onToken } = options;
+  const tokens = cache.evaluate(context.slice(cache.nextTokenIndex), {
+    ...samplingOptions(options.sampling, (count) => context.slice(-count)),
+    // Called inside node-llama-cpp's sampling, where nothing may throw.
     grammarEvaluationState: () => sampler.grammar,
   });
-  let next: Token[] = [];
+  let appended: Token[] = [];
   try {
     for (;;) {
-      const ended = sampler.finishReason && flushAndFinish(sampler);
-      if (ended) return ended;
+      const finished = sampler.finishReason && flushAndFinish(sampler);
+      if (finished) return finished;
       if (shouldStop()) return flushAndFinish(sampler) ?? 'aborted';
       await sampler.prepare();
-      const draw = await decodeNext(writing, () => draws.next(next));
+      const sampled = await decodeNext(options, () => tokens.next(appended));
       if (sampler.finishReason) return sampler.finishReason;
-      if (draw.done) return 'end';
+      if (sampled.done) return 'end';
       onToken();
-      next = [...sampler.accept(draw.value)];
-      context.push(...next);
+      appended = [...sampler.accept(sampled.value)];
+      context.push(...appended);
       if (!sampler.finishReason && backpressure?.()) return flushAndFinish(sampler) ?? 'paused';
     }
   } finally {
-    await draws.return();
+    await tokens.return();
   }
 }
 
-/** Computes the next token, and tells beside it the text of the one before. */
+/** Computes the next token, and meanwhile emits the text of the previous one. */
 async function decodeNext<T>(
   { sampler, deferredQueue, step }: DecodeLoopOptions,
   compute: () => Promise<T>,
 ): Promise<T> {
   let failure: { readonly error: unknown } | undefined;
-  let over = false;
-  const tell = (): void => {
+  let isOver = false;
+  const flush = (): void => {
     try {
-      if (!over) sampler.flushText();
+      if (!isOver) sampler.flushText();
     } catch (error) {
       failure = { error };
     }
   };
-  deferredQueue.defer(tell);
+  deferredQueue.defer(flush);
   const result = await step(compute).finally(() => {
-    // Perhaps no batch was needed, or it failed; later on, nothing may come any more.
-    tell();
-    over = true;
+    // The deferred flush has not run if no batch was needed or if it failed. From here on it must do nothing.
+    flush();
+    isOver = true;
   });
   if (failure) throw failure.error;
   return result;
 }
 
-/** Tells what is left, and why it ends: a stop string may be in it. */
+/** Emits the remaining text; the finish reason is read after it, because a stop string may be in that text. */
 function flushAndFinish(sampler: Sampler): FinishReason | undefined {
   sampler.flushText();
   return sampler.finishReason;

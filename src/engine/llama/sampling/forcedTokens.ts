@@ -4,14 +4,27 @@ import type { GrammarMatcher } from '../../../tools/grammar/matcher.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
 
-/** Text that is decided, in tokens. */
+/** Forced text as tokens. */
 export interface ForcedTokens {
   readonly tokens: readonly Token[];
-  /** The place behind them. */
+  /** The position in the grammar after these tokens. */
   readonly matcher: GrammarMatcher;
 }
 
-/** Puts decided text into the tokens that the model would have drawn for it. */
+/**
+ * Tokenizes forced text (text that a grammar allows no alternative to) the way the model itself would have, for
+ * jump-forward decoding with token healing. A model often generates a token that reaches beyond forced text: after
+ * `"on":` it knows ` true` as one token. So trailing tokens that could be part of a longer one are dropped, and the model
+ * samples the token boundary itself, together with its choice.
+ *
+ * | tokens of                                                      | kept?                                            |
+ * | -------------------------------------------------------------- | ------------------------------------------------ |
+ * | the text up to the last forced control token                   | yes: nothing merges with a control token         |
+ * | forced text, and the grammar must end after it                 | yes: nothing follows                             |
+ * | forced text, the same tokens whatever is likely to follow      | yes                                              |
+ * | forced text, other tokens after some likely continuation       | no: left to the model (token healing)            |
+ * | as above, but dropping them would cut `ownText` or leave none  | yes                                              |
+ */
 export class ForcedTextTokenizer {
   readonly #tokenizer: Tokenizer;
 
@@ -20,61 +33,73 @@ export class ForcedTextTokenizer {
   }
 
   /**
-   * The tokens for a text that leads to a place, and for what has to come there. Where the last of these could as well
-   * be the beginning of a longer token, they are left for the model to draw, together with what it chooses behind them.
+   * The tokens for `ownText` and the text that the grammar forces after it.
+   * @param ownText text that was chosen and is not in tokens yet; may be empty.
+   * @param matcher the position in the grammar after `ownText`.
    */
-  tokenize(own: string, matcher: GrammarMatcher): ForcedTokens {
-    const { texts, walk: end } = matcher.forcedText();
-    const rest = texts.findLastIndex((one) => this.#control(one) !== undefined) + 1;
-    const head = rest === 0 ? [] : [own, ...texts.slice(0, rest)].flatMap((one) => this.#tokens(one));
-    const start = rest === 0 ? own : '';
-    const words = start + joinTexts(texts.slice(rest));
-    const tokens = this.#tokenizer.tokenizeContinuation(words);
-    const kept = end.mustEnd ? tokens.length : this.#stablePrefix(words, tokens, end);
-    const shorter = kept < tokens.length ? this.#tokenizer.detokenize(tokens.slice(0, kept), [], false) : words;
-    const isUseful = head.length + kept > 0 && shorter.length >= start.length && words.startsWith(shorter);
-    if (kept === tokens.length || !isUseful) return { tokens: [...head, ...tokens], matcher: end };
-    const gone = joinTexts(texts.slice(0, rest)) + shorter.slice(start.length);
-    return { tokens: [...head, ...tokens.slice(0, kept)], matcher: matcher.accept(gone).walk };
+  tokenize(ownText: string, matcher: GrammarMatcher): ForcedTokens {
+    const { texts: forcedTexts, walk: matcherAfterForced } = matcher.forcedText();
+    const headCount = forcedTexts.findLastIndex((rule) => this.#controlToken(rule) !== undefined) + 1;
+    const headTexts = forcedTexts.slice(0, headCount);
+    const hasHead = headCount > 0;
+    const headTokens = hasHead ? [ownText, ...headTexts].flatMap((text) => this.#tokenizeRule(text)) : [];
+    const ownTailText = hasHead ? '' : ownText;
+    const tailText = ownTailText + joinTexts(forcedTexts.slice(headCount));
+    const tailTokens = this.#tokenizer.tokenizeContinuation(tailText);
+    const keptCount = matcherAfterForced.mustEnd
+      ? tailTokens.length
+      : this.#stablePrefixLength(tailText, tailTokens, matcherAfterForced);
+    const keptTokens = tailTokens.slice(0, keptCount);
+    const keptText = keptCount < tailTokens.length ? this.#tokenizer.detokenize(keptTokens, [], false) : tailText;
+    const canDrop =
+      headTokens.length + keptCount > 0 && keptText.length >= ownTailText.length && tailText.startsWith(keptText);
+    if (keptCount === tailTokens.length || !canDrop) {
+      return { tokens: [...headTokens, ...tailTokens], matcher: matcherAfterForced };
+    }
+    const keptForcedText = joinTexts(headTexts) + keptText.slice(ownTailText.length);
+    return { tokens: [...headTokens, ...keptTokens], matcher: matcher.accept(keptForcedText).walk };
   }
 
-  /** How many tokens of a text stay the same whatever comes behind it. */
-  #stablePrefix(words: string, tokens: readonly Token[], end: GrammarMatcher): number {
+  /** How many leading tokens of a text stay the same with each likely continuation. */
+  #stablePrefixLength(text: string, tokens: readonly Token[], matcher: GrammarMatcher): number {
     return Math.min(
-      ...likelyContinuations(end).map((probe) =>
-        commonPrefixLength(tokens, this.#tokenizer.tokenizeContinuation(words + probe)),
+      ...likelyContinuations(matcher).map((continuation) =>
+        commonPrefixLength(tokens, this.#tokenizer.tokenizeContinuation(text + continuation)),
       ),
     );
   }
 
-  #tokens(one: TextRule | string): readonly Token[] {
-    if (typeof one === 'string') return this.#tokenizer.tokenizeContinuation(one);
-    const control = this.#control(one);
-    return control === undefined ? this.#tokenizer.tokenizeContinuation(one.text) : [control];
+  #tokenizeRule(rule: TextRule | string): readonly Token[] {
+    if (typeof rule === 'string') return this.#tokenizer.tokenizeContinuation(rule);
+    const controlToken = this.#controlToken(rule);
+    return controlToken === undefined ? this.#tokenizer.tokenizeContinuation(rule.text) : [controlToken];
   }
 
-  #control({ text, control }: TextRule): Token | undefined {
+  /** The control token that a rule stands for, if the vocabulary has it. */
+  #controlToken({ text, control }: TextRule): Token | undefined {
     const [token, ...more] = control ? this.#tokenizer.tokenizeWithControl(text) : [];
     return token !== undefined && more.length === 0 && this.#tokenizer.isControl(token) ? token : undefined;
   }
 }
 
-const joinTexts = (texts: readonly TextRule[]): string => texts.map(({ text }) => text).join('');
+const joinTexts = (rules: readonly TextRule[]): string => rules.map(({ text }) => text).join('');
 
 const maxContinuations = 12;
+/** UTF-16 units. */
 const maxContinuationLength = 24;
 
-/** Texts as they may come next: enough of them to see where tokens would end. */
+/** Samples of what may follow: enough of them to see which token boundaries move. */
 function likelyContinuations(matcher: GrammarMatcher): readonly string[] {
-  const next = matcher.continuations.flatMap(([first]) => first ?? []);
-  // Within a string it is letters that come; what ends it is left aside.
-  if (next.some(isPlainText)) return ['a'];
-  return next
+  const nextRules = matcher.continuations.flatMap(([first]) => first ?? []);
+  // Inside a JSON string, one letter is enough. The quote that would end the string is not tried.
+  if (nextRules.some(isPlainText)) return ['a'];
+  return nextRules
     .slice(0, maxContinuations)
-    .map((rule) => (rule.kind === 'text' ? rule.text.slice(0, maxContinuationLength) : firstOf(rule)));
+    .map((rule) => (rule.kind === 'text' ? rule.text.slice(0, maxContinuationLength) : firstCharacter(rule)));
 }
 
-const minRangeOfPlainText = 1000;
+const minPlainTextCodePoints = 1000;
 const isPlainText = (rule: Rule): boolean =>
-  rule.kind === 'char' && rule.ranges.some(([from, to]) => to - from > minRangeOfPlainText);
-const firstOf = (rule: Rule): string => (rule.kind === 'char' ? String.fromCodePoint(rule.ranges[0]?.[0] ?? 0) : '');
+  rule.kind === 'char' && rule.ranges.some(([from, to]) => to - from > minPlainTextCodePoints);
+const firstCharacter = (rule: Rule): string =>
+  rule.kind === 'char' ? String.fromCodePoint(rule.ranges[0]?.[0] ?? 0) : '';

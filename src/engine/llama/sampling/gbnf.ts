@@ -2,81 +2,89 @@ import { expandJsonRule } from '../../../tools/grammar/anyJson.ts';
 import type { CharRule, ManyRule, MembersRule, Rule } from '../../../tools/grammar/rule.ts';
 import type { GrammarMatcher } from '../../../tools/grammar/matcher.ts';
 
-/** What may follow a place in a text, in llama.cpp's notation for grammars; the same each time for the same place. */
+/**
+ * What may follow at a matcher's position, as a GBNF grammar (llama.cpp's notation). Deterministic: equal positions give
+ * equal text, so that it can be a cache key.
+ */
 export function toGbnf(matcher: GrammarMatcher): string {
-  const notation = new GbnfWriter();
-  const ways = matcher.continuations.map((rules) => rules.map((rule) => notation.of(rule)).join(' '));
-  const root = [...ways, ...(matcher.canEnd ? [''] : [])].join(' | ');
-  return [`root ::= ${root}`, ...notation.named].join('\n');
+  const writer = new GbnfWriter();
+  const alternatives = matcher.continuations.map((rules) => rules.map((rule) => writer.expression(rule)).join(' '));
+  const root = [...alternatives, ...(matcher.canEnd ? [''] : [])].join(' | ');
+  return [`root ::= ${root}`, ...writer.namedRules].join('\n');
 }
 
-// llama.cpp writes a rule out once for every repetition; who samples counts on beyond this.
+/**
+ * llama.cpp copies a rule once per possible repetition. A larger maximum is written as none: GrammarMatcher counts, and
+ * GrammarSampler lets through only what it accepts.
+ */
 const maxRepetitions = 256;
 
-/** Rules as GBNF; each that is made of others gets a name, so that it is written once. */
+/** Writes rules as GBNF expressions; a rule that consists of others gets a name, so that it is written once. */
 class GbnfWriter {
-  readonly named: string[] = [];
+  readonly namedRules: string[] = [];
   readonly #names = new Map<Rule, string>();
 
-  of(rule: Rule): string {
-    if (rule.kind === 'text') return `"${[...rule.text].map(escaped).join('')}"`;
-    if (rule.kind === 'char') return characters(rule);
+  expression(rule: Rule): string {
+    if (rule.kind === 'text') return quote(rule.text);
+    if (rule.kind === 'char') return characterClass(rule);
     const known = this.#names.get(rule);
     if (known !== undefined) return known;
     const name = `r${this.#names.size}`;
     this.#names.set(rule, name);
-    this.named.push(`${name} ::= ${this.#body(rule)}`);
+    this.namedRules.push(`${name} ::= ${this.#body(rule)}`);
     return name;
   }
 
   #body(rule: Exclude<Rule, { kind: 'text' | 'char' }>): string {
     switch (rule.kind) {
       case 'all':
-        return rule.rules.map((one) => this.of(one)).join(' ');
+        return rule.rules.map((item) => this.expression(item)).join(' ');
       case 'any':
-        return rule.rules.map((one) => this.of(one)).join(' | ');
+        return rule.rules.map((alternative) => this.expression(alternative)).join(' | ');
       case 'many':
-        return this.#many(rule);
+        return this.#repetition(rule);
       case 'members':
         return this.#members(rule);
       case 'json':
-        return this.of(expandJsonRule(rule));
+        return this.expression(expandJsonRule(rule));
       default:
         return rule satisfies never;
     }
   }
 
-  #many({ rule, min, max, separator: between = '', isStarted: begun }: ManyRule): string {
+  #repetition({ rule, min, max, separator = '', isStarted }: ManyRule): string {
     if (max !== undefined && max <= 0) return '""';
-    const one = this.of(rule);
-    const next = between === '' ? one : `("${[...between].map(escaped).join('')}" ${one})`;
-    if (begun || between === '') return next + repetition(min, max);
-    const rest = `${one} ${next}${repetition(min - 1, max === undefined ? max : max - 1)}`;
-    return min > 0 ? rest : `(${rest})?`;
+    const item = this.expression(rule);
+    const nextItem = separator === '' ? item : `(${quote(separator)} ${item})`;
+    if (isStarted || separator === '') return nextItem + repetitionSuffix(min, max);
+    const items = `${item} ${nextItem}${repetitionSuffix(min - 1, max === undefined ? max : max - 1)}`;
+    return min > 0 ? items : `(${items})?`;
   }
 
-  #members({ members, isStarted: begun }: MembersRule): string {
+  #members({ members, isStarted }: MembersRule): string {
     const [first, ...others] = members;
     if (!first) return '""';
-    const key = `${begun ? ', ' : ''}${JSON.stringify(first.key)}: `;
-    const one = `"${[...key].map(escaped).join('')}" ${this.of(first.rule)}`;
-    const slotMemory = `${one} ${this.#members({ kind: 'members', members: others, isStarted: true })}`;
-    if (first.required) return slotMemory;
-    return begun
-      ? `(${one})? ${this.#members({ kind: 'members', members: others, isStarted: begun })}`
-      : `(${slotMemory} | ${this.#members({ kind: 'members', members: others })})`;
+    const key = `${isStarted ? ', ' : ''}${JSON.stringify(first.key)}: `;
+    const member = `${quote(key)} ${this.expression(first.rule)}`;
+    const withFirst = `${member} ${this.#members({ kind: 'members', members: others, isStarted: true })}`;
+    if (first.required) return withFirst;
+    return isStarted
+      ? `(${member})? ${this.#members({ kind: 'members', members: others, isStarted })}`
+      : `(${withFirst} | ${this.#members({ kind: 'members', members: others })})`;
   }
 }
 
-function repetition(min: number, max: number | undefined): string {
-  const from = Math.max(0, min);
-  return `{${from},${max === undefined || max > maxRepetitions ? '' : max}}`;
+function repetitionSuffix(min: number, max: number | undefined): string {
+  const atLeast = Math.max(0, min);
+  return `{${atLeast},${max === undefined || max > maxRepetitions ? '' : max}}`;
 }
 
-const characters = ({ ranges }: CharRule): string =>
+const characterClass = ({ ranges }: CharRule): string =>
   `[${ranges.map(([from, to]) => (from === to ? escapedCodePoint(from) : `${escapedCodePoint(from)}-${escapedCodePoint(to)}`)).join('')}]`;
 
-const escaped = (character: string): string =>
+const quote = (text: string): string => `"${[...text].map(escapeCharacter).join('')}"`;
+
+const escapeCharacter = (character: string): string =>
   /[A-Za-z0-9 _]/.test(character) ? character : escapedCodePoint(character.codePointAt(0) ?? 0);
 
 const escapedCodePoint = (code: number): string => `\\U${code.toString(16).padStart(8, '0')}`;

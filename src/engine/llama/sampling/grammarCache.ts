@@ -2,29 +2,30 @@ import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
 import type { GrammarMatcher } from '../../../tools/grammar/matcher.ts';
 import { toGbnf } from './gbnf.ts';
 
-// Places where something is chosen come again with every call; those of the tools in use fit in here.
+/** Every call passes through the same choices of its grammar; those of all tools in use fit in here. */
 const maxCachedGrammars = 128;
 
-/** The grammars of a model as llama.cpp reads them, remembered by what they say. */
+/** LRU cache of a model's grammars as llama.cpp has parsed them, by their GBNF text. */
 export class GrammarCache {
   readonly #model: LlamaModel;
+  /** Initial states, least recently used first. */
   readonly #states = new Map<string, LlamaGrammarEvaluationState>();
 
   constructor(model: LlamaModel) {
     this.#model = model;
   }
 
-  /** A state that accepts what may follow a place in a text. */
+  /** A new evaluation state that accepts what may follow at a matcher's position. */
   async stateFor(matcher: GrammarMatcher): Promise<LlamaGrammarEvaluationState> {
-    const grammar = toGbnf(matcher);
-    const fresh = this.#states.get(grammar) ?? (await this.#parse(grammar));
-    this.#states.delete(grammar);
-    this.#states.set(grammar, fresh);
-    for (const oldest of this.#states.keys()) {
+    const gbnf = toGbnf(matcher);
+    const initialState = this.#states.get(gbnf) ?? (await this.#parse(gbnf));
+    this.#states.delete(gbnf);
+    this.#states.set(gbnf, initialState);
+    for (const leastRecent of this.#states.keys()) {
       if (this.#states.size <= maxCachedGrammars) break;
-      this.#states.delete(oldest);
+      this.#states.delete(leastRecent);
     }
-    return fresh.clone();
+    return initialState.clone();
   }
 
   async #parse(grammar: string): Promise<LlamaGrammarEvaluationState> {

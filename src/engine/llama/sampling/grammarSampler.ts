@@ -15,31 +15,56 @@ export interface GrammarSamplerOptions {
   readonly tokenizer: Tokenizer;
   readonly grammarCache: GrammarCache;
   readonly stream: StreamingDetokenizer;
-  /** What the template has begun on the model's behalf: the text goes on from there. */
+  /** Text that the chat template has begun for the model (an open reasoning tag); the generated text continues it. */
   readonly prefix: string;
-  /** Tokens that free text may have. */
+  /** Maximum of unconstrained tokens; also of constrained ones where the grammar has no budget. */
   readonly maxTokens: number;
-  /** Tokens that fit into the context. */
+  /** Maximum of all generated tokens: what is left of the context. */
   readonly maxContextTokens: number;
 }
 
-/** A pen that holds to a grammar: it draws only where there is a choice, and writes the rest at once. */
+/** The text of a sampled token, tokens of an incomplete character before it included. */
+interface SampledText {
+  /** The part before the constrained text; it ends with the trigger. Empty but for the token that completes a trigger. */
+  readonly before: string;
+  /** The part inside the constrained text. */
+  readonly inside: string;
+}
+
+/**
+ * Grammar-constrained sampler (constrained decoding): samples only where the grammar allows a choice; forced text is
+ * appended without sampling (jump-forward decoding, with token healing in ForcedTextTokenizer). A lazy grammar (as
+ * llama.cpp calls it) constrains the text only from a trigger to the end of the trigger's rule, again and again.
+ *
+ * | state         | `#matcher` | a sampled token is                   | next state                                         |
+ * | ------------- | ---------- | ------------------------------------ | -------------------------------------------------- |
+ * | unconstrained | undefined  | appended                             | constrained, once it completes a trigger           |
+ * | constrained   | set        | appended or repaired, forced text    | lazy grammar at its end: unconstrained;            |
+ * |               |            | follows (see `#acceptConstrained`)   | full grammar at its end: done                      |
+ * | done          | undefined  | -                                    | - (`finishReason` is 'end')                        |
+ *
+ * A lazy grammar starts unconstrained, a full one constrained. In each state a maximum of tokens ends the text
+ * ('length'), and in the unconstrained one also a stop string ('stop').
+ */
 export class GrammarSampler implements Sampler {
   readonly #options: GrammarSamplerOptions;
   readonly #forcedText: ForcedTextTokenizer;
-  /** The place in the piece of the text that is bound; undefined while the text is free. */
+  /** The position in the grammar, after all whole characters; undefined while the text is unconstrained. */
   #matcher: GrammarMatcher | undefined;
   #done = false;
   #grammarState: LlamaGrammarEvaluationState | undefined;
+  /** Whether text was appended that llama.cpp's grammar state has not accepted: it is then made anew from `#matcher`. */
   #grammarStale = true;
-  /** Where the text began to be free. */
+  /** Offset in `#fullText` at which unconstrained text last started. */
   #freeFrom = 0;
+  /** Unconstrained tokens, all together. */
   #freeTokens = 0;
+  /** Tokens since the last trigger. */
   #constrainedTokens = 0;
 
-  constructor(parts: GrammarSamplerOptions) {
-    const { grammar, tokenizer } = parts;
-    this.#options = parts;
+  constructor(options: GrammarSamplerOptions) {
+    const { grammar, tokenizer } = options;
+    this.#options = options;
     this.#forcedText = new ForcedTextTokenizer(tokenizer);
     this.#matcher = grammar.kind === 'full' ? GrammarMatcher.start(grammar.rule) : undefined;
   }
@@ -49,11 +74,13 @@ export class GrammarSampler implements Sampler {
   }
 
   get finishReason(): FinishReason | undefined {
-    const { stream, maxContextTokens: room, maxTokens } = this.#options;
+    const { stream, maxContextTokens, maxTokens } = this.#options;
     if (this.#done) return 'end';
     if (stream.stopped) return 'stop';
-    const spent = this.#matcher ? this.#constrainedTokens >= this.#budget : this.#freeTokens >= maxTokens;
-    return spent || stream.tokens.length >= room ? 'length' : undefined;
+    const isSpent = this.#matcher
+      ? this.#constrainedTokens >= this.#maxConstrainedTokens
+      : this.#freeTokens >= maxTokens;
+    return isSpent || stream.tokens.length >= maxContextTokens ? 'length' : undefined;
   }
 
   get #fullText(): string {
@@ -61,7 +88,7 @@ export class GrammarSampler implements Sampler {
     return prefix + stream.decoded;
   }
 
-  get #budget(): number {
+  get #maxConstrainedTokens(): number {
     const { grammar, maxTokens } = this.#options;
     return grammar.budget ?? maxTokens;
   }
@@ -77,30 +104,30 @@ export class GrammarSampler implements Sampler {
   }
 
   accept(token: Token): readonly Token[] {
-    if (this.#matcher) return this.#acceptConstrained(token, this.#matcher, this.#plainText(token));
+    if (this.#matcher) return this.#acceptConstrained(token, this.#matcher, this.#constrainedText(token));
     const { grammar, stream } = this.#options;
-    const before = this.#fullText;
-    const words = before + stream.peek(token);
-    const from = { start: this.#freeFrom, heard: before.length };
-    const prefix = grammar.kind === 'lazy' ? findTrigger(words, grammar.triggers, from) : undefined;
-    if (!prefix) {
+    const textBefore = this.#fullText;
+    const text = textBefore + stream.peek(token);
+    const range = { start: this.#freeFrom, heard: textBefore.length };
+    const match = grammar.kind === 'lazy' ? findTrigger(text, grammar.triggers, range) : undefined;
+    if (!match) {
       stream.push(token);
       this.#freeTokens++;
       return [token];
     }
-    const { trigger: opening, end } = prefix;
+    const { trigger, end } = match;
     this.#constrainedTokens = 0;
-    return this.#acceptConstrained(token, GrammarMatcher.start(opening.rule).accept(opening.text).walk, {
-      before: words.slice(before.length, end),
-      inside: words.slice(end),
+    return this.#acceptConstrained(token, GrammarMatcher.start(trigger.rule).accept(trigger.text).walk, {
+      before: text.slice(textBefore.length, end),
+      inside: text.slice(end),
     });
   }
 
-  // What is drawn next depends on the text, so it has been told.
+  // Nothing is unsent: which token is sampled next depends on the text, so `accept` has emitted it.
   flushText(): void {}
 
-  // A control token that is drawn where letters are wanted stands for the letters of its name.
-  #plainText(token: Token): SampledText {
+  // If a control token is sampled where the grammar wants plain text, its spelling is used as text.
+  #constrainedText(token: Token): SampledText {
     const { stream, tokenizer } = this.#options;
     const isControl = tokenizer.isControl(token);
     return {
@@ -109,55 +136,73 @@ export class GrammarSampler implements Sampler {
     };
   }
 
-  /** Takes a token of a bound piece: as it was drawn, or as much of it as fits, and writes what has to follow. */
-  #acceptConstrained(
-    token: Token,
-    matcher: GrammarMatcher,
-    { before: head, inside: tail }: SampledText,
-  ): readonly Token[] {
+  /**
+   * Accepts a token inside the constrained text. The first case that applies:
+   *
+   * | text of the token                                        | appended                                             |
+   * | -------------------------------------------------------- | ---------------------------------------------------- |
+   * | contains a reasoning tag that the grammar allows escaped | the escaped text in new tokens, forced text          |
+   * | does not fit to its end, or is of a control token        | what fits in new tokens, forced text (`#repair`)     |
+   * | fits, forced text follows                                | both in new tokens (token healing, `#force`)         |
+   * | fits, but ends in an incomplete character                | the token; the matcher stays where it was            |
+   * | fits                                                     | the token; forced text after a completed character   |
+   *
+   * A control token that completes a trigger is kept.
+   */
+  #acceptConstrained(token: Token, matcher: GrammarMatcher, { before, inside }: SampledText): readonly Token[] {
     const { stream, tokenizer } = this.#options;
-    const { pending } = stream;
     const isControl = tokenizer.isControl(token);
-    const isWhole = !endsMidCharacter(tail) && pending === '';
-    const harmless = escapeReasoningTags(stream.decoded + head, tail);
-    // A mark in a string would hide the call from whoever reads it.
-    if (harmless !== tail && isWhole && matcher.accept(harmless).length === harmless.length)
-      return this.#repair(matcher, head + harmless, head);
-    const { walk: at, length } = matcher.accept(tail);
-    const stands = length === tail.length && (head === '' ? !isControl : isWhole);
-    if (!stands) return this.#repair(matcher, head + tail.slice(0, length), head);
-    if (isWhole && !isControl && at.forcedText().texts.length > 0) return this.#force(head + tail, at);
+    const isWhole = !endsMidCharacter(inside) && stream.pending === '';
+    // A reasoning tag inside a JSON string would hide the call from detection, which skips reasoning.
+    const escaped = escapeReasoningTags(stream.decoded + before, inside);
+    if (escaped !== inside && isWhole && matcher.accept(escaped).length === escaped.length)
+      return this.#repair(matcher, before + escaped, before);
+    const { walk: nextMatcher, length: fittingLength } = matcher.accept(inside);
+    const isKept = fittingLength === inside.length && (before === '' ? !isControl : isWhole);
+    if (!isKept) return this.#repair(matcher, before + inside.slice(0, fittingLength), before);
+    if (isWhole && !isControl && nextMatcher.forcedText().texts.length > 0)
+      return this.#force(before + inside, nextMatcher);
     this.#push(token);
     if (stream.pending !== '') return [token];
-    this.#matcher = at;
-    // Bytes that make no character are read in another way by llama.cpp.
-    this.#grammarStale ||= head !== '' || tail.includes('\uFFFD');
-    return at.mustEnd || at.forcedText().texts.length > 0 ? [token, ...this.#force('', at)] : [token];
+    this.#matcher = nextMatcher;
+    // llama.cpp's grammar has not seen a trigger, and decodes invalid bytes to other characters.
+    this.#grammarStale ||= before !== '' || inside.includes('\uFFFD');
+    return nextMatcher.mustEnd || nextMatcher.forcedText().texts.length > 0
+      ? [token, ...this.#force('', nextMatcher)]
+      : [token];
   }
 
-  /** Writes as much of what was drawn as fits, for it does not fit as a whole, and at least something. */
-  #repair(matcher: GrammarMatcher, fitting: string, head: string): readonly Token[] {
+  /**
+   * Appends text in place of a token that cannot be kept, and the forced text after it. Always appends at least one
+   * character, so that generation makes progress.
+   * @param fittingText `before` and what may follow it; it may begin with the pending text, which is in tokens already.
+   */
+  #repair(matcher: GrammarMatcher, fittingText: string, before: string): readonly Token[] {
     const { pending } = this.#options.stream;
-    const kept = fitting.startsWith(pending) ? fitting.slice(pending.length) : '';
-    const { walk: at } = matcher.accept((pending + kept).slice(head.length));
-    if (kept !== '' || at.forcedText().texts.length > 0) return this.#force(kept, at);
-    const some = at.anyNextCharacter() ?? '';
-    return this.#force(some, at.accept(some).walk);
+    const newText = fittingText.startsWith(pending) ? fittingText.slice(pending.length) : '';
+    const { walk: nextMatcher } = matcher.accept((pending + newText).slice(before.length));
+    if (newText !== '' || nextMatcher.forcedText().texts.length > 0) return this.#force(newText, nextMatcher);
+    const character = nextMatcher.anyNextCharacter() ?? '';
+    return this.#force(character, nextMatcher.accept(character).walk);
   }
 
-  /** Writes decided text and what has to follow it. */
-  #force(own: string, matcher: GrammarMatcher): readonly Token[] {
-    const { tokens, matcher: end } = this.#forcedText.tokenize(own, matcher);
-    const written: Token[] = [];
-    this.#matcher = end;
+  /**
+   * Appends `ownText` and the text that the grammar forces after it, without sampling (jump-forward decoding).
+   * @param matcher the position after `ownText`.
+   */
+  #force(ownText: string, matcher: GrammarMatcher): readonly Token[] {
+    const { tokens, matcher: nextMatcher } = this.#forcedText.tokenize(ownText, matcher);
+    const appended: Token[] = [];
+    this.#matcher = nextMatcher;
     this.#grammarStale = true;
     for (const token of tokens) {
-      if (!end.mustEnd && this.finishReason) break;
+      // Forced text to the end of the grammar is appended in full, even beyond the maximum of tokens.
+      if (!nextMatcher.mustEnd && this.finishReason) break;
       this.#push(token);
-      written.push(token);
+      appended.push(token);
     }
-    if (end.mustEnd) this.#leaveGrammar();
-    return written;
+    if (nextMatcher.mustEnd) this.#leaveGrammar();
+    return appended;
   }
 
   #push(token: Token): void {
@@ -171,10 +216,4 @@ export class GrammarSampler implements Sampler {
     this.#done = grammar.kind === 'full';
     this.#freeFrom = this.#fullText.length;
   }
-}
-
-/** The text of a token: what precedes the bound piece, and what is in it. */
-interface SampledText {
-  readonly before: string;
-  readonly inside: string;
 }

@@ -2,23 +2,26 @@ import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
 import type { FinishReason } from '../../engine.ts';
 import type { StreamingDetokenizer } from '../tokenizer/streamingDetokenizer.ts';
 
-/** What writes a text: it is handed every token that is drawn, and says which stand in the text instead. */
+/**
+ * Sampler of one generation, as decodeLoop drives it: receives each sampled token and returns the tokens to append to
+ * the context in its place. Holds the grammar, and decides when to stop.
+ */
 export interface Sampler {
-  /** Why nothing more is to be drawn; undefined: go on. */
+  /** Why no more tokens are to be sampled; undefined: continue. */
   readonly finishReason: FinishReason | undefined;
-  /** What the next draw has to fit. */
+  /** The grammar that the next token has to fit; undefined: unconstrained. */
   readonly grammar: LlamaGrammarEvaluationState | undefined;
-  /** Tokens that stand before the first draw. */
+  /** Tokens to append to the prompt before the first token is sampled. */
   begin(): readonly Token[];
-  /** Gets ready for the next draw. */
+  /** Brings `grammar` up to date before the next token is sampled. */
   prepare(): Promise<void>;
-  /** Takes a token that was drawn, but is not in the context yet; gives what comes there in its place. */
+  /** Receives a sampled token, which is not in the context yet; returns the tokens to append in its place. */
   accept(token: Token): readonly Token[];
-  /** Tells the text of what was taken, as far as it has not been told; it may turn out to have ended. */
+  /** Emits the text of accepted tokens as far as it is still unsent; a stop string in it may set `finishReason`. */
   flushText(): void;
 }
 
-/** A pen that writes what is drawn. */
+/** Unconstrained sampler: appends every sampled token as it is. */
 export class FreeSampler implements Sampler {
   readonly grammar = undefined;
   readonly #stream: StreamingDetokenizer;
@@ -26,10 +29,9 @@ export class FreeSampler implements Sampler {
   #unflushed: Token[] = [];
   #accepted = 0;
 
-  /** @param room tokens that the text may have. */
-  constructor(stream: StreamingDetokenizer, room: number) {
+  constructor(stream: StreamingDetokenizer, maxTokens: number) {
     this.#stream = stream;
-    this.#maxTokens = room;
+    this.#maxTokens = maxTokens;
   }
 
   get finishReason(): FinishReason | undefined {

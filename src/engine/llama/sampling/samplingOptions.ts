@@ -2,29 +2,36 @@ import { randomInt } from 'node:crypto';
 import type { SequenceEvaluateOptions, Token } from 'node-llama-cpp';
 import type { SamplingParams } from '../../engine.ts';
 
-/** How node-llama-cpp is told to draw tokens; `latest` gives the last tokens before the one to draw, for the penalties. */
-export function samplingOptions(sampling: SamplingParams, latest: (count: number) => Token[]): SequenceEvaluateOptions {
+/**
+ * Sampling parameters as options of node-llama-cpp.
+ * @param lastTokens the last tokens of the context, at most `count`, for the penalties.
+ */
+export function samplingOptions(
+  sampling: SamplingParams,
+  lastTokens: (count: number) => Token[],
+): SequenceEvaluateOptions {
   return {
     temperature: sampling.temperature,
     topK: sampling.top_k,
     topP: sampling.top_p,
     minP: sampling.min_p,
-    // The library would take the second of the clock, the same for all that speak at once; all ones mean random to llama.cpp.
+    // 0 means random. Without a seed, node-llama-cpp would use the clock in seconds: the same seed for all agents that
+    // generate in that second. 0xffffffff is left out: llama.cpp takes it as "choose a seed".
     seed: sampling.seed === 0 ? randomInt(1, 0xffffffff) : sampling.seed,
     ...(hasPenalties(sampling) && {
       repeatPenalty: {
         penalty: sampling.repeat_penalty,
         presencePenalty: sampling.presence_penalty,
         frequencyPenalty: sampling.frequency_penalty,
-        punishTokens: () => latest(penaltyWindow),
-        maxPunishTokens: penaltyWindow,
+        punishTokens: () => lastTokens(penaltyWindowTokens),
+        maxPunishTokens: penaltyWindowTokens,
       },
     }),
   };
 }
 
-// llama.cpp's default, prompt included.
-const penaltyWindow = 64;
+/** llama.cpp's default (`penalty_last_n`); tokens of the prompt count, too. */
+const penaltyWindowTokens = 64;
 
 const hasPenalties = ({ repeat_penalty, presence_penalty, frequency_penalty }: SamplingParams): boolean =>
   repeat_penalty !== 1 || presence_penalty !== 0 || frequency_penalty !== 0;
