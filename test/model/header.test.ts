@@ -34,7 +34,7 @@ describe('a GGUF header', () => {
   });
 
   it.each([
-    ['a key that is no word', () => changed('llama.rope.dim', '\0\0ama.rope.dim'), 'no word'],
+    ['an invalid key', () => changed('llama.rope.dim', '\0\0ama.rope.dim'), 'invalid key'],
     ['a key twice', () => changed('tokenizer.ggml.bos_token_id', 'tokenizer.ggml.eos_token_id'), 'twice'],
     ['another beginning', () => changed('GGUF', 'GGML'), 'begin'],
   ])('is refused for %s', (_, broken, why) => {

@@ -1,25 +1,30 @@
-/** A tensor as a GGUF header announces it. */
+/** A tensor's entry in a GGUF header. */
 export interface TensorInfo {
   readonly name: string;
   readonly dimensions: readonly number[];
+  /** A `ggml_type`. */
   readonly type: number;
-  /** Bytes from the start of the data. */
+  /** Bytes from the start of the tensor data. */
   readonly offset: number;
 }
 
-/** What a GGUF header says. */
+/** The contents of a GGUF header. */
 export interface GgufHeader {
-  /** Its values by key; of a list, how many entries it has. */
+  /** Metadata values by key; for an array, the number of its entries. */
   readonly values: ReadonlyMap<string, string | number | boolean>;
   readonly tensors: readonly TensorInfo[];
-  /** Whether a token stands in the vocabulary twice. */
+  /** Whether the vocabulary contains a token twice. */
   readonly hasDuplicateTokens: boolean;
 }
 
-/** The header goes on behind the bytes at hand. */
+/** The given bytes end within the header: read more of the file, and parse again. */
 export class IncompleteHeader extends Error {}
 
-/** Reads a header from the first bytes of a GGUF file. @throws NeedsMore, or Error with what is wrong in it. */
+/**
+ * Parses the header of a GGUF file from the file's first bytes. Refuses what node-llama-cpp's own reader lets pass:
+ * unknown versions, repeated keys, counts beyond the file.
+ * @throws IncompleteHeader when the bytes end within the header; Error with a reason when the header is invalid.
+ */
 export function parseHeader(bytes: Buffer): GgufHeader {
   const reader = new HeaderReader(bytes);
   if (reader.bytes(4).toString('latin1') !== 'GGUF') throw new Error('it does not begin with GGUF');
@@ -28,16 +33,16 @@ export function parseHeader(bytes: Buffer): GgufHeader {
   const tensorCount = reader.number('u64');
   const valueCount = reader.number('u64');
   const values = new Map<string, string | number | boolean>();
-  const words = new TokenSet();
+  const vocabulary = new TokenSet();
   for (let index = 0; index < valueCount; index++) {
     const key = reader.text();
-    if (!/^[!-~]+$/.test(key)) throw new Error(`it has a key that is no word, ${JSON.stringify(key.slice(0, 40))}`);
+    if (!/^[!-~]+$/.test(key)) throw new Error(`it has an invalid key, ${JSON.stringify(key.slice(0, 40))}`);
     if (values.has(key)) throw new Error(`it has ${key} twice`);
-    values.set(key, reader.value(key === 'tokenizer.ggml.tokens' ? words : undefined));
+    values.set(key, reader.value(key === 'tokenizer.ggml.tokens' ? vocabulary : undefined));
   }
   const tensors: TensorInfo[] = [];
   for (let index = 0; index < tensorCount; index++) tensors.push(readTensorInfo(reader));
-  return { values, tensors, hasDuplicateTokens: words.hasDuplicates };
+  return { values, tensors, hasDuplicateTokens: vocabulary.hasDuplicates };
 }
 
 function readTensorInfo(reader: HeaderReader): TensorInfo {
@@ -67,32 +72,34 @@ const valueTypes = [
   'f64',
 ] as const;
 
+/** The tokens of a vocabulary as llama.cpp distinguishes them. */
 class TokenSet {
   readonly #seen = new Set<string>();
   hasDuplicates = false;
 
-  // llama.cpp reads them as C strings, and names the empty ones itself.
+  // llama.cpp reads them as C strings, which end at the first zero byte, and gives empty ones a name of its own.
   add(bytes: Buffer): void {
-    const [word = ''] = bytes.toString('latin1').split('\0', 1);
-    this.hasDuplicates ||= word !== '' && this.#seen.has(word);
-    this.#seen.add(word);
+    const [token = ''] = bytes.toString('latin1').split('\0', 1);
+    this.hasDuplicates ||= token !== '' && this.#seen.has(token);
+    this.#seen.add(token);
   }
 }
 
+/** Reads values of a GGUF header in file order (little endian). */
 class HeaderReader {
   readonly #bytes: Buffer;
-  #at = 0;
+  #offset = 0;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
   }
 
   bytes(length: number): Buffer {
-    const end = this.#at + length;
+    const end = this.#offset + length;
     if (end > this.#bytes.length) throw new IncompleteHeader();
-    const slotMemory = this.#bytes.subarray(this.#at, end);
-    this.#at = end;
-    return slotMemory;
+    const bytes = this.#bytes.subarray(this.#offset, end);
+    this.#offset = end;
+    return bytes;
   }
 
   number(kind: NumberKind): number {
@@ -128,10 +135,11 @@ class HeaderReader {
     return this.bytes(this.number('u64')).toString('utf8');
   }
 
-  value(words?: TokenSet): string | number | boolean {
+  /** @param vocabulary receives the entries if the value is an array of strings. */
+  value(vocabulary?: TokenSet): string | number | boolean {
     const kind = this.#kind();
     if (kind === 'text') return this.text();
-    if (kind === 'list') return this.#list(words);
+    if (kind === 'list') return this.#list(vocabulary);
     return kind === 'bool' ? this.number(kind) !== 0 : this.number(kind);
   }
 
@@ -142,7 +150,7 @@ class HeaderReader {
     return kind;
   }
 
-  #list(words?: TokenSet): number {
+  #list(vocabulary?: TokenSet): number {
     const kind = this.#kind();
     const length = this.number('u64');
     if (kind === 'list') throw new Error('it has a list of lists');
@@ -150,7 +158,7 @@ class HeaderReader {
     else {
       for (let index = 0; index < length; index++) {
         const entry = this.bytes(this.number('u64'));
-        words?.add(entry);
+        vocabulary?.add(entry);
       }
     }
     return length;

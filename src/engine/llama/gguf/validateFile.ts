@@ -1,21 +1,23 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Fault } from '../../../fault.ts';
+import { describeError, Fault } from '../../../fault.ts';
 import { splitFileNames } from '../../splitFiles.ts';
 import { IncompleteHeader, parseHeader, type GgufHeader } from './header.ts';
 
 /**
- * Checks that a path leads to a GGUF file whose header is whole and sane, for llama.cpp ends the process on some that are
- * not; gives its size in bytes, all parts together. @throws Fault MODEL_LOAD_FAILED
+ * Validates the header of a GGUF file before llama.cpp reads it: llama.cpp aborts the process on some invalid headers.
+ * @param file path of the file; of a split model, the path of its first split.
+ * @returns the size in bytes, all splits together.
+ * @throws Fault MODEL_LOAD_FAILED
  */
 export async function validateGgufFile(file: string): Promise<number> {
-  const parts = splitFileNames(basename(file)).map((name) => join(dirname(file), name));
+  const splits = splitFileNames(basename(file)).map((name) => join(dirname(file), name));
   let bytes = 0;
-  for (const part of parts) bytes += await validateSplit(part, part === parts[0]);
+  for (const split of splits) bytes += await validateSplit(split, split === splits[0]);
   return bytes;
 }
 
-/** @param isFirst whether the part says what the model is like; the others hold only tensors. */
+/** @param isFirst whether the split has the model's metadata; the others have only tensors. */
 async function validateSplit(file: string, isFirst: boolean): Promise<number> {
   const handle = await openFile(file);
   try {
@@ -30,8 +32,8 @@ async function validateSplit(file: string, isFirst: boolean): Promise<number> {
   }
 }
 
-const initialReadBytes = 1 << 20;
-const maxHeaderBytes = 1 << 28;
+const initialReadBytes = 2 ** 20;
+const maxHeaderBytes = 2 ** 28;
 
 async function readHeader(handle: FileHandle, size: number): Promise<GgufHeader> {
   for (let length = initialReadBytes; ; length *= 4) {
@@ -39,15 +41,11 @@ async function readHeader(handle: FileHandle, size: number): Promise<GgufHeader>
     try {
       return parseHeader(buffer.subarray(0, bytesRead));
     } catch (error) {
-      const cutShort = error instanceof IncompleteHeader;
-      if (cutShort && length < Math.min(size, maxHeaderBytes)) continue;
+      const isIncomplete = error instanceof IncompleteHeader;
+      if (isIncomplete && length < Math.min(size, maxHeaderBytes)) continue;
       if (size < 4 || buffer.toString('latin1', 0, 4) !== 'GGUF')
         throw loadFault('it is no GGUF file: give one that is');
-      const why = cutShort
-        ? 'it ends in the middle of its header'
-        : error instanceof Error
-          ? error.message
-          : String(error);
+      const why = isIncomplete ? 'it ends in the middle of its header' : describeError(error);
       throw loadFault(`${why}: download it again`, error);
     }
   }
@@ -55,17 +53,21 @@ async function readHeader(handle: FileHandle, size: number): Promise<GgufHeader>
 
 const maxHyperparameter = 2 ** 31;
 const maxTensorDimension = 2 ** 40;
+/** Keys without the architecture in front of them (`llama.block_count`). */
 const requiredKeys = ['block_count', 'embedding_length', 'context_length'];
+/** Keys that are required if a tensor's name ends so. */
 const keysByTensor = { 'ffn_up.weight': 'feed_forward_length', 'attn_q.weight': 'attention.head_count' };
 
-/** The numbers that llama.cpp calculates with before it has looked whether it can. */
-function validateMetadata({ values, tensors, hasDuplicateTokens: ambiguous }: GgufHeader): void {
-  if (ambiguous) throw loadFault('its vocabulary has a token twice: convert or download it again');
+/** Validates the metadata that llama.cpp calculates with, or relies on, without validating it itself. */
+function validateMetadata({ values, tensors, hasDuplicateTokens }: GgufHeader): void {
+  if (hasDuplicateTokens) throw loadFault('its vocabulary has a token twice: convert or download it again');
   const architecture = values.get('general.architecture');
   if (typeof architecture !== 'string')
     throw loadFault('it does not name its architecture: convert or download it again');
-  const asked = Object.entries(keysByTensor).filter(([ending]) => tensors.some(({ name }) => name.endsWith(ending)));
-  for (const key of [...requiredKeys, ...asked.map(([, key]) => key)]) {
+  const keysOfTensors = Object.entries(keysByTensor)
+    .filter(([suffix]) => tensors.some(({ name }) => name.endsWith(suffix)))
+    .map(([, key]) => key);
+  for (const key of [...requiredKeys, ...keysOfTensors]) {
     const value = values.get(`${architecture}.${key}`);
     if (typeof value === 'number' && value >= 1 && value <= maxHyperparameter) continue;
     throw loadFault(`its ${architecture}.${key} is ${value ?? 'missing'}: download it again`);
@@ -73,9 +75,9 @@ function validateMetadata({ values, tensors, hasDuplicateTokens: ambiguous }: Gg
 }
 
 function validateTensors({ tensors }: GgufHeader): void {
-  const possible = (dimension: number): boolean => dimension >= 1 && dimension <= maxTensorDimension;
-  const broken = tensors.find(({ dimensions }) => !dimensions.every(possible));
-  if (broken) throw loadFault(`its tensor ${broken.name} has a size that cannot be: download it again`);
+  const isPossible = (dimension: number): boolean => dimension >= 1 && dimension <= maxTensorDimension;
+  const broken = tensors.find(({ dimensions }) => !dimensions.every(isPossible));
+  if (broken) throw loadFault(`its tensor ${broken.name} has an impossible size: download it again`);
 }
 
 async function openFile(file: string): Promise<FileHandle> {
