@@ -87,7 +87,7 @@ export type ReadResult<T> =
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, keywords: ['live'] });
 
-// Formatting takes time, and nobody reads more.
+// A hostile value can have thousands of errors, and formatting them takes time.
 const maxErrors = 400;
 
 /** Compiles a schema (ajv) into a validator. It fills defaults into a copy of the value, or returns all errors; it never throws. */

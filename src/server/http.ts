@@ -27,8 +27,8 @@ export function answerHttp(
       response.end(text ? body : `${JSON.stringify(body)}\n`);
     };
     createPage(request, refusalOf, context).then(answer, (error: unknown) => {
-      context.log.error({ err: error }, 'an HTTP request failed inside');
-      answer({ status: 500, body: { error: 'the server failed inside; its log says where' } });
+      context.log.error({ err: error }, 'HTTP request failed with an internal error');
+      answer({ status: 500, body: { error: 'internal server error; see the server log' } });
     });
   };
 }

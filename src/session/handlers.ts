@@ -104,7 +104,7 @@ export const handlers: Handlers = {
 
 function logFault({ id, context }: Session, agentId: number, fault: Fault): void {
   const facts = { session: id, agentId, code: fault.code, err: fault.cause ?? fault };
-  if (fault.name === 'INTERNAL') context.log.error(facts, 'a turn failed inside');
+  if (fault.name === 'INTERNAL') context.log.error(facts, 'turn failed with an internal error');
   else context.log.warn(facts, 'turn failed');
 }
 
@@ -136,7 +136,10 @@ function parseJsonOrUndefined(text: string): unknown {
   }
 }
 
-async function readRequestedGraph(session: Session, { graphJson, graphName }: ClientFrameBodies['createAgent']): Promise<unknown> {
+async function readRequestedGraph(
+  session: Session,
+  { graphJson, graphName }: ClientFrameBodies['createAgent'],
+): Promise<unknown> {
   if (graphName) return session.context.graphs.read(graphName);
   if (!graphJson) throw new Fault('GRAPH_COMPILATION_FAILED', 'createAgent needs a graph: give graphJson or graphName');
   return parseGraph(graphJson, 'createAgent.graphJson');

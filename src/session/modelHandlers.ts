@@ -8,7 +8,7 @@ import { modelInfos } from './modelInfos.ts';
 import { downloadProgress, loadProgress } from './modelProgress.ts';
 import type { ServerContext, Session } from './session.ts';
 
-/** What the server does for the messages about models. */
+/** Request handlers for models: list, load, unload, download, cancel, delete. */
 export const modelHandlers = {
   async listModels({ pool, context }, { pageToken }, reply) {
     reply('listModels', await modelInfos(pool, context.downloads, pageToken));
@@ -16,7 +16,7 @@ export const modelHandlers = {
 
   loadModel(session, { modelName }, reply) {
     session.assertOpen();
-    // What is to stay is loaded also when the client has gone, but not when the server goes.
+    // A pinned model keeps loading when the client disconnects, but not when the server shuts down.
     const loadWait = { onProgress: loadProgress(modelName, reply), signal: session.context.closing };
     return { background: session.pool.pin(modelName, loadWait).then(() => reply('loadModel', {})) };
   },
@@ -48,47 +48,48 @@ export const modelHandlers = {
 } as const satisfies Partial<Handlers>;
 
 /**
- * Frees the models of some files before these are deleted, whatever name and engine they are used by; nobody loads them
- * until the hold is disposed of. @throws Fault MODEL_IN_USE
+ * Unloads the models that use the files of an entry, under any name and in any engine, before the files are deleted. New
+ * loads are blocked until the result is disposed of.
+ * @throws Fault MODEL_IN_USE
  */
 async function releaseModels({ pools }: ServerContext, entry: CatalogueEntry): Promise<Disposable> {
-  const holds: Disposable[] = [];
-  const end = (): void => holds.forEach((hold) => hold[Symbol.dispose]());
+  const blocks: Disposable[] = [];
+  const unblock = (): void => blocks.forEach((block) => block[Symbol.dispose]());
   try {
     for (const pool of Object.values(pools)) {
-      const same = [...pool.catalogue.models.values()].filter((other) => filesKey(other) === filesKey(entry));
-      for (const { name } of same) holds.push(await pool.blockLoads(name));
+      const sharingFiles = [...pool.catalogue.models.values()].filter((other) => filesKey(other) === filesKey(entry));
+      for (const { name } of sharingFiles) blocks.push(await pool.blockLoads(name));
     }
-    return { [Symbol.dispose]: end };
+    return { [Symbol.dispose]: unblock };
   } catch (error) {
-    end();
+    unblock();
     throw error;
   }
 }
 
-/** How a session waits for the model of an agent: it hears how far it is, and has it downloaded if it wants that. */
+/** How an agent waits for its model: reports progress to the client, and downloads the model if the session allows that. */
 export function loadWaitFor(session: Session, model: string, reply: Reply): LoadWait {
   const onProgress = loadProgress(model, reply);
   if (!session.autoDownloads) return { onProgress };
   return {
     onProgress,
     async download(entry) {
-      const { signal, context, downloadOwners: downloaders } = session;
-      // Each agent asks for itself: two of one session wait for the same download.
+      const { signal, context, downloadOwners } = session;
+      // One owner per agent: two agents of one session can wait for the same download, and cancel it separately.
       const owner = {};
-      downloaders.add(owner);
+      downloadOwners.add(owner);
       try {
         await context.downloads.start(entry, owner, { signal, onProgress: downloadProgress(model, reply) });
       } catch (error) {
         throw autoDownloadFault(model, error);
       } finally {
-        downloaders.delete(owner);
+        downloadOwners.delete(owner);
       }
     },
   };
 }
 
-// What is not for want of the model is told as it is.
+// These errors are passed on unchanged: the download itself did not fail.
 const codesPassedThrough = new Set<CodeName>(['DOWNLOAD_CANCELLED', 'SERVER_SHUTTING_DOWN', 'INTERNAL']);
 
 function autoDownloadFault(model: string, cause: unknown): unknown {

@@ -5,26 +5,26 @@ import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
 import { defaultSampling } from '../models/catalogue/sampling.ts';
 
-// A page of so many models stays well under the 60 KiB of a frame.
+// A page of 32 models is well under the 60 KiB of a frame.
 const modelsPerPage = 32;
 
-/** One page of what the catalogue offers, and what of it is in memory. */
+/** One page of `listModels`: models of the catalogue, with their status on disk and in memory. @throws Fault MALFORMED_MESSAGE for an unknown page token. */
 export async function modelInfos(
   pool: ModelPool,
   downloads: Downloads,
   pageToken: string,
 ): Promise<ListModelsResponse> {
   const entries = [...pool.catalogue.models.values()];
-  const from = pageToken === '' ? 0 : Number(pageToken);
-  if (!Number.isInteger(from) || from < 0 || from >= Math.max(1, entries.length)) {
-    throw new Fault('MALFORMED_MESSAGE', `listModels.pageToken is none that the server gave: "${pageToken}"`);
+  const start = pageToken === '' ? 0 : Number(pageToken);
+  if (!Number.isInteger(start) || start < 0 || start >= Math.max(1, entries.length)) {
+    throw new Fault('MALFORMED_MESSAGE', `listModels.pageToken must be one that the server sent, not "${pageToken}"`);
   }
-  const to = from + modelsPerPage;
-  const models = await Promise.all(entries.slice(from, to).map((entry) => infoOf(pool, downloads, entry)));
-  return { models, nextPageToken: to < entries.length ? String(to) : '' };
+  const end = start + modelsPerPage;
+  const models = await Promise.all(entries.slice(start, end).map((entry) => readModelInfo(pool, downloads, entry)));
+  return { models, nextPageToken: end < entries.length ? String(end) : '' };
 }
 
-async function infoOf(pool: ModelPool, downloads: Downloads, entry: CatalogueEntry): Promise<ModelInfo> {
+async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: CatalogueEntry): Promise<ModelInfo> {
   const state = pool.state(entry.name);
   const [variant] = entry.variants;
   const [status, bytes] = await Promise.all([downloads.statusOf(entry), downloads.bytesOf(entry)]);

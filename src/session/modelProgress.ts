@@ -2,20 +2,20 @@ import type { OnDownload } from '../download/progress.ts';
 import type { OnProgress } from '../models/pool/loadWait.ts';
 import type { Reply } from './handler.ts';
 
-// A bar that a person watches needs no finer steps.
+// Throttles load progress to at most 50 frames per load: finer steps are not visible in a progress bar.
 const minFractionStep = 0.02;
 
-/** Tells the client how far a model is loaded that its request waits for. */
+/** Reports load progress to the client whose request waits for the model; throttled to steps of 2 %. */
 export function loadProgress(modelName: string, reply: Reply): OnProgress {
-  let told = -1;
+  let lastSent = -1;
   return (fraction) => {
-    if (fraction < 1 && fraction - told < minFractionStep) return;
-    told = fraction;
+    if (fraction < 1 && fraction - lastSent < minFractionStep) return;
+    lastSent = fraction;
     reply('modelProgress', { modelName, phase: 'LOADING', fraction, bytesDone: 0, bytesTotal: 0 });
   };
 }
 
-/** Tells the client how far a model is downloaded that its request waits for. */
+/** Reports download progress to the client whose request waits for the model; throttled by the download itself. */
 export const downloadProgress =
   (modelName: string, reply: Reply): OnDownload =>
   (progress) =>

@@ -13,58 +13,60 @@ import { StorageRoot } from '../storage/storageRoot.ts';
 import { SessionStorages } from '../storage/sessionStorages.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 
-/** Names of the engines that a session can choose. */
+/** Names of the engines that a client can choose. */
 export const engineNames = ['llama-cpp', 'mock'] as const;
 
-/** One of the engines. */
+/** The name of an engine. */
 export type EngineName = (typeof engineNames)[number];
 
-/** What all sessions of a server share. */
+/** Server context: the parts that all sessions of a server share. */
 export interface ServerContext {
   readonly registry: Registry;
   readonly pools: Readonly<Record<EngineName, ModelPool>>;
   readonly graphs: GraphFolder;
-  /** Folder that storage files are read from. */
+  /** Root folder of string storage files. */
   readonly storageRoot: string;
   readonly limits: Limits;
-  /** Milliseconds that one turn may take. */
+  /** Max milliseconds of one turn. */
   readonly turnTimeoutMs: number;
-  /** Aborted with SERVER_SHUTTING_DOWN when the server shuts down: no turn, no agent and no load begins any more. */
+  /** Aborted with SERVER_SHUTTING_DOWN when the server shuts down: no new turn, agent or load starts after that. */
   readonly closing: AbortSignal;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly downloads: Downloads;
 }
 
-/** How a client wants its session. */
+/** Settings of a session, from `configureSession`. */
 export interface SessionSettings {
   readonly engine: EngineName;
-  /** Folder of its storages, within the server's. */
+  /** Folder of its string storages, relative to the server's `storageRoot`. */
   readonly storageDataFolder: string;
-  /** Whether a model that an agent needs is downloaded first. */
+  /** Whether a missing model of an agent is downloaded. */
   readonly autoDownloads: boolean;
 }
 
-/** What a client says of an agent that it wants. */
+/** Options of a new agent that come from the client. */
 export type NewAgent = Pick<
   AgentOptions,
   'graph' | 'defaultModelName' | 'diagnostics' | 'maxSteps' | 'history' | 'loading'
 >;
 
-/** What one client owns: its settings and its agents. It knows no socket. */
+/** The session of one client: owns its settings, agents and string storages. It knows no socket. */
 export class Session implements AsyncDisposable {
   readonly id: string;
   readonly context: ServerContext;
-  /** Undefined while the client keeps up with what is sent, else what to wait for. */
+  /** Backpressure: undefined while the client reads fast enough, else a promise to wait for before sending more. */
   readonly backpressure: () => Promise<void> | undefined;
-  /** Who waits for downloads here: the session itself, and its agents that are being made. */
+  /** Owners of downloads, for cancelling them: the session itself, and each agent whose creation waits for one. */
   readonly downloadOwners = new Set<object>([this]);
   readonly #agents = new Map<number, Agent>();
+  /** By agent id: creations in progress. */
   readonly #creations = new Map<number, Promise<unknown>>();
   readonly #end = new AbortController();
   #engine: EngineName = 'llama-cpp';
   #autoDownloads = false;
   #storages: SessionStorages;
+  /** Whether an agent or a storage was created; settings are fixed from then on. */
   #used = false;
   #lastAgentId = 0;
 
@@ -73,12 +75,12 @@ export class Session implements AsyncDisposable {
     this.context = context;
     this.backpressure = backpressure;
     this.#storages = this.#createStorages('');
-    // Each agent that waits for its model listens, and Node takes more than ten for a leak.
+    // Each agent that waits for its model adds a listener; Node warns of a leak above ten.
     setMaxListeners(0, this.#end.signal);
     context.metrics.add('turngraph_sessions', {});
   }
 
-  /** @throws Fault SERVER_SHUTTING_DOWN when nothing new may begin. */
+  /** @throws Fault SERVER_SHUTTING_DOWN when the server shuts down. */
   assertOpen(): void {
     this.context.closing.throwIfAborted();
   }
@@ -88,14 +90,14 @@ export class Session implements AsyncDisposable {
     return this.#storages;
   }
 
-  /** Makes a string storage. */
+  /** Creates a string storage. @throws Fault for an invalid one. */
   async createStorage(request: CreateStringStorageRequest): Promise<StringStorage> {
     const storage = await this.#storages.create(request);
     this.#used = true;
     return storage;
   }
 
-  /** Whether a model that an agent needs is downloaded first. */
+  /** Whether a missing model of an agent is downloaded. */
   get autoDownloads(): boolean {
     return this.#autoDownloads;
   }
@@ -105,13 +107,14 @@ export class Session implements AsyncDisposable {
     return this.#end.signal;
   }
 
+  /** The model pool of the chosen engine. */
   get pool(): ModelPool {
     return this.context.pools[this.#engine];
   }
 
   /**
-   * Chooses the engine and the storage folder; only before the first agent and the first storage.
-   * @throws Fault STORAGE_OUTSIDE_ROOT for a folder that leads out.
+   * Sets the engine, the storage folder and downloads; only before the first agent and the first storage.
+   * @throws Fault MALFORMED_MESSAGE after these, STORAGE_OUTSIDE_ROOT for a folder outside of the root.
    */
   configure({ engine, storageDataFolder, autoDownloads }: SessionSettings): void {
     if (this.#used || this.#creations.size > 0) {
@@ -125,18 +128,22 @@ export class Session implements AsyncDisposable {
     this.#autoDownloads = autoDownloads;
   }
 
-  /** Makes an agent under the next id, and says so before anybody can speak to it. */
-  async createAgent(options: NewAgent, onMade: (agent: Agent) => void): Promise<Agent> {
+  /**
+   * Creates an agent with the next id.
+   * @param onCreated is called before any other request can reach the agent.
+   * @throws Fault LIMIT_EXCEEDED, or why the graph or its models cannot be used.
+   */
+  async createAgent(options: NewAgent, onCreated: (agent: Agent) => void): Promise<Agent> {
     this.#end.signal.throwIfAborted();
     const { agents: limit } = this.context.limits;
     if (this.#agents.size + this.#creations.size >= limit) {
       throw new Fault('LIMIT_EXCEEDED', `the session has ${limit} agents, and more are not allowed; destroy one first`);
     }
     const id = ++this.#lastAgentId;
-    const making = this.#make(id, options, onMade);
-    this.#creations.set(id, making);
+    const creation = this.#create(id, options, onCreated);
+    this.#creations.set(id, creation);
     try {
-      return await making;
+      return await creation;
     } catch (error) {
       if (this.#lastAgentId === id) this.#lastAgentId--;
       throw error;
@@ -145,12 +152,12 @@ export class Session implements AsyncDisposable {
     }
   }
 
-  /** Settles when an agent that is being made has been made, or could not be; undefined: it is not being made. */
+  /** Resolves when the creation of an agent has succeeded or failed; undefined when it is not being created. */
   creation(id: number): Promise<unknown> | undefined {
     return this.#creations.get(id)?.catch(() => undefined);
   }
 
-  async #make(id: number, options: NewAgent, onMade: (agent: Agent) => void): Promise<Agent> {
+  async #create(id: number, options: NewAgent, onCreated: (agent: Agent) => void): Promise<Agent> {
     const { registry, limits, turnTimeoutMs, metrics } = this.context;
     const own = { id, pool: this.pool, storages: this.storages };
     const { signal } = this.#end;
@@ -170,11 +177,11 @@ export class Session implements AsyncDisposable {
     metrics.add('turngraph_agents', {});
     metrics.add('turngraph_agents_created_total', {});
     metrics.add('turngraph_agent_warnings_total', {}, agent.warnings.length);
-    onMade(agent);
+    onCreated(agent);
     return agent;
   }
 
-  /** Evaluates what can be evaluated of an agent; one that cannot be is destroyed. */
+  /** Prefills the prompts of an agent as far as they are known. @throws what prefilling throws, after destroying the agent. */
   async warmUp(agent: Agent): Promise<void> {
     try {
       await agent.warmUp();
@@ -184,7 +191,7 @@ export class Session implements AsyncDisposable {
     }
   }
 
-  /** @throws Fault INVALID_AGENT_ID or AGENT_ALREADY_DESTROYED. */
+  /** The agent with this id. @throws Fault INVALID_AGENT_ID or AGENT_ALREADY_DESTROYED. */
   agent(id: number): Agent {
     const agent = this.#agents.get(id);
     if (agent) return agent;
@@ -193,6 +200,7 @@ export class Session implements AsyncDisposable {
     throw new Fault('INVALID_AGENT_ID', `there is no agent ${id} in this session; createAgent gives the ids`);
   }
 
+  /** Cancels the turns of an agent and frees what it holds. @throws Fault INVALID_AGENT_ID or AGENT_ALREADY_DESTROYED. */
   async destroyAgent(id: number): Promise<void> {
     const agent = this.agent(id);
     this.#agents.delete(id);
@@ -202,7 +210,7 @@ export class Session implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#end.signal.aborted) return;
-    // Who still waits for a model hears why it does not come.
+    // Agents that wait for a model are rejected with this reason.
     this.#end.abort(this.context.closing.reason);
     const agents = [...this.#agents.values()];
     this.#agents.clear();

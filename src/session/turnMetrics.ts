@@ -1,8 +1,7 @@
 import type { TurnOutcome } from '../agent/runningTurn.ts';
-import { countError } from '../metrics/countError.ts';
-import type { Metrics } from '../metrics/metrics.ts';
+import { countError, type Metrics } from '../metrics/metrics.ts';
 
-/** Counts a turn that is over, and the calls that it found. */
+/** Records the metrics of a turn that has ended: status, times, warnings, tool calls, insights, error. */
 export function recordTurnMetrics(metrics: Metrics, { summary, calls, insights }: TurnOutcome): void {
   const { status, error, durationMs, timeToFirstTokenMs, warnings } = summary;
   metrics.add('turngraph_turns_total', { status });
