@@ -7,27 +7,28 @@ import { invalidStorage, createList, createMap, type StringStorage } from './str
 
 const storageName = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,127}$/u;
 
-/** The string storages of one session: by name, and by file; each file is read once and shared. */
+/** The string storages of one session, by name or by file. A file is read once and cached. */
 export class SessionStorages {
   readonly #root: StorageRoot;
   readonly #maxEntries: number;
   readonly #named = new Map<string, StringStorage>();
   readonly #files = new Map<string, Promise<StringStorage>>();
 
+  /** @param maxEntries strings that one storage may have. */
   constructor(root: StorageRoot, maxEntries: number) {
     this.#root = root;
     this.#maxEntries = maxEntries;
   }
 
   /**
-   * Makes a storage from the entries given, or from a file.
+   * Creates a storage from the strings of the request, or from a file.
    * @throws Fault 7001 to 7004 for the name or the data, 3009 to 3011 for the file, LIMIT_EXCEEDED.
    */
   async create({ name, kind, strings, keys, filePath }: CreateStringStorageRequest): Promise<StringStorage> {
     if (!storageName.test(name)) {
       throw new Fault(
         'INVALID_STRING_STORAGE_NAME',
-        `"${name}" is no name for a storage: letters, digits, _ . - and spaces, at most 128`,
+        `"${name}" is no name for a storage: use letters, digits, _ . - and spaces, at most 128`,
       );
     }
     if (this.#named.has(name)) {
@@ -35,13 +36,13 @@ export class SessionStorages {
     }
     const storage =
       filePath === ''
-        ? await this.#inline(name, kind, strings, keys)
-        : await this.#fromFile(filePath, kind, [...strings, ...keys]);
+        ? await this.#fromRequest(name, kind, strings, keys)
+        : await this.#fromFile(filePath, kind, strings.length + keys.length);
     this.#named.set(name, storage);
     return storage;
   }
 
-  /** Takes a name away; whoever holds the storage keeps it. @throws Fault INVALID_STRING_STORAGE_NAME when nobody has it. */
+  /** Removes a storage by its name; agents that use it keep it. @throws Fault INVALID_STRING_STORAGE_NAME when there is none. */
   destroy(name: string): void {
     if (this.#named.delete(name)) return;
     throw new Fault(
@@ -51,13 +52,14 @@ export class SessionStorages {
   }
 
   /**
-   * The storage that a node means: one of the session by its name, else a file.
-   * @throws Fault STORAGE_FILE_NOT_FOUND when it is neither, STORAGE_OUTSIDE_ROOT.
+   * Finds the storage that a node refers to: one of the session by its name, else a file.
+   * @throws Fault STORAGE_FILE_NOT_FOUND when there is neither, STORAGE_OUTSIDE_ROOT and STORAGE_KIND_MISMATCH for the path,
+   * INVALID_STRING_STORAGE_DATA and LIMIT_EXCEEDED for the content.
    */
   async find(nameOrPath: string): Promise<StringStorage> {
     const named = this.#named.get(nameOrPath);
     if (named) return named;
-    const storage = await this.#file(nameOrPath);
+    const storage = await this.#readFile(nameOrPath);
     if (storage) return storage;
     throw new Fault(
       'STORAGE_FILE_NOT_FOUND',
@@ -65,7 +67,7 @@ export class SessionStorages {
     );
   }
 
-  async #inline(
+  async #fromRequest(
     name: string,
     kind: StringStorage['kind'],
     strings: readonly string[],
@@ -74,7 +76,7 @@ export class SessionStorages {
     if ((await this.#root.find(name)) !== undefined) {
       throw new Fault('STORAGE_NAME_IN_USE', `"${name}" is a file of the storage folder; choose another name`);
     }
-    this.#limit(strings.length, name);
+    this.#checkLimit(strings.length, name);
     if (kind === 'LIST') {
       if (keys.length > 0) throw invalidStorage(`"${name}" is a LIST and has keys; leave them out, or make it a MAP`);
       return createList(strings);
@@ -89,9 +91,9 @@ export class SessionStorages {
     );
   }
 
-  async #fromFile(path: string, kind: StringStorage['kind'], beside: readonly string[]): Promise<StringStorage> {
-    if (beside.length > 0) throw invalidStorage('filePath excludes strings and keys; give one or the other');
-    const storage = await this.#file(path);
+  async #fromFile(path: string, kind: StringStorage['kind'], inlineEntries: number): Promise<StringStorage> {
+    if (inlineEntries > 0) throw invalidStorage('filePath excludes strings and keys; give one or the other');
+    const storage = await this.#readFile(path);
     if (!storage) throw new Fault('STORAGE_FILE_NOT_FOUND', `the storage folder has no file "${path}"`);
     if (storage.kind === kind) return storage;
     throw new Fault(
@@ -100,16 +102,16 @@ export class SessionStorages {
     );
   }
 
-  async #file(path: string): Promise<StringStorage | undefined> {
+  async #readFile(path: string): Promise<StringStorage | undefined> {
     const file = await this.#root.find(path);
     if (file === undefined) return undefined;
     const kind = kindOfFile(path);
     if (!kind)
       throw new Fault('STORAGE_KIND_MISMATCH', `"${path}" is no storage file: it must end in .txt, .json or .mm.json`);
-    const known = this.#files.get(file);
-    if (known) return known;
+    const cached = this.#files.get(file);
+    if (cached) return cached;
     const reading = readStorageFile(file, kind, path).then((storage) => {
-      this.#limit(storage.list.length, path);
+      this.#checkLimit(storage.list.length, path);
       return storage;
     });
     this.#files.set(file, reading);
@@ -117,7 +119,7 @@ export class SessionStorages {
     return reading;
   }
 
-  #limit(entries: number, name: string): void {
+  #checkLimit(entries: number, name: string): void {
     if (entries > this.#maxEntries) {
       throw new Fault('LIMIT_EXCEEDED', `"${name}" has ${entries} entries, and ${this.#maxEntries} are allowed`);
     }

@@ -20,7 +20,7 @@ export function kindOfFile(path: string): StorageKind | undefined {
 /**
  * Reads and parses a storage file.
  * @param name its path in messages.
- * @throws Fault STORAGE_FILE_NOT_FOUND when it cannot be read, INVALID_STRING_STORAGE_DATA with the fix when its content is invalid.
+ * @throws Fault STORAGE_FILE_NOT_FOUND when it cannot be read, INVALID_STRING_STORAGE_DATA when its content is invalid.
  */
 export async function readStorageFile(file: string, kind: StorageKind, name: string): Promise<StringStorage> {
   const text = decodeText(await readBytes(file, name), name);

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { Fault } from '../fault.ts';
 
-/** A folder that storage files are read from, and that no path leads out of. */
+/** Storage root of a session: resolves relative paths of storage files and prevents path traversal out of its folder. */
 export class StorageRoot {
   readonly #root: string;
   readonly #folder: string;
@@ -10,11 +10,11 @@ export class StorageRoot {
   /**
    * @param root the server's storage root.
    * @param folder the session's own folder in it; "" = the root itself.
-   * @throws Fault STORAGE_OUTSIDE_ROOT when the folder's name leads out.
+   * @throws Fault STORAGE_OUTSIDE_ROOT when the folder is absolute or leads out of the root.
    */
   constructor(root: string, folder = '') {
     this.#root = root;
-    this.#folder = folder === '' ? '' : inside(folder);
+    this.#folder = folder === '' ? '' : normalizeRelative(folder);
   }
 
   /**
@@ -22,35 +22,36 @@ export class StorageRoot {
    * @throws Fault STORAGE_OUTSIDE_ROOT for absolute paths, for "..", and for links that lead out of the session's folder.
    */
   async find(path: string): Promise<string | undefined> {
-    const name = inside(path);
+    const relativePath = normalizeRelative(path);
     const [root, folder, file] = await Promise.all(
-      [this.#root, join(this.#root, this.#folder), join(this.#root, this.#folder, name)].map(real),
+      [this.#root, join(this.#root, this.#folder), join(this.#root, this.#folder, relativePath)].map(findRealPath),
     );
     if (root === undefined || folder === undefined || file === undefined) return undefined;
-    if (!contains(root, folder) || !contains(folder, file)) throw outside(path);
+    if (!contains(root, folder) || !contains(folder, file)) throw outsideRoot(path);
     return file;
   }
 }
 
-// Both separators and both ways to be absolute count on every system: a path must mean the same everywhere.
-function inside(path: string): string {
+// Both separators and both kinds of absolute path are recognized on every system: a path must mean the same everywhere.
+function normalizeRelative(path: string): string {
   const parts = path.split(/[\\/]/);
-  if (parts[0] === '' || /^[A-Za-z]:/.test(path) || parts.includes('..') || path.includes('\0')) throw outside(path);
+  if (parts[0] === '' || /^[A-Za-z]:/.test(path) || parts.includes('..') || path.includes('\0'))
+    throw outsideRoot(path);
   return parts.join('/');
 }
 
-const real = (path: string): Promise<string | undefined> =>
+const findRealPath = (path: string): Promise<string | undefined> =>
   realpath(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ELOOP') throw outside(path);
+    if (error.code === 'ELOOP') throw outsideRoot(path);
     return undefined;
   });
 
 function contains(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return !isAbsolute(way) && way.split(sep)[0] !== '..';
+  const relativePath = relative(folder, path);
+  return !isAbsolute(relativePath) && relativePath.split(sep)[0] !== '..';
 }
 
-const outside = (path: string): Fault =>
+const outsideRoot = (path: string): Fault =>
   new Fault(
     'STORAGE_OUTSIDE_ROOT',
     `the storage path "${path}" leads out of the storage folder; use a relative path without ".."`,

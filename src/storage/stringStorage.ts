@@ -1,13 +1,13 @@
 import type { CreateStringStorageRequest } from '../frames.gen.ts';
 import { Fault } from '../fault.ts';
 
-/** How the entries of a storage are named: not at all, by unique keys, by keys that may recur. */
+/** Kind of a string storage: LIST = no keys; MAP = unique keys; MULTIMAP = keys that may occur several times. */
 export type StorageKind = CreateStringStorageRequest['kind'];
 
-/** A list of strings that nodes read: refusal lines, patterns. Frozen. */
+/** A string storage: an immutable list of strings that nodes read: lines of a CannedResponse, patterns of a Guardrail. */
 export interface StringStorage {
   readonly kind: StorageKind;
-  /** In the order of a LIST; by key, stable within a key, of a MAP or MULTIMAP. */
+  /** LIST: as written. MAP, MULTIMAP: sorted by key, as written within a key. */
   readonly list: readonly string[];
 }
 
@@ -17,17 +17,22 @@ export interface MapEntry {
   readonly text: string;
 }
 
-/** A LIST. */
+/** Creates a LIST. */
 export const createList = (strings: readonly string[]): StringStorage => ({ kind: 'LIST', list: [...strings] });
 
-/** A MAP or MULTIMAP. @throws Fault INVALID_STRING_STORAGE_DATA when a MAP has a key twice. */
-export function createMap(kind: 'MAP' | 'MULTIMAP', entries: readonly MapEntry[], what: string): StringStorage {
+/**
+ * Creates a MAP or MULTIMAP.
+ * @param name its name in messages.
+ * @throws Fault INVALID_STRING_STORAGE_DATA when a MAP has a key twice.
+ */
+export function createMap(kind: 'MAP' | 'MULTIMAP', entries: readonly MapEntry[], name: string): StringStorage {
   const sorted = [...entries].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
-  const twice = kind === 'MAP' ? sorted.find((entry, index) => entry.key === sorted[index - 1]?.key) : undefined;
-  if (twice) throw invalidStorage(`${what} has the key "${twice.key}" twice; a MULTIMAP may`);
+  const duplicate = kind === 'MAP' ? sorted.find((entry, index) => entry.key === sorted[index - 1]?.key) : undefined;
+  if (duplicate)
+    throw invalidStorage(`${name} has the key "${duplicate.key}" twice; remove one, or make it a MULTIMAP`);
   return { kind, list: sorted.map(({ text }) => text) };
 }
 
-/** What a storage cannot be made of. */
+/** The error for strings, keys or a file that no storage can be created from. */
 export const invalidStorage = (message: string, cause?: unknown): Fault =>
   new Fault('INVALID_STRING_STORAGE_DATA', message, { cause });
