@@ -40,7 +40,8 @@ export interface DownloadedFile {
 /**
  * Downloads one file: resumes its partial file, retries until all bytes are there, verifies size and SHA-256, and moves it
  * to its path. When the hub has another version at a retry, it starts over.
- * @throws Fault DOWNLOAD_FAILED after too many attempts, CHECKSUM_MISMATCH when the content is wrong (the file is quarantined as `.bad`).
+ * @throws Fault DOWNLOAD_FAILED after too many attempts, CHECKSUM_MISMATCH when the content is wrong (it is then quarantined).
+ * Also the errors of `fetchRemoteFile`, `downloadRange` and `checkSpace`; the signal's reason; the system's error.
  */
 export async function downloadFile(
   { target, remoteFile: resolvedFile }: MissingFile,

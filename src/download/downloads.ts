@@ -59,7 +59,8 @@ export class Downloads implements AsyncDisposable {
 
   /**
    * Downloads a model for an owner, or joins the download that is running; returns immediately when the model is on disk.
-   * @throws Fault DOWNLOAD_ALREADY_ACTIVE when the owner waits for it already, SERVER_SHUTTING_DOWN after disposal, and 6001 to 6005 and 6011 as it ends.
+   * @throws Fault DOWNLOAD_ALREADY_ACTIVE when the owner waits for it already, SERVER_SHUTTING_DOWN after disposal, and 6001
+   * to 6005 and 6011 as it ends.
    */
   async start(source: ModelSource, owner: object, options: SubscribeOptions = {}): Promise<Downloaded> {
     if (this.#closed) throw new Fault('SERVER_SHUTTING_DOWN', 'no download is started any more');

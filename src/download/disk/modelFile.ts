@@ -18,7 +18,7 @@ export function findMismatch(actual: ActualFile, expected: ExpectedFile): string
     return `${actual.bytes} bytes instead of ${expected.bytes}`;
   if (expected.sha256 !== undefined && actual.sha256 !== expected.sha256)
     return `SHA-256 ${actual.sha256} instead of ${expected.sha256}`;
-  // When no hash is known, this at least tells a model from a login page.
+  // When no hash is known, this at least distinguishes a model from a login page.
   if (actual.magic !== ggufMagic)
     return `"${printable(actual.magic)}" at its start instead of "${ggufMagic}": it is no model`;
   return undefined;
