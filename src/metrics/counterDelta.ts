@@ -1,11 +1,11 @@
-/** Turns what is read off a count, now and then, into what it has grown by. */
+/** Turns absolute readings of a counter into increments. */
 export class CounterDelta {
-  #seen = 0;
+  #lastReading = 0;
 
-  /** The growth since the last look; a count that has fallen has begun anew. */
-  since(now: number): number {
-    const growth = now >= this.#seen ? now - this.#seen : now;
-    this.#seen = now;
-    return growth;
+  /** The increase since the last reading. A counter that has fallen was reset: then the whole reading counts. */
+  since(reading: number): number {
+    const increase = reading >= this.#lastReading ? reading - this.#lastReading : reading;
+    this.#lastReading = reading;
+    return increase;
   }
 }

@@ -8,76 +8,85 @@ import {
   type MetricDefinition,
 } from './definitions.ts';
 
-/** Sets a gauge to what has been read. */
+/** Sets a gauge to a value. */
 export type SetGauge = <K extends NameOf<'gauge'>>(name: K, labels: LabelsOf<K>, value: number) => void;
 
 type Meter = Counter | Gauge | Histogram;
 
-/** What one server counts and measures, as Prometheus reads it. Nothing of it is shared with another server. */
+/** Prometheus metrics of one server (prom-client): those of `metricDefinitions`, in a registry of their own. */
 export class Metrics {
   readonly contentType: string = Registry.PROMETHEUS_CONTENT_TYPE;
   readonly #registry = new Registry();
   readonly #meters = new Map<MetricName, Meter>();
   readonly #onScrape: ((set: SetGauge) => void)[] = [];
-  // Gauges that readers have set: what is not read again is gone.
+  // Gauges that scrape callbacks have set: they are reset before each scrape.
   readonly #scrapedGauges = new Set<MetricName>();
   readonly #process = new ProcessMetrics();
 
   constructor() {
-    for (const [name, shape] of Object.entries(metricDefinitions) as [MetricName, MetricDefinition][]) {
-      this.#meters.set(name, this.#meterOf(name, shape));
+    for (const [name, definition] of Object.entries(metricDefinitions) as [MetricName, MetricDefinition][]) {
+      this.#meters.set(name, this.#createMeter(name, definition));
     }
   }
 
-  /** Counts something that has happened, or what is there more (or less) than before. */
+  /** Increases a counter, or changes a gauge by a positive or negative value. */
   add<K extends NameOf<'counter' | 'gauge'>>(name: K, labels: LabelsOf<K>, value = 1): void {
     const meter = this.#meters.get(name);
     if (meter && !(meter instanceof Histogram)) meter.inc(labels, value);
   }
 
-  /** Puts a measurement into a histogram. */
+  /** Adds a measurement to a histogram. */
   observe<K extends NameOf<'histogram'>>(name: K, labels: LabelsOf<K>, value: number): void {
     const meter = this.#meters.get(name);
     if (meter instanceof Histogram) meter.observe(labels, value);
   }
 
-  /** Has gauges read whenever somebody asks; a gauge with labels that is not set again disappears. */
-  onScrape(read: (set: SetGauge) => void): void {
-    this.#onScrape.push(read);
+  /** Registers a callback that sets gauges at each scrape. A gauge with labels that is not set again disappears. */
+  onScrape(callback: (set: SetGauge) => void): void {
+    this.#onScrape.push(callback);
   }
 
-  /** Everything, in the text format of Prometheus. */
+  /** All metrics in the text format of Prometheus. */
   async text(): Promise<string> {
-    const read = await this.#process.read();
-    // From here to the end of the readers nothing else runs, so that two who ask at once get whole answers.
+    const exportProcess = await this.#process.read();
+    // No await from here to the end of the callbacks: two scrapes at the same time would reset each other's gauges.
     for (const name of this.#scrapedGauges) this.#meters.get(name)?.reset();
     const set: SetGauge = (name, labels, value) => {
       this.#scrapedGauges.add(name);
       const meter = this.#meters.get(name);
       if (meter instanceof Gauge) meter.set(labels, value);
     };
-    read(set, (name, labels, value) => this.add(name, labels, value));
-    for (const reader of this.#onScrape) reader(set);
+    exportProcess(set, (name, labels, value) => this.add(name, labels, value));
+    for (const callback of this.#onScrape) callback(set);
     return this.#registry.metrics();
   }
 
-  #meterOf(name: MetricName, { type, help, labels, buckets = [] }: MetricDefinition): Meter {
-    const how = { name, help, labelNames: Object.keys(labels), registers: [this.#registry] };
-    if (type === 'gauge') return new Gauge(how);
-    if (type === 'histogram') return new Histogram({ ...how, buckets: [...buckets] });
-    const counter = new Counter(how);
-    // A count that appears at 1 has never grown, for who watches growth.
-    for (const known of combinations(labels)) counter.inc(known, 0);
+  #createMeter(name: MetricName, { type, help, labels, buckets = [] }: MetricDefinition): Meter {
+    const options = { name, help, labelNames: Object.keys(labels), registers: [this.#registry] };
+    if (type === 'gauge') return new Gauge(options);
+    if (type === 'histogram') return new Histogram({ ...options, buckets: [...buckets] });
+    const counter = new Counter(options);
+    // Counters start at 0: Prometheus `rate()` sees no increase if the first sample is 1.
+    for (const labelSet of labelCombinations(labels)) counter.inc(labelSet, 0);
     return counter;
   }
 }
 
-/** All label sets that there can be; none where a label's values are not known beforehand. */
-function combinations(labels: MetricDefinition['labels']): readonly Readonly<Record<string, string>>[] {
+/** All possible label sets; none when the values of a label are not known in advance. */
+function labelCombinations(labels: MetricDefinition['labels']): readonly Readonly<Record<string, string>>[] {
   let sets: readonly Readonly<Record<string, string>>[] = [{}];
   for (const [name, values] of Object.entries(labels)) {
     if (typeof values === 'string') return [];
     sets = sets.flatMap((set) => values.map((value) => ({ ...set, [name]: value })));
   }
   return sets;
+}
+
+/** Counts an error that is reported to a client, by where it occurred. */
+export function countError(
+  metrics: Metrics,
+  at: LabelsOf<'turngraph_errors_total'>['at'],
+  { code, name }: { readonly code: number; readonly name: string },
+): void {
+  metrics.add('turngraph_errors_total', { at, code: String(code), name });
 }

@@ -8,7 +8,7 @@ import { closeCodes } from '../closeCodes.ts';
 import type { ServerOptions } from '../config.ts';
 import { Fault } from '../fault.ts';
 import { maxFrameBytes } from '../frameSize.ts';
-import { countError } from '../metrics/countError.ts';
+import { countError } from '../metrics/metrics.ts';
 import type { ServerContext } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
 import { bind } from './bind.ts';
