@@ -75,7 +75,7 @@ export class ForcedTextTokenizer {
     return controlToken === undefined ? this.#tokenizer.tokenizeContinuation(rule.text) : [controlToken];
   }
 
-  /** The control token that a rule stands for, if the vocabulary has it. */
+  /** The control token of a rule, if the vocabulary has it. */
   #controlToken({ text, control }: TextRule): Token | undefined {
     const [token, ...more] = control ? this.#tokenizer.tokenizeWithControl(text) : [];
     return token !== undefined && more.length === 0 && this.#tokenizer.isControl(token) ? token : undefined;
