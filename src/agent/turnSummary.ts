@@ -34,7 +34,7 @@ export function summarizeTurn({ path, inferences, calls, warnings, diagnostics, 
   return {
     ...turn,
     path: shownPath,
-    stopReason: last ? stopReasons[last.stopped] : 'NONE',
+    stopReason: last ? stopReasons[last.finishReason] : 'NONE',
     tokensPrompt: sum(({ tokens }) => tokens.prompt),
     tokensReused: sum(({ tokens }) => tokens.reused),
     tokensGenerated: sum(({ tokens }) => tokens.generated),
@@ -51,10 +51,10 @@ function createDebugInfo(calls: TurnRecord['calls'], inferences: TurnRecord['inf
     calls: calls.map(({ id, name, typedArguments, known, repaired, issues }) => {
       return { id, name, arguments: typedArguments, known, repaired, issues };
     }),
-    inferences: inferences.map(({ nodeName, stopped, tokens, timings, dropped, notes }) => {
+    inferences: inferences.map(({ nodeName, finishReason, tokens, timings, dropped, notes }) => {
       const { queuedMs: waited, firstTokenMs: firstToken, totalMs: total } = timings;
       const timings_ms = { waited, firstToken, total };
-      return { node: nodeName, ...notes, stopped, tokens, timings_ms, interactions_dropped: dropped };
+      return { node: nodeName, ...notes, stopped: finishReason, tokens, timings_ms, interactions_dropped: dropped };
     }),
   };
 }

@@ -37,7 +37,7 @@ const captureModel = (model: Model, onPrompt: (prompt: Prompt, model: Model) => 
 
 const emptyCompletion: Completion = {
   text: '',
-  stopped: 'end',
+  finishReason: 'end',
   tokens: { prompt: 0, reused: 0, generated: 0 },
   timings: { queuedMs: 0, firstTokenMs: 0, totalMs: 0 },
 };

@@ -2,9 +2,9 @@ import type { Prompt, ToolBlock } from '../dialog.ts';
 import type { CallGrammar } from '../tools/grammar/grammar.ts';
 import type { ModelDetails } from './modelDetails.ts';
 
-/** How a token is drawn. Names and meanings are llama.cpp's. */
+/** Sampling parameters of a generation. Names and meanings are llama.cpp's. */
 export interface SamplingParams {
-  /** 0 = always the likeliest token. */
+  /** 0 = greedy: always the most probable token. */
   readonly temperature: number;
   readonly top_p: number;
   /** 0 = no limit. */
@@ -14,126 +14,132 @@ export interface SamplingParams {
   readonly repeat_penalty: number;
   readonly presence_penalty: number;
   readonly frequency_penalty: number;
-  /** Tokens that one generation may write. */
+  /** Maximum number of tokens to generate. */
   readonly max_tokens: number;
-  /** 0 = random; the same seed gives the same text again, unless a client that does not keep up made it pause. */
+  /** 0 = random. The same seed gives the same text, unless backpressure made the generation pause. */
   readonly seed: number;
-  /** Strings that end the text; none of them is part of it. */
+  /** Stop strings: the text ends before the first of them. */
   readonly stop: readonly string[];
 }
 
-/** Why a generation ended: by the model, by max_tokens or a full context, by a stop string, by its signal. */
+/** Why a generation ended: end of generation token, max_tokens or full context, stop string, abort signal. */
 export type FinishReason = 'end' | 'length' | 'stop' | 'aborted';
 
-/** What a generation gave. */
+/** The result of a generation. */
 export interface Completion {
   readonly text: string;
-  readonly stopped: FinishReason;
-  /** `prompt` counts the whole prompt, `reused` the part of it that was in the cache already. */
+  readonly finishReason: FinishReason;
+  /** `prompt` counts the whole prompt; `reused` is the part of it that the KV cache held already (prefix reuse). */
   readonly tokens: { readonly prompt: number; readonly reused: number; readonly generated: number };
-  /** Milliseconds from the call: until a cache was had, until the first token (0 = none came), until the end. */
+  /** Milliseconds from the call until a slot was acquired, until the first token (0 = no token), and until the end. */
   readonly timings: { readonly queuedMs: number; readonly firstTokenMs: number; readonly totalMs: number };
 }
 
 export interface GenerateOptions {
   readonly sampling: SamplingParams;
-  /** Ends the generation within one token or one chunk of prompt; the text so far is the completion's. */
+  /** Ends the generation within one token or one prefill chunk; the completion has the text generated until then. */
   readonly signal: AbortSignal;
-  /** Called with each piece of text, cut at code point boundaries, never with a part of a stop string. */
+  /** Called with each piece of text, whole code points, never with a part of a stop string. */
   readonly onText?: (piece: string) => void;
-  /** Asked between tokens: undefined, or what to wait for; one more token may be told before it waits. */
+  /**
+   * Backpressure, checked between tokens: undefined, or a promise to wait for before generation resumes. The text of one
+   * more token may be emitted before the wait.
+   */
   readonly backpressure?: () => Promise<void> | undefined;
-  /** Whether control tokens that the model writes stand in the text as their names (the end token never does). */
+  /** Whether generated control tokens appear in the text by name (the end of generation token never does). Default false. */
   readonly controlTokens?: boolean;
   /**
-   * What binds the text: a bound piece is as its rule says unless the generation ends with `length` or `aborted`, and no
-   * stop string counts in it. An engine without a model may leave it out.
+   * Grammar for constrained decoding. Constrained text matches its rule, unless the generation ends with `length` or
+   * `aborted`; stop strings have no effect in it. An engine without a model may ignore the grammar.
    */
   readonly grammar?: CallGrammar;
 }
 
-/** One KV cache: it belongs to one inference node of one agent, and one generation runs in it at a time. */
+/** A sequence: the tokens of one inference node of one agent in a KV cache. One generation runs in it at a time. */
 export interface Sequence extends AsyncDisposable {
   /**
-   * Completes a prompt. Only what differs from the prompt before is evaluated.
-   * @throws Fault PROMPT_TOO_LARGE when prompt and one token do not fit in the context, INFERENCE_FAILED when the engine fails.
+   * Generates a completion. Only the part after the common prefix with the previous prompt is evaluated.
+   * @throws Fault PROMPT_TOO_LARGE when the prompt and one token do not fit in the context, INFERENCE_FAILED when the
+   * engine fails or the chat template rejects the prompt.
    */
   generate(prompt: Prompt, options: GenerateOptions): Promise<Completion>;
-  /** Evaluates a prompt's unchanging head (system message, tools) ahead of time. */
+  /**
+   * Prefills the stable prefix of a prompt (system message, tools) ahead of time: what does not depend on the text of its
+   * last message.
+   */
   prefill(prompt: Prompt, signal: AbortSignal): Promise<void>;
 }
 
-/** What a model in memory runs on and how its slots fare. Counts go from its loading on. */
+/** Statistics of a loaded model and its slots. Counters start at 0 when the model is loaded. */
 export interface ModelStats {
-  /** What computes: `cpu`, `cuda`, `vulkan`, `metal`, or `mock`. */
+  /** Compute backend: `cpu`, `cuda`, `vulkan`, `metal`, or `mock`. */
   readonly backend: string;
-  /** Layers on the graphics card. */
+  /** Layers on the GPU. */
   readonly gpuLayers: number;
-  /** Threads that evaluate tokens now; 0 = none of its own. */
+  /** Current number of decode threads; 0 = the model has none of its own. */
   readonly threads: number;
-  /** Sequences that can be in memory at once, and those of them that work now; 0 = no limit. */
+  /** KV caches in memory (0 = no limit), and how many of them are in use now. */
   readonly slots: number;
   readonly slotsBusy: number;
-  /** Generations that wait for a slot. */
+  /** Requests in the slot queue. */
   readonly waiting: number;
-  /** Sequences that are open. */
+  /** Open sequences. */
   readonly sequences: number;
-  /** States that were put aside to disk when their slot went to another, and brought back. */
+  /** KV states of evicted sequences that were swapped out to disk, and swapped in again. */
   readonly statesSaved: number;
   readonly statesRestored: number;
-  /** Bytes of state on disk. */
+  /** Bytes of KV states on disk. */
   readonly stateBytes: number;
 }
 
-/** Weights in memory. */
+/** A loaded model: weights in memory, and a context for its sequences. */
 export interface Model extends AsyncDisposable {
-  /** Tokens that one sequence can hold. */
+  /** Context size of one sequence, in tokens. */
   readonly contextSize: number;
-  /** The tool-call format that the model's own chat template and vocabulary speak, if any. */
+  /** The tool-call format detected in the model's chat template or vocabulary; undefined: none. */
   readonly detectedFormat: string | undefined;
-  /** What a person should know about this model: a chat template that does not work, a context cut to size, ... */
+  /** Warnings for the user: a chat template that does not work, a context size that was reduced, ... */
   readonly notes: readonly string[];
-  /** Tokens that the chat template adds to a prompt, and to each message of it, beside the texts (measured at load). */
+  /** Tokens that the chat template adds to a prompt, and to each message, in addition to the text (measured at load). */
   readonly overhead: { readonly prompt: number; readonly message: number };
-  /** The number of tokens of each text, read as plain text. */
+  /** The number of tokens of each text, tokenized as plain text (no control tokens). */
   count(texts: readonly string[]): Promise<readonly number[]>;
-  /** The number of tokens that tools add to a prompt, where and as this model has them. */
+  /** The number of tokens that tools add to a prompt of this model. */
   countTools(tools: ToolBlock): Promise<number>;
   /**
-   * A prompt as the model sees it, its control tokens as their names.
-   * @throws Fault INFERENCE_FAILED when the model's chat template refuses it.
+   * Applies the chat template: the prompt as the model sees it, control tokens by name.
+   * @throws Fault INFERENCE_FAILED when the chat template rejects the prompt.
    */
   render(prompt: Prompt): Promise<string>;
   openSequence(): Sequence;
-  /** How it fares at this moment. */
   stats(): ModelStats;
-  /** What the file is and how it was taken; absent where there is no file. */
+  /** Facts about the model file and how it was loaded; absent for an engine without files. */
   readonly describe?: (() => Promise<ModelDetails>) | undefined;
 }
 
-/** How exactly a context keeps what it has read: llama.cpp's names. */
+/** Data type of the KV cache (quantization), by llama.cpp's names. */
 export type KvCacheType = 'f16' | 'q8_0' | 'q4_0';
 
 export interface LoadOptions {
-  /** Tokens; 0 = 8192 or what the model was trained with, the smaller. */
+  /** Tokens; 0 = 8192 or the context size that the model was trained with, whichever is smaller. */
   readonly contextSize: number;
-  /** Sequences that can be in memory at once; 0 = chosen by the engine. */
+  /** KV caches in memory (llama-server: --parallel); 0 = chosen by the engine. */
   readonly slots: number;
-  /** 0 = chosen by the engine. */
+  /** Maximum number of decode threads; 0 = chosen and tuned by the engine. */
   readonly threads: number;
   readonly gpu: 'auto' | 'off';
-  /** Default f16; the others take less memory, and are experimental. */
+  /** Default f16; the others need less memory and are experimental. */
   readonly kvCacheType?: KvCacheType;
   readonly signal?: AbortSignal;
-  /** Called with the fraction loaded, 0 to 1. */
+  /** Called with the loaded fraction, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;
 }
 
-/** What runs models. It knows nothing of graphs or dialogs; all it takes and gives is plain data and callbacks. */
+/** An inference engine: loads and runs models. It knows nothing of graphs or dialogs: only plain data and callbacks. */
 export interface Engine extends AsyncDisposable {
   readonly name: string;
-  /** Whether models are files on disk; an engine without files takes "" for one. */
+  /** Whether models are files on disk; an engine without files is given "" as the file. */
   readonly needsFiles: boolean;
-  /** @throws Fault MODEL_LOAD_FAILED with the reason. */
+  /** Loads a model. The caller disposes it. @throws Fault MODEL_LOAD_FAILED with the reason. */
   load(file: string, options: LoadOptions): Promise<Model>;
 }

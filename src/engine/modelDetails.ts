@@ -1,51 +1,51 @@
-/** Bytes in the memory of the machine and of its graphics card. */
+/** Bytes of RAM and of GPU memory. */
 export interface MemoryUse {
   readonly ram: number;
   readonly vram: number;
 }
 
-/** A string that calls are written with, and what it is to a vocabulary: a token that steers, a word, or mere letters. */
+/** A string around tool calls: one control token of the vocabulary, one other token (word), or several (letters). */
 export interface ToolToken {
   readonly text: string;
   readonly kind: 'control' | 'word' | 'letters';
 }
 
-/** What a model file is, and how the engine has taken it: for a person who chooses a model. */
+/** Facts about a model file and how the engine has loaded it, for a person who chooses a model. */
 export interface ModelDetails {
   readonly architecture: string;
   readonly layers: number;
-  /** Numbers that were trained. */
+  /** Number of weights. */
   readonly parameters: number;
-  /** How they are stored, by llama.cpp's names: F16, Q4_K_M. */
+  /** llama.cpp's name: F16, Q4_K_M. */
   readonly quantisation: string;
-  /** Tokens. */
+  /** Context size that the model was trained with, in tokens. */
   readonly trainedContext: number;
   readonly template: {
-    /** Why the file's own chat template is not used, but ChatML; undefined: it is used. */
+    /** Why ChatML is used instead of the file's own chat template; undefined: the file's own is used. */
     readonly fallbackReason: string | undefined;
-    /** Where it takes system messages as such. */
+    /** Where it supports system messages. */
     readonly system: 'anywhere' | 'first' | 'nowhere';
-    /** Whether it has a place for tools. */
+    /** Whether it renders tools. */
     readonly supportsTools: boolean;
   };
-  /** Where the detected tool-call format was seen. */
+  /** Where the tool-call format was detected. */
   readonly detectedIn: 'template' | 'vocabulary' | undefined;
   readonly tokens: {
-    /** The token that begins a text, and whether every prompt is given it. */
+    /** The BOS token, and whether it is added to every prompt. */
     readonly bos: string | undefined;
     readonly addsBos: boolean;
-    /** The tokens that end an answer. */
+    /** The end of generation tokens. */
     readonly eog: readonly string[];
-    /** By tool-call format. */
+    /** Tokens around tool calls, by tool-call format. */
     readonly toolTokens: Readonly<Record<string, readonly ToolToken[]>>;
   };
   readonly memory: {
     readonly weights: MemoryUse;
-    /** All slots together, with what is computed beside them. */
+    /** The context: the KV caches of all slots, and its compute buffers. */
     readonly slots: MemoryUse;
-    /** Just before it was loaded. */
+    /** Free memory just before loading. */
     readonly free: MemoryUse;
   };
-  /** Tokens a second with each number of threads that was tried; none where the number was not chosen by trial. */
+  /** Tokens per second with each benchmarked thread count; empty when no benchmark was made. */
   readonly threadBenchmarks: readonly { readonly threads: number; readonly tokensPerSecond: number }[];
 }

@@ -1,6 +1,6 @@
 import { Fault } from '../fault.ts';
 
-/** The refusal of a prompt that leaves no room for an answer (both in tokens). */
+/** The error for a prompt that fills the context, so that no token can be generated (both sizes in tokens). */
 export const promptTooLargeFault = (prompt: number, contextSize: number): Fault =>
   new Fault(
     'PROMPT_TOO_LARGE',

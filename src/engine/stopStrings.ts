@@ -1,47 +1,49 @@
-/** Text on its way out, cut before the first stop string; what may yet become one is held back. */
+/** Stop-string filter for streamed text: cuts it before the first stop string, and holds back a possible beginning of one. */
 export class StopStringFilter {
   readonly #stops: readonly string[];
   #pending = '';
   #matched = false;
 
+  /** @param stops empty strings are ignored. */
   constructor(stops: readonly string[]) {
     this.#stops = stops.filter((stop) => stop !== '');
   }
 
-  /** Whether a stop string has come: nothing is let through any more. */
+  /** Whether a stop string was found: all later text is dropped. */
   get matched(): boolean {
     return this.#matched;
   }
 
-  /** Takes the next piece of text and gives what may be sent now. */
+  /** Adds a piece of text; returns the text that can be sent now. */
   push(piece: string): string {
     if (this.#matched) return '';
     if (this.#stops.length === 0) return piece;
     const text = this.#pending + piece;
-    const cut = this.#firstStop(text);
-    this.#matched = cut !== undefined;
-    const safe = cut ?? text.length - this.#possibleStart(text);
-    this.#pending = this.#matched ? '' : text.slice(safe);
-    return text.slice(0, safe);
+    const stopIndex = this.#firstStopIndex(text);
+    this.#matched = stopIndex !== undefined;
+    const safeLength = stopIndex ?? text.length - this.#possibleStopLength(text);
+    this.#pending = this.#matched ? '' : text.slice(safeLength);
+    return text.slice(0, safeLength);
   }
 
-  /** What was held back, when no more text comes. */
+  /** Ends the text: returns what was held back. */
   flush(): string {
-    const held = this.#pending;
+    const pending = this.#pending;
     this.#pending = '';
-    return held;
+    return pending;
   }
 
-  // The one that is complete first wins, so that the result does not depend on how the text was cut into pieces.
-  #firstStop(text: string): number | undefined {
-    const found = this.#stops
+  // The stop string that ends first wins, so that the result does not depend on how the text was split into pieces.
+  #firstStopIndex(text: string): number | undefined {
+    const matches = this.#stops
       .map((stop) => ({ start: text.indexOf(stop), end: text.indexOf(stop) + stop.length }))
       .filter(({ start }) => start >= 0)
       .sort((a, b) => a.end - b.end || a.start - b.start);
-    return found[0]?.start;
+    return matches[0]?.start;
   }
 
-  #possibleStart(text: string): number {
+  /** The length of the longest end of the text that could be the beginning of a stop string. */
+  #possibleStopLength(text: string): number {
     const lengths = this.#stops.map((stop) => {
       for (let length = Math.min(stop.length - 1, text.length); length > 0; length--) {
         if (text.endsWith(stop.slice(0, length))) return length;

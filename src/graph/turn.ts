@@ -20,7 +20,7 @@ export interface Call {
 }
 
 /** What one inference of a turn cost and said: for the account of the turn. */
-export interface InferenceRecord extends Pick<Completion, 'stopped' | 'tokens' | 'timings'> {
+export interface InferenceRecord extends Pick<Completion, 'finishReason' | 'tokens' | 'timings'> {
   /** Interactions that the budget kept out of the prompt. */
   readonly dropped: number;
   /** Facts for debug_info, such as the format and why it was chosen. */

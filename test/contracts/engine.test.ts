@@ -30,4 +30,4 @@ engineContract({ ...demo, name: 'llama-cpp', open: () => llamaEngine() });
 const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-engineContract({ ...demo, name: 'caching llama-cpp', open: () => llamaEngine({ folder, limit: 1e9 }) });
+engineContract({ ...demo, name: 'caching llama-cpp', open: () => llamaEngine({ folder, maxStateBytes: 1e9 }) });

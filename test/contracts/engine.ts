@@ -100,7 +100,7 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('gives its text in pieces that join to the whole', async () => {
       await inSequence(async (sequence) => {
-        const { text, pieces, stopped, tokens, timings } = await say(
+        const { text, pieces, finishReason, tokens, timings } = await say(
           sequence,
           ask('How are you today?', 'Never said before.'),
         );
@@ -108,7 +108,7 @@ function speakingContract({ open, file, long }: Subject): void {
         expect(pieces.join('')).toBe(text);
         expect(pieces.length).toBeGreaterThan(2);
         expect(pieces).not.toContain('');
-        expect(stopped).toBe('end');
+        expect(finishReason).toBe('end');
         expect(tokens).toMatchObject({ prompt: expect.any(Number), generated: expect.any(Number) });
         expect(timings.firstTokenMs).toBeGreaterThan(0);
         expect(timings.totalMs).toBeGreaterThanOrEqual(timings.firstTokenMs);
@@ -117,8 +117,8 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('ends at max_tokens', async () => {
       await inSequence(async (sequence) => {
-        const { stopped, tokens } = await say(sequence, ask(long), { sampling: { max_tokens: 5 } });
-        expect(stopped).toBe('length');
+        const { finishReason, tokens } = await say(sequence, ask(long), { sampling: { max_tokens: 5 } });
+        expect(finishReason).toBe('length');
         expect(tokens.generated).toBe(5);
       });
     });
@@ -129,7 +129,7 @@ function speakingContract({ open, file, long }: Subject): void {
         for (const at of [0, 1, 5, text.length - 4]) {
           const stop = text.slice(at, at + 4);
           const cut = await say(sequence, ask('How are you today?'), { sampling: { stop: ['no such thing', stop] } });
-          expect(cut).toMatchObject({ text: text.slice(0, text.indexOf(stop)), stopped: 'stop' });
+          expect(cut).toMatchObject({ text: text.slice(0, text.indexOf(stop)), finishReason: 'stop' });
           expect(cut.pieces.join('')).toBe(cut.text);
         }
       });
@@ -139,15 +139,17 @@ function speakingContract({ open, file, long }: Subject): void {
       await inSequence(async (sequence) => {
         const { text } = await say(sequence, ask('How are you today?'));
         const stops = [`${text.slice(2, 8)}~`, `${text.slice(-3)}~`];
-        const { text: same, stopped } = await say(sequence, ask('How are you today?'), { sampling: { stop: stops } });
-        expect({ same, stopped }).toEqual({ same: text, stopped: 'end' });
+        const { text: same, finishReason } = await say(sequence, ask('How are you today?'), {
+          sampling: { stop: stops },
+        });
+        expect({ same, finishReason }).toEqual({ same: text, finishReason: 'end' });
       });
     });
 
     it('does not begin for a signal that is aborted', async () => {
       await inSequence(async (sequence) => {
         const cut = await say(sequence, ask(long), { signal: AbortSignal.abort() });
-        expect(cut).toMatchObject({ text: '', stopped: 'aborted', tokens: { reused: 0, generated: 0 } });
+        expect(cut).toMatchObject({ text: '', finishReason: 'aborted', tokens: { reused: 0, generated: 0 } });
       });
     });
 
@@ -157,7 +159,7 @@ function speakingContract({ open, file, long }: Subject): void {
         const control = new AbortController();
         const cutting = say(sequence, prompt, { signal: control.signal });
         setTimeout(() => control.abort(), 1);
-        expect((await cutting).stopped).toBe('aborted');
+        expect((await cutting).finishReason).toBe('aborted');
         const whole = await say(sequence, prompt);
         const fresh = await freshly(prompt);
         expect(whole.text).toBe(fresh.text);
@@ -169,7 +171,7 @@ function speakingContract({ open, file, long }: Subject): void {
         const whole = await freshly(ask(long));
         const control = new AbortController();
         const cut = await say(sequence, ask(long), { signal: control.signal, onText: () => control.abort() });
-        expect(cut.stopped).toBe('aborted');
+        expect(cut.finishReason).toBe('aborted');
         expect(cut.text).toBe(cut.pieces.join(''));
         expect(whole.text.startsWith(cut.text)).toBe(true);
         expect(whole.text).not.toBe(cut.text);
@@ -192,13 +194,13 @@ function speakingContract({ open, file, long }: Subject): void {
         // One token may have been under way.
         expect(pieces.length).toBeLessThanOrEqual(2);
         open();
-        expect(await paced).toMatchObject({ stopped: 'end', pieces });
+        expect(await paced).toMatchObject({ finishReason: 'end', pieces });
 
         const control = new AbortController();
         gate = new Promise(() => undefined);
         const stuck = say(sequence, ask(long), { signal: control.signal, backpressure: () => gate });
         setTimeout(() => control.abort(), 20);
-        expect(await stuck).toMatchObject({ stopped: 'aborted', text: '' });
+        expect(await stuck).toMatchObject({ finishReason: 'aborted', text: '' });
       });
     });
 
@@ -234,7 +236,7 @@ function speakingContract({ open, file, long }: Subject): void {
           name: 'PROMPT_TOO_LARGE',
           message: expect.stringMatching(/\d{4,} tokens.*1024/),
         });
-        expect((await say(sequence, ask('How are you today?'))).stopped).toBe('end');
+        expect((await say(sequence, ask('How are you today?'))).finishReason).toBe('end');
       });
     });
 
@@ -248,8 +250,8 @@ function speakingContract({ open, file, long }: Subject): void {
         prompt = (await say(sequence, ask(text), { sampling: { max_tokens: 1 } })).tokens.prompt;
         if (prompt === 64 - room) break;
       }
-      const { stopped, tokens } = await say(sequence, ask(text), { sampling: { max_tokens: 1000 } });
-      expect(stopped).toBe('length');
+      const { finishReason, tokens } = await say(sequence, ask(text), { sampling: { max_tokens: 1000 } });
+      expect(finishReason).toBe('length');
       expect(tokens.prompt + tokens.generated).toBe(64);
       await small[Symbol.asyncDispose]();
     });

@@ -112,8 +112,8 @@ export function sharingContract({ open, file, long }: Subject): void {
         }),
       ]);
       expect(failed).toMatchObject({ status: 'rejected', reason: { message: 'the listener fails' } });
-      expect(fine).toMatchObject({ status: 'fulfilled', value: { stopped: 'end' } });
-      expect((await say(bad, ask('How are you today?'))).stopped).toBe('end');
+      expect(fine).toMatchObject({ status: 'fulfilled', value: { finishReason: 'end' } });
+      expect((await say(bad, ask('How are you today?'))).finishReason).toBe('end');
       await Promise.all([good, bad].map((sequence) => sequence[Symbol.asyncDispose]()));
     });
 
@@ -130,10 +130,10 @@ export function sharingContract({ open, file, long }: Subject): void {
         onText: () => (disposal ??= dispose()),
       });
       void cutting.then(() => ended.push('generated'));
-      expect((await cutting).stopped).toBe('aborted');
+      expect((await cutting).finishReason).toBe('aborted');
       await disposal;
       expect(ended).toContain('disposed');
-      expect((await say(sequence, ask(long))).stopped).toBe('aborted');
+      expect((await say(sequence, ask(long))).finishReason).toBe('aborted');
     });
 
     it('ends all generations when it is disposed of', async () => {
@@ -141,7 +141,7 @@ export function sharingContract({ open, file, long }: Subject): void {
       const busy = await other.load(file, { contextSize: 512, slots: 1, threads: 1, gpu: 'off' });
       const generations = [1, 2, 3].map(() => say(busy.openSequence(), ask(long), { sampling: { max_tokens: 400 } }));
       await other[Symbol.asyncDispose]();
-      for (const { stopped } of await Promise.all(generations)) expect(stopped).toBe('aborted');
+      for (const { finishReason } of await Promise.all(generations)) expect(finishReason).toBe('aborted');
     });
   });
 }

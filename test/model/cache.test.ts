@@ -228,7 +228,7 @@ describe('a sequence', () => {
     ];
     expect(tokens.reused).toBe(b.findIndex((token, index) => token !== a[index]));
     expect(demo.weights.detokenize(await freshly(b, 40)).startsWith(text)).toBe(true);
-    expect((await say(mine, ask('My secret word is walrus.', 'You keep secrets.'))).stopped).toBe('end');
+    expect((await say(mine, ask('My secret word is walrus.', 'You keep secrets.'))).finishReason).toBe('end');
   });
 
   it('warms the head of a prompt without disturbing what follows it', async () => {

@@ -13,7 +13,7 @@ describe('a failure of the library', () => {
   afterAll(() => demo.close());
 
   it('while an answer is written ends it with what was said before, and nothing is said later', async () => {
-    const { slots, sequence: open, deferredQueue: deferredQueue } = await demo.open(1);
+    const { slots, sequence: open, deferredQueue } = await demo.open(1);
     const sequence = open();
     const { text } = await say(sequence, ask('Tell me a joke'));
     const slot = await slots.acquire(sequence, [], never);
@@ -51,7 +51,7 @@ describe('a failure of the library', () => {
     const outcomes = await Promise.allSettled([open(), open()].map((one) => say(one, ask('Tell me a joke'))));
     const failed = outcomes.filter(({ status }) => status === 'rejected');
     expect(failed).toMatchObject([{ reason: { name: 'INFERENCE_FAILED' } }]);
-    expect((await say(open(), ask('Tell me a joke'))).stopped).toBe('end');
+    expect((await say(open(), ask('Tell me a joke'))).finishReason).toBe('end');
   });
 });
 

@@ -50,8 +50,8 @@ describe('sampling', () => {
   async function drawn(sampling: Partial<SamplingParams>, count = draws): Promise<ReadonlyMap<string, number>> {
     const seen = new Map<string, number>();
     for (let seed = 1; seed <= count; seed++) {
-      const { text, stopped } = await say(sequence, prompt, { sampling: { max_tokens: 1, seed, ...sampling } });
-      const label = stopped === 'end' ? 'end' : `more ${text}`;
+      const { text, finishReason } = await say(sequence, prompt, { sampling: { max_tokens: 1, seed, ...sampling } });
+      const label = finishReason === 'end' ? 'end' : `more ${text}`;
       seen.set(label, (seen.get(label) ?? 0) + 1);
     }
     return seen;
@@ -152,7 +152,7 @@ describe('sampling', () => {
       for (const length of [1, 3, 9]) {
         const stop = whole.text.slice(at, at + length);
         const cut = await say(sequence, ask('How are you today?'), { sampling: { stop: [stop] } });
-        expect(cut).toMatchObject({ stopped: 'stop', text: whole.text.slice(0, whole.text.indexOf(stop)) });
+        expect(cut).toMatchObject({ finishReason: 'stop', text: whole.text.slice(0, whole.text.indexOf(stop)) });
         expect(cut.pieces.join('')).toBe(cut.text);
       }
     }

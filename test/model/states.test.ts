@@ -16,7 +16,7 @@ describe('the states of sequences that lost their slot', () => {
 
   /** A model with one slot and a limit of megabytes, while `work` lasts. */
   async function withModel(megabytes: number, work: (model: Model) => Promise<void>, cache = folder): Promise<void> {
-    await using engine = llamaEngine({ folder: cache, limit: megabytes * 1e6 });
+    await using engine = llamaEngine({ folder: cache, maxStateBytes: megabytes * 1e6 });
     await work(await engine.load(demoFile, { contextSize: 1024, slots: 1, threads: 1, gpu: 'off' }));
   }
 

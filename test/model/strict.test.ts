@@ -142,7 +142,7 @@ describe('the demo model', () => {
     const bound = await say(sequence, request(text), { controlTokens: true, grammar: strict });
     expect(free.text).toBe(`<tool_call>\n${call}\n</tool_call>`);
     const { generated } = free.tokens;
-    expect(bound).toMatchObject({ text: free.text, stopped: 'end', tokens: { generated } });
+    expect(bound).toMatchObject({ text: free.text, finishReason: 'end', tokens: { generated } });
   });
 
   it('answers freely where it calls nothing', async () => {
@@ -152,22 +152,25 @@ describe('the demo model', () => {
   });
 
   it('calls the tool it has to, and then ends', async () => {
-    const { text, pieces, stopped } = await say(sequence, request('How are you today?'), { grammar: named });
+    const { text, pieces, finishReason } = await say(sequence, request('How are you today?'), { grammar: named });
     expect(text).toMatch(/^<tool_call>\n\{"name": "set_timer", "arguments": \{"minutes": -?\d+\}\}\n<\/tool_call>$/);
     expect(pieces.join('')).toBe(text);
-    expect(stopped).toBe('end');
+    expect(finishReason).toBe('end');
   });
 
   it('completes a call whatever the sampling says of length and stops', async () => {
     const sampling = { max_tokens: 3, stop: ['"', 'call'] };
-    const { text, stopped } = await say(sequence, request('Turn the porch light on.'), { grammar: required, sampling });
-    expect(stopped).toBe('end');
+    const { text, finishReason } = await say(sequence, request('Turn the porch light on.'), {
+      grammar: required,
+      sampling,
+    });
+    expect(finishReason).toBe('end');
     expect(chatml.detect(text).calls).toHaveLength(1);
   });
 
   it('is cut off in a call by the budget of the grammar, and in an answer by max_tokens', async () => {
     const cut = await say(sequence, request('Turn the porch light on.'), { grammar: { ...required, budget: 5 } });
-    expect(cut).toMatchObject({ stopped: 'length', tokens: { generated: 5 } });
+    expect(cut).toMatchObject({ finishReason: 'length', tokens: { generated: 5 } });
     expect(chatml.detect(cut.text)).toMatchObject({ calls: [], truncated: true });
     const answer = await say(sequence, request('Hello'), {
       grammar: answerOf({
@@ -177,7 +180,7 @@ describe('the demo model', () => {
       }),
       sampling: { max_tokens: 4 },
     });
-    expect(answer).toMatchObject({ stopped: 'length', tokens: { generated: 4 } });
+    expect(answer).toMatchObject({ finishReason: 'length', tokens: { generated: 4 } });
     expect('{"a_long_name_of_a_key": "'.startsWith(answer.text)).toBe(true);
   });
 
@@ -188,7 +191,7 @@ describe('the demo model', () => {
       signal: control.signal,
       onText: () => control.abort(),
     });
-    expect(cut.stopped).toBe('aborted');
+    expect(cut.finishReason).toBe('aborted');
     const whole = await say(sequence, request('Turn the porch light on.'), { grammar: strict });
     expect(whole.text.startsWith(cut.text)).toBe(true);
     expect(chatml.detect(whole.text).calls).toHaveLength(1);
@@ -200,12 +203,16 @@ describe('the demo model', () => {
       grammar: required,
       backpressure: () => Promise.resolve(),
     });
-    expect(paused).toMatchObject({ text: whole.text, stopped: 'end', tokens: { generated: whole.tokens.generated } });
+    expect(paused).toMatchObject({
+      text: whole.text,
+      finishReason: 'end',
+      tokens: { generated: whole.tokens.generated },
+    });
   });
 
   it('writes a text in which nothing is to be chosen without drawing any', async () => {
-    const { text, stopped } = await say(sequence, request('Hello'), { grammar: answerOf({ const: { a: 'b' } }) });
-    expect({ text, stopped }).toEqual({ text: '{"a": "b"}', stopped: 'end' });
+    const { text, finishReason } = await say(sequence, request('Hello'), { grammar: answerOf({ const: { a: 'b' } }) });
+    expect({ text, finishReason }).toEqual({ text: '{"a": "b"}', finishReason: 'end' });
   });
 
   it('keeps calls apart that are written at once', async () => {

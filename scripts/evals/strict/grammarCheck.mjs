@@ -27,8 +27,8 @@ export async function tryCalls(model, { format, tools, choice, count, seed = 1 }
   const given = format.grammar(tools, choice);
   const grammar = given.kind === 'full' ? given : begunBy('e', given);
   for (let run = 0; tally.complete < count && run < 10 * count; run++) {
-    const { text, stopped } = await written(model, grammar, seed + run, tally);
-    const isCut = stopped === 'length' && (given.kind === 'full' || !endsFree(text, shape));
+    const { text, finishReason } = await written(model, grammar, seed + run, tally);
+    const isCut = finishReason === 'length' && (given.kind === 'full' || !endsFree(text, shape));
     if (isCut) tally.cut++;
     for (const piece of given.kind === 'full' ? (isCut ? [] : [text]) : piecesOf(text, shape)) {
       const wrong = check(piece, shape) ?? unseen(format, piece);
@@ -44,8 +44,8 @@ export async function tryJson(model, { grammar, schema, count, seed = 1 }) {
   const tally = newTally();
   const fits = validator(schema);
   for (let run = 0; tally.complete < count && run < 10 * count; run++) {
-    const { text, stopped } = await written(model, grammar, seed + run, tally);
-    if (stopped === 'length') {
+    const { text, finishReason } = await written(model, grammar, seed + run, tally);
+    if (finishReason === 'length') {
       tally.cut++;
       continue;
     }

@@ -12,16 +12,16 @@ import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache
 import { ThreadTuner, fewestNearFastest, threadCandidates, type ThreadTimings } from './threads/threadTuner.ts';
 import { benchmarkThreads } from './threads/threadBenchmark.ts';
 
-/** A model's one context, with what measures and steers it. */
+/** A model's llama.cpp context, with its batch timer and thread benchmark. */
 export interface ModelContext {
   readonly context: LlamaContext;
   readonly batchTimer: BatchTimer;
   readonly deferredQueue: DeferredQueue;
-  /** What a token of a sequence takes in memory, at most. */
+  /** Estimated size of one token's KV state. */
   readonly bytesPerToken: number;
-  /** What all its slots take. */
+  /** Memory of all slots. */
   readonly slotMemory: MemoryUse;
-  /** What choosing the threads showed. */
+  /** The thread benchmark; empty when the number of threads is fixed or all layers are on the GPU. */
   readonly threadTimings: ThreadTimings;
 }
 
@@ -32,51 +32,55 @@ export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 
   readonly timingsCache: ThreadTimingsCache | undefined;
 }
 
-/** Makes the context of a model, and chooses its slots and threads where nobody else has. @throws Fault MODEL_LOAD_FAILED */
+/**
+ * Creates the llama.cpp context of a model. Chooses the number of slots and threads where the options leave them open.
+ * @throws Fault MODEL_LOAD_FAILED
+ */
 export async function createContext(weights: Weights, options: ContextOptions): Promise<ModelContext> {
   const { contextSize, signal, kvCacheType = 'f16' } = options;
   const cache = cacheTypeOptions(kvCacheType);
   const shape = { contextSize, batchSize: Math.min(prefillChunkTokens, contextSize), flashAttention: true };
-  const {
-    sequences,
-    bytesPerToken,
-    taken: slotMemory,
-  } = await chooseSlotCount(weights, { ...shape, ...cache.estimate }, options.slots);
-  const max = options.threads || availableParallelism();
-  let threads: ThreadTuner | undefined;
+  const { sequences, bytesPerToken, slotMemory } = await chooseSlotCount(
+    weights,
+    { ...shape, ...cache.estimate },
+    options.slots,
+  );
+  const maxThreads = options.threads || availableParallelism();
+  let threadTuner: ThreadTuner | undefined;
   let threadTimings: ThreadTimings = new Map();
-  let count = max;
+  let untunedThreads = maxThreads;
   const deferredQueue = new DeferredQueue();
-  let batchShape: BatchLoad = { decode: 0, prefill: 0 };
-  const batchTimer = new BatchTimer((width, ms, now) => threads?.onDecodeBatch(width, ms, now));
-  // Asked before each batch, in the midst of the library's work, where nothing may fail.
+  let nextLoad: BatchLoad = { decode: 0, prefill: 0 };
+  const batchTimer = new BatchTimer((sequences, ms, now) => threadTuner?.onDecodeBatch(sequences, ms, now));
+  // The batch scheduler. Called before each batch inside node-llama-cpp's decode loop, so it must not throw.
   const itemPrioritizationStrategy: ItemPrioritizationStrategy = ({ items, size }) => {
-    weights.llama.maxThreads = threads?.count ?? count;
+    weights.llama.maxThreads = threadTuner?.count ?? untunedThreads;
     const batch = scheduleBatch(items, size);
-    batchShape = batchLoad(batch);
+    nextLoad = batchLoad(batch);
     return batch;
   };
   weights.llama.maxThreads = 0;
-  const making = weights.createContext({
+  const creation = weights.createContext({
     ...shape,
     ...cache.context,
     sequences,
-    threads: { ideal: max, min: 1 },
+    threads: { ideal: maxThreads, min: 1 },
     batching: { itemPrioritizationStrategy },
     ...(signal && { createSignal: signal }),
   });
-  const context = await making.catch((error: unknown) => Promise.reject(cacheTypeFault(kvCacheType, error)));
+  const context = await creation.catch((error: unknown) => Promise.reject(cacheTypeFault(kvCacheType, error)));
   hookBatches(context, {
     onStart() {
-      batchTimer.start(batchShape);
+      batchTimer.start(nextLoad);
       deferredQueue.runDeferred();
     },
     onEnd: () => batchTimer.end(),
   });
   if (options.threads === 0) {
-    threadTimings = await measureThreads(context, options, max, (tried) => (count = tried));
-    const start = threadTimings.size > 0 ? fewestNearFastest(threadTimings, availableParallelism()) : halfTheCores(max);
-    threads = new ThreadTuner({ maxThreads: max, timings: threadTimings, initialThreads: start });
+    threadTimings = await readOrMeasureTimings(context, options, maxThreads, (count) => (untunedThreads = count));
+    const initialThreads =
+      threadTimings.size > 0 ? fewestNearFastest(threadTimings, availableParallelism()) : halfOf(maxThreads);
+    threadTuner = new ThreadTuner({ maxThreads, timings: threadTimings, initialThreads });
   }
   return { context, batchTimer, deferredQueue, bytesPerToken, slotMemory, threadTimings };
 }
@@ -86,54 +90,54 @@ type ItemPrioritizationStrategy = Exclude<
   string | undefined
 >;
 
-// So many tokens of prompt hold up a cancel.
+// A cancel waits for at most one prefill chunk.
 const prefillChunkTokens = 256;
 
-/** How fast the model is with how many threads: remembered, or measured where the processor does the work. */
-async function measureThreads(
+/** The thread timings of a model: cached, or benchmarked; empty where all layers are on the GPU. */
+async function readOrMeasureTimings(
   context: LlamaContext,
-  { file, timingsCache: memory }: ContextOptions,
-  max: number,
-  take: (count: number) => void,
+  { file, timingsCache }: ContextOptions,
+  maxThreads: number,
+  applyThreads: (count: number) => void,
 ): Promise<ThreadTimings> {
   const { gpuLayers, fileInsights } = context.model;
-  if (gpuLayers >= fileInsights.totalLayers || max === 1) return new Map();
-  const known = await memory?.get(file, max);
-  if (known) return known;
-  const times = await benchmarkThreads(context, threadCandidates(max), take);
-  if (times.size > 0) await memory?.set(file, max, times);
-  return times;
+  if (gpuLayers >= fileInsights.totalLayers || maxThreads === 1) return new Map();
+  const cached = await timingsCache?.get(file, maxThreads);
+  if (cached) return cached;
+  const timings = await benchmarkThreads(context, threadCandidates(maxThreads), applyThreads);
+  if (timings.size > 0) await timingsCache?.set(file, maxThreads, timings);
+  return timings;
 }
 
-const halfTheCores = (max: number): number => Math.max(1, Math.floor(max / 2));
+const halfOf = (threads: number): number => Math.max(1, Math.floor(threads / 2));
 
 type EstimateOptions = Parameters<Weights['fileInsights']['estimateContextResourceRequirementsV2']>[0];
 
-/** As many slots as asked for, or what fits well into the free memory. */
+/** The requested number of slots, or as many as fit in a share of the free memory. @throws Fault MODEL_LOAD_FAILED */
 async function chooseSlotCount(
   weights: Weights,
   shape: Omit<EstimateOptions, 'sequences' | 'modelGpuLayers'>,
-  asked: number,
-): Promise<{ sequences: number; bytesPerToken: number; taken: MemoryUse }> {
-  const need = (sequences: number) =>
+  requested: number,
+): Promise<{ sequences: number; bytesPerToken: number; slotMemory: MemoryUse }> {
+  const estimate = (sequences: number) =>
     weights.fileInsights.estimateContextResourceRequirementsV2({
       ...shape,
       sequences,
       modelGpuLayers: weights.gpuLayers,
     });
-  const [few, more] = [await need(minSlots), await need(minSlots + 1)];
-  const slotRam = more.cpuRam - few.cpuRam;
-  const slotVram = more.gpuVram - few.gpuVram;
-  const fitting = Math.min(freeMemory() / slotRam, (await freeVram(weights.llama)) / slotVram) * maxMemoryShare;
-  const sequences = asked || Math.max(minSlots, Math.min(maxSlots, Math.floor(fitting)));
+  const [minimum, oneMore] = [await estimate(minSlots), await estimate(minSlots + 1)];
+  const slotRam = oneMore.cpuRam - minimum.cpuRam;
+  const slotVram = oneMore.gpuVram - minimum.gpuVram;
+  const fittingSlots = Math.min(freeMemory() / slotRam, (await freeVram(weights.llama)) / slotVram) * maxMemoryShare;
+  const sequences = requested || Math.max(minSlots, Math.min(maxSlots, Math.floor(fittingSlots)));
   const what = `${sequences} slot${sequences === 1 ? '' : 's'} of ${shape.contextSize} tokens`;
-  const { cpuRam, gpuVram } = sequences === minSlots ? few : await need(sequences);
+  const { cpuRam, gpuVram } = sequences === minSlots ? minimum : await estimate(sequences);
   checkMemory({ what, bytes: cpuRam, hint: 'lower context_size or the number of slots' });
-  const slotMemory = { ram: cpuRam, vram: gpuVram };
-  return { sequences, bytesPerToken: (slotRam + slotVram) / shape.contextSize, taken: slotMemory };
+  const bytesPerToken = (slotRam + slotVram) / shape.contextSize;
+  return { sequences, bytesPerToken, slotMemory: { ram: cpuRam, vram: gpuVram } };
 }
 
 const minSlots = 4;
 const maxSlots = 16;
-// The rest is for the game.
+// Share of the free memory for slots; the rest is left to the game.
 const maxMemoryShare = 0.25;

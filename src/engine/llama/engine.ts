@@ -4,34 +4,34 @@ import { loadModel } from './loadModel.ts';
 import { StateStore } from './kvCache/stateStore.ts';
 import { ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 
-/** Where an engine keeps what it can do without. */
-export interface StateCacheOptions {
-  /** Folder of sequences' states and of what was measured. */
+/** The cache folder of an engine. What is in it can be deleted at any time. */
+export interface CacheFolderOptions {
+  /** Folder of swapped KV states and of thread benchmarks. */
   readonly folder: string;
-  /** Bytes of states; 0 = none are kept. */
-  readonly limit: number;
+  /** Quota of KV states; 0 = no swap to disk. */
+  readonly maxStateBytes: number;
 }
 
-/** The engine that runs GGUF files with llama.cpp in this process; without a cache it remembers nothing on disk. */
-export function llamaEngine(cache?: StateCacheOptions): Engine {
+/** Creates the llama.cpp engine: runs GGUF models in this process. Without a cache folder it writes nothing to disk. */
+export function llamaEngine(cache?: CacheFolderOptions): Engine {
   return new LlamaEngine(cache);
 }
 
 class LlamaEngine implements Engine {
   readonly name = 'llama-cpp';
   readonly needsFiles = true;
-  readonly #libraries = new LlamaInstancePool();
+  readonly #instances = new LlamaInstancePool();
   readonly #models = new Set<Model>();
   readonly #loading = new Set<Promise<Model>>();
   readonly #closing = new AbortController();
-  readonly #states: StateStore | undefined;
-  readonly #memory: ThreadTimingsCache | undefined;
-  #failed = false;
+  readonly #stateStore: StateStore | undefined;
+  readonly #timingsCache: ThreadTimingsCache | undefined;
+  #hasLoadFailed = false;
 
-  constructor(cache: StateCacheOptions | undefined) {
+  constructor(cache: CacheFolderOptions | undefined) {
     if (!cache) return;
-    this.#memory = new ThreadTimingsCache(cache.folder);
-    this.#states = new StateStore(cache.folder, cache.limit);
+    this.#timingsCache = new ThreadTimingsCache(cache.folder);
+    this.#stateStore = new StateStore(cache.folder, cache.maxStateBytes);
   }
 
   async load(file: string, options: LoadOptions): Promise<Model> {
@@ -45,22 +45,22 @@ class LlamaEngine implements Engine {
   }
 
   async #load(file: string, options: LoadOptions): Promise<Model> {
-    using either = new EitherSignal([options.signal, this.#closing.signal]);
+    using abort = new EitherSignal([options.signal, this.#closing.signal]);
     try {
       const model = await loadModel(
         file,
-        { ...options, signal: either.signal },
+        { ...options, signal: abort.signal },
         {
-          instances: this.#libraries,
-          stateStore: this.#states,
-          timingsCache: this.#memory,
+          instances: this.#instances,
+          stateStore: this.#stateStore,
+          timingsCache: this.#timingsCache,
           onClose: (closed) => this.#models.delete(closed),
         },
       );
       this.#models.add(model);
       return model;
     } catch (error) {
-      this.#failed = true;
+      this.#hasLoadFailed = true;
       throw error;
     }
   }
@@ -69,13 +69,17 @@ class LlamaEngine implements Engine {
     this.#closing.abort();
     await Promise.allSettled(this.#loading);
     await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
-    await this.#states?.[Symbol.asyncDispose]();
-    // A load that failed leaves a handle behind in the library, for whose release this would wait forever.
-    if (!this.#failed) await this.#libraries.dispose();
+    await this.#stateStore?.[Symbol.asyncDispose]();
+    // A failed load leaves an open handle in node-llama-cpp: disposing the instance would wait for it for ever.
+    if (!this.#hasLoadFailed) await this.#instances.dispose();
   }
 }
 
-/** A signal that is aborted when one of several is; none of them holds it longer than it is used. */
+/**
+ * A signal that is aborted when one of several is, until it is disposed. Not AbortSignal.any: a long-lived source signal
+ * (here the engine's own) keeps every signal derived from it that has a listener, as long as it lives. That would be one
+ * for each model load, and so would a plain listener on the source that is not removed: after ten loads Node warned of it.
+ */
 class EitherSignal implements Disposable {
   readonly #controller = new AbortController();
   readonly #signals: readonly AbortSignal[];

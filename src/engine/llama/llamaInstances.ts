@@ -2,35 +2,36 @@ import { getLlama, LlamaLogLevel, type Llama } from 'node-llama-cpp';
 import type { LoadOptions } from '../engine.ts';
 
 /**
- * The handles of llama.cpp: one for each model in memory, because the number of threads is a setting of the handle. A
- * handle whose model has gone serves the next one.
+ * Pool of `Llama` instances (node-llama-cpp's handle of llama.cpp). Each loaded model has its own, because the number of
+ * threads is a setting of the instance; a released instance is reused by the next model.
  */
 export class LlamaInstancePool {
   readonly #all: Llama[] = [];
   readonly #free = new Map<LoadOptions['gpu'], Llama[]>();
 
+  /** An unused instance, or a new one with or without a GPU backend. */
   async acquire(gpu: LoadOptions['gpu']): Promise<Llama> {
     const free = this.#free.get(gpu)?.pop();
     if (free) return free;
-    const library = await getLlama({
+    const instance = await getLlama({
       build: 'never',
       skipDownload: true,
       progressLogs: false,
       gpu: gpu === 'off' ? false : 'auto',
-      // No more than the contexts ask for; each batch says how many it wants.
+      // No limit: each batch sets its own number of threads.
       maxThreads: 0,
       logLevel: LlamaLogLevel.disabled,
     });
-    this.#all.push(library);
-    return library;
+    this.#all.push(instance);
+    return instance;
   }
 
-  release(gpu: LoadOptions['gpu'], library: Llama): void {
-    this.#free.set(gpu, [...(this.#free.get(gpu) ?? []), library]);
+  release(gpu: LoadOptions['gpu'], instance: Llama): void {
+    this.#free.set(gpu, [...(this.#free.get(gpu) ?? []), instance]);
   }
 
   async dispose(): Promise<void> {
     this.#free.clear();
-    for (const library of this.#all.splice(0)) await library.dispose();
+    for (const instance of this.#all.splice(0)) await instance.dispose();
   }
 }

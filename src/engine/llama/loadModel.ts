@@ -13,7 +13,7 @@ import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache
 
 const maxDefaultContextSize = 8192;
 
-/** What a model has of its engine. */
+/** What a load uses of its engine. */
 export interface LoadDependencies {
   readonly instances: LlamaInstancePool;
   readonly stateStore: StateStore | undefined;
@@ -21,22 +21,22 @@ export interface LoadDependencies {
   readonly onClose: (model: Model) => unknown;
 }
 
-/** Loads a GGUF file with one context for all its slots. @throws Fault MODEL_LOAD_FAILED */
-export async function loadModel(file: string, options: LoadOptions, around: LoadDependencies): Promise<Model> {
-  const { instances: libraries } = around;
+/** Loads a GGUF model: the weights, and one context with all its slots. @throws Fault MODEL_LOAD_FAILED */
+export async function loadModel(file: string, options: LoadOptions, dependencies: LoadDependencies): Promise<Model> {
+  const { instances } = dependencies;
   try {
     const size = await validateGgufFile(file);
-    const llama = await libraries.acquire(options.gpu);
-    const giveBack = (): void => libraries.release(options.gpu, llama);
+    const llama = await instances.acquire(options.gpu);
+    const releaseInstance = (): void => instances.release(options.gpu, llama);
     try {
       if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: size, hint: 'take a smaller model' });
       const onClose = (model: Model): void => {
-        giveBack();
-        around.onClose(model);
+        releaseInstance();
+        dependencies.onClose(model);
       };
-      return await loadWithCpuFallback(llama, { file, size }, options, { ...around, onClose });
+      return await loadWithCpuFallback(llama, { file, size }, options, { ...dependencies, onClose });
     } catch (error) {
-      giveBack();
+      releaseInstance();
       throw error;
     }
   } catch (error) {
@@ -44,47 +44,47 @@ export async function loadModel(file: string, options: LoadOptions, around: Load
   }
 }
 
+/** Loads with the GPU layers that fit; if that fails, on the CPU. */
 async function loadWithCpuFallback(
   llama: Llama,
   file: ModelFile,
   options: LoadOptions,
-  around: LoadDependencies,
+  dependencies: LoadDependencies,
 ): Promise<Model> {
   try {
-    return await tryLoad(llama, file, options, 'fitting', around);
+    return await tryLoad(llama, file, options, 'fitting', dependencies);
   } catch (error) {
     if (llama.gpu === false || options.signal?.aborted) throw error;
-    return tryLoad(llama, file, options, 'none', around);
+    return tryLoad(llama, file, options, 'none', dependencies);
   }
 }
 
-/** One try, with the GPU layers that fit or with none. */
 async function tryLoad(
   llama: Llama,
   file: ModelFile,
   options: LoadOptions,
-  layers: 'fitting' | 'none',
-  { stateStore: stateSwap, timingsCache: memory, onClose }: LoadDependencies,
+  gpuLayers: 'fitting' | 'none',
+  { stateStore, timingsCache, onClose }: LoadDependencies,
 ): Promise<Model> {
   const { signal, onProgress } = options;
   const free = await freeBytes(llama);
   const weights = await llama.loadModel({
     modelPath: file.file,
-    ...(layers === 'none' && { gpuLayers: 0 }),
+    ...(gpuLayers === 'none' && { gpuLayers: 0 }),
     ...(signal && { loadSignal: signal }),
     ...(onProgress && { onLoadProgress: onProgress }),
   });
   try {
     const { contextSize, notes } = chooseContextSize(options.contextSize, weights.trainContextSize);
-    const work = await createContext(weights, { ...options, contextSize, file, timingsCache: memory });
-    const onCpu = layers === 'none' ? ['the GPU has no room for this model: it runs on the CPU'] : [];
+    const context = await createContext(weights, { ...options, contextSize, file, timingsCache });
+    const cpuWarnings = gpuLayers === 'none' ? ['the GPU has no room for this model: it runs on the CPU'] : [];
     return new LlamaModel({
       weights,
-      ...work,
+      ...context,
       free,
-      stateSwap: stateSwap && new StateSwap(stateSwap, work.batchTimer, work.bytesPerToken),
+      stateSwap: stateStore && new StateSwap(stateStore, context.batchTimer, context.bytesPerToken),
       contextSize,
-      notes: [...notes, ...cacheTypeWarnings(options.kvCacheType ?? 'f16'), ...onCpu],
+      notes: [...notes, ...cacheTypeWarnings(options.kvCacheType ?? 'f16'), ...cpuWarnings],
       onClose,
     });
   } catch (error) {
@@ -93,12 +93,14 @@ async function tryLoad(
   }
 }
 
-function chooseContextSize(asked: number, trained: number): { contextSize: number; notes: readonly string[] } {
-  if (asked === 0) return { contextSize: Math.min(maxDefaultContextSize, trained), notes: [] };
-  if (asked <= trained) return { contextSize: asked, notes: [] };
+function chooseContextSize(requested: number, trained: number): { contextSize: number; notes: readonly string[] } {
+  if (requested === 0) return { contextSize: Math.min(maxDefaultContextSize, trained), notes: [] };
+  if (requested <= trained) return { contextSize: requested, notes: [] };
   return {
     contextSize: trained,
-    notes: [`context_size ${asked} is more than the ${trained} tokens this model was trained on: it is ${trained}`],
+    notes: [
+      `context_size ${requested} is more than the ${trained} tokens this model was trained on: ${trained} is used`,
+    ],
   };
 }
 
@@ -106,10 +108,10 @@ function toLoadFault(file: string, error: unknown, signal: AbortSignal | undefin
   if (error instanceof Fault)
     return new Fault(error.name, `${file} cannot be loaded: ${error.message}`, { cause: error });
   if (signal?.aborted) return new Fault('MODEL_LOAD_FAILED', `loading ${file} was cancelled`, { cause: error });
-  const why = describeError(error);
+  const reason = describeError(error);
   return new Fault(
     'MODEL_LOAD_FAILED',
-    `${file} cannot be loaded (${why}): the file is damaged, cut short, or of a kind that this llama.cpp does not know; ` +
+    `${file} cannot be loaded (${reason}): the file is damaged, cut short, or of a kind that this llama.cpp does not know; ` +
       'download it again',
     { cause: error },
   );

@@ -3,18 +3,22 @@ import type { Llama } from 'node-llama-cpp';
 import { Fault } from '../../fault.ts';
 import type { MemoryUse } from '../modelDetails.ts';
 
-/** Bytes that can be taken; knows of containers' limits from Node 20.13 on. */
+/** Free RAM in bytes. Respects the memory limits of containers from Node 20.13 on. */
 export const freeMemory = (): number => process.availableMemory?.() ?? freemem();
 
-/** Bytes of the graphics card that can be taken; without one nothing is asked of it. */
+/** Free GPU memory in bytes; Infinity without a GPU, which therefore never is the limit. */
 export const freeVram = async (llama: Llama): Promise<number> =>
   llama.gpu === false ? Infinity : (await llama.getVramState()).free;
 
+/** Free RAM and GPU memory; 0 bytes of the latter without a GPU. */
 export async function freeBytes(llama: Llama): Promise<MemoryUse> {
   return { ram: freeMemory(), vram: llama.gpu === false ? 0 : await freeVram(llama) };
 }
 
-/** Refuses what does not fit in memory before the system would kill the process for it. @throws Fault MODEL_LOAD_FAILED */
+/**
+ * Checks that an allocation fits in free RAM: otherwise the operating system may kill the process.
+ * @throws Fault MODEL_LOAD_FAILED with both sizes and the hint, when it does not fit.
+ */
 export function checkMemory(need: { readonly what: string; readonly bytes: number; readonly hint: string }): void {
   const free = freeMemory();
   if (need.bytes <= free) return;

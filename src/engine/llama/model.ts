@@ -13,6 +13,7 @@ import type { StateSwap } from './kvCache/stateSwap.ts';
 import { PromptRenderer } from './prompt/promptRenderer.ts';
 import { Tokenizer } from './tokenizer/tokenizer.ts';
 
+/** What a model is made of. It owns and disposes `context` and `weights`. */
 export interface LlamaModelParts extends MemoryMeasurements {
   readonly weights: Weights;
   readonly context: LlamaContext;
@@ -20,11 +21,12 @@ export interface LlamaModelParts extends MemoryMeasurements {
   readonly stateSwap: StateSwap | undefined;
   /** Tokens. */
   readonly contextSize: number;
+  /** Warnings for the user. */
   readonly notes: readonly string[];
   readonly onClose: (model: Model) => unknown;
 }
 
-/** A GGUF model in memory, with one context for all its sequences. */
+/** A loaded GGUF model: weights, and one llama.cpp context for all its sequences. */
 export class LlamaModel implements Model {
   readonly contextSize: number;
   readonly detectedFormat: string | undefined;
@@ -62,10 +64,12 @@ export class LlamaModel implements Model {
     return texts.map((text) => this.#tokenizer.tokenizePlain(text).length);
   }
 
-  // Beside a system message of one's own, tools may take less room than where the template has to make one for them.
+  // The larger of two: without a system message the template may have to add one for the tools.
   async countTools(tools: ToolBlock): Promise<number> {
-    const added = [[ask], [rule, ask]].map((messages) => this.#size({ messages, tools }) - this.#size({ messages }));
-    return Math.max(0, ...added);
+    const toolTokens = [[ask], [rule, ask]].map(
+      (messages) => this.#promptTokens({ messages, tools }) - this.#promptTokens({ messages }),
+    );
+    return Math.max(0, ...toolTokens);
   }
 
   async render(prompt: Prompt): Promise<string> {
@@ -116,15 +120,15 @@ export class LlamaModel implements Model {
   }
 
   #measureOverhead(): Model['overhead'] {
-    const frame = (messages: Prompt['messages']): number =>
-      this.#size({ messages }) -
+    const overheadOf = (messages: Prompt['messages']): number =>
+      this.#promptTokens({ messages }) -
       messages.reduce((sum, { text }) => sum + this.#tokenizer.tokenizePlain(text).length, 0);
-    const one = frame([ask]);
-    const message = Math.max(0, Math.ceil((frame([ask, answer, ask]) - one) / 2));
-    return { message, prompt: Math.max(0, one - message) };
+    const single = overheadOf([ask]);
+    const message = Math.max(0, Math.ceil((overheadOf([ask, answer, ask]) - single) / 2));
+    return { message, prompt: Math.max(0, single - message) };
   }
 
-  #size(prompt: Prompt): number {
+  #promptTokens(prompt: Prompt): number {
     return this.#renderer.tokens(this.#renderer.render(prompt)).length;
   }
 }

@@ -5,11 +5,11 @@ import type { ChatTemplate } from './prompt/chatTemplate.ts';
 import type { ThreadTimings } from './threads/threadTuner.ts';
 import type { Tokenizer } from './tokenizer/tokenizer.ts';
 
-/** What was measured while a model was loaded. */
+/** What was measured while a model was being loaded. */
 export interface MemoryMeasurements {
-  /** Free before it. */
+  /** Free memory before loading. */
   readonly free: MemoryUse;
-  /** What its slots take. */
+  /** Memory of its context: all slots. */
   readonly slotMemory: MemoryUse;
   readonly threadTimings: ThreadTimings;
 }
@@ -20,12 +20,12 @@ export interface LoadedModelFacts extends MemoryMeasurements {
   readonly tokenizer: Tokenizer;
 }
 
-/** Says what a model is and how it was taken. */
+/** Collects facts about a model file and how it was loaded. */
 export async function modelDetails({
   weights,
   chatTemplate,
   tokenizer,
-  ...measured
+  ...measurements
 }: LoadedModelFacts): Promise<ModelDetails> {
   const { fileInfo, fileInsights, gpuLayers } = weights;
   const { cpuRam, gpuVram } = await fileInsights.estimateModelResourceRequirementsV2({ gpuLayers });
@@ -37,14 +37,14 @@ export async function modelDetails({
     quantisation: quantization(weights),
     trainedContext: weights.trainContextSize,
     template: { fallbackReason, system, supportsTools },
-    detectedIn: whereDetected(fileInfo.metadata.tokenizer.chat_template ?? '', tokenizer),
+    detectedIn: findDetectionSource(fileInfo.metadata.tokenizer.chat_template ?? '', tokenizer),
     tokens: { ...eogTokens(weights, tokenizer), toolTokens: findToolTokens(tokenizer) },
-    memory: { weights: { ram: cpuRam, vram: gpuVram }, slots: measured.slotMemory, free: measured.free },
-    threadBenchmarks: [...measured.threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
+    memory: { weights: { ram: cpuRam, vram: gpuVram }, slots: measurements.slotMemory, free: measurements.free },
+    threadBenchmarks: [...measurements.threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
   };
 }
 
-// The file's own word; else what most of its tensors are.
+// The file type in the metadata; else the type of most of the tensors.
 function quantization({ fileInfo, fileInsights }: Weights): string {
   const { file_type: type } = fileInfo.metadata.general;
   const name = type === undefined ? undefined : GgufFileType[type];
@@ -53,15 +53,15 @@ function quantization({ fileInfo, fileInsights }: Weights): string {
   return dominant === undefined ? 'unknown' : GgmlType[dominant];
 }
 
-function whereDetected(template: string, tokenizer: Tokenizer): ModelDetails['detectedIn'] {
+function findDetectionSource(template: string, tokenizer: Tokenizer): ModelDetails['detectedIn'] {
   const detected = detectToolFormat(template, tokenizer);
   if (detected === undefined) return undefined;
   return detectToolFormat(template, { has: () => false }) === detected ? 'template' : 'vocabulary';
 }
 
-function eogTokens({ tokens }: Weights, { bosToken: first }: Tokenizer): Omit<ModelDetails['tokens'], 'toolTokens'> {
-  const ends = [tokens.eosString, tokens.eotString].filter((end) => end !== null);
-  return { bos: tokens.bosString ?? undefined, addsBos: first !== undefined, eog: [...new Set(ends)] };
+function eogTokens({ tokens }: Weights, { bosToken }: Tokenizer): Omit<ModelDetails['tokens'], 'toolTokens'> {
+  const eogStrings = [tokens.eosString, tokens.eotString].filter((token) => token !== null);
+  return { bos: tokens.bosString ?? undefined, addsBos: bosToken !== undefined, eog: [...new Set(eogStrings)] };
 }
 
 const findToolTokens = (tokenizer: Tokenizer): Readonly<Record<string, readonly ToolToken[]>> =>

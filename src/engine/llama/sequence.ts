@@ -3,6 +3,7 @@ import type { Message, Prompt } from '../../dialog.ts';
 import { Fault, describeError } from '../../fault.ts';
 import type { Completion, GenerateOptions, Sequence, FinishReason } from '../engine.ts';
 import { untilAborted } from '../../abort.ts';
+import { commonPrefixLength } from '../commonPrefix.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import { GrammarSampler } from './sampling/grammarSampler.ts';
@@ -18,10 +19,10 @@ import { TokenHistory } from './prompt/tokenHistory.ts';
 import type { Tokenizer } from './tokenizer/tokenizer.ts';
 import { decode } from './sampling/decodeLoop.ts';
 
-/** What a sequence has of its model. */
+/** What a sequence uses of its model. */
 export interface SequenceParts {
   readonly slots: SlotPool;
-  /** Where what a slot held goes when somebody else needs it; undefined: nowhere. */
+  /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
   readonly stateSwap: StateSwap | undefined;
   readonly deferredQueue: DeferredQueue;
   readonly renderer: PromptRenderer;
@@ -29,12 +30,16 @@ export interface SequenceParts {
   readonly grammarCache: GrammarCache;
   /** Tokens. */
   readonly contextSize: number;
-  /** Tokens of a prompt that are evaluated between two looks at the signal. */
+  /** Prompt tokens that are evaluated between two checks of the signal. */
   readonly prefillChunkTokens: number;
   readonly onClose: (sequence: Sequence) => void;
 }
 
-/** A sequence of llama.cpp: it has a slot while it works, and evaluates nothing that the slot still holds. */
+/**
+ * A sequence of llama.cpp. Each generation acquires a slot, swaps the KV state in, reuses the prompt's cached prefix,
+ * prefills the rest in chunks, decodes, and releases the slot. While the client does not keep up (backpressure), the
+ * generation pauses without a slot.
+ */
 export class LlamaSequence implements Sequence {
   readonly #parts: SequenceParts;
   readonly #history: TokenHistory;
@@ -47,11 +52,12 @@ export class LlamaSequence implements Sequence {
   }
 
   async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
-    const since = stopwatch();
+    const elapsedMs = stopwatch();
     const rendered = this.#parts.renderer.render(prompt);
     const tokens = this.#history.tokens(rendered);
     if (tokens.length >= this.#parts.contextSize) throw promptTooLargeFault(tokens.length, this.#parts.contextSize);
-    // What a template has begun on the model's behalf belongs to the model's text, or nobody could tell it apart.
+    // A reasoning tag that the chat template opens is part of the model's text: without it the reasoning after it could
+    // not be recognised.
     const prefix = options.grammar?.kind === 'full' ? '' : openReasoningTag(rendered.text);
     if (prefix !== '') options.onText?.(prefix);
     const stream = new StreamingDetokenizer(this.#parts.tokenizer, {
@@ -61,7 +67,7 @@ export class LlamaSequence implements Sequence {
       onText: options.onText ?? (() => {}),
     });
     const timings = { queuedMs: 0, firstTokenMs: 0 };
-    const sampler = this.#sampler(options, {
+    const sampler = this.#createSampler(options, {
       stream,
       prefix,
       maxContextTokens: this.#parts.contextSize - tokens.length,
@@ -69,25 +75,25 @@ export class LlamaSequence implements Sequence {
     const context = [...tokens, ...sampler.begin()];
     const { signal, backpressure } = options;
     let reused: number | undefined;
-    let stopped: FinishReason | 'paused' | undefined;
+    let finishReason: FinishReason | 'paused' | undefined;
     do {
       const wait = backpressure?.();
       if (wait) await untilAborted(wait, signal, this.#closing.signal);
-      // While a client does not keep up, others have the slot.
-      stopped = await this.#withSlot(context, signal, async (slot) => {
-        timings.queuedMs ||= since();
-        const kept = await this.#prefill(slot, context, signal);
-        reused ??= Math.min(kept, tokens.length);
-        return this.#decode(slot, context, sampler, options, () => (timings.firstTokenMs ||= since()));
+      // Paused by backpressure, a generation has no slot: others can use it.
+      finishReason = await this.#withSlot(context, signal, async (slot) => {
+        timings.queuedMs ||= elapsedMs();
+        const reusedTokens = await this.#prefill(slot, context, signal);
+        reused ??= Math.min(reusedTokens, tokens.length);
+        return this.#decode(slot, context, sampler, options, () => (timings.firstTokenMs ||= elapsedMs()));
       });
-    } while (stopped === 'paused');
+    } while (finishReason === 'paused');
     stream.end();
     this.#history.remember(rendered, tokens, stream.exactPrefix());
     return {
       text: prefix + stream.text,
-      stopped: stopped ?? 'aborted',
+      finishReason: finishReason ?? 'aborted',
       tokens: { prompt: tokens.length, reused: reused ?? 0, generated: stream.tokens.length },
-      timings: { ...timings, queuedMs: timings.queuedMs || since(), totalMs: since() },
+      timings: { ...timings, queuedMs: timings.queuedMs || elapsedMs(), totalMs: elapsedMs() },
     };
   }
 
@@ -101,7 +107,7 @@ export class LlamaSequence implements Sequence {
         await reusePrefix(slot.cache, tokens);
         await prefill(slot.cache, tokens, {
           end: tokens.length,
-          chunk: prefillChunkTokens,
+          chunkTokens: prefillChunkTokens,
           shouldStop: this.#shouldStop(signal),
         });
       }),
@@ -115,14 +121,14 @@ export class LlamaSequence implements Sequence {
     this.#parts.onClose(this);
   }
 
-  /** Works with a slot; gives undefined when the wait for one was ended. */
+  /** Runs work with a slot for the prompt; undefined when the wait for one was aborted. */
   #withSlot<T>(prompt: Token[], signal: AbortSignal, work: (slot: Slot) => Promise<T>): Promise<T | undefined> {
-    const working = this.#acquireSlot(prompt, signal, work);
-    this.#work.add(working);
-    return working.finally(() => this.#work.delete(working));
+    const running = this.#runWithSlot(prompt, signal, work);
+    this.#work.add(running);
+    return running.finally(() => this.#work.delete(running));
   }
 
-  async #acquireSlot<T>(
+  async #runWithSlot<T>(
     prompt: Token[],
     signal: AbortSignal,
     work: (slot: Slot) => Promise<T>,
@@ -138,23 +144,26 @@ export class LlamaSequence implements Sequence {
     }
   }
 
-  /** Puts aside what a slot holds of somebody else, and brings back what was put aside of this sequence. */
+  /** Swaps out the KV state of the slot's evicted owner, and swaps in this sequence's own. */
   async #swap(slot: Slot, prompt: Token[]): Promise<void> {
     const { stateSwap, slots } = this.#parts;
     if (slot.evicted) await stateSwap?.swapOut(slot.evicted, slot.cache);
-    // A state that cannot be brought back is evaluated anew.
+    // If the state cannot be read, its tokens are prefilled again.
     await stateSwap?.swapIn(this, slot.cache, prompt).catch(() => slots.reset(slot));
   }
 
-  /** Brings the cache to the point where only the last chunk of the prompt is missing; gives how much was there. */
+  /**
+   * Reuses the cached prefix and prefills whole chunks; the remainder is evaluated with the first sampled token.
+   * @returns the number of reused tokens.
+   */
   async #prefill(slot: Slot, tokens: Token[], signal: AbortSignal): Promise<number> {
     const { prefillChunkTokens } = this.#parts;
     return this.#runOrReset(slot, async () => {
       const reused = await reusePrefix(slot.cache, tokens.slice(0, -1));
-      const whole = Math.floor((tokens.length - 1 - reused) / prefillChunkTokens);
+      const wholeChunks = Math.floor((tokens.length - 1 - reused) / prefillChunkTokens);
       await prefill(slot.cache, tokens, {
-        end: reused + whole * prefillChunkTokens,
-        chunk: prefillChunkTokens,
+        end: reused + wholeChunks * prefillChunkTokens,
+        chunkTokens: prefillChunkTokens,
         shouldStop: this.#shouldStop(signal),
       });
       return reused;
@@ -181,7 +190,7 @@ export class LlamaSequence implements Sequence {
     });
   }
 
-  #sampler(
+  #createSampler(
     { grammar, sampling }: GenerateOptions,
     text: { readonly stream: StreamingDetokenizer; readonly prefix: string; readonly maxContextTokens: number },
   ): Sampler {
@@ -191,7 +200,7 @@ export class LlamaSequence implements Sequence {
     return new GrammarSampler({ grammar, tokenizer, grammarCache, maxTokens, ...text });
   }
 
-  /** Runs a step of the engine; when it fails, what the slot holds is unknown, so it is emptied. */
+  /** Runs a step of llama.cpp. When it fails, the contents of the slot are unknown, so the slot is reset. */
   async #runOrReset<T>(slot: Slot, step: () => Promise<T>): Promise<T> {
     try {
       return await step();
@@ -202,16 +211,16 @@ export class LlamaSequence implements Sequence {
     }
   }
 
-  /** The tokens of a prompt that are the same whatever its last message says. */
+  /** The tokens of a prompt that do not depend on the text of its last message. */
   #stablePrefix(prompt: Prompt): Token[] {
-    const [one, other] = ['A', 'B'].map((text) => {
+    const [tokens, variant] = ['A', 'B'].map((text) => {
       const last = prompt.messages.at(-1);
       const messages: readonly Message[] = last ? [...prompt.messages.slice(0, -1), { ...last, text }] : [];
       return this.#parts.renderer.tokens(this.#parts.renderer.render({ ...prompt, messages }));
     });
-    if (!one || !other) return [];
-    const end = one.findIndex((token, index) => token !== other[index]);
-    return end < 0 ? [] : one.slice(0, end);
+    if (!tokens || !variant) return [];
+    const end = commonPrefixLength(tokens, variant);
+    return end === tokens.length ? [] : tokens.slice(0, end);
   }
 
   #shouldStop(signal: AbortSignal): () => boolean {

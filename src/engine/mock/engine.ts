@@ -10,18 +10,19 @@ export { readMockScript } from './script.ts';
 
 export interface MockOptions {
   readonly script?: MockScript;
-  /** Tokens of a context when the load does not say; 8192 when this does not either. */
+  /** Context size, in tokens, for loads that give none. Default 8192. */
   readonly contextSize?: number;
 }
 
-/** An engine without a model: it answers by a script, the same way every time, and remembers what it was asked. */
+/** Mock engine for tests: deterministic, without a model. It answers by a script and records its prompts. */
 export interface MockEngine extends Engine {
-  /** The last thousand prompts that were given to generate, oldest first. */
+  /** The prompts of the last 1000 generations, oldest first. */
   readonly prompts: readonly Prompt[];
 }
 
-const maxRememberedPrompts = 1000;
+const maxRecordedPrompts = 1000;
 
+/** Creates a mock engine; without a script it answers `You said: ...`. */
 export function mockEngine(options: MockOptions = {}): MockEngine {
   return new ScriptedEngine(options);
 }
@@ -40,13 +41,13 @@ class ScriptedEngine implements MockEngine {
   async load(_file: string, { contextSize, signal, onProgress }: LoadOptions): Promise<Model> {
     if (signal?.aborted) throw new Fault('MODEL_LOAD_FAILED', 'loading the mock model was cancelled');
     onProgress?.(1);
-    const { script = [], contextSize: usual = 8192 } = this.#options;
-    const reply = (prompt: Prompt): ScriptedReply => {
+    const { script = [], contextSize: defaultContextSize = 8192 } = this.#options;
+    const replyTo = (prompt: Prompt): ScriptedReply => {
       this.prompts.push(prompt);
-      if (this.prompts.length > maxRememberedPrompts) this.prompts.shift();
+      if (this.prompts.length > maxRecordedPrompts) this.prompts.shift();
       return findReply(script, prompt.messages.findLast(({ role }) => role === 'user')?.text ?? '');
     };
-    const model: Model = new MockModel(contextSize || usual, reply, () => this.#models.delete(model));
+    const model: Model = new MockModel(contextSize || defaultContextSize, replyTo, () => this.#models.delete(model));
     this.#models.add(model);
     return model;
   }
@@ -62,13 +63,13 @@ class MockModel implements Model {
   readonly detectedFormat = undefined;
   readonly notes = [];
   readonly overhead = mockOverhead;
-  readonly #reply: (prompt: Prompt) => ScriptedReply;
+  readonly #replyTo: (prompt: Prompt) => ScriptedReply;
   readonly #onClose: () => void;
   readonly #sequences = new Set<Sequence>();
 
-  constructor(contextSize: number, reply: (prompt: Prompt) => ScriptedReply, onClose: () => void) {
+  constructor(contextSize: number, replyTo: (prompt: Prompt) => ScriptedReply, onClose: () => void) {
     this.contextSize = contextSize;
-    this.#reply = reply;
+    this.#replyTo = replyTo;
     this.#onClose = onClose;
   }
 
@@ -87,7 +88,9 @@ class MockModel implements Model {
   }
 
   openSequence(): Sequence {
-    const sequence: Sequence = new MockSequence(this.contextSize, this.#reply, () => this.#sequences.delete(sequence));
+    const sequence: Sequence = new MockSequence(this.contextSize, this.#replyTo, () =>
+      this.#sequences.delete(sequence),
+    );
     this.#sequences.add(sequence);
     return sequence;
   }
@@ -117,16 +120,16 @@ const mockStats = {
 
 class MockSequence implements Sequence {
   readonly #contextSize: number;
-  readonly #reply: (prompt: Prompt) => ScriptedReply;
+  readonly #replyTo: (prompt: Prompt) => ScriptedReply;
   readonly #onClose: () => void;
-  readonly #halts = new Set<AbortController>();
+  readonly #abortControllers = new Set<AbortController>();
   readonly #work = new Set<Promise<unknown>>();
   #closed = false;
   #cachedPrompt: readonly Message[] = [];
 
-  constructor(contextSize: number, reply: (prompt: Prompt) => ScriptedReply, onClose: () => void) {
+  constructor(contextSize: number, replyTo: (prompt: Prompt) => ScriptedReply, onClose: () => void) {
     this.#contextSize = contextSize;
-    this.#reply = reply;
+    this.#replyTo = replyTo;
     this.#onClose = onClose;
   }
 
@@ -134,31 +137,32 @@ class MockSequence implements Sequence {
     const messages = insertTools(prompt);
     const tokens = mockOverhead.prompt + countMessages(messages);
     if (tokens >= this.#contextSize) throw promptTooLargeFault(tokens, this.#contextSize);
-    const reply = this.#reply(prompt);
-    const halt = new AbortController();
-    const stop = (): void => halt.abort();
-    if (options.signal.aborted || this.#closed) stop();
-    options.signal.addEventListener('abort', stop);
-    this.#halts.add(halt);
-    const working = this.#generate(messages, tokens, reply, { ...options, signal: halt.signal });
-    this.#work.add(working);
+    const reply = this.#replyTo(prompt);
+    const controller = new AbortController();
+    const abort = (): void => controller.abort();
+    if (options.signal.aborted || this.#closed) abort();
+    options.signal.addEventListener('abort', abort);
+    this.#abortControllers.add(controller);
+    const running = this.#generate(messages, tokens, reply, { ...options, signal: controller.signal });
+    this.#work.add(running);
     try {
-      return await working;
+      return await running;
     } finally {
-      this.#work.delete(working);
-      this.#halts.delete(halt);
-      options.signal.removeEventListener('abort', stop);
+      this.#work.delete(running);
+      this.#abortControllers.delete(controller);
+      options.signal.removeEventListener('abort', abort);
     }
   }
 
   async prefill(prompt: Prompt): Promise<void> {
-    const head = insertTools(prompt).slice(0, -1);
-    if (commonPrefixTokens(this.#cachedPrompt, head) < countMessages(head)) this.#cachedPrompt = head;
+    const stablePrefix = insertTools(prompt).slice(0, -1);
+    if (commonPrefixTokens(this.#cachedPrompt, stablePrefix) < countMessages(stablePrefix))
+      this.#cachedPrompt = stablePrefix;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    for (const halt of this.#halts) halt.abort();
+    for (const controller of this.#abortControllers) controller.abort();
     await Promise.allSettled(this.#work);
     this.#onClose();
   }
@@ -172,20 +176,20 @@ class MockSequence implements Sequence {
     const start = performance.now();
     const reused = options.signal.aborted ? 0 : Math.min(tokens - 1, this.#reusedTokens(messages));
     if (!options.signal.aborted) this.#cachedPrompt = messages;
-    const room = Math.min(options.sampling.max_tokens, this.#contextSize - tokens);
-    const { text, stopped, first } = await generateReply(reply, options, room);
+    const maxTokens = Math.min(options.sampling.max_tokens, this.#contextSize - tokens);
+    const { text, finishReason, firstTextAt } = await generateReply(reply, options, maxTokens);
     if (text !== '') this.#cachedPrompt = [...messages, { role: 'assistant', text }];
     return {
       text,
-      stopped,
+      finishReason,
       tokens: { prompt: tokens, reused, generated: countText(text) },
-      timings: { queuedMs: 0, firstTokenMs: first && first - start, totalMs: performance.now() - start },
+      timings: { queuedMs: 0, firstTokenMs: firstTextAt && firstTextAt - start, totalMs: performance.now() - start },
     };
   }
 
-  // The frame's own tokens stand before the first message.
+  // The prompt's overhead is before the first message, so it is reused together with it.
   #reusedTokens(messages: readonly Message[]): number {
-    const shared = commonPrefixTokens(this.#cachedPrompt, messages);
-    return shared === 0 ? 0 : mockOverhead.prompt + shared;
+    const prefixTokens = commonPrefixTokens(this.#cachedPrompt, messages);
+    return prefixTokens === 0 ? 0 : mockOverhead.prompt + prefixTokens;
   }
 }

@@ -5,46 +5,50 @@ import { truncate } from './tokens.ts';
 import { untilAborted } from '../../abort.ts';
 import { StopStringFilter } from '../stopStrings.ts';
 
-/** What became of a reply. */
+/** The result of a mock generation. */
 export interface MockGeneration {
   readonly text: string;
-  readonly stopped: FinishReason;
-  /** When the first text came (performance.now()); 0 = none did. */
-  readonly first: number;
+  readonly finishReason: FinishReason;
+  /** When the first text was emitted (performance.now()); 0 = no text. */
+  readonly firstTextAt: number;
 }
 
-/** Writes a reply chunk by chunk, as a model would: at most so many tokens, up to a stop string or the signal. */
-export async function generateReply(reply: ScriptedReply, options: GenerateOptions, tokens: number): Promise<MockGeneration> {
+/** Generates a scripted reply chunk by chunk, as a model would, up to `maxTokens`, a stop string or the abort signal. */
+export async function generateReply(
+  reply: ScriptedReply,
+  options: GenerateOptions,
+  maxTokens: number,
+): Promise<MockGeneration> {
   const { signal, onText, backpressure, sampling, controlTokens } = options;
-  const whole = controlTokens ? reply.answer : reply.answer.replace(controlStrings, '');
-  const answer = truncate(whole, tokens);
-  const stops = new StopStringFilter(sampling.stop);
+  const fullAnswer = controlTokens ? reply.answer : reply.answer.replace(controlTokenPattern, '');
+  const answer = truncate(fullAnswer, maxTokens);
+  const stopFilter = new StopStringFilter(sampling.stop);
   let text = '';
-  let first = 0;
+  let firstTextAt = 0;
   const send = (piece: string): void => {
     if (piece === '') return;
-    first ||= performance.now();
+    firstTextAt ||= performance.now();
     text += piece;
     onText?.(piece);
   };
-  const ended = async (): Promise<FinishReason> => {
+  const sendChunks = async (): Promise<FinishReason> => {
     for (const chunk of chunks(answer, reply.chunk)) {
-      await delay(reply.delay_ms, signal);
+      await waitMs(reply.delay_ms, signal);
       const wait = backpressure?.();
       if (wait) await untilAborted(wait, signal);
       if (signal.aborted) return 'aborted';
-      send(stops.push(chunk));
-      if (stops.matched) return 'stop';
+      send(stopFilter.push(chunk));
+      if (stopFilter.matched) return 'stop';
     }
-    return answer === whole ? 'end' : 'length';
+    return answer === fullAnswer ? 'end' : 'length';
   };
-  const stopped = await ended();
-  send(stops.flush());
-  return { text, stopped, first };
+  const finishReason = await sendChunks();
+  send(stopFilter.flush());
+  return { text, finishReason, firstTextAt };
 }
 
-// What counts as a control token in a scripted answer: the spellings that real vocabularies have.
-const controlStrings = /<\|[^<>|]*\|>|\[TOOL_CALLS\]/g;
+// Control tokens of a scripted answer, as real vocabularies write them.
+const controlTokenPattern = /<\|[^<>|]*\|>|\[TOOL_CALLS\]/g;
 
 function chunks(text: string, size: number): readonly string[] {
   if (size === 0) return text.match(/\S*\s+|\S+/g) ?? [];
@@ -54,7 +58,7 @@ function chunks(text: string, size: number): readonly string[] {
   );
 }
 
-async function delay(milliseconds: number, signal: AbortSignal): Promise<void> {
+async function waitMs(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (milliseconds === 0) return;
   try {
     await sleep(milliseconds, undefined, { signal });

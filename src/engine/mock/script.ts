@@ -16,13 +16,13 @@ const entrySchema = {
 
 const readEntries = createReader({ type: 'array', items: entrySchema });
 
-/** What the mock engine answers, and how fast. */
+/** An answer of the mock engine, and how fast it is generated. */
 export type ScriptedReply = Omit<FromSchema<typeof entrySchema>, 'match'>;
 
-/** Answers of the mock engine: the first that matches the user's message is given. */
+/** Mock script: answers of the mock engine. The first whose pattern matches the user's message is used. */
 export type MockScript = readonly { readonly matches: (message: string) => boolean; readonly reply: ScriptedReply }[];
 
-/** Reads a script from JSON text. @throws Fault INVALID_PARAM_VALUE that names the file and the entry. */
+/** Parses a mock script from JSON text. @throws Fault INVALID_PARAM_VALUE that names the file and the entry. */
 export function readMockScript(text: string, file: string): MockScript {
   const entries = readEntries(parse(text, file));
   if (!entries.ok) {
@@ -37,28 +37,28 @@ export function readMockScript(text: string, file: string): MockScript {
   });
 }
 
-/** The first reply of a script that fits a message; without one, the message said back. */
+/** The first reply of a script whose pattern matches a message; without one, an echo of the message. */
 export function findReply(script: MockScript, message: string): ScriptedReply {
-  const found = script.find(({ matches }) => matches(message));
-  return found?.reply ?? { answer: `You said: ${message}`, delay_ms: 0, chunk: 0 };
+  const entry = script.find(({ matches }) => matches(message));
+  return entry?.reply ?? { answer: `You said: ${message}`, delay_ms: 0, chunk: 0 };
 }
 
 function parse(text: string, file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw scriptFault(file, `it is no JSON: ${describeError(error)}`);
+    throw scriptFault(file, `it is not valid JSON: ${describeError(error)}`);
   }
 }
 
-function compile(pattern: string, place: string): RE2JS {
+function compile(pattern: string, location: string): RE2JS {
   try {
     return RE2JS.compile(pattern);
   } catch (error) {
     if (!(error instanceof RE2JSSyntaxException)) throw error;
-    throw scriptFault(place, `is no pattern that can run in linear time: ${error.error}`);
+    throw scriptFault(location, `is no pattern that can run in linear time: ${error.error}`);
   }
 }
 
-const scriptFault = (place: string, why: string): Fault =>
-  new Fault('INVALID_PARAM_VALUE', `the mock script ${place}: ${why}`);
+const scriptFault = (location: string, why: string): Fault =>
+  new Fault('INVALID_PARAM_VALUE', `the mock script ${location}: ${why}`);

@@ -3,31 +3,36 @@ import { commonPrefixLength } from '../commonPrefix.ts';
 
 const charactersPerToken = 4;
 
-/** What the mock's frame adds to a prompt and to each message of it. */
+/** Tokens that the mock's chat template adds to a prompt, and to each message. */
 export const mockOverhead = { prompt: 3, message: 4 } as const;
 
-/** Tokens of a text as the mock counts them: one for every four UTF-16 units; the last may be a part of one. */
+/** The number of tokens of a text: one for every four UTF-16 units, rounded up. */
 export const countText = (text: string): number => Math.ceil(text.length / charactersPerToken);
 
-/** Tokens of messages, frame included. */
+/** The number of tokens of messages, including what the chat template adds to each. */
 export const countMessages = (messages: readonly Message[]): number =>
   messages.reduce((sum, { text }) => sum + mockOverhead.message + countText(text), 0);
 
-/** Tokens that two lists of messages have in common from the start. */
+/** The number of tokens in the longest common prefix of two lists of messages. */
 export function commonPrefixTokens(a: readonly Message[], b: readonly Message[]): number {
-  let same = 0;
-  while (same < a.length && a[same]?.role === b[same]?.role && a[same]?.text === b[same]?.text) same++;
-  const [inA, inB] = [a[same], b[same]];
+  let equalMessages = 0;
+  while (
+    equalMessages < a.length &&
+    a[equalMessages]?.role === b[equalMessages]?.role &&
+    a[equalMessages]?.text === b[equalMessages]?.text
+  )
+    equalMessages++;
+  const [nextA, nextB] = [a[equalMessages], b[equalMessages]];
   const partial =
-    inA && inA.role === inB?.role
-      ? mockOverhead.message + Math.floor(commonPrefixLength(inA.text, inB.text) / charactersPerToken)
+    nextA && nextA.role === nextB?.role
+      ? mockOverhead.message + Math.floor(commonPrefixLength(nextA.text, nextB.text) / charactersPerToken)
       : 0;
-  return countMessages(a.slice(0, same)) + partial;
+  return countMessages(a.slice(0, equalMessages)) + partial;
 }
 
-/** The beginning of a text that so many tokens hold, cut between characters. */
+/** The beginning of a text that fits in so many tokens; surrogate pairs stay whole. */
 export function truncate(text: string, tokens: number): string {
   const end = Math.max(0, tokens * charactersPerToken);
-  const splits = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) && end < text.length;
-  return text.slice(0, splits ? end - 1 : end);
+  const splitsPair = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) && end < text.length;
+  return text.slice(0, splitsPair ? end - 1 : end);
 }

@@ -54,7 +54,7 @@ const prefillRate = ({ tokens, timings }: Completion): number | undefined =>
 
 // Decode steps: the first token belongs to prefill; the end-of-generation token is a step, but not in `generated`.
 const countDecodeSteps = (completions: readonly Completion[]): number =>
-  sum(completions.map(({ tokens, stopped }) => Math.max(0, tokens.generated - (stopped === 'end' ? 0 : 1))));
+  sum(completions.map(({ tokens, finishReason }) => Math.max(0, tokens.generated - (finishReason === 'end' ? 0 : 1))));
 
 const decodeMs = ({ timings }: Completion): number =>
   timings.firstTokenMs === 0 ? 0 : timings.totalMs - timings.firstTokenMs;

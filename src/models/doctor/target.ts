@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { splitSuffix, splitFileNames } from '../../engine/splitFiles.ts';
+import { splitSuffixPattern, splitFileNames } from '../../engine/splitFiles.ts';
 import { Fault } from '../../fault.ts';
 import { createReader } from '../../schema.ts';
 import { modelSchema, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
@@ -68,7 +68,7 @@ const filePaths = ({ file, variants }: CatalogueEntry): readonly string[] =>
 
 const modelName = (file: string): string =>
   basename(file)
-    .replace(splitSuffix, '')
+    .replace(splitSuffixPattern, '')
     .replace(/\.gguf$/i, '') || 'model';
 
 function unusedName(name: string, models: Catalogue['models']): string {

@@ -99,7 +99,7 @@ async function askQuestion(
   } as const;
   const question = { message, expectsCall: expectedCall !== undefined };
   try {
-    const { text, stopped } = await sequence.generate(prompt, {
+    const { text, finishReason } = await sequence.generate(prompt, {
       sampling: { ...sampling, temperature: 0, max_tokens: maxTokens },
       signal,
       controlTokens: true,
@@ -109,7 +109,7 @@ async function askQuestion(
     const detection = format.detect(text);
     return {
       ...question,
-      outcome: gradeAnswer(expectedCall, detection, { constraint, isCut: stopped === 'length' }),
+      outcome: gradeAnswer(expectedCall, detection, { constraint, isCut: finishReason === 'length' }),
       text,
     };
   } catch (error) {

@@ -51,15 +51,15 @@ async function meteredLoad(labels: Labels, load: () => Promise<Model>, metrics: 
   });
 }
 
-function countGeneration(labels: Labels, { stopped, tokens, timings }: Completion, metrics: Metrics): void {
+function countGeneration(labels: Labels, { finishReason, tokens, timings }: Completion, metrics: Metrics): void {
   const { prompt, reused, generated } = tokens;
   const { queuedMs: waited, firstTokenMs: firstToken, totalMs: total } = timings;
-  metrics.add('turngraph_generations_total', { ...labels, stopped });
+  metrics.add('turngraph_generations_total', { ...labels, stopped: finishReason });
   metrics.add('turngraph_prompt_tokens_total', labels, prompt);
   metrics.add('turngraph_reused_tokens_total', labels, reused);
   metrics.add('turngraph_generated_tokens_total', labels, generated);
   // How far a generation read that was stopped before its first token, nobody knows.
-  const readWhole = stopped !== 'aborted' || firstToken > 0;
+  const readWhole = finishReason !== 'aborted' || firstToken > 0;
   if (readWhole) metrics.add('turngraph_evaluated_tokens_total', labels, Math.max(0, prompt - reused));
   metrics.observe('turngraph_slot_wait_seconds', labels, seconds(waited));
   metrics.observe('turngraph_generation_duration_seconds', labels, seconds(total));

@@ -2,26 +2,26 @@ import type { GgmlType, LlamaContextOptions } from 'node-llama-cpp';
 import { Fault, describeError } from '../../../fault.ts';
 import type { KvCacheType } from '../../engine.ts';
 
-/** What the library is told of a cache type, for its estimates and for its context; of its own one nothing. */
+/** Options of node-llama-cpp that set a KV cache type, for its memory estimate and its context; empty for its default. */
 export interface CacheTypeOptions {
   readonly estimate: { readonly kvCacheKeyType?: GgmlType; readonly kvCacheValueType?: GgmlType };
   readonly context: Pick<LlamaContextOptions, 'experimentalKvCacheKeyType' | 'experimentalKvCacheValueType'>;
 }
 
-// The numbers of the library's enum, which is not loaded before it is needed.
+// The values of node-llama-cpp's enum GgmlType: importing the enum would load the library.
 const ggmlTypes: Readonly<Record<Exclude<KvCacheType, 'f16'>, GgmlType>> = { q8_0: 8, q4_0: 2 };
 
-/** The library's settings for a cache type. */
+/** The library options for a KV cache type (llama.cpp: --cache-type-k and --cache-type-v, the same for both). */
 export function cacheTypeOptions(type: KvCacheType): CacheTypeOptions {
   if (type === 'f16') return { estimate: {}, context: {} };
-  const number = ggmlTypes[type];
+  const ggmlType = ggmlTypes[type];
   return {
-    estimate: { kvCacheKeyType: number, kvCacheValueType: number },
-    context: { experimentalKvCacheKeyType: number, experimentalKvCacheValueType: number },
+    estimate: { kvCacheKeyType: ggmlType, kvCacheValueType: ggmlType },
+    context: { experimentalKvCacheKeyType: ggmlType, experimentalKvCacheValueType: ggmlType },
   };
 }
 
-/** What a person should know of a cache type; of the usual one nothing. */
+/** Warnings about a KV cache type for the user; none for the default. */
 export const cacheTypeWarnings = (type: KvCacheType): readonly string[] =>
   type === 'f16'
     ? []
@@ -29,7 +29,7 @@ export const cacheTypeWarnings = (type: KvCacheType): readonly string[] =>
         `its kv_cache_type ${type} is experimental: answers can be worse, and with some models it does not work; f16 does`,
       ];
 
-/** The failure of a context, when its cache type may be why. */
+/** Converts the error of a context's creation to a Fault that names the cache type, if that is a possible cause. */
 export function cacheTypeFault(type: KvCacheType, error: unknown): unknown {
   if (type === 'f16') return error;
   const why = describeError(error);

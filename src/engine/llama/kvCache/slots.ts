@@ -1,41 +1,47 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
 import { cachedPrefixLength } from './prefixReuse.ts';
 
-/** A KV cache in memory, lent to one owner at a time. */
+/** A slot, as in llama-server: one KV cache of the context, acquired by one owner at a time. */
 export interface Slot {
   readonly cache: LlamaContextSequence;
-  /** Who loses with it what it holds. */
+  /** The previous owner, whose KV cache is evicted and may be swapped out; undefined when nobody loses anything. */
   readonly evicted: SlotOwner | undefined;
 }
 
-/** Whoever needs a KV cache: a sequence. */
+/** What acquires slots: a sequence. Compared by identity. */
 export type SlotOwner = object;
 
 interface SlotState extends Slot {
   cache: LlamaContextSequence;
   evicted: SlotOwner | undefined;
+  /** Whose tokens the cache holds; undefined: the slot is free. */
   owner: SlotOwner | undefined;
+  /** Acquired and not yet released. */
   busy: boolean;
+  /** Number of the release that was last here: the smallest is the least recently used. */
   lastUse: number;
 }
 
 interface SlotRequest {
   readonly owner: SlotOwner;
-  /** What it is going to read. */
+  /** The tokens to evaluate in the slot. */
   readonly prompt: Token[];
-  readonly give: (slot: Slot | undefined) => void;
+  readonly resolve: (slot: Slot | undefined) => void;
 }
 
 /**
- * The few KV caches of a context, shared by many owners. Who gets which is decided here and nowhere else: one's own; of
- * those without an owner the one that holds most of the prompt; the least recently used idle one; else one waits, first
- * come, first served.
+ * Slot pool: shares the few KV caches of a context among many sequences. Slot selection, the first that applies:
+ *
+ * 1. the owner's own slot; while that one is busy, wait
+ * 2. the free slot (one without an owner) that has the longest common prefix (LCP) with the prompt
+ * 3. the least recently used (LRU) idle slot: its owner is evicted
+ * 4. none, since all are busy: wait in a queue, first in, first out
  */
 export class SlotPool {
   readonly #context: LlamaContext;
   readonly #slots: readonly SlotState[];
-  #waiting: SlotRequest[] = [];
-  #uses = 0;
+  #queue: SlotRequest[] = [];
+  #releases = 0;
 
   constructor(context: LlamaContext) {
     this.#context = context;
@@ -48,30 +54,37 @@ export class SlotPool {
     }));
   }
 
-  /** Lends a slot; undefined when the signal or the owner's leaving ended the wait. */
+  /**
+   * Acquires a slot for a prompt, or waits in the queue for one. The caller releases it.
+   * @returns undefined when the signal is aborted or the owner is forgotten first.
+   */
   acquire(owner: SlotOwner, prompt: Token[], signal: AbortSignal): Promise<Slot | undefined> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve(undefined);
-      const give = (slot: Slot | undefined): void => {
-        signal.removeEventListener('abort', giveUp);
-        resolve(slot);
+      const request: SlotRequest = {
+        owner,
+        prompt,
+        resolve(slot) {
+          signal.removeEventListener('abort', cancel);
+          resolve(slot);
+        },
       };
-      const giveUp = (): void => this.#rejectWaiting((waiter) => waiter.give === give);
-      signal.addEventListener('abort', giveUp);
-      this.#waiting.push({ owner, prompt, give });
-      this.#assign();
+      const cancel = (): void => this.#cancelRequests((queued) => queued === request);
+      signal.addEventListener('abort', cancel);
+      this.#queue.push(request);
+      this.#assignSlots();
     });
   }
 
-  /** Takes a slot back. What it holds stays there for its owner until somebody else needs the slot. */
+  /** Releases a slot. It keeps its owner's tokens until another owner is given the slot. */
   release(slot: Slot): void {
     const state = this.#stateOf(slot);
     state.busy = false;
-    state.lastUse = ++this.#uses;
-    this.#assign();
+    state.lastUse = ++this.#releases;
+    this.#assignSlots();
   }
 
-  /** Empties a slot after a failure in it left open what it holds. */
+  /** Empties an acquired slot, whose contents are unknown after a failed evaluation. */
   async reset(slot: Slot): Promise<void> {
     const state = this.#stateOf(slot);
     state.evicted = undefined;
@@ -79,52 +92,54 @@ export class SlotPool {
     state.cache = this.#context.getSequence();
   }
 
-  /** Frees what an owner that goes has or waits for. */
+  /** Forgets an owner that is disposed: its slot becomes free, its queued requests resolve to undefined. */
   forgetOwner(owner: SlotOwner): void {
-    this.#rejectWaiting((waiter) => waiter.owner === owner);
+    this.#cancelRequests((queued) => queued.owner === owner);
     for (const slot of this.#slots) if (slot.owner === owner) slot.owner = undefined;
   }
 
   stats(): { readonly slots: number; readonly slotsBusy: number; readonly waiting: number } {
     const slotsBusy = this.#slots.filter(({ busy }) => busy).length;
-    return { slots: this.#slots.length, slotsBusy, waiting: this.#waiting.length };
+    return { slots: this.#slots.length, slotsBusy, waiting: this.#queue.length };
   }
 
-  #assign(): void {
-    this.#waiting = this.#waiting.filter(({ owner, prompt, give }) => {
-      const slot = this.#choose(owner, prompt);
+  /** Serves the queue from its head. A request that waits for its own busy slot does not block those after it. */
+  #assignSlots(): void {
+    this.#queue = this.#queue.filter(({ owner, prompt, resolve }) => {
+      const slot = this.#selectSlot(owner, prompt);
       if (!slot) return true;
       slot.evicted = slot.owner === owner ? undefined : slot.owner;
       slot.owner = owner;
       slot.busy = true;
-      give(slot);
+      resolve(slot);
       return false;
     });
   }
 
-  #choose(owner: SlotOwner, prompt: Token[]): SlotState | undefined {
+  #selectSlot(owner: SlotOwner, prompt: Token[]): SlotState | undefined {
     const own = this.#slots.find((slot) => slot.owner === owner);
     if (own) return own.busy ? undefined : own;
     const idle = this.#slots.filter((slot) => !slot.busy);
     const free = idle.filter((slot) => slot.owner === undefined);
     if (free.length > 0) return maxBy(free, ({ cache }) => cachedPrefixLength(cache, prompt));
+    // LRU eviction; undefined when no slot is idle.
     return maxBy(idle, ({ lastUse }) => -lastUse);
   }
 
-  #rejectWaiting(which: (waiter: SlotRequest) => boolean): void {
-    const gone = this.#waiting.filter(which);
-    this.#waiting = this.#waiting.filter((waiter) => !which(waiter));
-    for (const { give } of gone) give(undefined);
+  #cancelRequests(matches: (request: SlotRequest) => boolean): void {
+    const cancelled = this.#queue.filter(matches);
+    this.#queue = this.#queue.filter((request) => !matches(request));
+    for (const { resolve } of cancelled) resolve(undefined);
   }
 
   #stateOf(slot: Slot): SlotState {
-    const state = this.#slots.find((other) => other === slot);
-    if (!state) throw new Error('a slot of another context');
+    const state = this.#slots.find((candidate) => candidate === slot);
+    if (!state) throw new Error('the slot belongs to another context');
     return state;
   }
 }
 
-/** The first item of which there is most. */
+/** The first item with the largest measure. */
 function maxBy<T>(items: readonly T[], measure: (item: T) => number): T | undefined {
   const measures = items.map(measure);
   return items[measures.indexOf(Math.max(...measures))];

@@ -5,118 +5,126 @@ import { join } from 'node:path';
 import { makeFolder } from '../../../filesystem.ts';
 import { isAbandoned } from '../../../ownership.ts';
 
-/** A file for a state, with room set apart for it. */
+/** A file for one KV state, with disk space reserved for it. It starts in use: an unfinished write is never evicted. */
 export interface StateFile {
-  readonly file: string;
-  /** The file is written and has so many bytes: from now on it may have to make room for others. */
+  readonly path: string;
+  /** The file is written and has this size: from now on it may be evicted to make room for others. */
   commit(bytes: number): void;
-  /** The file is being read: it stays until it is dropped. */
-  read(): void;
-  /** Gives the room back and removes the file. */
+  /** The file is about to be read: it is not evicted until it is dropped. */
+  beginRead(): void;
+  /** Releases the reserved space and removes the file. */
   drop(): Promise<void>;
 }
 
 interface StoredFile {
   bytes: number;
+  /** Being written or read. */
   inUse: boolean;
   readonly drop: () => Promise<void>;
 }
 
 /**
- * The files of one engine's states: in a folder of its own that nobody else may read, within a limit of bytes, gone when
- * the engine goes. What a process that was killed has left is removed by the next one.
+ * Disk store with a quota for one engine's KV states: when it is full, the oldest states are evicted. The files are in a
+ * folder per engine that other users cannot read (they hold conversations); it is removed when the store is disposed.
+ * Folders that killed processes left are removed by the next store.
  */
 export class StateStore implements AsyncDisposable {
   readonly #parent: string;
   readonly #folder: string;
-  readonly #limit: number;
-  readonly #entries = new Set<StoredFile>();
+  readonly #maxBytes: number;
+  /** Oldest first. */
+  readonly #files = new Set<StoredFile>();
   readonly #swept: Promise<void>;
-  #made: Promise<void> | undefined;
+  #folderReady: Promise<void> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
-  #files = 0;
+  #fileCount = 0;
 
-  /** @param cache folder in which all engines have theirs; @param limitBytes of all files together. */
-  constructor(cache: string, limitBytes: number) {
+  /** @param cache folder with the folders of all engines; @param maxBytes quota of all files of this one. */
+  constructor(cache: string, maxBytes: number) {
     this.#parent = join(cache, 'states');
     this.#folder = join(this.#parent, `${safeHostname()}-${process.pid}-${randomBytes(6).toString('hex')}`);
-    this.#limit = limitBytes;
-    // What is not removed now is removed another time.
+    this.#maxBytes = maxBytes;
+    // The next store tries again to remove what cannot be removed now.
     this.#swept = sweep(this.#parent).catch(() => undefined);
   }
 
-  /** Bytes of all states, those included that are being written. */
+  /** Bytes of all states, including the space reserved for those being written. */
   get bytes(): number {
-    return totalBytes([...this.#entries]);
+    return totalBytes([...this.#files]);
   }
 
   /**
-   * Sets room apart for a state, at the cost of the states that have lain longest.
-   * @returns undefined when there is no such room.
-   * @throws when the folder cannot be made.
+   * Reserves space for a state; evicts the oldest states that are not in use, if necessary.
+   * @param onDrop called when the file is dropped or evicted.
+   * @returns undefined when the quota does not allow it.
+   * @throws when the folder cannot be created.
    */
   async reserve(bytes: number, onDrop: () => void): Promise<StateFile | undefined> {
-    const lying = [...this.#entries].filter(({ inUse }) => !inUse);
-    if (this.bytes - totalBytes(lying) + bytes > this.#limit) return undefined;
-    const file = join(this.#folder, `${++this.#files}.state`);
-    const entry: StoredFile = { bytes, inUse: true, drop: () => this.#drop(entry, file, onDrop) };
-    this.#entries.add(entry);
-    await (this.#made ??= this.#make()).catch((error: unknown) => {
-      this.#made = undefined;
-      this.#entries.delete(entry);
+    const evictable = [...this.#files].filter(({ inUse }) => !inUse);
+    if (this.bytes - totalBytes(evictable) + bytes > this.#maxBytes) return undefined;
+    const path = join(this.#folder, `${++this.#fileCount}.state`);
+    const file: StoredFile = { bytes, inUse: true, drop: () => this.#drop(file, path, onDrop) };
+    this.#files.add(file);
+    await (this.#folderReady ??= this.#createFolder()).catch((error: unknown) => {
+      this.#folderReady = undefined;
+      this.#files.delete(file);
       throw error;
     });
-    for (const oldest of lying) {
-      if (this.bytes <= this.#limit) break;
+    for (const oldest of evictable) {
+      if (this.bytes <= this.#maxBytes) break;
       if (!oldest.inUse) await oldest.drop();
     }
-    if (this.bytes > this.#limit) {
-      this.#entries.delete(entry);
+    if (this.bytes > this.#maxBytes) {
+      this.#files.delete(file);
       return undefined;
     }
-    const written = (size: number): void => void Object.assign(entry, { bytes: size, inUse: false });
-    return { file, commit: written, read: () => void (entry.inUse = true), drop: entry.drop };
+    return {
+      path,
+      commit: (size) => void Object.assign(file, { bytes: size, inUse: false }),
+      beginRead: () => void (file.inUse = true),
+      drop: file.drop,
+    };
   }
 
-  /** Makes the folder anew before the next state: it may be that somebody has removed it. */
+  /** Creates the folder again before the next state: it may have been removed from outside. */
   recreate(): void {
     clearInterval(this.#heartbeat);
-    this.#made = undefined;
+    this.#folderReady = undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#heartbeat);
     await this.#swept;
-    this.#entries.clear();
-    // What cannot be removed is removed by the next process.
-    if (this.#made) await rm(this.#folder, { recursive: true, force: true }).catch(() => undefined);
+    this.#files.clear();
+    // What cannot be removed is removed by the next store.
+    if (this.#folderReady) await rm(this.#folder, { recursive: true, force: true }).catch(() => undefined);
   }
 
-  async #make(): Promise<void> {
+  async #createFolder(): Promise<void> {
     await this.#swept;
     await makeFolder(this.#folder, 0o700);
-    const beat = (): void => void utimes(this.#folder, new Date(), new Date()).catch(() => undefined);
-    this.#heartbeat = setInterval(beat, heartbeatMs).unref();
+    const touch = (): void => void utimes(this.#folder, new Date(), new Date()).catch(() => undefined);
+    this.#heartbeat = setInterval(touch, heartbeatMs).unref();
   }
 
-  async #drop(entry: StoredFile, file: string, onDrop: () => void): Promise<void> {
-    if (!this.#entries.delete(entry)) return;
+  async #drop(file: StoredFile, path: string, onDrop: () => void): Promise<void> {
+    if (!this.#files.delete(file)) return;
     onDrop();
-    // What cannot be removed now goes with the folder.
-    await rm(file, { force: true }).catch(() => undefined);
+    // What cannot be removed now is removed with the folder.
+    await rm(path, { force: true }).catch(() => undefined);
   }
 }
 
-const totalBytes = (entries: readonly StoredFile[]): number => entries.reduce((total, { bytes }) => total + bytes, 0);
+const totalBytes = (files: readonly StoredFile[]): number => files.reduce((total, { bytes }) => total + bytes, 0);
 
-/** Removes the folders of processes that are gone. */
+/** Removes the folders of processes that no longer run. */
 async function sweep(parent: string): Promise<void> {
   const names = await readdir(parent).catch(() => []);
   const abandoned = await Promise.all(names.map(async (name) => (await isFolderAbandoned(parent, name)) && name));
   await Promise.all(abandoned.map((name) => name && rm(join(parent, name), { recursive: true, force: true })));
 }
 
-/** Whether the folder of an engine process is abandoned: see `isAbandoned`. */
+/** Whether an engine's folder is abandoned: see `isAbandoned`. */
 async function isFolderAbandoned(parent: string, name: string): Promise<boolean> {
   const [, host, pid] = /^(.*)-(\d+)-[0-9a-f]{12}$/.exec(name) ?? [];
   if (host === undefined || pid === undefined) return false;
@@ -127,7 +135,7 @@ async function isFolderAbandoned(parent: string, name: string): Promise<boolean>
     {
       staleAfterMs: abandonedAfterMs,
       thisHost: safeHostname(),
-      isLeftover: () => idleMs > process.uptime() * 1000 + clockErrorMs,
+      isLeftover: () => idleMs > process.uptime() * 1000 + clockToleranceMs,
     },
   );
 }
@@ -135,4 +143,4 @@ async function isFolderAbandoned(parent: string, name: string): Promise<boolean>
 const safeHostname = (): string => hostname().replaceAll(/[^\w.-]/g, '_');
 const heartbeatMs = 3_600_000;
 const abandonedAfterMs = 24 * heartbeatMs;
-const clockErrorMs = 1000;
+const clockToleranceMs = 1000;

@@ -1,13 +1,11 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
-import { cachedPrefixLength } from './prefixReuse.ts';
-import type { StateStore, StateFile } from './stateStore.ts';
-import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
+import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
+import { cachedPrefixLength } from './prefixReuse.ts';
+import type { SlotOwner } from './slots.ts';
+import type { StateStore, StateFile } from './stateStore.ts';
 
-/** Whose state it is: a sequence. */
-type Owner = object;
-
-/** What was put aside of an owner. */
+/** A KV state on disk. */
 interface SwappedState {
   readonly tokens: readonly Token[];
   readonly bytes: number;
@@ -15,68 +13,79 @@ interface SwappedState {
 }
 
 /**
- * The states of sequences that lost their slot, on disk: put aside and brought back where measured rates say that this is
- * quicker than to evaluate their tokens anew. A state is only ever brought back to the owner it was taken from.
+ * Swaps the KV state of evicted sequences out to disk and back in, when measured I/O is faster than prefilling again. A
+ * state is only ever swapped in for the owner it belongs to.
+ *
+ * | step     | skipped when one of these is true                                                |
+ * | -------- | -------------------------------------------------------------------------------- |
+ * | swap out | the owner is disposed                                                            |
+ * | swap out | under 16 tokens, or a disk error in the last 60 s, or no room in the store       |
+ * | swap out | write and read time (estimated bytes) is at least the prefill time of the tokens |
+ * | swap in  | the state has no more of the prompt's prefix than the slot                       |
+ * | swap in  | read time is more than the prefill time of the tokens gained                     |
  */
 export class StateSwap {
   readonly #store: StateStore;
   readonly #batchTimer: BatchTimer;
-  readonly #states = new Map<Owner, Promise<SwappedState | undefined>>();
-  readonly #saving = new MovingAverage();
-  readonly #restoring = new MovingAverage();
-  readonly #gone = new WeakSet<Owner>();
+  readonly #states = new Map<SlotOwner, Promise<SwappedState | undefined>>();
+  readonly #writeMsPerByte = new MovingAverage();
+  readonly #readMsPerByte = new MovingAverage();
+  readonly #disposedOwners = new WeakSet<SlotOwner>();
   #bytesPerToken: number;
   #bytes = 0;
   #saved = 0;
   #restored = 0;
+  /** No state is written before this time, in milliseconds: the disk has failed. */
   #pausedUntil = 0;
 
-  /** @param bytesPerToken how much of a state a token is thought to take, until it is known. */
-  constructor(folder: StateStore, batchTimer: BatchTimer, bytesPerToken: number) {
-    this.#store = folder;
+  /** @param bytesPerToken estimated size of one token's state, used until the first state is written. */
+  constructor(store: StateStore, batchTimer: BatchTimer, bytesPerToken: number) {
+    this.#store = store;
     this.#batchTimer = batchTimer;
     this.#bytesPerToken = bytesPerToken;
   }
 
-  /** Puts aside what a cache holds of an owner who loses it. */
-  async swapOut(owner: Owner, cache: LlamaContextSequence): Promise<void> {
+  /** Swaps out: writes what a slot's cache holds of its evicted owner to disk, if that is worth it. */
+  async swapOut(owner: SlotOwner, cache: LlamaContextSequence): Promise<void> {
     const tokens = [...cache.contextTokens];
-    const before = this.#states.get(owner);
-    const saving = (async () => {
-      await (await before)?.file.drop();
-      return !this.#gone.has(owner) && this.#isWorthSaving(tokens.length)
+    const previousState = this.#states.get(owner);
+    const writing = (async () => {
+      await (await previousState)?.file.drop();
+      return !this.#disposedOwners.has(owner) && this.#isWorthSwapping(tokens.length)
         ? this.#write(owner, cache, tokens)
         : undefined;
     })();
-    this.#states.set(owner, saving);
-    await saving;
+    this.#states.set(owner, writing);
+    await writing;
   }
 
-  /** Brings back into a cache what was put aside of its new owner, if that is quicker than to evaluate the prompt. */
-  async swapIn(owner: Owner, cache: LlamaContextSequence, prompt: Token[]): Promise<void> {
+  /**
+   * Swaps in: loads the owner's state into its new slot, if that is faster than prefilling the prompt.
+   * @throws when the state cannot be read; the cache's contents are unknown then.
+   */
+  async swapIn(owner: SlotOwner, cache: LlamaContextSequence, prompt: Token[]): Promise<void> {
     const state = await this.#states.get(owner);
     this.#states.delete(owner);
     if (!state) return;
-    state.file.read();
+    state.file.beginRead();
     try {
-      const gained = commonPrefixLength(state.tokens, prompt) - cachedPrefixLength(cache, prompt);
-      if (
-        gained <= 0 ||
-        gained * (this.#batchTimer.prefillMsPerToken.value ?? Infinity) < state.bytes * (this.#restoring.value ?? 0)
-      )
-        return;
+      const tokensGained = commonPrefixLength(state.tokens, prompt) - cachedPrefixLength(cache, prompt);
+      if (tokensGained <= 0) return;
+      const prefillMs = tokensGained * (this.#batchTimer.prefillMsPerToken.value ?? Infinity);
+      const readMs = state.bytes * (this.#readMsPerByte.value ?? 0);
+      if (prefillMs < readMs) return;
       const start = performance.now();
-      await cache.loadStateFromFile(state.file.file, { acceptRisk: true });
-      this.#restoring.add((performance.now() - start) / state.bytes);
+      await cache.loadStateFromFile(state.file.path, { acceptRisk: true });
+      this.#readMsPerByte.add((performance.now() - start) / state.bytes);
       this.#restored++;
     } finally {
       await state.file.drop();
     }
   }
 
-  /** Removes what was put aside of an owner who goes. */
-  async discard(owner: Owner): Promise<void> {
-    this.#gone.add(owner);
+  /** Removes the state of an owner that is disposed. */
+  async discard(owner: SlotOwner): Promise<void> {
+    this.#disposedOwners.add(owner);
     const state = this.#states.get(owner);
     this.#states.delete(owner);
     await (await state)?.file.drop();
@@ -86,46 +95,50 @@ export class StateSwap {
     return { statesSaved: this.#saved, statesRestored: this.#restored, stateBytes: this.#bytes };
   }
 
-  #isWorthSaving(tokens: number): boolean {
+  #isWorthSwapping(tokens: number): boolean {
     if (tokens < minTokensToSwap || performance.now() < this.#pausedUntil) return false;
-    const bytes = tokens * this.#bytesPerToken;
-    const detour = bytes * ((this.#saving.value ?? 0) + (this.#restoring.value ?? this.#saving.value ?? 0));
-    return tokens * (this.#batchTimer.prefillMsPerToken.value ?? Infinity) > detour;
+    const writeMsPerByte = this.#writeMsPerByte.value ?? 0;
+    const swapMs = tokens * this.#bytesPerToken * (writeMsPerByte + (this.#readMsPerByte.value ?? writeMsPerByte));
+    const prefillMs = tokens * (this.#batchTimer.prefillMsPerToken.value ?? Infinity);
+    return prefillMs > swapMs;
   }
 
-  /** Writes a state; a disk that does not take it is left alone for a while, and the tokens are evaluated again. */
-  async #write(owner: Owner, cache: LlamaContextSequence, tokens: readonly Token[]): Promise<SwappedState | undefined> {
-    let slot: StateFile | undefined;
+  /** Writes a state. After a disk error no state is written for a while: its tokens are prefilled again instead. */
+  async #write(
+    owner: SlotOwner,
+    cache: LlamaContextSequence,
+    tokens: readonly Token[],
+  ): Promise<SwappedState | undefined> {
+    let file: StateFile | undefined;
     let bytes = 0;
     try {
-      const dropped = (): void => {
+      const onDrop = (): void => {
         this.#bytes -= bytes;
-        if (this.#states.get(owner) === own) this.#states.delete(owner);
+        if (this.#states.get(owner) === thisState) this.#states.delete(owner);
       };
-      const own = this.#states.get(owner);
-      slot = await this.#store.reserve(Math.ceil(tokens.length * this.#bytesPerToken * sizeMargin), dropped);
-      if (!slot) return undefined;
+      const thisState = this.#states.get(owner);
+      file = await this.#store.reserve(Math.ceil(tokens.length * this.#bytesPerToken * sizeMargin), onDrop);
+      if (!file) return undefined;
       const start = performance.now();
-      const { fileSize } = await cache.saveStateToFile(slot.file);
-      this.#saving.add((performance.now() - start) / fileSize);
+      const { fileSize } = await cache.saveStateToFile(file.path);
+      this.#writeMsPerByte.add((performance.now() - start) / fileSize);
       this.#bytesPerToken = fileSize / tokens.length;
-      slot.commit(fileSize);
+      file.commit(fileSize);
       bytes = fileSize;
       this.#bytes += bytes;
       this.#saved++;
-      return { tokens, bytes, file: slot };
+      return { tokens, bytes, file };
     } catch {
       this.#pausedUntil = performance.now() + diskErrorCooldownMs;
       this.#store.recreate();
-      await slot?.drop().catch(() => undefined);
+      await file?.drop().catch(() => undefined);
       return undefined;
     }
   }
 }
 
-// Less is evaluated before a file is open.
+/** Fewer tokens are prefilled before a file is open. */
 const minTokensToSwap = 16;
+/** The size of a state may exceed the estimate by this factor. */
 const sizeMargin = 1.05;
 const diskErrorCooldownMs = 60_000;
-
-/** How many tokens two lists share from the first on. */

@@ -67,7 +67,7 @@ interface TimingWindow {
  * | slowdown trial | median of 3 at most 0.9x                      | steady at the new count, delay `afterSuccess`        |
  * | slowdown trial | median of 3 above 0.9x                        | slowdown trial of the next lower count               |
  * | slowdown trial | the same at the lowest count                  | steady at the old count, this time is usual now      |
- * | any trial      | batch of another width, 5 s after the start   | steady at the old count                              |
+ * | both trials    | batch of another width, 5 s after the start   | steady at the old count                              |
  */
 export class ThreadTuner {
   readonly #candidates: readonly number[];

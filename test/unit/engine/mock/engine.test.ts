@@ -98,7 +98,7 @@ describe('the mock engine', () => {
 
 describe('a mock script', () => {
   it.each([
-    ['{', 'the mock script s.json: it is no JSON'],
+    ['{', 'the mock script s.json: it is not valid JSON'],
     ['{}', 'the script must be an array'],
     ['[{"match": "a"}]', '/0/answer is missing'],
     ['[{"match": "a", "answer": "b", "dealy_ms": 3}]', '/0/dealy_ms is not known here; did you mean "delay_ms"?'],

@@ -20,7 +20,7 @@ describe('the folder of states', () => {
   async function put(bytes: number, dropped: string[] = [], name = ''): Promise<StateFile | undefined> {
     const slot = await folder.reserve(bytes, () => dropped.push(name));
     if (!slot) return undefined;
-    await writeFile(slot.file, Buffer.alloc(bytes));
+    await writeFile(slot.path, Buffer.alloc(bytes));
     slot.commit(bytes);
     return slot;
   }
@@ -38,7 +38,7 @@ describe('the folder of states', () => {
   it('drops nothing that is being read or written', async () => {
     const dropped: string[] = [];
     const read = await put(40, dropped, 'read');
-    read?.read();
+    read?.beginRead();
     const writing = await folder.reserve(40, () => dropped.push('writing'));
     expect(writing).toBeDefined();
     expect(await put(40)).toBeUndefined();
@@ -54,8 +54,8 @@ describe('the folder of states', () => {
 
   it('gives room although a file cannot be removed', async () => {
     const stuck = await put(80);
-    await rm(stuck?.file ?? '');
-    await mkdir(stuck?.file ?? '');
+    await rm(stuck?.path ?? '');
+    await mkdir(stuck?.path ?? '');
     expect(await put(80)).toBeDefined();
     expect(await put(80)).toBeDefined();
     expect(folder.bytes).toBe(80);
