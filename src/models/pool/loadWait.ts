@@ -3,27 +3,32 @@ import type { Model } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 
-/** Told while a load is waited for: the fraction done, 0 to 1. */
+/** Receives the progress of a load: the fraction done, 0 to 1. */
 export type OnProgress = (fraction: number) => void;
 
-/** Brings a model to disk. */
+/** Downloads a model. */
 export type DownloadModel = (entry: CatalogueEntry) => Promise<void>;
 
-/** How somebody waits for a model that is not in memory. */
+/** How a caller waits for a model that is not in memory. */
 export interface LoadWait {
   readonly onProgress?: OnProgress;
-  /** Called when the model is not in memory and has to be waited for. */
+  /** Called if the model is not in memory, before the wait for its download or load. */
   readonly onWait?: () => void;
-  /** Brings a model to disk that is not there; without it that is an error. */
+  /** Downloads a model that is not on disk; absent: that is an error. */
   readonly download?: DownloadModel;
-  /** Ends the wait; a load that nobody waits for any more ends, too. */
+  /** Ends the wait. A load that no caller waits for any more is aborted. */
   readonly signal?: AbortSignal;
 }
 
-/** Waits for a model no longer than a signal lets one. @throws the signal's reason when it comes before the model: MODEL_LOAD_FAILED where that is no Fault. */
+/**
+ * Waits for a load until the signal is aborted.
+ * @throws Fault the signal's reason if it is aborted first, or MODEL_LOAD_FAILED if that reason is not a Fault.
+ */
 export function waitForLoad(loading: Promise<Model>, name: string, signal: AbortSignal): Promise<Model> {
   return raceAbort(loading, signal, () => {
     const reason: unknown = signal.reason;
-    return reason instanceof Fault ? reason : new Fault('MODEL_LOAD_FAILED', `nobody waits for "${name}" any more`);
+    return reason instanceof Fault
+      ? reason
+      : new Fault('MODEL_LOAD_FAILED', `the load of "${name}" was cancelled: no client waits for it any more`);
   });
 }

@@ -2,42 +2,51 @@ import type { Model, ModelStats } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import type { OnProgress } from './loadWait.ts';
 
-/** A model that is in memory or on its way there. */
+/** Record of one model that is loaded or loading; `ModelPool` has the table of its states. */
 export interface LoadedModel {
+  /** The load; stays after it has settled. */
   readonly loading: Promise<Model>;
+  /** Aborts the load. */
   readonly loadAbort: AbortController;
+  /** Undefined while loading. */
   model: Model | undefined;
+  /** Receive the progress of the load. */
   readonly listeners: Set<OnProgress>;
+  /** Leases, and callers that wait for one. */
   uses: number;
+  /** Keeps it loaded without a lease. */
   pinned: boolean;
+  /** Unloads it; set while it is idle. */
   idleTimer: NodeJS.Timeout | undefined;
 }
 
-/** What the pool knows of one model at this moment. */
+/** State of one model of a pool, as metrics and clients see it. */
 export interface ModelState {
   readonly loaded: boolean;
   readonly pinned: boolean;
+  /** Leases, and callers that wait for one. */
   readonly uses: number;
+  /** Tokens; 0 = not loaded. */
   readonly contextSize: number;
   readonly detectedFormat: string | undefined;
   readonly stats: ModelStats | undefined;
 }
 
-/** The state of a model; without a slot it is not in memory. */
-export function modelState(slot: LoadedModel | undefined): ModelState {
+/** State of a model; without a record it is not in memory. */
+export function modelState(record: LoadedModel | undefined): ModelState {
   return {
-    loaded: slot?.model !== undefined,
-    pinned: slot?.pinned ?? false,
-    uses: slot?.uses ?? 0,
-    contextSize: slot?.model?.contextSize ?? 0,
-    detectedFormat: slot?.model?.detectedFormat,
-    stats: slot?.model?.stats(),
+    loaded: record?.model !== undefined,
+    pinned: record?.pinned ?? false,
+    uses: record?.uses ?? 0,
+    contextSize: record?.model?.contextSize ?? 0,
+    detectedFormat: record?.model?.detectedFormat,
+    stats: record?.model?.stats(),
   };
 }
 
-/** Makes sure that nobody needs a model. @throws Fault MODEL_IN_USE */
+/** Checks that a model is idle. @throws Fault MODEL_IN_USE if it is leased, loading or pinned. */
 export function assertUnused(name: string, { model, uses, pinned }: LoadedModel): void {
-  const users = model ? `is used by agents (${uses}); destroy them first` : 'is being loaded; wait for that';
-  if (uses > 0) throw new Fault('MODEL_IN_USE', `"${name}" ${users}`);
+  const reason = model ? `is used by agents (${uses}); destroy them first` : 'is being loaded; wait for that';
+  if (uses > 0) throw new Fault('MODEL_IN_USE', `"${name}" ${reason}`);
   if (pinned) throw new Fault('MODEL_IN_USE', `"${name}" is loaded to stay; unload it first`);
 }

@@ -1,20 +1,21 @@
 import type { Completion, Model, ModelStats, Sequence } from '../../engine/engine.ts';
 
-/** Hears of what a model does: once for each generation, never for a token. */
+/** Callbacks for what a model does: one call per generation, none per token. */
 export interface ModelObserver {
+  /** A generation completed, also by abort. */
   onCompletion(completion: Completion): void;
-  /** A generation ended with an error. */
+  /** A generation failed. */
   onFailure(): void;
-  /** Called with the figures whenever somebody reads them, and once more before the model goes. */
+  /** Called with each result of `stats()`, and once more before the model is disposed. */
   onStats(stats: ModelStats): void;
 }
 
-/** A model of any engine, watched in what it does. */
-export function observeModel(model: Model, watch: ModelObserver): Model {
+/** Wraps a model of any engine, and reports its generations and stats to an observer. */
+export function observeModel(model: Model, observer: ModelObserver): Model {
   const stats = (): ModelStats => {
-    const read = model.stats();
-    watch.onStats(read);
-    return read;
+    const current = model.stats();
+    observer.onStats(current);
+    return current;
   };
   return {
     get contextSize() {
@@ -29,10 +30,10 @@ export function observeModel(model: Model, watch: ModelObserver): Model {
     get overhead() {
       return model.overhead;
     },
-    count: (...given) => model.count(...given),
-    countTools: (...given) => model.countTools(...given),
-    render: (...given) => model.render(...given),
-    openSequence: (...given) => observeSequence(model.openSequence(...given), watch),
+    count: (...args) => model.count(...args),
+    countTools: (...args) => model.countTools(...args),
+    render: (...args) => model.render(...args),
+    openSequence: (...args) => observeSequence(model.openSequence(...args), observer),
     stats,
     describe: model.describe?.bind(model),
     async [Symbol.asyncDispose]() {
@@ -45,15 +46,15 @@ export function observeModel(model: Model, watch: ModelObserver): Model {
   };
 }
 
-const observeSequence = (sequence: Sequence, watch: ModelObserver): Sequence => ({
-  async generate(...given) {
-    const completion = await sequence.generate(...given).catch((error: unknown) => {
-      watch.onFailure();
+const observeSequence = (sequence: Sequence, observer: ModelObserver): Sequence => ({
+  async generate(...args) {
+    const completion = await sequence.generate(...args).catch((error: unknown) => {
+      observer.onFailure();
       throw error;
     });
-    watch.onCompletion(completion);
+    observer.onCompletion(completion);
     return completion;
   },
-  prefill: (...given) => sequence.prefill(...given),
+  prefill: (...args) => sequence.prefill(...args),
   [Symbol.asyncDispose]: () => sequence[Symbol.asyncDispose](),
 });

@@ -5,18 +5,19 @@ import { defaultSampling } from '../catalogue/sampling.ts';
 import { unknownModel } from '../catalogue/unknownModel.ts';
 import { UnloadBarrier } from './unloadBarrier.ts';
 import { assertUnused, modelState, type ModelState, type LoadedModel } from './loadedModel.ts';
+import type { PoolOptions } from './poolOptions.ts';
 import { waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
 
-/** A loaded model in somebody's use; disposing of it gives it back. */
+/** Counted reference to a loaded model; disposing of it releases the model, once. */
 export interface ModelLease extends AsyncDisposable {
   readonly name: string;
   readonly model: Model;
   readonly defaultSampling: SamplingParams;
-  /** The format that the catalogue gives the model; "" = none. */
+  /** Tool-call format of the model in the catalogue; "" = none. */
   readonly toolCallFormat: string;
 }
 
-// An engine without files can do without a name.
+// For engines without files, such as the mock engine: their models need no name and no catalogue.
 const unnamedEntry: CatalogueEntry = {
   name: '',
   description: '',
@@ -26,19 +27,18 @@ const unnamedEntry: CatalogueEntry = {
   file: undefined,
 };
 
-export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu'> {
-  readonly catalogue: Catalogue;
-  /** Whether a model must be named; default: where the engine's models are files. */
-  readonly needsName?: boolean;
-  /** Milliseconds that an unpinned model stays in memory after its last use. */
-  readonly idleMs: number;
-  /** The file of a model, if it is on disk; default: the user's own, if it is one. */
-  readonly findFile?: (entry: CatalogueEntry) => Promise<string | undefined>;
-  /** Does each load, and gives the model that is handed out; default: the load and nothing else. */
-  readonly wrapLoad?: (name: string, load: () => Promise<Model>) => Promise<Model>;
-}
-
-/** The models of the server: each loaded once, shared, counted, and freed when nobody has used it for a while. */
+/**
+ * Model pool: loads each model once, shares it by reference counting, unloads it when it has been idle for `idleMs`.
+ *
+ * | state     | #loadedModels | model | uses | pinned | idleTimer | next state                                                 |
+ * | --------- | ------------- | ----- | ---- | ------ | --------- | ---------------------------------------------------------- |
+ * | absent    | no            |       |      |        |           | lease, pin: loading                                        |
+ * | loading   | yes           | no    | > 0  | any    | no        | loaded: leased; failed: absent; no waiter left: unloading  |
+ * | leased    | yes           | yes   | > 0  | any    | no        | last lease released: pinned or idle                        |
+ * | pinned    | yes           | yes   | 0    | yes    | no        | lease: leased; unpin: unloading                            |
+ * | idle      | yes           | yes   | 0    | no     | yes       | lease, pin: leased; timer, unpin, blockLoads: unloading    |
+ * | unloading | no            |       |      |        |           | disposed: absent; until then #unloadBarrier delays loading |
+ */
 export class ModelPool implements AsyncDisposable {
   readonly #engine: Engine;
   readonly #options: PoolOptions;
@@ -50,12 +50,12 @@ export class ModelPool implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Whether a model must be named: an engine without files usually needs none. */
+  /** Whether a model must be named. */
   get needsName(): boolean {
     return this.#options.needsName ?? this.#engine.needsFiles;
   }
 
-  /** Names of the models that are being loaded. */
+  /** Names of the models that are loading. */
   get loading(): readonly string[] {
     return [...this.#loadedModels].filter(([, { model }]) => model === undefined).map(([name]) => name);
   }
@@ -65,70 +65,76 @@ export class ModelPool implements AsyncDisposable {
   }
 
   /**
-   * Takes a model into use, loading it if it is not in memory; who asks meanwhile waits for the same load.
-   * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, or MODEL_LOAD_FAILED, also when the wait was ended.
+   * Leases a model, and loads it first if it is not in memory; concurrent callers wait for the same load.
+   * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, or MODEL_LOAD_FAILED; the latter also when `wait.signal` is aborted.
    */
-  lease(name: string, waiting: LoadWait = {}): Promise<ModelLease> {
-    return this.#acquire(name, waiting, false);
+  lease(name: string, wait: LoadWait = {}): Promise<ModelLease> {
+    return this.#acquire(name, wait, false);
   }
 
-  /** Loads a model and keeps it until it is unpinned, whoever asked for it; an unpin, or an end of the wait, before wins. */
-  async pin(name: string, waiting: Pick<LoadWait, 'onProgress' | 'signal'> = {}): Promise<void> {
-    await using _ = await this.#acquire(name, waiting, true);
+  /**
+   * Loads a model and keeps it loaded until `unpin`, for all callers. An `unpin` or an aborted wait during the load wins.
+   * @throws Fault as `lease`.
+   */
+  async pin(name: string, wait: Pick<LoadWait, 'onProgress' | 'signal'> = {}): Promise<void> {
+    await using _ = await this.#acquire(name, wait, true);
   }
 
-  async #acquire(name: string, waiting: LoadWait, toStay: boolean): Promise<ModelLease> {
+  async #acquire(name: string, wait: LoadWait, pin: boolean): Promise<ModelLease> {
     const entry = this.entry(name);
-    if (this.#engine.needsFiles && waiting.download)
-      await this.#ensureDownloaded(entry, waiting.download, waiting.onWait);
-    const slot = this.#findOrStartLoad(entry);
-    slot.uses++;
-    if (toStay) slot.pinned = true;
-    clearTimeout(slot.idleTimer);
+    if (this.#engine.needsFiles && wait.download) await this.#ensureDownloaded(entry, wait.download, wait.onWait);
+    const record = this.#findOrStartLoad(entry);
+    record.uses++;
+    if (pin) record.pinned = true;
+    clearTimeout(record.idleTimer);
     try {
-      const model = await this.#waitUntilLoaded(name, slot, waiting);
-      return this.#createLease(entry, slot, model);
+      const model = await this.#waitUntilLoaded(name, record, wait);
+      return this.#createLease(entry, record, model);
     } catch (error) {
-      if (toStay) slot.pinned = false;
-      this.#release(name, slot);
+      if (pin) record.pinned = false;
+      this.#release(name, record);
       throw error;
     }
   }
 
-  /** Takes the pin off: a model in use stays until its last user goes, another is freed now. */
+  /** Unpins a model: a leased one stays until its last lease is released, another is unloaded now. @throws Fault UNKNOWN_MODEL */
   async unpin(name: string): Promise<void> {
     this.entry(name);
-    const slot = this.#loadedModels.get(name);
-    if (!slot) return;
-    slot.pinned = false;
-    if (slot.uses === 0) await this.#unload(name, slot);
+    const record = this.#loadedModels.get(name);
+    if (!record) return;
+    record.pinned = false;
+    if (record.uses === 0) await this.#unload(name, record);
   }
 
-  /** Frees a model that nobody uses, before its time; until the hold is disposed of, loads wait. @throws Fault MODEL_IN_USE */
+  /**
+   * Unloads an idle model now, and delays new loads of it until the result is disposed of: for deletion of its files.
+   * @throws Fault UNKNOWN_MODEL, MODEL_IN_USE
+   */
   async blockLoads(name: string): Promise<Disposable> {
-    const slot = this.#loadedModels.get(this.entry(name).name);
-    if (slot) assertUnused(name, slot);
-    const left = slot ? this.#unload(name, slot) : this.#unloadBarrier.pending(name);
-    const hold = this.#unloadBarrier.block(name);
+    const record = this.#loadedModels.get(this.entry(name).name);
+    if (record) assertUnused(name, record);
+    const unloaded = record ? this.#unload(name, record) : this.#unloadBarrier.pending(name);
+    const block = this.#unloadBarrier.block(name);
     try {
-      await left;
-      return hold;
+      await unloaded;
+      return block;
     } catch (error) {
-      hold[Symbol.dispose]();
+      block[Symbol.dispose]();
       throw error;
     }
   }
 
+  /** State of a model now; a name that is not loaded, or unknown, gives the state of an absent model. */
   state(name: string): ModelState {
     return modelState(this.#loadedModels.get(name));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const [name, slot] of this.#loadedModels) await this.#unload(name, slot);
+    for (const [name, record] of this.#loadedModels) await this.#unload(name, record);
     await this.#engine[Symbol.asyncDispose]();
   }
 
-  /** What the catalogue says of a model. @throws Fault UNKNOWN_MODEL */
+  /** Catalogue entry of a model. @throws Fault UNKNOWN_MODEL */
   entry(name: string): CatalogueEntry {
     const { models } = this.#options.catalogue;
     const entry = models.get(name);
@@ -137,85 +143,85 @@ export class ModelPool implements AsyncDisposable {
     throw new Fault('UNKNOWN_MODEL', unknownModel(name, models));
   }
 
-  // What is being deleted counts as there until it is gone, so that is waited for first.
-  async #ensureDownloaded(entry: CatalogueEntry, fetch: DownloadModel, onWait?: () => void): Promise<void> {
+  // Files that are being deleted still exist, so wait for the deletion before looking for them, and look again after it.
+  async #ensureDownloaded(entry: CatalogueEntry, download: DownloadModel, onWait?: () => void): Promise<void> {
     const { name } = entry;
     do {
       if (this.#loadedModels.get(name)?.model) return;
       onWait?.();
       await this.#unloadBarrier.pending(name);
-      if (!(await this.#findFile(entry))) await fetch(entry);
+      if (!(await this.#findFile(entry))) await download(entry);
     } while (this.#unloadBarrier.pending(name));
   }
 
   #findOrStartLoad(entry: CatalogueEntry): LoadedModel {
-    const known = this.#loadedModels.get(entry.name);
-    if (known) return known;
+    const existing = this.#loadedModels.get(entry.name);
+    if (existing) return existing;
     const listeners = new Set<OnProgress>();
-    const stop = new AbortController();
+    const loadAbort = new AbortController();
     const onProgress: OnProgress = (fraction) => listeners.forEach((listen) => listen(fraction));
-    const loading = this.#load(entry, { onProgress, signal: stop.signal });
-    const slot: LoadedModel = {
+    const loading = this.#load(entry, { onProgress, signal: loadAbort.signal });
+    const record: LoadedModel = {
       loading,
-      loadAbort: stop,
+      loadAbort,
       listeners,
       model: undefined,
       uses: 0,
       pinned: false,
       idleTimer: undefined,
     };
-    this.#loadedModels.set(entry.name, slot);
+    this.#loadedModels.set(entry.name, record);
     loading.then(
-      (model) => (slot.model = model),
-      () => this.#remove(entry.name, slot),
+      (model) => (record.model = model),
+      () => this.#remove(entry.name, record),
     );
-    return slot;
+    return record;
   }
 
-  async #load(entry: CatalogueEntry, loading: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<Model> {
-    const { slots, threads, gpu, wrapLoad: loads = (_, load) => load() } = this.#options;
+  async #load(entry: CatalogueEntry, progress: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<Model> {
+    const { slots, threads, gpu, wrapLoad = (_, load) => load() } = this.#options;
     const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = entry.variants[0] ?? {};
-    const left = this.#unloadBarrier.pending(entry.name);
-    if (left) await left;
+    const pendingUnload = this.#unloadBarrier.pending(entry.name);
+    if (pendingUnload) await pendingUnload;
     const file = this.#engine.needsFiles ? await this.#requireFile(entry) : '';
-    return loads(entry.name, () =>
-      this.#engine.load(file, { contextSize, kvCacheType, slots, threads, gpu, ...loading }),
+    return wrapLoad(entry.name, () =>
+      this.#engine.load(file, { contextSize, kvCacheType, slots, threads, gpu, ...progress }),
     );
   }
 
-  async #waitUntilLoaded(name: string, slot: LoadedModel, { onProgress, onWait, signal }: LoadWait): Promise<Model> {
-    if (slot.model) return slot.model;
+  async #waitUntilLoaded(name: string, record: LoadedModel, { onProgress, onWait, signal }: LoadWait): Promise<Model> {
+    if (record.model) return record.model;
     onWait?.();
-    if (onProgress) slot.listeners.add(onProgress);
+    if (onProgress) record.listeners.add(onProgress);
     try {
-      return await (signal ? waitForLoad(slot.loading, name, signal) : slot.loading);
+      return await (signal ? waitForLoad(record.loading, name, signal) : record.loading);
     } finally {
-      if (onProgress) slot.listeners.delete(onProgress);
+      if (onProgress) record.listeners.delete(onProgress);
     }
   }
 
-  #createLease(entry: CatalogueEntry, slot: LoadedModel, model: Model): ModelLease {
-    let given = false;
+  #createLease(entry: CatalogueEntry, record: LoadedModel, model: Model): ModelLease {
+    let isReleased = false;
     return {
       name: entry.name,
       model,
       defaultSampling: { ...defaultSampling, ...entry.default_sampling },
       toolCallFormat: entry.tool_call_format,
       [Symbol.asyncDispose]: async () => {
-        if (given) return;
-        given = true;
-        this.#release(entry.name, slot);
+        if (isReleased) return;
+        isReleased = true;
+        this.#release(entry.name, record);
       },
     };
   }
 
-  #release(name: string, slot: LoadedModel): void {
-    slot.uses--;
-    if (slot.uses > 0 || slot.pinned) return;
-    // A model that cannot be freed is no reason to end the process; its memory goes with it.
-    const free = (): void => void this.#unload(name, slot).catch(() => undefined);
-    if (slot.model) slot.idleTimer = setTimeout(free, this.#options.idleMs).unref();
-    else free();
+  #release(name: string, record: LoadedModel): void {
+    record.uses--;
+    if (record.uses > 0 || record.pinned) return;
+    // The error is ignored: an unhandled rejection would end the process.
+    const unload = (): void => void this.#unload(name, record).catch(() => undefined);
+    if (record.model) record.idleTimer = setTimeout(unload, this.#options.idleMs).unref();
+    else unload();
   }
 
   #findFile(entry: CatalogueEntry): Promise<string | undefined> {
@@ -228,16 +234,16 @@ export class ModelPool implements AsyncDisposable {
     throw fileMissingFault(entry);
   }
 
-  #remove(name: string, slot: LoadedModel): void {
-    if (this.#loadedModels.get(name) === slot) this.#loadedModels.delete(name);
+  #remove(name: string, record: LoadedModel): void {
+    if (this.#loadedModels.get(name) === record) this.#loadedModels.delete(name);
   }
 
-  #unload(name: string, slot: LoadedModel): Promise<void> {
-    clearTimeout(slot.idleTimer);
-    this.#remove(name, slot);
-    // A load that is stopped too late still has to be undone.
-    slot.loadAbort.abort();
-    const freed = async (): Promise<void> => (await slot.loading.catch(() => undefined))?.[Symbol.asyncDispose]();
-    return this.#unloadBarrier.add(name, freed());
+  #unload(name: string, record: LoadedModel): Promise<void> {
+    clearTimeout(record.idleTimer);
+    this.#remove(name, record);
+    // A load that completes in spite of the abort is disposed of, too.
+    record.loadAbort.abort();
+    const dispose = async (): Promise<void> => (await record.loading.catch(() => undefined))?.[Symbol.asyncDispose]();
+    return this.#unloadBarrier.add(name, dispose());
   }
 }

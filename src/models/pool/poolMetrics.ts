@@ -2,32 +2,34 @@ import type { Completion, Engine, Model, ModelStats } from '../../engine/engine.
 import type { Metrics, SetGauge } from '../../metrics/metrics.ts';
 import { CounterDelta } from '../../metrics/counterDelta.ts';
 import { observeModel } from './modelObserver.ts';
-import { ModelPool, type PoolOptions } from './pool.ts';
+import { ModelPool } from './pool.ts';
+import type { PoolOptions } from './poolOptions.ts';
 
 interface Labels {
   readonly engine: string;
   readonly model: string;
 }
 
-export interface MeteredPoolOptions extends Omit<PoolOptions, 'loads'> {
-  /** Told of each model that has come into memory, and how many milliseconds that took. */
+/** Options of a pool that exports metrics. */
+export interface MeteredPoolOptions extends Omit<PoolOptions, 'wrapLoad'> {
+  /** Called after each load, with its duration in milliseconds. */
   readonly onLoaded: (model: string, stats: ModelStats, ms: number) => void;
 }
 
-/** A pool whose models, loads and slots are counted. */
+/** Creates a model pool that exports metrics of its models, loads, generations and slots. */
 export function createMeteredPool(engine: Engine, options: MeteredPoolOptions, metrics: Metrics): ModelPool {
-  // A model that nobody has asked for has nothing to tell.
-  const asked = new Set<string>();
-  const loads = async (model: string, load: () => Promise<Model>): Promise<Model> => {
-    asked.add(model);
+  // Only models that were requested at least once export metrics.
+  const requestedModels = new Set<string>();
+  const wrapLoad = async (model: string, load: () => Promise<Model>): Promise<Model> => {
+    requestedModels.add(model);
     const start = performance.now();
     const loaded = await meteredLoad({ engine: engine.name, model }, load, metrics);
     options.onLoaded(model, loaded.stats(), performance.now() - start);
     return loaded;
   };
-  const pool = new ModelPool(engine, { ...options, wrapLoad: loads });
+  const pool = new ModelPool(engine, { ...options, wrapLoad });
   metrics.onScrape((set) => {
-    for (const model of asked) exportGauges({ engine: engine.name, model }, pool, set);
+    for (const model of requestedModels) exportGauges({ engine: engine.name, model }, pool, set);
   });
   return pool;
 }
@@ -51,23 +53,23 @@ async function meteredLoad(labels: Labels, load: () => Promise<Model>, metrics: 
   });
 }
 
-function countGeneration(labels: Labels, { finishReason, tokens, timings }: Completion, metrics: Metrics): void {
+function countGeneration(labels: Labels, { stopped, tokens, timings }: Completion, metrics: Metrics): void {
   const { prompt, reused, generated } = tokens;
-  const { queuedMs: waited, firstTokenMs: firstToken, totalMs: total } = timings;
-  metrics.add('turngraph_generations_total', { ...labels, stopped: finishReason });
+  const { queuedMs, firstTokenMs, totalMs } = timings;
+  metrics.add('turngraph_generations_total', { ...labels, stopped });
   metrics.add('turngraph_prompt_tokens_total', labels, prompt);
   metrics.add('turngraph_reused_tokens_total', labels, reused);
   metrics.add('turngraph_generated_tokens_total', labels, generated);
-  // How far a generation read that was stopped before its first token, nobody knows.
-  const readWhole = finishReason !== 'aborted' || firstToken > 0;
-  if (readWhole) metrics.add('turngraph_evaluated_tokens_total', labels, Math.max(0, prompt - reused));
-  metrics.observe('turngraph_slot_wait_seconds', labels, seconds(waited));
-  metrics.observe('turngraph_generation_duration_seconds', labels, seconds(total));
-  if (firstToken === 0) return;
-  metrics.observe('turngraph_time_to_first_token_seconds', labels, seconds(firstToken));
-  const decoding = seconds(total - firstToken);
-  if (generated > 1 && decoding > 0)
-    metrics.observe('turngraph_decode_tokens_per_second', labels, (generated - 1) / decoding);
+  // If it was aborted during prefill, the number of evaluated tokens is unknown.
+  const hasPrefilled = stopped !== 'aborted' || firstTokenMs > 0;
+  if (hasPrefilled) metrics.add('turngraph_evaluated_tokens_total', labels, Math.max(0, prompt - reused));
+  metrics.observe('turngraph_slot_wait_seconds', labels, seconds(queuedMs));
+  metrics.observe('turngraph_generation_duration_seconds', labels, seconds(totalMs));
+  if (firstTokenMs === 0) return;
+  metrics.observe('turngraph_time_to_first_token_seconds', labels, seconds(firstTokenMs));
+  const decodeSeconds = seconds(totalMs - firstTokenMs);
+  if (generated > 1 && decodeSeconds > 0)
+    metrics.observe('turngraph_decode_tokens_per_second', labels, (generated - 1) / decodeSeconds);
 }
 
 function exportGauges(labels: Labels, pool: ModelPool, set: SetGauge): void {

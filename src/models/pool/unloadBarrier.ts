@@ -1,24 +1,27 @@
-/** What a new load of a model has to wait for, by the model's name: its old weights are freed, or its files deleted. */
+/**
+ * Barrier for loads: pending unloads and deletions by model name. A new load of a model waits for them, so that its
+ * weights are not in memory twice, and its files are not read while they are being deleted.
+ */
 export class UnloadBarrier {
-  readonly #of = new Map<string, Promise<unknown>>();
+  readonly #pending = new Map<string, Promise<unknown>>();
 
-  /** Settles, and never rejects, when all has come to its end that was there when this was asked. */
+  /** Resolves when all work that is pending now has settled; never rejects. Undefined: nothing is pending. */
   pending(name: string): Promise<unknown> | undefined {
-    return this.#of.get(name);
+    return this.#pending.get(name);
   }
 
-  /** Has loads that begin from now on wait for some work, too. */
+  /** Adds work that loads which begin from now on wait for. @returns the work itself. */
   add<Done>(name: string, work: Promise<Done>): Promise<Done> {
-    const all = Promise.allSettled([this.#of.get(name), work]);
-    this.#of.set(name, all);
-    void all.then(() => this.#of.get(name) === all && this.#of.delete(name));
+    const all = Promise.allSettled([this.#pending.get(name), work]);
+    this.#pending.set(name, all);
+    void all.then(() => this.#pending.get(name) === all && this.#pending.delete(name));
     return work;
   }
 
-  /** Has loads that begin from now on wait until the hold is disposed of. */
+  /** Delays loads that begin from now on until the result is disposed of. */
   block(name: string): Disposable {
-    let end = (): void => {};
-    void this.add(name, new Promise<void>((resolve) => (end = resolve)));
-    return { [Symbol.dispose]: () => end() };
+    let unblock = (): void => {};
+    void this.add(name, new Promise<void>((resolve) => (unblock = resolve)));
+    return { [Symbol.dispose]: () => unblock() };
   }
 }

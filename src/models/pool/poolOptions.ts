@@ -1,0 +1,15 @@
+import type { LoadOptions, Model } from '../../engine/engine.ts';
+import type { Catalogue, CatalogueEntry } from '../catalogue/catalogue.ts';
+
+/** Options of a model pool. */
+export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu'> {
+  readonly catalogue: Catalogue;
+  /** Whether a model must be named; default: if the engine loads files. */
+  readonly needsName?: boolean;
+  /** Milliseconds that an unpinned model stays loaded after its last lease was released. */
+  readonly idleMs: number;
+  /** Finds the file of a model; undefined: not on disk. Default: the local file of its catalogue entry. */
+  readonly findFile?: (entry: CatalogueEntry) => Promise<string | undefined>;
+  /** Runs each load and returns the model to use, for metrics; default: calls `load` and nothing else. */
+  readonly wrapLoad?: (name: string, load: () => Promise<Model>) => Promise<Model>;
+}
