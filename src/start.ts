@@ -49,7 +49,7 @@ export async function start(
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
   const metrics = new Metrics();
   const downloads = new Downloads(options.models, downloadOptions);
-  const findFile = (entry: CatalogueEntry): Promise<string | undefined> => downloads.fileOf(entry);
+  const findFile = (entry: CatalogueEntry): Promise<string | undefined> => downloads.findFile(entry);
   const createPool = (engine: Engine): ModelPool =>
     createMeteredPool(
       engine,

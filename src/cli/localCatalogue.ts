@@ -10,7 +10,7 @@ export async function localCatalogue({ catalogue: path, models: folder }: Server
   const { models, problems } = await readCatalogue(path);
   const downloads = new Downloads(folder);
   const found = [...models].map(
-    async ([name, entry]) => [name, { ...entry, file: (await downloads.fileOf(entry)) ?? entry.file }] as const,
+    async ([name, entry]) => [name, { ...entry, file: (await downloads.findFile(entry)) ?? entry.file }] as const,
   );
   return { models: new Map(await Promise.all(found)), problems };
 }

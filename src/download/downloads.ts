@@ -90,7 +90,7 @@ export class Downloads implements AsyncDisposable {
   }
 
   /** Where a model is now. DOWNLOADING also when another process downloads it. */
-  async statusOf(source: ModelSource): Promise<DownloadStatus> {
+  async readStatus(source: ModelSource): Promise<DownloadStatus> {
     const located = await this.#locate(source);
     if (located) return located.source === 'own' ? 'LOCAL' : 'DOWNLOADED';
     const targets = targetsOrEmpty(source, this.#paths.folder);
@@ -99,17 +99,17 @@ export class Downloads implements AsyncDisposable {
   }
 
   /** The file to load; undefined unless all files of the model are on disk. */
-  async fileOf(source: ModelSource): Promise<string | undefined> {
+  async findFile(source: ModelSource): Promise<string | undefined> {
     return (await this.#locate(source))?.files[0];
   }
 
   /** Size of a model's files; undefined unless all of them are on disk. */
-  async bytesOf(source: ModelSource): Promise<number | undefined> {
+  async readSize(source: ModelSource): Promise<number | undefined> {
     return (await this.#locate(source))?.bytes;
   }
 
   /** Bytes of complete and partial files in the models folder, from which a download resumes. */
-  async bytesKept(source: ModelSource): Promise<number> {
+  async readKeptBytes(source: ModelSource): Promise<number> {
     const targets = targetsOrEmpty(source, this.#paths.folder);
     const sizes = await Promise.all(
       targets.map(async ({ path }) => (await fileSize(path)) ?? (await fileSize(partialPath(path)))),
@@ -140,7 +140,7 @@ export class Downloads implements AsyncDisposable {
     { signal = neverAborted, onProgress }: SubscribeOptions = {},
   ): Promise<readonly Verified[]> {
     const read = async (): Promise<readonly Verified[]> => {
-      const total = (await this.bytesOf(source)) ?? 0;
+      const total = (await this.readSize(source)) ?? 0;
       let done = 0;
       const onBytes = (bytes: number): void => onProgress?.(progressOf((done += bytes), total));
       return verify(source, this.#paths, { wait: this.#policy.wait, signal, onBytes });

@@ -27,7 +27,7 @@ export async function modelInfos(
 async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: CatalogueEntry): Promise<ModelInfo> {
   const state = pool.state(entry.name);
   const [variant] = entry.variants;
-  const [status, bytes] = await Promise.all([downloads.statusOf(entry), downloads.bytesOf(entry)]);
+  const [status, bytes] = await Promise.all([downloads.readStatus(entry), downloads.readSize(entry)]);
   const { stop: _, ...sampling } = { ...defaultSampling, ...entry.default_sampling };
   return {
     name: entry.name,

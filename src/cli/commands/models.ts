@@ -26,7 +26,7 @@ async function list(flags: Flags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   for (const entry of catalogue.models.values()) {
     const { name, description, tool_call_format } = entry;
-    const status = await downloads.statusOf(entry);
+    const status = await downloads.readStatus(entry);
     if (options.json) print(JSON.stringify({ name, status, tool_call_format, description }));
     else print(`${name}  ${status}  ${tool_call_format}${description && `\n    ${description}`}`);
   }
@@ -45,13 +45,13 @@ async function info(name: string, flags: Flags): Promise<void> {
 async function factsOf({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
   const { name, description, tool_call_format, variants } = entry;
   const [variant] = variants;
-  const status = await downloads.statusOf(entry);
+  const status = await downloads.readStatus(entry);
   return {
     name,
     status,
-    file: await downloads.fileOf(entry),
-    size_bytes: (await downloads.bytesOf(entry)) ?? variant?.size_bytes,
-    kept_bytes: status === 'ABSENT' ? (await downloads.bytesKept(entry)) || undefined : undefined,
+    file: await downloads.findFile(entry),
+    size_bytes: (await downloads.readSize(entry)) ?? variant?.size_bytes,
+    kept_bytes: status === 'ABSENT' ? (await downloads.readKeptBytes(entry)) || undefined : undefined,
     huggingface_repo: variant?.huggingface_repo,
     revision: variant?.huggingface_repo === undefined ? undefined : variant.revision,
     files: variant?.files,

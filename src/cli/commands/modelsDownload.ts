@@ -39,7 +39,7 @@ async function downloadOne(
   const { progress: onProgress, retry: onRetry } = reporter;
   try {
     const { bytes } = await downloads.start(entry, downloads, { signal, onProgress, onRetry });
-    reporter.downloaded(bytes, (await downloads.fileOf(entry)) ?? '');
+    reporter.downloaded(bytes, (await downloads.findFile(entry)) ?? '');
   } catch (error) {
     const fault = Fault.from(error);
     if (fault.name === 'INTERNAL') throw error;
@@ -51,7 +51,7 @@ async function downloadOne(
 const stopped = async (downloads: Downloads, entry: CatalogueEntry): Promise<Fault> =>
   new Fault(
     'DOWNLOAD_CANCELLED',
-    `stopped; ${formatBytes(await downloads.bytesKept(entry))} of "${entry.name}" are kept, and the same command goes on from there`,
+    `stopped; ${formatBytes(await downloads.readKeptBytes(entry))} of "${entry.name}" are kept, and the same command goes on from there`,
   );
 
 function terminalReporter(name: string): Reporter {

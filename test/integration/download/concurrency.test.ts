@@ -77,8 +77,8 @@ describe('those who ask for the same model', () => {
     stalled();
     const [downloads, owner] = [scene().downloads(), {}];
     const first = faultOf(downloads.start(tiny(), owner));
-    while ((await downloads.bytesKept(tiny())) < 131_072) await sleep(5);
-    expect(await downloads.statusOf(tiny())).toBe('DOWNLOADING');
+    while ((await downloads.readKeptBytes(tiny())) < 131_072) await sleep(5);
+    expect(await downloads.readStatus(tiny())).toBe('DOWNLOADING');
     expect(downloads.cancel('Wee', owner)).toBe(false);
     expect(downloads.cancel('Tiny', owner)).toBe(true);
     const second = downloads.start(tiny(), owner);
@@ -131,7 +131,7 @@ describe('two processes', () => {
     offers();
     await lockBy(process.ppid);
     const downloads = scene().downloads();
-    expect(await downloads.statusOf(tiny())).toBe('DOWNLOADING');
+    expect(await downloads.readStatus(tiny())).toBe('DOWNLOADING');
     expect(await faultOf(downloads.start(tiny(), {}))).toEqual([
       6004,
       `process ${process.ppid} works on ${path()} already; wait for it, or end it (its lock is ${lockPath()})`,
@@ -157,7 +157,7 @@ describe('two processes', () => {
     offers();
     await lockBy(await pid());
     const downloads = [scene().downloads(), scene().downloads()];
-    expect(await downloads[0]?.statusOf(tiny())).toBe('ABSENT');
+    expect(await downloads[0]?.readStatus(tiny())).toBe('ABSENT');
     expect(await downloads[0]?.start(tiny(), {})).toEqual({ bytes: 300_000 });
     expect(await scene().files()).toEqual(['downloads.json', 'model.gguf']);
   });
@@ -185,8 +185,8 @@ describe('the places of a model', () => {
     await writeFile(own, content);
     const downloads = scene().downloads();
     const wanted = { ...tiny({ files: ['own.gguf'] }), file: own };
-    expect(await downloads.statusOf(wanted)).toBe('LOCAL');
-    expect(await downloads.fileOf(wanted)).toBe(own);
+    expect(await downloads.readStatus(wanted)).toBe('LOCAL');
+    expect(await downloads.findFile(wanted)).toBe(own);
     expect(await downloads.start(wanted, {})).toEqual({ bytes: 300_000 });
     expect(await faultOf(downloads.remove(wanted))).toEqual([
       6008,
@@ -194,7 +194,7 @@ describe('the places of a model', () => {
     ]);
     expect(scene().hub.asked).toEqual([]);
     await rm(own);
-    expect(await downloads.statusOf(wanted)).toBe('ABSENT');
+    expect(await downloads.readStatus(wanted)).toBe('ABSENT');
   });
 
   it("are the cache of the hub's own programs, which is used in place", async () => {
@@ -205,11 +205,11 @@ describe('the places of a model', () => {
     await writeFile(blob, content);
     await symlink(blob, join(snapshot, 'model.gguf'));
     const downloads = scene().downloads();
-    expect(await downloads.fileOf(tiny())).toBe(join(snapshot, 'model.gguf'));
-    expect(await downloads.statusOf(tiny({ revision: 'abc123' }))).toBe('DOWNLOADED');
-    expect(await downloads.statusOf(tiny({ revision: 'other' }))).toBe('ABSENT');
-    expect(await downloads.statusOf(tiny({ sha256: 'f'.repeat(64) }))).toBe('ABSENT');
-    expect(await downloads.statusOf(tiny({ size_bytes: 5 }))).toBe('ABSENT');
+    expect(await downloads.findFile(tiny())).toBe(join(snapshot, 'model.gguf'));
+    expect(await downloads.readStatus(tiny({ revision: 'abc123' }))).toBe('DOWNLOADED');
+    expect(await downloads.readStatus(tiny({ revision: 'other' }))).toBe('ABSENT');
+    expect(await downloads.readStatus(tiny({ sha256: 'f'.repeat(64) }))).toBe('ABSENT');
+    expect(await downloads.readStatus(tiny({ size_bytes: 5 }))).toBe('ABSENT');
     expect(await downloads.start(tiny(), {})).toEqual({ bytes: 300_000 });
     expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD', quarantined: '' }]);
     expect((await faultOf(downloads.remove(tiny())))[1]).toContain('is in the cache of the Hugging Face programs');
@@ -250,7 +250,7 @@ describe('a downloaded model', () => {
     await scene().downloads().start(tiny(), {});
     await spoil(join(scene().folder, 'downloads.json'));
     const downloads = scene().downloads();
-    expect(await downloads.statusOf(tiny())).toBe('DOWNLOADED');
+    expect(await downloads.readStatus(tiny())).toBe('DOWNLOADED');
     expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'UNKNOWN', sha256: sha256(content) }]);
     expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD' }]);
     scene().hub.files.set('ann/other/model.gguf', { content });
@@ -267,7 +267,7 @@ describe('a downloaded model', () => {
     const [found] = await downloads.verify(tiny());
     expect(found).toMatchObject({ verdict: 'BAD', quarantined: path('model.gguf.bad') });
     expect(found?.why).toContain(`instead of ${sha256(content)}`);
-    expect(await downloads.statusOf(tiny())).toBe('ABSENT');
+    expect(await downloads.readStatus(tiny())).toBe('ABSENT');
     await downloads.start(tiny(), {});
     expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD' }]);
   });
@@ -285,7 +285,7 @@ describe('a downloaded model', () => {
         quarantined: path('model.gguf.bad'),
       },
     ]);
-    expect(await downloads.statusOf(tiny())).toBe('ABSENT');
+    expect(await downloads.readStatus(tiny())).toBe('ABSENT');
   });
 
   it('is not taken for whole when it has been cut short', async () => {
@@ -293,7 +293,7 @@ describe('a downloaded model', () => {
     const downloads = scene().downloads();
     await downloads.start(tiny(), {});
     await truncate(path(), 1000);
-    expect(await downloads.statusOf(tiny())).toBe('ABSENT');
+    expect(await downloads.readStatus(tiny())).toBe('ABSENT');
     expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'BAD', why: '1000 bytes instead of 300000' }]);
   });
 
@@ -304,7 +304,7 @@ describe('a downloaded model', () => {
     const other = noise(200_000, 4);
     scene().hub.files.set('ann/tiny/model.gguf', { content: other });
     const newer = tiny({ sha256: sha256(other), size_bytes: 200_000 });
-    expect(await downloads.statusOf(newer)).toBe('ABSENT');
+    expect(await downloads.readStatus(newer)).toBe('ABSENT');
     await downloads.start(newer, {});
     expect((await readFile(path())).equals(other)).toBe(true);
   });

@@ -125,7 +125,7 @@ describe('a download fails', () => {
     const wanted = { ...tiny(), ...entry };
     const downloads = scene().downloads();
     expect(await faultOf(downloads.start(wanted, owner))).toEqual([6002, expect.stringContaining(sentence)]);
-    expect(await downloads.statusOf(wanted)).toBe('ABSENT');
+    expect(await downloads.readStatus(wanted)).toBe('ABSENT');
     expect(scene().hub.asked).toEqual([]);
     expect(await scene().files()).toEqual([]);
   });
@@ -150,9 +150,9 @@ describe('a download fails', () => {
     let asked = 0;
     const freeBytes = async (): Promise<number> => (asked++ === 0 ? 1e12 : 1e6);
     expect((await faultOf(scene().downloads({ freeBytes }).start(tiny(), owner)))[0]).toBe(6003);
-    expect(await scene().downloads().bytesKept(tiny())).toBeGreaterThanOrEqual(16 * 2 ** 20);
+    expect(await scene().downloads().readKeptBytes(tiny())).toBeGreaterThanOrEqual(16 * 2 ** 20);
     await scene().downloads().start(tiny(), owner);
-    expect(await scene().downloads().statusOf(tiny())).toBe('DOWNLOADED');
+    expect(await scene().downloads().readStatus(tiny())).toBe('DOWNLOADED');
   });
 
   it('with 6003 when a write finds the disk full, and with 6001 when a folder cannot be written', async () => {
@@ -213,7 +213,7 @@ describe('a download fails', () => {
     expect(code).toBe(6005);
     expect(message).toMatch(/ it is set aside as \S+model.gguf.bad[,;] /);
     expect(await scene().files()).toEqual(['model.gguf.bad']);
-    expect(await downloads.statusOf(tiny(special))).toBe('ABSENT');
+    expect(await downloads.readStatus(tiny(special))).toBe('ABSENT');
   });
 
   it('with the mend that fits what is wrong', async () => {
@@ -252,10 +252,10 @@ describe('a download fails', () => {
     const stop = new AbortController();
     scene().hub.troubles.store.push({ kind: 'stall', after: 131_072 });
     const cancelled = faultOf(scene().downloads().start(tiny(), owner, { signal: stop.signal }));
-    while ((await scene().downloads().bytesKept(tiny())) < 131_072) await sleep(5);
+    while ((await scene().downloads().readKeptBytes(tiny())) < 131_072) await sleep(5);
     stop.abort();
     expect(await cancelled).toEqual([6011, 'the download of "Tiny" was cancelled; what came so far is kept']);
-    const kept = await scene().downloads().bytesKept(tiny());
+    const kept = await scene().downloads().readKeptBytes(tiny());
     expect(kept).toBe(131_072);
     await scene().downloads().start(tiny(), owner);
     expect(scene().hub.gets()[1]?.headers.range).toBe(`bytes=${kept}-`);

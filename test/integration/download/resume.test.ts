@@ -17,13 +17,13 @@ describe('a download', () => {
     offers();
     const downloads = scene().downloads();
     const heard: DownloadProgress[] = [];
-    expect(await downloads.statusOf(tiny())).toBe('ABSENT');
+    expect(await downloads.readStatus(tiny())).toBe('ABSENT');
     const done = await downloads.start(tiny(), owner, { onProgress: (progress) => heard.push(progress) });
     expect(done).toEqual({ bytes: content.length });
     expect((await readFile(path())).equals(content)).toBe(true);
     expect(heard.at(-1)).toEqual({ phase: 'DOWNLOADING', bytesDone: 300_000, bytesTotal: 300_000, fraction: 1 });
-    expect(await downloads.statusOf(tiny())).toBe('DOWNLOADED');
-    expect(await downloads.fileOf(tiny())).toBe(path());
+    expect(await downloads.readStatus(tiny())).toBe('DOWNLOADED');
+    expect(await downloads.findFile(tiny())).toBe(path());
     expect(await scene().files()).toEqual(['downloads.json', 'model.gguf']);
     const { files } = JSON.parse(await readFile(join(scene().folder, 'downloads.json'), 'utf8')) as { files: object };
     expect(files).toEqual({
@@ -53,16 +53,16 @@ describe('a download', () => {
     await downloads.start(split, owner, { onProgress: (progress) => heard.push(progress) });
     expect(new Set(heard.map(({ bytesTotal }) => bytesTotal))).toEqual(new Set([400_000]));
     expect(heard.at(-1)).toMatchObject({ bytesDone: 400_000, fraction: 1 });
-    expect(await downloads.fileOf(split)).toBe(path(files[0]));
+    expect(await downloads.findFile(split)).toBe(path(files[0]));
   });
 
   it('keeps another revision in a folder of its own', async () => {
     offers();
     await scene().downloads().start(tiny(), owner);
     const other = tiny({ revision: 'refs/pr/1' });
-    expect(await scene().downloads().statusOf(other)).toBe('ABSENT');
+    expect(await scene().downloads().readStatus(other)).toBe('ABSENT');
     await scene().downloads().start(other, owner);
-    expect(await scene().downloads().fileOf(other)).toContain(join('ann', 'tiny@refs%2Fpr%2F1', 'model.gguf'));
+    expect(await scene().downloads().findFile(other)).toContain(join('ann', 'tiny@refs%2Fpr%2F1', 'model.gguf'));
     expect(scene().hub.gets()[1]?.path).toBe('/ann/tiny/resolve/refs%2Fpr%2F1/model.gguf');
   });
 
@@ -124,7 +124,7 @@ describe('a download that is disturbed', () => {
     scene().hub.troubles.store.push(cut);
     expect((await faultOf(scene().downloads({ maxAttempts: 1 }).start(tiny(), owner)))[0]).toBe(6001);
     expect(await scene().files()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
-    expect(await scene().downloads().bytesKept(tiny())).toBe(100_000);
+    expect(await scene().downloads().readKeptBytes(tiny())).toBe(100_000);
     await scene().downloads().start(tiny(), owner);
     expect(scene().hub.served).toBe(content.length);
     expect((await readFile(path())).equals(content)).toBe(true);

@@ -128,7 +128,7 @@ describe('a model that leaves the memory', () => {
     await writeFile(file, JSON.stringify({ models: [{ name: 'big', variants }] }));
     downloads = new Downloads(folder, { env: { HF_HUB_CACHE: join(folder, 'cache') } });
     engine = new LingeringEngine();
-    const fileOf = downloads.fileOf.bind(downloads);
+    const fileOf = downloads.findFile.bind(downloads);
     const catalogue = await readCatalogue(file);
     pool = new ModelPool(engine, { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', findFile: fileOf });
     await (await pool.lease('big'))[Symbol.asyncDispose]();
