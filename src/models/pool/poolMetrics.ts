@@ -53,15 +53,15 @@ async function meteredLoad(labels: Labels, load: () => Promise<Model>, metrics: 
   });
 }
 
-function countGeneration(labels: Labels, { stopped, tokens, timings }: Completion, metrics: Metrics): void {
+function countGeneration(labels: Labels, { finishReason, tokens, timings }: Completion, metrics: Metrics): void {
   const { prompt, reused, generated } = tokens;
   const { queuedMs, firstTokenMs, totalMs } = timings;
-  metrics.add('turngraph_generations_total', { ...labels, stopped });
+  metrics.add('turngraph_generations_total', { ...labels, stopped: finishReason });
   metrics.add('turngraph_prompt_tokens_total', labels, prompt);
   metrics.add('turngraph_reused_tokens_total', labels, reused);
   metrics.add('turngraph_generated_tokens_total', labels, generated);
   // If it was aborted during prefill, the number of evaluated tokens is unknown.
-  const hasPrefilled = stopped !== 'aborted' || firstTokenMs > 0;
+  const hasPrefilled = finishReason !== 'aborted' || firstTokenMs > 0;
   if (hasPrefilled) metrics.add('turngraph_evaluated_tokens_total', labels, Math.max(0, prompt - reused));
   metrics.observe('turngraph_slot_wait_seconds', labels, seconds(queuedMs));
   metrics.observe('turngraph_generation_duration_seconds', labels, seconds(totalMs));
