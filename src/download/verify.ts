@@ -1,9 +1,9 @@
 import { realpath, rename } from 'node:fs/promises';
 import { acquireLock } from './disk/lockFile.ts';
 import type { LockWait } from './disk/manifest.ts';
-import { fileSize, findMismatch, readMagicOf } from './disk/modelFile.ts';
+import { fileSize, findMismatch, readFileMagic } from './disk/modelFile.ts';
 import { badPath } from './disk/partialFile.ts';
-import { sha256Of } from './disk/sha256.ts';
+import { hashFile } from './disk/sha256.ts';
 import { blobHash } from './hub/localCache.ts';
 import { locateModel, type SearchPaths } from './locate.ts';
 import { targetsOrEmpty, type ExpectedFile, type ModelSource, type Target } from './target.ts';
@@ -78,9 +78,9 @@ async function verifyFile(
   expected: ExpectedFile,
   options: VerifyOptions,
 ): Promise<Omit<Verified, 'quarantined'>> {
-  const sha256 = await sha256Of(file, options);
+  const sha256 = await hashFile(file, options);
   const bytes = (await fileSize(file)) ?? 0;
-  const why = findMismatch({ bytes, sha256, magic: await readMagicOf(file) }, expected) ?? '';
+  const why = findMismatch({ bytes, sha256, magic: await readFileMagic(file) }, expected) ?? '';
   const verdict = why !== '' ? 'BAD' : expected.sha256 === undefined ? 'UNKNOWN' : 'GOOD';
   return { file, bytes, sha256, verdict, why };
 }

@@ -24,7 +24,7 @@ export async function hashRange(hash: Hash, path: string, { from, to, signal, on
 }
 
 /** The SHA-256 of a file, in hexadecimal. @throws the signal's reason when it is aborted; the system's error. */
-export async function sha256Of(path: string, options: Partial<ByteRange> = {}): Promise<string> {
+export async function hashFile(path: string, options: Partial<ByteRange> = {}): Promise<string> {
   const hash = createHash('sha256');
   await hashRange(hash, path, { from: 0, to: Infinity, ...options });
   return hash.digest('hex');
