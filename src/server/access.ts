@@ -1,17 +1,19 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** Who may connect. */
+/** Who may connect: token, Host header and origins. */
 export interface AccessOptions {
-  /** "" = nobody has to show one. */
+  /** Secret that clients must send; "" = none. */
   readonly token: string;
   /** The address that the server listens on. */
   readonly host: string;
+  /** Additional names to accept in the Host header. */
   readonly allowHost: readonly string[];
+  /** Additional origins of web pages to accept. */
   readonly allowOrigin: readonly string[];
 }
 
-/** Why a request is turned away: an HTTP status and a sentence. */
+/** Why a request is rejected: an HTTP status and a sentence. */
 export interface AccessDenied {
   readonly status: 401 | 403;
   readonly reason: string;
@@ -19,11 +21,14 @@ export interface AccessDenied {
 
 const loopback = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Whether an address can only be reached from this machine. */
+/** Whether an address is a loopback address, which only this machine can reach. */
 export const isLoopback = (host: string): boolean =>
   host === '::1' || host === 'localhost' || /^127(\.\d+){3}$/.test(host);
 
-/** The check of every HTTP request and every handshake, before anything else happens: a web page must not reach a local server. */
+/**
+ * Creates the access check of every HTTP request and WebSocket handshake: Host header (against DNS rebinding), Origin
+ * (against web pages that connect to a local server) and token. The check returns undefined when access is allowed.
+ */
 export function createAccessCheck({
   token,
   host,
@@ -35,12 +40,12 @@ export function createAccessCheck({
   );
   const origins = new Set(allowOrigin);
   return (request) => {
-    const asked = request.headers.host ?? '';
-    const name = asked.replace(/:\d+$/, '').toLowerCase();
+    const hostHeader = request.headers.host ?? '';
+    const name = hostHeader.replace(/:\d+$/, '').toLowerCase();
     if (!hosts.has(name))
-      return { status: 403, reason: `Host "${asked}" is not this server; allow it with --allow-host` };
+      return { status: 403, reason: `Host "${hostHeader}" is not this server; allow it with --allow-host` };
     const { origin } = request.headers;
-    if (origin !== undefined && origin !== `http://${asked}` && !origins.has(origin)) {
+    if (origin !== undefined && origin !== `http://${hostHeader}` && !origins.has(origin)) {
       return { status: 403, reason: `Origin "${origin}" may not connect; allow it with --allow-origin` };
     }
     if (token !== '' && !sameSecret(readToken(request), token)) {
@@ -55,12 +60,12 @@ function readToken(request: IncomingMessage): string {
   return bearer ?? new URLSearchParams(splitTarget(request)[1]).get('token') ?? '';
 }
 
-/** The path and the query of a request; a URL would throw on some that a client can send. */
+/** The path and the query of a request. `new URL` is not used: it throws for some targets that a client can send. */
 export function splitTarget({ url = '/' }: IncomingMessage): readonly [path: string, query: string] {
   const [path = '/', ...query] = url.split('?');
   return [path, query.join('?')];
 }
 
-// Equal lengths for a comparison in constant time.
+// Comparison in constant time; hashing first makes the lengths equal.
 const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,76 +1,81 @@
-/** When a connection is told to wait, and when it is given up. */
+/** Water marks of the send buffer, and the timeout of a slow reader. */
 export interface SendBufferLimits {
-  /** Unsent bytes above which generation waits. */
-  readonly high: number;
-  /** Unsent bytes below which it goes on. */
-  readonly low: number;
-  /** Milliseconds that a connection may stay above `low` once it was above `high`. */
+  /** High-water mark in bytes: generation pauses above it. */
+  readonly highWaterMark: number;
+  /** Low-water mark in bytes: generation resumes below it. */
+  readonly lowWaterMark: number;
+  /** Max milliseconds of one pause; then the connection is closed. */
   readonly slowReaderTimeoutMs: number;
 }
 
-/** The limits of spec and server: 1 MiB, 256 KiB, 60 s. */
+/** Default limits: 1 MiB, 256 KiB, 60 s. */
 export const defaultSendBufferLimits: SendBufferLimits = {
-  high: 1024 * 1024,
-  low: 256 * 1024,
+  highWaterMark: 1024 * 1024,
+  lowWaterMark: 256 * 1024,
   slowReaderTimeoutMs: 60_000,
 };
 
-/** What goes out to one client, and whether the client keeps up with it. */
+/**
+ * Send buffer of one client: counts the unsent bytes and applies backpressure. Above the high-water mark `drained()` gives a
+ * promise for turns to wait on; it resolves below the low-water mark. A client that stays above it too long is closed.
+ */
 export class SendBuffer {
   readonly #limits: SendBufferLimits;
   readonly #onSlowReader: () => void;
   readonly #onPause: () => void;
   #unsent = 0;
   #ended = false;
-  #waiting: { readonly promise: Promise<void>; readonly go: () => void; readonly stuck: NodeJS.Timeout } | undefined;
+  #pause:
+    { readonly promise: Promise<void>; readonly resume: () => void; readonly timeout: NodeJS.Timeout } | undefined;
 
   /**
-   * @param onStuck is called when a slow reader is to be given up.
-   * @param onPause is called whenever the client has to be waited for.
+   * @param onSlowReader is called when a pause exceeds `slowReaderTimeoutMs`.
+   * @param onPause is called whenever a pause begins.
    */
-  constructor(limits: SendBufferLimits, onStuck: () => void, onPause: () => void) {
+  constructor(limits: SendBufferLimits, onSlowReader: () => void, onPause: () => void) {
     this.#limits = limits;
-    this.#onSlowReader = onStuck;
+    this.#onSlowReader = onSlowReader;
     this.#onPause = onPause;
   }
 
-  /** Bytes that the client has not taken yet. */
+  /** Bytes that were written, but not sent yet. */
   get unsent(): number {
     return this.#unsent;
   }
 
-  /** Counts bytes until `sent` is called for them. */
+  /** Counts bytes as unsent until the returned function is called. */
   track(bytes: number): () => void {
     this.#unsent += bytes;
-    if (this.#unsent > this.#limits.high) this.#wait();
+    if (this.#unsent > this.#limits.highWaterMark) this.#startPause();
     return () => {
       this.#unsent -= bytes;
-      if (this.#unsent < this.#limits.low) this.#resume();
+      if (this.#unsent < this.#limits.lowWaterMark) this.#resume();
     };
   }
 
-  /** Undefined while the client keeps up, else what to wait for. */
+  /** Undefined while the client reads fast enough; else a promise that resolves when it has caught up. */
   drained(): Promise<void> | undefined {
-    return this.#waiting?.promise;
+    return this.#pause?.promise;
   }
 
-  /** Lets everybody go on for good: what still goes out is the last, and nobody waits for a client to take it. */
+  /** Ends backpressure for good, when the connection closes: the remaining frames are written without waiting. */
   end(): void {
     this.#ended = true;
     this.#resume();
   }
 
   #resume(): void {
-    clearTimeout(this.#waiting?.stuck);
-    this.#waiting?.go();
-    this.#waiting = undefined;
+    clearTimeout(this.#pause?.timeout);
+    this.#pause?.resume();
+    this.#pause = undefined;
   }
 
-  #wait(): void {
-    if (this.#waiting || this.#ended) return;
+  #startPause(): void {
+    if (this.#pause || this.#ended) return;
     this.#onPause();
-    let go = (): void => undefined;
-    const promise = new Promise<void>((resolve) => (go = resolve));
-    this.#waiting = { promise, go, stuck: setTimeout(this.#onSlowReader, this.#limits.slowReaderTimeoutMs).unref() };
+    let resume = (): void => undefined;
+    const promise = new Promise<void>((resolve) => (resume = resolve));
+    const timeout = setTimeout(this.#onSlowReader, this.#limits.slowReaderTimeoutMs).unref();
+    this.#pause = { promise, resume, timeout };
   }
 }

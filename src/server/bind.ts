@@ -1,29 +1,32 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Where to listen, and how. */
+/** Address, port and limits of the HTTP servers. */
 export interface BindOptions {
   readonly host: string;
+  /** TCP port; 0 = any free port. */
   readonly port: number;
-  /** Sessions that may be open; sockets may be a few times as many, for those that are being turned away. */
+  /** Max open sessions. Up to four times as many sockets are accepted, because rejecting one takes a while. */
   readonly maxConnections: number;
-  /** Seconds until a client must have sent the head of its request. */
+  /** Max seconds until a client has sent the headers of its request. */
   readonly handshakeTimeout: number;
 }
 
 /**
- * Opens the port: on both loopback addresses when the host is one of them, because browsers resolve localhost to either.
- * @throws the system's error when the port is taken; a machine without the other loopback address is no error.
+ * Creates the HTTP servers and listens: on 127.0.0.1 and ::1 when the host is one of them, because browsers resolve
+ * localhost to either. A machine without the other loopback address is no error.
+ * @param prepare is called for each server before it listens.
+ * @throws Error with a hint when the port is taken or the address cannot be used.
  */
 export async function bind(
   options: BindOptions,
   prepare: (server: Server) => void,
 ): Promise<readonly [Server, ...Server[]]> {
   const main = await bindTo(options, prepare);
-  const other = loopbackTwins.get(options.host);
-  if (other === undefined) return [main];
+  const twinHost = loopbackTwins.get(options.host);
+  if (twinHost === undefined) return [main];
   const { port } = main.address() as AddressInfo;
-  const twin = await bindTo({ ...options, host: other, port }, prepare).catch(() => undefined);
+  const twin = await bindTo({ ...options, host: twinHost, port }, prepare).catch(() => undefined);
   return twin ? [main, twin] : [main];
 }
 
@@ -34,10 +37,10 @@ const loopbackTwins = new Map([
 
 type Address = Pick<BindOptions, 'host' | 'port'>;
 
-const bindHints: Readonly<Record<string, (place: Address) => string>> = {
+const bindHints: Readonly<Record<string, (address: Address) => string>> = {
   EADDRINUSE: ({ port }) => `port ${port} is taken: another server has it; give another --port`,
   EADDRNOTAVAIL: ({ host }) => `--host ${host} is no address of this machine; 127.0.0.1 is, and 0.0.0.0 means all`,
-  ENOTFOUND: ({ host }) => `--host ${host} is a name that nobody knows; give an address of this machine`,
+  ENOTFOUND: ({ host }) => `--host ${host} is an unknown name; give an address of this machine`,
   EACCES: ({ port }) => `port ${port} may not be opened by this user; give a --port of 1024 or above`,
 };
 
@@ -49,13 +52,13 @@ function bindTo(
   server.maxConnections = 4 * maxConnections;
   prepare(server);
   return new Promise((resolve, reject) => {
-    const refuse = (error: NodeJS.ErrnoException): void => {
-      const mend = bindHints[error.code ?? '']?.({ host, port });
-      reject(mend === undefined ? error : new Error(mend, { cause: error }));
+    const onError = (error: NodeJS.ErrnoException): void => {
+      const hint = bindHints[error.code ?? '']?.({ host, port });
+      reject(hint === undefined ? error : new Error(hint, { cause: error }));
     };
-    server.once('error', refuse);
+    server.once('error', onError);
     server.listen({ host, port }, () => {
-      server.off('error', refuse);
+      server.off('error', onError);
       resolve(server);
     });
   });

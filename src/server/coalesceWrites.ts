@@ -1,19 +1,19 @@
 import type { Duplex } from 'node:stream';
 
 /**
- * Has what is written to a socket in one round of the event loop sent in one system call; to be called before each
- * write.
+ * Coalesces small writes (cork): everything that is written to a socket in one round of the event loop is sent with one
+ * system call. Call the returned function before each write.
  */
 export function coalesceWrites(socket: Duplex): () => void {
-  let gathers = false;
-  const send = (): void => {
-    gathers = false;
+  let corked = false;
+  const flush = (): void => {
+    corked = false;
     socket.uncork();
   };
   return () => {
-    if (gathers) return;
-    gathers = true;
+    if (corked) return;
+    corked = true;
     socket.cork();
-    setImmediate(send);
+    setImmediate(flush);
   };
 }

@@ -3,21 +3,20 @@ import { WebSocket, type RawData } from 'ws';
 import { closeCodes } from '../closeCodes.ts';
 import { Fault } from '../fault.ts';
 import { maxFrameBytes } from '../frameSize.ts';
-import type { ServerFrame } from '../frames.gen.ts';
+import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { countError, type Metrics } from '../metrics/metrics.ts';
 import { metricDefinitions, type LabelsOf } from '../metrics/definitions.ts';
 import { RequestDispatcher } from '../session/dispatcher.ts';
 import { Session, type ServerContext } from '../session/session.ts';
 import { serverCodecs, type Codec, type Subprotocol } from '../wire/codec.ts';
 import { serverFrame } from '../wire/frame.ts';
-import type { ClientFrame } from '../frames.gen.ts';
 import { version } from '../version.ts';
 import { SendBuffer, type SendBufferLimits } from './backpressure.ts';
 
 const protocolVersion = 1;
 const closeTimeoutMs = 2_000;
 
-/** A WebSocket that says what is wrong before it closes over a frame that is too large. */
+/** The server's WebSocket class: calls `onTooLarge` before ws closes the connection over a frame of more than `maxFrameBytes`. */
 export class ClientSocket extends WebSocket {
   onTooLarge: (() => void) | undefined;
 
@@ -27,17 +26,18 @@ export class ClientSocket extends WebSocket {
   }
 }
 
-/** What a connection needs beside its socket. */
+/** Options of a connection. */
 export interface ConnectionOptions {
   readonly subprotocol: Subprotocol;
   readonly context: ServerContext;
+  /** Milliseconds between pings; a connection without a pong in between is terminated. */
   readonly pingMs: number;
   readonly sendBuffer: SendBufferLimits;
-  /** Called before each frame is written. */
+  /** Called before each frame is written, to coalesce writes. */
   readonly coalesce: () => void;
 }
 
-/** One client on its socket: a session that lives as long as the connection. */
+/** One client connection: a WebSocket, its codec, its send buffer and its session, which ends with the connection. */
 export class ClientConnection implements AsyncDisposable {
   readonly #socket: ClientSocket;
   readonly #codec: Codec<ClientFrame, ServerFrame>;
@@ -47,36 +47,36 @@ export class ClientConnection implements AsyncDisposable {
   readonly #ping: NodeJS.Timeout;
   readonly #metrics: Metrics;
   #alive = true;
-  #ended: Promise<void> | undefined;
+  #disposal: Promise<void> | undefined;
 
   constructor(socket: ClientSocket, { subprotocol, context, pingMs, sendBuffer, coalesce }: ConnectionOptions) {
     this.#socket = socket;
     this.#coalesce = coalesce;
     this.#codec = serverCodecs[subprotocol];
-    const slow = new Fault('LIMIT_EXCEEDED', 'the client reads too slowly; read what is sent, or ask for less');
+    const slowReader = new Fault('LIMIT_EXCEEDED', 'the client reads too slowly; read what is sent, or ask for less');
     this.#metrics = context.metrics;
     this.#metrics.add('turngraph_connections_total', { subprotocol });
     this.#sendBuffer = new SendBuffer(
       sendBuffer,
-      () => this.#close(slow, closeCodes.slowReader),
+      () => this.#closeWithError(slowReader, closeCodes.slowReader),
       () => this.#metrics.add('turngraph_slow_reader_pauses_total', {}),
     );
     const id = randomUUID();
     this.#dispatcher = new RequestDispatcher(new Session(id, context, () => this.#sendBuffer.drained()), {
       send: (frame) => this.#send(frame),
-      closeWithError: (fault) => this.#close(fault, closeCodes.limitExceeded),
+      closeWithError: (fault) => this.#closeWithError(fault, closeCodes.limitExceeded),
     });
     const tooLarge = new Fault('FRAME_TOO_LARGE', `a frame may have ${maxFrameBytes} bytes; send less at a time`);
     socket.onTooLarge = () => this.#sendError(tooLarge);
     socket.on('message', (data: RawData, isBinary: boolean) => this.#receive(data, isBinary));
     socket.on('pong', () => (this.#alive = true));
-    // ws reports here what it then closes the socket for.
+    // ws emits this before it closes the socket for a protocol error.
     socket.on('error', (error) => context.log.debug({ session: id, err: error }, 'socket failed'));
     socket.on('close', (code) => {
       context.log.info({ session: id, code }, 'session ended');
       this.#metrics.add('turngraph_connections_closed_total', { code: closeLabel(code) });
       this[Symbol.asyncDispose]().catch((error: unknown) =>
-        context.log.error({ session: id, err: error }, 'session ended badly'),
+        context.log.error({ session: id, err: error }, 'session was not disposed of cleanly'),
       );
     });
     this.#ping = setInterval(() => this.#checkAlive(), pingMs).unref();
@@ -85,28 +85,28 @@ export class ClientConnection implements AsyncDisposable {
     this.#send(serverFrame(0, 0, 'sessionReady', ready));
   }
 
-  /** What goes out to the client. */
-  get outflow(): Pick<SendBuffer, 'unsent' | 'drained'> {
+  /** Unsent bytes and backpressure, for the metrics. */
+  get output(): Pick<SendBuffer, 'unsent' | 'drained'> {
     return this.#sendBuffer;
   }
 
-  /** Resolves when no turn of the session runs. */
+  /** Resolves when all requests have been answered. */
   idle(): Promise<void> {
     return this.#dispatcher.idle();
   }
 
-  /** Ends the session, its turns as cancelled ones, and then the socket. */
+  /** Ends the session, cancelling its turns, and then closes the socket. */
   async close(code: number, reason: string): Promise<void> {
     await this[Symbol.asyncDispose]();
-    closeOrTerminate(this.#socket, code, reason);
+    closeSocket(this.#socket, code, reason);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    this.#ended ??= this.#end();
-    return this.#ended;
+    this.#disposal ??= this.#dispose();
+    return this.#disposal;
   }
 
-  async #end(): Promise<void> {
+  async #dispose(): Promise<void> {
     clearInterval(this.#ping);
     this.#sendBuffer.end();
     await this.#dispatcher[Symbol.asyncDispose]();
@@ -114,7 +114,7 @@ export class ClientConnection implements AsyncDisposable {
 
   #receive(data: RawData, isBinary: boolean): void {
     const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [Buffer.from(data)]);
-    // Text is taken as bytes where it is expected, so that the codec answers for what is no UTF-8.
+    // The JSON codec gets text as bytes: ws does not validate UTF-8 here, so that the codec can answer with an error.
     const asBytes = isBinary || !this.#codec.binary;
     this.#dispatcher.receive(this.#codec.decode(asBytes ? bytes : bytes.toString('utf8')));
   }
@@ -131,9 +131,9 @@ export class ClientConnection implements AsyncDisposable {
     this.#send(serverFrame(0, 0, 'error', { code, name, message, detail }));
   }
 
-  #close(fault: Fault, closeCode: number): void {
+  #closeWithError(fault: Fault, closeCode: number): void {
     this.#sendError(fault);
-    closeOrTerminate(this.#socket, closeCode, fault.name);
+    closeSocket(this.#socket, closeCode, fault.name);
   }
 
   #checkAlive(): void {
@@ -143,26 +143,26 @@ export class ClientConnection implements AsyncDisposable {
   }
 }
 
-// A client can send thousands of codes.
+// A client can close with any of thousands of codes; labels must stay few.
 const closeLabel = (code: number): LabelsOf<'turngraph_connections_closed_total'>['code'] =>
   metricDefinitions.turngraph_connections_closed_total.labels.code.find((known) => known === String(code)) ?? 'other';
 
-/** Tells a client why it cannot stay, and closes. */
+/** Rejects a client after the handshake: sends the error in a frame, then closes. */
 export function rejectConnection(socket: WebSocket, subprotocol: Subprotocol, fault: Fault, closeCode: number): void {
   const { code, name, message, detail } = fault;
   socket.on('error', () => socket.terminate());
   socket.send(serverCodecs[subprotocol].encode(serverFrame(0, 0, 'error', { code, name, message, detail })));
-  closeOrTerminate(socket, closeCode, name);
+  closeSocket(socket, closeCode, name);
 }
 
-// A client that does not read does not answer a close either, so it is not waited for.
-function closeOrTerminate(socket: WebSocket, closeCode: number, reason: string): void {
+// Closes a socket; terminates it after a timeout, because a client that does not read does not answer the close frame.
+function closeSocket(socket: WebSocket, closeCode: number, reason: string): void {
   socket.close(closeCode, reason);
-  const patience = setTimeout(() => socket.terminate(), closeTimeoutMs);
-  socket.once('close', () => clearTimeout(patience));
+  const timeout = setTimeout(() => socket.terminate(), closeTimeoutMs);
+  socket.once('close', () => clearTimeout(timeout));
 }
 
-/** The subprotocol to speak with a client: JSON when it offered none, undefined when it offered none that is known. */
+/** The subprotocol for a client: the first one offered that the server knows; JSON when none is offered, undefined when none is known. */
 export function chooseSubprotocol(offered: ReadonlySet<string>): Subprotocol | undefined {
   if (offered.size === 0) return 'turngraph.v1.json';
   return [...offered].find((name): name is Subprotocol => Object.hasOwn(serverCodecs, name));

@@ -1,62 +1,62 @@
-import { describeError } from '../fault.ts';
 import { readFile } from 'node:fs/promises';
 import { STATUS_CODES, type IncomingMessage, type RequestListener } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { describeError } from '../fault.ts';
 import { editorSchema } from '../graph/editorSchema.ts';
 import type { ServerContext } from '../session/session.ts';
 import { splitTarget, type AccessDenied } from './access.ts';
 
-/** What plain HTTP answers: a status and a body, as JSON unless it is a text. */
-interface Page {
+/** An HTTP response. An object is sent as JSON. */
+interface HttpResponse {
   readonly status: number;
-  /** The content type, where it is not the one of all texts or all JSON. */
+  /** Default: text/plain for a string, application/json for an object. */
   readonly type?: string;
   readonly body: object | string;
 }
 
-/** The plain HTTP side of the port. */
+/** Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto and /graphs. */
 export function answerHttp(
-  refusalOf: (request: IncomingMessage) => AccessDenied | undefined,
+  checkAccess: (request: IncomingMessage) => AccessDenied | undefined,
   context: ServerContext,
 ): RequestListener {
   return (request, response) => {
-    const answer = ({ status, body, type }: Page): void => {
-      const text = typeof body === 'string';
-      const usual = text ? 'text/plain; charset=utf-8' : 'application/json';
-      response.writeHead(status, { 'content-type': type ?? usual });
-      response.end(text ? body : `${JSON.stringify(body)}\n`);
+    const respond = ({ status, body, type }: HttpResponse): void => {
+      const isText = typeof body === 'string';
+      const defaultType = isText ? 'text/plain; charset=utf-8' : 'application/json';
+      response.writeHead(status, { 'content-type': type ?? defaultType });
+      response.end(isText ? body : `${JSON.stringify(body)}\n`);
     };
-    createPage(request, refusalOf, context).then(answer, (error: unknown) => {
+    createResponse(request, checkAccess, context).then(respond, (error: unknown) => {
       context.log.error({ err: error }, 'HTTP request failed with an internal error');
-      answer({ status: 500, body: { error: 'internal server error; see the server log' } });
+      respond({ status: 500, body: { error: 'internal server error; see the server log' } });
     });
   };
 }
 
-async function createPage(
+async function createResponse(
   request: IncomingMessage,
-  refusalOf: (request: IncomingMessage) => AccessDenied | undefined,
+  checkAccess: (request: IncomingMessage) => AccessDenied | undefined,
   context: ServerContext,
-): Promise<Page> {
+): Promise<HttpResponse> {
   const [path] = splitTarget(request);
   if (path === '/health/live') return { status: 200, body: { status: 'live' } };
   if (path === '/health/ready') return readiness(context);
-  const refusal = refusalOf(request);
-  if (refusal) return { status: refusal.status, body: { error: refusal.reason } };
+  const denied = checkAccess(request);
+  if (denied) return { status: denied.status, body: { error: denied.reason } };
   if (path === '/metrics')
     return { status: 200, body: await context.metrics.text(), type: context.metrics.contentType };
   if (path === '/schema/graph.schema.json') return { status: 200, body: editorSchema(context.registry) };
   if (path === '/proto/wire.proto') return { status: 200, body: await readFile(protoFile, 'utf8') };
   if (path === '/graphs') return { status: 200, body: { graphs: await context.graphs.names() } };
-  if (path.startsWith('/graphs/')) return graphPage(path.slice('/graphs/'.length), context);
+  if (path.startsWith('/graphs/')) return readGraph(path.slice('/graphs/'.length), context);
   return { status: 404, body: { error: `nothing is at ${path}; clients connect over WebSocket at /` } };
 }
 
-async function graphPage(name: string, { graphs }: ServerContext): Promise<Page> {
+async function readGraph(name: string, { graphs }: ServerContext): Promise<HttpResponse> {
   try {
     return { status: 200, body: (await graphs.read(decodeURIComponent(name))) as object };
   } catch (error) {
-    // A name that is no URI text is a name that no graph has.
+    // Includes a malformed percent-encoding of the name.
     const reason = describeError(error);
     return { status: 404, body: { error: reason } };
   }
@@ -64,19 +64,19 @@ async function graphPage(name: string, { graphs }: ServerContext): Promise<Page>
 
 const protoFile = new URL('../../proto/turngraph/v1/wire.proto', import.meta.url);
 
-function readiness(context: ServerContext): Page {
-  const reason = busyWith(context);
+function readiness(context: ServerContext): HttpResponse {
+  const reason = findBusyReason(context);
   if (reason === undefined) return { status: 200, body: { status: 'ready' } };
   return { status: 503, body: { status: 'not ready', reason } };
 }
 
-function busyWith({ closing, pools }: ServerContext): string | undefined {
+function findBusyReason({ closing, pools }: ServerContext): string | undefined {
   if (closing.aborted) return 'the server is shutting down';
   const [loading] = Object.values(pools).flatMap((pool) => pool.loading);
   return loading === undefined ? undefined : `the model "${loading}" is being loaded`;
 }
 
-/** Refuses a handshake before it becomes a WebSocket. */
+/** Rejects a client during the handshake: an HTTP error instead of a WebSocket. */
 export function rejectUpgrade(socket: Duplex, status: number, reason: string): void {
   const body = `${JSON.stringify({ error: reason })}\n`;
   const head = [
@@ -86,7 +86,7 @@ export function rejectUpgrade(socket: Duplex, status: number, reason: string): v
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
   socket.on('error', () => socket.destroy());
-  // A client that keeps its side open would keep the socket.
+  // Do not wait for the client to close its side.
   socket.once('finish', () => socket.destroy());
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

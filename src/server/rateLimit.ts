@@ -1,6 +1,10 @@
 const windowMs = 1000;
 
-/** Lets at most so many things happen in any second. @param now milliseconds of a clock that only goes forward. */
+/**
+ * Rate limiter with a sliding window of one second: the returned function reports whether one more event is allowed now,
+ * and counts it if so.
+ * @param now monotonic clock in milliseconds.
+ */
 export function rateLimit(perSecond: number, now: () => number = () => performance.now()): () => boolean {
   const times: number[] = [];
   return () => {

@@ -20,25 +20,28 @@ import { defaultSendBufferLimits, type SendBufferLimits } from './backpressure.t
 import { rateLimit } from './rateLimit.ts';
 
 const pingMs = 30_000;
-/** A server that listens. Disposing of it lets live turns end for 5 s, closes every connection and frees every model. */
+
+/** A running server. Disposing of it gives running turns 5 s to end, closes all connections and frees all models. */
 export interface TurngraphServer extends AsyncDisposable {
+  /** The TCP port it listens on. */
   readonly port: number;
   /** ws://HOST:PORT */
   readonly url: string;
 }
 
-/** What is not an option for operators. */
+/** Settings that are no flags of `serve`. */
 export interface ListenSettings {
-  /** Aborted here with SERVER_SHUTTING_DOWN when the server begins to shut down. */
+  /** Aborted by the server with SERVER_SHUTTING_DOWN when it begins to shut down. */
   readonly closing: AbortController;
+  /** Backpressure of each connection; default: `defaultSendBufferLimits`. */
   readonly sendBuffer?: SendBufferLimits;
-  /** Milliseconds that live turns get when the server shuts down, before they are cancelled. */
+  /** Milliseconds that running turns get to end at shutdown, before they are cancelled; default: 5,000. */
   readonly graceMs?: number;
 }
 
 /**
- * Listens for clients over WebSocket on "/" and answers plain HTTP on the same port.
- * @throws Fault UNAUTHORIZED when the host is beyond loopback and no token is set; the system's error when the port is taken.
+ * Starts the WebSocket server: accepts clients on "/" and answers plain HTTP on the same port.
+ * @throws Fault UNAUTHORIZED when the host is not a loopback address and no token is set; Error when the port is taken.
  */
 export async function listen(
   context: ServerContext,
@@ -47,31 +50,31 @@ export async function listen(
 ): Promise<TurngraphServer> {
   const { host, token, maxConnections, maxConnectionRate } = options;
   if (token === '' && !isLoopback(host)) {
-    const mend = 'set --token or TURNGRAPH_TOKEN';
-    throw new Fault('UNAUTHORIZED', `--host ${host} can be reached from other machines: ${mend}`);
+    const hint = 'set --token or TURNGRAPH_TOKEN';
+    throw new Fault('UNAUTHORIZED', `--host ${host} can be reached from other machines: ${hint}`);
   }
-  // Each load that is to stay listens, and Node takes more than ten for a leak.
+  // Each load of a pinned model adds a listener; Node warns of a leak above ten.
   setMaxListeners(0, closing.signal);
   const connections = new Set<ClientConnection>();
-  const mayCome = rateLimit(maxConnectionRate);
-  const refusalOf = createAccessCheck(options);
+  const isRateAllowed = rateLimit(maxConnectionRate);
+  const checkAccess = createAccessCheck(options);
   const sockets = createSocketServer();
 
-  const crowd = (): string | undefined => {
-    if (!mayCome()) return `more than ${maxConnectionRate} connections a second are not allowed; wait a little`;
+  const checkCapacity = (): string | undefined => {
+    if (!isRateAllowed()) return `more than ${maxConnectionRate} connections a second are not allowed; wait a little`;
     if (connections.size >= maxConnections) return `${maxConnections} connections are open, and more are not allowed`;
     return undefined;
   };
 
-  const welcome = (socket: ClientSocket, request: IncomingMessage): void => {
+  const accept = (socket: ClientSocket, request: IncomingMessage): void => {
     const subprotocol = chooseSubprotocol(offeredBy(request));
-    const turnAside = (fault: Fault, closeCode: number): void => {
+    const reject = (fault: Fault, closeCode: number): void => {
       countError(context.metrics, 'connection', fault);
       rejectConnection(socket, subprotocol ?? 'turngraph.v1.json', fault, closeCode);
     };
-    if (!subprotocol) return turnAside(unknownSubprotocol(), closeCodes.unknownSubprotocol);
-    const full = crowd();
-    if (full) return turnAside(new Fault('LIMIT_EXCEEDED', full), closeCodes.limitExceeded);
+    if (!subprotocol) return reject(unknownSubprotocol(), closeCodes.unknownSubprotocol);
+    const excess = checkCapacity();
+    if (excess) return reject(new Fault('LIMIT_EXCEEDED', excess), closeCodes.limitExceeded);
     const coalesce = coalesceWrites(request.socket);
     const connection = new ClientConnection(socket, { subprotocol, context, pingMs, sendBuffer, coalesce });
     connections.add(connection);
@@ -79,31 +82,31 @@ export async function listen(
   };
 
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const refuse = (status: number, reason: string): void => {
+    const reject = (status: number, reason: string): void => {
       context.metrics.add('turngraph_handshakes_refused_total', { status: String(status) });
       rejectUpgrade(socket, status, reason);
     };
-    const refusal = refusalOf(request);
-    if (refusal) return refuse(refusal.status, refusal.reason);
-    if (splitTarget(request)[0] !== '/') return refuse(404, 'the WebSocket is at /');
-    if (closing.signal.aborted) return refuse(503, 'the server is shutting down');
-    if (sockets.clients.size >= 2 * maxConnections) return refuse(503, 'too many connections are open');
-    sockets.handleUpgrade(request, socket, head, (opened) => welcome(opened, request));
+    const denied = checkAccess(request);
+    if (denied) return reject(denied.status, denied.reason);
+    if (splitTarget(request)[0] !== '/') return reject(404, 'the WebSocket is at /');
+    if (closing.signal.aborted) return reject(503, 'the server is shutting down');
+    if (sockets.clients.size >= 2 * maxConnections) return reject(503, 'too many connections are open');
+    sockets.handleUpgrade(request, socket, head, (opened) => accept(opened, request));
   };
 
   context.metrics.onScrape((set) => {
-    const outflows = [...connections].map(({ outflow: sendBuffer }) => sendBuffer);
+    const outputs = [...connections].map(({ output }) => output);
     set('turngraph_connections', {}, connections.size);
     set(
       'turngraph_unsent_bytes',
       {},
-      outflows.reduce((sum, { unsent }) => sum + unsent, 0),
+      outputs.reduce((sum, { unsent }) => sum + unsent, 0),
     );
-    set('turngraph_slow_readers', {}, outflows.filter((one) => one.drained()).length);
+    set('turngraph_slow_readers', {}, outputs.filter((output) => output.drained()).length);
   });
 
   const servers = await bind(options, (server) => {
-    server.on('request', answerHttp(refusalOf, context));
+    server.on('request', answerHttp(checkAccess, context));
     server.on('upgrade', upgrade);
   });
   const { port } = servers[0].address() as AddressInfo;
@@ -115,11 +118,14 @@ export async function listen(
     async [Symbol.asyncDispose]() {
       closing.abort(new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later'));
       context.log.info({ connections: connections.size }, 'shutting down');
-      // They go on from what is there another time, so nobody waits for their end.
+      // Downloads are not waited for: the next one resumes from the partial file.
       await context.downloads[Symbol.asyncDispose]();
       const all = [...connections];
-      await Promise.race([Promise.all(all.map((one) => one.idle())), wait(graceMs, undefined, { ref: false })]);
-      await Promise.all(all.map((one) => one.close(closeCodes.goingAway, 'the server shuts down')));
+      await Promise.race([
+        Promise.all(all.map((connection) => connection.idle())),
+        wait(graceMs, undefined, { ref: false }),
+      ]);
+      await Promise.all(all.map((connection) => connection.close(closeCodes.goingAway, 'the server shuts down')));
       await Promise.all(servers.map(closeHttpServer));
       await Promise.all(Object.values(context.pools).map((pool) => pool[Symbol.asyncDispose]()));
     },
@@ -131,16 +137,16 @@ const createSocketServer = (): SocketServer<typeof ClientSocket> =>
     noServer: true,
     maxPayload: maxFrameBytes,
     perMessageDeflate: false,
-    // The codec does it, and answers with an error instead of a closed socket.
+    // The codec validates UTF-8 and answers with an error; ws would close the socket.
     skipUTF8Validation: true,
     WebSocket: ClientSocket,
-    // A handshake without one of the names offered fails with a code that says nothing.
+    // The client fails the handshake without a reason if none of its subprotocols is chosen: choose one, then reject it.
     handleProtocols: (offered) => chooseSubprotocol(offered) ?? [...offered][0] ?? false,
   });
 
 const closeHttpServer = (server: HttpServer): Promise<unknown> => {
   const closed = new Promise((done) => server.close(done));
-  // Sockets that were upgraded do not count as connections of the server, and the others have nothing more to say.
+  // Closes idle keep-alive connections; upgraded sockets are not among them.
   server.closeAllConnections();
   return closed;
 };

@@ -8,16 +8,16 @@ import { frameReader, malformed, type DecodeResult } from './frameReader.ts';
 import { rewriters, type FieldChange } from './fieldRewriter.ts';
 import { wellFormed } from './wellFormed.ts';
 
-/** A frame as the bytes of its protobuf message. */
+/** Encodes a frame as protobuf. */
 export function encodeBinary(frame: ClientFrame | ServerFrame): Uint8Array<ArrayBuffer> {
   const envelope = 'seq' in frame ? 'ServerFrame' : 'ClientFrame';
   const rewrite = withNumbers[envelope].get(frame.body);
-  const written = rewrite ? { ...frame, [frame.body]: rewrite(messageOf(frame)) } : frame;
-  // protobufjs allocates no shared memory; its types do not say so.
-  return envelopes[envelope].encode(written, new WellFormedWriter()).finish() as Uint8Array<ArrayBuffer>;
+  const message = rewrite ? { ...frame, [frame.body]: rewrite(messageOf(frame)) } : frame;
+  // protobufjs never allocates shared memory, but its types allow it.
+  return envelopes[envelope].encode(message, new WellFormedWriter()).finish() as Uint8Array<ArrayBuffer>;
 }
 
-/** Reads a protobuf frame. */
+/** Decodes a protobuf frame. Never throws: errors are in the result. */
 export function decodeBinary<E extends Envelope>(envelope: E, data: string | Uint8Array): DecodeResult<Frames[E]> {
   let requestId = 0;
   try {
@@ -44,7 +44,7 @@ const readers: { readonly [E in Envelope]: (value: unknown) => Frames[E] } = {
   ServerFrame: frameReader('ServerFrame', binaryEncoding),
 };
 
-// Text with half of a surrogate pair would become bytes that no strict reader takes.
+// A lone surrogate would be encoded as invalid UTF-8, which strict decoders reject.
 class WellFormedWriter extends (protobuf.util.Buffer ? protobuf.BufferWriter : protobuf.Writer) {
   override string(text: string): protobuf.Writer {
     return super.string(wellFormed(text));
@@ -62,8 +62,9 @@ function decode(envelope: Envelope, data: Uint8Array): object {
   }
 }
 
-// Known even of a frame that is refused, so that the refusal reaches who sent it: every encoder writes field 1 first.
+// Reads only the request id, so that the error for an invalid frame can name its request. Every encoder writes field 1 first.
 function requestIdOf(data: Uint8Array): number {
-  const [tag, last] = [data[0], data.subarray(1, 6).findIndex((byte) => byte < 0x80)];
-  return tag === 0x08 && last >= 0 ? protobuf.Reader.create(data.subarray(1)).uint32() : 0;
+  const isRequestId = data[0] === 0x08;
+  const endsWithin5Bytes = data.subarray(1, 6).some((byte) => byte < 0x80);
+  return isRequestId && endsWithin5Bytes ? protobuf.Reader.create(data.subarray(1)).uint32() : 0;
 }

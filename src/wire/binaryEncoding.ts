@@ -2,21 +2,21 @@ import protobuf from 'protobufjs/minimal.js';
 import { malformed, type FieldEncoding } from './frameReader.ts';
 import type { Fields } from './messageShape.ts';
 
-/** Parts of a frame as the generated protobuf code decodes them: scalars have their types by then. */
+/** The protobuf encoding of frame fields, as the generated code decodes them: scalars have their types already. */
 export const binaryEncoding: FieldEncoding = {
   fields: (_, value) => value as Fields,
 
-  // A field of a known number whose wire type is wrong lands here too.
+  // Includes a field with a known number and a wrong wire type.
   unknown(_, value, path) {
-    const [stray] = (value as { readonly $unknowns?: readonly Uint8Array[] }).$unknowns ?? [];
-    if (stray === undefined) return undefined;
-    const tag = protobuf.Reader.create(stray).uint32();
+    const [unknownField] = (value as { readonly $unknowns?: readonly Uint8Array[] }).$unknowns ?? [];
+    if (unknownField === undefined) return undefined;
+    const tag = protobuf.Reader.create(unknownField).uint32();
     return { place: `field ${tag >>> 3} of wire type ${tag & 7}${path && ` in ${path}`}`, hint: '' };
   },
 
   list: (value) => value as readonly unknown[],
 
-  // Without a prototype "__proto__" is a key like any other, and no key is found that nobody gave.
+  // Without a prototype, "__proto__" is a key like any other, and no inherited key is found.
   map: (value) => Object.setPrototypeOf(value, null) as Readonly<Record<string, string>>,
 
   enum(names, value, path) {

@@ -4,26 +4,27 @@ import type { Envelope, Frames } from './frame.ts';
 import { decodeJson, encodeJson } from './json.ts';
 import type { DecodeResult } from './frameReader.ts';
 
-/** One side's view of a subprotocol: it decodes the frames of the other side and encodes its own. */
+/** Codec of one side of the connection: encodes its own frames and decodes those of the other side. */
 export interface Codec<Incoming, Outgoing> {
   readonly subprotocol: Subprotocol;
-  /** Whether frames travel as binary WebSocket messages rather than text. */
+  /** Whether frames are sent as binary WebSocket messages; else as text. */
   readonly binary: boolean;
+  /** Encodes a frame: text for JSON, bytes for protobuf. */
   encode(frame: Outgoing): string | Uint8Array<ArrayBuffer>;
-  /** Never throws. Bytes are taken for the UTF-8 of the text where the subprotocol is JSON. */
+  /** Decodes a frame. Never throws: errors are in the result. The JSON codec also accepts UTF-8 bytes. */
   decode(data: string | Uint8Array): DecodeResult<Incoming>;
 }
 
 /** The name of a WebSocket subprotocol of turngraph. */
 export type Subprotocol = 'turngraph.v1.proto' | 'turngraph.v1.json';
 
-/** A side's codecs by the name of their subprotocol. */
+/** The codecs of one side, by subprotocol. */
 export type Codecs<Incoming, Outgoing> = { readonly [Name in Subprotocol]: Codec<Incoming, Outgoing> };
 
-/** The codecs of the server. */
+/** The codecs of the server: decode client frames, encode server frames. */
 export const serverCodecs: Codecs<ClientFrame, ServerFrame> = codecs('ClientFrame');
 
-/** The codecs of a client. */
+/** The codecs of a client: decode server frames, encode client frames. */
 export const clientCodecs: Codecs<ServerFrame, ClientFrame> = codecs('ServerFrame');
 
 function codecs<E extends Envelope>(incoming: E): Codecs<Frames[E], ClientFrame | ServerFrame> {

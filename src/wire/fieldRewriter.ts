@@ -2,46 +2,50 @@ import type { FieldShape } from '../frames.gen.ts';
 import { bodiesOf, fieldsOf, type Fields, type MessageName } from './messageShape.ts';
 import type { Envelope } from './frame.ts';
 
-/** A field-wise change of messages on their way out. */
+/** A change of some fields of a message before it is encoded. */
 export interface FieldChange {
+  /** Whether fields of this shape are changed. */
   matches(shape: FieldShape): boolean;
+  /** The changed value of such a field. */
   apply(shape: FieldShape, value: unknown): unknown;
 }
 
 type Rewrite = (message: Fields) => Fields;
 
 /**
- * Rewrites the bodies of an envelope that a change concerns, by the name of their field. Bodies without such a field are
- * not in the map: they are encoded as they are, without a copy, which keeps streamed text cheap.
+ * Builds the rewriters of an envelope, by body name. Bodies without a matching field are not in the map: they are encoded
+ * without a copy, which keeps streamed text cheap.
  */
 export function rewriters(envelope: Envelope, change: FieldChange): ReadonlyMap<string, Rewrite> {
-  const found = new Map<string, Rewrite>();
+  const rewriterByBody = new Map<string, Rewrite>();
   for (const [body, message] of bodiesOf(envelope)) {
     const rewrite = rewriter(message, change);
-    if (rewrite) found.set(body, rewrite);
+    if (rewrite) rewriterByBody.set(body, rewrite);
   }
-  return found;
+  return rewriterByBody;
 }
 
 function rewriter(name: MessageName, change: FieldChange): Rewrite | undefined {
-  const steps = fieldsOf(name).flatMap(([key, shape]) => {
-    const one = single(shape, change);
-    return one ? [{ key, step: shape.repeated ? (list: unknown) => (list as readonly unknown[]).map(one) : one }] : [];
+  const fields = fieldsOf(name).flatMap(([key, shape]) => {
+    const rewriteItem = itemRewriter(shape, change);
+    if (!rewriteItem) return [];
+    const rewriteList = (list: unknown): unknown => (list as readonly unknown[]).map(rewriteItem);
+    return [{ key, rewriteField: shape.repeated ? rewriteList : rewriteItem }];
   });
-  if (steps.length === 0) return undefined;
+  if (fields.length === 0) return undefined;
   return (message) => {
     const copy: Record<string, unknown> = { ...message };
-    for (const { key, step } of steps) if (copy[key] !== undefined) copy[key] = step(copy[key]);
+    for (const { key, rewriteField } of fields) if (copy[key] !== undefined) copy[key] = rewriteField(copy[key]);
     return copy;
   };
 }
 
-function single(shape: FieldShape, change: FieldChange): ((value: unknown) => unknown) | undefined {
-  const inner = 'message' in shape ? rewriter(shape.message, change) : undefined;
-  const outer = change.matches(shape);
-  if (!inner && !outer) return undefined;
+function itemRewriter(shape: FieldShape, change: FieldChange): ((value: unknown) => unknown) | undefined {
+  const rewriteMessage = 'message' in shape ? rewriter(shape.message, change) : undefined;
+  const isMatch = change.matches(shape);
+  if (!rewriteMessage && !isMatch) return undefined;
   return (value) => {
-    const rewritten = inner && value !== null ? inner(value as Fields) : value;
-    return outer ? change.apply(shape, rewritten) : rewritten;
+    const rewritten = rewriteMessage && value !== null ? rewriteMessage(value as Fields) : value;
+    return isMatch ? change.apply(shape, rewritten) : rewritten;
   };
 }

@@ -1,47 +1,47 @@
 import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../frames.gen.ts';
 import { bodiesOf, defaultOf, fieldsOf, type Fields } from './messageShape.ts';
 
-/** The frames of both directions, by the name of their envelope. */
+/** The frames of both directions, by envelope: the outer message of the proto. */
 export interface Frames {
   readonly ClientFrame: ClientFrame;
   readonly ServerFrame: ServerFrame;
 }
 
-/** The name of one direction's envelope. */
+/** The envelope of one direction. */
 export type Envelope = keyof Frames;
 
-/** The message in a frame, whichever it is. */
+/** The body of a frame. */
 export function messageOf(frame: ClientFrame | ServerFrame): Fields {
-  // The compiler does not follow from the name of the body to the field of that name.
+  // TypeScript cannot correlate the body name with the field of that name.
   return (frame as unknown as Readonly<Record<string, Fields>>)[frame.body] ?? {};
 }
 
-/** A frame of a client; fields that are not given take their defaults. */
+/** Creates a client frame; missing fields take their defaults. */
 export function clientFrame<Body extends keyof ClientFrameBodies>(
   requestId: number,
   body: Body,
   fields: Partial<ClientFrameBodies[Body]> = {},
 ): ClientFrame {
-  return { requestId, body, [body]: { ...blanks.ClientFrame.get(body), ...fields } } as unknown as ClientFrame;
+  return { requestId, body, [body]: { ...defaults.ClientFrame.get(body), ...fields } } as unknown as ClientFrame;
 }
 
-/** A frame of the server; fields that are not given take their defaults. */
+/** Creates a server frame; missing fields take their defaults. */
 export function serverFrame<Body extends keyof ServerFrameBodies>(
   requestId: number,
   seq: number,
   body: Body,
   fields: Partial<ServerFrameBodies[Body]> = {},
 ): ServerFrame {
-  return { requestId, seq, body, [body]: { ...blanks.ServerFrame.get(body), ...fields } } as unknown as ServerFrame;
+  return { requestId, seq, body, [body]: { ...defaults.ServerFrame.get(body), ...fields } } as unknown as ServerFrame;
 }
 
-const blanks = { ClientFrame: blanksOf('ClientFrame'), ServerFrame: blanksOf('ServerFrame') };
+const defaults = { ClientFrame: defaultBodies('ClientFrame'), ServerFrame: defaultBodies('ServerFrame') };
 
-function blanksOf(envelope: Envelope): ReadonlyMap<string, Fields> {
-  const blank = new Map<string, Fields>();
+function defaultBodies(envelope: Envelope): ReadonlyMap<string, Fields> {
+  const bodies = new Map<string, Fields>();
   for (const [body, message] of bodiesOf(envelope)) {
-    const given = fieldsOf(message).filter(([, shape]) => shape.oneof === undefined);
-    blank.set(body, Object.fromEntries(given.map(([name, shape]) => [name, defaultOf(shape)])));
+    const fields = fieldsOf(message).filter(([, shape]) => shape.oneof === undefined);
+    bodies.set(body, Object.fromEntries(fields.map(([name, shape]) => [name, defaultOf(shape)])));
   }
-  return blank;
+  return bodies;
 }

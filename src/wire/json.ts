@@ -6,20 +6,20 @@ import { frameReader, malformed, type DecodeResult } from './frameReader.ts';
 import { rewriters, type FieldChange } from './fieldRewriter.ts';
 import { wellFormed } from './wellFormed.ts';
 
-/** A frame as proto3 JSON with every field written, save absent messages. */
+/** Encodes a frame as proto3 JSON. All fields are written, except absent messages. */
 export function encodeJson(frame: ClientFrame | ServerFrame): string {
   const { requestId, body } = frame;
   const message = messageOf(frame);
   const rewrite = 'seq' in frame ? withoutNulls.ServerFrame.get(body) : withoutNulls.ClientFrame.get(body);
-  const written = rewrite ? rewrite(message) : message;
-  const envelope = 'seq' in frame ? { requestId, seq: frame.seq, [body]: written } : { requestId, [body]: written };
+  const fields = rewrite ? rewrite(message) : message;
+  const envelope = 'seq' in frame ? { requestId, seq: frame.seq, [body]: fields } : { requestId, [body]: fields };
   const text = JSON.stringify(envelope);
-  // That is how JSON.stringify writes half of a surrogate pair, which parsers in other languages refuse.
+  // JSON.stringify writes a lone surrogate as \\ud..., which parsers in other languages reject.
   if (!text.includes('\\ud')) return text;
   return JSON.stringify(envelope, (_, value: unknown) => (typeof value === 'string' ? wellFormed(value) : value));
 }
 
-/** Reads a JSON frame, given as text or as the UTF-8 bytes of it. */
+/** Decodes a JSON frame from text or UTF-8 bytes. Never throws: errors are in the result. */
 export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8Array): DecodeResult<Frames[E]> {
   let requestId = 0;
   try {
@@ -27,7 +27,7 @@ export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8
     requestId = requestIdOf(value);
     return { ok: true, frame: readers[envelope](value) };
   } catch (thrown) {
-    // A document that nests some thousands deep, given as the value itself, is more than JSON.stringify can walk.
+    // JSON.stringify overflows the stack on a `graph` or `history` value that is nested thousands of levels deep.
     const fault = thrown instanceof RangeError ? malformed('the frame nests too deeply', thrown) : Fault.from(thrown);
     return { ok: false, requestId, fault };
   }
@@ -58,7 +58,7 @@ function parse(data: string | Uint8Array): unknown {
   }
 }
 
-// Known even of a frame that is refused, so that the refusal reaches who sent it.
+// Reads only the request id, so that the error for an invalid frame can name its request.
 function requestIdOf(value: unknown): number {
   const id = typeof value === 'object' && value !== null && 'requestId' in value ? value.requestId : undefined;
   return isUint32(id) ? id : 0;

@@ -3,28 +3,28 @@ import { malformed, type FieldEncoding } from './frameReader.ts';
 import { byMessage, fieldsOf, type Fields, type MessageName } from './messageShape.ts';
 import { isWellFormed, truncateForError, describeValue } from './wellFormed.ts';
 
-/** Parts of a frame as JSON.parse gives them. */
+/** The JSON encoding of frame fields, as JSON.parse returns them. */
 export const jsonEncoding: FieldEncoding = {
   fields(name, value, path) {
-    const given = object(value, path);
-    const inValueForm = Object.entries(documents[name] ?? {}).filter(([alias]) => isGiven(given[alias]));
-    if (inValueForm.length === 0) return given;
-    const fields: Record<string, unknown> = { ...given };
+    const members = object(value, path);
+    const inValueForm = Object.entries(documentAliases[name] ?? {}).filter(([alias]) => isSet(members[alias]));
+    if (inValueForm.length === 0) return members;
+    const fields: Record<string, unknown> = { ...members };
     for (const [alias, field] of inValueForm) {
-      if (isGiven(given[field])) {
+      if (isSet(members[field])) {
         throw malformed(`${path}.${alias} and ${path}.${field} are one field in two forms: give one of them`);
       }
-      fields[field] = JSON.stringify(given[alias]);
+      fields[field] = JSON.stringify(members[alias]);
     }
     return fields;
   },
 
   unknown(name, value, path) {
     const known = knownNames[name];
-    const stray = Object.keys(object(value, path)).find((key) => !known.has(key));
-    if (stray === undefined) return undefined;
-    const short = truncateForError(stray);
-    return { place: path ? `${path}.${short}` : describeValue(stray), hint: didYouMean(short, known) };
+    const unknownKey = Object.keys(object(value, path)).find((key) => !known.has(key));
+    if (unknownKey === undefined) return undefined;
+    const short = truncateForError(unknownKey);
+    return { place: path ? `${path}.${short}` : describeValue(unknownKey), hint: didYouMean(short, known) };
   },
 
   list(value, path) {
@@ -32,7 +32,7 @@ export const jsonEncoding: FieldEncoding = {
   },
 
   map(value, path) {
-    // Without a prototype "__proto__" is a key like any other, and no key is found that nobody gave.
+    // Without a prototype, "__proto__" is a key like any other, and no inherited key is found.
     const map = Object.create(null) as Record<string, string>;
     for (const [key, text] of Object.entries(object(value, path))) {
       if (!isWellFormed(key)) throw malformed(`a key of ${path} must not hold half of a surrogate pair`);
@@ -59,22 +59,22 @@ export const jsonEncoding: FieldEncoding = {
   },
 };
 
-/** Whether a value can stand in a uint32 field. */
+/** Whether a value fits in a uint32 field. */
 export const isUint32 = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff;
 
-// Fields that hold a JSON document, by the names under which a client may give them as the value itself.
-const documents: { readonly [Name in MessageName]?: Readonly<Record<string, string>> } = {
+// Fields with a JSON document as text, by the alias under which a client may send the document as a JSON value instead.
+const documentAliases: { readonly [Name in MessageName]?: Readonly<Record<string, string>> } = {
   CreateAgentRequest: { graph: 'graphJson', history: 'historyJson' },
   ChangeParamsRequest: { params: 'paramsJson' },
 };
 
 const knownNames: Readonly<Record<MessageName, ReadonlySet<string>>> = byMessage((name) => {
   const names = fieldsOf(name).map(([field]) => field);
-  return new Set([...names, ...Object.keys(documents[name] ?? {})]);
+  return new Set([...names, ...Object.keys(documentAliases[name] ?? {})]);
 });
 
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+const isSet = (value: unknown): boolean => value !== undefined && value !== null;
 
 function string(value: unknown, path: string): string {
   if (typeof value !== 'string') return typeFault(path, 'a string', value);
@@ -89,6 +89,6 @@ function object(value: unknown, path: string): Fields {
   return value as Fields;
 }
 
-function typeFault(path: string, wanted: string, value: unknown): never {
-  throw malformed(`${path} must be ${wanted}, not ${describeValue(value)}`);
+function typeFault(path: string, expected: string, value: unknown): never {
+  throw malformed(`${path} must be ${expected}, not ${describeValue(value)}`);
 }

@@ -1,20 +1,24 @@
+const maxQuotedCharacters = 40;
 const loneSurrogate = /\p{Surrogate}/u;
 const loneSurrogates = /\p{Surrogate}/gu;
 
-/** Whether a text has no half of a surrogate pair in it, so that UTF-8 can hold it. */
+/**
+ * Whether a text has no lone surrogates, so that UTF-8 can encode it. Older browsers lack
+ * `String.prototype.isWellFormed`.
+ */
 export const isWellFormed = (text: string): boolean => !loneSurrogate.test(text);
 
-/** The text with U+FFFD in the place of each half of a surrogate pair. */
+/** Replaces each lone surrogate with U+FFFD. */
 export const wellFormed = (text: string): string =>
   loneSurrogate.test(text) ? text.replace(loneSurrogates, '\uFFFD') : text;
 
-/** A value as a refusal shows it: short, on one line. */
+/** A value for an error message: short, on one line. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(truncateForError(value));
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }
 
-/** The first 40 characters of a text that may be of any length. */
+/** The first 40 characters of a text, for an error message. */
 export const truncateForError = (text: string): string =>
-  text.length > 40 ? `${wellFormed(text.slice(0, 40))}…` : text;
+  text.length > maxQuotedCharacters ? `${wellFormed(text.slice(0, maxQuotedCharacters))}…` : text;

@@ -250,7 +250,7 @@ describe('a slow reader', () => {
   it('that is stuck is given up', async () => {
     await using hasty = await serverWith({
       extension: { nodeTypes: [flood] },
-      sendBuffer: { high: 100_000, low: 50_000, slowReaderTimeoutMs: 300 },
+      sendBuffer: { highWaterMark: 100_000, lowWaterMark: 50_000, slowReaderTimeoutMs: 300 },
     });
     await using slow = await Player.connect(hasty.url, 'turngraph.v1.proto');
     const agentId = await slow.makes(flooding(4096));
@@ -281,7 +281,7 @@ describe('a slow reader', () => {
       Math.max(0, ...send.mock.contexts.map((peer) => (peer as ClientSocket).bufferedAmount));
     const closing = await serverWith({
       extension: { nodeTypes: [torrent] },
-      sendBuffer: { high: 1500, low: 300, slowReaderTimeoutMs: 20_000 },
+      sendBuffer: { highWaterMark: 1500, lowWaterMark: 300, slowReaderTimeoutMs: 20_000 },
       graceMs: 200,
     });
     await using slow = await Player.connect(closing.url, 'turngraph.v1.proto');

@@ -168,7 +168,10 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   });
 
   it('tell how often a client had to be waited for', async () => {
-    await using server = await serverWith({ script, sendBuffer: { high: 0, low: 1, slowReaderTimeoutMs: 5_000 } });
+    await using server = await serverWith({
+      script,
+      sendBuffer: { highWaterMark: 0, lowWaterMark: 1, slowReaderTimeoutMs: 5_000 },
+    });
     await using player = await Player.connect(server.url, subprotocol);
     await player.says(await player.makes(chat()), 'hello');
     const scraped = await scrape(server);
