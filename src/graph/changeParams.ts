@@ -8,21 +8,22 @@ import { describeGraphPointer } from './document.ts';
 import { InvalidParams, type Node } from './node.ts';
 import type { RegisteredType } from './registry.ts';
 
-/** What a change of parameters needs to know of a node. */
+/** A node whose live parameters can be changed. */
 export interface ChangeableNode {
   readonly node: Node;
   readonly type: RegisteredType;
-  /** The parameters as they were given, without defaults. */
+  /** Parameters as in the document or after the last change, without defaults. */
   readonly rawParams: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Changes live parameters of a node: only the fields given; objects merge one level deep, null restores the default.
- * @returns the parameters as they are given from now on.
+ * Merges changes into the live parameters of a node (like a JSON merge patch, but objects merge only one level deep):
+ * absent fields stay, null restores the default.
+ * @returns the new raw parameters, without defaults.
  * @throws Fault PARAM_NOT_MUTABLE or INVALID_PARAM_VALUE, and then nothing has changed.
  */
 export async function changeParams(
-  { node, type, rawParams: given }: ChangeableNode,
+  { node, type, rawParams }: ChangeableNode,
   changes: Readonly<Record<string, unknown>>,
   nodeName: string,
 ): Promise<Readonly<Record<string, unknown>>> {
@@ -30,42 +31,46 @@ export async function changeParams(
   for (const name of Object.keys(changes)) {
     const param = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const place = `${nodeName}.params.${name}`;
-    if (!param) throw paramsFault(`${place} is not known here${didYouMean(name, Object.keys(properties))}`);
+    if (!param) throw createParamsFault(`${place} is not known here${didYouMean(name, Object.keys(properties))}`);
     if (!param.live)
       throw new Fault('PARAM_NOT_MUTABLE', `${place} is fixed when the agent is made; make a new agent to change it`);
   }
-  const merged = merge(given, changes, 1);
-  const reading = type.read(merged);
-  if (!reading.ok) throw invalidParams(nodeName, reading.errors);
+  const changedParams = merge(rawParams, changes, 1);
+  const reading = type.read(changedParams);
+  if (!reading.ok) throw createInvalidParamsFault(nodeName, reading.errors);
   try {
-    // `read` has accepted what `change` is given.
+    // The cast is safe: `read` has validated the value.
     await node.change?.(reading.value as never);
   } catch (error) {
     if (!(error instanceof InvalidParams)) throw error;
-    throw invalidParams(nodeName, error.errors);
+    throw createInvalidParamsFault(nodeName, error.errors);
   }
-  return merged;
+  return changedParams;
 }
 
-const paramsFault = (message: string, code: CodeName = 'INVALID_PARAM_VALUE'): Fault => new Fault(code, message);
+const createParamsFault = (message: string, code: CodeName = 'INVALID_PARAM_VALUE'): Fault => new Fault(code, message);
 
-function invalidParams(nodeName: string, errors: readonly SchemaError[]): Fault {
-  const params = `/nodes${escapePointerToken(nodeName)}/params`;
+function createInvalidParamsFault(nodeName: string, errors: readonly SchemaError[]): Fault {
+  const paramsPointer = `/nodes${escapePointerToken(nodeName)}/params`;
   const [first] = errors;
-  return paramsFault(
-    errors.map(({ pointer, message }) => `${describeGraphPointer(params + pointer)} ${message}`).join('; '),
+  return createParamsFault(
+    errors.map(({ pointer, message }) => `${describeGraphPointer(paramsPointer + pointer)} ${message}`).join('; '),
     first?.code,
   );
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+type Params = Readonly<Record<string, unknown>>;
 
-function merge(before: Fields, changes: Fields, levels: number): Fields {
-  const merged = new Map(Object.entries(before));
+function merge(current: Params, changes: Params, depth: number): Params {
+  const merged = new Map(Object.entries(current));
   for (const [name, value] of Object.entries(changes)) {
-    const old = merged.get(name);
+    const currentValue = merged.get(name);
     if (value === null) merged.delete(name);
-    else merged.set(name, levels > 0 && isObject(value) ? merge(isObject(old) ? old : {}, value, levels - 1) : value);
+    else
+      merged.set(
+        name,
+        depth > 0 && isObject(value) ? merge(isObject(currentValue) ? currentValue : {}, value, depth - 1) : value,
+      );
   }
   return Object.fromEntries(merged);
 }

@@ -10,51 +10,55 @@ import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
 import type { Node, NodeContext } from './node.ts';
 import type { RegisteredType, Registry } from './registry.ts';
 
-/** One node of a compiled graph and where its exits lead. */
+/** One node of a compiled graph. */
 export interface Step extends ChangeableNode {
+  /** Target node of each exit; an absent exit ends the turn. */
   readonly exits: ReadonlyMap<string, string>;
 }
 
-/** A compiled graph: its nodes made, its shape frozen. */
+/** A compiled graph: its nodes are created, its structure does not change any more. */
 export interface Graph extends AsyncDisposable {
+  /** Name of the start node. */
   readonly start: string;
+  /** Nodes by name. */
   readonly steps: ReadonlyMap<string, Step>;
   /** Changes live parameters of a node. @throws Fault UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE. */
   changeParams(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void>;
 }
 
-/** What a compilation needs beside the document. */
+/** What a compilation needs in addition to the document. */
 export interface CompileOptions {
   readonly registry: Registry;
-  /** Nodes that a graph may have. */
+  /** Maximum number of nodes. */
   readonly maxNodes: number;
-  /** Told what is allowed, but hardly meant. */
+  /** Receives the warnings of the linter. */
   warn(warning: string): void;
-  /** Supplies for one node; `defaultModel` is the graph's own default. */
+  /** Creates the context of one node; `defaultModel` is the graph's default model, "" = none. */
   contextFor(nodeName: string, defaultModel: string): NodeContext;
 }
 
-// Node names go into every frame of a turn.
-const maxNameLength = 128;
+// In characters. Every frame of a turn contains a node name.
+const maxNodeNameLength = 128;
 
-const readGraph = createReader(graphSchema);
+const validateGraph = createReader(graphSchema);
 
 /**
- * Makes a graph of a document: checks all of it first, then makes the nodes.
- * @throws Fault GRAPH_COMPILATION_FAILED or INVALID_EXIT_TARGET with all faults in its detail; what was made is released.
+ * Compiles a graph document: validates all of it, then creates its nodes, then reports lint warnings.
+ * @throws Fault GRAPH_COMPILATION_FAILED or INVALID_EXIT_TARGET with all faults in its detail, LIMIT_EXCEEDED, or the
+ * fault of a model that cannot be loaded; created nodes are disposed of first.
  */
 export async function compile(
   document: unknown,
   { registry, maxNodes, contextFor, warn }: CompileOptions,
 ): Promise<Graph> {
-  const reading = readGraph(document);
+  const reading = validateGraph(document);
   if (!reading.ok) throw invalidGraph(reading.errors.map(({ pointer, message }) => createGraphFault(pointer, message)));
   const count = Object.keys(reading.value.nodes).length;
   if (count > maxNodes) throw new Fault('LIMIT_EXCEEDED', `the graph has ${count} nodes, and ${maxNodes} are allowed`);
   const { plans, faults } = checkDocument(reading.value, registry);
   const nodes = await createNodes(plans, (name) => contextFor(name, reading.value.default_model_name), faults);
-  for (const doubt of lintGraph(reading.value.start_node, edgesOf(plans))) warn(doubt);
-  const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: nodeNamed(nodes, name) }]));
+  for (const warning of lintGraph(reading.value.start_node, edgesOf(plans))) warn(warning);
+  const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: requireNode(nodes, name) }]));
   return {
     start: reading.value.start_node,
     steps,
@@ -68,9 +72,9 @@ export async function compile(
   };
 }
 
-function nodeNamed(nodes: ReadonlyMap<string, Node>, name: string): Node {
+function requireNode(nodes: ReadonlyMap<string, Node>, name: string): Node {
   const node = nodes.get(name);
-  if (!node) throw new TypeError(`no node was made of ${name}`);
+  if (!node) throw new TypeError(`no node was created for ${name}`);
   return node;
 }
 
@@ -89,9 +93,9 @@ function checkDocument(
   }
   for (const [name, { type: typeName, params, exits }] of Object.entries(graph.nodes)) {
     const pointer = `/nodes${escapePointerToken(name)}`;
-    if (name.length > maxNameLength)
+    if (name.length > maxNodeNameLength)
       faults.push(
-        createGraphFault(pointer, `is a name of ${name.length} characters, and ${maxNameLength} are allowed`),
+        createGraphFault(pointer, `is a name of ${name.length} characters, and ${maxNodeNameLength} are allowed`),
       );
     const type = registry.get(typeName);
     if (!type) {
@@ -103,7 +107,7 @@ function checkDocument(
     const reading = type.read(params);
     if (!reading.ok) {
       faults.push(
-        ...reading.errors.map((refusal) => createGraphFault(`${pointer}/params${refusal.pointer}`, refusal.message)),
+        ...reading.errors.map((error) => createGraphFault(`${pointer}/params${error.pointer}`, error.message)),
       );
     }
     faults.push(...exitFaults(exits, type, names, `${pointer}/exits`));
@@ -112,7 +116,7 @@ function checkDocument(
   return { plans, faults };
 }
 
-// An exit that leads to "" is one that is absent: it ends the turn.
+// An exit with the target "" is the same as an absent one: it ends the turn.
 const exitTargets = (exits: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
   new Map(Object.entries(exits).filter(([, target]) => target !== ''));
 
@@ -123,12 +127,15 @@ function* exitFaults(
   pointer: string,
 ): Generator<GraphFault> {
   for (const [exit, target] of Object.entries(exits)) {
-    const at = pointer + escapePointerToken(exit);
+    const exitPointer = pointer + escapePointerToken(exit);
     if (!type.exits.includes(exit)) {
       const known = type.exits.map((name) => `"${name}"`).join(', ');
-      yield createGraphFault(at, `is no exit of ${type.type} (it has ${known})${didYouMean(exit, type.exits)}`);
+      yield createGraphFault(
+        exitPointer,
+        `is no exit of ${type.type} (it has ${known})${didYouMean(exit, type.exits)}`,
+      );
     } else if (target !== '' && !names.includes(target)) {
-      yield createGraphFault(at, unknownTarget(target, names), 'INVALID_EXIT_TARGET');
+      yield createGraphFault(exitPointer, unknownTarget(target, names), 'INVALID_EXIT_TARGET');
     }
   }
 }

@@ -3,63 +3,65 @@ import { toGraphFaults, invalidGraph, type GraphFault } from './faults.ts';
 import type { Node, NodeContext } from './node.ts';
 import type { RegisteredType } from './registry.ts';
 
-/** A node that is to be made: its parameters have passed their schema. */
+/** A node to create, with validated parameters. */
 export interface NodePlan {
   readonly type: RegisteredType;
-  /** The parameters as they were given, without defaults. */
+  /** Parameters as in the document, without defaults. */
   readonly rawParams: Readonly<Record<string, unknown>>;
+  /** Parameters with defaults. */
   readonly params: object;
+  /** Target node of each exit; an absent exit ends the turn. */
   readonly exits: ReadonlyMap<string, string>;
 }
 
 /**
- * Makes the nodes of a graph, all at once. No model is loaded before every node has looked at its parameters, so that
- * all that is wrong with a graph is known at once and soon.
- * @param faults what is known to be wrong already.
- * @throws Fault with all faults; what was made is disposed of.
+ * Creates the nodes of a graph concurrently. A barrier delays model loads until every node has checked its parameters:
+ * so all faults of a graph are reported together, and before a load that may take minutes.
+ * @param knownFaults faults of the graph that were found before.
+ * @throws Fault with all faults, or the first other error of a node; created nodes are disposed of first.
  */
 export async function createNodes(
   plans: ReadonlyMap<string, NodePlan>,
   contextFor: (nodeName: string) => NodeContext,
-  faults: readonly GraphFault[],
+  knownFaults: readonly GraphFault[],
 ): Promise<ReadonlyMap<string, Node>> {
-  const allFaults = [...faults];
-  const barrier = new ModelLoadBarrier(plans.size, () => allFaults.length > 0);
-  const making = [...plans].map(async ([name, { type, params }]) => {
+  const faults = [...knownFaults];
+  const barrier = new ModelLoadBarrier(plans.size, () => faults.length > 0);
+  const creations = [...plans].map(async ([name, { type, params }]) => {
     try {
       return [name, await type.create(params, withBarrier(contextFor(name), barrier))] as const;
     } catch (error) {
-      allFaults.push(...toGraphFaults(error, `/nodes${escapePointerToken(name)}`));
+      faults.push(...toGraphFaults(error, `/nodes${escapePointerToken(name)}`));
       throw error;
     } finally {
       barrier.arrive(name);
     }
   });
-  const results = await Promise.allSettled(making);
-  const made = new Map(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
-  if (allFaults.length === 0 && made.size === plans.size) return made;
-  await disposeNodes(made);
-  if (allFaults.length > 0) throw invalidGraph(allFaults);
+  const results = await Promise.allSettled(creations);
+  const nodes = new Map(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+  if (faults.length === 0 && nodes.size === plans.size) return nodes;
+  await disposeNodes(nodes);
+  if (faults.length > 0) throw invalidGraph(faults);
   throw results.find((result) => result.status === 'rejected')?.reason;
 }
 
-/** Disposes of nodes. */
+/** Disposes of nodes, one after the other. */
 export async function disposeNodes(nodes: ReadonlyMap<string, Node>): Promise<void> {
   for (const node of nodes.values()) await node[Symbol.asyncDispose]?.();
 }
 
-const withBarrier = (context: NodeContext, gate: ModelLoadBarrier): NodeContext => ({
+const withBarrier = (context: NodeContext, barrier: ModelLoadBarrier): NodeContext => ({
   ...context,
   async model(name) {
-    await gate.wait(context.nodeName);
+    await barrier.wait(context.nodeName);
     return context.model(name);
   },
 });
 
-/** Where nodes wait until all of them have come so far; it stays closed when something is wrong by then. */
+/** Barrier before model loads: opens when every node has asked for a model or finished; rejects if there are faults then. */
 class ModelLoadBarrier {
-  /** What those who wait get when the gate stays closed. */
-  readonly closedError = new Error('another node was refused');
+  /** Rejection of the waits if there are faults. */
+  readonly closedError = new Error('another node has invalid parameters');
   readonly #arrived = new Set<string>();
   readonly #expected: number;
   readonly #hasFaults: () => boolean;
@@ -67,18 +69,18 @@ class ModelLoadBarrier {
   #open: () => void = () => undefined;
   #close: (reason: Error) => void = () => undefined;
 
-  constructor(expected: number, refused: () => boolean) {
+  constructor(expected: number, hasFaults: () => boolean) {
     this.#expected = expected;
-    this.#hasFaults = refused;
+    this.#hasFaults = hasFaults;
     this.#opened = new Promise((resolve, reject) => {
       this.#open = resolve;
       this.#close = reject;
     });
-    // Perhaps nobody waits.
+    // Without a waiter this would be an unhandled rejection.
     this.#opened.catch(() => undefined);
   }
 
-  /** Says that a node has come so far, or has ended before. */
+  /** Records that a node has reached the barrier, or has finished without it. */
   arrive(name: string): void {
     this.#arrived.add(name);
     if (this.#arrived.size < this.#expected) return;
@@ -86,6 +88,7 @@ class ModelLoadBarrier {
     else this.#open();
   }
 
+  /** Records a node, and waits for all others. @throws Error closedError */
   wait(name: string): Promise<void> {
     this.arrive(name);
     return this.#opened;

@@ -1,7 +1,7 @@
 import { describePointer } from '../jsonPointer.ts';
 import { type FromSchema, type ObjectSchema } from '../schema.ts';
 
-/** The shape of one node in a graph document; its params are checked by its type. */
+/** JSON Schema of one node in a graph document. Its params are validated by its node type. */
 export const nodeSchema = {
   type: 'object',
   additionalProperties: false,
@@ -13,12 +13,12 @@ export const nodeSchema = {
       type: 'object',
       default: {},
       additionalProperties: { type: 'string' },
-      description: 'For each exit the node to go on with; an exit that is absent or "" ends the turn.',
+      description: 'Target node of each exit; an exit that is absent or "" ends the turn.',
     },
   },
 } as const satisfies ObjectSchema;
 
-/** The shape of a graph document: a file in graphs/, or what a client sends. */
+/** JSON Schema of a graph document: a file in graphs/, or the graph that a client sends. */
 export const graphSchema = {
   type: 'object',
   additionalProperties: false,
@@ -36,10 +36,10 @@ export const graphSchema = {
   },
 } as const satisfies ObjectSchema;
 
-/** A graph document whose outer shape has been checked. */
+/** A graph document that `graphSchema` has accepted; params are not validated yet. */
 export type GraphDocument = FromSchema<typeof graphSchema>;
 
-/** A place in a graph as people name it: `answer.params.sampling`. */
+/** Formats a JSON pointer into a graph for error messages: `answer.params.sampling`. */
 export function describeGraphPointer(pointer: string): string {
   const place = describePointer(pointer.replace(/^\/nodes(?=\/)/, ''));
   return place === '' ? 'the graph' : place.replace(/^\./, '');

@@ -2,15 +2,17 @@ import type { Schema } from '../schema.ts';
 import { graphSchema, nodeSchema } from './document.ts';
 import type { RegisteredType, Registry } from './registry.ts';
 
-/** The JSON Schema (draft-07) that lets an editor complete and check graph files, for the node types of a registry. */
+/** Builds graph.schema.json: the JSON Schema (draft-07) with which editors complete and check graph files. */
 export function editorSchema(registry: Registry): object {
   const types = [...registry.values()];
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'turngraph graph',
-    ...plain(graphSchema),
+    ...toPlainSchema(graphSchema),
     properties: {
-      ...Object.fromEntries(Object.entries(graphSchema.properties).map(([name, schema]) => [name, plain(schema)])),
+      ...Object.fromEntries(
+        Object.entries(graphSchema.properties).map(([name, schema]) => [name, toPlainSchema(schema)]),
+      ),
       nodes: {
         type: 'object',
         description: graphSchema.properties.nodes.description,
@@ -24,14 +26,14 @@ export function editorSchema(registry: Registry): object {
         properties: {
           type: { enum: types.map(({ type }) => type), description: nodeSchema.properties.type.description },
         },
-        // One branch a type, chosen by its name: an editor then complains about the parameter, not about all types.
-        allOf: types.map(branch),
+        // if/then per type instead of oneOf: an editor then reports the wrong parameter, not a mismatch with every type.
+        allOf: types.map(createTypeBranch),
       },
     },
   };
 }
 
-const branch = ({ type, summary, params, exits }: RegisteredType): object => ({
+const createTypeBranch = ({ type, summary, params, exits }: RegisteredType): object => ({
   if: { properties: { type: { const: type } }, required: ['type'] },
   then: {
     description: summary,
@@ -39,7 +41,7 @@ const branch = ({ type, summary, params, exits }: RegisteredType): object => ({
     ...(params.required && params.required.length > 0 && { required: ['type', 'params'] }),
     properties: {
       type: { const: type, description: summary },
-      params: plain(params),
+      params: toPlainSchema(params),
       exits: {
         type: 'object',
         additionalProperties: false,
@@ -50,19 +52,21 @@ const branch = ({ type, summary, params, exits }: RegisteredType): object => ({
   },
 });
 
-// Without our own keyword, which editors do not know; what may change between turns is said in words.
-function plain(schema: Schema): object {
+// Replaces the keyword `live`, which editors do not know, by a sentence in the description.
+function toPlainSchema(schema: Schema): object {
   const { live, ...rest } = schema;
-  const said = live ? `${rest.description ?? ''} May change between turns.`.trim() : rest.description;
+  const description = live ? `${rest.description ?? ''} May change between turns.`.trim() : rest.description;
   return {
     ...rest,
-    ...(said !== undefined && { description: said }),
-    ...(rest.properties && { properties: mapped(rest.properties) }),
-    ...(rest.items && { items: plain(rest.items) }),
-    ...(rest.anyOf && { anyOf: rest.anyOf.map(plain) }),
-    ...(typeof rest.additionalProperties === 'object' && { additionalProperties: plain(rest.additionalProperties) }),
+    ...(description !== undefined && { description }),
+    ...(rest.properties && { properties: toPlainSchemas(rest.properties) }),
+    ...(rest.items && { items: toPlainSchema(rest.items) }),
+    ...(rest.anyOf && { anyOf: rest.anyOf.map(toPlainSchema) }),
+    ...(typeof rest.additionalProperties === 'object' && {
+      additionalProperties: toPlainSchema(rest.additionalProperties),
+    }),
   };
 }
 
-const mapped = (properties: Readonly<Record<string, Schema>>): object =>
-  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, plain(schema)]));
+const toPlainSchemas = (properties: Readonly<Record<string, Schema>>): object =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, toPlainSchema(schema)]));

@@ -4,20 +4,20 @@ import type { CodeName } from '../frames.gen.ts';
 import { describeGraphPointer } from './document.ts';
 import { InvalidParams } from './node.ts';
 
-/** One thing that is wrong with a graph. */
+/** One error in a graph. */
 export interface GraphFault {
   readonly code: CodeName;
   /** JSON pointer into the document. */
   readonly pointer: string;
-  /** A sentence with its place. */
+  /** A sentence that begins with the place. */
   readonly message: string;
 }
 
 const maxFaults = 100;
-// The message of the error and its detail are one frame.
+// Message and detail of an error go into one frame.
 const maxDetailBytes = 3 * maxPartBytes;
 
-/** A fault at a place: the sentence begins with it. */
+/** Creates a fault; the message is the place followed by `message`. */
 export const createGraphFault = (
   pointer: string,
   message: string,
@@ -28,16 +28,16 @@ export const createGraphFault = (
   message: truncateMessage(`${describeGraphPointer(pointer)} ${message}`),
 });
 
-/** All faults of a graph as one error: the first is its message, the first hundred are its detail. */
+/** Combines the faults of a graph into one error: the first is its message, the first `maxFaults` that fit are its detail. */
 export function invalidGraph(faults: readonly GraphFault[]): Fault {
   const [first] = faults;
-  if (!first) throw new TypeError('a graph was refused without a fault');
+  if (!first) throw new TypeError('a graph was rejected without a fault');
   return new Fault(first.code, first.message, {
     detail: JSON.stringify(takeFitting(faults.slice(0, maxFaults), maxDetailBytes, true)),
   });
 }
 
-/** Refused parameters of a node as faults of the graph; none for any other error, such as a model that does not load. */
+/** Converts invalid parameters of a node to faults of the graph; [] for other errors, such as a model that does not load. */
 export function toGraphFaults(error: unknown, nodePointer: string): GraphFault[] {
   if (!(error instanceof InvalidParams)) return [];
   return error.errors.map(({ pointer, message, code }) =>

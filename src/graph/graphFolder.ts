@@ -7,7 +7,7 @@ import { didYouMean } from '../didYouMean.ts';
 const fileExtension = '.json';
 const schemaFile = 'graph.schema.json';
 
-/** A folder of graphs that clients may name: its files without their ending. */
+/** Folder of graph files (`--graphs`). Clients name a graph by its file name without `.json`. */
 export class GraphFolder {
   readonly #path: string;
 
@@ -15,6 +15,7 @@ export class GraphFolder {
     this.#path = path;
   }
 
+  /** Names of the graphs; [] if the folder cannot be read. */
   async names(): Promise<readonly string[]> {
     const files = await readdir(this.#path).catch(() => []);
     return files
@@ -23,12 +24,12 @@ export class GraphFolder {
   }
 
   /**
-   * The document of a graph, not yet checked.
-   * @throws Fault GRAPH_COMPILATION_FAILED when there is none of the name, or it is no JSON.
+   * Reads the document of a graph, not yet validated.
+   * @throws Fault GRAPH_COMPILATION_FAILED when there is no graph of that name, or it is not valid JSON.
    */
   async read(name: string): Promise<unknown> {
     const names = await this.names();
-    // Only names that the folder lists are opened, so that a name cannot lead out of it.
+    // Path traversal check: only names that the folder lists are opened.
     if (!names.includes(name)) {
       const hint = didYouMean(name, names) || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
       throw new Fault('GRAPH_COMPILATION_FAILED', `the graphs folder has no graph "${name}"${hint}`);
@@ -37,22 +38,26 @@ export class GraphFolder {
   }
 }
 
-/** The document in a graph's text. @throws Fault GRAPH_COMPILATION_FAILED when it is no JSON, or has a name twice; `what` begins its sentence. */
-export function parseGraph(text: string, what: string): unknown {
-  const document = parsed(text, what);
-  const [twice] = findDuplicateKeys(text);
-  if (twice === undefined) return document;
+/**
+ * Parses the text of a graph.
+ * @param subject what the error messages begin with.
+ * @throws Fault GRAPH_COMPILATION_FAILED when it is not valid JSON, or has a duplicate key.
+ */
+export function parseGraph(text: string, subject: string): unknown {
+  const document = parseJson(text, subject);
+  const [duplicate] = findDuplicateKeys(text);
+  if (duplicate === undefined) return document;
   throw new Fault(
     'GRAPH_COMPILATION_FAILED',
-    `${what} has the name "${twice.name}" twice in one object (line ${twice.line})`,
+    `${subject} has the name "${duplicate.name}" twice in one object (line ${duplicate.line})`,
   );
 }
 
-function parsed(text: string, what: string): unknown {
+function parseJson(text: string, subject: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     const reason = describeError(error);
-    throw new Fault('GRAPH_COMPILATION_FAILED', `${what} is no JSON: ${reason}`, { cause: error });
+    throw new Fault('GRAPH_COMPILATION_FAILED', `${subject} is no JSON: ${reason}`, { cause: error });
   }
 }

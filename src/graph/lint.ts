@@ -1,10 +1,10 @@
-/** Where the exits of each node lead; an exit that ends the turn is absent. */
+/** Edges of a graph by node: the exits of its type, and the target of each; an exit that ends the turn has no target. */
 export type Edges = ReadonlyMap<
   string,
   { readonly type: string; readonly exits: readonly string[]; readonly targets: ReadonlyMap<string, string> }
 >;
 
-/** What is allowed in a graph, but hardly meant: a sentence each. */
+/** Graph linter: yields a warning for each thing that is valid but probably a mistake (unreachable nodes, endless loops). */
 export function* lintGraph(start: string, edges: Edges): Generator<string> {
   const reached = reachable(start, edges);
   for (const name of edges.keys())
@@ -34,11 +34,11 @@ function reachable(start: string, edges: Edges): ReadonlySet<string> {
   return reached;
 }
 
-// Grows the set of nodes that have a way to the end until nothing joins it.
+// Fixed point: nodes with an exit that ends the turn, or leads to such a node.
 function nodesThatCanEnd(edges: Edges): ReadonlySet<string> {
   const ending = new Set<string>();
-  for (let before = -1; before < ending.size;) {
-    before = ending.size;
+  for (let previousSize = -1; previousSize < ending.size;) {
+    previousSize = ending.size;
     for (const [name, { exits, targets }] of edges) {
       const ends = exits.some((exit) => {
         const target = targets.get(exit);

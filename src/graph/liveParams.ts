@@ -1,22 +1,22 @@
-/** What a node has derived from its parameters: templates, patterns; derived anew when they change. */
+/** Settings that a node derives from its live parameters, such as compiled templates; derived again after each change. */
 export interface LiveParams<Params, Derived> {
   readonly current: Derived;
-  /** The node's `change`. @throws what deriving throws, and then nothing has changed. */
+  /** The `change` of a node. @throws the error of `derive`; then nothing has changed. */
   change(params: Params): Promise<void>;
 }
 
-/** Derives a first time, and again for every change. */
+/** Derives settings from parameters now and after each change. @throws the error of `derive`. */
 export async function liveParams<Params, Derived>(
   params: Params,
   derive: (params: Params) => Derived | Promise<Derived>,
 ): Promise<LiveParams<Params, Derived>> {
-  let now = await derive(params);
+  let current = await derive(params);
   return {
     get current() {
-      return now;
+      return current;
     },
     async change(changed) {
-      now = await derive(changed);
+      current = await derive(changed);
     },
   };
 }

@@ -1,30 +1,31 @@
 import { createReader, type ObjectSchema, type ReadResult } from '../schema.ts';
 import type { AnyNodeType, Node, NodeContext } from './node.ts';
 
-/** A node type with its parameter check compiled. */
+/** A node type with its compiled parameter schema. */
 export interface RegisteredType {
   readonly type: string;
   readonly summary: string;
   readonly params: ObjectSchema;
   readonly exits: readonly string[];
-  /** Checks parameters and fills their defaults. */
+  /** Validates parameters and fills in their defaults. */
   read(params: unknown): ReadResult<object>;
-  /** Makes a node from parameters that `read` has accepted. */
+  /** Creates a node from parameters that `read` has accepted. @throws InvalidParams, or the Fault of a resource. */
   create(params: object, context: NodeContext): Promise<Node>;
 }
 
 /** Node types by name. */
 export type Registry = ReadonlyMap<string, RegisteredType>;
 
-/** A registry of node types. @throws TypeError when two have the same name. */
+/** Creates a registry of node types. @throws TypeError when two have the same name. */
 export function createRegistry(types: readonly AnyNodeType[]): Registry {
-  const twice = types.find(({ type }, index) => types.findIndex((other) => other.type === type) !== index);
-  if (twice) throw new TypeError(`there are two node types "${twice.type}"; give yours another name`);
+  const names = types.map(({ type }) => type);
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
+  if (duplicate !== undefined) throw new TypeError(`there are two node types "${duplicate}"; give yours another name`);
   return new Map(types.map((type) => [type.type, register(type)]));
 }
 
 function register(type: AnyNodeType): RegisteredType {
   const read = createReader<ObjectSchema>(type.params);
-  // `read` has accepted what `create` is given.
+  // The cast is safe: `read` has validated the parameters.
   return { ...type, read, create: (params, context) => type.create(params as never, context) };
 }

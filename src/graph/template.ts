@@ -6,26 +6,29 @@ import { parseJsonAt } from '../tools/json/lenientParser.ts';
 import { stringifyJson, JsonNumber, type JsonObject } from '../tools/json/value.ts';
 import type { Call, Turn } from './turn.ts';
 
-/** A Mustache text of a graph: no HTML escaping, no partials, no lambdas. */
+/** Compiled Mustache template of a graph: no HTML escaping, no partials, no lambdas. */
 export interface Template {
   readonly text: string;
-  /** All names that the template mentions. */
+  /** Names of all variables and sections. */
   readonly names: ReadonlySet<string>;
-  /** The text for one turn; an unknown variable renders empty and becomes a warning of the turn. */
+  /**
+   * Renders the template for one turn. An unknown variable renders empty and becomes a warning of the turn.
+   * @throws Fault LIMIT_EXCEEDED when the result is too long, or has too many sections.
+   */
   render(scope: TemplateScope): string;
 }
 
-/** What a template reads: a turn, or the part of one. */
+/** The part of a turn that a template reads. */
 export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'warn'>;
 
-/** Names that templates have in scope beside the variables of the message. */
-const reserved = ['user_message', 'tool_calls', 'insights'] as const;
+// Names that templates have in scope in addition to the variables of the message.
+const reservedNames = ['user_message', 'tool_calls', 'insights'] as const;
 
-/** Compiles a template of a graph; `place` is how its warnings name it. */
+/** Compiles a Mustache template; its warnings name it by `place`. */
 export function compileTemplate(text: string, place: string): ReadResult<Template> {
-  const unread = findUnreadableTag(text);
-  if (unread) return invalidTemplate(unread);
-  const writer = new PlainWriter();
+  const tagError = findTagError(text);
+  if (tagError !== undefined) return invalidTemplate(tagError);
+  const writer = new LimitedWriter();
   let names: ReadonlySet<string>;
   try {
     const tokens = writer.parse(text) as readonly Token[];
@@ -42,19 +45,20 @@ export function compileTemplate(text: string, place: string): ReadResult<Templat
   return { ok: true, value: { text, names, render } };
 }
 
-// The library looks for the end of a tag in time quadratic in white space, so a tag has to end soon.
+// In characters. mustache finds the end of a tag in time quadratic in its white space, so long tags are refused.
 const maxTagLength = 256;
 
-function findUnreadableTag(text: string): string | undefined {
-  for (let at = text.indexOf('{{'); at >= 0; at = text.indexOf('{{', at + 2)) {
-    if (text[at + 2] === '=') return 'changes its delimiters ({{=...=}}), and graphs do not';
-    const end = text.indexOf('}}', at);
-    if (end < 0 || end - at > maxTagLength) return `is no Mustache template: Unclosed tag at ${at}`;
-    at = end;
+function findTagError(text: string): string | undefined {
+  for (let tagStart = text.indexOf('{{'); tagStart >= 0; tagStart = text.indexOf('{{', tagStart + 2)) {
+    if (text[tagStart + 2] === '=') return 'changes its delimiters ({{=...=}}), and graphs do not';
+    const tagEnd = text.indexOf('}}', tagStart);
+    if (tagEnd < 0 || tagEnd - tagStart > maxTagLength) return `is no Mustache template: Unclosed tag at ${tagStart}`;
+    tagStart = tagEnd;
   }
   return undefined;
 }
 
+// A token of mustache's parser; `inner` are the tokens of a section.
 type Token = readonly [kind: string, name: string, start: number, end: number, inner?: readonly Token[] | string];
 
 const hasPartial = (tokens: readonly Token[]): boolean =>
@@ -70,35 +74,35 @@ function* variableNames(tokens: readonly Token[]): Generator<string> {
 const invalidTemplate = (message: string): ReadResult<Template> => ({ ok: false, errors: [{ pointer: '', message }] });
 
 function createTemplateData(turn: TemplateScope): object {
-  for (const name of reserved) {
+  for (const name of reservedNames) {
     if (Object.hasOwn(turn.variables, name)) turn.warn(`variables.${name} is not used: the name belongs to the turn`);
   }
-  const own = {
+  const turnData = {
     user_message: turn.message,
     tool_calls: toTemplateValue(turn.calls.map(toTemplateCall)),
     insights: toTemplateValue(turn.insights.map(visibleInsight)),
   };
-  return { ...turn.variables, ...own };
+  return { ...turn.variables, ...turnData };
 }
 
 function toTemplateCall({ name, typedArguments }: Call): object {
-  const read = parseJsonAt(typedArguments, 0);
-  return { name, arguments: read.ok ? read.value : undefined };
+  const reading = parseJsonAt(typedArguments, 0);
+  return { name, arguments: reading.ok ? reading.value : undefined };
 }
 
-// Objects and lists print their JSON text, numbers of calls all their digits; truths are truths for sections.
+// Objects and lists render as their JSON text, numbers of calls with all their digits; booleans stay, for sections.
 function toTemplateValue(value: unknown): unknown {
   if (value instanceof JsonNumber) return value.digits;
   if (typeof value !== 'object' || value === null) return value;
-  const within = (members: Iterable<readonly [string, unknown]>): object =>
+  const toObject = (members: Iterable<readonly [string, unknown]>): object =>
     Object.fromEntries([...members].map(([key, member]) => [key, toTemplateValue(member)]));
-  const inner = Array.isArray(value)
+  const copy = Array.isArray(value)
     ? value.map(toTemplateValue)
-    : within(value instanceof Map ? (value as JsonObject) : Object.entries(value));
-  return Object.defineProperty(inner, 'toString', { value: () => stringifyJson(value), enumerable: false });
+    : toObject(value instanceof Map ? (value as JsonObject) : Object.entries(value));
+  return Object.defineProperty(copy, 'toString', { value: () => stringifyJson(value), enumerable: false });
 }
 
-// Looks at own values only, so that a template reaches nothing that the language gives to every object, and calls nothing.
+// Looks up own properties only, and calls no function, so that a template cannot reach prototypes such as `constructor`.
 class OwnPropertyContext extends Mustache.Context {
   override push(view: unknown): OwnPropertyContext {
     return new OwnPropertyContext(view, this);
@@ -107,8 +111,9 @@ class OwnPropertyContext extends Mustache.Context {
   override lookup(name: string): unknown {
     if (name === '.') return this.view as unknown;
     const [first = '', ...rest] = name.split('.');
-    for (let at: Mustache.Context | undefined = this; at; at = at.parent) {
-      if (ownProperty(at.view, first) !== undefined) return rest.reduce(ownProperty, ownProperty(at.view, first));
+    for (let context: Mustache.Context | undefined = this; context; context = context.parent) {
+      if (ownProperty(context.view, first) !== undefined)
+        return rest.reduce(ownProperty, ownProperty(context.view, first));
     }
     return undefined;
   }
@@ -120,14 +125,14 @@ function ownProperty(holder: unknown, name: string): unknown {
   return typeof value === 'function' ? undefined : value;
 }
 
-// What a template may come to: characters of text, and steps of work.
+// Limits of one rendering: characters of the result, and sections rendered, which bounds the work of nested loops.
 const maxRenderedCharacters = 1024 * 1024;
-const maxSections = 10_000;
+const maxRenderedSections = 10_000;
 
-// Unknown names are collected while a text is rendered, which is one synchronous call.
-class PlainWriter extends Mustache.Writer {
+// Renders without HTML escaping, counts against the limits, and collects unknown names. The state is that of one
+// rendering, which is one synchronous call.
+class LimitedWriter extends Mustache.Writer {
   #unknown = new Set<string>();
-
   #length = 0;
   #sections = 0;
 
@@ -139,7 +144,7 @@ class PlainWriter extends Mustache.Writer {
   }
 
   override renderTokens(...args: Parameters<Mustache.Writer['renderTokens']>): string {
-    if (++this.#sections > maxSections) throw templateLimitFault('sections', maxSections);
+    if (++this.#sections > maxRenderedSections) throw templateLimitFault('sections', maxRenderedSections);
     return super.renderTokens(...args);
   }
 
@@ -167,4 +172,4 @@ class PlainWriter extends Mustache.Writer {
 }
 
 const templateLimitFault = (what: string, allowed: number): Fault =>
-  new Fault('LIMIT_EXCEEDED', `a template comes to more than ${allowed} ${what}; give it less to render`);
+  new Fault('LIMIT_EXCEEDED', `a template renders to more than ${allowed} ${what}; give it less to render`);

@@ -8,55 +8,58 @@ export interface Call {
   /** Nine characters of [A-Za-z0-9]. */
   readonly id: string;
   readonly name: string;
-  /** A flat JSON object whose values are all strings. */
+  /** Text of a flat JSON object whose values are all strings. */
   readonly flatArguments: string;
-  /** A JSON object with the values coerced to the declared types where nothing is lost. */
+  /** Text of a JSON object, its values coerced to the declared types where that is lossless. */
   readonly typedArguments: string;
+  /** Whether the node has a tool of that name. */
   readonly known: boolean;
+  /** Whether mistakes in the JSON were repaired. */
   readonly repaired: boolean;
-  /** Whether the tool changes the world: a client may want to ask first. */
+  /** Whether the tool has side effects in the world, so that a client may want to ask first. */
   readonly consequential: boolean;
   readonly issues: readonly ToolCallIssue[];
 }
 
-/** What one inference of a turn cost and said: for the account of the turn. */
+/** Statistics of one inference of a turn, for the turn summary. */
 export interface InferenceRecord extends Pick<Completion, 'finishReason' | 'tokens' | 'timings'> {
-  /** Interactions that the budget kept out of the prompt. */
+  /** Number of interactions that did not fit into the prompt. */
   readonly dropped: number;
   /** Facts for debug_info, such as the format and why it was chosen. */
   readonly notes: object;
 }
 
-/** All that a node sees of a turn while it runs. */
+/** A running turn, as its nodes see it. */
 export interface Turn {
-  /** What the user said. */
+  /** The message of the user. */
   readonly message: string;
   /** The conversation before this turn. */
   readonly dialog: Dialog;
+  /** Template variables of the message. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Aborted when the turn is cancelled; every wait of a node ends with it. */
+  /** Aborted when the turn is cancelled or takes too long; every wait of a node must end then. */
   readonly signal: AbortSignal;
-  /** The tool calls that nodes of this turn have found so far. */
+  /** Tool calls that nodes of this turn have detected so far. */
   readonly calls: readonly Call[];
-  /** What stood in the way of calls that nodes of this turn have found so far. */
+  /** Insights of this turn so far: why detected calls were not sent. */
   readonly insights: readonly Insight[];
-  /** What this turn has said or held so far. */
+  /** Text that this turn has sent or holds back so far. */
   readonly answer: string;
-  /** Sends text of the answer: a piece as it is generated, or a whole one. */
+  /** Sends text of the answer: a delta while it is generated, or a whole text. */
   sendText(text: string, kind: 'delta' | 'whole'): void;
-  /** Undefined while the client keeps up with what is said, else what to wait for before saying more. */
+  /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
   backpressure(): Promise<void> | undefined;
-  /** Keeps an answer back; it is sent at the end of the turn unless something takes its place. */
+  /** Holds back an answer; it is sent at the end of the turn, unless it is replaced or released. */
   hold(text: string): void;
-  /** Takes a held answer's place: nothing is held any more. */
+  /** Discards the held answer. */
   release(): void;
-  /** Records a call, and notifies the client of it if asked to. */
+  /** Records a tool call, and sends it to the client if `notify` is set. */
   recordCall(call: Call, notify: boolean): void;
-  /** Records why a call was not sent, and tells the client (NodeEvent tool_insight). */
+  /** Records why a call was not sent, and sends that to the client (NodeEvent tool_insight). */
   recordInsight(insight: Insight): void;
-  /** Accounts for an inference. */
+  /** Records the statistics of an inference. */
   recordInference(inference: InferenceRecord): void;
-  /** Sends a NodeEvent, when diagnostics are on. */
+  /** Sends a NodeEvent, if diagnostics are on. */
   emitEvent(event: string, payload: object): void;
   /** Adds a sentence to the turn's warnings. */
   warn(warning: string): void;

@@ -1,15 +1,16 @@
-import { setImmediate as breath } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { Fault } from '../fault.ts';
 import type { PathStep } from '../frames.gen.ts';
 import type { Graph } from './compile.ts';
 import type { Turn } from './turn.ts';
 
+// Steps between two yields to the event loop.
 const stepsPerYield = 32;
 
 /**
- * Walks a graph for one turn, from its start node until an exit that leads nowhere.
- * @param enter is told the name of each node before it runs.
- * @param path is given each step as it is done, so that a failed turn has one too.
+ * Walks a graph for one turn: runs nodes from the start node on, until an exit without a target.
+ * @param options `enter` is called with the name of each node before it runs. Each completed step is added to `path`,
+ * so that a failed turn has its path, too.
  * @throws Fault MAX_STEPS_EXCEEDED, whatever a node throws, or the signal's reason.
  */
 export async function walk(
@@ -18,8 +19,8 @@ export async function walk(
   { maxSteps, enter, path }: { maxSteps: number; enter: (nodeName: string) => void; path: PathStep[] },
 ): Promise<void> {
   for (let name = graph.start; name !== '';) {
-    // Nodes that wait for nothing would keep everybody else waiting.
-    if (path.length % stepsPerYield === stepsPerYield - 1) await breath();
+    // Nodes that never wait, such as a loop of canned responses, would block the event loop.
+    if (path.length % stepsPerYield === stepsPerYield - 1) await yieldToEventLoop();
     await turn.backpressure();
     turn.signal.throwIfAborted();
     if (path.length === maxSteps) {

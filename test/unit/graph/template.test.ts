@@ -106,7 +106,7 @@ describe('a template', () => {
       scope({}, { calls: Array(80).fill(call) }),
     ],
   ])('that comes to too much %s is an error, not a long wait', (_, text, from) => {
-    expect(() => rendered(text, from)).toThrow(/a template comes to more than/);
+    expect(() => rendered(text, from)).toThrow(/a template renders to more than/);
   });
 
   it('does not render what a variable says', () => {
