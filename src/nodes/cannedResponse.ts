@@ -3,10 +3,10 @@ import { defineNode } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
 
-/** Says one of a list of lines, without a model. */
+/** The CannedResponse node: sends one of a list of lines as the answer, without a model. */
 export const cannedResponse = defineNode({
   type: 'CannedResponse',
-  summary: 'Says one line of a list, without a model; it takes the place of a held answer.',
+  summary: 'Sends one line of a list, without a model; it replaces a held answer.',
   params: {
     type: 'object',
     additionalProperties: false,
@@ -23,21 +23,21 @@ export const cannedResponse = defineNode({
   },
   exits: ['default'],
   async create(params, context) {
-    const settings = await liveParams(params, async (given) => {
-      const strings = await resolveStrings(given, context);
-      return { lines: compileLines(strings, context.nodeName), strategy: given.selection_strategy };
+    const settings = await liveParams(params, async (current) => {
+      const strings = await resolveStrings(current, context);
+      return { lines: compileLines(strings, context.nodeName), strategy: current.selection_strategy };
     });
-    let said = 0;
-    const choose = {
+    let linesSent = 0;
+    const chooseLine = {
       random: (count: number) => Math.floor(Math.random() * count),
       first: () => 0,
-      in_turn: (count: number) => said++ % count,
+      in_turn: (count: number) => linesSent++ % count,
     };
     return {
       async run(turn) {
         const { lines, strategy } = settings.current;
         turn.release();
-        turn.sendText(lines[choose[strategy](lines.length)]?.render(turn) ?? '', 'whole');
+        turn.sendText(lines[chooseLine[strategy](lines.length)]?.render(turn) ?? '', 'whole');
         return 'default';
       },
       change: settings.change,
@@ -47,7 +47,7 @@ export const cannedResponse = defineNode({
 
 function compileLines(strings: ResolvedStrings, nodeName: string) {
   if (strings.list.length === 0)
-    throw invalidStrings(strings, [{ pointer: '', message: 'has no line to say; add at least one' }]);
+    throw invalidStrings(strings, [{ pointer: '', message: 'is empty; add at least one line' }]);
   return strings.list.map((line, index) => {
     const template = compileTemplate(line, `${nodeName}, line ${index}`);
     if (!template.ok)

@@ -16,14 +16,14 @@ const params = {
     template: {
       type: 'string',
       live: true,
-      description: 'Template put into the prompt beside the message, at `placement`.',
+      description: 'Template that is inserted into the prompt, relative to the message, at `placement`.',
     },
     placement: {
       type: 'string',
       enum: placements,
       default: 'before_user_as_system',
       live: true,
-      description: 'Where the template stands, and as whose words.',
+      description: 'Where the template is inserted, and with which role.',
     },
     stream: {
       type: 'boolean',
@@ -33,33 +33,34 @@ const params = {
     },
     response_schema: {
       type: 'object',
-      description: 'A JSON Schema that the answer has to fit: it is JSON and nothing else.',
+      description: 'Constrained decoding: the answer is one JSON value that matches this JSON Schema.',
     },
     hold: {
       type: 'boolean',
       default: false,
       live: true,
-      description: 'Keeps the answer in the turn: a later Guardrail can watch it, a CannedResponse takes its place.',
+      description:
+        'Holds the answer back until the end of the turn: a later Guardrail can check it, a CannedResponse replaces it.',
     },
   },
 } as const satisfies ObjectSchema;
 
-/** Lets a model answer in words. */
+/** The Generate node: answers with the text of a model. */
 export const generate = defineNode({
   type: 'Generate',
-  summary: 'Answers in words: streamed, in one frame, or held for a later node to judge.',
+  summary: 'Answers with the text of a model: streamed, in one frame, or held for a later node to check.',
   params,
   exits: ['default'],
   async create(params, context) {
     const { response_schema: schema } = params;
-    const bound = schema && { grammar: unwrapParam('/response_schema', jsonGrammar(schema)) };
-    const settings = await liveParams(params, (given) => compileTemplates(given, context));
-    const use = await resolveModel(context, params.model_name);
-    const inference = new InferenceRunner(use);
-    const projection = chatProjection(use.model);
-    const question = (turn: Turn): PromptRequest => {
-      const { system, beside, placement, sampling, thinking } = settings.current;
-      const template = beside && { text: beside.render(turn), placement };
+    const constraint = schema && { grammar: unwrapParam('/response_schema', jsonGrammar(schema)) };
+    const settings = await liveParams(params, (current) => compileTemplates(current, context));
+    const lease = await resolveModel(context, params.model_name);
+    const inference = new InferenceRunner(lease);
+    const projection = chatProjection(lease.model);
+    const createRequest = (turn: Turn): PromptRequest => {
+      const { system, injected, placement, sampling, thinking } = settings.current;
+      const template = injected && { text: injected.render(turn), placement };
       return {
         projection,
         system: system.render(turn),
@@ -72,13 +73,13 @@ export const generate = defineNode({
       async run(turn) {
         const { stream, hold } = settings.current;
         const onText = (piece: string): void => turn.sendText(piece, 'delta');
-        const wish = { ...bound, ...(stream && !hold && { onText }) };
-        const { text } = await inference.complete(turn, question(turn), wish);
+        const options = { ...constraint, ...(stream && !hold && { onText }) };
+        const { text } = await inference.complete(turn, createRequest(turn), options);
         if (hold) turn.hold(text);
         else if (!stream) turn.sendText(text, 'whole');
         return 'default';
       },
-      warmUp: (turn) => inference.prefill(turn, question(turn)),
+      warmUp: (turn) => inference.prefill(turn, createRequest(turn)),
       change: settings.change,
       [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
     };
@@ -89,14 +90,14 @@ type Params = FromSchema<typeof params>;
 
 function compileTemplates({ system_prompt, template, ...rest }: Params, { nodeName, warn }: NodeContext) {
   const { placement } = rest;
-  const at = `${nodeName}.params`;
-  const system = unwrapParam('/system_prompt', compileTemplate(system_prompt, `${at}.system_prompt`));
-  const beside =
-    template === undefined ? undefined : unwrapParam('/template', compileTemplate(template, `${at}.template`));
-  if (placement === 'in_place_of_user' && beside && !beside.names.has('user_message')) {
+  const place = `${nodeName}.params`;
+  const system = unwrapParam('/system_prompt', compileTemplate(system_prompt, `${place}.system_prompt`));
+  const injected =
+    template === undefined ? undefined : unwrapParam('/template', compileTemplate(template, `${place}.template`));
+  if (placement === 'in_place_of_user' && injected && !injected.names.has('user_message')) {
     warn(
-      `${at}.template stands in place of the user and does not name {{user_message}}: the model will not see the message`,
+      `${place}.template replaces the message and does not contain {{user_message}}: the model will not see the message`,
     );
   }
-  return { ...rest, system, beside };
+  return { ...rest, system, injected };
 }

@@ -3,10 +3,10 @@ import { defineNode } from '../graph/node.ts';
 import { compilePatterns } from '../storage/patternSet.ts';
 import { invalidStrings, stringParams, resolveStrings } from './stringParams.ts';
 
-/** Sends a turn another way when the message, or the answer so far, matches a pattern. */
+/** The Guardrail node: takes another exit when the message, or the answer so far, matches a regular expression (RE2). */
 export const guardrail = defineNode({
   type: 'Guardrail',
-  summary: 'Watches the message or the answer for patterns, in time linear in its length.',
+  summary: 'Matches the message or the answer against patterns, in time linear in its length.',
   params: {
     type: 'object',
     additionalProperties: false,
@@ -17,18 +17,18 @@ export const guardrail = defineNode({
         enum: ['message', 'answer'],
         default: 'message',
         live: true,
-        description: 'message: what the user wrote; answer: what this turn has said or held so far.',
+        description: 'message: what the user wrote; answer: what this turn has sent or held so far.',
       },
     },
   },
   exits: ['triggered', 'not_triggered'],
   async create(params, context) {
-    const settings = await liveParams(params, async (given) => {
-      const strings = await resolveStrings(given, context);
+    const settings = await liveParams(params, async (current) => {
+      const strings = await resolveStrings(current, context);
       const patterns = await compilePatterns(strings.list);
       if (!patterns.ok) throw invalidStrings(strings, patterns.errors);
       if (strings.list.length === 0) context.warn(`${context.nodeName} has no pattern: this Guardrail never triggers`);
-      return { patterns: patterns.value, watch: given.watch };
+      return { patterns: patterns.value, watch: current.watch };
     });
     return {
       async run(turn) {

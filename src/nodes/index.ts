@@ -7,17 +7,17 @@ import { generate } from './generate.ts';
 import { guardrail } from './guardrail.ts';
 import { toolCallWith } from './toolCall.ts';
 
-/** What others add to turngraph. */
+/** Node types and tool-call formats that an application adds. */
 export interface Extension {
   readonly nodeTypes?: readonly AnyNodeType[];
   readonly formats?: readonly ToolCallFormat[];
 }
 
 /**
- * The node types of turngraph and those of an extension: a new one of turngraph is a file and a line here.
+ * The registry of the built-in node types and those of an extension. To add a built-in one, write a file and add it here.
  * @throws TypeError when two node types or two formats have the same name.
  */
-export function registryWith({ nodeTypes = [], formats: more = [] }: Extension = {}): Registry {
-  const toolCall = toolCallWith(createFormats([...formats.values(), ...more]));
+export function registryWith({ nodeTypes = [], formats: addedFormats = [] }: Extension = {}): Registry {
+  const toolCall = toolCallWith(createFormats([...formats.values(), ...addedFormats]));
   return createRegistry([guardrail, toolCall, generate, cannedResponse, ...nodeTypes]);
 }

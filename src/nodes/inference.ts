@@ -7,7 +7,7 @@ import type { PromptInputs, Projected, Projection } from '../projection/projecti
 import type { Schema } from '../schema.ts';
 import { ReasoningFilter, stripReasoning } from '../tools/reasoning/reasoningFilter.ts';
 
-/** Parameters that every node with a model has. */
+/** Parameters of all nodes with a model. */
 export const inferenceParams = {
   model_name: { type: 'string', default: '', description: 'A name in models.json; "" = the agent\'s default.' },
   system_prompt: { type: 'string', default: '', live: true, description: 'Template of the system message.' },
@@ -16,68 +16,68 @@ export const inferenceParams = {
     type: 'boolean',
     default: false,
     live: true,
-    description: 'Whether a model that reasons aloud may. Reasoning is never part of an answer.',
+    description: 'Whether a reasoning model may reason before it answers. Reasoning is never part of an answer.',
   },
 } as const satisfies Readonly<Record<string, Schema>>;
 
-/** What a node contributes to its prompt, and how the prompt is made of it. */
+/** The input of a prompt, the projection that makes the prompt, and how to sample the completion. */
 export interface PromptRequest extends Omit<PromptInputs, 'maxTokens' | 'dialog'> {
   readonly projection: Projection;
-  /** Whether a model that reasons aloud may. */
+  /** Whether a reasoning model may reason before it answers. */
   readonly thinking: boolean;
   readonly sampling: PartialSampling;
 }
 
-/** How a completion is wanted. */
+/** Options of a completion. */
 export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar'> {
-  /** Facts for debug_info. */
+  /** Additional facts for debug_info. */
   readonly notes?: object;
 }
 
-/** One node's access to its model, through a sequence of its own. */
+/** Inference for one node: generates completions in a sequence of its own, so that nodes do not evict each other's prefix. */
 export class InferenceRunner implements AsyncDisposable {
-  readonly #use: ModelLease;
+  readonly #lease: ModelLease;
   readonly #sequence: Sequence;
   readonly #nodeDefaults: Partial<SamplingParams>;
 
-  /** @param standing sampling that holds for this node type unless the graph says otherwise. */
-  constructor(use: ModelLease, standing: Partial<SamplingParams> = {}) {
-    this.#use = use;
-    this.#sequence = use.model.openSequence();
-    this.#nodeDefaults = standing;
+  /** @param nodeDefaults sampling parameters of this node type; those of the graph take precedence. */
+  constructor(lease: ModelLease, nodeDefaults: Partial<SamplingParams> = {}) {
+    this.#lease = lease;
+    this.#sequence = lease.model.openSequence();
+    this.#nodeDefaults = nodeDefaults;
   }
 
   /**
-   * Completes this turn's prompt and accounts for it. What the model reasons aloud goes to debug_info; with
-   * `controlTokens` the text is left as it was written.
-   * @throws the signal's reason when the turn is cancelled meanwhile.
+   * Generates the completion of a prompt and records its tokens and timings in the turn. Reasoning is removed from the
+   * text and added to debug_info; with `controlTokens` the text of the completion is returned unchanged.
+   * @throws the reason of the turn's signal when the turn is cancelled.
    */
   async complete(
     turn: Turn,
-    question: PromptRequest,
-    { notes, onText, ...wish }: CompletionOptions = {},
+    request: PromptRequest,
+    { notes, onText, ...options }: CompletionOptions = {},
   ): Promise<Completion> {
-    const { prompt, dropped } = await this.#project(turn, question);
-    const reasoning = new ReasoningFilter();
-    const say = (text: string): void => void (text !== '' && onText?.(text));
+    const { prompt, dropped } = await this.#project(turn, request);
+    const filter = new ReasoningFilter();
+    const emit = (text: string): void => void (text !== '' && onText?.(text));
     const completion = await this.#sequence.generate(prompt, {
-      ...wish,
-      sampling: this.#samplingParams(question),
+      ...options,
+      sampling: this.#samplingParams(request),
       signal: turn.signal,
       backpressure: () => turn.backpressure(),
-      onText: (piece) => say(reasoning.push(piece)),
+      onText: (piece) => emit(filter.push(piece)),
     });
-    say(reasoning.flush());
-    const thought = reasoning.reasoning;
-    const facts = { model: this.#use.name, ...notes, ...(thought !== '' && { reasoning: thought }) };
+    emit(filter.flush());
+    const { reasoning } = filter;
+    const facts = { model: this.#lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
     turn.recordInference({ ...completion, dropped, notes: facts });
     turn.signal.throwIfAborted();
-    return wish.controlTokens ? completion : { ...completion, text: stripReasoning(completion.text) };
+    return options.controlTokens ? completion : { ...completion, text: stripReasoning(completion.text) };
   }
 
-  /** Evaluates the head of the prompt ahead of time. */
-  async prefill(turn: Turn, question: PromptRequest): Promise<void> {
-    const { prompt } = await this.#project(turn, question);
+  /** Prefills the part of the prompt that does not depend on the message, before there is one. */
+  async prefill(turn: Turn, request: PromptRequest): Promise<void> {
+    const { prompt } = await this.#project(turn, request);
     await this.#sequence.prefill(prompt, turn.signal);
   }
 
@@ -85,19 +85,19 @@ export class InferenceRunner implements AsyncDisposable {
     return this.#sequence[Symbol.asyncDispose]();
   }
 
-  async #project(turn: Turn, question: PromptRequest): Promise<Projected> {
-    const { projection, sampling: _, thinking, ...contribution } = question;
-    const maxTokens = this.#samplingParams(question).max_tokens;
-    const { prompt, dropped } = await projection.project({ ...contribution, dialog: turn.dialog, maxTokens });
+  async #project(turn: Turn, request: PromptRequest): Promise<Projected> {
+    const { projection, sampling: _, thinking, ...inputs } = request;
+    const maxTokens = this.#samplingParams(request).max_tokens;
+    const { prompt, dropped } = await projection.project({ ...inputs, dialog: turn.dialog, maxTokens });
     return { prompt: { ...prompt, thinking }, dropped };
   }
 
   #samplingParams({ sampling }: PromptRequest): SamplingParams {
-    return { ...this.#use.defaultSampling, ...this.#nodeDefaults, ...sampling };
+    return { ...this.#lease.defaultSampling, ...this.#nodeDefaults, ...sampling };
   }
 }
 
-/** The model of a node: the one it names, or the agent's default. */
+/** Leases the model of a node: the one it names, else the agent's default. @throws InvalidParams when it cannot be used. */
 export const resolveModel = (context: NodeContext, modelName: string): Promise<ModelLease> =>
   context.model(modelName === '' ? undefined : modelName).catch((error: unknown) => {
     throw paramError('/model_name', error);

@@ -2,7 +2,7 @@ import { InvalidParams, paramError, type NodeContext } from '../graph/node.ts';
 import { Fault } from '../fault.ts';
 import type { SchemaError, Schema } from '../schema.ts';
 
-/** Parameters of the nodes that read a list of strings. */
+/** Parameters of nodes that use a list of strings: a string storage, or a list in the graph. */
 export const stringParams = (what: string) =>
   ({
     string_storage: {
@@ -19,14 +19,17 @@ export const stringParams = (what: string) =>
     },
   }) as const satisfies Readonly<Record<string, Schema>>;
 
-/** The strings of a node, and where a refusal of one of them points. */
+/** The strings of a node. */
 export interface ResolvedStrings {
   readonly list: readonly string[];
-  /** Turns a refusal of the list (pointer `/index`) into one of the node's parameters. */
-  at(refusal: SchemaError): SchemaError;
+  /** Turns an error in the list (pointer `/index`) into an error in the parameters of the node. */
+  toParamError(error: SchemaError): SchemaError;
 }
 
-/** The strings that a node means: its storage, or those in the graph when it names none or there is none of the name. */
+/**
+ * Finds the strings of a node: those of the storage it names, else those in the graph.
+ * @throws Fault LIMIT_EXCEEDED; InvalidParams when the storage cannot be read, or does not exist and the graph has no strings.
+ */
 export async function resolveStrings(
   { string_storage, inline_strings }: { readonly string_storage?: string; readonly inline_strings: readonly string[] },
   { nodeName, strings, warn, limits }: NodeContext,
@@ -40,16 +43,16 @@ export async function resolveStrings(
   }
   const inline: ResolvedStrings = {
     list: inline_strings,
-    at: ({ pointer, message }) => ({ pointer: `/inline_strings${pointer}`, message }),
+    toParamError: ({ pointer, message }) => ({ pointer: `/inline_strings${pointer}`, message }),
   };
   if (string_storage === undefined) return inline;
   try {
     const { list } = await strings(string_storage);
     if (inline_strings.length > 0)
-      warn(`${nodeName}.params.inline_strings is not used: the storage "${string_storage}" is there`);
+      warn(`${nodeName}.params.inline_strings is not used: the storage "${string_storage}" exists`);
     return {
       list,
-      at: ({ pointer, message }) => ({
+      toParamError: ({ pointer, message }) => ({
         pointer: '/string_storage',
         message: pointer === '' ? message : `entry ${pointer.slice(1)} ${message}`,
       }),
@@ -63,6 +66,6 @@ export async function resolveStrings(
   }
 }
 
-/** Refuses a node's parameters for what is wrong with its strings. */
+/** The error for a node with invalid strings. */
 export const invalidStrings = (strings: ResolvedStrings, errors: readonly SchemaError[]): InvalidParams =>
-  new InvalidParams(errors.map((refusal) => strings.at(refusal)));
+  new InvalidParams(errors.map((error) => strings.toParamError(error)));

@@ -37,26 +37,27 @@ const recommendedMaxTools = 8;
 export const toolCallWith = (formats: Formats) =>
   defineNode({
     type: 'ToolCall',
-    summary: 'Offers tools to a model, reads calls out of its text and notifies the client of each.',
+    summary: 'Offers tools to a model, detects calls in its text and notifies the client of each.',
     params: {
       type: 'object',
       additionalProperties: false,
       required: ['tools'],
       properties: {
         ...inferenceParams,
-        tools: { type: 'array', minItems: 1, items: toolSchema, description: 'The tools on offer.' },
+        tools: { type: 'array', minItems: 1, items: toolSchema, description: 'The tools that the model may call.' },
         tool_call_format: {
           type: 'string',
           enum: ['', ...formats.keys()],
           default: '',
-          description: 'How tools are written and calls are read; "" = the model\'s own.',
+          description:
+            'Tool-call format: how tools are put into the prompt and calls are detected; "" = the model\'s own.',
         },
         ...toolChoiceParams,
         generate_on_no_tool: {
           type: 'boolean',
           default: false,
           live: true,
-          description: 'Without a call, sends the text as the answer.',
+          description: 'Whether the text is sent as the answer when it has no call.',
         },
         notify_client: {
           type: 'boolean',
@@ -77,13 +78,13 @@ export const toolCallWith = (formats: Formats) =>
         ...current,
         system: unwrapParam('/system_prompt', compileTemplate(current.system_prompt, `${place}.system_prompt`)),
       }));
-      const use = await resolveModel(context, params.model_name);
-      const { format, reason, warning } = resolveFormat(params.tool_call_format, use, formats);
+      const lease = await resolveModel(context, params.model_name);
+      const { format, reason, warning } = resolveFormat(params.tool_call_format, lease, formats);
       if (warning !== '') context.warn(`${place}.tool_call_format ${warning}`);
       let constraint = createCallConstraint(resolvedChoice, tools, format);
-      const offeringProjection = toolProjection(use.model, toToolBlock([...tools.values()], format));
-      const plainProjection = chatProjection(use.model);
-      const inference = new InferenceRunner(use, { temperature: 0 });
+      const offeringProjection = toolProjection(lease.model, toToolBlock([...tools.values()], format));
+      const plainProjection = chatProjection(lease.model);
+      const inference = new InferenceRunner(lease, { temperature: 0 });
 
       const createRequest = (turn: Turn): PromptRequest => {
         const { system, sampling, thinking, tool_choice } = settings.current;
@@ -143,7 +144,7 @@ function readTools(
     const pointer = `/tools/${index}`;
     const tool = unwrapParam(pointer, readTool(declaration));
     if (tools.has(tool.name)) {
-      throw new InvalidParams([{ pointer: `${pointer}/name`, message: `stands twice: "${tool.name}"` }]);
+      throw new InvalidParams([{ pointer: `${pointer}/name`, message: `is declared twice: "${tool.name}"` }]);
     }
     tools.set(tool.name, tool);
   });

@@ -17,13 +17,13 @@ export const toolChoiceParams = {
     default: 'auto',
     live: true,
     description:
-      'auto: the model decides; required: it has to call a tool; none: no tool is offered; or the name of the tool that it has to call.',
+      'auto: the model decides; required: it has to call a tool; none: it is offered no tool; or the name of the tool that it has to call.',
   },
   strict: {
     type: 'boolean',
     default: false,
     live: true,
-    description: 'Holds calls to the declared tools and parameters while they are written.',
+    description: 'Constrained decoding: calls always match the declared tools and parameters.',
   },
 } as const;
 

@@ -1,12 +1,12 @@
 import type { Model } from '../engine/engine.ts';
 import { MessageBudget, type Projection } from './projection.ts';
 
-/** The projection of a node that converses: the dialog as plain chat. */
+/** The projection of a node without tools: the dialog as chat messages. */
 export function chatProjection(model: Model): Projection {
-  const fitting = new MessageBudget(model);
+  const budget = new MessageBudget(model);
   return {
-    async project(contribution) {
-      const { messages, dropped } = await fitting.messages(contribution);
+    async project(inputs) {
+      const { messages, dropped } = await budget.messages(inputs);
       return { prompt: { messages }, dropped };
     },
   };

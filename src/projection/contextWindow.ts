@@ -2,10 +2,14 @@ import type { Interaction } from '../dialog.ts';
 import type { Model } from '../engine/engine.ts';
 import { Fault } from '../fault.ts';
 
-// Above the high mark the oldest interactions go until the prompt is at this share of it, so that the next cut is many turns away.
+// A prompt above the limit is trimmed to this share of it. Trimming changes the prefix of the prompt and so costs a new
+// prefill; this makes the next one many turns away.
 const trimTarget = 0.75;
 
-/** The part of a dialog that fits: a window whose beginning only ever moves forward, so that what was cut stays cut. */
+/**
+ * Context window truncation: a window over a dialog whose start only moves forward, and in large steps, so that the
+ * prompts of consecutive turns share a prefix and the KV cache can be reused.
+ */
 export class ContextWindow {
   readonly #model: Model;
   readonly #tokens = new WeakMap<Interaction, number>();
@@ -17,9 +21,10 @@ export class ContextWindow {
   }
 
   /**
-   * The youngest interactions that fit beside `fixed`: texts, and tokens of something else, that are never cut.
-   * @param maxTokens the most that the answer may take; at most a quarter of the context is kept free for it.
-   * @throws Fault PROMPT_TOO_LARGE with the numbers, when what is fixed does not fit alone.
+   * The newest interactions that fit in addition to `fixed`, which is never dropped: texts of messages, and tokens of
+   * anything else.
+   * @param maxTokens largest number of tokens of the answer; at most a quarter of the context is reserved for it.
+   * @throws Fault PROMPT_TOO_LARGE with the numbers, when `fixed` alone does not fit.
    */
   async fit(
     interactions: readonly Interaction[],
@@ -27,21 +32,19 @@ export class ContextWindow {
     maxTokens: number,
   ): Promise<{ readonly visible: readonly Interaction[]; readonly dropped: number }> {
     const { contextSize } = this.#model;
-    const high = contextSize - Math.min(maxTokens, Math.floor(contextSize / 4));
-    // No token of any vocabulary stands for more text than this, so what is far too long need not be tokenised to know.
-    const length = fixed.texts.reduce((sum, text) => sum + text.length, 0);
-    if (length > contextSize * maxTokenBytes) throw tooLarge(`${length} characters`, high, contextSize);
-    const base = this.#model.overhead.prompt + fixed.tokens + (await this.#count(fixed.texts));
-    if (base > high) {
-      throw tooLarge(`${base} tokens`, high, contextSize);
-    }
-    // In a dialog that was cleared, what was cut last is no longer where it was.
+    const limit = contextSize - Math.min(maxTokens, Math.floor(contextSize / 4));
+    // A token of any vocabulary has fewer characters than this, so texts that are far too long need not be tokenized.
+    const characters = fixed.texts.reduce((sum, text) => sum + text.length, 0);
+    if (characters > contextSize * maxTokenCharacters) throw tooLarge(`${characters} characters`, limit, contextSize);
+    const fixedTokens = this.#model.overhead.prompt + fixed.tokens + (await this.#count(fixed.texts));
+    if (fixedTokens > limit) throw tooLarge(`${fixedTokens} tokens`, limit, contextSize);
+    // A dialog that was cleared no longer has the interaction that was trimmed last.
     if (interactions[this.#trimmed - 1] !== this.#lastTrimmed) this.#trimmed = 0;
-    const sizes = await Promise.all(interactions.slice(this.#trimmed).map((one) => this.#size(one)));
-    let total = base + sizes.reduce((sum, size) => sum + size, 0);
-    if (total > high) {
+    const sizes = await Promise.all(interactions.slice(this.#trimmed).map((interaction) => this.#size(interaction)));
+    let total = fixedTokens + sizes.reduce((sum, size) => sum + size, 0);
+    if (total > limit) {
       for (const size of sizes) {
-        if (total <= trimTarget * high) break;
+        if (total <= trimTarget * limit) break;
         total -= size;
         this.#trimmed++;
       }
@@ -50,6 +53,7 @@ export class ContextWindow {
     return { visible: interactions.slice(this.#trimmed), dropped: this.#trimmed };
   }
 
+  /** Tokens of an interaction, counted once. */
   async #size(interaction: Interaction): Promise<number> {
     const known = this.#tokens.get(interaction);
     if (known !== undefined) return known;
@@ -64,10 +68,10 @@ export class ContextWindow {
   }
 }
 
-const maxTokenBytes = 256;
+const maxTokenCharacters = 256;
 
-const tooLarge = (size: string, high: number, contextSize: number): Fault =>
+const tooLarge = (size: string, limit: number, contextSize: number): Fault =>
   new Fault(
     'PROMPT_TOO_LARGE',
-    `system prompt, tools and message take ${size}, and ${high} tokens of the context's ${contextSize} are free for them; shorten them or choose a larger context_size`,
+    `system prompt, tools and message take ${size}, and ${limit} tokens of the context's ${contextSize} are free for them; shorten them or choose a larger context_size`,
   );

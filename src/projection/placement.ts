@@ -1,6 +1,6 @@
 import type { Message } from '../dialog.ts';
 
-/** Where a node's template stands relative to the user's message. */
+/** Where the template of a node is inserted, relative to the user's message, and with which role. */
 export const placements = [
   'in_place_of_user',
   'before_user_as_system',
@@ -9,10 +9,10 @@ export const placements = [
   'after_user_as_user',
 ] as const;
 
-/** One of the places of a template. */
+/** Position and role of a template. */
 export type Placement = (typeof placements)[number];
 
-/** The current messages of a prompt: the user's, and a template's text at its place if there is one. */
+/** The last messages of a prompt: the user's message, and the text of a template at its placement. */
 export function placeTemplate(
   message: string,
   template?: { readonly text: string; readonly placement: Placement },

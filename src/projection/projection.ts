@@ -2,30 +2,30 @@ import type { Dialog, Interaction, Message, Prompt } from '../dialog.ts';
 import type { Model } from '../engine/engine.ts';
 import { ContextWindow } from './contextWindow.ts';
 
-/** What one node contributes to its prompt. */
+/** What a node puts into its prompt. */
 export interface PromptInputs {
   readonly dialog: Dialog;
-  /** The system message; "" = none. */
+  /** Text of the system message; "" = none. */
   readonly system: string;
-  /** The current message, with a template at its placement: never cut. */
+  /** The user's message and a template at its placement; never dropped. */
   readonly current: readonly Message[];
-  /** Tokens that the answer may take. */
+  /** Largest number of tokens of the answer. */
   readonly maxTokens: number;
 }
 
-/** A prompt, and how many interactions are no longer in it. */
+/** A prompt, and how many of the oldest interactions it leaves out. */
 export interface Projected {
   readonly prompt: Prompt;
   readonly dropped: number;
 }
 
-/** Dialog to prompt for one inference node; it remembers where it last cut. */
+/** Turns the dialog into the prompt of one node; it remembers where it last truncated the dialog. */
 export interface Projection {
-  /** @throws Fault PROMPT_TOO_LARGE when what is never cut does not fit. */
-  project(contribution: PromptInputs): Promise<Projected>;
+  /** @throws Fault PROMPT_TOO_LARGE when the part that is never dropped does not fit. */
+  project(inputs: PromptInputs): Promise<Projected>;
 }
 
-/** Messages of a prompt, fitted to the context: what the projections have in common. */
+/** Makes the messages of a prompt and drops the oldest interactions that do not fit the context window. */
 export class MessageBudget {
   readonly #window: ContextWindow;
 
@@ -33,26 +33,26 @@ export class MessageBudget {
     this.#window = new ContextWindow(model);
   }
 
-  /** @param beside tokens of what the prompt holds beside its messages. */
+  /** @param otherTokens tokens of the prompt that are not messages. */
   async messages(
     { dialog, system, current, maxTokens }: PromptInputs,
-    beside = 0,
+    otherTokens = 0,
   ): Promise<{ readonly messages: readonly Message[]; readonly dropped: number }> {
-    const head: readonly Message[] = system === '' ? [] : [{ role: 'system', text: system }];
-    const texts = [...head, ...current].map(({ text }) => text);
+    const systemMessages: readonly Message[] = system === '' ? [] : [{ role: 'system', text: system }];
+    const texts = [...systemMessages, ...current].map(({ text }) => text);
     const { visible, dropped } = await this.#window.fit(
       dialog.interactions.filter(isAnswered),
-      { texts, tokens: beside },
+      { texts, tokens: otherTokens },
       maxTokens,
     );
-    return { messages: [...head, ...visible.flatMap(toMessages), ...current], dropped };
+    return { messages: [...systemMessages, ...visible.flatMap(toMessages), ...current], dropped };
   }
 }
 
-// A turn that failed before it said a word, such as one whose message did not fit, would only push the others out.
+// A turn that failed without an answer, for example because its message was too large, would only take space from others.
 const isAnswered = ({ mark, assistant }: Interaction): boolean => mark !== 'failed' || assistant !== '';
 
 function toMessages({ user, assistant }: Interaction): Message[] {
-  const question: Message = { role: 'user', text: user };
-  return assistant === '' ? [question] : [question, { role: 'assistant', text: assistant }];
+  const userMessage: Message = { role: 'user', text: user };
+  return assistant === '' ? [userMessage] : [userMessage, { role: 'assistant', text: assistant }];
 }

@@ -2,14 +2,14 @@ import type { ToolBlock } from '../dialog.ts';
 import type { Model } from '../engine/engine.ts';
 import { MessageBudget, type Projection } from './projection.ts';
 
-/** The projection of a node that looks for calls: plain chat with the tools, and without any earlier call. */
+/** The projection of a node with tools: the dialog as chat messages, without earlier calls, and the tools. */
 export function toolProjection(model: Model, tools: ToolBlock): Projection {
-  const fitting = new MessageBudget(model);
-  let size: number | undefined;
+  const budget = new MessageBudget(model);
+  let toolTokens: number | undefined;
   return {
-    async project(contribution) {
-      size ??= await model.countTools(tools);
-      const { messages, dropped } = await fitting.messages(contribution, size);
+    async project(inputs) {
+      toolTokens ??= await model.countTools(tools);
+      const { messages, dropped } = await budget.messages(inputs, toolTokens);
       return { prompt: { messages, tools }, dropped };
     },
   };

@@ -15,26 +15,26 @@ const paramSchema = {
       enum: ['string', 'integer', 'number', 'boolean', 'array', 'object'],
       description: 'Type of its value.',
     },
-    description: { type: 'string', description: 'What it is, for the model.' },
-    required: { type: 'boolean', description: 'Whether a call must give it; true unless said otherwise.' },
+    description: { type: 'string', description: 'What the parameter means, for the model.' },
+    required: { type: 'boolean', description: 'Whether a call must have it; default: true.' },
     enum: { type: 'array', minItems: 1, items: {}, description: 'The only values allowed.' },
     items: { type: 'object', description: 'JSON Schema of the elements of an array.' },
     source: {
       type: 'string',
       enum: ['customer', 'context'],
-      description: 'customer: only a value that the user has said counts.',
+      description: 'customer: the value must appear in what the user has said; otherwise the call has an issue.',
     },
-    significance: { type: 'string', description: 'Why the value is needed, for who asks for it.' },
-    examples: { type: 'array', items: {}, description: 'Values as they may look.' },
+    significance: { type: 'string', description: 'Why the value is needed, for the prompt that asks the user for it.' },
+    examples: { type: 'array', items: {}, description: 'Example values.' },
     hidden: { type: 'boolean', description: 'Whether the user is never asked for it.' },
     precedence: {
       type: 'integer',
-      description: 'What is missing with the lowest number is asked for first; 0 unless given.',
+      description: 'Order in which missing parameters are asked for, lowest first; default: 0.',
     },
   },
 } as const;
 
-/** How a client declares a tool: the one truth for its shape. */
+/** JSON Schema of a tool declaration: the single source of truth for its shape. */
 export const toolSchema = {
   type: 'object',
   additionalProperties: false,
@@ -50,11 +50,11 @@ export const toolSchema = {
       type: 'boolean',
       default: false,
       description:
-        'Whether it changes the world: a call with any issue is not sent, and the client is told to ask first.',
+        'Whether a call has consequences outside of the conversation: a call with any issue is not sent, and the client should ask the user first.',
     },
     parameters: {
       default: [],
-      description: 'A list of parameters, or a JSON Schema of type object that is passed on as it is.',
+      description: 'A list of parameters, or a JSON Schema of type object, which is used unchanged.',
       anyOf: [
         { type: 'array', items: paramSchema, description: 'a list of parameters' },
         { type: 'object', description: 'a JSON Schema of type object' },
@@ -66,7 +66,7 @@ export const toolSchema = {
 /** A tool as a client declares it. */
 export type ToolDeclaration = FromSchema<typeof toolSchema>;
 
-/** A JSON Schema of a tool's arguments, keys in the order in which the model reads them. */
+/** JSON Schema of a tool's arguments; the order of the keys is that of the prompt. */
 export interface ArgumentsSchema {
   readonly type: 'object';
   readonly properties?: { readonly [name: string]: { readonly type?: string; readonly [keyword: string]: unknown } };
@@ -74,84 +74,84 @@ export interface ArgumentsSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** A function that the client offers. */
+/** A tool that the client offers (OpenAI: function). */
 export interface Tool {
   readonly name: string;
   readonly description: string;
   readonly parameters: ArgumentsSchema;
-  /** Whether it changes the world, and so is held to more. */
+  /** Whether a call has consequences outside of the conversation: any issue keeps it from being sent. */
   readonly consequential: boolean;
-  /** What is known of a parameter beside its schema, by its name. */
+  /** Declared facts of the parameters that are not part of the JSON Schema, by parameter name. */
   readonly notes: ReadonlyMap<string, ParamNotes>;
 }
 
-/** What a model is not told of a parameter. */
+/** Facts of a parameter that are not in the prompt. */
 export type ParamNotes = Pick<Params[number], 'source' | 'significance' | 'examples' | 'hidden' | 'precedence'>;
 
-/** A call as it stands in a model's text. */
+/** A tool call that was parsed from a model's text. */
 export interface DetectedCall {
   readonly name: string;
-  /** As the model wrote them: nothing is coerced or rounded. */
+  /** As the model wrote them: not coerced, not rounded. */
   readonly arguments: JsonObject;
-  /** The piece of the text that was read as the call. */
+  /** The part of the text that was parsed as the call. */
   readonly raw: string;
-  /** Whether the text had to be read leniently. */
+  /** Whether only the lenient parser could read it. */
   readonly repaired: boolean;
 }
 
-/** What a format finds in a model's text. */
+/** The tool calls of a model's text. */
 export interface Detection {
   readonly calls: readonly DetectedCall[];
-  /** The text around the calls. */
+  /** The text without the calls. */
   readonly residual: string;
   /** Whether the text ends inside a call. */
   readonly truncated: boolean;
 }
 
-/** How a family of models was trained to call tools: three things that break when mixed. */
+/** Tool-call format of a model family: how tools are put into a prompt, and how calls are detected and constrained. */
 export interface ToolCallFormat {
   readonly name: string;
-  /** Where our own wording of the tools stands in the prompt. */
+  /** Where the text of `render` is inserted into the prompt. */
   readonly place: 'system' | 'first-user' | 'last-user';
-  /** Our own wording, for models whose template knows no tools. */
+  /** The tools as prompt text, for models whose chat template does not support tools. */
   render(tools: readonly Tool[]): string;
-  /** Reads calls out of the whole text of a model, its control tokens included. Never throws. */
+  /** Tool-call parser: finds the calls in the complete text of a model, control tokens included. Never throws. */
   detect(text: string): Detection;
-  /** What binds calls to the tools; a format without it cannot be strict. @throws ToolsRefused */
+  /** The grammar of calls of these tools; a format without it cannot be strict. @throws UnsupportedToolSchema */
   grammar?(tools: readonly Tool[], choice: ToolChoice): CallGrammar;
 }
 
 /** Defines a tool-call format. */
 export const defineFormat = (format: ToolCallFormat): ToolCallFormat => format;
 
-/** The tool of a declaration; refusals point into the declaration. */
+/** Reads a tool declaration; the pointers of errors are into the declaration. */
 export function readTool({ name, description, parameters, consequential }: ToolDeclaration): ReadResult<Tool> {
-  const head = { name, description, consequential };
-  if (!isList(parameters)) {
+  const common = { name, description, consequential };
+  if (!isParamList(parameters)) {
     if (parameters['type'] !== 'object')
       return invalidTool('/parameters/type', 'must be "object": arguments are named');
-    const odd = findInvalidKeyword('/parameters', parameters);
-    if (odd) return invalidTool(odd.pointer, odd.message);
-    return { ok: true, value: { ...head, parameters: parameters as ArgumentsSchema, notes: new Map() } };
+    const invalid = findInvalidKeyword('/parameters', parameters);
+    if (invalid) return invalidTool(invalid.pointer, invalid.message);
+    return { ok: true, value: { ...common, parameters: parameters as ArgumentsSchema, notes: new Map() } };
   }
   const names = parameters.map((param) => param.name);
-  const twice = names.findIndex((param, index) => names.indexOf(param) !== index);
-  if (twice >= 0) return invalidTool(`/parameters/${twice}/name`, `stands twice: "${names[twice]}"`);
-  const strangers = parameters.flatMap(findEnumMismatches);
-  if (strangers.length > 0) return { ok: false, errors: strangers };
-  const odd = parameters.flatMap(
+  const duplicate = names.findIndex((param, index) => names.indexOf(param) !== index);
+  if (duplicate >= 0) return invalidTool(`/parameters/${duplicate}/name`, `is declared twice: "${names[duplicate]}"`);
+  const mismatches = parameters.flatMap(findEnumMismatches);
+  if (mismatches.length > 0) return { ok: false, errors: mismatches };
+  const invalidItems = parameters.flatMap(
     ({ items }, index) => findInvalidKeyword(`/parameters/${index}/items`, items ?? {}) ?? [],
   );
-  if (odd.length > 0) return { ok: false, errors: odd };
+  if (invalidItems.length > 0) return { ok: false, errors: invalidItems };
   const notes = new Map(parameters.map((param) => [param.name, param]));
-  return { ok: true, value: { ...head, parameters: toArgumentsSchema(parameters), notes } };
+  return { ok: true, value: { ...common, parameters: toArgumentsSchema(parameters), notes } };
 }
 
 type Params = Extract<ToolDeclaration['parameters'], readonly unknown[]>;
 
-const isList = (parameters: ToolDeclaration['parameters']): parameters is Params => Array.isArray(parameters);
+const isParamList = (parameters: ToolDeclaration['parameters']): parameters is Params => Array.isArray(parameters);
 
-// A value of another type than its parameter could never be called.
+// A valid argument can never equal an enum value of another type.
 function findEnumMismatches({ type, enum: values = [] }: Params[number], param: number): SchemaError[] {
   return values.flatMap((value, index) => {
     if (hasJsonType(value, type)) return [];
@@ -160,9 +160,9 @@ function findEnumMismatches({ type, enum: values = [] }: Params[number], param: 
   });
 }
 
-// Only what is read here, of the arguments and of objects in them; the rest of a client's schema is the model's business.
-function findInvalidKeyword(at: string, whole: Readonly<Record<string, unknown>>): SchemaError | undefined {
-  const todo: [pointer: string, schema: Readonly<Record<string, unknown>>][] = [[at, whole]];
+// Checks only the keywords that this server reads (properties, required, items); the others are only put into the prompt.
+function findInvalidKeyword(rootPointer: string, root: Readonly<Record<string, unknown>>): SchemaError | undefined {
+  const todo: [pointer: string, schema: Readonly<Record<string, unknown>>][] = [[rootPointer, root]];
   for (const [pointer, { properties, required, items }] of todo) {
     if (isObject(items)) todo.push([`${pointer}/items`, items]);
     if (properties === undefined && pointer !== '/parameters') continue;
@@ -170,9 +170,9 @@ function findInvalidKeyword(at: string, whole: Readonly<Record<string, unknown>>
       return { pointer: `${pointer}/properties`, message: 'must be an object of JSON Schemas' };
     }
     for (const [name, schema] of Object.entries(properties ?? {})) {
-      const place = `${pointer}/properties${escapePointerToken(name)}`;
-      if (isObject(schema)) todo.push([place, schema]);
-      else if (pointer === '/parameters') return { pointer: place, message: 'must be a JSON Schema' };
+      const propertyPointer = `${pointer}/properties${escapePointerToken(name)}`;
+      if (isObject(schema)) todo.push([propertyPointer, schema]);
+      else if (pointer === '/parameters') return { pointer: propertyPointer, message: 'must be a JSON Schema' };
     }
     const names: unknown = required ?? [];
     if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
@@ -187,7 +187,7 @@ const invalidTool = (pointer: string, message: string): ReadResult<Tool> => ({
   errors: [{ pointer, message }],
 });
 
-// Keys in the order that the model families were trained on; absent ones are left out.
+// Keys in the order that model families were trained on; absent ones are omitted.
 function toArgumentsSchema(params: Params): ArgumentsSchema {
   const properties = params.map(({ name, type, description, enum: values, items }) => [
     name,
@@ -198,7 +198,7 @@ function toArgumentsSchema(params: Params): ArgumentsSchema {
       ...(items && { items }),
     },
   ]);
-  const required = params.filter(({ required: wanted = true }) => wanted).map(({ name }) => name);
+  const required = params.filter(({ required: isRequired = true }) => isRequired).map(({ name }) => name);
   return {
     type: 'object',
     properties: Object.fromEntries(properties) as NonNullable<ArgumentsSchema['properties']>,

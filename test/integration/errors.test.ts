@@ -57,7 +57,7 @@ const refusedGraphs: readonly (readonly [string, unknown, number, string])[] = [
     'a canned response without a line',
     { start_node: 'a', nodes: { a: { type: 'CannedResponse' } } },
     3003,
-    'a.params.inline_strings has no line to say',
+    'a.params.inline_strings is empty; add at least one line',
   ],
   [
     'a template that does not close',
@@ -82,13 +82,13 @@ const refusedGraphs: readonly (readonly [string, unknown, number, string])[] = [
     'two tools of one name',
     lamp({ tools: [setLight, setLight] }),
     3003,
-    'detect.params.tools[1].name stands twice: "set_light"',
+    'detect.params.tools[1].name is declared twice: "set_light"',
   ],
   [
     'a tool with two parameters of one name',
     lamp({ tools: [{ ...setLight, parameters: [...setLight.parameters, setLight.parameters[0]] }] }),
     3003,
-    'detect.params.tools[0].parameters[2].name stands twice: "name"',
+    'detect.params.tools[0].parameters[2].name is declared twice: "name"',
   ],
   ['a format that does not exist', lamp({ tool_call_format: 'chatlm' }), 3003, 'did you mean "chatml"?'],
   [

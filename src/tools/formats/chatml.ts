@@ -6,7 +6,7 @@ import { functionJson } from './functionJson.ts';
 
 const keys = { name: 'name', arguments: 'arguments' } as const;
 
-/** The dialect of Qwen2.5, Qwen3, Hermes and others: calls in <tool_call> tags. */
+/** Tool-call format of Qwen2.5, Qwen3, Hermes and others (Hermes format): calls in `<tool_call>` tags. */
 export const chatml: ToolCallFormat = {
   name: 'chatml',
   place: 'system',
@@ -24,7 +24,7 @@ For each function call, return a json object with function name and arguments wi
 {"name": <function-name>, "arguments": <args-json-object>}
 </tool_call>`,
   detect: (text) => detect(text, keys),
-  grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '<tool_call>', wrap: lines }),
+  grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '<tool_call>', wrap: onOwnLine }),
 };
 
-const lines = (call: Rule): Rule => all(text('\n'), call, text('\n'), tag('</tool_call>'));
+const onOwnLine = (call: Rule): Rule => all(text('\n'), call, text('\n'), tag('</tool_call>'));

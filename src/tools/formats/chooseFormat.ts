@@ -1,21 +1,21 @@
-/** Who may name the tool-call format of a node; "" = does not. */
+/** Where the tool-call format of a node can come from; "" = not named there. */
 export interface FormatSources {
   readonly node: string;
   readonly catalogue: string;
-  /** What the model's chat template and vocabulary show. */
+  /** Detected from the model's chat template and vocabulary. */
   readonly detected: string;
 }
 
-/** A format by its name, and why it is that one. */
+/** The name of a format and why it was chosen, for debug_info. */
 export interface FormatChoice {
   readonly name: string;
   readonly reason: string;
 }
 
-/** Where nothing else is known: the format that most families were trained on. */
+/** The fallback: the format that most model families were trained on. */
 export const defaultFormat = 'chatml';
 
-/** The format of the first who names one. */
+/** Chooses the tool-call format: the node's, else the catalogue's, else the detected one, else the default. */
 export function chooseFormat({ node, catalogue, detected }: FormatSources): FormatChoice {
   if (node !== '') return { name: node, reason: 'the node names it' };
   if (catalogue !== '') return { name: catalogue, reason: 'models.json names it' };

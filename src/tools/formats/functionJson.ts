@@ -1,9 +1,9 @@
 import type { Tool } from '../tool.ts';
 import { stringifyJson } from '../json/value.ts';
 
-/** A tool in the form that most families were trained on. */
+/** A tool as a function definition in OpenAI's form, which most model families were trained on. */
 export const toFunctionDefinition = ({ name, description, parameters }: Tool) =>
   ({ type: 'function', function: { name, description, parameters } }) as const;
 
-/** That form as JSON text. */
+/** The function definition of a tool as JSON. */
 export const functionJson = (tool: Tool): string => stringifyJson(toFunctionDefinition(tool));

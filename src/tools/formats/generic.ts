@@ -4,7 +4,7 @@ import type { ArgumentsSchema, Tool, ToolCallFormat } from '../tool.ts';
 
 const keys = { name: 'tool', arguments: 'args' } as const;
 
-/** A dialect for models without tool training: one line a tool, bare JSON with "tool" and "args". */
+/** Tool-call format for models without tool training: one line per tool, bare JSON with "tool" and "args". */
 export const generic: ToolCallFormat = {
   name: 'generic',
   place: 'system',
@@ -17,11 +17,11 @@ ${tools.map(signature).join('\n')}`,
 };
 
 const signature = ({ name, description, parameters }: Tool): string =>
-  `- ${name}(${paramsOf(parameters).join(', ')}): ${description}`;
+  `- ${name}(${describeParams(parameters).join(', ')}): ${description}`;
 
-function paramsOf({ properties = {}, required = [] }: ArgumentsSchema): string[] {
+function describeParams({ properties = {}, required = [] }: ArgumentsSchema): string[] {
   return Object.entries(properties).map(([name, { type, enum: values }]) => {
-    const kind = Array.isArray(values) ? values.join('|') : String(type ?? 'any');
-    return `${name}${required.includes(name) ? '' : '?'}: ${kind}`;
+    const typeText = Array.isArray(values) ? values.join('|') : String(type ?? 'any');
+    return `${name}${required.includes(name) ? '' : '?'}: ${typeText}`;
   });
 }

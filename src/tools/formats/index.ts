@@ -7,12 +7,12 @@ import { mistral } from './mistral.ts';
 /** Tool-call formats by name. */
 export type Formats = ReadonlyMap<string, ToolCallFormat>;
 
-/** The tool-call formats of turngraph: a new one is a file and a line here. */
+/** The built-in tool-call formats; to add one, write a file and add it here. */
 export const formats: Formats = createFormats([chatml, llama3, mistral, generic]);
 
-/** Formats by name. @throws TypeError when two have the same. */
+/** Formats by name. @throws TypeError when two have the same name. */
 export function createFormats(list: readonly ToolCallFormat[]): Formats {
-  const twice = list.find(({ name }, index) => list.findIndex((other) => other.name === name) !== index);
-  if (twice) throw new TypeError(`there are two tool-call formats "${twice.name}"; give yours another name`);
+  const duplicate = list.find(({ name }, index) => list.findIndex((format) => format.name === name) !== index);
+  if (duplicate) throw new TypeError(`there are two tool-call formats "${duplicate.name}"; give yours another name`);
   return new Map(list.map((format) => [format.name, format]));
 }

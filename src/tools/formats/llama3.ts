@@ -5,7 +5,7 @@ import { functionJson } from './functionJson.ts';
 
 const keys = { name: 'name', arguments: 'parameters' } as const;
 
-/** The dialect of Llama 3.1 and 3.2: bare JSON with "parameters". */
+/** Tool-call format of Llama 3.1 and 3.2: bare JSON with "name" and "parameters". */
 export const llama3: ToolCallFormat = {
   name: 'llama3',
   place: 'first-user',

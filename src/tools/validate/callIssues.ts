@@ -4,26 +4,26 @@ import { isGrounded, type UserMentions } from './grounding.ts';
 import type { ArgumentsSchema, Tool } from '../tool.ts';
 import { isJsonObject, isOfType, stringifyJson, JsonNumber, type JsonObject, type JsonValue } from '../json/value.ts';
 
-/** The codes of what can be wrong with a call. They are stable: clients use them. */
+/** The kinds of issues of a call. Clients depend on them, so they are stable. */
 export type IssueCode =
   'unknown_tool' | 'missing_param' | 'unexpected_param' | 'wrong_type' | 'not_in_enum' | 'ungrounded_value';
 
-/** What is wrong with a call: a code, the parameter (`address.city`, `list[2]`), and a sentence. */
+/** One thing that is wrong with a call: a code, the parameter (`address.city`, `list[2]`), and a sentence. */
 export interface Issue extends ToolCallIssue {
   readonly code: IssueCode;
 }
 
 type ValueSchema = Readonly<Record<string, unknown>>;
 
-/** Checks a call, its arguments coerced already, against its tool and what the user has said. */
+/** Validates a call, its arguments already coerced, against the declaration of its tool and what the user has said. */
 export function validateCall(
   name: string,
   args: JsonObject,
   tool: Tool | undefined,
-  said: UserMentions,
+  mentions: UserMentions,
 ): readonly Issue[] {
   if (!tool) return [issue('unknown_tool', '', `there is no tool "${name}"`)];
-  return [...membersIssues(args, tool.parameters, ''), ...ungrounded(args, tool, said)];
+  return [...memberIssues(args, tool.parameters, ''), ...groundingIssues(args, tool, mentions)];
 }
 
 const issue = (code: IssueCode, param: string, message: string): Issue => ({
@@ -32,17 +32,17 @@ const issue = (code: IssueCode, param: string, message: string): Issue => ({
   message: truncateMessage(message),
 });
 
-function* membersIssues(members: JsonObject, schema: Partial<ArgumentsSchema>, path: string): Generator<Issue> {
+function* memberIssues(members: JsonObject, schema: Partial<ArgumentsSchema>, path: string): Generator<Issue> {
   const { properties = {}, required = [], additionalProperties = false } = schema;
-  const at = (name: string): string => (path === '' ? name : `${path}.${name}`);
+  const pathOf = (name: string): string => (path === '' ? name : `${path}.${name}`);
   for (const name of required) {
-    if (!members.has(name)) yield issue('missing_param', at(name), `${at(name)} is required and missing`);
+    if (!members.has(name)) yield issue('missing_param', pathOf(name), `${pathOf(name)} is required and missing`);
   }
   for (const [name, value] of members) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (property) yield* valueIssues(value, property, at(name));
+    if (property) yield* valueIssues(value, property, pathOf(name));
     else if (!additionalProperties)
-      yield issue('unexpected_param', at(name), `${at(name)} is no parameter of the tool`);
+      yield issue('unexpected_param', pathOf(name), `${pathOf(name)} is no parameter of the tool`);
   }
 }
 
@@ -53,15 +53,14 @@ function* valueIssues(value: JsonValue, schema: ValueSchema, path: string): Gene
     return;
   }
   const { enum: allowed, items } = schema;
-  if (Array.isArray(allowed) && !allowed.some((one) => sameJson(one, value))) {
+  if (Array.isArray(allowed) && !allowed.some((declared) => isSameJson(declared, value))) {
     yield issue(
       'not_in_enum',
       path,
       `${path} must be one of ${allowed.map(stringifyJson).join(', ')}, not ${stringifyJson(value)}`,
     );
   }
-  if (isJsonObject(value) && schema['properties'])
-    yield* membersIssues(value, schema as Partial<ArgumentsSchema>, path);
+  if (isJsonObject(value) && schema['properties']) yield* memberIssues(value, schema as Partial<ArgumentsSchema>, path);
   if (Array.isArray(value) && typeof items === 'object' && items !== null) {
     for (const [index, item] of value.entries())
       yield* valueIssues(item as JsonValue, items as ValueSchema, `${path}[${index}]`);
@@ -69,14 +68,14 @@ function* valueIssues(value: JsonValue, schema: ValueSchema, path: string): Gene
 }
 
 // 2 and 2.0 are the same number.
-const sameJson = (declared: unknown, value: JsonValue): boolean =>
+const isSameJson = (declared: unknown, value: JsonValue): boolean =>
   typeof declared === 'number'
     ? value instanceof JsonNumber && Number(value.digits) === declared
     : stringifyJson(declared) === stringifyJson(value);
 
-function* ungrounded(args: JsonObject, { notes }: Tool, said: UserMentions): Generator<Issue> {
+function* groundingIssues(args: JsonObject, { notes }: Tool, mentions: UserMentions): Generator<Issue> {
   for (const [name, value] of args) {
-    if (notes.get(name)?.source !== 'customer' || isGrounded(value, said)) continue;
+    if (notes.get(name)?.source !== 'customer' || isGrounded(value, mentions)) continue;
     yield issue('ungrounded_value', name, `${name} is ${stringifyJson(value)}, which the user never said`);
   }
 }

@@ -1,13 +1,13 @@
 import type { ArgumentsSchema, Tool } from '../tool.ts';
 import { isJsonObject, isOfType, stringifyJson, JsonNumber, type JsonObject, type JsonValue } from '../json/value.ts';
 
-/** Arguments as a flat JSON object whose values are all strings; what is no string stands as its JSON text. */
+/** Arguments as a flat JSON object whose values are all strings; values of other types are JSON in a string. */
 export const argumentsAsStrings = (args: JsonObject): string =>
   stringifyJson(
     new Map([...args].map(([name, value]) => [name, typeof value === 'string' ? value : stringifyJson(value)])),
   );
 
-/** Arguments with their values coerced to the types that the tool declares, where that loses nothing. */
+/** Type coercion: converts argument values to the declared types where that loses nothing. */
 export const coerceArguments = (args: JsonObject, tool: Tool | undefined): JsonObject =>
   tool ? coerceObject(args, tool.parameters) : args;
 
@@ -19,18 +19,18 @@ function coerceObject(members: JsonObject, { properties }: Pick<ArgumentsSchema,
   return new Map([...members].map(([name, value]) => [name, coerce(value, schemaOf(name))]));
 }
 
-// A declared type that the value is of already, or else the first that it can become without loss.
+// The declared type that the value already has, else the first one to which it can be converted without loss.
 function coerce(value: JsonValue, schema: ValueSchema): JsonValue {
   const types = [schema['type'] ?? []].flat() as string[];
-  const own = types.find((type) => isOfType(value, type));
-  if (own !== undefined) return coerceTo(own, value, schema);
+  const ownType = types.find((type) => isOfType(value, type));
+  if (ownType !== undefined) return coerceTo(ownType, value, schema);
   return types.map((type) => coerceTo(type, value, schema)).find((coerced) => coerced !== value) ?? value;
 }
 
 function coerceTo(type: string, value: JsonValue, schema: ValueSchema): JsonValue {
   switch (type) {
     case 'integer':
-      return integerOf(value) ?? value;
+      return toInteger(value) ?? value;
     case 'number':
       return typeof value === 'string' && isNumber(value) ? new JsonNumber(value) : value;
     case 'boolean':
@@ -50,8 +50,8 @@ const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArra
 
 const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text);
 
-// 3.0 is the integer 3; 3.5 is none.
-function integerOf(value: JsonValue): JsonNumber | undefined {
+// 3.0 is the integer 3; 3.5 is no integer.
+function toInteger(value: JsonValue): JsonNumber | undefined {
   const digits = value instanceof JsonNumber ? value.digits : typeof value === 'string' ? value : '';
   const [, whole] = /^(-?(?:0|[1-9]\d*))(?:\.0+)?$/.exec(digits) ?? [];
   return whole === undefined ? undefined : new JsonNumber(whole);

@@ -1,37 +1,38 @@
 import { isJsonObject, JsonNumber, type JsonValue } from '../json/value.ts';
 
-/** What a user has said, prepared for being searched. */
+/** What a user has said, tokenized for lookups. */
 export interface UserMentions {
   /** The words of each message, case-folded. */
   readonly messages: readonly ReadonlySet<string>[];
   readonly numbers: ReadonlySet<number>;
-  /** Dates as year-month-day, month-day where no year was said. */
+  /** Dates as YYYY-MM-DD, or MM-DD where no year was said. */
   readonly dates: ReadonlySet<string>;
-  /** Whether a day was named that only a calendar could turn into a date. */
+  /** Whether a day was named whose date depends on the current one: today, on Monday. */
   readonly relativeDay: boolean;
 }
 
-/** Prepares what a user has said. Number words and names of months and days are those of English. */
+/** Tokenizes what a user has said. Number words and names of months and days are those of English. */
 export function collectMentions(messages: readonly string[]): UserMentions {
   const folded = messages.map(fold);
-  const whole = folded.join('\n');
+  const allMessages = folded.join('\n');
   return {
     messages: folded.map((message) => new Set(wordsOf(message))),
-    numbers: new Set(numbersIn(whole)),
-    dates: new Set(datesIn(whole)),
-    relativeDay: relativeDays.test(whole),
+    numbers: new Set(numbersIn(allMessages)),
+    dates: new Set(datesIn(allMessages)),
+    relativeDay: relativeDays.test(allMessages),
   };
 }
 
 /**
- * Whether a value appears in what the user has said: numbers and dates by their value, strings by their words.
- * Truth values and null are never said in so many words, so they pass.
+ * Grounding check: whether a value appears in what the user has said, to detect hallucinated arguments. Numbers and
+ * dates are compared by value, strings by their words, all of them in one message. Booleans and null always pass: users
+ * do not say them literally.
  */
-export function isGrounded(value: JsonValue, said: UserMentions): boolean {
-  if (value instanceof JsonNumber) return said.numbers.has(Number(value.digits));
-  if (typeof value === 'string') return isMentioned(fold(value), said);
-  if (isJsonObject(value)) return [...value.values()].every((member) => isGrounded(member, said));
-  if (Array.isArray(value)) return value.every((item: JsonValue) => isGrounded(item, said));
+export function isGrounded(value: JsonValue, mentions: UserMentions): boolean {
+  if (value instanceof JsonNumber) return mentions.numbers.has(Number(value.digits));
+  if (typeof value === 'string') return isMentioned(fold(value), mentions);
+  if (isJsonObject(value)) return [...value.values()].every((member) => isGrounded(member, mentions));
+  if (Array.isArray(value)) return value.every((item: JsonValue) => isGrounded(item, mentions));
   return true;
 }
 
@@ -59,14 +60,14 @@ const units =
 const tens = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
 const scales: Readonly<Record<string, number>> = { hundred: 100, thousand: 1000, million: 1_000_000 };
 
-// A hyphen behind a letter or a digit is no sign: "2-3 apples", "gate-5".
+// A hyphen after a letter or a digit is no sign: "2-3 apples", "gate-5".
 const signedNumber = /(?:(?<![\p{L}\p{N}])[+-])?(?:\d+(?:[,.\u00a0]\d{3})+(?!\d)|\d+(?:[.,]\d+)?)/gu;
 
 function* numbersIn(text: string): Generator<number> {
-  for (const [spans] of text.matchAll(signedNumber)) {
-    // A comma or a point may set off thousands or a fraction: both readings were said.
-    yield Number(spans.replaceAll(/[,.\u00a0]/g, ''));
-    yield Number(spans.replace(',', '.').replaceAll('\u00a0', ''));
+  for (const [digits] of text.matchAll(signedNumber)) {
+    // A comma or a point may separate thousands or a fraction: both readings count.
+    yield Number(digits.replaceAll(/[,.\u00a0]/g, ''));
+    yield Number(digits.replace(',', '.').replaceAll('\u00a0', ''));
   }
   yield* numberWords(wordsOf(text));
 }
@@ -92,22 +93,22 @@ const relativeDays =
 const twoDigits = (digits: string): string => digits.padStart(2, '0');
 const monthNumber = (name: string): string =>
   twoDigits(String(months.findIndex((month) => month.startsWith(name.slice(0, 3))) + 1));
-const dateOf = (year: string | undefined, month: string, day: string): string =>
+const toDate = (year: string | undefined, month: string, day: string): string =>
   year ? `${year}-${twoDigits(month)}-${twoDigits(day)}` : `${twoDigits(month)}-${twoDigits(day)}`;
 
 function* datesIn(text: string): Generator<string> {
   for (const [, year, month = '', day = ''] of text.matchAll(/\b(\d{4})-(\d{1,2})-(\d{1,2})\b/g))
-    yield dateOf(year, month, day);
-  // Which of the two comes first depends on where one lives: both readings were said.
-  for (const [, one = '', other = '', year] of text.matchAll(/\b(\d{1,2})[./](\d{1,2})[./]?(\d{4})?/g)) {
-    yield dateOf(year, one, other);
-    yield dateOf(year, other, one);
+    yield toDate(year, month, day);
+  // Day or month first depends on the country: both readings count.
+  for (const [, first = '', second = '', year] of text.matchAll(/\b(\d{1,2})[./](\d{1,2})[./]?(\d{4})?/g)) {
+    yield toDate(year, first, second);
+    yield toDate(year, second, first);
   }
-  const dayFirst = new RegExp(
+  const dayThenMonth = new RegExp(
     `\\b(\\d{1,2})(?:st|nd|rd|th)?\\.? (?:of )?(${monthPattern})\\b\\.?,?(?: (\\d{4}))?`,
     'g',
   );
-  for (const [, day = '', month = '', year] of text.matchAll(dayFirst)) yield dateOf(year, monthNumber(month), day);
-  const monthFirst = new RegExp(`\\b(${monthPattern})\\.? (\\d{1,2})(?:st|nd|rd|th)?\\b,?(?: (\\d{4}))?`, 'g');
-  for (const [, month = '', day = '', year] of text.matchAll(monthFirst)) yield dateOf(year, monthNumber(month), day);
+  for (const [, day = '', month = '', year] of text.matchAll(dayThenMonth)) yield toDate(year, monthNumber(month), day);
+  const monthThenDay = new RegExp(`\\b(${monthPattern})\\.? (\\d{1,2})(?:st|nd|rd|th)?\\b,?(?: (\\d{4}))?`, 'g');
+  for (const [, month = '', day = '', year] of text.matchAll(monthThenDay)) yield toDate(year, monthNumber(month), day);
 }

@@ -1,18 +1,18 @@
 import type { Issue } from './callIssues.ts';
 import type { Tool } from '../tool.ts';
 
-/** A parameter that stands between a call and its being sent. */
+/** A parameter that keeps a call from being sent. */
 export interface InsightParam {
   readonly name: string;
   readonly message: string;
   readonly significance: string;
   readonly examples: readonly unknown[];
-  /** What is to be asked for first; the lowest number goes first. */
+  /** Order in which parameters are asked for, lowest first. */
   readonly precedence: number;
   readonly hidden: boolean;
 }
 
-/** Why a call that the model wished was not sent: what is missing, and what is there but cannot be meant. */
+/** Why a detected call was not sent: its missing and its invalid parameters. */
 export interface Insight {
   readonly tool: string;
   readonly missing: readonly InsightParam[];
@@ -20,24 +20,25 @@ export interface Insight {
 }
 
 /**
- * The insight that a call becomes instead of a notification, if it does: a consequential call with any issue, or any
- * call with a required parameter that is missing or that the user never said.
+ * The insight that replaces the notification of a call; undefined: the call is sent. Only these calls are not sent: a
+ * consequential call with any issue, and any call with a required parameter that is missing or not grounded in what the
+ * user has said.
  */
 export function createInsight(tool: Tool, issues: readonly Issue[]): Insight | undefined {
   const required = new Set(tool.parameters.required ?? []);
-  const stops = ({ code, param }: Issue): boolean =>
+  const isBlocking = ({ code, param }: Issue): boolean =>
     tool.consequential || code === 'missing_param' || (code === 'ungrounded_value' && required.has(param));
-  if (!issues.some(stops)) return undefined;
-  const obstacles = (missing: boolean): InsightParam[] =>
+  if (!issues.some(isBlocking)) return undefined;
+  const paramsWith = (missing: boolean): InsightParam[] =>
     issues.filter(({ code }) => (code === 'missing_param') === missing).map((issue) => toInsightParam(tool, issue));
-  return { tool: tool.name, missing: obstacles(true), invalid: obstacles(false) };
+  return { tool: tool.name, missing: paramsWith(true), invalid: paramsWith(false) };
 }
 
-/** What a template shows of an insight: no hidden parameter, and only the group that is to be asked for first. */
+/** The part of an insight that templates show: parameters that are not hidden and have the lowest precedence. */
 export function visibleInsight({ tool, missing, invalid }: Insight): Insight {
   const visible = [...missing, ...invalid].filter(({ hidden }) => !hidden);
-  const first = Math.min(...visible.map(({ precedence }) => precedence));
-  const isShown = ({ hidden, precedence }: InsightParam): boolean => !hidden && precedence === first;
+  const lowest = Math.min(...visible.map(({ precedence }) => precedence));
+  const isShown = ({ hidden, precedence }: InsightParam): boolean => !hidden && precedence === lowest;
   return { tool, missing: missing.filter(isShown), invalid: invalid.filter(isShown) };
 }
 
