@@ -29,7 +29,7 @@ export async function loadModel(file: string, options: LoadOptions, dependencies
     const llama = await instances.acquire(options.gpu);
     const releaseInstance = (): void => instances.release(options.gpu, llama);
     try {
-      if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: size, hint: 'take a smaller model' });
+      if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: size, hint: 'use a smaller model' });
       const onClose = (model: Model): void => {
         releaseInstance();
         dependencies.onClose(model);

@@ -43,7 +43,7 @@ export interface SequenceParts {
 export class LlamaSequence implements Sequence {
   readonly #parts: SequenceParts;
   readonly #history: TokenHistory;
-  readonly #work = new Set<Promise<unknown>>();
+  readonly #runningWork = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
 
   constructor(parts: SequenceParts) {
@@ -117,15 +117,15 @@ export class LlamaSequence implements Sequence {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     this.#parts.slots.forgetOwner(this);
-    await Promise.allSettled([...this.#work, this.#parts.stateSwap?.discard(this)]);
+    await Promise.allSettled([...this.#runningWork, this.#parts.stateSwap?.discard(this)]);
     this.#parts.onClose(this);
   }
 
   /** Runs work with a slot for the prompt; undefined when the wait for one was aborted. */
   #withSlot<T>(prompt: Token[], signal: AbortSignal, work: (slot: Slot) => Promise<T>): Promise<T | undefined> {
     const running = this.#runWithSlot(prompt, signal, work);
-    this.#work.add(running);
-    return running.finally(() => this.#work.delete(running));
+    this.#runningWork.add(running);
+    return running.finally(() => this.#runningWork.delete(running));
   }
 
   async #runWithSlot<T>(

@@ -123,7 +123,7 @@ class MockSequence implements Sequence {
   readonly #replyTo: (prompt: Prompt) => ScriptedReply;
   readonly #onClose: () => void;
   readonly #abortControllers = new Set<AbortController>();
-  readonly #work = new Set<Promise<unknown>>();
+  readonly #runningWork = new Set<Promise<unknown>>();
   #closed = false;
   #cachedPrompt: readonly Message[] = [];
 
@@ -144,11 +144,11 @@ class MockSequence implements Sequence {
     options.signal.addEventListener('abort', abort);
     this.#abortControllers.add(controller);
     const running = this.#generate(messages, tokens, reply, { ...options, signal: controller.signal });
-    this.#work.add(running);
+    this.#runningWork.add(running);
     try {
       return await running;
     } finally {
-      this.#work.delete(running);
+      this.#runningWork.delete(running);
       this.#abortControllers.delete(controller);
       options.signal.removeEventListener('abort', abort);
     }
@@ -163,7 +163,7 @@ class MockSequence implements Sequence {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     for (const controller of this.#abortControllers) controller.abort();
-    await Promise.allSettled(this.#work);
+    await Promise.allSettled(this.#runningWork);
     this.#onClose();
   }
 

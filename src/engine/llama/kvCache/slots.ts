@@ -4,7 +4,7 @@ import { cachedPrefixLength } from './prefixReuse.ts';
 /** A slot, as in llama-server: one KV cache of the context, acquired by one owner at a time. */
 export interface Slot {
   readonly cache: LlamaContextSequence;
-  /** The previous owner, whose KV cache is evicted and may be swapped out; undefined when nobody loses anything. */
+  /** The previous owner, whose KV cache is evicted and may be swapped out; undefined: nothing is evicted. */
   readonly evicted: SlotOwner | undefined;
 }
 
@@ -18,7 +18,7 @@ interface SlotState extends Slot {
   owner: SlotOwner | undefined;
   /** Acquired and not yet released. */
   busy: boolean;
-  /** Number of the release that was last here: the smallest is the least recently used. */
+  /** Sequence number of the slot's last release: the smallest is the least recently used. */
   lastUse: number;
 }
 

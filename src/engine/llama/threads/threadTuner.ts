@@ -20,7 +20,7 @@ export function threadCandidates(max: number): readonly number[] {
 
 /**
  * The smallest thread count that is nearly as fast as the fastest: a game needs the other cores. The benchmark runs on an
- * idle machine, so a count that takes every core gets a penalty: in use, the server and its client need a core too.
+ * idle machine, so a count that uses every core gets a penalty: in use, the server and its client need a core too.
  */
 export function fewestNearFastest(timings: ThreadTimings, cores: number): number {
   const expected = [...timings].map(([count, ms]) => ({
