@@ -15,7 +15,7 @@ import { meteredPool, type MeteredOptions } from './models/meters.ts';
 import type { ModelPool } from './models/pool.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
 import { listen, type Listening, type ListenSettings } from './server/server.ts';
-import type { House } from './session/session.ts';
+import type { EngineName, House } from './session/session.ts';
 
 /** What can be set beside the options for operators. */
 export interface Settings extends Omit<ListenSettings, 'closing'> {
@@ -23,6 +23,8 @@ export interface Settings extends Omit<ListenSettings, 'closing'> {
   readonly extension?: Extension;
   /** How models are fetched: another hub than the environment's, for example. */
   readonly downloads?: DownloadOptions;
+  /** What runs models under the names of the engines, instead of what usually does. */
+  readonly engines?: { readonly [Name in EngineName]?: Engine };
   /** Where events go; default: a log as the options have it. */
   readonly log?: Log;
   /** Ends the start while it goes on: what there is is taken down. Afterwards whoever has the server disposes of it. */
@@ -32,7 +34,7 @@ export interface Settings extends Omit<ListenSettings, 'closing'> {
 /** Builds a server of its parts and starts it. @throws the reason of `stop`, when that comes first */
 export async function start(
   options: ServerOptions,
-  { extension, downloads: fetching, log = logOf(options), stop, ...settings }: Settings = {},
+  { extension, downloads: fetching, engines = {}, log = logOf(options), stop, ...settings }: Settings = {},
 ): Promise<Listening> {
   for (const [flag, folder] of [
     ['--graphs', options.graphs],
@@ -59,8 +61,8 @@ export async function start(
   const house: House = {
     registry: registryWith(extension ?? (await unlessStopped(loadExtension(options.extend), stop))),
     pools: {
-      'llama-cpp': poolOf(llamaEngine({ folder: options.cache, limit: options.cacheLimit * megabyte })),
-      mock: poolOf(await mock(options.mockScript)),
+      'llama-cpp': poolOf(engines['llama-cpp'] ?? llama(options)),
+      mock: poolOf(engines.mock ?? (await mock(options.mockScript))),
     },
     graphs: new GraphFolder(options.graphs),
     storageRoot: options.storageRoot || options.graphs,
@@ -104,6 +106,9 @@ const reportTo =
   (log: Log): MeteredOptions['onLoaded'] =>
   (model, { backend, gpuLayers, threads, seats }, ms) =>
     log.info({ model, backend, gpuLayers, threads, seats, ms: Math.round(ms) }, 'a model is loaded');
+
+const llama = ({ cache, cacheLimit }: ServerOptions): Engine =>
+  llamaEngine({ folder: cache, limit: cacheLimit * megabyte });
 
 async function mock(scriptFile: string): Promise<Engine> {
   if (scriptFile === '') return mockEngine();

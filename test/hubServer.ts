@@ -1,9 +1,10 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DownloadOptions } from '../src/download/downloads.ts';
 import type { Listening } from '../src/server/server.ts';
 import type { Subprotocol } from '../src/wire/codec.ts';
+import { aDay } from './held.ts';
 import { FakeHub, noise, sha256 } from './hub.ts';
 import { fileOf, Player, serverWith, type Differences } from './story.ts';
 
@@ -34,6 +35,8 @@ export interface HubServer extends AsyncDisposable {
   files(): Promise<readonly string[]>;
   /** A file of the models folder. */
   read(path: string): Promise<Buffer>;
+  /** Bytes of a file of the models folder; 0 = it is not there. */
+  sizeOf(path: string): Promise<number>;
   /** Another server for the same hub and folder. */
   another(): Promise<Listening>;
   player(subprotocol: Subprotocol, engine?: 'mock' | 'llama-cpp'): Promise<Player>;
@@ -54,7 +57,7 @@ export async function hubServer(
   const options = {
     catalogue: join(root, 'models.json'),
     models: folder,
-    downloads: { env, tries: 1, ...fetching },
+    downloads: { env, tries: 1, stallMs: aDay, ...fetching },
     ...others,
   };
   const server = await serverWith(options);
@@ -67,6 +70,7 @@ export async function hubServer(
         .map(({ name }) => name)
         .sort(),
     read: (path) => readFile(join(folder, path)),
+    sizeOf: async (path) => (await stat(join(folder, path)).catch(() => undefined))?.size ?? 0,
     another: () => serverWith(options),
     player: (subprotocol, engine) => Player.connect(server.url, subprotocol, engine),
     async [Symbol.asyncDispose]() {

@@ -23,6 +23,8 @@ export interface DownloadOptions extends Partial<Persistence> {
   /** HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME and HF_HUB_CACHE; default: those of the process. */
   readonly env?: Environment;
   readonly freeBytes?: FreeBytes;
+  /** Milliseconds of a clock that only goes forward: askers hear how far it is at most four times a second of it. */
+  readonly now?: () => number;
 }
 
 const usual: Persistence = {
@@ -39,17 +41,19 @@ export class Downloads implements AsyncDisposable {
   readonly #env: Environment;
   readonly #persistence: Persistence;
   readonly #freeBytes: FreeBytes;
+  readonly #now: () => number;
   readonly #places: Places;
   readonly #running = new Map<string, Joined>();
   #closed = false;
 
   constructor(
     folder: string,
-    { env = process.env, freeBytes = systemFreeBytes, ...persistence }: DownloadOptions = {},
+    { env = process.env, freeBytes = systemFreeBytes, now = monotonic, ...persistence }: DownloadOptions = {},
   ) {
     this.#env = env;
     this.#persistence = { ...usual, ...persistence };
     this.#freeBytes = freeBytes;
+    this.#now = now;
     this.#places = { folder, cache: cacheFolder(env), ledger: new Ledger(folder) };
   }
 
@@ -70,7 +74,7 @@ export class Downloads implements AsyncDisposable {
       if (!found) return this.#fetch(wanted, { onProgress: tell, onTrouble: trouble }, signal);
       tell(progressOf(found.bytes, found.bytes));
       return found.bytes;
-    });
+    }, this.#now);
     this.#running.set(key, joined);
     void joined.ended.then(() => this.#running.get(key) === joined && this.#running.delete(key));
     return joined.join(name, owner, asking);
@@ -165,6 +169,7 @@ export class Downloads implements AsyncDisposable {
   }
 }
 
+const monotonic = (): number => performance.now();
 const never = new AbortController().signal;
 const nobody = async (): Promise<undefined> => undefined;
 

@@ -27,13 +27,16 @@ export type Work = (tell: OnDownload, trouble: (sentence: string) => void, signa
 /** One download that many may ask for: it ends when it is done, or when the last of them has left. */
 export class Joined {
   readonly #stop = new AbortController();
+  readonly #now: () => number;
   readonly #askers = new Map<object, Asker>();
   #last: DownloadProgress | undefined;
   readonly #done: Promise<number>;
   /** Settles, never rejecting, when nothing more is going on. */
   readonly ended: Promise<void>;
 
-  constructor(work: Work) {
+  /** @param now milliseconds of a clock that only goes forward. */
+  constructor(work: Work, now: () => number) {
+    this.#now = now;
     const tell: OnDownload = (progress) => {
       this.#last = progress;
       for (const { listener } of this.#askers.values()) listener.hear(progress);
@@ -58,7 +61,7 @@ export class Joined {
 
   /** Waits for the download, on behalf of an owner who is not waiting yet. @throws Fault DOWNLOAD_CANCELLED when the owner leaves. */
   async join(name: string, owner: object, { signal, onProgress, onTrouble }: Asking): Promise<Downloaded> {
-    const listener = new Listener(onProgress ?? (() => undefined));
+    const listener = new Listener(onProgress ?? (() => undefined), this.#now);
     let goOn = (): void => undefined;
     const left = new Promise<undefined>((resolve) => (goOn = () => resolve(undefined)));
     const leave = (): void => {

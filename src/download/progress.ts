@@ -30,7 +30,7 @@ export class Listener {
   #waiting: DownloadProgress | undefined;
   #told = -Infinity;
 
-  constructor(tell: OnDownload, now: () => number = () => performance.now()) {
+  constructor(tell: OnDownload, now: () => number) {
     this.#tell = tell;
     this.#now = now;
   }

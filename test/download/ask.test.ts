@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as breath } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { ask, Patience } from '../../src/download/ask.ts';
 import { hubOf } from '../../src/download/hub.ts';
+import { aDay } from '../held.ts';
 import { FakeHub, noise } from '../hub.ts';
 
 setFlagsFromString('--expose-gc');
@@ -13,14 +14,16 @@ describe('an answer', () => {
   it('holds all of its contents, also when they are read late and garbage is collected before', async () => {
     await using server = await FakeHub.open();
     const content = noise(300_000);
-    server.files.set('ann/tiny/model.gguf', { content, delayMs: 100 });
+    server.files.set('ann/tiny/model.gguf', { content });
+    server.mostSent = 0;
     const address = new URL('ann/tiny/resolve/main/model.gguf', `${server.url}/`);
-    using patience = new Patience(new AbortController().signal, 10_000);
+    using patience = new Patience(new AbortController().signal, aDay);
     const { reading } = await ask(hubOf({ HF_ENDPOINT: server.url }), address, { method: 'GET', patience });
     for (let times = 0; times < 5; times++) {
       collectGarbage();
-      await sleep(5);
+      await breath();
     }
+    server.mostSent = Infinity;
     const pieces: Uint8Array[] = [];
     for (let piece = await reading?.read(); piece?.value; piece = await reading?.read()) pieces.push(piece.value);
     expect(Buffer.concat(pieces).equals(content)).toBe(true);
