@@ -1,17 +1,29 @@
 import { createConnection } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { defineNode } from '../../src/index.ts';
 import { Peer } from '../../src/server/connection.ts';
+import { outflowLimits } from '../../src/server/outflow.ts';
+import { Conversation } from '../../src/session/conversation.ts';
+import { Gate } from '../gate.ts';
 import { chat, lamp, setLight } from '../graphs.ts';
+import { aDay, heldLoads } from '../held.ts';
 import { aServer, Player, refusal, serverWith, subprotocols } from '../story.ts';
 
 const script = [
-  { match: 'slowly', answer: 'one two three four five six seven eight', delay_ms: 60 },
-  { match: 'before a word', answer: 'late', delay_ms: 60_000 },
+  { match: 'slowly', answer: 'one two three four five six seven eight', gate: new Gate() },
+  { match: 'before a word', answer: 'late', delay_ms: aDay },
 ];
 
-const small = aServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout: 0.3 });
+/** Timers that fire when the test says so, and as long as the test wants. */
+const holdTimers = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const small = aServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout: 3600 });
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
   const connect = (): Promise<Player> => Player.connect(small().url, subprotocol);
@@ -34,9 +46,12 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   it('a turn that takes too long is ended, and the agent answers the next message', async () => {
     await using player = await connect();
     const agentId = await player.makes(chat());
-    const turn = await player.says(agentId, 'slowly');
-    expect(turn).toMatchObject({ status: 'ERROR', error: { code: 4002, name: 'INFERENCE_TIMEOUT' } });
-    expect(turn.text).toMatch(/^one /);
+    holdTimers();
+    const asked = player.sends('sendMessage', { agentId, text: 'slowly' });
+    await player.until(({ requestId, body }) => requestId === asked && body === 'answerText');
+    vi.advanceTimersByTime(3_600_000);
+    const turn = await player.told(asked);
+    expect(turn).toMatchObject({ status: 'ERROR', error: { code: 4002, name: 'INFERENCE_TIMEOUT' }, text: 'one ' });
     expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'SUCCESS' });
   });
 
@@ -156,6 +171,7 @@ describe('new connections', () => {
   const busy = aServer({ maxConnectionRate: 3 });
 
   it('above the rate are turned out with a reason, and later ones are welcome', async () => {
+    const now = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     const players = Array.from({ length: 5 }, () => new Player(busy().url, 'turngraph.v1.json'));
     const firsts = await Promise.all(players.map((player) => player.until(() => true)));
     expect(firsts.map(({ body }) => body).sort()).toEqual([
@@ -165,7 +181,7 @@ describe('new connections', () => {
       'sessionReady',
       'sessionReady',
     ]);
-    await wait(1100);
+    now.mockReturnValue(performance.now() + 1000);
     await using late = new Player(busy().url, 'turngraph.v1.json');
     expect(await late.hears('sessionReady')).toMatchObject({ protocolVersion: 1 });
     for (const player of players) await player[Symbol.asyncDispose]();
@@ -182,9 +198,8 @@ describe('new connections', () => {
 });
 
 describe('a slow reader', () => {
-  afterEach(() => void vi.restoreAllMocks());
-
   const chunk = 'x'.repeat(4096);
+  let over = (): void => undefined;
   const flood = defineNode({
     type: 'Flood',
     summary: 'Says more than a socket can hold.',
@@ -196,6 +211,7 @@ describe('a slow reader', () => {
           await turn.pace();
           turn.say(chunk, 'delta');
         }
+        over();
         return 'default';
       },
     }),
@@ -204,11 +220,16 @@ describe('a slow reader', () => {
     start_node: 'flood',
     nodes: { flood: { type: 'Flood', params: { chunks } } },
   });
-  const server = aServer({ extension: { nodeTypes: [flood] } });
+  const server = aServer({ extension: { nodeTypes: [flood] }, outflow: { ...outflowLimits, stuckMs: aDay } });
+
+  /** The most bytes that the server has for a client, from here on. */
+  function watchUnsent(): () => number {
+    const send = vi.spyOn(Peer.prototype, 'send');
+    return () => Math.max(0, ...send.mock.contexts.map((peer) => (peer as Peer).bufferedAmount));
+  }
 
   it.each(subprotocols)('pauses its own agents, and fifteen others do not notice, over %s', async (subprotocol) => {
-    const send = vi.spyOn(Peer.prototype, 'send');
-    const unsent = (): number => Math.max(0, ...send.mock.contexts.map((peer) => (peer as Peer).bufferedAmount));
+    const unsent = watchUnsent();
     await using slow = await Player.connect(server().url, subprotocol);
     const agentId = await slow.makes(flooding(4096));
     const told = slow.sends('sendMessage', { agentId, text: 'go' });
@@ -235,27 +256,30 @@ describe('a slow reader', () => {
   });
 
   it('can be cancelled', async () => {
+    const unsent = watchUnsent();
     await using slow = await Player.connect(server().url, 'turngraph.v1.proto');
     const agentId = await slow.makes(flooding(1_000_000));
+    const left = new Promise<void>((resolve) => (over = resolve));
     const told = slow.sends('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
-    await wait(300);
+    while (unsent() <= outflowLimits.high) await wait(10);
     slow.sends('cancelTurn', { agentId });
-    await wait(100);
+    await left;
     slow.socket.resume();
     expect(await slow.told(told)).toMatchObject({ status: 'CANCELLED' });
   });
 
   it('that is stuck is given up', async () => {
-    await using hasty = await serverWith({
-      extension: { nodeTypes: [flood] },
-      outflow: { high: 100_000, low: 50_000, stuckMs: 300 },
-    });
+    const unsent = watchUnsent();
+    const outflow = { high: 100_000, low: 50_000, stuckMs: 300 };
+    await using hasty = await serverWith({ extension: { nodeTypes: [flood] }, outflow });
     await using slow = await Player.connect(hasty.url, 'turngraph.v1.proto');
     const agentId = await slow.makes(flooding(4096));
+    holdTimers();
     slow.sends('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
-    await wait(2_000);
+    while (unsent() <= outflow.high) await wait(10);
+    vi.advanceTimersByTime(outflow.stuckMs);
     slow.socket.resume();
     expect((await slow.closed).code).toBe(4408);
   });
@@ -275,11 +299,11 @@ describe('a slow reader', () => {
   });
 
   it('that has asked for more is not waited for when the server shuts down', async () => {
-    const [send, close] = [vi.spyOn(Peer.prototype, 'send'), vi.spyOn(Peer.prototype, 'close')];
-    const unsent = (): number => Math.max(0, ...send.mock.contexts.map((peer) => (peer as Peer).bufferedAmount));
+    const unsent = watchUnsent();
+    const [close, receive] = [vi.spyOn(Peer.prototype, 'close'), vi.spyOn(Conversation.prototype, 'receive')];
     const closing = await serverWith({
       extension: { nodeTypes: [torrent] },
-      outflow: { high: 1500, low: 300, stuckMs: 20_000 },
+      outflow: { high: 1500, low: 300, stuckMs: aDay },
       graceMs: 200,
     });
     await using slow = await Player.connect(closing.url, 'turngraph.v1.proto');
@@ -287,7 +311,9 @@ describe('a slow reader', () => {
     slow.sends('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
     while (unsent() <= 1024 * 1024) await wait(10);
+    const before = receive.mock.calls.length;
     for (let count = 0; count < 20; count++) slow.sends('exportDialog', { agentId });
+    while (receive.mock.calls.length < before + 20) await wait(10);
     const gone = closing[Symbol.asyncDispose]();
     while (close.mock.calls.length === 0) await wait(10);
     // Given up for being stuck it would hear 4408 first.
@@ -303,12 +329,13 @@ describe('a server that shuts down', () => {
     (subprotocol) =>
       [
         { subprotocol, body: 'createAgent', fields: waiting, graceMs: 0 },
-        { subprotocol, body: 'loadModel', fields: { modelName: 'turngraph-demo' }, graceMs: 5_000 },
+        { subprotocol, body: 'loadModel', fields: { modelName: 'turngraph-demo' }, graceMs: aDay },
       ] as const,
   );
 
   it.each(cases)('tells who waits for a model that it does: $body over $subprotocol', async (given) => {
-    const server = await serverWith({ graceMs: given.graceMs });
+    const engines = { 'llama-cpp': heldLoads(llamaEngine(), new Gate()) };
+    const server = await serverWith({ graceMs: given.graceMs, engines });
     const player = await Player.connect(server.url, given.subprotocol, 'llama-cpp');
     const asked = player.sends(given.body, given.fields);
     await player.until(({ requestId }) => requestId === asked);
@@ -323,7 +350,8 @@ describe('a server that shuts down', () => {
   });
 
   it('begins no turn, lets live ones end, and then says goodbye', async () => {
-    const server = await serverWith({ script, graceMs: 5_000 });
+    const gate = new Gate();
+    const server = await serverWith({ script: [{ match: 'slowly', answer: 'one two three', gate }], graceMs: aDay });
     await using player = await Player.connect(server.url, 'turngraph.v1.json');
     const [one, other] = [await player.makes(chat()), await player.makes(chat())];
     const slow = player.sends('sendMessage', { agentId: one, text: 'slowly' });
@@ -333,10 +361,8 @@ describe('a server that shuts down', () => {
     expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) }))).toMatchObject({
       code: 2001,
     });
-    expect(await player.told(slow)).toMatchObject({
-      status: 'SUCCESS',
-      text: 'one two three four five six seven eight',
-    });
+    gate.open();
+    expect(await player.told(slow)).toMatchObject({ status: 'SUCCESS', text: 'one two three' });
     expect((await player.closed).code).toBe(1001);
     await down;
   });
