@@ -1,9 +1,10 @@
 import { mkdtemp, mkdir, readdir, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Model, Sequence } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { Tempo } from '../../src/engine/llama/tempo.ts';
 import { ask, following, paragraphs, say } from '../contracts/speaking.ts';
 import { demoFile } from './demo.ts';
 
@@ -13,6 +14,14 @@ describe('the states of sequences that lost their seat', () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
+  // To evaluate takes so long that it is worth while to save a state, however slow the disk is.
+  beforeEach(() => {
+    const { end } = Tempo.prototype;
+    vi.spyOn(Tempo.prototype, 'end').mockImplementation(function (this: Tempo) {
+      end.call(this, performance.now() + 600_000);
+    });
+  });
+  afterEach(() => vi.restoreAllMocks());
 
   /** A model with one seat and a limit of megabytes, while `work` lasts. */
   async function withModel(megabytes: number, work: (model: Model) => Promise<void>, cache = folder): Promise<void> {
