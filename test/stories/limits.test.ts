@@ -23,7 +23,9 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const small = aServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout: 3600 });
+/** Seconds. */
+const turnTimeout = 3600;
+const small = aServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout });
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
   const connect = (): Promise<Player> => Player.connect(small().url, subprotocol);
@@ -49,7 +51,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     holdTimers();
     const asked = player.sends('sendMessage', { agentId, text: 'slowly' });
     await player.until(({ requestId, body }) => requestId === asked && body === 'answerText');
-    vi.advanceTimersByTime(3_600_000);
+    vi.advanceTimersByTime(1000 * turnTimeout);
     const turn = await player.told(asked);
     expect(turn).toMatchObject({ status: 'ERROR', error: { code: 4002, name: 'INFERENCE_TIMEOUT' }, text: 'one ' });
     expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'SUCCESS' });
