@@ -16,7 +16,7 @@ import { createMeteredPool, type MeteredPoolOptions } from './models/pool/poolMe
 import type { ModelPool } from './models/pool/pool.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
 import { listen, type TurngraphServer, type ListenSettings } from './server/server.ts';
-import type { ServerContext } from './session/session.ts';
+import type { EngineName, ServerContext } from './session/session.ts';
 
 /** Settings that are no flags of `serve`. */
 export interface StartSettings extends Omit<ListenSettings, 'closing'> {
@@ -24,6 +24,8 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
   readonly extension?: Extension;
   /** How models are downloaded: from another hub than that of the environment, for example. */
   readonly downloads?: DownloadOptions;
+  /** Engines that replace the built-in ones, by name. Tests use it to hold a generation at a gate. */
+  readonly engines?: { readonly [Name in EngineName]?: Engine };
   /** The log; default: one as the options have it. */
   readonly log?: Log;
   /** Aborts the start and disposes of what was created until then. Once started, the caller disposes of the server. */
@@ -33,7 +35,7 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
 /** Composes the server of its parts and starts it. @throws the reason of `stop`, when it is aborted before the models of `preload` are loaded. */
 export async function start(
   options: ServerOptions,
-  { extension, downloads: downloadOptions, log = logFor(options), stop, ...settings }: StartSettings = {},
+  { extension, downloads: downloadOptions, engines = {}, log = logFor(options), stop, ...settings }: StartSettings = {},
 ): Promise<TurngraphServer> {
   for (const [flag, folder] of [
     ['--graphs', options.graphs],
@@ -60,10 +62,8 @@ export async function start(
   const context: ServerContext = {
     registry: registryWith(extension ?? (await raceAbort(loadExtension(options.extend), stop))),
     pools: {
-      'llama-cpp': createPool(
-        llamaEngine({ folder: options.cache, maxStateBytes: options.cacheLimit * bytesPerMegabyte }),
-      ),
-      mock: createPool(await createMockEngine(options.mockScript)),
+      'llama-cpp': createPool(engines['llama-cpp'] ?? createLlamaEngine(options)),
+      mock: createPool(engines.mock ?? (await createMockEngine(options.mockScript))),
     },
     graphs: new GraphFolder(options.graphs),
     storageRoot: options.storageRoot || options.graphs,
@@ -97,6 +97,9 @@ const logLoadedModel =
   (log: Log): MeteredPoolOptions['onLoaded'] =>
   (model, { backend, gpuLayers, threads, slots }, ms) =>
     log.info({ model, backend, gpuLayers, threads, slots, ms: Math.round(ms) }, 'a model is loaded');
+
+const createLlamaEngine = ({ cache, cacheLimit }: ServerOptions): Engine =>
+  llamaEngine({ folder: cache, maxStateBytes: cacheLimit * bytesPerMegabyte });
 
 async function createMockEngine(scriptFile: string): Promise<Engine> {
   if (scriptFile === '') return mockEngine();

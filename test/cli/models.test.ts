@@ -119,7 +119,7 @@ describe('turngraph models', () => {
   });
 
   it('names the process that fetches the same model', async () => {
-    hub.troubles.store.push({ kind: 'stall', after: 1_000_000 });
+    hub.mostSent = 2 ** 16;
     const child = starts(['models', 'download', 'Tiny', ...flags()], environment());
     const end = ended(child);
     await new Promise<void>((resolve) => (hub.onServed = resolve));

@@ -1,3 +1,4 @@
+import { setImmediate as breath } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Prompt } from '../../src/dialog.ts';
 import type { Completion, Engine, Model, Sequence } from '../../src/engine/engine.ts';
@@ -158,7 +159,9 @@ function speakingContract({ open, file, long }: Subject): void {
         const prompt = ask(`${paragraphs(40)}${long}`);
         const control = new AbortController();
         const cutting = say(sequence, prompt, { signal: control.signal });
-        setTimeout(() => control.abort(), 1);
+        // It needs many turns of the event loop to come to its end.
+        await breath();
+        control.abort();
         expect((await cutting).finishReason).toBe('aborted');
         const whole = await say(sequence, prompt);
         const fresh = await freshly(prompt);
@@ -185,12 +188,17 @@ function speakingContract({ open, file, long }: Subject): void {
         let gate: Promise<void> | undefined;
         const close = (): void => void (gate ??= new Promise((resolve) => (open = resolve)));
         const pieces: string[] = [];
+        let begin = (): void => undefined;
+        const begun = new Promise<void>((resolve) => (begin = resolve));
         const onText = (piece: string): void => {
           pieces.push(piece);
           close();
+          begin();
         };
         const paced = say(sequence, ask('How are you today?'), { onText, backpressure: () => gate });
-        await new Promise((resolve) => setTimeout(resolve, 60));
+        await begun;
+        // Another one comes to its end meanwhile.
+        await freshly(ask('How are you today?'));
         // One token may have been under way.
         expect(pieces.length).toBeLessThanOrEqual(2);
         open();
@@ -198,8 +206,11 @@ function speakingContract({ open, file, long }: Subject): void {
 
         const control = new AbortController();
         gate = new Promise(() => undefined);
-        const stuck = say(sequence, ask(long), { signal: control.signal, backpressure: () => gate });
-        setTimeout(() => control.abort(), 20);
+        const backpressure = (): Promise<void> | undefined => {
+          setImmediate(() => control.abort());
+          return gate;
+        };
+        const stuck = say(sequence, ask(long), { signal: control.signal, backpressure });
         expect(await stuck).toMatchObject({ finishReason: 'aborted', text: '' });
       });
     });

@@ -36,7 +36,7 @@ describe('the package, installed elsewhere', () => {
       await mkdir(dirname(place), { recursive: true });
       await symlink(fileOf(`node_modules/${name}`), place);
     }
-  }, 60_000);
+  });
   afterAll(() => rm(folder, { recursive: true }));
 
   it('has what a user needs, and nothing of the workshop', () => {

@@ -17,16 +17,24 @@ import {
 } from '../../src/wire/messageShape.ts';
 import { noise } from '../helpers/fakeHub.ts';
 import { hubServer, type HubServer } from '../helpers/hubFixture.ts';
-import { fileOf, type Line } from '../helpers/server.ts';
+import { fileOf } from '../helpers/server.ts';
+import { Gate } from '../helpers/gate.ts';
+import type { Line } from '../helpers/heldEngine.ts';
 
 const text = readFileSync(fileOf('proto/PROTOCOL.md'), 'utf8');
 const script = JSON.parse(readFileSync(fileOf('proto/golden/mock-script.json'), 'utf8')) as Line[];
 
-// A model to be downloaded comes slowly enough to be cancelled, and in one piece.
+// The story is never told to its end. What else is slow waits until the text has shown what can happen meanwhile.
+const [story, count] = [new Gate(), new Gate()];
+const slow = new Map([
+  ['story', { gate: story, ahead: 2 }],
+  ['count', { gate: count, ahead: 0 }],
+]);
 let home: HubServer | undefined;
 beforeAll(async () => {
-  home = await hubServer({ script });
-  home.hub.files.set('ann/tiny/model.gguf', { content: noise(8_000), delayMs: 300 });
+  home = await hubServer({ script: script.map((line) => ({ ...line, delay_ms: 0, ...slow.get(line.match) })) });
+  home.hub.files.set('ann/tiny/model.gguf', { content: noise(8_000) });
+  home.hub.mostSent = 0;
 });
 afterAll(() => home?.[Symbol.asyncDispose]());
 
@@ -224,7 +232,10 @@ async function played(frames: readonly Told[]): Promise<readonly unknown[]> {
   const all: unknown[] = [];
   for (const { from, json } of frames) {
     if (from === 'C') socket.send(json);
-    all.push(withoutChance({ from, json: from === 'C' ? json : await next() }));
+    const told = from === 'C' ? json : await next();
+    all.push(withoutChance({ from, json: told }));
+    if (told.includes('"AGENT_BUSY"')) count.open();
+    if (told.includes('"DOWNLOAD_CANCELLED"') && home) home.hub.mostSent = Infinity;
   }
   socket.close();
   return all;

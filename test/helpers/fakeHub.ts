@@ -22,8 +22,6 @@ export interface HubFile {
   readonly tag?: string;
   /** The hub delivers it itself, without redirecting. */
   readonly direct?: boolean;
-  /** Milliseconds before the first byte of it comes. */
-  readonly delayMs?: number;
 }
 
 /** What goes wrong with one answer. */
@@ -55,8 +53,6 @@ export class FakeHub implements AsyncDisposable {
   readonly files = new Map<string, HubFile>();
   /** Repositories that only the holder of the token may read. */
   readonly gated = new Set<string>();
-  /** 0 = as fast as can be. */
-  bytesPerSecond = 0;
   /** The most bytes that may wait in the system to be read by a client: they are lost with it when it is killed. */
   mostUnread = Infinity;
   /** Bytes of files that were sent with each answer of the store. */
@@ -65,7 +61,8 @@ export class FakeHub implements AsyncDisposable {
   onServed: () => void = () => undefined;
   /** Waited for before a connection is cut: a client may drop what it has received and not read. */
   read: (bytes: number) => Promise<void> = async () => undefined;
-  readonly #closing = new AbortController();
+  #mostSent = Infinity;
+  readonly #waiting = new Set<() => void>();
   readonly #hub: Server;
   #url = '';
   readonly #store: Server;
@@ -90,6 +87,17 @@ export class FakeHub implements AsyncDisposable {
     return this.#url;
   }
 
+  /** Each answer waits behind so many bytes, or the next multiple of 64 KiB, until a test allows more. */
+  get mostSent(): number {
+    return this.#mostSent;
+  }
+
+  set mostSent(bytes: number) {
+    this.#mostSent = bytes;
+    for (const goOn of this.#waiting) goOn();
+    this.#waiting.clear();
+  }
+
   /** Bytes of files that were sent. */
   get served(): number {
     return this.answers.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
@@ -101,7 +109,6 @@ export class FakeHub implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort();
     for (const server of [this.#hub, this.#store]) {
       server.closeAllConnections();
       server.close();
@@ -143,7 +150,6 @@ export class FakeHub implements AsyncDisposable {
     if (request.method === 'HEAD') return void response.end();
     const until = trouble?.kind === 'cut' || trouble?.kind === 'stall' ? Math.min(to, from + trouble.after) : to;
     response.flushHeaders();
-    if (file.delayMs) await sleep(file.delayMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
     await this.#send(content.subarray(from, until), response);
     if (trouble?.kind === 'cut') await this.read(until);
     if (trouble?.kind === 'cut') response.destroy();
@@ -155,14 +161,25 @@ export class FakeHub implements AsyncDisposable {
     while (socket && !socket.destroyed && (await unread(socket)) > this.mostUnread) await sleep(2);
   }
 
+  async #untilAllowed(sent: number, response: ServerResponse): Promise<void> {
+    while (sent >= this.#mostSent && !response.destroyed) {
+      await new Promise<void>((resolve) => {
+        response.once('close', resolve);
+        this.#waiting.add(() => {
+          response.off('close', resolve);
+          resolve();
+        });
+      });
+    }
+  }
+
   async #send(content: Buffer, response: ServerResponse): Promise<void> {
     const piece = 2 ** 16;
     const answer = { bytesSent: 0 };
     this.answers.push(answer);
     for (let from = 0; from < content.length && !response.destroyed; from += piece) {
       const bytes = content.subarray(from, from + piece);
-      const ms = this.bytesPerSecond === 0 ? 0 : (1000 * piece) / this.bytesPerSecond;
-      if (ms > 0) await sleep(ms, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+      await this.#untilAllowed(from, response);
       await this.#untilRead(response);
       if (response.destroyed) return;
       await new Promise<void>((resolve) => {

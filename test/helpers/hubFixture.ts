@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DownloadOptions } from '../../src/download/downloads.ts';
@@ -6,6 +6,7 @@ import type { TurngraphServer } from '../../src/server/server.ts';
 import type { Subprotocol } from '../../src/wire/codec.ts';
 import { FakeHub, noise, sha256 } from './fakeHub.ts';
 import { fileOf, Player, serverWith, type Differences } from './server.ts';
+import { aDay } from './heldEngine.ts';
 
 /** What the file of the model "Tiny" is: no model, but good enough to be fetched. */
 export const tinyFile = noise(300_000);
@@ -34,6 +35,8 @@ export interface HubServer extends AsyncDisposable {
   files(): Promise<readonly string[]>;
   /** A file of the models folder. */
   read(path: string): Promise<Buffer>;
+  /** Bytes of a file of the models folder; 0 = it is not there. */
+  sizeOf(path: string): Promise<number>;
   /** Another server for the same hub and folder. */
   another(): Promise<TurngraphServer>;
   player(subprotocol: Subprotocol, engine?: 'mock' | 'llama-cpp'): Promise<Player>;
@@ -54,7 +57,7 @@ export async function hubServer(
   const options = {
     catalogue: join(root, 'models.json'),
     models: folder,
-    downloads: { env, maxAttempts: 1, ...fetching },
+    downloads: { env, maxAttempts: 1, stallMs: aDay, ...fetching },
     ...others,
   };
   const server = await serverWith(options);
@@ -67,6 +70,7 @@ export async function hubServer(
         .map(({ name }) => name)
         .sort(),
     read: (path) => readFile(join(folder, path)),
+    sizeOf: async (path) => (await stat(join(folder, path)).catch(() => undefined))?.size ?? 0,
     another: () => serverWith(options),
     player: (subprotocol, engine) => Player.connect(server.url, subprotocol, engine),
     async [Symbol.asyncDispose]() {

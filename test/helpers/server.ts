@@ -10,20 +10,13 @@ import { start, type StartSettings } from '../../src/start.ts';
 import type { TurngraphServer } from '../../src/server/server.ts';
 import { clientCodecs, type Subprotocol } from '../../src/wire/codec.ts';
 import { clientFrame } from '../../src/wire/frame.ts';
+import { heldEngine, type Line } from './heldEngine.ts';
 
 /** A file of the repository. */
 export const fileOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 /** Both codecs, by the name of their subprotocol: every story is told in each. */
 export const subprotocols = ['turngraph.v1.proto', 'turngraph.v1.json'] as const satisfies readonly Subprotocol[];
-
-/** One line of a mock script. */
-export interface Line {
-  readonly match: string;
-  readonly answer: string;
-  readonly delay_ms?: number;
-  readonly chunk?: number;
-}
 
 /** How a server of a story differs from the usual one; `script` is what its mock engine answers. */
 export type Differences = Partial<ServerOptions> & StartSettings & { readonly script?: readonly Line[] };
@@ -47,12 +40,14 @@ export async function serverWith({
   extension,
   sendBuffer,
   downloads,
+  engines,
   graceMs = 500,
   ...options
 }: Differences): Promise<TurngraphServer> {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   const mockScript = join(folder, 'mock.json');
-  await writeFile(mockScript, JSON.stringify(script));
+  const isHeld = script.some(({ gate }) => gate);
+  await writeFile(mockScript, JSON.stringify(isHeld ? [] : script));
   try {
     const reading = readServerOptions({
       port: 0,
@@ -73,7 +68,8 @@ export async function serverWith({
       ...(sendBuffer && { sendBuffer }),
       ...(downloads && { downloads }),
     };
-    return await start(reading.value, { graceMs, ...settings });
+    const own = { ...(isHeld && { mock: heldEngine(script) }), ...engines };
+    return await start(reading.value, { graceMs, ...settings, engines: own });
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -1,7 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { defineNode, liveParams } from '../../src/index.ts';
 import { Player, serverWith, subprotocols } from '../helpers/server.ts';
+import { RequestDispatcher } from '../../src/session/dispatcher.ts';
+import { Gate } from '../helpers/gate.ts';
+import { aDay } from '../helpers/heldEngine.ts';
+
+/** What the node waits for before it has a word. */
+let gates: Readonly<Record<string, Gate>> = {};
+beforeEach(() => void (gates = { old: new Gate(), new: new Gate() }));
 
 const late = defineNode({
   type: 'Late',
@@ -11,7 +18,10 @@ const late = defineNode({
   async create(params, supplies) {
     // Who waits for a model lets later requests go on.
     await supplies.model();
-    const settings = await liveParams(params, ({ word }) => wait(200, word));
+    const settings = await liveParams(params, async ({ word }) => {
+      await gates[word]?.closed;
+      return word;
+    });
     return {
       async run(turn) {
         turn.sendText(`The ${settings.current} word. `, 'delta');
@@ -31,8 +41,17 @@ describe.each(subprotocols)('over %s, requests to an agent that is still being m
   const serving = () =>
     serverWith({
       extension: { nodeTypes: [late] },
-      script: [{ match: 'before a word', answer: 'late', delay_ms: 60_000 }],
+      script: [{ match: 'before a word', answer: 'late', delay_ms: aDay }],
     });
+  afterEach(() => vi.restoreAllMocks());
+
+  /** Waits until the server has so many requests from here on. */
+  function arrived(): (count: number) => Promise<void> {
+    const receive = vi.spyOn(RequestDispatcher.prototype, 'receive');
+    return async (count) => {
+      while (receive.mock.calls.length < count) await wait(5);
+    };
+  }
   const making = (player: Player): number => player.sends('createAgent', { graphJson: JSON.stringify(graph) });
   const hello = { agentId: 1, text: 'hello' };
   const newWord = { agentId: 1, nodeName: 'late', paramsJson: '{"word": "new"}' };
@@ -40,12 +59,15 @@ describe.each(subprotocols)('over %s, requests to an agent that is still being m
   it('take effect in their order, as they do when it is there', async () => {
     await using server = await serving();
     await using player = await Player.connect(server.url, subprotocol);
+    const have = arrived();
     const asked = [
       making(player),
       player.sends('sendMessage', { agentId: 1, text: 'before a word' }),
       player.sends('clearDialog', { agentId: 1 }),
       player.sends('sendMessage', hello),
     ] as const;
+    await have(asked.length);
+    gates['old']?.open();
     expect(await player.told(asked[3])).toMatchObject({ status: 'SUCCESS', text: 'The old word. You said: hello' });
     expect(await player.told(asked[1])).toMatchObject({ status: 'CANCELLED' });
     const final = player.heard.filter(({ body }) => ['createAgent', 'turnComplete', 'ack'].includes(body));
@@ -55,18 +77,31 @@ describe.each(subprotocols)('over %s, requests to an agent that is still being m
   it('wait for one before them that takes its time', async () => {
     await using server = await serving();
     await using player = await Player.connect(server.url, subprotocol);
-    making(player);
+    const have = arrived();
+    const made = making(player);
     player.sends('changeParams', newWord);
     const early = player.sends('sendMessage', hello);
+    await have(3);
+    gates['old']?.open();
+    await player.answer(made);
+    // Who does not wait for the change would be answered before this.
+    await player.asks('listModels');
+    gates['new']?.open();
     expect(await player.told(early)).toMatchObject({ text: 'The new word. You said: hello' });
   });
 
   it('go before those that come when it is there', async () => {
     await using server = await serving();
     await using player = await Player.connect(server.url, subprotocol);
+    const have = arrived();
     const made = making(player);
     player.sends('changeParams', newWord);
+    await have(2);
+    gates['old']?.open();
     await player.answer(made);
-    expect(await player.says(1, 'hello')).toMatchObject({ text: 'The new word. You said: hello' });
+    const later = player.sends('sendMessage', hello);
+    await player.asks('listModels');
+    gates['new']?.open();
+    expect(await player.told(later)).toMatchObject({ text: 'The new word. You said: hello' });
   });
 });

@@ -1,8 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { chat, guarded, lamp, setLight } from '../helpers/graphs.ts';
 import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+import { Gate } from '../helpers/gate.ts';
 
-const server = aServer({ script: [{ match: 'slowly', answer: 'one two three', delay_ms: 50 }] });
+const slowly = new Gate();
+beforeEach(() => slowly.close());
+
+const server = aServer({ script: [{ match: 'slowly', answer: 'one two three', gate: slowly }] });
 
 describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
   const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
@@ -84,6 +88,7 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
     const agentId = await player.makes(chat());
     const slow = player.sends('sendMessage', { agentId, text: 'slowly' });
     expect(refusal(await changes(player, agentId, 'answer', { stream: false }))).toMatchObject({ code: 3004 });
+    slowly.open();
     expect(await player.told(slow)).toMatchObject({ status: 'SUCCESS' });
   });
 

@@ -9,6 +9,8 @@ import { defineNode } from '../../src/index.ts';
 import type { Subprotocol } from '../../src/wire/codec.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
 import { hubServer, tinyFile, type HubServer } from '../helpers/hubFixture.ts';
+import { Gate } from '../helpers/gate.ts';
+import { aDay } from '../helpers/heldEngine.ts';
 import { demoWithTemplate } from '../model/demoTemplate.ts';
 import { aServer, Player, serverWith, subprotocols } from '../helpers/server.ts';
 
@@ -69,9 +71,8 @@ const server = aServer({
   get catalogue() {
     return join(folder, 'models.json');
   },
-  script: [{ match: 'slowly', answer: 'one two three four', delay_ms: 80 }],
+  script: [{ match: 'slowly', answer: 'one two three four', gate: new Gate() }],
   maxAgents: 2,
-  turnTimeout: 0.2,
 });
 
 /** The error in an answer, whichever frame carries it. */
@@ -139,13 +140,15 @@ const endless = (next: string) => ({
 
 const provocations: Provocations = {
   SERVER_SHUTTING_DOWN: async (_, subprotocol) => {
-    const leaving = await serverWith({ graceMs: 2_000, script: [{ match: 'slowly', answer: 'a b c', delay_ms: 100 }] });
+    const gate = new Gate();
+    const leaving = await serverWith({ graceMs: aDay, script: [{ match: 'slowly', answer: 'a b c', gate }] });
     await using player = await Player.connect(leaving.url, subprotocol);
     const agentId = await player.makes(chat());
     player.sends('sendMessage', { agentId, text: 'slowly' });
     await player.hears('answerText');
     const gone = leaving[Symbol.asyncDispose]();
     const heard = errorOf(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) }));
+    gate.open();
     await gone;
     return heard;
   },
@@ -179,7 +182,12 @@ const provocations: Provocations = {
     await using player = await Player.connect(server().url, subprotocol, 'llama-cpp');
     return await turnFails(chat({ model_name: 'moody' }), 'boom')(player);
   },
-  INFERENCE_TIMEOUT: turnFails(chat(), 'slowly'),
+  INFERENCE_TIMEOUT: async (_, subprotocol) => {
+    const script = [{ match: 'slowly', answer: 'one two', gate: new Gate() }];
+    await using hasty = await serverWith({ turnTimeout: 0.1, script });
+    await using player = await Player.connect(hasty.url, subprotocol);
+    return await turnFails(chat(), 'slowly')(player);
+  },
   MAX_STEPS_EXCEEDED: turnFails({ start_node: 'a', nodes: { a: endless('b'), b: endless('a') } }, 'go', {
     maxStepsPerTurn: 3,
   }),

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { chat, guarded } from '../helpers/graphs.ts';
 import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+import { aDay } from '../helpers/heldEngine.ts';
 
-const server = aServer({ script: [{ match: 'before a word', answer: 'late', delay_ms: 60_000 }] });
+const server = aServer({ script: [{ match: 'before a word', answer: 'late', delay_ms: aDay }] });
 
 describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
   const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);

@@ -1,17 +1,31 @@
 import { createConnection } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { defineNode } from '../../src/index.ts';
 import { ClientSocket } from '../../src/server/connection.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
 import { aServer, Player, refusal, serverWith, subprotocols } from '../helpers/server.ts';
+import { defaultSendBufferLimits } from '../../src/server/backpressure.ts';
+import { RequestDispatcher } from '../../src/session/dispatcher.ts';
+import { Gate } from '../helpers/gate.ts';
+import { aDay, heldLoads } from '../helpers/heldEngine.ts';
 
 const script = [
-  { match: 'slowly', answer: 'one two three four five six seven eight', delay_ms: 60 },
-  { match: 'before a word', answer: 'late', delay_ms: 60_000 },
+  { match: 'slowly', answer: 'one two three four five six seven eight', gate: new Gate() },
+  { match: 'before a word', answer: 'late', delay_ms: aDay },
 ];
 
-const small = aServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout: 0.3 });
+/** Timers that fire when the test says so, and as long as the test wants. */
+const holdTimers = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** Seconds. */
+const turnTimeout = 3600;
+const small = aServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout });
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
   const connect = (): Promise<Player> => Player.connect(small().url, subprotocol);
@@ -34,9 +48,12 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   it('a turn that takes too long is ended, and the agent answers the next message', async () => {
     await using player = await connect();
     const agentId = await player.makes(chat());
-    const turn = await player.says(agentId, 'slowly');
-    expect(turn).toMatchObject({ status: 'ERROR', error: { code: 4002, name: 'INFERENCE_TIMEOUT' } });
-    expect(turn.text).toMatch(/^one /);
+    holdTimers();
+    const asked = player.sends('sendMessage', { agentId, text: 'slowly' });
+    await player.until(({ requestId, body }) => requestId === asked && body === 'answerText');
+    vi.advanceTimersByTime(1000 * turnTimeout);
+    const turn = await player.told(asked);
+    expect(turn).toMatchObject({ status: 'ERROR', error: { code: 4002, name: 'INFERENCE_TIMEOUT' }, text: 'one ' });
     expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'SUCCESS' });
   });
 
@@ -156,6 +173,7 @@ describe('new connections', () => {
   const busy = aServer({ maxConnectionRate: 3 });
 
   it('above the rate are turned out with a reason, and later ones are welcome', async () => {
+    const now = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     const players = Array.from({ length: 5 }, () => new Player(busy().url, 'turngraph.v1.json'));
     const firsts = await Promise.all(players.map((player) => player.until(() => true)));
     expect(firsts.map(({ body }) => body).sort()).toEqual([
@@ -165,7 +183,7 @@ describe('new connections', () => {
       'sessionReady',
       'sessionReady',
     ]);
-    await wait(1100);
+    now.mockReturnValue(performance.now() + 1000);
     await using late = new Player(busy().url, 'turngraph.v1.json');
     expect(await late.hears('sessionReady')).toMatchObject({ protocolVersion: 1 });
     for (const player of players) await player[Symbol.asyncDispose]();
@@ -182,9 +200,8 @@ describe('new connections', () => {
 });
 
 describe('a slow reader', () => {
-  afterEach(() => void vi.restoreAllMocks());
-
   const chunk = 'x'.repeat(4096);
+  let over = (): void => undefined;
   const flood = defineNode({
     type: 'Flood',
     summary: 'Says more than a socket can hold.',
@@ -196,6 +213,7 @@ describe('a slow reader', () => {
           await turn.backpressure();
           turn.sendText(chunk, 'delta');
         }
+        over();
         return 'default';
       },
     }),
@@ -204,12 +222,19 @@ describe('a slow reader', () => {
     start_node: 'flood',
     nodes: { flood: { type: 'Flood', params: { chunks } } },
   });
-  const server = aServer({ extension: { nodeTypes: [flood] } });
+  const server = aServer({
+    extension: { nodeTypes: [flood] },
+    sendBuffer: { ...defaultSendBufferLimits, slowReaderTimeoutMs: aDay },
+  });
+
+  /** The most bytes that the server has for a client, from here on. */
+  function watchUnsent(): () => number {
+    const send = vi.spyOn(ClientSocket.prototype, 'send');
+    return () => Math.max(0, ...send.mock.contexts.map((peer) => (peer as ClientSocket).bufferedAmount));
+  }
 
   it.each(subprotocols)('pauses its own agents, and fifteen others do not notice, over %s', async (subprotocol) => {
-    const send = vi.spyOn(ClientSocket.prototype, 'send');
-    const unsent = (): number =>
-      Math.max(0, ...send.mock.contexts.map((peer) => (peer as ClientSocket).bufferedAmount));
+    const unsent = watchUnsent();
     await using slow = await Player.connect(server().url, subprotocol);
     const agentId = await slow.makes(flooding(4096));
     const told = slow.sends('sendMessage', { agentId, text: 'go' });
@@ -236,27 +261,30 @@ describe('a slow reader', () => {
   });
 
   it('can be cancelled', async () => {
+    const unsent = watchUnsent();
     await using slow = await Player.connect(server().url, 'turngraph.v1.proto');
     const agentId = await slow.makes(flooding(1_000_000));
+    const left = new Promise<void>((resolve) => (over = resolve));
     const told = slow.sends('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
-    await wait(300);
+    while (unsent() <= defaultSendBufferLimits.highWaterMark) await wait(10);
     slow.sends('cancelTurn', { agentId });
-    await wait(100);
+    await left;
     slow.socket.resume();
     expect(await slow.told(told)).toMatchObject({ status: 'CANCELLED' });
   });
 
   it('that is stuck is given up', async () => {
-    await using hasty = await serverWith({
-      extension: { nodeTypes: [flood] },
-      sendBuffer: { highWaterMark: 100_000, lowWaterMark: 50_000, slowReaderTimeoutMs: 300 },
-    });
+    const unsent = watchUnsent();
+    const sendBuffer = { highWaterMark: 100_000, lowWaterMark: 50_000, slowReaderTimeoutMs: 300 };
+    await using hasty = await serverWith({ extension: { nodeTypes: [flood] }, sendBuffer });
     await using slow = await Player.connect(hasty.url, 'turngraph.v1.proto');
     const agentId = await slow.makes(flooding(4096));
+    holdTimers();
     slow.sends('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
-    await wait(2_000);
+    while (unsent() <= sendBuffer.highWaterMark) await wait(10);
+    vi.advanceTimersByTime(sendBuffer.slowReaderTimeoutMs);
     slow.socket.resume();
     expect((await slow.closed).code).toBe(4408);
   });
@@ -276,12 +304,14 @@ describe('a slow reader', () => {
   });
 
   it('that has asked for more is not waited for when the server shuts down', async () => {
-    const [send, close] = [vi.spyOn(ClientSocket.prototype, 'send'), vi.spyOn(ClientSocket.prototype, 'close')];
-    const unsent = (): number =>
-      Math.max(0, ...send.mock.contexts.map((peer) => (peer as ClientSocket).bufferedAmount));
+    const unsent = watchUnsent();
+    const [close, receive] = [
+      vi.spyOn(ClientSocket.prototype, 'close'),
+      vi.spyOn(RequestDispatcher.prototype, 'receive'),
+    ];
     const closing = await serverWith({
       extension: { nodeTypes: [torrent] },
-      sendBuffer: { highWaterMark: 1500, lowWaterMark: 300, slowReaderTimeoutMs: 20_000 },
+      sendBuffer: { highWaterMark: 1500, lowWaterMark: 300, slowReaderTimeoutMs: aDay },
       graceMs: 200,
     });
     await using slow = await Player.connect(closing.url, 'turngraph.v1.proto');
@@ -289,7 +319,9 @@ describe('a slow reader', () => {
     slow.sends('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
     while (unsent() <= 1024 * 1024) await wait(10);
+    const before = receive.mock.calls.length;
     for (let count = 0; count < 20; count++) slow.sends('exportDialog', { agentId });
+    while (receive.mock.calls.length < before + 20) await wait(10);
     const gone = closing[Symbol.asyncDispose]();
     while (close.mock.calls.length === 0) await wait(10);
     // Given up for being stuck it would hear 4408 first.
@@ -305,12 +337,13 @@ describe('a server that shuts down', () => {
     (subprotocol) =>
       [
         { subprotocol, body: 'createAgent', fields: waiting, graceMs: 0 },
-        { subprotocol, body: 'loadModel', fields: { modelName: 'turngraph-demo' }, graceMs: 5_000 },
+        { subprotocol, body: 'loadModel', fields: { modelName: 'turngraph-demo' }, graceMs: aDay },
       ] as const,
   );
 
   it.each(cases)('tells who waits for a model that it does: $body over $subprotocol', async (given) => {
-    const server = await serverWith({ graceMs: given.graceMs });
+    const engines = { 'llama-cpp': heldLoads(llamaEngine(), new Gate()) };
+    const server = await serverWith({ graceMs: given.graceMs, engines });
     const player = await Player.connect(server.url, given.subprotocol, 'llama-cpp');
     const asked = player.sends(given.body, given.fields);
     await player.until(({ requestId }) => requestId === asked);
@@ -325,7 +358,8 @@ describe('a server that shuts down', () => {
   });
 
   it('begins no turn, lets live ones end, and then says goodbye', async () => {
-    const server = await serverWith({ script, graceMs: 5_000 });
+    const gate = new Gate();
+    const server = await serverWith({ script: [{ match: 'slowly', answer: 'one two three', gate }], graceMs: aDay });
     await using player = await Player.connect(server.url, 'turngraph.v1.json');
     const [one, other] = [await player.makes(chat()), await player.makes(chat())];
     const slow = player.sends('sendMessage', { agentId: one, text: 'slowly' });
@@ -335,10 +369,8 @@ describe('a server that shuts down', () => {
     expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) }))).toMatchObject({
       code: 2001,
     });
-    expect(await player.told(slow)).toMatchObject({
-      status: 'SUCCESS',
-      text: 'one two three four five six seven eight',
-    });
+    gate.open();
+    expect(await player.told(slow)).toMatchObject({ status: 'SUCCESS', text: 'one two three' });
     expect((await player.closed).code).toBe(1001);
     await down;
   });

@@ -3,6 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { chat, guarded, lamp, type GraphText } from '../helpers/graphs.ts';
 import { aServer, Player, refusal, serverWith, subprotocols } from '../helpers/server.ts';
+import { Gate } from '../helpers/gate.ts';
+import { aDay } from '../helpers/heldEngine.ts';
 
 /** Where long work stops between its pieces: a test may hold it there until it opens the gate. */
 const gate = vi.hoisted(() => {
@@ -48,8 +50,8 @@ const call = '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", 
 const server = aServer({
   script: [
     { match: 'many calls', answer: call.repeat(80) },
-    { match: 'slowly', answer: 'one two three four five six seven eight', delay_ms: 60 },
-    { match: 'before a word', answer: 'late', delay_ms: 60_000 },
+    { match: 'slowly', answer: 'one two three four five six seven eight', gate: new Gate() },
+    { match: 'before a word', answer: 'late', delay_ms: aDay },
   ],
 });
 
@@ -182,8 +184,8 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
 
   it('does not go on for a client that has gone', async () => {
     const own = await serverWith({
-      graceMs: 20_000,
-      script: [{ match: 'before a word', answer: 'late', delay_ms: 60_000 }],
+      graceMs: aDay,
+      script: [{ match: 'before a word', answer: 'late', delay_ms: aDay }],
     });
     const player = await Player.connect(own.url, subprotocol);
     for (let count = 0; count < 60; count++)
@@ -194,7 +196,7 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     await player.closed;
     // Nothing is left to wait for.
     await own[Symbol.asyncDispose]();
-  }, 15_000);
+  });
 
   it('warms an agent up while it does something else', async () => {
     await using player = await connect();
@@ -268,5 +270,5 @@ describe('sockets that stay open on their side', () => {
     await own[Symbol.asyncDispose]();
     await gone(socket);
     expect(socket.destroyed).toBe(true);
-  }, 15_000);
+  });
 });

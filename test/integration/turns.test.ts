@@ -1,12 +1,17 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
 import { chat, lamp } from '../helpers/graphs.ts';
 import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+import { Gate } from '../helpers/gate.ts';
+import { aDay } from '../helpers/heldEngine.ts';
+
+const slowly = new Gate();
+beforeEach(() => slowly.close());
 
 const server = aServer({
   script: [
-    { match: 'slowly', answer: 'one two three four five six seven eight', delay_ms: 40 },
-    { match: 'before a word', answer: 'late', delay_ms: 60_000 },
+    { match: 'slowly', answer: 'one two three four five six seven eight', gate: slowly },
+    { match: 'before a word', answer: 'late', delay_ms: aDay },
   ],
 });
 
@@ -21,6 +26,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
       code: 3004,
       name: 'AGENT_BUSY',
     });
+    slowly.open();
     expect(await player.told(first)).toMatchObject({
       status: 'SUCCESS',
       text: 'one two three four five six seven eight',
@@ -34,6 +40,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     const quick = player.sends('sendMessage', { agentId: two, text: 'quick' });
     expect(await player.told(quick)).toMatchObject({ agentId: two, text: 'You said: quick' });
     expect(player.heard.some(({ requestId, body }) => requestId === slow && body === 'turnComplete')).toBe(false);
+    slowly.open();
     expect(await player.told(slow)).toMatchObject({ agentId: one, status: 'SUCCESS' });
   });
 
@@ -64,6 +71,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(await player.asks('cancelTurn', { agentId })).toMatchObject({ body: 'ack' });
     const slow = player.sends('sendMessage', { agentId, text: 'slowly' });
     expect(await player.asks('cancelTurn', { agentId, turnId: 77 })).toMatchObject({ body: 'ack' });
+    slowly.open();
     expect(await player.told(slow)).toMatchObject({ status: 'SUCCESS' });
   });
 
@@ -130,6 +138,8 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     const agentId = await player.makes(chat());
     player.sends('sendMessage', { agentId, text: 'before a word' });
     player.socket.terminate();
+    await player.closed;
+    slowly.open();
     expect(await other.told(slow)).toMatchObject({ status: 'SUCCESS' });
     expect(await other.says(otherAgent, 'hello')).toMatchObject({ status: 'SUCCESS' });
   });
@@ -160,6 +170,9 @@ describe.each(['proto', 'json'] as const)('the client of the package, over %s', 
       if (how === 'by hand') second.cancel();
       else aborter.abort();
       await expect(second.done).rejects.toMatchObject({ name: 'AGENT_BUSY' });
+      // A cancel that the client had sent for it would have come before this is answered.
+      await client.listModels();
+      slowly.open();
       expect(await first.done).toMatchObject({
         status: 'SUCCESS',
         text: 'one two three four five six seven eight',

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as breath } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContextSequence, type Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -191,15 +192,26 @@ describe('a sequence', () => {
     const { sequence, held } = await opened();
     const prompt = ask(`${'The lamp stands in the hall. '.repeat(60)} Tell me a long story about the sea.`);
     const all = [...tokensOf(prompt), ...(await freshly(tokensOf(prompt), 60))];
-    for (const moment of [0, 1, 2, 5, 10, 20, 40]) {
+    const lengths: number[] = [];
+    for (const moment of [-1, 0, 1, 2, 5, 10, 20, 40]) {
       const control = new AbortController();
-      const cutting = say(sequence, prompt, { signal: control.signal, sampling: { max_tokens: 60 } });
-      setTimeout(() => control.abort(), moment);
+      let pieces = 0;
+      const cutting = say(sequence, prompt, {
+        signal: control.signal,
+        sampling: { max_tokens: 60 },
+        onText: () => void (++pieces === moment && control.abort()),
+      });
+      if (moment === 0) await breath();
+      if (moment <= 0) control.abort();
       await cutting;
       const now = await held();
       expect(now).toEqual(all.slice(0, now.length));
+      lengths.push(now.length);
       await say(sequence, ask(`Something else ${moment}.`), { sampling: { max_tokens: 2 } });
     }
+    const read = tokensOf(prompt).length;
+    expect(lengths.slice(0, 2).every((length) => length < read)).toBe(true);
+    expect(lengths.slice(2).every((length) => length >= read)).toBe(true);
   });
 
   it('goes on in a long conversation until the context is full, and says so', async () => {

@@ -114,7 +114,7 @@ describe.runIf(demanded || hasTorch())(`the recipe of the demo model (needs PyTo
   const train = (script: string, ...args: readonly string[]) =>
     run(python, [fileOf(`${recipe}/train/${script}`), ...args]);
 
-  it('leads from text to a file that answers as the trained network does', { timeout: 180_000 }, async () => {
+  it('leads from text to a file that answers as the trained network does', async () => {
     const [vocabulary, corpus, runs, tensors, file] = ['words.json', 'corpus', 'run', 'tensors', 'tiny.gguf'].map(
       (name) => join(folder, name),
     ) as [string, string, string, string, string];

@@ -10,7 +10,7 @@ import { block, officialPrompts, promptOf, type OfficialTool } from './officialP
 import { tinyModels, type Tiny } from './tiny.ts';
 
 let models: Awaited<ReturnType<typeof tinyModels>>;
-beforeAll(async () => void (models = await tinyModels([...families.keys()])), 60_000);
+beforeAll(async () => void (models = await tinyModels([...families.keys()])));
 afterAll(() => models.close());
 
 const render = ({ template }: Tiny, prompt: Prompt): string => template.render(prompt).text;

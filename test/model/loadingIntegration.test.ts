@@ -3,13 +3,22 @@ import { describe, expect, it } from 'vitest';
 import { chat } from '../helpers/graphs.ts';
 import { readScrape } from '../helpers/prometheus.ts';
 import { Player, serverWith, subprotocols } from '../helpers/server.ts';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import type { TurngraphServer } from '../../src/server/server.ts';
+import { Gate } from '../helpers/gate.ts';
+import { heldLoads } from '../helpers/heldEngine.ts';
 
 const model = 'turngraph-demo';
 const graph = chat({ model_name: model });
 
+/** A server that loads nothing until the gate is open. */
+const holding = (gate: Gate): Promise<TurngraphServer> =>
+  serverWith({ engines: { 'llama-cpp': heldLoads(llamaEngine(), gate) } });
+
 describe.each(subprotocols)('a model that is not in memory, over %s', (subprotocol) => {
   it('is loaded once for fifty agents that are asked for at once, and each hears how far it is', async () => {
-    await using server = await serverWith({});
+    const gate = new Gate();
+    await using server = await holding(gate);
     const players = await Promise.all(
       Array.from({ length: 10 }, () => Player.connect(server.url, subprotocol, 'llama-cpp')),
     );
@@ -19,15 +28,18 @@ describe.each(subprotocols)('a model that is not in memory, over %s', (subprotoc
         requestId: player.sends('createAgent', { graphJson: JSON.stringify(graph) }),
       })),
     );
+    const metrics = async () => readScrape(await (await fetch(`${server.url.replace('ws', 'http')}/metrics`)).text());
+    while ((await metrics()).value('turngraph_model_uses', { model }) !== 50) await wait(10);
+    gate.open();
     const answers = await Promise.all(asked.map(({ player, requestId }) => player.answer(requestId)));
     expect(new Set(answers.map(({ body }) => body))).toEqual(new Set(['createAgent']));
     for (const { heard } of players) {
       const progress = heard.flatMap((frame) => (frame.body === 'modelProgress' ? [frame.modelProgress] : []));
       expect(progress.at(-1)).toMatchObject({ modelName: model, phase: 'LOADING', fraction: 1 });
     }
-    const text = await (await fetch(`${server.url.replace('ws', 'http')}/metrics`)).text();
-    expect(readScrape(text).value('turngraph_model_load_duration_seconds_count', { model })).toBe(1);
-    expect(readScrape(text).value('turngraph_model_uses', { model })).toBe(50);
+    const scraped = await metrics();
+    expect(scraped.value('turngraph_model_load_duration_seconds_count', { model })).toBe(1);
+    expect(scraped.value('turngraph_model_uses', { model })).toBe(50);
     await Promise.all(players.map((player) => player[Symbol.asyncDispose]()));
   });
 
@@ -51,7 +63,8 @@ describe.each(subprotocols)('a model that is not in memory, over %s', (subprotoc
   });
 
   it('keeps nobody waiting but the agent that needs it', async () => {
-    await using server = await serverWith({});
+    const gate = new Gate();
+    await using server = await holding(gate);
     await using player = await Player.connect(server.url, subprotocol, 'llama-cpp');
     const canned = { start_node: 'hi', nodes: { hi: { type: 'CannedResponse', params: { inline_strings: ['Hi.'] } } } };
     const quick = await player.makes(canned);
@@ -63,6 +76,7 @@ describe.each(subprotocols)('a model that is not in memory, over %s', (subprotoc
     const early = player.sends('sendMessage', { agentId: quick + 1, text: 'How are you today?' });
     const cancelling = player.sends('cancelTurn', { agentId: quick });
     await player.answer(cancelling);
+    gate.open();
     expect(await player.answer(making)).toMatchObject({ createAgent: { agentId: quick + 1 } });
     expect(await player.told(early)).toMatchObject({ status: 'SUCCESS' });
     const answered = player.heard.flatMap(({ requestId, body }) => (body === 'modelProgress' ? [] : [requestId]));

@@ -1,10 +1,11 @@
 import { mkdtemp, mkdir, readdir, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Model, Sequence } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { ask, following, paragraphs, say } from '../contracts/generation.ts';
+import { BatchTimer } from '../../src/engine/llama/batching/batchTimer.ts';
 import { demoFile } from './demo.ts';
 
 describe('the states of sequences that lost their slot', () => {
@@ -13,6 +14,14 @@ describe('the states of sequences that lost their slot', () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
+  // To evaluate takes so long that it is worth while to save a state, however slow the disk is.
+  beforeEach(() => {
+    const { end } = BatchTimer.prototype;
+    vi.spyOn(BatchTimer.prototype, 'end').mockImplementation(function (this: BatchTimer) {
+      end.call(this, performance.now() + 600_000);
+    });
+  });
+  afterEach(() => vi.restoreAllMocks());
 
   /** A model with one slot and a limit of megabytes, while `work` lasts. */
   async function withModel(megabytes: number, work: (model: Model) => Promise<void>, cache = folder): Promise<void> {

@@ -64,7 +64,7 @@ describe('a model with random weights at temperature 1.5', () => {
     ['mistral', 'Mistral 7B Instruct v0.3'],
     ['mistral', 'Mistral Nemo Instruct'],
     ['generic', 'Qwen3'],
-  ])('writes only calls that fit in %s (%s)', { timeout: 60_000 }, async (name, of) => {
+  ])('writes only calls that fit in %s (%s)', async (name, of) => {
     const format = formats.get(name) ?? chatml;
     await withModel(family(of), async (model) => {
       for (const choice of choices) {
@@ -75,7 +75,7 @@ describe('a model with random weights at temperature 1.5', () => {
     });
   });
 
-  it('writes only answers that fit their schema', { timeout: 60_000 }, async () => {
+  it('writes only answers that fit their schema', async () => {
     await withModel(family('Mistral 7B Instruct v0.3'), async (model) => {
       for (const schema of schemas) {
         const { complete, wrong } = await tryJson(model, { grammar: answerOf(schema), schema, count: 10 });

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { noise } from '../../helpers/fakeHub.ts';
 import { hubServer } from '../../helpers/hubFixture.ts';
 import { aServer, fileOf } from '../../helpers/server.ts';
+import { Gate } from '../../helpers/gate.ts';
+import { aDay } from '../../helpers/heldEngine.ts';
 
 const run = promisify(execFile);
 
@@ -30,14 +32,15 @@ const mend = `missing ${missing.join(' and ')}; apt-get install python3 python3-
 const demanded = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
 const leftOut = missing.length > 0 && !demanded;
 
+const slowly = new Gate();
 const server = aServer({
   script: [
     {
       match: 'porch light',
       answer: '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": "true"}}',
     },
-    { match: 'slowly', answer: 'one two three four five six', delay_ms: 100 },
-    { match: 'never', answer: 'late', delay_ms: 60_000 },
+    { match: 'slowly', answer: 'one two three four five six', gate: slowly },
+    { match: 'never', answer: 'late', delay_ms: aDay },
   ],
 });
 const locked = aServer({ token: 'open sesame' });
@@ -52,22 +55,32 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** Runs a Python file beside the client, and gives what it prints. */
-  async function printed(file: string, ...args: readonly string[]): Promise<string> {
+  /** Starts a Python file beside the client. */
+  function starts(file: string, ...args: readonly string[]) {
     const PYTHONPATH = `${fileOf('docs/clients/python')}:${folder}`;
     const env = { ...process.env, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1', PYTHONUTF8: '1' };
-    const { stdout } = await run(python ?? 'python3', ['-W', 'error', file, ...args], { env, timeout: 18_000 });
-    return stdout;
+    return run(python ?? 'python3', ['-W', 'error', file, ...args], { env });
   }
+
+  /** Runs a Python file beside the client, and gives what it prints. */
+  const printed = async (file: string, ...args: readonly string[]): Promise<string> =>
+    (await starts(file, ...args)).stdout;
 
   describe.each(['json', 'proto'])('over %s', (form) => {
     let story: Readonly<Record<string, unknown>> = {};
 
     beforeAll(async () => {
       await using home = await hubServer();
-      home.hub.files.set('ann/tiny/model.gguf', { content: noise(8_000), delayMs: 200 });
+      home.hub.files.set('ann/tiny/model.gguf', { content: noise(8_000) });
+      home.hub.mostSent = 0;
+      slowly.close();
       const args = [server().url, locked().url, home.server.url, form, fileOf('proto/golden/golden.json')];
-      story = JSON.parse(await printed(fileOf('test/e2e/clients/story.py'), ...args)) as typeof story;
+      const telling = starts(fileOf('test/e2e/clients/story.py'), ...args);
+      telling.child.stderr?.on('data', (text: string) => {
+        if (text.includes('let the answer go on')) slowly.open();
+        if (text.includes('let the hub go on')) home.hub.mostSent = Infinity;
+      });
+      story = JSON.parse((await telling).stdout) as typeof story;
     });
 
     it('streams an answer, and gives its account', () => {

@@ -38,6 +38,11 @@ def told(error):
     return {"kind": type(error).__name__, "code": error.code, "name": error.name, "message": error.message}
 
 
+def ask_the_test(to):
+    """What the test holds back goes on when it reads this."""
+    print(to, file=sys.stderr, flush=True)
+
+
 async def failure(awaitable):
     try:
         await awaitable
@@ -112,6 +117,7 @@ async def is_refused(client):
     agent = await client.create_agent(graph=CHAT)
     first, second = agent.send("slowly"), agent.send("and now?")
     busy = await failure(second._finish())
+    ask_the_test("let the answer go on")
     went_on = (await first).text
     graph = {"start_node": "anwser", "nodes": {"answer": {"type": "Generate", "exits": {"default": "b"}}}}
     loop = await client.create_agent(graph=LOOP, max_steps_per_turn=3)
@@ -138,7 +144,7 @@ async def meets_models(client):
 
 
 async def downloads(client):
-    """On a slow hub; a real engine, for the mock needs no files."""
+    """On a hub that sends nothing until the test lets it; a real engine, for the mock needs no files."""
     told = []
     asked = asyncio.create_task(client.download_model("Tiny", on_progress=lambda progress: asked.cancel()))
     try:
@@ -150,6 +156,7 @@ async def downloads(client):
     await asyncio.sleep(0)
     await client.cancel_download("Tiny")
     cancelled = await waiting
+    ask_the_test("let the hub go on")
     size = await client.download_model("Tiny", on_progress=lambda progress: told.append(asdict(progress)))
     await client.delete_model("Tiny")
     absent = await failure(client.delete_model("Tiny"))

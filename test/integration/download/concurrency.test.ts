@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { mkdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,15 +9,19 @@ import { describe, expect, it } from 'vitest';
 import { ProgressThrottle, progressOf, type DownloadProgress } from '../../../src/download/progress.ts';
 import { noise, sha256 } from '../../helpers/fakeHub.ts';
 import { aScene, faultOf, tiny } from './scene.ts';
+import type { Downloads } from '../../../src/download/downloads.ts';
 
 const scene = aScene();
 const content = noise(300_000);
 const offers = (): void => void scene().hub.files.set('ann/tiny/model.gguf', { content });
 const path = (file = 'model.gguf'): string => join(scene().folder, 'ann', 'tiny', file);
-const stalled = (): void => void scene().hub.troubles.store.push({ kind: 'stall', after: 131_072 });
+const hold = (): void => void (scene().hub.mostSent = 131_072);
+const letGo = (): void => void (scene().hub.mostSent = Infinity);
 
-/** Waits until some of the file has been sent. */
-const underWay = (): Promise<void> => new Promise((resolve) => (scene().hub.onServed = resolve));
+/** Waits until all has come that the hub sends before it is let go. */
+async function underWay(downloads: Downloads): Promise<void> {
+  while ((await downloads.readKeptBytes(tiny())) < 131_072) await sleep(5);
+}
 
 describe('those who ask for the same model', () => {
   it('share one download, and each hears how far it is', async () => {
@@ -38,14 +43,14 @@ describe('those who ask for the same model', () => {
 
   it('hear at once how far it is when they come later', async () => {
     offers();
-    stalled();
-    const downloads = scene().downloads({ stallMs: 1000 });
-    const sent = underWay();
+    hold();
+    const downloads = scene().downloads();
     const first = downloads.start(tiny(), {});
-    await sent;
+    await underWay(downloads);
     const heard: DownloadProgress[] = [];
     const second = downloads.start(tiny(), {}, { onProgress: (progress) => heard.push(progress) });
     expect(heard).toHaveLength(1);
+    letGo();
     await Promise.all([first, second]);
   });
 
@@ -59,41 +64,41 @@ describe('those who ask for the same model', () => {
 
   it('leave it without disturbing the others', async () => {
     offers();
-    stalled();
-    const downloads = scene().downloads({ stallMs: 500 });
+    hold();
+    const downloads = scene().downloads();
     const [one, other] = [{}, {}];
-    const sent = underWay();
     const leaving = downloads.start(tiny(), one);
     const staying = downloads.start(tiny(), other);
-    await sent;
+    await underWay(downloads);
     expect(downloads.cancel('Tiny', one)).toBe(true);
     expect((await faultOf(leaving))[0]).toBe(6011);
     expect(downloads.cancel('Tiny', one)).toBe(false);
+    letGo();
     expect(await staying).toEqual({ bytes: 300_000 });
   });
 
   it('stop it when the last one leaves, and may start it again at once', async () => {
     offers();
-    stalled();
+    hold();
     const [downloads, owner] = [scene().downloads(), {}];
     const first = faultOf(downloads.start(tiny(), owner));
-    while ((await downloads.readKeptBytes(tiny())) < 131_072) await sleep(5);
+    await underWay(downloads);
     expect(await downloads.readStatus(tiny())).toBe('DOWNLOADING');
     expect(downloads.cancel('Wee', owner)).toBe(false);
     expect(downloads.cancel('Tiny', owner)).toBe(true);
     const second = downloads.start(tiny(), owner);
     expect((await first)[0]).toBe(6011);
+    letGo();
     expect(await second).toEqual({ bytes: 300_000 });
     expect(scene().hub.gets()[1]?.headers.range).toBe('bytes=131072-');
   });
 
   it('are sent away when the downloads are closed, and a part stays', async () => {
     offers();
-    stalled();
+    hold();
     const downloads = scene().downloads();
-    const sent = underWay();
     const asked = faultOf(downloads.start(tiny(), {}));
-    await sent;
+    await underWay(downloads);
     await downloads[Symbol.asyncDispose]();
     expect((await asked)[0]).toBe(6011);
     expect(await scene().files()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
@@ -165,7 +170,10 @@ describe('two processes', () => {
   it('both record what they completed', async () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     for (const name of names) scene().hub.files.set(`ann/${name}/model.gguf`, { content });
-    const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+    // They wait for nothing but the lock of the ledger.
+    const wait = async (): Promise<void> => {
+      while (existsSync(join(scene().folder, 'downloads.json.lock'))) await sleep(1);
+    };
     await Promise.all(
       names.map((name) =>
         scene()
@@ -232,11 +240,10 @@ describe('a downloaded model', () => {
 
   it('is not deleted while it is fetched', async () => {
     offers();
-    stalled();
+    hold();
     const [downloads, owner] = [scene().downloads(), {}];
-    const sent = underWay();
     const asked = faultOf(downloads.start(tiny(), owner));
-    await sent;
+    await underWay(downloads);
     expect((await faultOf(downloads.remove(tiny())))[0]).toBe(6004);
     downloads.cancel('Tiny', owner);
     await asked;

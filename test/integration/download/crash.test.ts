@@ -10,7 +10,6 @@ describe('a download that is killed again and again', () => {
     const { right, again } = await kill({
       bytes: Number(KILLED_BYTES),
       kills,
-      bytesPerSecond: 40e6,
       seed: Number(KILL_SEED),
     });
     if ('KILLS' in process.env) console.log(`bytes fetched twice, for each kill: ${again.join(', ')}`);

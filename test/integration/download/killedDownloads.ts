@@ -10,7 +10,6 @@ import { FakeHub, noise } from '../../helpers/fakeHub.ts';
 export interface Killing {
   readonly bytes: number;
   readonly kills: number;
-  readonly bytesPerSecond: number;
   readonly seed: number;
 }
 
@@ -25,12 +24,11 @@ export interface Killed {
 const cli = fileURLToPath(new URL('../../../dist/cli/turngraph.js', import.meta.url));
 
 /** Downloads a model with the built command, and kills it at random bytes so many times before it may finish. */
-export async function kill({ bytes, kills, bytesPerSecond, seed }: Killing): Promise<Killed> {
+export async function kill({ bytes, kills, seed }: Killing): Promise<Killed> {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   await using hub = await FakeHub.open();
   const content = noise(bytes, seed);
   hub.files.set('ann/big/model.gguf', { content });
-  hub.bytesPerSecond = bytesPerSecond;
   hub.mostUnread = 2 ** 18;
   const variants = [{ engine: 'llama-cpp', huggingface_repo: 'ann/big', files: ['model.gguf'] }];
   const catalogue = join(folder, 'models.json');
@@ -43,7 +41,7 @@ export async function kill({ bytes, kills, bytesPerSecond, seed }: Killing): Pro
   const again: number[] = [];
   try {
     const random = randomOf(seed);
-    const moments = Array.from({ length: kills }, () => Math.floor(random() * bytes)).sort((a, b) => a - b);
+    const moments = Array.from({ length: kills }, () => Math.floor(random() * (bytes - 2 ** 16))).sort((a, b) => a - b);
     for (const moment of moments) {
       const child = start();
       const exited = once(child, 'exit');
@@ -51,9 +49,15 @@ export async function kill({ bytes, kills, bytesPerSecond, seed }: Killing): Pro
       // The next process may be killed before it has asked for a byte: then it is killed a little later.
       hub.onServed = () => {
         const from = rangeStart(hub.gets().at(-1)?.headers.range);
-        if (hub.gets().length > asked && from + (hub.answers.at(-1)?.bytesSent ?? 0) >= moment) child.kill('SIGKILL');
+        const { bytesSent = 0 } = hub.answers.at(-1) ?? {};
+        if (hub.gets().length === asked || from + bytesSent < moment) return;
+        // Nothing more comes for a process that is slow to die.
+        hub.mostSent = 0;
+        child.kill('SIGKILL');
       };
       await exited;
+      hub.onServed = () => undefined;
+      hub.mostSent = Infinity;
     }
     const last = start();
     const [code] = (await once(last, 'exit')) as [number | null];

@@ -1,9 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DownloadProgress } from '../../../src/download/progress.ts';
 import { noise, sha256, type HubFile, type Trouble } from '../../helpers/fakeHub.ts';
 import { aScene, faultOf, tiny } from './scene.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const scene = aScene();
 const content = noise(300_000);
@@ -108,11 +109,20 @@ describe('a download that is disturbed', () => {
   });
 
   it('goes on when nothing has come for a while', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     offers();
     scene().hub.troubles.store.push({ kind: 'stall', after: 65_536 });
     const troubles: string[] = [];
     const onRetry = (sentence: string): void => void troubles.push(sentence);
-    await scene().downloads({ stallMs: 200 }).start(tiny(), owner, { onRetry });
+    const downloads = scene().downloads({ stallMs: 200 });
+    const done = downloads.start(tiny(), owner, { onRetry });
+    while ((await downloads.readKeptBytes(tiny())) < 65_536) await sleep(1);
+    while (troubles.length === 0) {
+      vi.advanceTimersByTime(200);
+      await sleep(1);
+    }
+    await done;
     expect(troubles).toEqual([
       expect.stringMatching(/^model.gguf of ann\/tiny: nothing came for 0.2 seconds; trying again in \d+ s$/),
     ]);

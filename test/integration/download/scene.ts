@@ -7,6 +7,7 @@ import { Downloads, type DownloadOptions } from '../../../src/download/downloads
 import type { ModelSource, ModelSourceVariant } from '../../../src/download/target.ts';
 import { Fault } from '../../../src/fault.ts';
 import { FakeHub } from '../../helpers/fakeHub.ts';
+import { aDay } from '../../helpers/heldEngine.ts';
 
 /** A hub, an empty models folder, and what downloads need of the environment, anew for each test. */
 export interface Scene {
@@ -24,8 +25,10 @@ export interface Scene {
 /** Sets a scene for each test of a file. */
 export function aScene(): () => Scene {
   let scene: Scene | undefined;
+  let isOver = false;
   const open: Downloads[] = [];
   beforeEach(async () => {
+    isOver = false;
     const hub = await FakeHub.open();
     const root = await mkdtemp(join(tmpdir(), 'turngraph-'));
     const folder = join(root, 'models');
@@ -36,7 +39,7 @@ export function aScene(): () => Scene {
       waits.push(ms);
     };
     const downloads = (options: DownloadOptions = {}): Downloads => {
-      const made = new Downloads(folder, { env, wait, ...options });
+      const made = new Downloads(folder, { env, wait, stallMs: aDay, ...options });
       open.push(made);
       return made;
     };
@@ -48,11 +51,12 @@ export function aScene(): () => Scene {
     hub.read = async (bytes) => {
       const part = join(folder, 'ann', 'tiny', 'model.gguf.part');
       const size = async (): Promise<number> => (await stat(part).catch(() => undefined))?.size ?? 0;
-      for (let tries = 0; tries < 200 && (await size()) < bytes; tries++) await sleep(5);
+      while (!isOver && (await size()) < bytes) await sleep(5);
     };
     scene = { hub, folder, env, waits, downloads, files };
   });
   afterEach(async () => {
+    isOver = true;
     for (const downloads of open.splice(0)) await downloads[Symbol.asyncDispose]();
     if (!scene) return;
     await scene.hub[Symbol.asyncDispose]();

@@ -151,7 +151,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     );
     const turn = (await agentOf(client)).send('hello');
     await expect(collect(turn)).rejects.toThrow('too far');
-    await new Promise((later) => setTimeout(later, 20));
+    await new Promise((later) => setImmediate(later));
     expect(unhandled).not.toHaveBeenCalled();
     await expect(turn.done).rejects.toMatchObject({ code: 4003, name: 'MAX_STEPS_EXCEEDED' });
   });

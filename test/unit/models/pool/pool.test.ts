@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,7 +33,7 @@ class SlowEngine implements Engine {
   }
 }
 
-/** An engine whose models take their time to leave the memory. */
+/** An engine whose models take their time to leave the memory: others could look for the files and load them meanwhile. */
 class LingeringEngine implements Engine {
   readonly name = 'lingering';
   readonly needsFiles = true;
@@ -49,7 +49,7 @@ class LingeringEngine implements Engine {
     this.most = Math.max(this.most, ++this.#alive);
     const free = async (): Promise<void> => {
       this.beginsToLeave();
-      await sleep(50);
+      for (let times = 0; times < 50; times++) await stat(file).catch(() => undefined);
       this.#alive--;
     };
     return Object.assign(model, { [Symbol.asyncDispose]: free });

@@ -147,7 +147,12 @@ describe('a schema that no grammar can express', () => {
     ['a condition', { type: 'object', if: {}, then: {} }, '/if', '"if"'],
     ['a sum of schemas', { allOf: [{ type: 'string' }] }, '/allOf', '"allOf"'],
     ['an unknown format', { type: 'string', format: 'uri' }, '/format', 'does not know "uri"; it knows date, time'],
-    ['a length beside a format', { format: 'date', type: 'string', maxLength: 5 }, '/maxLength', 'together with "format"'],
+    [
+      'a length beside a format',
+      { format: 'date', type: 'string', maxLength: 5 },
+      '/maxLength',
+      'together with "format"',
+    ],
     ['a long least length', { type: 'string', minLength: 300 }, '/minLength', 'from 0 to 256'],
     [
       'lengths that exclude each other',
