@@ -43,7 +43,7 @@ export class GrammarMatcher {
   }
 
   /** The state after the longest prefix of a text that matches, and the length of that prefix in UTF-16 code units. */
-  accept(newText: string): { readonly walk: GrammarMatcher; readonly length: number } {
+  accept(newText: string): { readonly matcher: GrammarMatcher; readonly length: number } {
     let matcher: GrammarMatcher = this;
     let length = 0;
     for (const character of newText) {
@@ -52,18 +52,18 @@ export class GrammarMatcher {
       matcher = next;
       length += character.length;
     }
-    return { walk: matcher, length };
+    return { matcher, length };
   }
 
   /** The text that the grammar forces, up to the next choice or possible end, and the state after it. */
-  forcedText(): { readonly texts: readonly TextRule[]; readonly walk: GrammarMatcher } {
+  forcedText(): { readonly texts: readonly TextRule[]; readonly matcher: GrammarMatcher } {
     const texts: TextRule[] = [];
     let matcher: GrammarMatcher = this;
     for (let forced = matcher.#forcedLiteral(); forced; forced = matcher.#forcedLiteral()) {
       texts.push(forced);
-      matcher = matcher.accept(forced.text).walk;
+      matcher = matcher.accept(forced.text).matcher;
     }
-    return { texts, walk: matcher };
+    return { texts, matcher };
   }
 
   /** A character that may come next; undefined when the text has to end. */
@@ -98,7 +98,7 @@ export class GrammarMatcher {
 
 /** Whether a whole text matches a rule. */
 export function fits(wholeText: string, rule: Rule): boolean {
-  const { walk: matcher, length } = GrammarMatcher.start(rule).accept(wholeText);
+  const { matcher, length } = GrammarMatcher.start(rule).accept(wholeText);
   return matcher.canEnd && length === wholeText.length;
 }
 

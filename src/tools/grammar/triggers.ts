@@ -11,12 +11,12 @@ export interface TriggerMatch {
 
 /**
  * Finds the grammar trigger that ends first in new text, outside of reasoning. `range.start` is where unconstrained text
- * began; triggers that end at or before `range.heard` were looked for already.
+ * began; triggers that end at or before `range.searchedTo` were looked for already.
  */
 export function findTrigger(
   text: string,
   triggers: readonly Trigger[],
-  range: { readonly start: number; readonly heard: number },
+  range: { readonly start: number; readonly searchedTo: number },
 ): TriggerMatch | undefined {
   const skipReasoning = createReasoningSkipper(text);
   const matches = triggers.flatMap((trigger) => {
@@ -24,9 +24,9 @@ export function findTrigger(
     const start =
       where === 'first'
         ? visibleStart(text, range.start, skipReasoning)
-        : text.indexOf(literal, Math.max(range.start, range.heard - literal.length + 1));
+        : text.indexOf(literal, Math.max(range.start, range.searchedTo - literal.length + 1));
     const end = start + literal.length;
-    return start >= 0 && text.startsWith(literal, start) && end > range.heard ? [{ trigger, end }] : [];
+    return start >= 0 && text.startsWith(literal, start) && end > range.searchedTo ? [{ trigger, end }] : [];
   });
   const [first] = matches.sort((a, b) => a.end - b.end);
   return first && skipReasoning(first.end - 1) === first.end - 1 ? first : undefined;

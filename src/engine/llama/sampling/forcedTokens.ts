@@ -38,7 +38,7 @@ export class ForcedTextTokenizer {
    * @param matcher the position in the grammar after `ownText`.
    */
   tokenize(ownText: string, matcher: GrammarMatcher): ForcedTokens {
-    const { texts: forcedTexts, walk: matcherAfterForced } = matcher.forcedText();
+    const { texts: forcedTexts, matcher: matcherAfterForced } = matcher.forcedText();
     const headCount = forcedTexts.findLastIndex((rule) => this.#controlToken(rule) !== undefined) + 1;
     const headTexts = forcedTexts.slice(0, headCount);
     const hasHead = headCount > 0;
@@ -57,7 +57,7 @@ export class ForcedTextTokenizer {
       return { tokens: [...headTokens, ...tailTokens], matcher: matcherAfterForced };
     }
     const keptForcedText = joinTexts(headTexts) + keptText.slice(ownTailText.length);
-    return { tokens: [...headTokens, ...keptTokens], matcher: matcher.accept(keptForcedText).walk };
+    return { tokens: [...headTokens, ...keptTokens], matcher: matcher.accept(keptForcedText).matcher };
   }
 
   /** How many leading tokens of a text stay the same with each likely continuation. */

@@ -108,7 +108,7 @@ export class GrammarSampler implements Sampler {
     const { grammar, stream } = this.#options;
     const textBefore = this.#fullText;
     const text = textBefore + stream.peek(token);
-    const range = { start: this.#freeFrom, heard: textBefore.length };
+    const range = { start: this.#freeFrom, searchedTo: textBefore.length };
     const match = grammar.kind === 'lazy' ? findTrigger(text, grammar.triggers, range) : undefined;
     if (!match) {
       stream.push(token);
@@ -117,7 +117,7 @@ export class GrammarSampler implements Sampler {
     }
     const { trigger, end } = match;
     this.#constrainedTokens = 0;
-    return this.#acceptConstrained(token, GrammarMatcher.start(trigger.rule).accept(trigger.text).walk, {
+    return this.#acceptConstrained(token, GrammarMatcher.start(trigger.rule).accept(trigger.text).matcher, {
       before: text.slice(textBefore.length, end),
       inside: text.slice(end),
     });
@@ -157,7 +157,7 @@ export class GrammarSampler implements Sampler {
     const escaped = escapeReasoningTags(stream.decoded + before, inside);
     if (escaped !== inside && isWhole && matcher.accept(escaped).length === escaped.length)
       return this.#repair(matcher, before + escaped, before);
-    const { walk: nextMatcher, length: fittingLength } = matcher.accept(inside);
+    const { matcher: nextMatcher, length: fittingLength } = matcher.accept(inside);
     const isKept = fittingLength === inside.length && (before === '' ? !isControl : isWhole);
     if (!isKept) return this.#repair(matcher, before + inside.slice(0, fittingLength), before);
     if (isWhole && !isControl && nextMatcher.forcedText().texts.length > 0)
@@ -180,10 +180,10 @@ export class GrammarSampler implements Sampler {
   #repair(matcher: GrammarMatcher, fittingText: string, before: string): readonly Token[] {
     const { pending } = this.#options.stream;
     const newText = fittingText.startsWith(pending) ? fittingText.slice(pending.length) : '';
-    const { walk: nextMatcher } = matcher.accept((pending + newText).slice(before.length));
+    const { matcher: nextMatcher } = matcher.accept((pending + newText).slice(before.length));
     if (newText !== '' || nextMatcher.forcedText().texts.length > 0) return this.#force(newText, nextMatcher);
     const character = nextMatcher.anyNextCharacter() ?? '';
-    return this.#force(character, nextMatcher.accept(character).walk);
+    return this.#force(character, nextMatcher.accept(character).matcher);
   }
 
   /**

@@ -202,17 +202,17 @@ describe('a schema that no grammar can express', () => {
 describe('a walk along a rule', () => {
   it('knows what has to come', () => {
     const rule = ruleFor(object({ name: { enum: ['set_light', 'set_mood'] }, on: { type: 'boolean' } }));
-    const { texts, walk } = GrammarMatcher.start(rule).forcedText();
+    const { texts, matcher: walk } = GrammarMatcher.start(rule).forcedText();
     expect(texts.map(({ text }) => text).join('')).toBe('{"name": "set_');
-    const next = walk.accept('light').walk.forcedText();
+    const next = walk.accept('light').matcher.forcedText();
     expect(next.texts.map(({ text }) => text).join('')).toBe('", "on": ');
-    const last = next.walk.accept('f').walk.forcedText();
+    const last = next.matcher.accept('f').matcher.forcedText();
     expect(last.texts.map(({ text }) => text).join('')).toBe('alse}');
-    expect(last.walk.mustEnd).toBe(true);
+    expect(last.matcher.mustEnd).toBe(true);
   });
 
   it('stops where a text no longer fits', () => {
-    const { length, walk } = GrammarMatcher.start(ruleFor({ type: 'string', maxLength: 2 })).accept('"🎉ab"');
+    const { length, matcher: walk } = GrammarMatcher.start(ruleFor({ type: 'string', maxLength: 2 })).accept('"🎉ab"');
     expect(length).toBe('"🎉a'.length);
     expect(walk.forcedText().texts).toEqual([{ kind: 'text', text: '"' }]);
   });
@@ -245,7 +245,7 @@ function strolled(from: GrammarMatcher, draw: () => number): string {
         ? rule.text
         : '';
     text += next;
-    walk = walk.accept(next).walk;
+    walk = walk.accept(next).matcher;
   }
   return text;
 }
@@ -264,7 +264,7 @@ describe('an opening', () => {
     { text: '<tool_call>', where: 'anywhere', rule },
     { text: '{', where: 'first', rule },
   ];
-  const end = (words: string, from = { start: 0, heard: 0 }): number | undefined =>
+  const end = (words: string, from = { start: 0, searchedTo: 0 }): number | undefined =>
     findTrigger(words, openings, from)?.end;
 
   it('is a tag anywhere, and a brace where nothing precedes it', () => {
@@ -274,12 +274,12 @@ describe('an opening', () => {
   });
 
   it('may follow a call, with separators between them', () => {
-    expect(end('{}; {', { start: 2, heard: 4 })).toBe(5);
+    expect(end('{}; {', { start: 2, searchedTo: 4 })).toBe(5);
   });
 
-  it('is not heard twice', () => {
-    expect(end('<tool_call>', { start: 0, heard: 11 })).toBeUndefined();
-    expect(end('a<tool_call>', { start: 0, heard: 11 })).toBe(12);
+  it('is not found twice', () => {
+    expect(end('<tool_call>', { start: 0, searchedTo: 11 })).toBeUndefined();
+    expect(end('a<tool_call>', { start: 0, searchedTo: 11 })).toBe(12);
   });
 
   it('does not count in reasoning', () => {
@@ -290,7 +290,7 @@ describe('an opening', () => {
 
   it('is a brace behind reasoning, too', () => {
     expect(end('<think>{ }</think>\n{"')).toBe(20);
-    expect(end('{}; <think>and</think> {', { start: 2, heard: 4 })).toBe(24);
+    expect(end('{}; <think>and</think> {', { start: 2, searchedTo: 4 })).toBe(24);
     expect(end('<think>a</think> So: {')).toBeUndefined();
   });
 });
