@@ -1,12 +1,14 @@
 import type { Connection } from './connection.ts';
 import { TurnHandle, type SendOptions } from './turn.ts';
 
-/** One conversation on the server. */
+/** An agent on the server: one conversation with a graph. All its methods @throws Fault: an error of the server, or CONNECTION_DROPPED. */
 export class AgentHandle implements AsyncDisposable {
+  /** The id of the agent in its session, from 1. */
   readonly id: number;
-  /** What the server noticed about the graph when it compiled it. */
+  /** Warnings of the server from compiling the graph. */
   readonly warnings: readonly string[];
   readonly #connection: Connection;
+  /** Turns that have not ended. */
   readonly #open = new Set<TurnHandle>();
 
   constructor(connection: Connection, id: number, warnings: readonly string[]) {
@@ -15,17 +17,23 @@ export class AgentHandle implements AsyncDisposable {
     this.warnings = warnings;
   }
 
-  /** Says something to the agent; one turn at a time. */
+  /**
+   * Sends a message to the agent and returns its turn without waiting. One turn at a time: while another one runs, the turn
+   * rejects with AGENT_BUSY.
+   */
   send(text: string, options: SendOptions = {}): TurnHandle {
     return new TurnHandle(this.#connection, this.id, text, options, this.#open);
   }
 
-  /** Changes live parameters of a node between turns: only the fields given; null restores a default. */
+  /**
+   * Changes live parameters of a node between turns. Fields that are absent stay as they are; null restores the default.
+   * @throws Fault when a field is invalid or not live; nothing is changed then.
+   */
   async changeParams(nodeName: string, params: object): Promise<void> {
     await this.#connection.request('changeParams', { agentId: this.id, nodeName, paramsJson: JSON.stringify(params) });
   }
 
-  /** The conversation so far as JSON text, for `createAgent({ history })` later: how games save. */
+  /** The dialog so far as JSON text, to save it and to pass it to `createAgent({ history })` later. */
   async exportDialog(): Promise<string> {
     const parts: string[] = [];
     await this.#connection.request(
@@ -36,17 +44,17 @@ export class AgentHandle implements AsyncDisposable {
     return parts.join('');
   }
 
-  /** Forgets the conversation; a turn that runs is cancelled first. */
+  /** Clears the dialog; a running turn is cancelled first. */
   async clearDialog(): Promise<void> {
     await this.#connection.request('clearDialog', { agentId: this.id });
   }
 
-  /** Ends the conversation and frees what it holds; a turn that runs is cancelled first. */
+  /** Destroys the agent and frees its KV caches; a running turn is cancelled first. @throws Fault AGENT_ALREADY_DESTROYED */
   async destroy(): Promise<void> {
     await this.#connection.request('destroyAgent', { agentId: this.id });
   }
 
-  /** As `destroy`, but content when the agent or the connection is gone already. */
+  /** Like `destroy`, but never rejects: the agent may be destroyed and the connection closed already. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.destroy().catch(() => {});
   }

@@ -11,39 +11,46 @@ import { AgentHandle } from './agent.ts';
 import type { ResponseTo, RequestName } from './responses.ts';
 import type { CloseInfo, Connection, RequestOptions } from './connection.ts';
 
-/** What an agent is made of: a graph, or the name of one in the server's graphs folder. */
+/** Options of `createAgent`. Give either `graph` or `graphName`. */
 export interface CreateAgentOptions extends Partial<
   Omit<CreateAgentRequest, 'graphJson' | 'graphName' | 'historyJson'>
 > {
-  /** A graph document: the value itself or its JSON text. */
+  /** A graph document, as a value or as JSON text. */
   readonly graph?: object | string;
+  /** The name of a graph in the server's graphs folder. */
   readonly graphName?: string;
-  /** A conversation to go on with: what `exportDialog` gave, or a list of `{ user, assistant }`. */
+  /** A dialog to continue: the result of `exportDialog`, or a list of `{ user, assistant }`. */
   readonly history?: object | string;
-  /** Hears how far a model is that the agent waits for: downloaded, where the session allows that, and loaded. */
+  /** Called with the progress of a model that the agent waits for: its download, if the session allows that, and its load. */
   readonly onProgress?: (progress: ModelProgress) => void;
-  /** Gives up waiting; the agent may be made nevertheless. */
+  /** Stops waiting; the server may create the agent nevertheless. */
   readonly signal?: AbortSignal;
+  /** Milliseconds until `createAgent` rejects with TIMEOUT; default: none. */
   readonly timeoutMs?: number;
 }
 
-/** How a model is waited for. */
+/** Options of `loadModel`. */
 export interface LoadModelOptions {
+  /** Called with the progress of the load, as a fraction from 0 to 1. */
   readonly onProgress?: (progress: ModelProgress) => void;
-  /** Gives up waiting; the server goes on. */
+  /** Stops waiting; the server continues to load the model. */
   readonly signal?: AbortSignal;
 }
 
-/** How a model is downloaded. */
+/** Options of `downloadModel`. */
 export interface DownloadModelOptions {
+  /** Called with the progress of the download, in bytes. */
   readonly onProgress?: (progress: ModelProgress) => void;
-  /** Gives up the download; what has come is kept by the server, and the next download goes on from there. */
+  /** Cancels the download. The server keeps the partial file, and the next download resumes from it. */
   readonly signal?: AbortSignal;
 }
 
-/** A session on a server. */
+/**
+ * A session on a server. All its methods @throws Fault: an error of the server by its name and code, FRAME_TOO_LARGE for a
+ * request of more than 1 MiB, CONNECTION_DROPPED when the connection ends first.
+ */
 export class Client implements AsyncDisposable {
-  /** How the server introduced the session. */
+  /** Session id, server version and protocol version, as the server sent them. */
   readonly session: SessionReady;
   readonly #connection: Connection;
 
@@ -52,17 +59,20 @@ export class Client implements AsyncDisposable {
     this.session = session;
   }
 
-  /** Resolves with the close code and reason when the connection has ended, by whichever side. */
+  /** Resolves with the close code and reason when the connection has ended, whichever side closed it. Never rejects. */
   get closed(): Promise<CloseInfo> {
     return this.#connection.closed;
   }
 
-  /** Settings of the session, before its first agent is made. */
+  /** Sets the engine, the storage folder and automatic downloads; only before the first agent and the first storage. */
   async configure(settings: Partial<ConfigureSessionRequest>): Promise<void> {
     await this.request('configureSession', settings);
   }
 
-  /** Compiles a graph and begins a conversation with it. */
+  /**
+   * Creates an agent: the server compiles the graph and loads its models.
+   * @throws Fault GRAPH_COMPILATION_FAILED with all faults of the graph in `detail`; MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED and others.
+   */
   async createAgent(options: CreateAgentOptions): Promise<AgentHandle> {
     const { graph, graphName, history, onProgress, signal, timeoutMs, ...settings } = options;
     if (graph !== undefined && graphName !== undefined) {
@@ -82,15 +92,15 @@ export class Client implements AsyncDisposable {
     return new AgentHandle(this.#connection, agentId, warnings);
   }
 
-  /** All models that the server knows. */
+  /** All models of the server's catalogue, with their status. */
   async listModels(): Promise<readonly ModelInfo[]> {
     const models: ModelInfo[] = [];
-    const asked = new Set<string>();
+    const requestedTokens = new Set<string>();
     let pageToken = '';
     do {
-      if (asked.has(pageToken))
-        throw new Fault('MALFORMED_MESSAGE', `the server gave the page token "${pageToken}" twice`);
-      asked.add(pageToken);
+      if (requestedTokens.has(pageToken))
+        throw new Fault('MALFORMED_MESSAGE', `the server sent the page token "${pageToken}" twice`);
+      requestedTokens.add(pageToken);
       const page = await this.request('listModels', { pageToken });
       models.push(...page.models);
       pageToken = page.nextPageToken;
@@ -98,49 +108,53 @@ export class Client implements AsyncDisposable {
     return models;
   }
 
-  /** Loads a model, downloading nothing, and keeps it loaded until `unloadModel`. */
+  /** Loads a model from the server's disk and keeps it in memory (pinned) until `unloadModel`. @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED */
   async loadModel(modelName: string, { onProgress, signal }: LoadModelOptions = {}): Promise<void> {
     await this.request('loadModel', { modelName }, { signal, onFrame: onModelProgress(onProgress) });
   }
 
-  /** Lets a model go; it is freed when no agent uses it. */
+  /** Unpins a model; it is freed when no agent uses it. */
   async unloadModel(modelName: string): Promise<void> {
     await this.request('unloadModel', { modelName });
   }
 
-  /** Downloads a model to the server's disk, or waits for it when others do so already; gives the bytes of its files. */
+  /**
+   * Downloads a model to the server's disk, or joins a download in progress.
+   * @returns the size of its files in bytes.
+   * @throws Fault DOWNLOAD_CANCELLED, INSUFFICIENT_DISK_SPACE and others.
+   */
   async downloadModel(modelName: string, { onProgress, signal }: DownloadModelOptions = {}): Promise<number> {
-    // When this fails, so does the download, and tells why.
-    const leave = (): void => void this.cancelDownload(modelName).catch(() => {});
-    const hear = (progress: ModelProgress): void => {
+    // An error of the cancel is ignored: the download then fails with the same one.
+    const cancel = (): void => void this.cancelDownload(modelName).catch(() => {});
+    const reportProgress = (progress: ModelProgress): void => {
       try {
         onProgress?.(progress);
       } catch (thrown) {
-        // A listener threw: nobody waits any more.
-        leave();
+        // The request rejects with what the callback has thrown, so nothing waits for the download any more.
+        cancel();
         throw thrown;
       }
     };
-    const answer = this.request('downloadModel', { modelName }, { signal, onFrame: onModelProgress(hear) });
-    signal?.addEventListener('abort', leave);
+    const response = this.request('downloadModel', { modelName }, { signal, onFrame: onModelProgress(reportProgress) });
+    signal?.addEventListener('abort', cancel);
     try {
-      return (await answer).sizeBytes;
+      return (await response).sizeBytes;
     } finally {
-      signal?.removeEventListener('abort', leave);
+      signal?.removeEventListener('abort', cancel);
     }
   }
 
-  /** Leaves the download of a model: what waits for it here rejects with DOWNLOAD_CANCELLED, agents in the making too. */
+  /** Cancels the download of a model for this session: requests that wait for it reject with DOWNLOAD_CANCELLED, `createAgent` included. */
   async cancelDownload(modelName: string): Promise<void> {
     await this.request('cancelDownload', { modelName });
   }
 
-  /** Deletes what was downloaded of a model; it must not be in use. */
+  /** Deletes the downloaded files of a model. @throws Fault MODEL_IN_USE */
   async deleteModel(modelName: string): Promise<void> {
     await this.request('deleteModel', { modelName });
   }
 
-  /** Sends any request of the protocol and waits for its final answer; fields that are not given take their defaults. */
+  /** Sends any request of the protocol and waits for its final response. Missing fields take their defaults. */
   request<Name extends RequestName>(
     name: Name,
     fields?: Partial<ClientFrameBodies[Name]>,
@@ -149,12 +163,12 @@ export class Client implements AsyncDisposable {
     return this.#connection.request(name, fields, options);
   }
 
-  /** Closes the connection; what is still waited for rejects with CONNECTION_DROPPED. */
+  /** Closes the connection. Pending requests reject with CONNECTION_DROPPED. */
   close(): Promise<void> {
     return this.#connection.close();
   }
 
-  /** As `close`. */
+  /** Same as `close`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -5,24 +5,26 @@ import { Client } from './client.ts';
 import { Connection } from './connection.ts';
 import { openSocket, type WebSocketClass } from './socket.ts';
 
-/** How a client connects. */
+/** Options of `connect`. */
 export interface ConnectOptions {
-  /** Binary frames, or JSON that a person can read in the network view; default: proto. */
+  /** Encoding of the frames: binary protobuf (default), or JSON, which is readable in the network view of a browser. */
   readonly codec?: 'proto' | 'json';
-  /** The token that the server was started with, if it was. */
+  /** The token of the server (`--token`), if it has one. */
   readonly token?: string;
-  /** Gives up connecting. */
+  /** Aborts connecting; `connect` rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Milliseconds that the server has for its greeting; default: 10,000. */
+  /** Milliseconds until `connect` rejects with CONNECTION_FAILED; default: 10,000. */
   readonly timeoutMs?: number;
-  /** A class to use instead of the platform's own. */
+  /** The WebSocket class; default: that of the platform, or `ws` where there is none. */
   readonly WebSocket?: WebSocketClass;
-  /** Hears frames that answer no request, such as the error that says why the server hangs up. */
+  /** Called with frames that answer no request, such as the error before the server closes the connection. */
   readonly onUnsolicited?: (frame: ServerFrame) => void;
 }
 
 /**
- * Connects to a server and waits for its greeting; rejects with CONNECTION_FAILED.
+ * Connects to a server and waits for its first frame, `sessionReady`.
+ * @param url `ws://HOST:PORT`
+ * @throws Fault CONNECTION_FAILED with a hint; the signal's reason when it is aborted.
  *
  * @example
  * const client = await connect('ws://127.0.0.1:9100');
@@ -32,46 +34,46 @@ export interface ConnectOptions {
  * const { calls } = await turn.done;
  */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
-  const { codec = 'proto', token, signal, WebSocket, onUnsolicited: onUnasked, timeoutMs = 10_000 } = options;
-  const patience = AbortSignal.timeout(timeoutMs);
+  const { codec = 'proto', token, signal, WebSocket, onUnsolicited, timeoutMs = 10_000 } = options;
+  const timeout = AbortSignal.timeout(timeoutMs);
   signal?.throwIfAborted();
   const { subprotocol } = clientCodecs[`turngraph.v1.${codec}`];
   try {
     const socket = await openSocket(url, { subprotocol, token, WebSocket });
-    const connection = new Connection(socket, clientCodecs[subprotocol], onUnasked);
+    const connection = new Connection(socket, clientCodecs[subprotocol], onUnsolicited);
     return new Client(
       connection,
-      await waitForSession(connection, signal ? AbortSignal.any([signal, patience]) : patience),
+      await waitForSession(connection, signal ? AbortSignal.any([signal, timeout]) : timeout),
     );
   } catch (thrown) {
     if (signal?.aborted) throw signal.reason;
-    const late = patience.aborted ? `the server did not greet within ${timeoutMs} ms` : undefined;
-    const why = late ?? hintFor(describeError(thrown));
-    const place = url.replace(/[?#].*/s, '');
-    throw new Fault('CONNECTION_FAILED', `cannot connect to ${place}: ${why}`, { cause: thrown });
+    const timeoutMessage = timeout.aborted ? `the server did not greet within ${timeoutMs} ms` : undefined;
+    const reason = timeoutMessage ?? hintFor(describeError(thrown));
+    const address = url.replace(/[?#].*/s, '');
+    throw new Fault('CONNECTION_FAILED', `cannot connect to ${address}: ${reason}`, { cause: thrown });
   }
 }
 
-// What the platform says of a handshake that failed, with what to do about it.
+// The reason of a failed handshake with a hint, from the message of the platform's WebSocket.
 function hintFor(message: string): string {
-  if (/ECONNREFUSED/.test(message)) return 'nobody listens there; is the server running?';
+  if (/ECONNREFUSED/.test(message)) return 'no server listens there; is it running?';
   const [, status = ''] = /server response: (\d{3})/.exec(message) ?? [];
-  const mends = new Map([
-    ['401', 'the server wants its token, or this one is wrong (401)'],
+  const hints = new Map([
+    ['401', 'the server requires its token, or this one is wrong (401)'],
     ['403', 'the server does not let this host or origin connect (403); see --allow-host and --allow-origin'],
     ['404', 'the WebSocket is at / (404)'],
     ['503', 'the server is shutting down, or has too many connections (503)'],
   ]);
-  return mends.get(status) ?? message;
+  return hints.get(status) ?? message;
 }
 
 async function waitForSession(connection: Connection, signal: AbortSignal) {
-  const giveUp = (): void => void connection.close();
-  signal.addEventListener('abort', giveUp);
-  if (signal.aborted) giveUp();
+  const closeOnAbort = (): void => void connection.close();
+  signal.addEventListener('abort', closeOnAbort);
+  if (signal.aborted) closeOnAbort();
   try {
     return await connection.ready;
   } finally {
-    signal.removeEventListener('abort', giveUp);
+    signal.removeEventListener('abort', closeOnAbort);
   }
 }

@@ -13,57 +13,60 @@ export interface CloseInfo {
   readonly reason: string;
 }
 
-/** How a request is waited for. */
+/** Options of a request. */
 export interface RequestOptions {
-  /** Gives up waiting; the promise rejects with the signal's reason. */
+  /** Stops waiting; the promise rejects with the signal's reason. The server still handles the request. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds until the promise rejects with TIMEOUT; default: none. */
   readonly timeoutMs?: number | undefined;
-  /** Gets the frames that come before the final answer, and that answer too. */
+  /** Called with each frame that answers the request, the final response included. */
   readonly onFrame?: ((frame: ServerFrame) => void) | undefined;
 }
 
 interface PendingRequest {
-  take(frame: ServerFrame): void;
+  receive(frame: ServerFrame): void;
   fail(reason: unknown): void;
 }
 
-/** Requests and their answers over one socket. */
+/** Multiplexes requests and their responses, matched by request id, over one WebSocket. */
 export class Connection {
-  /** The greeting of the server; rejects when the connection ends without one. */
+  /** The first frame of the server. Rejects with CONNECTION_DROPPED when the connection ends before it. */
   readonly ready: Promise<SessionReady>;
-  /** How the connection ended, once it has. */
+  /** Resolves when the connection has ended. Never rejects. */
   readonly closed: Promise<CloseInfo>;
   readonly #socket: WebSocketLike;
   readonly #codec: Codec<ServerFrame, ClientFrame>;
   readonly #onUnsolicited: (frame: ServerFrame) => void;
-  readonly #waiting = new Map<number, PendingRequest>();
+  /** By request id; 0 waits for `sessionReady`. */
+  readonly #pending = new Map<number, PendingRequest>();
   #lastRequestId = 0;
+  /** The error that explains why the connection ends. */
   #error: Fault | undefined;
-  #end: Fault | undefined;
+  /** What requests reject with once the connection has ended. */
+  #dropped: Fault | undefined;
 
   constructor(
     socket: WebSocketLike,
     codec: Codec<ServerFrame, ClientFrame>,
-    onUnasked: (frame: ServerFrame) => void = () => {},
+    onUnsolicited: (frame: ServerFrame) => void = () => {},
   ) {
     this.#socket = socket;
     this.#codec = codec;
-    this.#onUnsolicited = onUnasked;
-    this.ready = new Promise((take, fail) => {
-      this.#waiting.set(0, {
-        take: (frame) => frame.body === 'sessionReady' && take(frame.sessionReady),
-        fail,
+    this.#onUnsolicited = onUnsolicited;
+    this.ready = new Promise((resolve, reject) => {
+      this.#pending.set(0, {
+        receive: (frame) => frame.body === 'sessionReady' && resolve(frame.sessionReady),
+        fail: reject,
       });
     });
-    this.closed = new Promise((tell) => {
+    this.closed = new Promise((resolve) => {
       socket.addEventListener('close', ({ code, reason }) => {
         this.#drop(
           code === closeCodes.connectionLost
             ? 'the connection broke off'
             : `the connection was closed with ${code} ${reason}`.trim(),
         );
-        tell({ code, reason });
+        resolve({ code, reason });
       });
     });
     socket.addEventListener('error', ({ message }) => {
@@ -72,37 +75,37 @@ export class Connection {
     socket.addEventListener('message', ({ data }) => this.#receive(data));
   }
 
-  /** Sends a request at once and waits for its final answer; an ErrorResponse rejects as the Fault that it tells of. */
+  /** Sends a request and waits for its final response. @throws Fault the error of an ErrorResponse, FRAME_TOO_LARGE, TIMEOUT, CONNECTION_DROPPED */
   async request<Name extends RequestName>(
     name: Name,
     fields: Partial<ClientFrameBodies[Name]> = {},
     options: RequestOptions = {},
   ): Promise<ResponseTo<Name>> {
     options.signal?.throwIfAborted();
-    if (this.#end) throw this.#end;
+    if (this.#dropped) throw this.#dropped;
     const requestId = ++this.#lastRequestId;
     let release = (): void => {};
     try {
       return await new Promise((resolve, reject) => {
         release = rejectOnAbort(reject, name, options);
-        const take = (frame: ServerFrame): void => {
+        const receive = (frame: ServerFrame): void => {
           if (frame.body === 'error') return reject(toFault(frame.error));
           options.onFrame?.(frame);
-          const answer = finalResponse(name, frame);
-          if (answer) resolve(answer);
+          const response = finalResponse(name, frame);
+          if (response) resolve(response);
         };
         const data = this.#codec.encode(clientFrame(requestId, name, fields));
         assertFits(data, name);
-        this.#waiting.set(requestId, { take, fail: reject });
+        this.#pending.set(requestId, { receive, fail: reject });
         this.#socket.send(data);
       });
     } finally {
       release();
-      this.#waiting.delete(requestId);
+      this.#pending.delete(requestId);
     }
   }
 
-  /** Closes the socket; what is still waited for rejects with CONNECTION_DROPPED. */
+  /** Closes the socket. Pending requests reject with CONNECTION_DROPPED. */
   async close(): Promise<void> {
     this.#drop('the client closed the connection');
     this.#socket.close(closeCodes.normal);
@@ -112,7 +115,7 @@ export class Connection {
   #receive(data: unknown): void {
     const decoded = this.#codec.decode(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer));
     if (decoded.ok) return this.#deliver(decoded.frame);
-    // A message that a newer server has added; nothing waits for it.
+    // A message of a newer server, which no request of this client waits for.
     if (decoded.fault.name === 'UNKNOWN_MESSAGE_TYPE') return;
     this.#error = decoded.fault;
     this.#drop('the server sent a frame that cannot be read');
@@ -121,41 +124,41 @@ export class Connection {
 
   #deliver(frame: ServerFrame): void {
     if (frame.requestId === 0 && frame.body !== 'sessionReady') {
-      // An error that answers nothing is why the server hangs up next.
+      // An error that answers no request is why the server closes the connection next.
       if (frame.body === 'error') this.#error = toFault(frame.error);
       return this.#emitUnsolicited(frame);
     }
-    const waiting = this.#waiting.get(frame.requestId);
+    const request = this.#pending.get(frame.requestId);
     try {
-      waiting?.take(frame);
+      request?.receive(frame);
     } catch (thrown) {
-      waiting?.fail(thrown);
+      request?.fail(thrown);
     }
   }
 
-  // A listener that throws is its owner's mistake, and nobody waits here to be told of it.
+  // An exception of this callback has no promise to reject, so it is logged.
   #emitUnsolicited(frame: ServerFrame): void {
     try {
       this.#onUnsolicited(frame);
     } catch (thrown) {
-      console.error('onUnasked threw', thrown);
+      console.error('onUnsolicited threw', thrown);
     }
   }
 
-  #drop(what: string): void {
-    if (this.#end) return;
-    const message = this.#error ? `${what}: ${this.#error.message}` : what;
-    this.#end = new Fault('CONNECTION_DROPPED', message, { cause: this.#error });
-    for (const { fail } of this.#waiting.values()) fail(this.#end);
+  #drop(event: string): void {
+    if (this.#dropped) return;
+    const message = this.#error ? `${event}: ${this.#error.message}` : event;
+    this.#dropped = new Fault('CONNECTION_DROPPED', message, { cause: this.#error });
+    for (const { fail } of this.#pending.values()) fail(this.#dropped);
   }
 }
 
-// Rejects when the signal or the clock says so, until released.
+// Rejects when the signal is aborted or the timeout expires; the returned function releases both.
 function rejectOnAbort(reject: (reason: unknown) => void, name: RequestName, options: RequestOptions): () => void {
   const { signal, timeoutMs } = options;
   const onAbort = (): void => reject(signal?.reason);
-  const late = (): void => reject(new Fault('TIMEOUT', `${name} had no answer within ${timeoutMs} ms`));
-  const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
+  const onTimeout = (): void => reject(new Fault('TIMEOUT', `${name} had no answer within ${timeoutMs} ms`));
+  const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
   signal?.addEventListener('abort', onAbort, { once: true });
   return () => {
     clearTimeout(timer);

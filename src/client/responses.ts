@@ -7,10 +7,10 @@ import {
   type ServerFrameBodies,
 } from '../frames.gen.ts';
 
-/** The name of a request's message: that of its field in the envelope. */
+/** The name of a request: its field in the `ClientFrame` of the proto. */
 export type RequestName = keyof ClientFrameBodies;
 
-/** What a request is answered with in the end. */
+/** The final response to a request. */
 export type ResponseTo<Name extends RequestName> = ServerFrameBodies[(typeof finalResponses)[Name]];
 
 const finalResponses = {
@@ -34,18 +34,18 @@ const finalResponses = {
   destroyStringStorage: 'ack',
 } as const satisfies { readonly [Name in RequestName]: keyof ServerFrameBodies };
 
-/** The final answer to a request, if a frame is that; undefined for the frames that come before it. */
+/** The final response in a frame; undefined for the frames before it, such as progress and streamed text. */
 export function finalResponse<Name extends RequestName>(
   request: Name,
   frame: ServerFrame,
 ): ResponseTo<Name> | undefined {
   if (frame.body !== finalResponses[request]) return undefined;
   if (frame.body === 'exportDialog' && frame.exportDialog.part < frame.exportDialog.of) return undefined;
-  // The compiler does not follow from the name of the body to its type.
+  // TypeScript cannot correlate the body name with the field of that name.
   return (frame as unknown as Readonly<Record<string, ResponseTo<Name>>>)[frame.body];
 }
 
-/** An error of the server as a Fault; a code that this client does not know yet becomes INTERNAL and leads the message. */
+/** An error of the server as a Fault. A code that this client does not know becomes INTERNAL, with its name before the message. */
 export function toFault(error: { readonly name: string; readonly message: string; readonly detail?: string }): Fault {
   const { name, message, detail = '' } = error;
   if (Object.hasOwn(codes, name)) return new Fault(name as CodeName, message, { detail });

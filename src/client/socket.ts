@@ -1,4 +1,4 @@
-/** As much of the standard WebSocket as the client needs. */
+/** The part of the standard WebSocket that the client uses. */
 export interface WebSocketLike {
   binaryType: string;
   send(data: string | Uint8Array<ArrayBuffer>): void;
@@ -8,18 +8,18 @@ export interface WebSocketLike {
   addEventListener(type: 'close', listen: (event: { readonly code: number; readonly reason: string }) => void): void;
 }
 
-/** A class like the standard WebSocket. */
+/** A constructor with the signature of the standard WebSocket. */
 export type WebSocketClass = new (url: string, subprotocol: string) => WebSocketLike;
 
-/** What is needed to open a socket. */
+/** Options of `openSocket`. */
 export interface SocketOptions {
   readonly subprotocol: string;
   readonly token?: string | undefined;
-  /** Default: the platform's own, or the `ws` package where there is none (Node before 22). */
+  /** Default: that of the platform, or of the `ws` package where there is none (Node before 22). */
   readonly WebSocket?: WebSocketClass | undefined;
 }
 
-/** A socket that has begun to connect; throws what the class throws, as for a URL that is none. */
+/** Opens a WebSocket; it is still connecting when this resolves. @throws what the constructor throws, for example for an invalid URL. */
 export async function openSocket(url: string, options: SocketOptions): Promise<WebSocketLike> {
   const { subprotocol, token } = options;
   const standard = options.WebSocket ?? (globalThis as { readonly WebSocket?: WebSocketClass }).WebSocket;
@@ -30,7 +30,7 @@ export async function openSocket(url: string, options: SocketOptions): Promise<W
   return socket;
 }
 
-// The standard class sends no headers of ours.
+// The standard WebSocket class cannot send an Authorization header, so the token is a query parameter.
 function withToken(url: string, token: string): string {
   const address = new URL(url);
   address.searchParams.set('token', token);
@@ -40,7 +40,7 @@ function withToken(url: string, token: string): string {
 async function openNodeSocket(url: string, subprotocol: string, token: string | undefined): Promise<WebSocketLike> {
   const { WebSocket } = await import('ws');
   const headers = token ? { authorization: `Bearer ${token}` } : {};
-  // A server that hangs must not keep a process that has closed its client for the 30 s that are the default.
+  // After `close`, a server that hangs keeps the process alive for 2 s, not for the default of 30 s.
   const options = { headers, perMessageDeflate: false, closeTimeout: 2000 };
   return new WebSocket(url, subprotocol, options);
 }

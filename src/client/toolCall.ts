@@ -1,29 +1,31 @@
 import type { NodeEvent, ToolCallNotification } from '../frames.gen.ts';
 
-/** A tool call that the model wishes; carrying it out is the game's decision. */
+/** A tool call that the server detected in the model's text. The server never executes it: that is up to the client. */
 export interface ToolCall extends ToolCallNotification {
   /** `typedArgumentsJson`, parsed. */
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** Something that a node told beside its text. */
+/** An event of a node, in addition to its text and calls. */
 export interface TurnEvent {
   readonly nodeName: string;
+  /** The type of the event; PROTOCOL.md lists them. */
   readonly eventType: string;
+  /** Parsed JSON. */
   readonly payload: unknown;
 }
 
-/** A notification with its arguments parsed. */
+/** Parses the arguments of a tool call notification. */
 export function parseToolCall(notification: ToolCallNotification): ToolCall {
   const parsed = JSON.parse(notification.typedArgumentsJson || '{}') as Readonly<Record<string, unknown>>;
   return { ...notification, arguments: parsed };
 }
 
-/** Joins the parts in which events come. */
+/** Joins the parts of events that were split over several frames. */
 export class EventJoiner {
   #payloadJson = '';
 
-  /** The event that a part completes, if it does. */
+  /** Adds a part; returns the event when this was its last part. */
   add(part: NodeEvent): TurnEvent | undefined {
     this.#payloadJson = part.part > 1 ? this.#payloadJson + part.payloadJson : part.payloadJson;
     if (part.part < part.of) return undefined;

@@ -4,47 +4,58 @@ import { parseToolCall, EventJoiner, type ToolCall, type TurnEvent } from './too
 import type { Connection } from './connection.ts';
 import { ReplayStream } from './replayStream.ts';
 
-/** What goes along with a message, and what hears of its turn as it goes. */
+/** Options of `agent.send`: what is sent with the message, and callbacks for its turn. */
 export interface SendOptions {
-  /** Values that templates of this turn can name. */
+  /** Variables for the templates of this turn. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Cancels the turn. */
+  /** Cancels the turn. If it is aborted before `send`, nothing is sent and the turn rejects with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** Called with each piece of streamed text. */
   readonly onText?: (piece: string, frame: AnswerText) => void;
+  /** Called with each tool call as it is detected. */
   readonly onCall?: (call: ToolCall) => void;
+  /** Called with each event of a node. */
   readonly onEvent?: (event: TurnEvent) => void;
 }
 
-/** The account of a turn that came to its end or was cancelled; numbers as in TurnComplete. */
+/** Turn summary of a finished or cancelled turn. */
 export interface FinishedTurn {
-  /** Everything that the turn said. */
+  /** The whole text of the turn. */
   readonly text: string;
   readonly calls: readonly ToolCall[];
   readonly events: readonly TurnEvent[];
   readonly status: 'SUCCESS' | 'CANCELLED';
-  /** The nodes that the turn visited, in order, each with the exit it took. */
+  /** The visited nodes in order, each with the exit it took. */
   readonly path: readonly PathStep[];
+  /** Why the last inference of the turn ended; NONE without one. */
   readonly stopReason: TurnComplete['stopReason'];
+  /** Token counts of all inferences: prompt tokens, those of them reused from the KV cache, generated tokens. */
   readonly tokens: { readonly prompt: number; readonly reused: number; readonly generated: number };
+  /** Interactions of the dialog that did not fit in the context window of a prompt. */
   readonly interactionsDropped: number;
+  /** Milliseconds from the message to the first token of any node; 0 without inference. */
   readonly timeToFirstTokenMs: number;
+  /** Milliseconds from the message to the end of the turn. */
   readonly durationMs: number;
   readonly warnings: readonly string[];
-  /** Of an agent with diagnostics; else undefined. */
+  /** Parsed JSON about each inference, of an agent with `enableDiagnostics`; else undefined. */
   readonly debugInfo: unknown;
 }
 
-/** One message and its answer, as it comes; awaiting it is awaiting `done`. Whatever is not awaited may be ignored. */
+/**
+ * A turn: one message and its streamed answer. Await it for the summary, iterate `text` and `calls`, or use the callbacks of
+ * `send`, in any combination; none of them is required.
+ */
 export class TurnHandle implements PromiseLike<FinishedTurn> {
   /**
-   * The account of the turn. Rejects with a Fault when the turn fails (its `detail` then holds the debug info) or the
-   * connection drops; a cancelled turn is no failure.
+   * The turn summary. Rejects with a Fault when the turn fails (`detail` then has the debug info) or the connection drops.
+   * A cancelled turn resolves, with the status CANCELLED.
    */
   readonly done: Promise<FinishedTurn>;
   readonly #connection: Connection;
   readonly #agentId: number;
   readonly #options: SendOptions;
-  // All turns of the agent that are not over, this one too.
+  // All turns of the agent that have not ended, this one included.
   readonly #open: Set<TurnHandle>;
   readonly #text = new ReplayStream<string>();
   readonly #calls = new ReplayStream<ToolCall>();
@@ -59,21 +70,21 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
     this.#options = options;
     this.#open = open.add(this);
     this.done = this.#run(text);
-    // Who only iterates hears of a failure there.
+    // A caller that only iterates gets the error there; without this it would also be an unhandled rejection.
     this.done.catch(() => {});
   }
 
-  /** The pieces of the answer as they are generated, from the first one, for each that iterates. */
+  /** The pieces of text as they are generated. Each iteration starts at the first piece. */
   get text(): AsyncIterable<string> {
     return this.#text;
   }
 
-  /** The calls as they are detected, from the first one, for each that iterates. */
+  /** The tool calls as they are detected. Each iteration starts at the first call. */
   get calls(): AsyncIterable<ToolCall> {
     return this.#calls;
   }
 
-  /** As `done.then`, so that `await agent.send(...)` gives the account. */
+  /** Same as `done.then`, so that `await agent.send(...)` gives the summary. */
   then<Done = FinishedTurn, Failed = never>(
     onDone?: ((turn: FinishedTurn) => Done | PromiseLike<Done>) | null,
     onFailed?: ((reason: unknown) => Failed | PromiseLike<Failed>) | null,
@@ -81,17 +92,17 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
     return this.done.then(onDone, onFailed);
   }
 
-  /** Ends the turn early: `done` then gives what there is, with status CANCELLED. */
+  /** Cancels the turn: `done` resolves with the text so far and the status CANCELLED. */
   cancel(): void {
     this.#cancelling = this.#open.has(this);
     this.#sendCancel();
   }
 
-  // Without a number it is the current turn that is cancelled, and while another one is open that may be the current one.
+  // Turn id 0 cancels the current turn of the agent, which may be another one while several are open: then wait for the id.
   #sendCancel(): void {
     if (!this.#cancelling || (this.#turnId === 0 && this.#open.size > 1)) return;
     this.#cancelling = false;
-    // When this fails, so does the turn, and tells why.
+    // An error of the cancel is ignored: the turn then fails with the same one.
     this.#connection.request('cancelTurn', { agentId: this.#agentId, turnId: this.#turnId }).catch(() => {});
   }
 
@@ -125,35 +136,35 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
     for (const turn of this.#open) turn.#sendCancel();
   }
 
-  #number(turnId: number): void {
+  #setTurnId(turnId: number): void {
     this.#turnId = turnId;
     this.#sendCancel();
   }
 
   #receive(frame: ServerFrame): void {
     try {
-      if (frame.body === 'answerText') this.#dispatch(frame.answerText);
+      if (frame.body === 'answerText') this.#receiveText(frame.answerText);
       else if (frame.body === 'toolCallNotification') {
-        this.#number(frame.toolCallNotification.turnId);
+        this.#setTurnId(frame.toolCallNotification.turnId);
         const call = parseToolCall(frame.toolCallNotification);
         this.#calls.push(call);
         this.#options.onCall?.(call);
       } else if (frame.body === 'nodeEvent') {
-        this.#number(frame.nodeEvent.turnId);
+        this.#setTurnId(frame.nodeEvent.turnId);
         const event = this.#joiner.add(frame.nodeEvent);
         if (!event) return;
         this.#events.push(event);
         this.#options.onEvent?.(event);
       }
     } catch (thrown) {
-      // A listener threw: nobody will hear the rest.
+      // A callback has thrown, so the turn rejects: cancel the rest of it.
       this.cancel();
       throw thrown;
     }
   }
 
-  #dispatch(frame: AnswerText): void {
-    this.#number(frame.turnId);
+  #receiveText(frame: AnswerText): void {
+    this.#setTurnId(frame.turnId);
     if (frame.text === '') return;
     this.#text.push(frame.text);
     this.#options.onText?.(frame.text, frame);

@@ -10,7 +10,7 @@ describe('connecting', () => {
   it('is refused with CONNECTION_FAILED where nobody listens', async () => {
     await expect(connect('ws://127.0.0.1:1/?token=secret')).rejects.toMatchObject({
       code: 1001,
-      message: expect.stringMatching(/^cannot connect to ws:\/\/127\.0\.0\.1:1\/: nobody listens there/) as string,
+      message: expect.stringMatching(/^cannot connect to ws:\/\/127\.0\.0\.1:1\/: no server listens there/) as string,
     });
     await expect(connect('nonsense')).rejects.toMatchObject({ code: 1001 });
   });
