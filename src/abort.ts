@@ -1,4 +1,7 @@
-/** Waits until the promise settles or one of the signals is aborted. Resolves on abort; @throws what the promise rejects with. */
+/**
+ * Waits until the promise settles or one of the signals is aborted. Resolves on abort.
+ * @throws what the promise rejects with.
+ */
 export function untilAborted(wait: Promise<void>, ...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const done = (): void => {

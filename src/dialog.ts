@@ -4,7 +4,9 @@ import type { Tool, ToolCallFormat } from './tools/tool.ts';
 /** One chat message of a prompt, as a model's chat template takes it. */
 export interface Message {
   readonly role: 'system' | 'user' | 'assistant';
-  /** The text. Calls and results are written out in our own wording, for models whose template does not support tools. */
+  /**
+   * The text. Calls and results are written out in our own wording, for models whose template does not support tools.
+   */
   readonly text: string;
   /** The tool call or result of this message, for a template that supports tools. */
   readonly toolExchange?: ToolExchange;
@@ -32,7 +34,9 @@ export interface ToolBlock {
   readonly format: string;
   /** The tools as plain data, for a model whose own chat template supports tools in this format. */
   readonly definitions: readonly ToolDefinition[];
-  /** Where `text` is inserted: at the end of the system message, or before the text of the first or last user message. */
+  /**
+   * Where `text` is inserted: at the end of the system message, or before the text of the first or last user message.
+   */
   readonly place: 'system' | 'first-user' | 'last-user';
   /** The tools in our own wording, for all other models. */
   readonly text: string;

@@ -2,8 +2,9 @@ import { mkdir, mkdtemp, open, rename, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /**
- * Creates a folder and its missing parents, like `mkdir -p`. Node's own `recursive` option is not used: it retries forever
- * where the system answers ENOENT below an existing folder, as in /proc, and it reports ENOENT for a read-only disk.
+ * Creates a folder and its missing parents, like `mkdir -p`. Node's own `recursive` option is not used: it retries
+ * forever where the system answers ENOENT below an existing folder, as in /proc, and it reports ENOENT for a read-only
+ * disk.
  * @throws the system's error, whose path is the folder that could not be created.
  */
 export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
@@ -43,7 +44,10 @@ export function describeFsError(thrown: unknown): string {
   return `${errorReasons[code] ?? 'the system refuses it'} (${code})`;
 }
 
-/** Checks that the path of a flag is a folder or does not exist yet. @throws Error that names the flag, when it is a file. */
+/**
+ * Checks that the path of a flag is a folder or does not exist yet.
+ * @throws Error that names the flag, when it is a file.
+ */
 export async function assertFolder(flag: string, folder: string): Promise<void> {
   const isFile = await stat(folder).then(
     (stats) => !stats.isDirectory(),

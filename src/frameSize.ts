@@ -1,13 +1,16 @@
 /** Max bytes of a frame from a client. The server closes the connection, and with it the session, over a larger one. */
 export const maxFrameBytes = 1024 * 1024;
 
-// Frames to the client stay under 60 KiB, because some clients fail above 65,535 bytes; the rest is for the other fields.
+// Frames to the client stay under 60 KiB, because some clients fail above 65,535 bytes; the rest is for the other
+// fields.
 const maxTextBytes = 56 * 1024;
 
 /** Max bytes of one field of a TurnComplete or an ErrorResponse, so that all of them together fit in a frame. */
 export const maxPartBytes = 14 * 1024;
 
-/** Splits a text into pieces that each fit in one frame in either codec, at code point boundaries; one piece if it fits. */
+/**
+ * Splits a text into pieces that each fit in one frame in either codec, at code point boundaries; one piece if it fits.
+ */
 export function splitToFrames(text: string): readonly string[] {
   const pieces: string[] = [];
   let rest = text;
@@ -32,7 +35,10 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 // A text with more code units than the limit need not be serialised: each takes at least one byte.
 const jsonBytesOver = (text: string, bytes: number): boolean => text.length > bytes || jsonBytes(text) > bytes;
 
-/** The first items of a list that fit in `bytes` as JSON. @param asText whether the list is sent as JSON text in a string field. */
+/**
+ * The first items of a list that fit in `bytes` as JSON.
+ * @param asText whether the list is sent as JSON text in a string field.
+ */
 export function takeFitting<Item>(items: readonly Item[], bytes: number, asText = false): readonly Item[] {
   let size = 2;
   const sizeOf = (item: Item): number => {

@@ -33,12 +33,15 @@ export type { DetectedCall, Detection, Tool, ToolCallFormat } from './tools/tool
 export { defineFormat } from './tools/tool.ts';
 export { stringifyJson, JsonNumber, type JsonObject, type JsonValue } from './tools/json/value.ts';
 
-/** Options of `startServer`: those of `turngraph serve`, all optional, and your own node types and tool-call formats. */
+/**
+ * Options of `startServer`: those of `turngraph serve`, all optional, and your own node types and tool-call formats.
+ */
 export type StartOptions = Partial<ServerOptions> & Extension;
 
 /**
  * Starts a server in this process. Disposing of it shuts it down.
- * @throws TypeError for an invalid option, Fault for a server that cannot start, the system's error for a port that is taken.
+ * @throws TypeError for an invalid option, Fault for a server that cannot start, the system's error for a port that is
+ * taken.
  */
 export async function startServer({
   nodeTypes = [],
@@ -54,13 +57,19 @@ export async function startServer({
 
 /** What a graph is checked against, in addition to the node types and formats of turngraph. */
 export interface CheckOptions extends Extension {
-  /** Path of a models.json with the models that graphs may name. Default: ./models.json, or the bundled one if it does not exist. */
+  /**
+   * Path of a models.json with the models that graphs may name. Default: ./models.json, or the bundled one if it does
+   * not exist.
+   */
   readonly catalogue?: string;
   /** Folder of string storage files; default: the working directory. */
   readonly storageRoot?: string;
 }
 
-/** Validates a graph document as a server would, without loading a model. @throws Fault when the catalogue cannot be read. */
+/**
+ * Validates a graph document as a server would, without loading a model.
+ * @throws Fault when the catalogue cannot be read.
+ */
 export async function checkGraph(
   graph: unknown,
   { catalogue = defaultServerOptions().catalogue, storageRoot = '.', ...extension }: CheckOptions = {},

@@ -90,7 +90,9 @@ const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict:
 // A hostile value can have thousands of errors, and formatting them takes time.
 const maxErrors = 400;
 
-/** Compiles a schema (ajv) into a validator. It fills defaults into a copy of the value, or returns all errors; it never throws. */
+/**
+ * Compiles a schema (ajv) into a validator. It fills defaults into a copy of the value, or returns all errors.
+ */
 export function createReader<const S extends Schema>(schema: S): (value: unknown) => ReadResult<FromSchema<S>> {
   const validate = ajv.compile<FromSchema<S>>(schema);
   return (value) => {
@@ -105,8 +107,8 @@ export function createReader<const S extends Schema>(schema: S): (value: unknown
   };
 }
 
-// A failed anyOf reports each branch and itself. If the value has the type of one branch, only the errors of that branch
-// are kept; else only the error of the anyOf.
+// A failed anyOf reports each branch and itself. If the value has the type of one branch, only the errors of that
+// branch are kept; else only the error of the anyOf.
 function errorMessages(errors: readonly ErrorObject[]): SchemaError[] {
   const unions = errors.filter((error) => error.keyword === 'anyOf');
   const relevant = errors.filter((error) =>

@@ -32,7 +32,10 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
   readonly stop?: AbortSignal;
 }
 
-/** Composes the server of its parts and starts it. @throws the reason of `stop`, when it is aborted before the models of `preload` are loaded. */
+/**
+ * Composes the server of its parts and starts it.
+ * @throws the reason of `stop`, when it is aborted before the models of `preload` are loaded.
+ */
 export async function start(
   options: ServerOptions,
   { extension, downloads: downloadOptions, engines = {}, log = logFor(options), stop, ...settings }: StartSettings = {},

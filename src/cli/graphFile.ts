@@ -1,40 +1,40 @@
 import { readFile } from 'node:fs/promises';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../jsonLocations.ts';
 
-/** The text of a graph file, and where in it things stand. */
+/** The text of a graph file, with the positions of its values for messages. */
 export interface GraphFile {
   readonly path: string;
   readonly text: string;
-  /** `file:line:column` of what a JSON pointer names, or of the nearest thing around it that is there. */
-  at(pointer: string): string;
-  /** Whether it is no graph, but the schema that lies beside graphs. */
+  /** `file:line:column` of the value that a JSON pointer names, or of its nearest existing parent. */
+  positionOf(pointer: string): string;
+  /** Whether it is a JSON Schema instead of a graph, such as the graph.schema.json next to graph files. */
   readonly isSchema: boolean;
-  /** Where the text stops being JSON, and why; undefined when it is JSON. */
-  readonly syntax: string | undefined;
+  /** The first syntax error or duplicate key, with its position; undefined when the text is valid JSON. */
+  readonly syntaxError: string | undefined;
 }
 
-/** Reads a graph file. @throws Error that names the file, when it cannot be read. */
+/** Reads a graph file. @throws Error that names the file when it cannot be read. */
 export async function readGraphFile(path: string): Promise<GraphFile> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    const why = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[error.code ?? ''] ?? error.message;
-    throw new Error(`${path} cannot be read: ${why}`, { cause: error });
+    const reason = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[error.code ?? ''] ?? error.message;
+    throw new Error(`${path} cannot be read: ${reason}`, { cause: error });
   });
-  const places = locateInJson(text);
-  const syntax = syntaxOf(path, text);
+  const locations = locateInJson(text);
+  const syntaxError = describeSyntaxError(path, text);
   return {
     path,
     text,
-    isSchema: syntax === undefined && isSchema(JSON.parse(text)),
-    at: (pointer) => `${path}:${places.positionOf(pointer)}`,
-    syntax,
+    isSchema: syntaxError === undefined && isSchema(JSON.parse(text)),
+    positionOf: (pointer) => `${path}:${locations.positionOf(pointer)}`,
+    syntaxError,
   };
 }
 
-function syntaxOf(path: string, text: string): string | undefined {
-  const broken = findSyntaxError(text);
-  if (broken) return `${path}:${broken.place}: is no JSON: ${broken.why}`;
-  const [twice] = findDuplicateKeys(text);
-  return twice && `${path}:${twice.place}: the name "${twice.name}" stands twice in one object`;
+function describeSyntaxError(path: string, text: string): string | undefined {
+  const error = findSyntaxError(text);
+  if (error) return `${path}:${error.place}: is no JSON: ${error.why}`;
+  const [duplicate] = findDuplicateKeys(text);
+  return duplicate && `${path}:${duplicate.place}: the key "${duplicate.name}" occurs twice in one object`;
 }
 
 const isSchema = (document: unknown): boolean =>

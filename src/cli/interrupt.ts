@@ -1,16 +1,16 @@
-/** A signal that Ctrl-C aborts; a second Ctrl-C ends the process at once. */
+/** An abort signal for Ctrl-C (SIGINT) and SIGTERM; a second one ends the process immediately. */
 export interface Interrupt extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** What a shell reports of a process that SIGINT has ended. */
-export const interrupted = 130;
+/** The exit code that a shell reports for a process ended by SIGINT: 128 + 2. */
+export const interruptedExitCode = 130;
 
-/** Makes Ctrl-C, and being told to end, a signal, until it is disposed of. */
+/** Listens for SIGINT and SIGTERM until it is disposed of. */
 export function onInterrupt(): Interrupt {
   const controller = new AbortController();
   const stop = (): void => {
-    if (controller.signal.aborted) process.exit(interrupted);
+    if (controller.signal.aborted) process.exit(interruptedExitCode);
     controller.abort();
   };
   const signals = ['SIGINT', 'SIGTERM'] as const;

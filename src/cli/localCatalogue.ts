@@ -4,15 +4,18 @@ import { Downloads } from '../download/downloads.ts';
 import { assertFolder } from '../filesystem.ts';
 import { readCatalogue, type Catalogue } from '../models/catalogue/catalogue.ts';
 
-/** The catalogue that the options name, in which models that were downloaded have their file, as the user's own have. */
+/**
+ * Reads the catalogue that the options name; entries of downloaded models get the path of their file, as entries with a
+ * local file have it.
+ */
 export async function localCatalogue({ catalogue: path, models: folder }: ServerOptions): Promise<Catalogue> {
   await assertFolder('--models', folder);
   const { models, problems } = await readCatalogue(path);
   const downloads = new Downloads(folder);
-  const found = [...models].map(
+  const entries = [...models].map(
     async ([name, entry]) => [name, { ...entry, file: (await downloads.findFile(entry)) ?? entry.file }] as const,
   );
-  return { models: new Map(await Promise.all(found)), problems };
+  return { models: new Map(await Promise.all(entries)), problems };
 }
 
 /** Whether the catalogue has a model of this name whose file exists. */

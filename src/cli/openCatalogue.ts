@@ -6,17 +6,17 @@ import { readCatalogue, type Catalogue, type CatalogueEntry } from '../models/ca
 import { unknownModel } from '../models/catalogue/unknownModel.ts';
 import { serverFlags, serverOptions, UsageError } from './options.ts';
 
-/** A catalogue, and what of it is on disk. */
+/** A catalogue, and the downloads of its models. */
 export interface OpenCatalogue {
   readonly options: ServerOptions;
   readonly catalogue: Catalogue;
   readonly downloads: Downloads;
 }
 
-/** Gives a command the flags that `openModelFolder` reads. */
+/** Adds the flags of `openCatalogue` to a command. */
 export const modelFlags = (command: Command): Command => serverFlags(command, ['catalogue', 'models', 'json']);
 
-/** Reads the catalogue that the flags name, and tells on standard error what is wrong in it. */
+/** Reads the catalogue that the flags name; prints its invalid entries to stderr. */
 export async function openCatalogue(flags: Readonly<Record<string, unknown>>): Promise<OpenCatalogue> {
   const options = serverOptions(flags);
   await assertFolder('--models', options.models);

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { readServerOptions, serverSchema, variableOf, type OptionSchema, type ServerOptions } from '../config.ts';
 
-/** A command that was called wrongly: its message goes to stderr, and the exit code is 2. */
+/** Wrong usage of a command: the message is printed to stderr, and the exit code is 2. */
 export class UsageError extends Error {}
 
 const properties: Readonly<Record<string, OptionSchema>> = serverSchema.properties;
@@ -16,7 +16,7 @@ const argumentOf: Readonly<Record<string, string>> = {
   string: ' <value>',
 };
 
-/** Gives a command the options of the server, all of them or those named, as the schema has them. */
+/** Adds server options to a command as flags: all of them, or those named. */
 export function serverFlags(command: Command, names: readonly string[] = Object.keys(properties)): Command {
   for (const name of names) {
     const schema = properties[name];
@@ -28,29 +28,32 @@ export function serverFlags(command: Command, names: readonly string[] = Object.
   return command;
 }
 
-function helpOf(name: string, { description, default: standard }: OptionSchema): string {
-  const shown =
-    standard === undefined || standard === '' || String(standard) === '' || standard === false
+function helpOf(name: string, { description, default: defaultValue }: OptionSchema): string {
+  const defaultText =
+    defaultValue === undefined || defaultValue === '' || String(defaultValue) === '' || defaultValue === false
       ? ''
-      : `default ${String(standard)}, `;
-  return `${description} (${shown}${variableOf(name)})`;
+      : `default ${String(defaultValue)}, `;
+  return `${description} (${defaultText}${variableOf(name)})`;
 }
 
-/** Server options from flags, then the environment, then defaults. @throws UsageError that names the flag. */
+/**
+ * Reads server options: from flags, then environment variables, then defaults.
+ * @throws UsageError that names the flag.
+ */
 export function serverOptions(flags: Readonly<Record<string, unknown>>): ServerOptions {
-  const given: Record<string, unknown> = {};
+  const values: Record<string, unknown> = {};
   for (const [name, schema] of Object.entries(properties)) {
     const value = flags[name] ?? process.env[variableOf(name)];
-    if (value !== undefined) given[name] = valueOf(value, schema);
+    if (value !== undefined) values[name] = parseValue(value, schema);
   }
-  const reading = readServerOptions(given);
+  const reading = readServerOptions(values);
   if (reading.ok) return reading.value;
-  const [refusal] = reading.errors;
-  const name = refusal?.pointer.split('/')[1] ?? '';
-  throw new UsageError(`${flagOf(name)} (${variableOf(name)}) ${refusal?.message ?? 'is not allowed'}`);
+  const [error] = reading.errors;
+  const name = error?.pointer.split('/')[1] ?? '';
+  throw new UsageError(`${flagOf(name)} (${variableOf(name)}) ${error?.message ?? 'is not allowed'}`);
 }
 
-const truths = new Map([
+const booleans = new Map([
   ['true', true],
   ['1', true],
   ['false', false],
@@ -58,15 +61,15 @@ const truths = new Map([
   ['', false],
 ]);
 
-// Flags and variables are text; what does not read as its type is left for the schema to refuse.
-function valueOf(value: unknown, { type }: OptionSchema): unknown {
+// Converts the text of a flag or variable to the type of its option; other text is left for the schema to reject.
+function parseValue(value: unknown, { type }: OptionSchema): unknown {
   if (typeof value !== 'string') return value;
   switch (type) {
     case 'integer':
     case 'number':
       return value.trim() === '' || Number.isNaN(Number(value)) ? value : Number(value);
     case 'boolean':
-      return truths.get(value) ?? value;
+      return booleans.get(value) ?? value;
     case 'array':
       return value.split(',').filter((item) => item !== '');
     default:

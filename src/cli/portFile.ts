@@ -2,7 +2,10 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { describeFsError, writeAtomic } from '../filesystem.ts';
 
-/** The file that tells where a server listens, for those who cannot read its output; it goes with the server. */
+/**
+ * The file of `--port-file`: has the port of the server, for programs that cannot read its output. Deleted with the
+ * server.
+ */
 export class PortFile implements AsyncDisposable {
   readonly #path: string;
   readonly #draft: string;
@@ -13,19 +16,19 @@ export class PortFile implements AsyncDisposable {
     this.#draft = `${path}.part`;
   }
 
-  /** Makes sure that it can be written, before a server has begun. @throws Error that names --port-file. */
+  /** Checks that the file can be written, before the server starts. @throws Error that names --port-file. */
   prepare(): Promise<void> {
-    return this.#safely(async () => {
-      const there = await stat(this.#path).catch(() => undefined);
-      if (there?.isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' });
+    return this.#describingErrors(async () => {
+      const stats = await stat(this.#path).catch(() => undefined);
+      if (stats?.isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' });
       await writeFile(this.#draft, '');
       await rm(this.#draft);
     });
   }
 
-  /** Writes it at once: who watches it never sees half a line. @throws Error that names --port-file. */
+  /** Writes the line atomically: a reader never sees a part of it. @throws Error that names --port-file. */
   write(line: string): Promise<void> {
-    return this.#safely(async () => {
+    return this.#describingErrors(async () => {
       await writeAtomic(this.#path, line, this.#draft);
       this.#line = line;
     });
@@ -33,20 +36,20 @@ export class PortFile implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#line === undefined) return;
-    // What cannot be removed stays: the end of the server is no time to complain of it.
-    const there = await readFile(this.#path, 'utf8').catch(() => undefined);
-    // A server that was started since has its own line there, and must be found.
-    if (there === this.#line) await rm(this.#path, { force: true }).catch(() => undefined);
+    // Errors are ignored: the server is ending anyway.
+    const line = await readFile(this.#path, 'utf8').catch(() => undefined);
+    // Another server that was started in the meantime may have written its own line: keep that.
+    if (line === this.#line) await rm(this.#path, { force: true }).catch(() => undefined);
   }
 
-  async #safely(work: () => Promise<void>): Promise<void> {
+  async #describingErrors(work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (cause) {
       const { code = '' } = cause as NodeJS.ErrnoException;
       const noFolder = code === 'ENOENT' || code === 'ENOTDIR';
-      const why = noFolder ? `there is no folder ${dirname(resolve(this.#path))}` : describeFsError(cause);
-      throw new Error(`--port-file ${this.#path} cannot be written: ${why}`, { cause });
+      const reason = noFolder ? `there is no folder ${dirname(resolve(this.#path))}` : describeFsError(cause);
+      throw new Error(`--port-file ${this.#path} cannot be written: ${reason}`, { cause });
     }
   }
 }

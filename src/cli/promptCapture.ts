@@ -1,10 +1,13 @@
 import type { Prompt } from '../dialog.ts';
 import type { Completion, Engine, LoadOptions, Model } from '../engine/engine.ts';
 
-/** How to load a model that is only asked about itself: no memory goes into caches. */
+/** Load options of a model that does not generate: minimal KV cache, one thread. */
 export const captureOptions = { contextSize: 256, slots: 1, threads: 1, gpu: 'off' } as const satisfies LoadOptions;
 
-/** Another engine's models, but they write nothing: each prompt is only handed on, and no prompt is too long. */
+/**
+ * Wraps an engine so that prompts are captured instead of run: `onPrompt` gets each one, whatever its length, and the
+ * completion is empty.
+ */
 export function capturePrompts(engine: Engine, onPrompt: (prompt: Prompt, model: Model) => Promise<void>): Engine {
   return {
     name: engine.name,

@@ -30,14 +30,14 @@ for (const command of [
 
 const usageExitCode = 2;
 
-// Every command throws instead of ending the process, so that the exit code is decided in one place.
+// Commands throw instead of ending the process, so that the exit code is chosen in one place.
 function throwOnUsageError(command: Command): void {
   command.exitOverride();
   command.commands.forEach(throwOnUsageError);
 }
 throwOnUsageError(program);
 
-// Who reads only the beginning of the output, as `head` does, has what it wants.
+// A reader that closes the pipe early, such as `head`, is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;

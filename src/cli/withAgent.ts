@@ -8,7 +8,7 @@ import type { TurngraphServer } from '../server/server.ts';
 import { engineNames } from '../session/session.ts';
 import { serverFlags, serverOptions, UsageError } from './options.ts';
 
-/** Flags of the commands that talk to an agent. */
+/** Flags of the commands that use an agent: chat and run. */
 export interface AgentFlags {
   readonly url?: string;
   readonly engine?: string;
@@ -18,22 +18,22 @@ export interface AgentFlags {
   readonly [serverFlag: string]: unknown;
 }
 
-/** An agent and the client that it belongs to. */
+/** An agent, its client, and the variables of `--var`. */
 export interface AgentSession {
   readonly client: Client;
   readonly agent: AgentHandle;
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** Gives a command the argument GRAPH and the flags that `withAgent` reads. */
+/** Adds the argument GRAPH and the flags of `withAgent` to a command. */
 export function agentFlags(command: Command): Command {
   command
     .argument('<graph>', 'a graph file, or the name of one in the graphs folder')
-    .option('--url <url>', 'a server that runs already; without it the command starts one of its own')
-    .addOption(new Option('--engine <name>', 'what runs the models').choices(engineNames))
+    .option('--url <url>', 'a running server; without it the command starts its own')
+    .addOption(new Option('--engine <name>', 'engine that runs the models').choices(engineNames))
     .option('--model <name>', 'model of the nodes that name none')
     .option('--diagnostics', 'ask for events and debug info')
-    .option('--var <name=value>', 'a variable for templates; may be given again', addVariable, {});
+    .option('--var <name=value>', 'a variable for templates; can be repeated', addVariable, {});
   return serverFlags(command, [
     'token',
     'graphs',
@@ -47,21 +47,23 @@ export function agentFlags(command: Command): Command {
   ]);
 }
 
-/** Makes an agent of a graph, on a server of the command's own unless a URL is given, and takes all of it down afterwards. */
+/**
+ * Runs `use` with an agent of a graph, on the server of `--url` or on one of its own; disposes of all of it afterwards.
+ */
 export async function withAgent(
   graph: string,
   flags: AgentFlags,
-  talk: (talk: AgentSession) => Promise<void>,
+  use: (session: AgentSession) => Promise<void>,
 ): Promise<void> {
   const isFile = existsSync(graph);
-  // As `check` does: what a file names lies beside it.
+  // As in `check`: the storage files of a graph file are in its folder.
   const storageRoot =
     flags['storageRoot'] ?? process.env[variableOf('storageRoot')] ?? (isFile ? dirname(graph) : undefined);
   const options = serverOptions({ ...flags, storageRoot, port: 0, logLevel: 'error', slots: 1 });
-  await using server = flags.url === undefined ? await ownServer(options) : undefined;
+  await using server = flags.url === undefined ? await startOwnServer(options) : undefined;
   const url = flags.url ?? server?.url ?? '';
   await using client = await connect(url, { codec: 'proto', ...(options.token !== '' && { token: options.token }) });
-  // A script for the mock engine is meant for the mock engine.
+  // --mock-script implies the mock engine.
   await client.configure({ engine: flags.engine ?? (options.mockScript === '' ? '' : 'mock') });
   await using agent = await client.createAgent({
     ...(isFile ? { graph: await readFile(graph, 'utf8') } : { graphName: graph }),
@@ -69,18 +71,21 @@ export async function withAgent(
     enableDiagnostics: flags.diagnostics ?? false,
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
-  await talk({ client, agent, variables: flags.var ?? {} });
+  await use({ client, agent, variables: flags.var ?? {} });
 }
 
-// The engine takes its time to load, and who names a URL does without.
-async function ownServer(options: ServerOptions): Promise<TurngraphServer> {
+// Imported on demand: loading the engine takes time, and with --url it is not needed.
+async function startOwnServer(options: ServerOptions): Promise<TurngraphServer> {
   const { start } = await import('../start.ts');
   return start(options);
 }
 
-/** Reads `name=value` for an option that may be given again. */
-export function addVariable(given: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const [name = '', ...value] = given.split('=');
-  if (value.length === 0) throw new UsageError(`--var ${given} must be name=value`);
-  return { ...before, [name]: value.join('=') };
+/** Parses `name=value` of a repeatable option, and adds it to the values so far. @throws UsageError */
+export function addVariable(
+  text: string,
+  variables: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const [name = '', ...value] = text.split('=');
+  if (value.length === 0) throw new UsageError(`--var ${text} must be name=value`);
+  return { ...variables, [name]: value.join('=') };
 }

@@ -1,7 +1,10 @@
 import type { Connection } from './connection.ts';
 import { TurnHandle, type SendOptions } from './turn.ts';
 
-/** An agent on the server: one conversation with a graph. All its methods @throws Fault: an error of the server, or CONNECTION_DROPPED. */
+/**
+ * An agent on the server: one conversation with a graph.
+ * @throws Fault from all methods: an error of the server, or CONNECTION_DROPPED.
+ */
 export class AgentHandle implements AsyncDisposable {
   /** The id of the agent in its session, from 1. */
   readonly id: number;
@@ -18,15 +21,16 @@ export class AgentHandle implements AsyncDisposable {
   }
 
   /**
-   * Sends a message to the agent and returns its turn without waiting. One turn at a time: while another one runs, the turn
-   * rejects with AGENT_BUSY.
+   * Sends a message to the agent and returns its turn without waiting. One turn at a time: while another one runs, the
+   * turn rejects with AGENT_BUSY.
    */
   send(text: string, options: SendOptions = {}): TurnHandle {
     return new TurnHandle(this.#connection, this.id, text, options, this.#open);
   }
 
   /**
-   * Changes live parameters of a node between turns. Fields that are absent stay as they are; null restores the default.
+   * Changes live parameters of a node between turns. Fields that are absent stay as they are; null restores the
+   * default.
    * @throws Fault when a field is invalid or not live; nothing is changed then.
    */
   async changeParams(nodeName: string, params: object): Promise<void> {
@@ -49,7 +53,10 @@ export class AgentHandle implements AsyncDisposable {
     await this.#connection.request('clearDialog', { agentId: this.id });
   }
 
-  /** Destroys the agent and frees its KV caches; a running turn is cancelled first. @throws Fault AGENT_ALREADY_DESTROYED */
+  /**
+   * Destroys the agent and frees its KV caches; a running turn is cancelled first.
+   * @throws Fault AGENT_ALREADY_DESTROYED
+   */
   async destroy(): Promise<void> {
     await this.#connection.request('destroyAgent', { agentId: this.id });
   }

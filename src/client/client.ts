@@ -21,7 +21,10 @@ export interface CreateAgentOptions extends Partial<
   readonly graphName?: string;
   /** A dialog to continue: the result of `exportDialog`, or a list of `{ user, assistant }`. */
   readonly history?: object | string;
-  /** Called with the progress of a model that the agent waits for: its download, if the session allows that, and its load. */
+  /**
+   * Called with the progress of a model that the agent waits for: its download, if the session allows that, and its
+   * load.
+   */
   readonly onProgress?: (progress: ModelProgress) => void;
   /** Stops waiting; the server may create the agent nevertheless. */
   readonly signal?: AbortSignal;
@@ -46,8 +49,9 @@ export interface DownloadModelOptions {
 }
 
 /**
- * A session on a server. All its methods @throws Fault: an error of the server by its name and code, FRAME_TOO_LARGE for a
- * request of more than 1 MiB, CONNECTION_DROPPED when the connection ends first.
+ * A session on a server.
+ * @throws Fault from all methods: an error of the server, FRAME_TOO_LARGE for a request of more than 1 MiB,
+ * CONNECTION_DROPPED when the connection ends before the response.
  */
 export class Client implements AsyncDisposable {
   /** Session id, server version and protocol version, as the server sent them. */
@@ -71,7 +75,8 @@ export class Client implements AsyncDisposable {
 
   /**
    * Creates an agent: the server compiles the graph and loads its models.
-   * @throws Fault GRAPH_COMPILATION_FAILED with all faults of the graph in `detail`; MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED and others.
+   * @throws Fault GRAPH_COMPILATION_FAILED with all faults of the graph in `detail`; MODEL_NOT_ON_DISK,
+   * MODEL_LOAD_FAILED and others.
    */
   async createAgent(options: CreateAgentOptions): Promise<AgentHandle> {
     const { graph, graphName, history, onProgress, signal, timeoutMs, ...settings } = options;
@@ -108,7 +113,10 @@ export class Client implements AsyncDisposable {
     return models;
   }
 
-  /** Loads a model from the server's disk and keeps it in memory (pinned) until `unloadModel`. @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED */
+  /**
+   * Loads a model from the server's disk and keeps it in memory (pinned) until `unloadModel`.
+   * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED
+   */
   async loadModel(modelName: string, { onProgress, signal }: LoadModelOptions = {}): Promise<void> {
     await this.request('loadModel', { modelName }, { signal, onFrame: onModelProgress(onProgress) });
   }
@@ -144,7 +152,10 @@ export class Client implements AsyncDisposable {
     }
   }
 
-  /** Cancels the download of a model for this session: requests that wait for it reject with DOWNLOAD_CANCELLED, `createAgent` included. */
+  /**
+   * Cancels the download of a model for this session: requests that wait for it reject with DOWNLOAD_CANCELLED,
+   * `createAgent` included.
+   */
   async cancelDownload(modelName: string): Promise<void> {
     await this.request('cancelDownload', { modelName });
   }

@@ -47,7 +47,7 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
     );
   } catch (thrown) {
     if (signal?.aborted) throw signal.reason;
-    const timeoutMessage = timeout.aborted ? `the server did not greet within ${timeoutMs} ms` : undefined;
+    const timeoutMessage = timeout.aborted ? `the server did not answer within ${timeoutMs} ms` : undefined;
     const reason = timeoutMessage ?? hintFor(describeError(thrown));
     const address = url.replace(/[?#].*/s, '');
     throw new Fault('CONNECTION_FAILED', `cannot connect to ${address}: ${reason}`, { cause: thrown });

@@ -75,7 +75,10 @@ export class Connection {
     socket.addEventListener('message', ({ data }) => this.#receive(data));
   }
 
-  /** Sends a request and waits for its final response. @throws Fault the error of an ErrorResponse, FRAME_TOO_LARGE, TIMEOUT, CONNECTION_DROPPED */
+  /**
+   * Sends a request and waits for its final response.
+   * @throws Fault the error of an ErrorResponse, FRAME_TOO_LARGE, TIMEOUT, CONNECTION_DROPPED
+   */
   async request<Name extends RequestName>(
     name: Name,
     fields: Partial<ClientFrameBodies[Name]> = {},

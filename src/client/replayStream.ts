@@ -1,4 +1,7 @@
-/** Async iterable that replays: each iteration yields all items from the first one, waits for new ones, and ends or throws with the stream. */
+/**
+ * Async iterable that replays: each iteration yields all items from the first one, waits for new ones, and ends or
+ * throws with the stream.
+ */
 export class ReplayStream<Item> implements AsyncIterable<Item> {
   readonly #items: Item[] = [];
   #ending: { readonly failure?: unknown } | undefined;

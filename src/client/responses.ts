@@ -45,7 +45,10 @@ export function finalResponse<Name extends RequestName>(
   return (frame as unknown as Readonly<Record<string, ResponseTo<Name>>>)[frame.body];
 }
 
-/** An error of the server as a Fault. A code that this client does not know becomes INTERNAL, with its name before the message. */
+/**
+ * An error of the server as a Fault. A code that this client does not know becomes INTERNAL, with its name before the
+ * message.
+ */
 export function toFault(error: { readonly name: string; readonly message: string; readonly detail?: string }): Fault {
   const { name, message, detail = '' } = error;
   if (Object.hasOwn(codes, name)) return new Fault(name as CodeName, message, { detail });

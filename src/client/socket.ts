@@ -19,7 +19,10 @@ export interface SocketOptions {
   readonly WebSocket?: WebSocketClass | undefined;
 }
 
-/** Opens a WebSocket; it is still connecting when this resolves. @throws what the constructor throws, for example for an invalid URL. */
+/**
+ * Opens a WebSocket; it is still connecting when this resolves.
+ * @throws what the constructor throws, for example for an invalid URL.
+ */
 export async function openSocket(url: string, options: SocketOptions): Promise<WebSocketLike> {
   const { subprotocol, token } = options;
   const standard = options.WebSocket ?? (globalThis as { readonly WebSocket?: WebSocketClass }).WebSocket;

@@ -8,7 +8,9 @@ import { ReplayStream } from './replayStream.ts';
 export interface SendOptions {
   /** Variables for the templates of this turn. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Cancels the turn. If it is aborted before `send`, nothing is sent and the turn rejects with the signal's reason. */
+  /**
+   * Cancels the turn. If it is aborted before `send`, nothing is sent and the turn rejects with the signal's reason.
+   */
   readonly signal?: AbortSignal;
   /** Called with each piece of streamed text. */
   readonly onText?: (piece: string, frame: AnswerText) => void;
@@ -43,13 +45,13 @@ export interface FinishedTurn {
 }
 
 /**
- * A turn: one message and its streamed answer. Await it for the summary, iterate `text` and `calls`, or use the callbacks of
- * `send`, in any combination; none of them is required.
+ * A turn: one message and its streamed answer. Await it for the summary, iterate `text` and `calls`, or use the
+ * callbacks of `send`, in any combination; none of them is required.
  */
 export class TurnHandle implements PromiseLike<FinishedTurn> {
   /**
-   * The turn summary. Rejects with a Fault when the turn fails (`detail` then has the debug info) or the connection drops.
-   * A cancelled turn resolves, with the status CANCELLED.
+   * The turn summary. Rejects with a Fault when the turn fails (`detail` then has the debug info) or the connection
+   * drops. A cancelled turn resolves, with the status CANCELLED.
    */
   readonly done: Promise<FinishedTurn>;
   readonly #connection: Connection;
@@ -98,7 +100,8 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
     this.#sendCancel();
   }
 
-  // Turn id 0 cancels the current turn of the agent, which may be another one while several are open: then wait for the id.
+  // Turn id 0 cancels the current turn of the agent, which may be another one while several are open: then wait for the
+  // id.
   #sendCancel(): void {
     if (!this.#cancelling || (this.#turnId === 0 && this.#open.size > 1)) return;
     this.#cancelling = false;

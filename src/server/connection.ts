@@ -16,7 +16,10 @@ import { SendBuffer, type SendBufferLimits } from './backpressure.ts';
 const protocolVersion = 1;
 const closeTimeoutMs = 2_000;
 
-/** The server's WebSocket class: calls `onTooLarge` before ws closes the connection over a frame of more than `maxFrameBytes`. */
+/**
+ * The server's WebSocket class: calls `onTooLarge` before ws closes the connection over a frame of more than
+ * `maxFrameBytes`.
+ */
 export class ClientSocket extends WebSocket {
   onTooLarge: (() => void) | undefined;
 
@@ -162,7 +165,10 @@ function closeSocket(socket: WebSocket, closeCode: number, reason: string): void
   socket.once('close', () => clearTimeout(timeout));
 }
 
-/** The subprotocol for a client: the first one offered that the server knows; JSON when none is offered, undefined when none is known. */
+/**
+ * The subprotocol for a client: the first one offered that the server knows; JSON when none is offered, undefined when
+ * none is known.
+ */
 export function chooseSubprotocol(offered: ReadonlySet<string>): Subprotocol | undefined {
   if (offered.size === 0) return 'turngraph.v1.json';
   return [...offered].find((name): name is Subprotocol => Object.hasOwn(serverCodecs, name));

@@ -1,8 +1,8 @@
 const windowMs = 1000;
 
 /**
- * Rate limiter with a sliding window of one second: the returned function reports whether one more event is allowed now,
- * and counts it if so.
+ * Rate limiter with a sliding window of one second: the returned function reports whether one more event is allowed
+ * now, and counts it if so.
  * @param now monotonic clock in milliseconds.
  */
 export function rateLimit(perSecond: number, now: () => number = () => performance.now()): () => boolean {

@@ -140,7 +140,8 @@ const createSocketServer = (): SocketServer<typeof ClientSocket> =>
     // The codec validates UTF-8 and answers with an error; ws would close the socket.
     skipUTF8Validation: true,
     WebSocket: ClientSocket,
-    // The client fails the handshake without a reason if none of its subprotocols is chosen: choose one, then reject it.
+    // The client fails the handshake without a reason if none of its subprotocols is chosen: choose one, then reject
+    // it.
     handleProtocols: (offered) => chooseSubprotocol(offered) ?? [...offered][0] ?? false,
   });
 

@@ -25,8 +25,9 @@ export interface FrameSink {
  * | `#pendingByAgent`   | requests for an agent that is being created  | in order per agent, after its creation     |
  * | `#background`       | turns, loads, downloads, and the row above   | concurrent; nothing waits for them         |
  *
- * A handler that returns `{ background }` releases `#tail`, so that the next request is handled while it goes on. Before
- * each request except `cancelTurn`, `#tail` waits for backpressure: a client that does not read gets no more answers.
+ * A handler that returns `{ background }` releases `#tail`, so that the next request is handled while that work
+ * continues. Before each request except `cancelTurn`, `#tail` waits for backpressure: a client that does not read gets
+ * no more answers.
  */
 export class RequestDispatcher implements AsyncDisposable {
   readonly #session: Session;
@@ -77,7 +78,8 @@ export class RequestDispatcher implements AsyncDisposable {
 
   async #handle(decoded: DecodeResult<ClientFrame>): Promise<void> {
     const requestId = decoded.ok ? decoded.frame.requestId : decoded.requestId;
-    // Backpressure applies to answers as it does to turns. Not to a cancel: it stops the output, and its answer is small.
+    // Backpressure applies to answers as it does to turns. Not to a cancel: it stops the output, and its answer is
+    // small.
     if (!(decoded.ok && decoded.frame.body === 'cancelTurn')) await this.#session.backpressure();
     if (this.#disposed) return;
     try {
@@ -119,8 +121,8 @@ export class RequestDispatcher implements AsyncDisposable {
     return 'agentId' in request ? this.#afterCreation(request.agentId, run) : run();
   }
 
-  // Requests for an agent that is still being created wait for it, in order; other requests are not blocked. So a client
-  // can send createAgent and sendMessage together, with the id that the agent will get.
+  // Requests for an agent that is still being created wait for it, in order; other requests are not blocked. So a
+  // client can send createAgent and sendMessage together, with the id that the agent will get.
   #afterCreation(
     agentId: number,
     run: () => HandlerResult | Promise<HandlerResult>,

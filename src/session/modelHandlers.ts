@@ -48,8 +48,8 @@ export const modelHandlers = {
 } as const satisfies Partial<Handlers>;
 
 /**
- * Unloads the models that use the files of an entry, under any name and in any engine, before the files are deleted. New
- * loads are blocked until the result is disposed of.
+ * Unloads the models that use the files of an entry, under any name and in any engine, before the files are deleted.
+ * New loads are blocked until the result is disposed of.
  * @throws Fault MODEL_IN_USE
  */
 async function releaseModels({ pools }: ServerContext, entry: CatalogueEntry): Promise<Disposable> {
@@ -67,7 +67,9 @@ async function releaseModels({ pools }: ServerContext, entry: CatalogueEntry): P
   }
 }
 
-/** How an agent waits for its model: reports progress to the client, and downloads the model if the session allows that. */
+/**
+ * How an agent waits for its model: reports progress to the client, and downloads the model if the session allows that.
+ */
 export function loadWaitFor(session: Session, model: string, reply: Reply): LoadWait {
   const onProgress = loadProgress(model, reply);
   if (!session.autoDownloads) return { onProgress };

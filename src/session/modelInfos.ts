@@ -8,7 +8,10 @@ import { defaultSampling } from '../models/catalogue/sampling.ts';
 // A page of 32 models is well under the 60 KiB of a frame.
 const modelsPerPage = 32;
 
-/** One page of `listModels`: models of the catalogue, with their status on disk and in memory. @throws Fault MALFORMED_MESSAGE for an unknown page token. */
+/**
+ * One page of `listModels`: models of the catalogue, with their status on disk and in memory.
+ * @throws Fault MALFORMED_MESSAGE for an unknown page token.
+ */
 export async function modelInfos(
   pool: ModelPool,
   downloads: Downloads,

@@ -13,8 +13,8 @@ export interface FieldChange {
 type Rewrite = (message: Fields) => Fields;
 
 /**
- * Builds the rewriters of an envelope, by body name. Bodies without a matching field are not in the map: they are encoded
- * without a copy, which keeps streamed text cheap.
+ * Builds the rewriters of an envelope, by body name. Bodies without a matching field are not in the map: they are
+ * encoded without a copy, which keeps streamed text cheap.
  */
 export function rewriters(envelope: Envelope, change: FieldChange): ReadonlyMap<string, Rewrite> {
   const rewriterByBody = new Map<string, Rewrite>();

@@ -39,8 +39,8 @@ export const malformed = (sentence: string, cause?: unknown): Fault =>
   new Fault('MALFORMED_MESSAGE', sentence, { cause });
 
 /**
- * Creates the reader of frames of one direction: validates all fields and fills in their defaults. Unknown fields from a
- * client are rejected; those from a server are ignored, so that an older client works with a newer server.
+ * Creates the reader of frames of one direction: validates all fields and fills in their defaults. Unknown fields from
+ * a client are rejected; those from a server are ignored, so that an older client works with a newer server.
  * @returns a function that @throws Fault MALFORMED_MESSAGE or UNKNOWN_MESSAGE_TYPE.
  */
 export function frameReader<E extends Envelope>(envelope: E, encoding: FieldEncoding): (value: unknown) => Frames[E] {

@@ -175,7 +175,7 @@ describe('turngraph check', () => {
   it('finds a name that stands twice, where the last one would win in silence', async () => {
     const path = await write('twice.json', '{\n  "start_node": "a",\n  "nodes": { "a": {}, "b": {}, "a": {} }\n}');
     const { err, code } = await runs(['check', path]);
-    expect(err).toBe(`${path}:3:32: the name "a" stands twice in one object\n`);
+    expect(err).toBe(`${path}:3:32: the key "a" occurs twice in one object\n`);
     expect(code).toBe(1);
   });
 

@@ -82,7 +82,7 @@ describe('turngraph doctor', () => {
         tool-call format  chatml (models.json names it)
         begin token       <|endoftext|>, but not put before prompts
         end tokens        <|im_end|>
-        tool tokens       <tool_call> (mere letters), </tool_call> (mere letters)
+        tool tokens       <tool_call> (plain text), </tool_call> (plain text)
 
       Memory
         weights           10.0 MB

@@ -132,7 +132,7 @@ describe('turngraph serve', () => {
     parent.kill();
     const { code, err } = await end;
     expect(code).toBe(0);
-    expect(JSON.parse(err)).toMatchObject({ msg: `process ${parent.pid} is gone, so the server ends` });
+    expect(JSON.parse(err)).toMatchObject({ msg: `process ${parent.pid} has ended, so the server stops` });
   });
 
   it.each([

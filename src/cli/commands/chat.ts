@@ -7,11 +7,11 @@ import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 /** `turngraph chat`: a conversation in the terminal. */
 export const chatCommand = (): Command =>
   agentFlags(
-    new Command('chat').description('talk to a graph in the terminal; Ctrl-C cancels a turn, Ctrl-D ends'),
+    new Command('chat').description('chat with a graph in the terminal; Ctrl-C cancels a turn, Ctrl-D exits'),
   ).action((graph: string, flags: AgentFlags) =>
     withAgent(graph, flags, async ({ agent, variables }) => {
-      using lines = closing(createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' }));
-      // Input that is piped has ended before its lines are answered, and a closed interface takes no prompt.
+      using lines = disposable(createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' }));
+      // Piped input ends before its lines are answered, and a closed interface cannot show a prompt.
       let open = true;
       lines.input.on('close', () => (open = false));
       let turn: TurnHandle | undefined;
@@ -19,8 +19,8 @@ export const chatCommand = (): Command =>
       lines.input.prompt();
       for await (const text of lines.input) {
         if (text.trim() !== '') {
-          turn = say(agent, text, variables);
-          await heard(turn);
+          turn = sendLine(agent, text, variables);
+          await printResult(turn);
           turn = undefined;
         }
         if (open) lines.input.prompt();
@@ -28,13 +28,13 @@ export const chatCommand = (): Command =>
     }),
   );
 
-const closing = (input: Interface): Disposable & { readonly input: Interface } => ({
+const disposable = (input: Interface): Disposable & { readonly input: Interface } => ({
   input,
   [Symbol.dispose]: () => input.close(),
 });
 
-// Text is data and goes to standard output; what happened beside it goes to standard error.
-function say(agent: AgentHandle, text: string, variables: Readonly<Record<string, string>>): TurnHandle {
+// Text is written to stdout, calls and events to stderr, so that the output can be piped.
+function sendLine(agent: AgentHandle, text: string, variables: Readonly<Record<string, string>>): TurnHandle {
   return agent.send(text, {
     variables,
     onText: (piece) => process.stdout.write(piece),
@@ -43,7 +43,7 @@ function say(agent: AgentHandle, text: string, variables: Readonly<Record<string
   });
 }
 
-async function heard(turn: TurnHandle): Promise<void> {
+async function printResult(turn: TurnHandle): Promise<void> {
   try {
     const { text, status, warnings, debugInfo } = await turn.done;
     if (text !== '') process.stdout.write('\n');

@@ -7,12 +7,14 @@ import { registryWith } from '../../nodes/index.ts';
 import { readGraphFile, type GraphFile } from '../graphFile.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
-/** `turngraph check` */
+/** `turngraph check`: validates graph files. */
 export const checkCommand = (): Command =>
-  serverFlags(
-    new Command('check').description('say what is wrong with graph files, as the server would').argument('<file...>'),
-    ['catalogue', 'storageRoot', 'extend', 'json'],
-  ).action(async (files: string[], flags: Record<string, unknown>) => {
+  serverFlags(new Command('check').description('validate graph files as the server would').argument('<file...>'), [
+    'catalogue',
+    'storageRoot',
+    'extend',
+    'json',
+  ]).action(async (files: string[], flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
     const registry = registryWith(await loadExtension(options.extend));
     const catalogue = await readCatalogue(options.catalogue);
@@ -23,14 +25,16 @@ export const checkCommand = (): Command =>
         continue;
       }
       const context = { registry, catalogue, storageRoot: options.storageRoot || dirname(path) };
-      const verdict = file.syntax ? broken(file.syntax) : await checkGraph(JSON.parse(file.text), context);
+      const verdict = file.syntaxError
+        ? syntaxVerdict(file.syntaxError)
+        : await checkGraph(JSON.parse(file.text), context);
       if (verdict.faults.length > 0) process.exitCode = 1;
       if (options.json) process.stdout.write(`${JSON.stringify({ file: path, ...verdict })}\n`);
       else print(file, verdict);
     }
   });
 
-const broken = (message: string): GraphCheckResult => ({
+const syntaxVerdict = (message: string): GraphCheckResult => ({
   faults: [{ code: 'GRAPH_COMPILATION_FAILED', pointer: '', message }],
   warnings: [],
 });
@@ -38,7 +42,7 @@ const broken = (message: string): GraphCheckResult => ({
 function print(file: GraphFile, { faults, warnings }: GraphCheckResult): void {
   if (faults.length === 0) process.stdout.write(`${file.path}: ok\n`);
   for (const { message, pointer } of faults) {
-    process.stderr.write(file.syntax === undefined ? `${file.at(pointer)}: ${message}\n` : `${message}\n`);
+    process.stderr.write(file.syntaxError === undefined ? `${file.positionOf(pointer)}: ${message}\n` : `${message}\n`);
   }
   for (const warning of warnings) process.stderr.write(`${file.path}: warning: ${warning}\n`);
 }

@@ -11,11 +11,11 @@ import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
 import { colorsFor } from '../output/colors.ts';
 
-/** `turngraph doctor` */
+/** `turngraph doctor`: checks and benchmarks a model. */
 export const doctorCommand = (): Command =>
   serverFlags(
     new Command('doctor')
-      .description('load a model and say what the server would do with it, how fast it is and how it calls tools')
+      .description('load a model and report its settings, memory, speed and tool calling')
       .argument('<model>', 'a name in the catalogue, or the path of a .gguf file')
       .option('--quick', 'leave out the tool questions'),
     ['catalogue', 'models', 'slots', 'threads', 'gpu', 'json'],
@@ -25,21 +25,21 @@ async function doctor(given: string, { quick = false, ...flags }: { readonly qui
   const options = serverOptions(flags);
   const catalogue = await localCatalogue(options);
   for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
-  const subject = await findTarget(given, catalogue, dirname(options.catalogue));
-  if (!subject) throw new UsageError(unknownModel(given, catalogue.models, ', and there is no such file'));
+  const target = await findTarget(given, catalogue, dirname(options.catalogue));
+  if (!target) throw new UsageError(unknownModel(given, catalogue.models, ', and there is no such file'));
   const { llamaEngine } = await import('../../engine/llama/engine.ts');
-  const { entry } = subject;
-  const only = { models: new Map([[entry.name, entry]]), problems: [] };
-  await using pool = new ModelPool(llamaEngine(), { ...options, catalogue: only, idleMs: 0 });
+  const { entry } = target;
+  const ownCatalogue = { models: new Map([[entry.name, entry]]), problems: [] };
+  await using pool = new ModelPool(llamaEngine(), { ...options, catalogue: ownCatalogue, idleMs: 0 });
   const diagnosis = await withProgress(entry.name, (onStep) =>
-    diagnose(pool, subject, { formats, quick, signal: new AbortController().signal, onStage: onStep }),
+    diagnose(pool, target, { formats, quick, signal: new AbortController().signal, onStage: onStep }),
   );
-  if (options.json) process.stdout.write(`${JSON.stringify(diagnosis, definedOnly)}\n`);
+  if (options.json) process.stdout.write(`${JSON.stringify(diagnosis, undefinedToNull)}\n`);
   else process.stdout.write(doctorReport(diagnosis, colorsFor(process.stdout)));
 }
 
-// A machine finds every key, and null where nothing is known.
-const definedOnly = (_: string, value: unknown): unknown => value ?? null;
+// Programs get all keys, with null for unknown values.
+const undefinedToNull = (_: string, value: unknown): unknown => value ?? null;
 
 async function withProgress<T>(name: string, work: (onStep: DoctorProgress['step']) => Promise<T>): Promise<T> {
   using progress = new DoctorProgress(name);

@@ -7,19 +7,19 @@ import { createReader } from '../../schema.ts';
 import { readGraphFile } from '../graphFile.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
-/** `turngraph draw` */
+/** `turngraph draw`: prints a graph as a Mermaid flowchart. */
 export const drawCommand = (): Command =>
   serverFlags(new Command('draw').description('print a graph file as a Mermaid flowchart').argument('<file>'), [
     'extend',
   ]).action(async (path: string, flags: Record<string, unknown>) => {
     const registry = registryWith(await loadExtension(serverOptions(flags).extend));
     const file = await readGraphFile(path);
-    if (file.syntax !== undefined) throw new Error(file.syntax);
+    if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
     const reading = createReader(graphSchema)(JSON.parse(file.text));
     if (reading.ok) return void process.stdout.write(toMermaid(reading.value, registry));
     throw new Error(
       reading.errors
-        .map(({ pointer, message }) => `${file.at(pointer)}: ${describeGraphPointer(pointer)} ${message}`)
+        .map(({ pointer, message }) => `${file.positionOf(pointer)}: ${describeGraphPointer(pointer)} ${message}`)
         .join('\n'),
     );
   });

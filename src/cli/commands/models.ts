@@ -7,16 +7,16 @@ import { download } from './modelsDownload.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 
-/** `turngraph models` */
+/** `turngraph models`: list, info, download, verify, delete. */
 export function modelsCommand(): Command {
-  const models = new Command('models').description('see what models there are, and fetch them');
+  const models = new Command('models').description('list, download, verify and delete models');
   const command = (name: string, description: string): Command =>
     modelFlags(models.command(name).description(description));
   command('list', 'list the models of the catalogue').action(list);
-  command('info', 'tell all that is known of a model').argument('<name>').action(info);
-  command('download', 'fetch models; what was interrupted goes on where it was').argument('<name...>').action(download);
-  command('verify', 'read downloaded models again, and compare their hashes').argument('[name]').action(verify);
-  command('delete', 'delete what was downloaded of a model').argument('<name>').action(remove);
+  command('info', 'show details of a model').argument('<name>').action(info);
+  command('download', 'download models; an interrupted download resumes').argument('<name...>').action(download);
+  command('verify', 'check downloaded models against their hashes').argument('[name]').action(verify);
+  command('delete', 'delete the downloaded files of a model').argument('<name>').action(remove);
   return models;
 }
 
@@ -34,15 +34,15 @@ async function list(flags: Flags): Promise<void> {
 
 async function info(name: string, flags: Flags): Promise<void> {
   const folder = await openCatalogue(flags);
-  const facts = await factsOf(folder, requireEntry(folder.catalogue, name));
-  if (folder.options.json) return print(JSON.stringify(facts));
-  for (const [fact, value] of Object.entries(facts)) {
-    const shown = fact === 'size_bytes' && typeof value === 'number' ? formatBytes(value) : value;
-    if (shown !== undefined && shown !== '') print(`${`${fact}:`.padEnd(18)}${String(shown)}`);
+  const details = await readDetails(folder, requireEntry(folder.catalogue, name));
+  if (folder.options.json) return print(JSON.stringify(details));
+  for (const [key, value] of Object.entries(details)) {
+    const shown = key === 'size_bytes' && typeof value === 'number' ? formatBytes(value) : value;
+    if (shown !== undefined && shown !== '') print(`${`${key}:`.padEnd(18)}${String(shown)}`);
   }
 }
 
-async function factsOf({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
+async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
   const { name, description, tool_call_format, variants } = entry;
   const [variant] = variants;
   const status = await downloads.readStatus(entry);
@@ -69,12 +69,14 @@ async function verify(name: string | undefined, flags: Flags): Promise<void> {
   for (const entry of entries) {
     const files = await downloads.verify(entry, { signal: interrupt.signal });
     if (files.length === 0 && name !== undefined) throw new Error(`"${name}" is not on disk`);
-    for (const { file, verdict, why, sha256, bytes, quarantined: setAside } of files) {
+    for (const { file, verdict, why, sha256, bytes, quarantined } of files) {
       if (verdict === 'BAD') process.exitCode = 1;
       if (options.json)
-        print(JSON.stringify({ model: entry.name, file, verdict, bytes, sha256, why, set_aside: setAside }));
+        print(JSON.stringify({ model: entry.name, file, verdict, bytes, sha256, why, set_aside: quarantined }));
       else
-        print(`${entry.name}  ${verdict}  ${file}${why && `\n    ${why}`}${setAside && `; set aside as ${setAside}`}`);
+        print(
+          `${entry.name}  ${verdict}  ${file}${why && `\n    ${why}`}${quarantined && `; set aside as ${quarantined}`}`,
+        );
     }
   }
 }

@@ -3,19 +3,20 @@ import type { DownloadProgress } from '../../download/progress.ts';
 import { Fault } from '../../fault.ts';
 import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
 import { formatBytes } from '../../units.ts';
-import { interrupted, onInterrupt } from '../interrupt.ts';
+import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { requireEntry, openCatalogue } from '../openCatalogue.ts';
 import { progressBar } from '../output/progressBar.ts';
 
-/** What is told while a model is downloaded, to a person or to a machine. */
+/** Reports a download: as text for a terminal, or as JSON lines for a program. */
 interface Reporter extends Disposable {
   progress(progress: DownloadProgress): void;
+  /** Called before each retry, with its reason. */
   retry(sentence: string): void;
   downloaded(bytes: number, file: string): void;
   failed(fault: Fault): void;
 }
 
-/** `turngraph models download`: one model after the other; one that fails does not keep the others from coming. */
+/** `turngraph models download`: one model after the other; a failure does not stop the others. */
 export async function download(names: readonly string[], flags: Readonly<Record<string, unknown>>): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   const entries = names.map((name) => requireEntry(catalogue, name));
@@ -25,7 +26,7 @@ export async function download(names: readonly string[], flags: Readonly<Record<
     using reporter = options.json ? jsonReporter(entry.name) : terminalReporter(entry.name);
     await downloadOne(downloads, entry, reporter, interrupt.signal);
     if (!interrupt.signal.aborted) continue;
-    process.exitCode = interrupted;
+    process.exitCode = interruptedExitCode;
     return;
   }
 }
@@ -43,12 +44,12 @@ async function downloadOne(
   } catch (error) {
     const fault = Fault.from(error);
     if (fault.name === 'INTERNAL') throw error;
-    reporter.failed(fault.name === 'DOWNLOAD_CANCELLED' ? await stopped(downloads, entry) : fault);
+    reporter.failed(fault.name === 'DOWNLOAD_CANCELLED' ? await stoppedFault(downloads, entry) : fault);
     process.exitCode = 1;
   }
 }
 
-const stopped = async (downloads: Downloads, entry: CatalogueEntry): Promise<Fault> =>
+const stoppedFault = async (downloads: Downloads, entry: CatalogueEntry): Promise<Fault> =>
   new Fault(
     'DOWNLOAD_CANCELLED',
     `stopped; ${formatBytes(await downloads.readKeptBytes(entry))} of "${entry.name}" are kept, and the same command goes on from there`,
@@ -56,27 +57,27 @@ const stopped = async (downloads: Downloads, entry: CatalogueEntry): Promise<Fau
 
 function terminalReporter(name: string): Reporter {
   const bar = process.stderr.isTTY ? progressBar(name) : undefined;
-  const say = (sentence: string): void => {
+  const printLine = (sentence: string): void => {
     bar?.[Symbol.dispose]();
     process.stderr.write(`${sentence}\n`);
   };
   return {
     progress: (progress) => bar?.show(progress),
-    retry: (sentence) => (bar ? bar.note(sentence) : say(sentence)),
-    downloaded: (bytes, file) => say(`${name}: ${formatBytes(bytes)} in ${file}`),
-    failed: ({ name: error, code, message }) => say(`error: ${error} (${code}): ${message}`),
+    retry: (sentence) => (bar ? bar.note(sentence) : printLine(sentence)),
+    downloaded: (bytes, file) => printLine(`${name}: ${formatBytes(bytes)} in ${file}`),
+    failed: ({ name: error, code, message }) => printLine(`error: ${error} (${code}): ${message}`),
     [Symbol.dispose]: () => bar?.[Symbol.dispose](),
   };
 }
 
 function jsonReporter(model: string): Reporter {
-  const tell = (event: string, body: object): void =>
+  const emit = (event: string, body: object): void =>
     void process.stdout.write(`${JSON.stringify({ event, model, ...body })}\n`);
   return {
-    progress: (progress) => tell('progress', progress),
-    retry: (message) => tell('trouble', { message }),
-    downloaded: (bytes, file) => tell('downloaded', { bytes, file }),
-    failed: ({ name, code, message }) => tell('failed', { code, name, message }),
+    progress: (progress) => emit('progress', progress),
+    retry: (message) => emit('trouble', { message }),
+    downloaded: (bytes, file) => emit('downloaded', { bytes, file }),
+    failed: ({ name, code, message }) => emit('failed', { code, name, message }),
     [Symbol.dispose]: () => undefined,
   };
 }

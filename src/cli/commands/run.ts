@@ -3,7 +3,7 @@ import type { ServerFrame } from '../../frames.gen.ts';
 import { serverCodecs } from '../../wire/codec.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
-/** `turngraph run`: a turn for each message; frames as JSON lines on standard output. */
+/** `turngraph run`: one turn per message; prints the frames as JSON lines to stdout. */
 export const runCommand = (): Command =>
   agentFlags(new Command('run').description('send messages through a graph and print the frames as JSON lines'))
     .argument('<message...>', 'one turn each')

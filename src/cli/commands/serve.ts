@@ -3,10 +3,11 @@ import { whenAborted } from '../../abort.ts';
 import type { ServerOptions } from '../../config.ts';
 import { createLog, type Log } from '../../log.ts';
 import { isProcessAlive } from '../../ownership.ts';
+import { interruptedExitCode } from '../interrupt.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 import { PortFile } from '../portFile.ts';
 
-/** `turngraph serve` */
+/** `turngraph serve`: starts the server. */
 export const serveCommand = (): Command =>
   serverFlags(new Command('serve').description('start the server')).action(async (flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
@@ -20,20 +21,21 @@ export const serveCommand = (): Command =>
 
 const flushLogMs = 1000;
 
-// Lines of the log that nobody reads would keep the process for ever, and so would the listener that writes what is left.
+// Unread log output (a full pipe) would keep the process alive forever, and so would pino's exit handler, which writes
+// the rest.
 function exitAfterFlush(): void {
   process.removeAllListeners('exit');
   process.exit();
 }
 
-/** Serves until it is told to stop. @throws the signal's reason when that is before it listens and has loaded its models */
+/** Serves until `stop` is aborted. @throws the signal's reason when it is aborted before the server has started. */
 async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promise<void> {
   const portFile = options.portFile === '' ? undefined : new PortFile(options.portFile);
   await portFile?.prepare();
-  // The engine takes its time to load, and the other commands do without.
+  // Imported on demand: loading the engine takes time, and other commands do not need it.
   const { start } = await import('../../start.ts');
   await using server = await start(options, { log, stop });
-  // Who looks for a server must not find one that is ending, so the file goes first.
+  // Disposed of before the server, so that clients do not find a server that is ending.
   await using _ = portFile;
   const line = `${JSON.stringify({ event: 'listening', port: server.port, pid: process.pid })}\n`;
   await portFile?.write(line);
@@ -41,37 +43,38 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
   await whenAborted(stop);
 }
 
-/** A signal that is aborted when the server is to end: by a signal, with its parent, or with its standard input. */
+/**
+ * A signal that is aborted when the server must stop: on SIGTERM or SIGINT, when the parent process ends, or when stdin
+ * closes.
+ */
 function watchForStop({ parentPid, stdin }: ServerOptions, log: Log): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => controller.abort();
-  // Not once: a library that comes later takes a signal that nobody else listens to any more for the end, and kills.
+  // `on`, not `once`: if no SIGTERM listener remains, the exit hook of a library kills the process.
   process.on('SIGTERM', stop);
   process.once('SIGINT', () => {
     stop();
-    process.once('SIGINT', () => process.exit(exitCodeWhenKilled));
+    process.once('SIGINT', () => process.exit(interruptedExitCode));
   });
   if (parentPid > 0)
     whenProcessEnds(parentPid, () => {
-      log.warn(`process ${parentPid} is gone, so the server ends`);
+      log.warn(`process ${parentPid} has ended, so the server stops`);
       stop();
     });
   if (stdin) {
     process.stdin.on('end', stop).on('error', stop).resume();
-    // A server that cannot start ends, though its input is open; what is a file knows no such thing.
+    // An open stdin must not keep a server alive that cannot start. A stdin that is a file has no `unref`.
     process.stdin.unref?.();
   }
   return controller.signal;
 }
 
 const parentCheckMs = 1000;
-// What a shell reports of a process that SIGINT has killed.
-const exitCodeWhenKilled = 130;
 
-function whenProcessEnds(pid: number, tell: () => void): void {
+function whenProcessEnds(pid: number, onEnd: () => void): void {
   const timer = setInterval(() => {
     if (isProcessAlive(pid)) return;
     clearInterval(timer);
-    tell();
+    onEnd();
   }, parentCheckMs).unref();
 }

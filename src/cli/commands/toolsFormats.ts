@@ -7,11 +7,11 @@ import { requireEntry } from '../openCatalogue.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 import { captureOptions } from '../promptCapture.ts';
 
-/** `turngraph tools formats` */
+/** `turngraph tools formats`: the tool-call format of a model. */
 export const toolsFormatsCommand = (): Command =>
   serverFlags(
     new Command('formats')
-      .description('say which tool-call format a model gets, and why')
+      .description('show which tool-call format a model gets, and why')
       .requiredOption('--model <name>', 'a name in the catalogue'),
     ['catalogue', 'models', 'json'],
   ).action(formats);
@@ -21,19 +21,19 @@ async function formats({ model: name, ...flags }: { readonly model: string }): P
   const catalogue = await localCatalogue(options);
   const model = requireEntry(catalogue, name);
   const onDisk = isOnDisk(catalogue, name);
-  const detected = onDisk ? await detectedFormat(catalogue, name) : '';
+  const detected = onDisk ? await detectFormat(catalogue, name) : '';
   const { name: format, reason } = chooseFormat({ node: '', catalogue: model.tool_call_format, detected });
   if (options.json)
     return print(JSON.stringify({ model: name, format, because: reason, named: model.tool_call_format, detected }));
-  const silence = onDisk ? 'shows none in its chat template and vocabulary' : 'is not on disk';
+  const notDetected = onDisk ? 'shows none in its chat template and vocabulary' : 'is not on disk';
   print(`${name}: ${format} (${reason})`);
   print('    a node       comes first, if its tool_call_format names one');
   print(`    models.json  ${model.tool_call_format || 'names none'}`);
-  print(`    the model    ${detected || silence}`);
+  print(`    the model    ${detected || notDetected}`);
   print(`    otherwise    ${defaultFormat}`);
 }
 
-async function detectedFormat(catalogue: Catalogue, name: string): Promise<string> {
+async function detectFormat(catalogue: Catalogue, name: string): Promise<string> {
   const { llamaEngine } = await import('../../engine/llama/engine.ts');
   await using pool = new ModelPool(llamaEngine(), { ...captureOptions, catalogue, idleMs: 0 });
   const { model } = await pool.lease(name);

@@ -30,30 +30,30 @@ interface RenderFlags {
   readonly [serverFlag: string]: unknown;
 }
 
-/** `turngraph tools render` */
+/** `turngraph tools render`: prints the prompt of a node. */
 export const toolsRenderCommand = (): Command =>
   serverFlags(
     new Command('render')
-      .description('print the prompt of a node as its model will see it')
+      .description('print the prompt of a node as its model gets it')
       .requiredOption('--graph <file>', 'a graph file')
-      .requiredOption('--node <name>', 'the node whose prompt it is')
-      .requiredOption('--message <text>', 'what the user says')
-      .option('--format <name>', 'tool-call format, instead of the one that the node gets')
-      .option('--model <name>', "model whose chat template is used, instead of the graph's; it must be on disk")
-      .option('--var <name=value>', 'a variable for templates; may be given again', addVariable, {}),
+      .requiredOption('--node <name>', 'the node')
+      .requiredOption('--message <text>', 'the user message')
+      .option('--format <name>', 'tool-call format, instead of that of the node')
+      .option('--model <name>', 'model whose chat template is used, instead of that of the graph; must be on disk')
+      .option('--var <name=value>', 'a variable for templates; can be repeated', addVariable, {}),
     ['catalogue', 'models', 'extend', 'storageRoot'],
   ).action(render);
 
 async function render(flags: RenderFlags): Promise<void> {
   const options = serverOptions({ ...flags });
   const catalogue = await localCatalogue(options);
-  const { graph, modelName } = alone(await readGraph(flags.graph), flags);
+  const { graph, modelName } = isolateNode(await readGraph(flags.graph), flags);
   const onDisk = flags.model !== undefined || isOnDisk(catalogue, modelName);
-  if (!onDisk) process.stderr.write(`${missing(modelName)}, so this is our own wording in ChatML\n`);
-  let shown = 0;
-  const engine = capturePrompts(onDisk ? await llama() : mockEngine(), async (prompt, model) => {
-    shown++;
-    process.stdout.write(onDisk ? await model.render(prompt) : inChatml(prompt));
+  if (!onDisk) process.stderr.write(`${noModelReason(modelName)}, so this is our own wording in ChatML\n`);
+  let prompts = 0;
+  const engine = capturePrompts(onDisk ? await loadLlamaEngine() : mockEngine(), async (prompt, model) => {
+    prompts++;
+    process.stdout.write(onDisk ? await model.render(prompt) : renderChatml(prompt));
   });
   await using pool = new ModelPool(engine, { ...captureOptions, catalogue, idleMs: 0 });
   await using agent = await Agent.create({
@@ -72,51 +72,54 @@ async function render(flags: RenderFlags): Promise<void> {
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
   const fault = await agent.send(flags.message, flags.var, { emit: () => undefined, backpressure: () => undefined });
   if (fault) throw fault;
-  if (shown === 0) throw new Error(`"${flags.node}" asks no model for this message`);
+  if (prompts === 0) throw new Error(`"${flags.node}" asks no model for this message`);
   if (process.stdout.isTTY) process.stdout.write('\n');
 }
 
 async function readGraph(path: string): Promise<GraphDocument> {
   const file = await readGraphFile(path);
-  if (file.syntax !== undefined) throw new Error(file.syntax);
+  if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
   const reading = createReader(graphSchema)(JSON.parse(file.text));
   if (reading.ok) return reading.value;
   const sentences = reading.errors.map(
-    ({ pointer, message }) => `${file.at(pointer)}: ${describeGraphPointer(pointer)} ${message}`,
+    ({ pointer, message }) => `${file.positionOf(pointer)}: ${describeGraphPointer(pointer)} ${message}`,
   );
   throw new Error(sentences.join('\n'));
 }
 
-/** A graph of one of its nodes alone, with what the flags set in its parameters, and the model it then names. */
-function alone(
+/**
+ * Reduces a graph to one node, with its parameters overridden by the flags; also returns the model that the node then
+ * uses.
+ */
+function isolateNode(
   graph: GraphDocument,
   { node: name, format, model }: RenderFlags,
 ): { readonly graph: GraphDocument; readonly modelName: string } {
   const node = graph.nodes[name];
   if (!node) throw new UsageError(`the graph has no node "${name}"${didYouMean(name, Object.keys(graph.nodes))}`);
-  const given: Readonly<Record<string, unknown>> = node.params;
+  const ownParams: Readonly<Record<string, unknown>> = node.params;
   const params = {
-    ...given,
+    ...ownParams,
     ...(format !== undefined && { tool_call_format: format }),
-    ...(model !== undefined && 'model_name' in given && { model_name: model }),
+    ...(model !== undefined && 'model_name' in ownParams && { model_name: model }),
   };
-  const named = typeof given['model_name'] === 'string' ? given['model_name'] : '';
+  const named = typeof ownParams['model_name'] === 'string' ? ownParams['model_name'] : '';
   return {
     graph: { ...graph, start_node: name, nodes: { [name]: { ...node, params, exits: {} } } },
     modelName: model ?? (named || graph.default_model_name),
   };
 }
 
-const missing = (modelName: string): string =>
+const noModelReason = (modelName: string): string =>
   modelName === '' ? 'no model is named' : `"${modelName}" is not on disk`;
 
-// The library takes its time to load, and what needs no model does without.
-async function llama(): Promise<Engine> {
+// Imported on demand: loading the engine takes time, and it is not needed without a model on disk.
+async function loadLlamaEngine(): Promise<Engine> {
   const { llamaEngine } = await import('../../engine/llama/engine.ts');
   return llamaEngine();
 }
 
-function inChatml(prompt: Prompt): string {
-  const layout = probeChatTemplate(undefined, { bos: '', eos: '' });
-  return layout.render(layout.normalizeMessages(insertTools(prompt)));
+function renderChatml(prompt: Prompt): string {
+  const template = probeChatTemplate(undefined, { bos: '', eos: '' });
+  return template.render(template.normalizeMessages(insertTools(prompt)));
 }

@@ -1,6 +1,6 @@
 import type { DoctorStage } from '../../models/doctor/diagnose.ts';
 
-/** Says on standard error what the doctor does: one line that changes on a terminal, elsewhere a line for each stage. */
+/** Progress of `turngraph doctor` on stderr: a status line on a terminal, one line per stage elsewhere. */
 export class DoctorProgress implements Disposable {
   readonly #name: string;
   readonly #isTerminal = process.stderr.isTTY;
@@ -10,9 +10,10 @@ export class DoctorProgress implements Disposable {
     this.#name = name;
   }
 
+  /** Shows a step. */
   step(step: DoctorStage): void {
-    if (this.#isTerminal) process.stderr.write(`\r\x1b[K${this.#words(step)}`);
-    else if (step.stage !== this.#stage) process.stderr.write(`${this.#stageWords(step)}\n`);
+    if (this.#isTerminal) process.stderr.write(`\r\x1b[K${this.#describeStep(step)}`);
+    else if (step.stage !== this.#stage) process.stderr.write(`${this.#describeStage(step)}\n`);
     this.#stage = step.stage;
   }
 
@@ -20,13 +21,13 @@ export class DoctorProgress implements Disposable {
     if (this.#isTerminal && this.#stage) process.stderr.write('\r\x1b[K');
   }
 
-  #words(step: DoctorStage): string {
-    const words = this.#stageWords(step);
-    if (step.stage === 'loading') return `${words} ${Math.floor(step.fraction * 100)} %`;
-    return step.stage === 'asking' ? `${words}, ${step.done} done` : words;
+  #describeStep(step: DoctorStage): string {
+    const stage = this.#describeStage(step);
+    if (step.stage === 'loading') return `${stage} ${Math.floor(step.fraction * 100)} %`;
+    return step.stage === 'asking' ? `${stage}, ${step.done} done` : stage;
   }
 
-  #stageWords(step: DoctorStage): string {
+  #describeStage(step: DoctorStage): string {
     switch (step.stage) {
       case 'loading':
         return `loading ${this.#name}`;

@@ -7,7 +7,7 @@ import type { Colors } from './colors.ts';
 
 type Row = readonly [label: string, value: string];
 
-/** A diagnosis for a person: sections of aligned lines, and the entry for models.json last. */
+/** Formats a diagnosis as text: sections of aligned lines, and the entry for models.json last. */
 export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
   const { name, files, notes, entry, trials } = diagnosis;
   const sections = [
@@ -18,30 +18,30 @@ export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
     section('Speed', speedRows(diagnosis), colors),
     ...(trials ? [trialLines(trials, diagnosis.format.name, colors)] : []),
     ...(notes.length > 0
-      ? [[colors.bold('Notes'), ...notes.map((note) => `  - ${colors.bad(stripControl(note))}`)]]
+      ? [[colors.bold('Notes'), ...notes.map((note) => `  - ${colors.warning(stripControl(note))}`)]]
       : []),
     [colors.bold('Entry for models.json'), JSON.stringify(entry, undefined, 2)],
   ];
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
-// As short as it leads there from here.
+// Relative to the working directory, when the file is below it.
 const shortPath = (file: string): string => {
   const path = relative('', file);
   return path.startsWith('..') ? file : path;
 };
 
-const width = 18;
+const columnWidth = 18;
 
 const section = (title: string, rows: readonly Row[], colors: Colors): readonly string[] => [
   colors.bold(title),
-  ...rows.map(([label, value]) => `  ${label.padEnd(width)}${stripControl(value)}`),
+  ...rows.map(([label, value]) => `  ${label.padEnd(columnWidth)}${stripControl(value)}`),
 ];
 
 function modelRows({ bytes, model, contextSize }: Diagnosis): readonly Row[] {
   return [
     ['architecture', `${model.architecture}, ${count(model.layers)} layer${model.layers === 1 ? '' : 's'}`],
-    ['parameters', large(model.parameters)],
+    ['parameters', formatLargeCount(model.parameters)],
     ['quantisation', model.quantisation],
     ['size', size(bytes)],
     ['context', `${count(contextSize)} tokens are used, ${count(model.trainedContext)} were trained`],
@@ -53,8 +53,8 @@ function promptRows({ model, detectedFormat, format }: Diagnosis): readonly Row[
   const system = { anywhere: 'supported', first: 'the first message only', nowhere: "written as the user's" } as const;
   const detected =
     detectedFormat === undefined ? 'none in template and vocabulary' : `${detectedFormat}, by its ${model.detectedIn}`;
-  const marks = (tokens.toolTokens[format.name] ?? []).map(
-    ({ text: spelling, kind }) => `${spelling} ${markWords[kind]}`,
+  const toolTokens = (tokens.toolTokens[format.name] ?? []).map(
+    ({ text: spelling, kind }) => `${spelling} ${tokenKindLabels[kind]}`,
   );
   return [
     [
@@ -62,42 +62,42 @@ function promptRows({ model, detectedFormat, format }: Diagnosis): readonly Row[
       template.fallbackReason === undefined ? "the file's own" : `ChatML, for ${template.fallbackReason}`,
     ],
     ['system message', system[template.system]],
-    ['tools', toolsWords(template.supportsTools, detectedFormat === format.name)],
+    ['tools', describeTools(template.supportsTools, detectedFormat === format.name)],
     ['detected', detected],
     ['tool-call format', `${format.name} (${format.reason})`],
-    ['begin token', beginWords(tokens)],
+    ['begin token', describeBos(tokens)],
     ['end tokens', tokens.eog.join(', ') || 'none'],
-    ['tool tokens', marks.join(', ') || `${format.name} needs none`],
+    ['tool tokens', toolTokens.join(', ') || `${format.name} needs none`],
   ];
 }
 
-const markWords = { control: '(control)', word: '(one token)', letters: '(mere letters)' } as const;
+const tokenKindLabels = { control: '(control)', word: '(one token)', letters: '(plain text)' } as const;
 
-const toolsWords = (knowsTools: boolean, isOwn: boolean): string =>
-  knowsTools && isOwn ? 'written by the chat template' : 'written in our own wording';
+const describeTools = (supportsTools: boolean, isTemplateFormat: boolean): string =>
+  supportsTools && isTemplateFormat ? 'written by the chat template' : 'written in our own wording';
 
-function beginWords({ bos: begin, addsBos: isPutFirst }: ModelDetails['tokens']): string {
-  if (begin === undefined) return 'none';
-  return isPutFirst ? `${begin}, before every prompt` : `${begin}, but not put before prompts`;
+function describeBos({ bos, addsBos }: ModelDetails['tokens']): string {
+  if (bos === undefined) return 'none';
+  return addsBos ? `${bos}, before every prompt` : `${bos}, but not put before prompts`;
 }
 
 function memoryRows({ model, contextSize, stats }: Diagnosis): readonly Row[] {
   const { weights, slots, free } = model.memory;
   return [
-    ['weights', places(weights)],
-    ['slots', `${places(slots)} for ${count(stats.slots)} of ${count(contextSize)} tokens each`],
-    ['free', `${places(free)} before it was loaded`],
+    ['weights', formatMemory(weights)],
+    ['slots', `${formatMemory(slots)} for ${count(stats.slots)} of ${count(contextSize)} tokens each`],
+    ['free', `${formatMemory(free)} before it was loaded`],
   ];
 }
 
 function speedRows({ model, stats, speed }: Diagnosis): readonly Row[] {
   const { backend, gpuLayers, threads } = stats;
-  const tried = model.threadBenchmarks.map((trial) => `${trial.threads}: ${rate(trial.tokensPerSecond)}`);
-  const trials = tried.length > 0 ? ` (tokens/s by threads: ${tried.join(', ')})` : '';
+  const threadSpeeds = model.threadBenchmarks.map((trial) => `${trial.threads}: ${rate(trial.tokensPerSecond)}`);
+  const benchmark = threadSpeeds.length > 0 ? ` (tokens/s by threads: ${threadSpeeds.join(', ')})` : '';
   return [
-    // The output counts as a layer, too.
+    // llama.cpp counts the output layer, too.
     ['backend', gpuLayers > 0 ? `${backend}, with ${gpuLayers} of ${model.layers + 1} layers` : backend],
-    ['threads', `${threads}${trials}`],
+    ['threads', `${threads}${benchmark}`],
     ['reads', perSecond(speed.prefillPerSecond)],
     ['writes', perSecond(speed.decodePerSecond)],
   ];
@@ -105,46 +105,46 @@ function speedRows({ model, stats, speed }: Diagnosis): readonly Row[] {
 
 function trialLines(trials: readonly FormatScore[], used: string, colors: Colors): readonly string[] {
   const [first] = trials;
-  const asked = first?.free ?? [];
-  const silent = asked.filter(({ expectsCall: due }) => !due).length;
+  const answers = first?.free ?? [];
+  const withoutCall = answers.filter(({ expectsCall }) => !expectsCall).length;
   const row = (...cells: readonly string[]): string =>
     `  ${cells
-      .map((cell) => cell.padEnd(width))
+      .map((cell) => cell.padEnd(columnWidth))
       .join('')
       .trimEnd()}`;
   const lines = trials.map(({ format, free, strict }) =>
     row(format, score(free), strict ? score(strict) : 'no grammar', format === used ? '<- used' : ''),
   );
-  const missed = trials
+  const wrongAnswers = trials
     .filter(({ format }) => format === used)
-    .flatMap(({ free, strict = [] }) => [...wrong('free', free), ...wrong('strict', strict)]);
+    .flatMap(({ free, strict = [] }) => [...describeWrong('free', free), ...describeWrong('strict', strict)]);
   return [
-    colors.bold('Tool questions') + ` (${asked.length}, of which ${silent} wants no call)`,
+    colors.bold('Tool questions') + ` (${answers.length}, of which ${withoutCall} wants no call)`,
     row('', 'free', 'strict'),
     ...lines,
-    ...missed.map((line) => colors.bad(line)),
+    ...wrongAnswers.map((line) => colors.warning(line)),
   ];
 }
 
 const score = (answers: readonly BenchmarkAnswer[]): string => `${countRight(answers)} of ${answers.length} right`;
 
 const maxShownAnswers = 3;
-const maxShownLength = 120;
+const maxQuotedCharacters = 120;
 
-function wrong(mode: string, answers: readonly BenchmarkAnswer[]): readonly string[] {
-  const missed = answers
+function describeWrong(mode: string, answers: readonly BenchmarkAnswer[]): readonly string[] {
+  const lines = answers
     .filter(({ outcome }) => outcome !== 'right')
-    .map(({ message, outcome, text }) => `  ${mode}, ${outcome}: ${JSON.stringify(message)} -> ${shown(text)}`);
-  const more = missed.length - maxShownAnswers;
-  return more > 0 ? [...missed.slice(0, maxShownAnswers), `  ${mode}: ${more} more, which --json shows`] : missed;
+    .map(({ message, outcome, text }) => `  ${mode}, ${outcome}: ${JSON.stringify(message)} -> ${quote(text)}`);
+  const more = lines.length - maxShownAnswers;
+  return more > 0 ? [...lines.slice(0, maxShownAnswers), `  ${mode}: ${more} more, which --json shows`] : lines;
 }
 
-// A terminal is not to act on what a file says or a model writes.
+// Text of files and models must not send control sequences to the terminal.
 const stripControl = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '');
 
-function shown(text: string): string {
+function quote(text: string): string {
   const line = stripControl(text).trim();
-  return line.length > maxShownLength ? `${line.slice(0, maxShownLength)}…` : line || '(nothing)';
+  return line.length > maxQuotedCharacters ? `${line.slice(0, maxQuotedCharacters)}…` : line || '(nothing)';
 }
 
 const count = (value: number): string => value.toLocaleString('en-GB');
@@ -152,12 +152,12 @@ const rate = (value: number): string => count(Number(value.toPrecision(3)));
 const perSecond = (value: number | undefined): string =>
   value === undefined ? 'not measured' : `${rate(value)} tokens/s`;
 
-function large(value: number): string {
+function formatLargeCount(value: number): string {
   if (value >= 1e9) return `${(value / 1e9).toPrecision(3)} billion`;
   return value >= 1e6 ? `${(value / 1e6).toPrecision(3)} million` : count(value);
 }
 
 const size = (bytes: number): string => formatBytes(bytes, 1);
 
-const places = ({ ram, vram }: MemoryUse): string =>
+const formatMemory = ({ ram, vram }: MemoryUse): string =>
   vram > 0 ? `${size(ram)}, ${size(vram)} on the graphics card` : size(ram);
