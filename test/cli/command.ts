@@ -1,7 +1,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
-import { fileOf } from '../helpers/server.ts';
+import { repositoryPath } from '../helpers/server.ts';
 
-const cli = fileOf('dist/cli/turngraph.js');
+const cli = repositoryPath('dist/cli/turngraph.js');
 
 /** What a command printed, and how it ended. */
 export interface Ran {
@@ -14,7 +14,7 @@ export interface Ran {
 export function starts(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  cwd = fileOf('.'),
+  cwd = repositoryPath('.'),
 ): ChildProcessWithoutNullStreams {
   return spawn(process.execPath, [cli, ...args], { cwd, env: { ...process.env, NO_COLOR: '1', ...env } });
 }

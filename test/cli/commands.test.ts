@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ServerFrame } from '../../src/frames.gen.ts';
-import { aServer } from '../helpers/server.ts';
+import { useServer } from '../helpers/server.ts';
 import { runs } from './command.ts';
 
-const server = aServer();
+const server = useServer();
 let folder = '';
 const write = async (name: string, text: string): Promise<string> => {
   const path = join(folder, name);

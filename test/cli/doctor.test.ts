@@ -7,12 +7,12 @@ import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
 import { threadCandidates } from '../../src/engine/llama/threads/threadTuner.ts';
 import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
 import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
-import { fileOf } from '../helpers/server.ts';
+import { repositoryPath } from '../helpers/server.ts';
 import { runs } from './command.ts';
 
 let folder = '';
 const at = (name: string): string => join(folder, name);
-const demo = fileOf('models/turngraph-demo.gguf');
+const demo = repositoryPath('models/turngraph-demo.gguf');
 
 const variant = (file: string) => ({ engine: 'llama-cpp', local_path: '.', files: [file] });
 const listed = [
@@ -149,7 +149,7 @@ describe('turngraph doctor', () => {
       default_sampling: { temperature: 0.7, top_p: 1, top_k: 0, min_p: 0.05, repeat_penalty: 1 },
       variants: [{ local_path: '.', files: ['lantern.gguf'], context_size: 2048 }],
     });
-    const lamp = JSON.parse(await readFile(fileOf('graphs/lamp-switch.json'), 'utf8')) as object;
+    const lamp = JSON.parse(await readFile(repositoryPath('graphs/lamp-switch.json'), 'utf8')) as object;
     await writeFile(at('lamp.json'), JSON.stringify({ ...lamp, default_model_name: 'lantern' }));
     const message = 'Please turn on the porch light.';
     const heard = await runs(['run', at('lamp.json'), message, '--catalogue', at('pasted.json'), '--threads', '1']);
@@ -234,7 +234,7 @@ describe('turngraph doctor', () => {
 
   it('says of a path that leads nowhere where it looked, and nothing of the catalogue', async () => {
     const { err, code } = await doctor('nofile.gguf');
-    expect(err).toBe(`error: MODEL_NOT_ON_DISK (6008): there is no file ${fileOf('nofile.gguf')}\n`);
+    expect(err).toBe(`error: MODEL_NOT_ON_DISK (6008): there is no file ${repositoryPath('nofile.gguf')}\n`);
     expect(code).toBe(1);
   });
 

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FakeHub, noise, sha256 } from '../helpers/fakeHub.ts';
+import { FakeHub, seededBytes, sha256 } from '../helpers/fakeHub.ts';
 import { ended, runs, starts, type Ran } from './command.ts';
 
-const content = noise(3_000_000);
+const content = seededBytes(3_000_000);
 let hub: FakeHub;
 let folder = '';
 
@@ -94,7 +94,7 @@ describe('turngraph models', () => {
 
   it('finds a file that is no longer what it was, and sets it aside', async () => {
     await models('download', 'Tiny');
-    await writeFile(file(), noise(3_000_000, 2));
+    await writeFile(file(), seededBytes(3_000_000, 2));
     const { out, code } = await models('verify', 'Tiny');
     expect(out).toMatch(new RegExp(`^Tiny  BAD  .*\n    SHA-256 \\w{64} instead of ${sha256(content)}; set aside as `));
     expect(code).toBe(1);
@@ -102,7 +102,7 @@ describe('turngraph models', () => {
   });
 
   it('keeps what came when it is interrupted, and says so', async () => {
-    hub.troubles.store.push({ kind: 'stall', after: 1_000_000 });
+    hub.faults.store.push({ kind: 'stall', after: 1_000_000 });
     const child = starts(['models', 'download', 'Tiny', ...flags()], environment());
     const end = ended(child);
     const size = async (): Promise<number> => (await stat(`${file()}.part`).catch(() => undefined))?.size ?? 0;
@@ -115,14 +115,14 @@ describe('turngraph models', () => {
     });
     expect((await models('info', 'Tiny')).out).toContain('kept_bytes:       1000000\n');
     expect((await models('download', 'Tiny')).code).toBe(0);
-    expect(hub.served).toBe(content.length);
+    expect(hub.bytesServed).toBe(content.length);
   });
 
   it('names the process that fetches the same model', async () => {
-    hub.mostSent = 2 ** 16;
+    hub.maxBytesSent = 2 ** 16;
     const child = starts(['models', 'download', 'Tiny', ...flags()], environment());
     const end = ended(child);
-    await new Promise<void>((resolve) => (hub.onServed = resolve));
+    await new Promise<void>((resolve) => (hub.onBytesSent = resolve));
     const { err, code } = await models('download', 'Tiny');
     expect(err).toContain(`error: DOWNLOAD_ALREADY_ACTIVE (6004): process ${child.pid} works on ${file()} already`);
     expect(code).toBe(1);

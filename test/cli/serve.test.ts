@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { chat } from '../helpers/graphs.ts';
-import { fileOf, Player, refusal } from '../helpers/server.ts';
+import { repositoryPath, TestClient, errorOf } from '../helpers/server.ts';
 import { ended, firstLine, runs, starts } from './command.ts';
 
 interface Listening {
@@ -38,10 +38,12 @@ describe('turngraph serve', () => {
     const end = ended(child);
     const line = JSON.parse(await firstLine(child)) as Listening;
     expect(line).toMatchObject({ event: 'listening', pid: child.pid });
-    await using player = await Player.connect(`ws://127.0.0.1:${line.port}`, 'turngraph.v1.json');
-    expect(await player.says(await player.makes(chat()), 'hello')).toMatchObject({ text: 'You said: hello' });
+    await using client = await TestClient.connect(`ws://127.0.0.1:${line.port}`, 'turngraph.v1.json');
+    expect(await client.sendMessage(await client.createAgent(chat()), 'hello')).toMatchObject({
+      text: 'You said: hello',
+    });
     child.kill('SIGTERM');
-    expect((await player.closed).code).toBe(1001);
+    expect((await client.closed).code).toBe(1001);
     expect(await end).toMatchObject({ code: 0, out: expect.stringMatching(/^[^\n]*\n$/) as unknown });
   });
 
@@ -102,23 +104,23 @@ describe('turngraph serve', () => {
   });
 
   it.each(['--models', '--graphs', '--storage-root'])('ends with a sentence when %s is a file', async (flag) => {
-    const { code, out, err } = await runs([...quiet, flag, fileOf('package.json')]);
+    const { code, out, err } = await runs([...quiet, flag, repositoryPath('package.json')]);
     expect({ code, out, err }).toEqual({
       code: 1,
       out: '',
-      err: `error: ${flag} ${fileOf('package.json')}: a file is in the place of that folder\n`,
+      err: `error: ${flag} ${repositoryPath('package.json')}: a file is in the place of that folder\n`,
     });
   });
 
   it('warns when its cache cannot be used, and serves all the same', async () => {
-    const child = starts([...quiet.slice(0, -1), 'warn', '--cache', join(fileOf('package.json'), 'cache')]);
+    const child = starts([...quiet.slice(0, -1), 'warn', '--cache', join(repositoryPath('package.json'), 'cache')]);
     const end = ended(child);
     await firstLine(child);
     child.kill('SIGTERM');
     const { code, err } = await end;
     expect(code).toBe(0);
     expect(JSON.parse(err)).toMatchObject({
-      cache: join(fileOf('package.json'), 'cache'),
+      cache: join(repositoryPath('package.json'), 'cache'),
       why: expect.stringMatching(/package.json.*a file is in the place of a folder/) as unknown,
       msg: 'no states and measurements can be saved; name another folder with --cache',
     });
@@ -147,10 +149,12 @@ describe('turngraph serve', () => {
     const end = ended(child);
     const [log] = (await once(child.stderr, 'data')) as [string];
     const { port } = JSON.parse(log.split('\n')[0] ?? '') as Listening;
-    await using player = await Player.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
-    expect(await player.says(await player.makes(chat()), 'hello')).toMatchObject({ text: 'You said: hello' });
+    await using client = await TestClient.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
+    expect(await client.sendMessage(await client.createAgent(chat()), 'hello')).toMatchObject({
+      text: 'You said: hello',
+    });
     stop(child);
-    expect((await player.closed).code).toBe(1001);
+    expect((await client.closed).code).toBe(1001);
     expect(await end).toMatchObject({ code: 0, out: '', err: expect.stringContaining('shutting down') as unknown });
     await rm(folder, { recursive: true });
   });
@@ -172,7 +176,7 @@ describe('turngraph serve', () => {
   });
 
   it('ends when it cannot start, also where the standard input that it would end with stays open', async () => {
-    const child = starts([...quiet, '--stdin', '--models', fileOf('package.json')]);
+    const child = starts([...quiet, '--stdin', '--models', repositoryPath('package.json')]);
     onTestFinished(() => void child.kill('SIGKILL'));
     expect(await ended(child)).toMatchObject({ code: 1, out: '' });
   });
@@ -184,15 +188,16 @@ describe('turngraph serve', () => {
     const child = starts([...quiet, '--mock-script', script]);
     const end = ended(child);
     const { port } = JSON.parse(await firstLine(child)) as Listening;
-    const player = await Player.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
-    const agentId = await player.makes(chat());
-    player.sends('sendMessage', { agentId, text: 'wait' });
+    const client = await TestClient.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
+    const agentId = await client.createAgent(chat());
+    client.send('sendMessage', { agentId, text: 'wait' });
     child.kill('SIGINT');
-    const more = async (): Promise<number> => refusal(await player.asks('sendMessage', { agentId, text: 'more' })).code;
+    const more = async (): Promise<number> =>
+      errorOf(await client.request('sendMessage', { agentId, text: 'more' })).code;
     while ((await more()) !== 2001) await wait(10);
     child.kill('SIGINT');
     expect((await end).code).toBe(130);
-    await player.closed;
+    await client.closed;
     await rm(folder, { recursive: true });
   });
 
@@ -203,10 +208,10 @@ describe('turngraph serve', () => {
     });
     const end = ended(child);
     const { port } = JSON.parse(await firstLine(child)) as Listening;
-    await using player = await Player.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
-    const agentId = await player.makes(chat());
-    expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) })).code).toBe(2005);
-    expect(refusal(await player.asks('sendMessage', { agentId, text: 'four' })).code).toBe(2005);
+    await using client = await TestClient.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
+    const agentId = await client.createAgent(chat());
+    expect(errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()) })).code).toBe(2005);
+    expect(errorOf(await client.request('sendMessage', { agentId, text: 'four' })).code).toBe(2005);
     child.kill();
     await end;
   });

@@ -1,19 +1,19 @@
-import { setImmediate as breath } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Prompt } from '../../src/dialog.ts';
 import type { Completion, Engine, Model, Sequence } from '../../src/engine/engine.ts';
-import { sharingContract } from './sharedModel.ts';
-import { ask, following, never, paragraphs, say, type Subject } from './generation.ts';
+import { sharedModelContract } from './sharedModel.ts';
+import { userPrompt, nextPrompt, neverAborted, longText, generate, type EngineUnderTest } from './generation.ts';
 
 /** What every engine promises. */
-export function engineContract(subject: Subject): void {
+export function engineContract(subject: EngineUnderTest): void {
   describe(`the ${subject.name} engine`, () => {
-    speakingContract(subject);
-    sharingContract(subject);
+    generationContract(subject);
+    sharedModelContract(subject);
   });
 }
 
-function speakingContract({ open, file, long }: Subject): void {
+function generationContract({ open, file, long }: EngineUnderTest): void {
   describe('in one sequence', () => {
     let engine: Engine;
     let model: Model;
@@ -64,7 +64,7 @@ function speakingContract({ open, file, long }: Subject): void {
     });
 
     it('counts the tokens of each text', async () => {
-      const [none, one, more] = await model.count(['', 'a', paragraphs(3)]);
+      const [none, one, more] = await model.count(['', 'a', longText(3)]);
       expect(none).toBe(0);
       expect(one).toBe(1);
       expect(more).toBeGreaterThan(10);
@@ -72,10 +72,10 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('counts a prompt as its texts and its overhead', async () => {
       await inSequence(async (sequence) => {
-        const prompt = following(ask('How are you today?'), 'I am fine, thank you.', 'Good.');
+        const prompt = nextPrompt(userPrompt('How are you today?'), 'I am fine, thank you.', 'Good.');
         const texts = await model.count(prompt.messages.map(({ text }) => text));
         const expected = texts.reduce((sum, count) => sum + count + model.overhead.message, model.overhead.prompt);
-        const { tokens } = await say(sequence, prompt, { sampling: { max_tokens: 1 } });
+        const { tokens } = await generate(sequence, prompt, { sampling: { max_tokens: 1 } });
         expect(Math.abs(tokens.prompt - expected)).toBeLessThanOrEqual(prompt.messages.length);
       });
     });
@@ -83,9 +83,9 @@ function speakingContract({ open, file, long }: Subject): void {
     it('counts tools as what they add to a prompt', async () => {
       await inSequence(async (sequence) => {
         const tools = { format: 'generic', definitions: [], place: 'system', text: 'You can call nothing.' } as const;
-        const prompt = ask('How are you today?');
-        const bare = await say(sequence, prompt, { sampling: { max_tokens: 1 } });
-        const whole = await say(sequence, { ...prompt, tools }, { sampling: { max_tokens: 1 } });
+        const prompt = userPrompt('How are you today?');
+        const bare = await generate(sequence, prompt, { sampling: { max_tokens: 1 } });
+        const whole = await generate(sequence, { ...prompt, tools }, { sampling: { max_tokens: 1 } });
         const added = whole.tokens.prompt - bare.tokens.prompt;
         const counted = await model.countTools(tools);
         expect(counted).toBeGreaterThanOrEqual(added);
@@ -95,15 +95,15 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('shows a prompt as the model sees it', async () => {
       const tools = { format: 'generic', definitions: [], place: 'system', text: 'You can call nothing.' } as const;
-      const text = await model.render({ ...ask('How are you today?'), tools });
+      const text = await model.render({ ...userPrompt('How are you today?'), tools });
       expect(text).toMatch(/system[^]*You are a lamp\.\n\nYou can call nothing\.[^]*user[^]*How are you today\?/);
     });
 
     it('gives its text in pieces that join to the whole', async () => {
       await inSequence(async (sequence) => {
-        const { text, pieces, finishReason, tokens, timings } = await say(
+        const { text, pieces, finishReason, tokens, timings } = await generate(
           sequence,
-          ask('How are you today?', 'Never said before.'),
+          userPrompt('How are you today?', 'Never said before.'),
         );
         expect(text).not.toBe('');
         expect(pieces.join('')).toBe(text);
@@ -118,7 +118,7 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('ends at max_tokens', async () => {
       await inSequence(async (sequence) => {
-        const { finishReason, tokens } = await say(sequence, ask(long), { sampling: { max_tokens: 5 } });
+        const { finishReason, tokens } = await generate(sequence, userPrompt(long), { sampling: { max_tokens: 5 } });
         expect(finishReason).toBe('length');
         expect(tokens.generated).toBe(5);
       });
@@ -126,10 +126,12 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('ends before a stop string wherever it lies, and sends no part of it', async () => {
       await inSequence(async (sequence) => {
-        const { text } = await say(sequence, ask('How are you today?'));
+        const { text } = await generate(sequence, userPrompt('How are you today?'));
         for (const at of [0, 1, 5, text.length - 4]) {
           const stop = text.slice(at, at + 4);
-          const cut = await say(sequence, ask('How are you today?'), { sampling: { stop: ['no such thing', stop] } });
+          const cut = await generate(sequence, userPrompt('How are you today?'), {
+            sampling: { stop: ['no such thing', stop] },
+          });
           expect(cut).toMatchObject({ text: text.slice(0, text.indexOf(stop)), finishReason: 'stop' });
           expect(cut.pieces.join('')).toBe(cut.text);
         }
@@ -138,9 +140,9 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('sends what only looked like a stop string', async () => {
       await inSequence(async (sequence) => {
-        const { text } = await say(sequence, ask('How are you today?'));
+        const { text } = await generate(sequence, userPrompt('How are you today?'));
         const stops = [`${text.slice(2, 8)}~`, `${text.slice(-3)}~`];
-        const { text: same, finishReason } = await say(sequence, ask('How are you today?'), {
+        const { text: same, finishReason } = await generate(sequence, userPrompt('How are you today?'), {
           sampling: { stop: stops },
         });
         expect({ same, finishReason }).toEqual({ same: text, finishReason: 'end' });
@@ -149,36 +151,39 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('does not begin for a signal that is aborted', async () => {
       await inSequence(async (sequence) => {
-        const cut = await say(sequence, ask(long), { signal: AbortSignal.abort() });
+        const cut = await generate(sequence, userPrompt(long), { signal: AbortSignal.abort() });
         expect(cut).toMatchObject({ text: '', finishReason: 'aborted', tokens: { reused: 0, generated: 0 } });
       });
     });
 
     it('ends at once when aborted while it reads the prompt, and reads on from there', async () => {
       await inSequence(async (sequence) => {
-        const prompt = ask(`${paragraphs(40)}${long}`);
+        const prompt = userPrompt(`${longText(40)}${long}`);
         const control = new AbortController();
-        const cutting = say(sequence, prompt, { signal: control.signal });
+        const cutting = generate(sequence, prompt, { signal: control.signal });
         // It needs many turns of the event loop to come to its end.
-        await breath();
+        await yieldToEventLoop();
         control.abort();
         expect((await cutting).finishReason).toBe('aborted');
-        const whole = await say(sequence, prompt);
-        const fresh = await freshly(prompt);
+        const whole = await generate(sequence, prompt);
+        const fresh = await generateFresh(prompt);
         expect(whole.text).toBe(fresh.text);
       });
     });
 
     it('ends at once when aborted while it writes, with the text so far, and is usable afterwards', async () => {
       await inSequence(async (sequence) => {
-        const whole = await freshly(ask(long));
+        const whole = await generateFresh(userPrompt(long));
         const control = new AbortController();
-        const cut = await say(sequence, ask(long), { signal: control.signal, onText: () => control.abort() });
+        const cut = await generate(sequence, userPrompt(long), {
+          signal: control.signal,
+          onText: () => control.abort(),
+        });
         expect(cut.finishReason).toBe('aborted');
         expect(cut.text).toBe(cut.pieces.join(''));
         expect(whole.text.startsWith(cut.text)).toBe(true);
         expect(whole.text).not.toBe(cut.text);
-        expect((await say(sequence, ask(long))).text).toBe(whole.text);
+        expect((await generate(sequence, userPrompt(long))).text).toBe(whole.text);
       });
     });
 
@@ -195,10 +200,10 @@ function speakingContract({ open, file, long }: Subject): void {
           close();
           begin();
         };
-        const paced = say(sequence, ask('How are you today?'), { onText, backpressure: () => gate });
+        const paced = generate(sequence, userPrompt('How are you today?'), { onText, backpressure: () => gate });
         await begun;
         // Another one comes to its end meanwhile.
-        await freshly(ask('How are you today?'));
+        await generateFresh(userPrompt('How are you today?'));
         // One token may have been under way.
         expect(pieces.length).toBeLessThanOrEqual(2);
         open();
@@ -210,18 +215,18 @@ function speakingContract({ open, file, long }: Subject): void {
           setImmediate(() => control.abort());
           return gate;
         };
-        const stuck = say(sequence, ask(long), { signal: control.signal, backpressure });
+        const stuck = generate(sequence, userPrompt(long), { signal: control.signal, backpressure });
         expect(await stuck).toMatchObject({ finishReason: 'aborted', text: '' });
       });
     });
 
     it('evaluates only what is new in the next turn', async () => {
       await inSequence(async (sequence) => {
-        let prompt = ask('How are you today?');
-        let last = await say(sequence, prompt);
+        let prompt = userPrompt('How are you today?');
+        let last = await generate(sequence, prompt);
         for (const message of ['Tell me more.', 'And then?', 'Is that so?', 'Good.']) {
-          prompt = following(prompt, last.text, message);
-          const next = await say(sequence, prompt);
+          prompt = nextPrompt(prompt, last.text, message);
+          const next = await generate(sequence, prompt);
           const [news = 0] = await model.count([message]);
           const evaluated = next.tokens.prompt - next.tokens.reused;
           expect(evaluated).toBeLessThanOrEqual(news + 2 * model.overhead.message + model.overhead.prompt);
@@ -232,9 +237,11 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('reuses what it warmed', async () => {
       await inSequence(async (sequence) => {
-        const system = paragraphs(10);
-        await sequence.prefill(ask('', system), never);
-        const { tokens } = await say(sequence, ask('How are you today?', system), { sampling: { max_tokens: 1 } });
+        const system = longText(10);
+        await sequence.prefill(userPrompt('', system), neverAborted);
+        const { tokens } = await generate(sequence, userPrompt('How are you today?', system), {
+          sampling: { max_tokens: 1 },
+        });
         const [count = 0] = await model.count([system]);
         expect(tokens.reused).toBeGreaterThanOrEqual(count);
       });
@@ -242,12 +249,12 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('refuses a prompt that leaves no room for an answer, with both numbers', async () => {
       await inSequence(async (sequence) => {
-        const refusal = say(sequence, ask(paragraphs(400)));
+        const refusal = generate(sequence, userPrompt(longText(400)));
         await expect(refusal).rejects.toMatchObject({
           name: 'PROMPT_TOO_LARGE',
           message: expect.stringMatching(/\d{4,} tokens.*1024/),
         });
-        expect((await say(sequence, ask('How are you today?'))).finishReason).toBe('end');
+        expect((await generate(sequence, userPrompt('How are you today?'))).finishReason).toBe('end');
       });
     });
 
@@ -258,10 +265,10 @@ function speakingContract({ open, file, long }: Subject): void {
       const room = 2;
       let text = 'Tell me more';
       for (let prompt = 0; prompt < 64 - room; text += ' please') {
-        prompt = (await say(sequence, ask(text), { sampling: { max_tokens: 1 } })).tokens.prompt;
+        prompt = (await generate(sequence, userPrompt(text), { sampling: { max_tokens: 1 } })).tokens.prompt;
         if (prompt === 64 - room) break;
       }
-      const { finishReason, tokens } = await say(sequence, ask(text), { sampling: { max_tokens: 1000 } });
+      const { finishReason, tokens } = await generate(sequence, userPrompt(text), { sampling: { max_tokens: 1000 } });
       expect(finishReason).toBe('length');
       expect(tokens.prompt + tokens.generated).toBe(64);
       await small[Symbol.asyncDispose]();
@@ -269,7 +276,7 @@ function speakingContract({ open, file, long }: Subject): void {
 
     it('writes whole characters of any script', async () => {
       await inSequence(async (sequence) => {
-        const { text, pieces } = await say(sequence, ask('Zürich, 東京, 🎉🎊 and नमस्ते'), {
+        const { text, pieces } = await generate(sequence, userPrompt('Zürich, 東京, 🎉🎊 and नमस्ते'), {
           sampling: { temperature: 1.5, seed: 7, max_tokens: 100 },
         });
         for (const piece of pieces) expect(piece).not.toMatch(/\p{Surrogate}/u);
@@ -277,9 +284,9 @@ function speakingContract({ open, file, long }: Subject): void {
       });
     });
 
-    async function freshly(prompt: Prompt): Promise<Completion> {
+    async function generateFresh(prompt: Prompt): Promise<Completion> {
       const sequence = model.openSequence();
-      const completion = await say(sequence, prompt);
+      const completion = await generate(sequence, prompt);
       await sequence[Symbol.asyncDispose]();
       return completion;
     }

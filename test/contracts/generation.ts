@@ -2,7 +2,7 @@ import type { Prompt } from '../../src/dialog.ts';
 import type { Completion, Engine, GenerateOptions, SamplingParams, Sequence } from '../../src/engine/engine.ts';
 
 /** What the suite needs of an engine under test. */
-export interface Subject {
+export interface EngineUnderTest {
   readonly name: string;
   readonly open: () => Engine;
   readonly file: string;
@@ -23,29 +23,29 @@ export const greedy: SamplingParams = {
   stop: [],
 };
 
-export const never = new AbortController().signal;
+export const neverAborted = new AbortController().signal;
 
-export const ask = (text: string, system = 'You are a lamp.'): Prompt => ({
+export const userPrompt = (text: string, system = 'You are a lamp.'): Prompt => ({
   messages: [
     { role: 'system', text: system },
     { role: 'user', text },
   ],
 });
 
-export const following = (prompt: Prompt, answer: string, text: string): Prompt => ({
+export const nextPrompt = (prompt: Prompt, answer: string, text: string): Prompt => ({
   ...prompt,
   messages: [...prompt.messages, { role: 'assistant', text: answer }, { role: 'user', text }],
 });
 
 /** A generation with defaults, and the pieces in which its text came. */
-export async function say(
+export async function generate(
   sequence: Sequence,
   prompt: Prompt,
   options: Partial<Omit<GenerateOptions, 'sampling'>> & { readonly sampling?: Partial<SamplingParams> } = {},
 ): Promise<Completion & { readonly pieces: readonly string[] }> {
   const pieces: string[] = [];
   const completion = await sequence.generate(prompt, {
-    signal: never,
+    signal: neverAborted,
     ...options,
     sampling: { ...greedy, ...options.sampling },
     onText: (piece) => {
@@ -57,4 +57,4 @@ export async function say(
 }
 
 /** A text of any length. */
-export const paragraphs = (count: number): string => 'The lamp stands in the hall and shines. '.repeat(count);
+export const longText = (count: number): string => 'The lamp stands in the hall and shines. '.repeat(count);

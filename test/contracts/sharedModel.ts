@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
-import { ask, say, type Subject } from './generation.ts';
+import { userPrompt, generate, type EngineUnderTest } from './generation.ts';
 
 /** What every engine promises to sequences that share a model. */
-export function sharingContract({ open, file, long }: Subject): void {
+export function sharedModelContract({ open, file, long }: EngineUnderTest): void {
   describe('in several sequences', () => {
     let engine: Engine;
     let model: Model;
@@ -16,7 +16,7 @@ export function sharingContract({ open, file, long }: Subject): void {
 
     async function alone(text: string): Promise<string> {
       const sequence = model.openSequence();
-      const completion = await say(sequence, ask(text));
+      const completion = await generate(sequence, userPrompt(text));
       await sequence[Symbol.asyncDispose]();
       return completion.text;
     }
@@ -27,7 +27,7 @@ export function sharingContract({ open, file, long }: Subject): void {
       for (const question of questions) expected.push(await alone(question));
       const sequences = questions.map(() => model.openSequence());
       const together = await Promise.all(
-        questions.map((question, index) => say(sequences[index] ?? model.openSequence(), ask(question))),
+        questions.map((question, index) => generate(sequences[index] ?? model.openSequence(), userPrompt(question))),
       );
       expect(together.map(({ text }) => text)).toEqual(expected);
       await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
@@ -45,7 +45,7 @@ export function sharingContract({ open, file, long }: Subject): void {
       const other = open();
       const wide = await other.load(file, { contextSize: 512, slots: 6, threads: 1, gpu: 'off' });
       const briefly = async (sequence: Sequence, question: string): Promise<string> =>
-        (await say(sequence, ask(question), { sampling: { max_tokens: 12 } })).text;
+        (await generate(sequence, userPrompt(question), { sampling: { max_tokens: 12 } })).text;
       const one = wide.openSequence();
       const expected = new Map<string, string>();
       for (const question of questions) expected.set(question, await briefly(one, question));
@@ -69,7 +69,9 @@ export function sharingContract({ open, file, long }: Subject): void {
       const sequences = names.map(() => model.openSequence());
       const speak = (round: number): Promise<string[]> =>
         Promise.all(
-          sequences.map(async (sequence, index) => (await say(sequence, ask(`I am ${names[index]} ${round}.`))).text),
+          sequences.map(
+            async (sequence, index) => (await generate(sequence, userPrompt(`I am ${names[index]} ${round}.`))).text,
+          ),
         );
       const expected: string[] = [];
       for (const name of names) expected.push(await alone(`I am ${name} 2.`));
@@ -86,13 +88,13 @@ export function sharingContract({ open, file, long }: Subject): void {
       const gate = new Promise<void>((resolve) => (open = resolve));
       let pieces = 0;
       let closed = true;
-      const paused = say(slow, ask('Tell me a joke'), {
+      const paused = generate(slow, userPrompt('Tell me a joke'), {
         onText: () => void pieces++,
         backpressure: () => (pieces >= 2 && closed ? gate : undefined),
       });
       // Two slots, and three rounds of two others who need them.
       for (let round = 0; round < 3; round++) {
-        await Promise.all(others.map((sequence) => say(sequence, ask(`How are you today? ${round}`))));
+        await Promise.all(others.map((sequence) => generate(sequence, userPrompt(`How are you today? ${round}`))));
       }
       expect(pieces).toBeLessThanOrEqual(3);
       closed = false;
@@ -104,8 +106,8 @@ export function sharingContract({ open, file, long }: Subject): void {
     it('lets one generation fail without the others', async () => {
       const [good, bad] = [model.openSequence(), model.openSequence()];
       const [fine, failed] = await Promise.allSettled([
-        say(good, ask('How are you today?')),
-        say(bad, ask('How are you today?'), {
+        generate(good, userPrompt('How are you today?')),
+        generate(bad, userPrompt('How are you today?'), {
           onText: () => {
             throw new Error('the listener fails');
           },
@@ -113,7 +115,7 @@ export function sharingContract({ open, file, long }: Subject): void {
       ]);
       expect(failed).toMatchObject({ status: 'rejected', reason: { message: 'the listener fails' } });
       expect(fine).toMatchObject({ status: 'fulfilled', value: { finishReason: 'end' } });
-      expect((await say(bad, ask('How are you today?'))).finishReason).toBe('end');
+      expect((await generate(bad, userPrompt('How are you today?'))).finishReason).toBe('end');
       await Promise.all([good, bad].map((sequence) => sequence[Symbol.asyncDispose]()));
     });
 
@@ -125,7 +127,7 @@ export function sharingContract({ open, file, long }: Subject): void {
         await sequence[Symbol.asyncDispose]();
         ended.push('disposed');
       };
-      const cutting = say(sequence, ask(long), {
+      const cutting = generate(sequence, userPrompt(long), {
         sampling: { max_tokens: 500 },
         onText: () => (disposal ??= dispose()),
       });
@@ -133,13 +135,15 @@ export function sharingContract({ open, file, long }: Subject): void {
       expect((await cutting).finishReason).toBe('aborted');
       await disposal;
       expect(ended).toContain('disposed');
-      expect((await say(sequence, ask(long))).finishReason).toBe('aborted');
+      expect((await generate(sequence, userPrompt(long))).finishReason).toBe('aborted');
     });
 
     it('ends all generations when it is disposed of', async () => {
       const other = open();
       const busy = await other.load(file, { contextSize: 512, slots: 1, threads: 1, gpu: 'off' });
-      const generations = [1, 2, 3].map(() => say(busy.openSequence(), ask(long), { sampling: { max_tokens: 400 } }));
+      const generations = [1, 2, 3].map(() =>
+        generate(busy.openSequence(), userPrompt(long), { sampling: { max_tokens: 400 } }),
+      );
       await other[Symbol.asyncDispose]();
       for (const { finishReason } of await Promise.all(generations)) expect(finishReason).toBe('aborted');
     });

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ended, firstLine } from '../cli/command.ts';
-import { fileOf } from '../helpers/server.ts';
+import { repositoryPath } from '../helpers/server.ts';
 
 const run = promisify(execFile);
 
@@ -22,7 +22,7 @@ describe('the package, installed elsewhere', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
     const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
-      cwd: fileOf('.'),
+      cwd: repositoryPath('.'),
     });
     packed = (JSON.parse(stdout) as Packed[])[0] as Packed;
     const home = join(folder, 'node_modules', 'turngraph');
@@ -34,7 +34,7 @@ describe('the package, installed elsewhere', () => {
     for (const name of Object.keys(dependencies)) {
       const place = join(folder, 'node_modules', name);
       await mkdir(dirname(place), { recursive: true });
-      await symlink(fileOf(`node_modules/${name}`), place);
+      await symlink(repositoryPath(`node_modules/${name}`), place);
     }
   });
   afterAll(() => rm(folder, { recursive: true }));
@@ -102,7 +102,7 @@ describe('the package, installed elsewhere', () => {
        // @ts-expect-error: there is no such status
        if (turn.status === 'ERROR') throw new Error();`,
     );
-    const compiler = fileOf('node_modules/typescript/bin/tsc');
+    const compiler = repositoryPath('node_modules/typescript/bin/tsc');
     const flags = [
       '--noEmit',
       '--strict',

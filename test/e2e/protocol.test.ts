@@ -15,14 +15,14 @@ import {
   type Fields,
   type MessageName,
 } from '../../src/wire/messageShape.ts';
-import { noise } from '../helpers/fakeHub.ts';
-import { hubServer, type HubServer } from '../helpers/hubFixture.ts';
-import { fileOf } from '../helpers/server.ts';
+import { seededBytes } from '../helpers/fakeHub.ts';
+import { startHubServer, type HubFixture } from '../helpers/hubFixture.ts';
+import { repositoryPath } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
-import type { Line } from '../helpers/heldEngine.ts';
+import type { ScriptLine } from '../helpers/heldEngine.ts';
 
-const text = readFileSync(fileOf('proto/PROTOCOL.md'), 'utf8');
-const script = JSON.parse(readFileSync(fileOf('proto/golden/mock-script.json'), 'utf8')) as Line[];
+const text = readFileSync(repositoryPath('proto/PROTOCOL.md'), 'utf8');
+const script = JSON.parse(readFileSync(repositoryPath('proto/golden/mock-script.json'), 'utf8')) as ScriptLine[];
 
 // The story is never told to its end. What else is slow waits until the text has shown what can happen meanwhile.
 const [story, count] = [new Gate(), new Gate()];
@@ -30,11 +30,11 @@ const slow = new Map([
   ['story', { gate: story, ahead: 2 }],
   ['count', { gate: count, ahead: 0 }],
 ]);
-let home: HubServer | undefined;
+let home: HubFixture | undefined;
 beforeAll(async () => {
-  home = await hubServer({ script: script.map((line) => ({ ...line, delay_ms: 0, ...slow.get(line.match) })) });
-  home.hub.files.set('ann/tiny/model.gguf', { content: noise(8_000) });
-  home.hub.mostSent = 0;
+  home = await startHubServer({ script: script.map((line) => ({ ...line, delay_ms: 0, ...slow.get(line.match) })) });
+  home.hub.files.set('ann/tiny/model.gguf', { content: seededBytes(8_000) });
+  home.hub.maxBytesSent = 0;
 });
 afterAll(() => home?.[Symbol.asyncDispose]());
 
@@ -118,7 +118,7 @@ describe('PROTOCOL.md', () => {
     const links = [...text.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor = '']) => anchor);
     expect(links.filter((anchor) => !anchors.includes(anchor))).toEqual([]);
     const files = [...text.matchAll(/\]\(((?:golden|turngraph)[^)#]*)\)/g)].map(([, path = '']) => path);
-    expect(files.filter((path) => !existsSync(fileOf(`proto/${path}`)))).toEqual([]);
+    expect(files.filter((path) => !existsSync(repositoryPath(`proto/${path}`)))).toEqual([]);
   });
 
   it('holds frames that the codecs read', () => {
@@ -153,7 +153,7 @@ describe('the golden frames', () => {
     readonly json: object;
     readonly binary: string;
   }
-  const golden = JSON.parse(readFileSync(fileOf('proto/golden/golden.json'), 'utf8')) as readonly Golden[];
+  const golden = JSON.parse(readFileSync(repositoryPath('proto/golden/golden.json'), 'utf8')) as readonly Golden[];
 
   /** A golden frame as each codec reads it, and as each writes it then. */
   function read({ direction, json, binary }: Golden) {
@@ -211,7 +211,7 @@ describe('the golden frames', () => {
 
   it('are what scripts/golden.mjs writes', () => {
     expect(() =>
-      execFileSync(process.execPath, [fileOf('scripts/golden.mjs'), '--check'], { stdio: 'pipe' }),
+      execFileSync(process.execPath, [repositoryPath('scripts/golden.mjs'), '--check'], { stdio: 'pipe' }),
     ).not.toThrow();
   });
 });
@@ -235,7 +235,7 @@ async function played(frames: readonly Told[]): Promise<readonly unknown[]> {
     const told = from === 'C' ? json : await next();
     all.push(withoutChance({ from, json: told }));
     if (told.includes('"AGENT_BUSY"')) count.open();
-    if (told.includes('"DOWNLOAD_CANCELLED"') && home) home.hub.mostSent = Infinity;
+    if (told.includes('"DOWNLOAD_CANCELLED"') && home) home.hub.maxBytesSent = Infinity;
   }
   socket.close();
   return all;

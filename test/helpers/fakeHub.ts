@@ -9,7 +9,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { unread } from './slowReader.ts';
+import { unreadBytes } from './slowReader.ts';
 
 /** A file of the fake hub. */
 export interface HubFile {
@@ -25,7 +25,7 @@ export interface HubFile {
 }
 
 /** What goes wrong with one answer. */
-export type Trouble =
+export type ResponseFault =
   | { readonly kind: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>> }
   /** The connection is cut after so many bytes. */
   | { readonly kind: 'cut'; readonly after: number }
@@ -37,7 +37,7 @@ export type Trouble =
   | { readonly kind: 'whole' };
 
 /** A request that was made. */
-export interface Asked {
+export interface HubRequest {
   readonly host: 'hub' | 'store';
   readonly method: string;
   readonly path: string;
@@ -46,21 +46,21 @@ export interface Asked {
 
 /** A server that behaves as the hub does: it knows the files, and another host delivers them. */
 export class FakeHub implements AsyncDisposable {
-  readonly asked: Asked[] = [];
+  readonly requests: HubRequest[] = [];
   /** What goes wrong with the next answers of each host, one after the other. */
-  readonly troubles: { readonly hub: Trouble[]; readonly store: Trouble[] } = { hub: [], store: [] };
+  readonly faults: { readonly hub: ResponseFault[]; readonly store: ResponseFault[] } = { hub: [], store: [] };
   /** Files by OWNER/NAME/FILE. */
   readonly files = new Map<string, HubFile>();
   /** Repositories that only the holder of the token may read. */
   readonly gated = new Set<string>();
   /** The most bytes that may wait in the system to be read by a client: they are lost with it when it is killed. */
-  mostUnread = Infinity;
+  maxUnreadBytes = Infinity;
   /** Bytes of files that were sent with each answer of the store. */
-  readonly answers: { bytesSent: number }[] = [];
+  readonly contentResponses: { bytesSent: number }[] = [];
   /** Told after each piece that was sent. */
-  onServed: () => void = () => undefined;
+  onBytesSent: () => void = () => undefined;
   /** Waited for before a connection is cut: a client may drop what it has received and not read. */
-  read: (bytes: number) => Promise<void> = async () => undefined;
+  beforeCut: (bytes: number) => Promise<void> = async () => undefined;
   #mostSent = Infinity;
   readonly #waiting = new Set<() => void>();
   readonly #hub: Server;
@@ -88,24 +88,24 @@ export class FakeHub implements AsyncDisposable {
   }
 
   /** Each answer waits behind so many bytes, or the next multiple of 64 KiB, until a test allows more. */
-  get mostSent(): number {
+  get maxBytesSent(): number {
     return this.#mostSent;
   }
 
-  set mostSent(bytes: number) {
+  set maxBytesSent(bytes: number) {
     this.#mostSent = bytes;
     for (const goOn of this.#waiting) goOn();
     this.#waiting.clear();
   }
 
   /** Bytes of files that were sent. */
-  get served(): number {
-    return this.answers.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
+  get bytesServed(): number {
+    return this.contentResponses.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
   }
 
   /** The requests of a host for the contents of files. */
-  gets(host: Asked['host'] = 'store'): readonly Asked[] {
-    return this.asked.filter((asked) => asked.host === host && asked.method === 'GET');
+  contentRequests(host: HubRequest['host'] = 'store'): readonly HubRequest[] {
+    return this.requests.filter((asked) => asked.host === host && asked.method === 'GET');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -115,11 +115,11 @@ export class FakeHub implements AsyncDisposable {
     }
   }
 
-  async #answer(host: Asked['host'], request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #answer(host: HubRequest['host'], request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '', headers } = request;
     const { pathname } = new URL(url, this.url);
-    this.asked.push({ host, method, path: pathname, headers });
-    const trouble = method === 'GET' || host === 'hub' ? this.troubles[host].shift() : undefined;
+    this.requests.push({ host, method, path: pathname, headers });
+    const trouble = method === 'GET' || host === 'hub' ? this.faults[host].shift() : undefined;
     if (trouble?.kind === 'status') return void response.writeHead(trouble.status, trouble.headers).end();
     const [, owner, name, , revision, ...rest] = pathname.split('/').map(decodeURIComponent);
     const repo = `${owner}/${name}`;
@@ -136,7 +136,12 @@ export class FakeHub implements AsyncDisposable {
     response.writeHead(302, { ...facts, location, 'content-length': 0 }).end();
   }
 
-  async #deliver(file: HubFile, request: IncomingMessage, response: ServerResponse, trouble?: Trouble): Promise<void> {
+  async #deliver(
+    file: HubFile,
+    request: IncomingMessage,
+    response: ServerResponse,
+    trouble?: ResponseFault,
+  ): Promise<void> {
     const { content, tag = `"${sha256(content).slice(0, 32)}"` } = file;
     const size = content.length;
     const { range = '', 'if-range': ifRange } = request.headers;
@@ -151,14 +156,14 @@ export class FakeHub implements AsyncDisposable {
     const until = trouble?.kind === 'cut' || trouble?.kind === 'stall' ? Math.min(to, from + trouble.after) : to;
     response.flushHeaders();
     await this.#send(content.subarray(from, until), response);
-    if (trouble?.kind === 'cut') await this.read(until);
+    if (trouble?.kind === 'cut') await this.beforeCut(until);
     if (trouble?.kind === 'cut') response.destroy();
     else if (trouble?.kind !== 'stall') response.end();
   }
 
   async #untilRead({ socket }: ServerResponse): Promise<void> {
-    if (this.mostUnread === Infinity) return;
-    while (socket && !socket.destroyed && (await unread(socket)) > this.mostUnread) await sleep(2);
+    if (this.maxUnreadBytes === Infinity) return;
+    while (socket && !socket.destroyed && (await unreadBytes(socket)) > this.maxUnreadBytes) await sleep(2);
   }
 
   async #untilAllowed(sent: number, response: ServerResponse): Promise<void> {
@@ -176,7 +181,7 @@ export class FakeHub implements AsyncDisposable {
   async #send(content: Buffer, response: ServerResponse): Promise<void> {
     const piece = 2 ** 16;
     const answer = { bytesSent: 0 };
-    this.answers.push(answer);
+    this.contentResponses.push(answer);
     for (let from = 0; from < content.length && !response.destroyed; from += piece) {
       const bytes = content.subarray(from, from + piece);
       await this.#untilAllowed(from, response);
@@ -190,7 +195,7 @@ export class FakeHub implements AsyncDisposable {
         });
       });
       answer.bytesSent += bytes.length;
-      this.onServed();
+      this.onBytesSent();
     }
   }
 }
@@ -199,7 +204,7 @@ export class FakeHub implements AsyncDisposable {
 export const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
 
 /** So many bytes that begin as a model file does and then look like nothing, the same for the same seed. */
-export function noise(length: number, seed = 1): Buffer {
+export function seededBytes(length: number, seed = 1): Buffer {
   const content = Buffer.alloc(length);
   let state = seed >>> 0 || 1;
   for (let at = 0; at + 4 <= length; at += 4) {

@@ -8,30 +8,36 @@ import { serverCodecs, type Subprotocol } from '../../src/wire/codec.ts';
 import { serverFrame } from '../../src/wire/frame.ts';
 
 /** Sends a frame under the request that it answers, or unasked. */
-export type Say = <Body extends keyof ServerFrameBodies>(body: Body, fields?: Partial<ServerFrameBodies[Body]>) => void;
+export type SendFrame = <Body extends keyof ServerFrameBodies>(
+  body: Body,
+  fields?: Partial<ServerFrameBodies[Body]>,
+) => void;
 /** What a server does with a request. */
-export type Script = (frame: ClientFrame, say: Say, socket: Socket) => void;
+export type ResponseScript = (frame: ClientFrame, say: SendFrame, socket: Socket) => void;
 
 /** What a test has opened, closed after it in the reverse order. */
-export const opened: (() => unknown)[] = [];
+export const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const close of opened.splice(0).reverse()) await close();
+  for (const close of cleanups.splice(0).reverse()) await close();
 });
 
 /** A server that greets and then answers each request as the script says; `heard` lists the requests. */
-export async function fakeServer(script: Script = () => {}, greet: (say: Say, socket: Socket) => void = greeting) {
+export async function startFakeServer(
+  script: ResponseScript = () => {},
+  greet: (say: SendFrame, socket: Socket) => void = sendGreeting,
+) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
-  opened.push(() => server.close());
+  cleanups.push(() => server.close());
   const heard: ClientFrame[] = [];
   const asked: { readonly url: string | undefined; readonly authorization: string | undefined }[] = [];
   server.on('connection', (socket, { url, headers }) => {
-    opened.push(() => socket.terminate());
+    cleanups.push(() => socket.terminate());
     asked.push({ url, authorization: headers.authorization });
     const codec = serverCodecs[socket.protocol as Subprotocol];
     let seq = 0;
     const saying =
-      (requestId: number): Say =>
+      (requestId: number): SendFrame =>
       (body, fields) =>
         socket.send(codec.encode(serverFrame(requestId, body === 'sessionReady' ? 0 : ++seq, body, fields)));
     socket.on('message', (data: Buffer, isBinary) => {
@@ -46,19 +52,19 @@ export async function fakeServer(script: Script = () => {}, greet: (say: Say, so
 }
 
 /** The frame that a real server begins with. */
-export const greeting = (say: Say): void =>
+export const sendGreeting = (say: SendFrame): void =>
   say('sessionReady', { protocolVersion: 1, sessionId: 's1', serverVersion: '0.1.0' });
 
 /** A client of such a server. */
-export async function connected(script: Script, options: ConnectOptions = {}) {
-  const server = await fakeServer(script);
+export async function connectToFakeServer(script: ResponseScript, options: ConnectOptions = {}) {
+  const server = await startFakeServer(script);
   const client = await connect(server.url, options);
-  opened.push(() => client.close());
+  cleanups.push(() => client.close());
   return { ...server, client };
 }
 
 /** Any agent of a server that plays `made`. */
-export const agentOf = (client: Client): Promise<AgentHandle> => client.createAgent({ graph: { nodes: {} } });
+export const createTestAgent = (client: Client): Promise<AgentHandle> => client.createAgent({ graph: { nodes: {} } });
 /** Makes an agent when asked to, and nothing else. */
-export const made: Script = (frame, say) =>
+export const acceptAgents: ResponseScript = (frame, say) =>
   frame.body === 'createAgent' && say('createAgent', { agentId: 5, warnings: ['w'] });

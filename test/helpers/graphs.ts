@@ -1,7 +1,7 @@
 /** Graphs for stories: small, and each as plain as its point allows. */
 
 /** A graph document. */
-export interface GraphText {
+export interface GraphDocument {
   readonly start_node: string;
   readonly nodes: Readonly<
     Record<
@@ -13,7 +13,7 @@ export interface GraphText {
 }
 
 /** Answers in words. */
-export const chat = (params: object = {}): GraphText => ({
+export const chat = (params: object = {}): GraphDocument => ({
   start_node: 'answer',
   nodes: { answer: { type: 'Generate', params } },
 });
@@ -29,7 +29,7 @@ export const setLight = {
 };
 
 /** Looks for calls, and answers in words when there is none. */
-export const lamp = (params: object = {}): GraphText => ({
+export const lamp = (params: object = {}): GraphDocument => ({
   start_node: 'detect',
   nodes: {
     detect: { type: 'ToolCall', params: { tools: [setLight], ...params }, exits: { no_tool_called: 'answer' } },
@@ -38,7 +38,7 @@ export const lamp = (params: object = {}): GraphText => ({
 });
 
 /** Refuses an attack with a canned line, and answers everything else. */
-export const guarded = (patterns: readonly string[]): GraphText => ({
+export const guarded = (patterns: readonly string[]): GraphDocument => ({
   start_node: 'guard',
   nodes: {
     guard: {
@@ -52,7 +52,7 @@ export const guarded = (patterns: readonly string[]): GraphText => ({
 });
 
 /** Holds its answer, and says a canned line in its place when the answer says too much. */
-export const discreet = (secret: string): GraphText => ({
+export const screened = (secret: string): GraphDocument => ({
   start_node: 'answer',
   nodes: {
     answer: { type: 'Generate', params: { hold: true }, exits: { default: 'judge' } },

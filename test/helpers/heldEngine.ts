@@ -5,10 +5,10 @@ import { untilAborted } from '../../src/abort.ts';
 import type { Gate } from './gate.ts';
 
 /** Milliseconds before the first word of an answer that nobody waits for. */
-export const aDay = 86_400_000;
+export const oneDayMs = 86_400_000;
 
 /** One line of a mock script. */
-export interface Line {
+export interface ScriptLine {
   readonly match: string;
   readonly answer: string;
   readonly delay_ms?: number;
@@ -16,41 +16,45 @@ export interface Line {
   /** Where the answer waits. */
   readonly gate?: Gate | undefined;
   /** Pieces of the answer that come before it waits; default: 1. */
-  readonly ahead?: number | undefined;
+  readonly piecesBeforeGate?: number | undefined;
 }
 
 /** A mock engine whose answers wait at the gates of their lines. */
-export function heldEngine(lines: readonly Line[]): Engine {
-  const plain = lines.map(({ gate: _, ahead: __, ...line }) => line);
+export function heldEngine(lines: readonly ScriptLine[]): Engine {
+  const plain = lines.map(({ gate: _, piecesBeforeGate: __, ...line }) => line);
   const mock = mockEngine({ script: readMockScript(JSON.stringify(plain), 'the script') });
-  const lineFor = ({ messages }: Prompt): Line | undefined => {
+  const lineFor = ({ messages }: Prompt): ScriptLine | undefined => {
     const message = messages.findLast(({ role }) => role === 'user')?.text ?? '';
     return lines.find(({ match }) => new RegExp(match).test(message));
   };
   const load = async (file: string, options: LoadOptions) => {
     const model = await mock.load(file, options);
-    return delegate(model, { openSequence: () => heldSequence(model.openSequence(), lineFor) });
+    return override(model, { openSequence: () => holdSequence(model.openSequence(), lineFor) });
   };
-  return delegate(mock, { load });
+  return override(mock, { load });
 }
 
 /** An engine whose loads say that they have begun, and then wait at a gate as long as their signal lets them. */
-export function heldLoads(engine: Engine, gate: Gate): Engine {
+export function holdLoads(engine: Engine, gate: Gate): Engine {
   const load = async (file: string, options: LoadOptions) => {
     options.onProgress?.(0);
     if (gate.closed) await untilAborted(gate.closed, options.signal ?? new AbortController().signal);
     return engine.load(file, options);
   };
-  return delegate(engine, { load });
+  return override(engine, { load });
 }
 
-function heldSequence(sequence: Sequence, lineFor: (prompt: Prompt) => Line | undefined): Sequence {
-  return delegate(sequence, {
-    generate: (prompt: Prompt, options: GenerateOptions) => sequence.generate(prompt, held(options, lineFor(prompt))),
+function holdSequence(sequence: Sequence, lineFor: (prompt: Prompt) => ScriptLine | undefined): Sequence {
+  return override(sequence, {
+    generate: (prompt: Prompt, options: GenerateOptions) =>
+      sequence.generate(prompt, holdOptions(options, lineFor(prompt))),
   });
 }
 
-function held(options: GenerateOptions, { gate, ahead = 1 }: Partial<Line> = {}): GenerateOptions {
+function holdOptions(
+  options: GenerateOptions,
+  { gate, piecesBeforeGate: ahead = 1 }: Partial<ScriptLine> = {},
+): GenerateOptions {
   if (!gate) return options;
   let pieces = 0;
   const onText = (piece: string): void => {
@@ -69,7 +73,7 @@ function held(options: GenerateOptions, { gate, ahead = 1 }: Partial<Line> = {})
 }
 
 /** An object whose methods are those of another but for some. */
-function delegate<T extends object>(target: T, others: Partial<T>): T {
+function override<T extends object>(target: T, others: Partial<T>): T {
   return new Proxy(target, {
     get(_, name) {
       if (name in others) return others[name as keyof T];

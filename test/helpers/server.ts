@@ -10,22 +10,22 @@ import { start, type StartSettings } from '../../src/start.ts';
 import type { TurngraphServer } from '../../src/server/server.ts';
 import { clientCodecs, type Subprotocol } from '../../src/wire/codec.ts';
 import { clientFrame } from '../../src/wire/frame.ts';
-import { heldEngine, type Line } from './heldEngine.ts';
+import { heldEngine, type ScriptLine } from './heldEngine.ts';
 
 /** A file of the repository. */
-export const fileOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+export const repositoryPath = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 /** Both codecs, by the name of their subprotocol: every story is told in each. */
 export const subprotocols = ['turngraph.v1.proto', 'turngraph.v1.json'] as const satisfies readonly Subprotocol[];
 
 /** How a server of a story differs from the usual one; `script` is what its mock engine answers. */
-export type Differences = Partial<ServerOptions> & StartSettings & { readonly script?: readonly Line[] };
+export type TestServerOptions = Partial<ServerOptions> & StartSettings & { readonly script?: readonly ScriptLine[] };
 
 /** A server for the stories of one file. */
-export function aServer(differences: Differences = {}): () => TurngraphServer {
+export function useServer(differences: TestServerOptions = {}): () => TurngraphServer {
   let server: TurngraphServer | undefined;
   beforeAll(async () => {
-    server = await serverWith(differences);
+    server = await startTestServer(differences);
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
   return () => {
@@ -35,7 +35,7 @@ export function aServer(differences: Differences = {}): () => TurngraphServer {
 }
 
 /** A server of its own for one story. */
-export async function serverWith({
+export async function startTestServer({
   script = [],
   extension,
   sendBuffer,
@@ -43,7 +43,7 @@ export async function serverWith({
   engines,
   graceMs = 500,
   ...options
-}: Differences): Promise<TurngraphServer> {
+}: TestServerOptions): Promise<TurngraphServer> {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   const mockScript = join(folder, 'mock.json');
   const isHeld = script.some(({ gate }) => gate);
@@ -51,8 +51,8 @@ export async function serverWith({
   try {
     const reading = readServerOptions({
       port: 0,
-      graphs: fileOf('graphs'),
-      catalogue: fileOf('models.json'),
+      graphs: repositoryPath('graphs'),
+      catalogue: repositoryPath('models.json'),
       logLevel: 'silent',
       maxConnectionRate: 100_000,
       slots: 4,
@@ -76,11 +76,11 @@ export async function serverWith({
 }
 
 /** One message of the server. */
-export type Body = keyof ServerFrameBodies;
+export type ServerMessage = keyof ServerFrameBodies;
 
 /** A client that speaks in frames and hears them in order. */
-export class Player implements AsyncDisposable {
-  readonly heard: ServerFrame[] = [];
+export class TestClient implements AsyncDisposable {
+  readonly received: ServerFrame[] = [];
   readonly socket: WebSocket;
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   readonly #codec: (typeof clientCodecs)[Subprotocol];
@@ -93,7 +93,7 @@ export class Player implements AsyncDisposable {
     this.socket.on('message', (data: Buffer, isBinary: boolean) => {
       const decoded = this.#codec.decode(isBinary ? data : data.toString());
       if (!decoded.ok) throw decoded.fault;
-      this.heard.push(decoded.frame);
+      this.received.push(decoded.frame);
       this.#wake();
     });
     this.closed = new Promise((resolve, reject) => {
@@ -107,51 +107,59 @@ export class Player implements AsyncDisposable {
   }
 
   /** Connects, chooses the engine and waits until the server has agreed. */
-  static async connect(url: string, subprotocol: Subprotocol, engine: 'mock' | 'llama-cpp' = 'mock'): Promise<Player> {
-    const player = new Player(url, subprotocol);
-    await player.hears('sessionReady');
-    await player.asks('configureSession', { engine });
-    return player;
+  static async connect(
+    url: string,
+    subprotocol: Subprotocol,
+    engine: 'mock' | 'llama-cpp' = 'mock',
+  ): Promise<TestClient> {
+    const client = new TestClient(url, subprotocol);
+    await client.receive('sessionReady');
+    await client.request('configureSession', { engine });
+    return client;
   }
 
   /** Sends a request and gives its id. */
-  sends<K extends keyof ClientFrameBodies>(body: K, fields: Partial<ClientFrameBodies[K]> = {}): number {
+  send<K extends keyof ClientFrameBodies>(body: K, fields: Partial<ClientFrameBodies[K]> = {}): number {
     const requestId = ++this.#requestId;
     this.socket.send(this.#codec.encode(clientFrame(requestId, body, fields)));
     return requestId;
   }
 
   /** Sends a request and waits for its final answer, whichever it is. */
-  async asks<K extends keyof ClientFrameBodies>(
+  async request<K extends keyof ClientFrameBodies>(
     body: K,
     fields: Partial<ClientFrameBodies[K]> = {},
   ): Promise<ServerFrame> {
-    return this.answer(this.sends(body, fields));
+    return this.finalResponse(this.send(body, fields));
   }
 
   /** Waits for the final answer to a request. */
-  answer(requestId: number): Promise<ServerFrame> {
-    return this.until((frame) => frame.requestId === requestId && isFinal(frame));
+  finalResponse(requestId: number): Promise<ServerFrame> {
+    return this.waitFor((frame) => frame.requestId === requestId && isFinal(frame));
   }
 
   /** Makes an agent of a graph. */
-  async makes(graph: object | string, fields: Partial<ClientFrameBodies['createAgent']> = {}): Promise<number> {
+  async createAgent(graph: object | string, fields: Partial<ClientFrameBodies['createAgent']> = {}): Promise<number> {
     const source = typeof graph === 'string' ? { graphName: graph } : { graphJson: JSON.stringify(graph) };
-    const answer = await this.asks('createAgent', { ...source, ...fields });
+    const answer = await this.request('createAgent', { ...source, ...fields });
     if (answer.body !== 'createAgent') throw new Error(JSON.stringify(answer));
     return answer.createAgent.agentId;
   }
 
   /** Says something to an agent and waits for the end of the turn. */
-  async says(agentId: number, text: string, variables: Readonly<Record<string, string>> = {}): Promise<Told> {
-    return this.told(this.sends('sendMessage', { agentId, text, variables }));
+  async sendMessage(
+    agentId: number,
+    text: string,
+    variables: Readonly<Record<string, string>> = {},
+  ): Promise<TurnResult> {
+    return this.turnOf(this.send('sendMessage', { agentId, text, variables }));
   }
 
   /** Waits for the end of the turn that a request began. */
-  async told(requestId: number): Promise<Told> {
-    const last = await this.answer(requestId);
+  async turnOf(requestId: number): Promise<TurnResult> {
+    const last = await this.finalResponse(requestId);
     if (last.body !== 'turnComplete') throw new Error(JSON.stringify(last));
-    const frames = this.heard.filter((frame) => frame.requestId === requestId);
+    const frames = this.received.filter((frame) => frame.requestId === requestId);
     return {
       ...last.turnComplete,
       frames,
@@ -163,18 +171,18 @@ export class Player implements AsyncDisposable {
   }
 
   /** Waits for the next frame of a kind that has not been looked at by this call before. */
-  async hears<K extends Body>(body: K): Promise<ServerFrameBodies[K]> {
-    const frame = await this.until((heard) => heard.body === body);
+  async receive<K extends ServerMessage>(body: K): Promise<ServerFrameBodies[K]> {
+    const frame = await this.waitFor((heard) => heard.body === body);
     return (frame as unknown as ServerFrameBodies)[body];
   }
 
   /** Waits until a frame is there. */
-  async until(wanted: (frame: ServerFrame) => boolean): Promise<ServerFrame> {
+  async waitFor(wanted: (frame: ServerFrame) => boolean): Promise<ServerFrame> {
     for (;;) {
-      const found = this.heard.find(wanted);
+      const found = this.received.find(wanted);
       if (found) return found;
       if (this.socket.readyState >= WebSocket.CLOSING)
-        throw new Error(`closed after ${JSON.stringify(this.heard.at(-1))}`);
+        throw new Error(`closed after ${JSON.stringify(this.received.at(-1))}`);
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
   }
@@ -191,7 +199,7 @@ export class Player implements AsyncDisposable {
 }
 
 /** A turn as a client hears of it. */
-export interface Told extends Readonly<ServerFrameBodies['turnComplete']> {
+export interface TurnResult extends Readonly<ServerFrameBodies['turnComplete']> {
   readonly frames: readonly ServerFrame[];
   readonly text: string;
   readonly calls: readonly ServerFrameBodies['toolCallNotification'][];
@@ -200,11 +208,11 @@ export interface Told extends Readonly<ServerFrameBodies['turnComplete']> {
   readonly steps: string;
 }
 
-const unfinished: readonly Body[] = ['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'];
+const unfinished: readonly ServerMessage[] = ['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'];
 const isFinal = ({ body }: ServerFrame): boolean => !unfinished.includes(body);
 
 /** The error that an answer is, or a failed test. */
-export function refusal(answer: ServerFrame): ServerFrameBodies['error'] {
+export function errorOf(answer: ServerFrame): ServerFrameBodies['error'] {
   if (answer.body !== 'error') throw new Error(`no error, but ${JSON.stringify(answer)}`);
   return answer.error;
 }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
  * Bytes that were written to a loopback connection of IPv4 and that its other end has not read, as Linux knows them;
  * 0 on other systems.
  */
-export async function unread({ localPort, remotePort }: Socket): Promise<number> {
+export async function unreadBytes({ localPort, remotePort }: Socket): Promise<number> {
   const table = await readFile('/proc/net/tcp', 'utf8').catch(() => '');
   let bytes = 0;
   for (const line of table.split('\n').slice(1)) {

@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { defineNode, liveParams } from '../../src/index.ts';
-import { Player, serverWith, subprotocols } from '../helpers/server.ts';
+import { TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
 import { RequestDispatcher } from '../../src/session/dispatcher.ts';
 import { Gate } from '../helpers/gate.ts';
-import { aDay } from '../helpers/heldEngine.ts';
+import { oneDayMs } from '../helpers/heldEngine.ts';
 
 /** What the node waits for before it has a word. */
 let gates: Readonly<Record<string, Gate>> = {};
@@ -39,9 +39,9 @@ const graph = {
 
 describe.each(subprotocols)('over %s, requests to an agent that is still being made', (subprotocol) => {
   const serving = () =>
-    serverWith({
+    startTestServer({
       extension: { nodeTypes: [late] },
-      script: [{ match: 'before a word', answer: 'late', delay_ms: aDay }],
+      script: [{ match: 'before a word', answer: 'late', delay_ms: oneDayMs }],
     });
   afterEach(() => vi.restoreAllMocks());
 
@@ -52,56 +52,56 @@ describe.each(subprotocols)('over %s, requests to an agent that is still being m
       while (receive.mock.calls.length < count) await wait(5);
     };
   }
-  const making = (player: Player): number => player.sends('createAgent', { graphJson: JSON.stringify(graph) });
+  const making = (client: TestClient): number => client.send('createAgent', { graphJson: JSON.stringify(graph) });
   const hello = { agentId: 1, text: 'hello' };
   const newWord = { agentId: 1, nodeName: 'late', paramsJson: '{"word": "new"}' };
 
   it('take effect in their order, as they do when it is there', async () => {
     await using server = await serving();
-    await using player = await Player.connect(server.url, subprotocol);
+    await using client = await TestClient.connect(server.url, subprotocol);
     const have = arrived();
     const asked = [
-      making(player),
-      player.sends('sendMessage', { agentId: 1, text: 'before a word' }),
-      player.sends('clearDialog', { agentId: 1 }),
-      player.sends('sendMessage', hello),
+      making(client),
+      client.send('sendMessage', { agentId: 1, text: 'before a word' }),
+      client.send('clearDialog', { agentId: 1 }),
+      client.send('sendMessage', hello),
     ] as const;
     await have(asked.length);
     gates['old']?.open();
-    expect(await player.told(asked[3])).toMatchObject({ status: 'SUCCESS', text: 'The old word. You said: hello' });
-    expect(await player.told(asked[1])).toMatchObject({ status: 'CANCELLED' });
-    const final = player.heard.filter(({ body }) => ['createAgent', 'turnComplete', 'ack'].includes(body));
+    expect(await client.turnOf(asked[3])).toMatchObject({ status: 'SUCCESS', text: 'The old word. You said: hello' });
+    expect(await client.turnOf(asked[1])).toMatchObject({ status: 'CANCELLED' });
+    const final = client.received.filter(({ body }) => ['createAgent', 'turnComplete', 'ack'].includes(body));
     expect(final.map(({ requestId }) => requestId)).toEqual(asked);
   });
 
   it('wait for one before them that takes its time', async () => {
     await using server = await serving();
-    await using player = await Player.connect(server.url, subprotocol);
+    await using client = await TestClient.connect(server.url, subprotocol);
     const have = arrived();
-    const made = making(player);
-    player.sends('changeParams', newWord);
-    const early = player.sends('sendMessage', hello);
+    const made = making(client);
+    client.send('changeParams', newWord);
+    const early = client.send('sendMessage', hello);
     await have(3);
     gates['old']?.open();
-    await player.answer(made);
+    await client.finalResponse(made);
     // Who does not wait for the change would be answered before this.
-    await player.asks('listModels');
+    await client.request('listModels');
     gates['new']?.open();
-    expect(await player.told(early)).toMatchObject({ text: 'The new word. You said: hello' });
+    expect(await client.turnOf(early)).toMatchObject({ text: 'The new word. You said: hello' });
   });
 
   it('go before those that come when it is there', async () => {
     await using server = await serving();
-    await using player = await Player.connect(server.url, subprotocol);
+    await using client = await TestClient.connect(server.url, subprotocol);
     const have = arrived();
-    const made = making(player);
-    player.sends('changeParams', newWord);
+    const made = making(client);
+    client.send('changeParams', newWord);
     await have(2);
     gates['old']?.open();
-    await player.answer(made);
-    const later = player.sends('sendMessage', hello);
-    await player.asks('listModels');
+    await client.finalResponse(made);
+    const later = client.send('sendMessage', hello);
+    await client.request('listModels');
     gates['new']?.open();
-    expect(await player.told(later)).toMatchObject({ text: 'The new word. You said: hello' });
+    expect(await client.turnOf(later)).toMatchObject({ text: 'The new word. You said: hello' });
   });
 });

@@ -1,45 +1,45 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { chat, guarded, lamp, setLight } from '../helpers/graphs.ts';
-import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
 
 const slowly = new Gate();
 beforeEach(() => slowly.close());
 
-const server = aServer({ script: [{ match: 'slowly', answer: 'one two three', gate: slowly }] });
+const server = useServer({ script: [{ match: 'slowly', answer: 'one two three', gate: slowly }] });
 
 describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
-  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
-  const changes = (player: Player, agentId: number, nodeName: string, params: unknown) =>
-    player.asks('changeParams', { agentId, nodeName, paramsJson: JSON.stringify(params) });
+  const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
+  const changes = (client: TestClient, agentId: number, nodeName: string, params: unknown) =>
+    client.request('changeParams', { agentId, nodeName, paramsJson: JSON.stringify(params) });
 
   it('a template changes, and null restores its default', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat({ placement: 'in_place_of_user' }));
-    expect(await changes(player, agentId, 'answer', { template: 'HEAR: {{user_message}}' })).toMatchObject({
+    await using client = await connect();
+    const agentId = await client.createAgent(chat({ placement: 'in_place_of_user' }));
+    expect(await changes(client, agentId, 'answer', { template: 'HEAR: {{user_message}}' })).toMatchObject({
       body: 'ack',
     });
-    expect(await player.says(agentId, 'hello')).toMatchObject({ text: 'You said: HEAR: hello' });
-    await changes(player, agentId, 'answer', { template: null });
-    expect(await player.says(agentId, 'hello')).toMatchObject({ text: 'You said: hello' });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said: HEAR: hello' });
+    await changes(client, agentId, 'answer', { template: null });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said: hello' });
   });
 
   it('objects merge one level deep, and null in them restores a default', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat({ sampling: { max_tokens: 2, stop: ['llo'] } }));
-    expect(await player.says(agentId, 'hello')).toMatchObject({ text: 'You said', stopReason: 'LENGTH' });
-    await changes(player, agentId, 'answer', { sampling: { max_tokens: null } });
-    expect(await player.says(agentId, 'hello')).toMatchObject({ text: 'You said: he', stopReason: 'STOP' });
-    await changes(player, agentId, 'answer', { sampling: null });
-    expect(await player.says(agentId, 'hello')).toMatchObject({ text: 'You said: hello', stopReason: 'END' });
+    await using client = await connect();
+    const agentId = await client.createAgent(chat({ sampling: { max_tokens: 2, stop: ['llo'] } }));
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said', stopReason: 'LENGTH' });
+    await changes(client, agentId, 'answer', { sampling: { max_tokens: null } });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said: he', stopReason: 'STOP' });
+    await changes(client, agentId, 'answer', { sampling: null });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said: hello', stopReason: 'END' });
   });
 
   it('tools are no longer offered when tool_choice becomes none', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(lamp());
-    expect((await player.says(agentId, 'hello')).tokensPrompt).toBeGreaterThan(50);
-    await changes(player, agentId, 'detect', { tool_choice: 'none' });
-    expect((await player.says(agentId, 'hello')).tokensPrompt).toBeLessThan(50);
+    await using client = await connect();
+    const agentId = await client.createAgent(lamp());
+    expect((await client.sendMessage(agentId, 'hello')).tokensPrompt).toBeGreaterThan(50);
+    await changes(client, agentId, 'detect', { tool_choice: 'none' });
+    expect((await client.sendMessage(agentId, 'hello')).tokensPrompt).toBeLessThan(50);
   });
 
   it.each([
@@ -68,39 +68,39 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
     ['a node that does not exist', 'anwser', { stream: false }, 3005, 'did you mean "answer"?'],
     ['what is no object', 'answer', [1], 3007, 'must be a JSON object'],
   ])('%s is refused, and nothing changes', async (_, nodeName, params, code, message) => {
-    await using player = await connect();
-    const agentId = await player.makes(lamp());
-    const answer = refusal(await changes(player, agentId, nodeName, params));
+    await using client = await connect();
+    const agentId = await client.createAgent(lamp());
+    const answer = errorOf(await changes(client, agentId, nodeName, params));
     expect(answer).toMatchObject({ code, message: expect.stringContaining(message) as unknown });
-    expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'SUCCESS', text: 'You said: hello' });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ status: 'SUCCESS', text: 'You said: hello' });
   });
 
   it('one bad field refuses the good ones beside it', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    expect(refusal(await changes(player, agentId, 'answer', { stream: false, hold: 'maybe' })).code).toBe(3007);
-    const { frames } = await player.says(agentId, 'hello');
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    expect(errorOf(await changes(client, agentId, 'answer', { stream: false, hold: 'maybe' })).code).toBe(3007);
+    const { frames } = await client.sendMessage(agentId, 'hello');
     expect(frames[0]).toMatchObject({ answerText: { isDelta: true } });
   });
 
   it('but not while one runs', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    const slow = player.sends('sendMessage', { agentId, text: 'slowly' });
-    expect(refusal(await changes(player, agentId, 'answer', { stream: false }))).toMatchObject({ code: 3004 });
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    const slow = client.send('sendMessage', { agentId, text: 'slowly' });
+    expect(errorOf(await changes(client, agentId, 'answer', { stream: false }))).toMatchObject({ code: 3004 });
     slowly.open();
-    expect(await player.told(slow)).toMatchObject({ status: 'SUCCESS' });
+    expect(await client.turnOf(slow)).toMatchObject({ status: 'SUCCESS' });
   });
 
   it('what a change makes doubtful is a warning of the next turn', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(guarded(['attack']));
-    await player.asks('createStringStorage', { name: 'empty', kind: 'LIST', strings: [] });
-    await changes(player, agentId, 'guard', { string_storage: 'empty' });
-    expect(await player.says(agentId, 'attack')).toMatchObject({
+    await using client = await connect();
+    const agentId = await client.createAgent(guarded(['attack']));
+    await client.request('createStringStorage', { name: 'empty', kind: 'LIST', strings: [] });
+    await changes(client, agentId, 'guard', { string_storage: 'empty' });
+    expect(await client.sendMessage(agentId, 'attack')).toMatchObject({
       text: 'You said: attack',
       warnings: expect.arrayContaining(['guard has no pattern: this Guardrail never triggers']) as unknown,
     });
-    expect(await player.says(agentId, 'attack')).toMatchObject({ warnings: [] });
+    expect(await client.sendMessage(agentId, 'attack')).toMatchObject({ warnings: [] });
   });
 });

@@ -8,18 +8,18 @@ import { codes, type ClientFrameBodies, type CodeName, type ServerFrame } from '
 import { defineNode } from '../../src/index.ts';
 import type { Subprotocol } from '../../src/wire/codec.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
-import { hubServer, tinyFile, type HubServer } from '../helpers/hubFixture.ts';
+import { startHubServer, tinyFile, type HubFixture } from '../helpers/hubFixture.ts';
 import { Gate } from '../helpers/gate.ts';
-import { aDay } from '../helpers/heldEngine.ts';
+import { oneDayMs } from '../helpers/heldEngine.ts';
 import { demoWithTemplate } from '../model/demoTemplate.ts';
-import { aServer, Player, serverWith, subprotocols } from '../helpers/server.ts';
+import { useServer, TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
 
 /** Errors that only a client sees, and those of what this version of the server does not do. */
 type Elsewhere = 'CONNECTION_FAILED' | 'CONNECTION_DROPPED' | 'TIMEOUT' | 'UNAUTHORIZED' | 'ENGINE_CRASHED';
 
 /** How one error is provoked: what the client hears of it. The type makes this list complete. */
 type Provocations = {
-  readonly [Name in Exclude<CodeName, Elsewhere>]: (player: Player, subprotocol: Subprotocol) => Promise<Heard>;
+  readonly [Name in Exclude<CodeName, Elsewhere>]: (client: TestClient, subprotocol: Subprotocol) => Promise<Heard>;
 };
 
 interface Heard {
@@ -63,7 +63,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const moody =
   "{% for m in messages %}{% if 'boom' in m.content %}{{ raise_exception('no such word') }}{% endif %}{{ m.content }}{% endfor %}";
 
-const server = aServer({
+const server = useServer({
   extension: { nodeTypes: [broken] },
   get storageRoot() {
     return join(folder, 'root');
@@ -84,51 +84,52 @@ function errorOf(frame: ServerFrame): Heard {
 
 const refused =
   <K extends keyof ClientFrameBodies>(body: K, fields: Partial<ClientFrameBodies[K]>) =>
-  async (player: Player): Promise<Heard> =>
-    errorOf(await player.asks(body, fields));
+  async (client: TestClient): Promise<Heard> =>
+    errorOf(await client.request(body, fields));
 
 const graphRefused = (graph: object) => refused('createAgent', { graphJson: JSON.stringify(graph) });
 
 const turnFails =
   (graph: object, text: string, fields: Partial<ClientFrameBodies['createAgent']> = {}) =>
-  async (player: Player) => {
-    const agentId = await player.makes(graph, fields);
-    return errorOf(await player.asks('sendMessage', { agentId, text }));
+  async (client: TestClient) => {
+    const agentId = await client.createAgent(graph, fields);
+    return errorOf(await client.request('sendMessage', { agentId, text }));
   };
 
-const paramRefused = (nodeName: string, params: object) => async (player: Player) =>
+const paramRefused = (nodeName: string, params: object) => async (client: TestClient) =>
   errorOf(
-    await player.asks('changeParams', {
-      agentId: await player.makes(lamp()),
+    await client.request('changeParams', {
+      agentId: await client.createAgent(lamp()),
       nodeName,
       paramsJson: JSON.stringify(params),
     }),
   );
 
-const storageRefused = (fields: Partial<ClientFrameBodies['createStringStorage']>) => async (player: Player) => {
-  await player.asks('createStringStorage', { name: 'taken', strings: ['x'] });
-  return errorOf(await player.asks('createStringStorage', { name: 'lines', kind: 'LIST', ...fields }));
+const storageRefused = (fields: Partial<ClientFrameBodies['createStringStorage']>) => async (client: TestClient) => {
+  await client.request('createStringStorage', { name: 'taken', strings: ['x'] });
+  return errorOf(await client.request('createStringStorage', { name: 'lines', kind: 'LIST', ...fields }));
 };
 
 /** An error that comes unasked. */
-const unasked = async (player: Player): Promise<Heard> => errorOf(await player.until(({ body }) => body === 'error'));
+const unasked = async (client: TestClient): Promise<Heard> =>
+  errorOf(await client.waitFor(({ body }) => body === 'error'));
 
 /** What a client hears whose server fetches its models from a hub. */
 const fromHub =
-  (provoke: (player: Player, home: HubServer) => Promise<Heard>, fetching: DownloadOptions = {}) =>
-  async (_: Player, subprotocol: Subprotocol): Promise<Heard> => {
-    await using home = await hubServer({ fetching });
-    await using player = await home.player(subprotocol, 'llama-cpp');
-    return await provoke(player, home);
+  (provoke: (client: TestClient, home: HubFixture) => Promise<Heard>, fetching: DownloadOptions = {}) =>
+  async (_: TestClient, subprotocol: Subprotocol): Promise<Heard> => {
+    await using home = await startHubServer({ fetching });
+    await using client = await home.connect(subprotocol, 'llama-cpp');
+    return await provoke(client, home);
   };
 
 const download = refused('downloadModel', { modelName: 'Tiny' });
 
 /** Begins a download that does not come to its end by itself. */
-async function endlessDownload(player: Player, { hub }: HubServer): Promise<number> {
-  hub.troubles.store.push({ kind: 'stall', after: 65_536 });
-  const requestId = player.sends('downloadModel', { modelName: 'Tiny' });
-  await player.hears('modelProgress');
+async function endlessDownload(client: TestClient, { hub }: HubFixture): Promise<number> {
+  hub.faults.store.push({ kind: 'stall', after: 65_536 });
+  const requestId = client.send('downloadModel', { modelName: 'Tiny' });
+  await client.receive('modelProgress');
   return requestId;
 }
 
@@ -141,34 +142,34 @@ const endless = (next: string) => ({
 const provocations: Provocations = {
   SERVER_SHUTTING_DOWN: async (_, subprotocol) => {
     const gate = new Gate();
-    const leaving = await serverWith({ graceMs: aDay, script: [{ match: 'slowly', answer: 'a b c', gate }] });
-    await using player = await Player.connect(leaving.url, subprotocol);
-    const agentId = await player.makes(chat());
-    player.sends('sendMessage', { agentId, text: 'slowly' });
-    await player.hears('answerText');
+    const leaving = await startTestServer({ graceMs: oneDayMs, script: [{ match: 'slowly', answer: 'a b c', gate }] });
+    await using client = await TestClient.connect(leaving.url, subprotocol);
+    const agentId = await client.createAgent(chat());
+    client.send('sendMessage', { agentId, text: 'slowly' });
+    await client.receive('answerText');
     const gone = leaving[Symbol.asyncDispose]();
-    const heard = errorOf(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) }));
+    const heard = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()) }));
     gate.open();
     await gone;
     return heard;
   },
   SESSION_NOT_RESUMABLE: refused('resumeSession', { sessionId: 'x', resumeToken: 'y' }),
-  LIMIT_EXCEEDED: async (player) => {
-    await player.makes(chat());
-    await player.makes(chat());
-    return graphRefused(chat())(player);
+  LIMIT_EXCEEDED: async (client) => {
+    await client.createAgent(chat());
+    await client.createAgent(chat());
+    return graphRefused(chat())(client);
   },
   INVALID_AGENT_ID: refused('sendMessage', { agentId: 9 }),
-  AGENT_ALREADY_DESTROYED: async (player) => {
-    const agentId = await player.makes(chat());
-    await player.asks('destroyAgent', { agentId });
-    return refused('clearDialog', { agentId })(player);
+  AGENT_ALREADY_DESTROYED: async (client) => {
+    const agentId = await client.createAgent(chat());
+    await client.request('destroyAgent', { agentId });
+    return refused('clearDialog', { agentId })(client);
   },
   GRAPH_COMPILATION_FAILED: graphRefused({ start_node: 'a', nodes: {} }),
-  AGENT_BUSY: async (player) => {
-    const agentId = await player.makes(chat());
-    player.sends('sendMessage', { agentId, text: 'slowly' });
-    return refused('sendMessage', { agentId, text: 'more' })(player);
+  AGENT_BUSY: async (client) => {
+    const agentId = await client.createAgent(chat());
+    client.send('sendMessage', { agentId, text: 'slowly' });
+    return refused('sendMessage', { agentId, text: 'more' })(client);
   },
   UNKNOWN_NODE: paramRefused('nobody', {}),
   PARAM_NOT_MUTABLE: paramRefused('detect', { tools: [setLight] }),
@@ -179,36 +180,36 @@ const provocations: Provocations = {
   STORAGE_KIND_MISMATCH: storageRefused({ filePath: 'lines.txt', kind: 'MAP' }),
   NO_RESULTS_AWAITED: refused('submitToolResults', { agentId: 1 }),
   INFERENCE_FAILED: async (_, subprotocol) => {
-    await using player = await Player.connect(server().url, subprotocol, 'llama-cpp');
-    return await turnFails(chat({ model_name: 'moody' }), 'boom')(player);
+    await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
+    return await turnFails(chat({ model_name: 'moody' }), 'boom')(client);
   },
   INFERENCE_TIMEOUT: async (_, subprotocol) => {
     const script = [{ match: 'slowly', answer: 'one two', gate: new Gate() }];
-    await using hasty = await serverWith({ turnTimeout: 0.1, script });
-    await using player = await Player.connect(hasty.url, subprotocol);
-    return await turnFails(chat(), 'slowly')(player);
+    await using hasty = await startTestServer({ turnTimeout: 0.1, script });
+    await using client = await TestClient.connect(hasty.url, subprotocol);
+    return await turnFails(chat(), 'slowly')(client);
   },
   MAX_STEPS_EXCEEDED: turnFails({ start_node: 'a', nodes: { a: endless('b'), b: endless('a') } }, 'go', {
     maxStepsPerTurn: 3,
   }),
   PROMPT_TOO_LARGE: turnFails(chat(), 'x'.repeat(60_000)),
-  MALFORMED_MESSAGE: async (player, subprotocol) => {
-    player.socket.send(
+  MALFORMED_MESSAGE: async (client, subprotocol) => {
+    client.socket.send(
       subprotocol === 'turngraph.v1.json'
         ? '{"requestId": 1, "sendMessage": {"agentId": "one"}}'
         : Buffer.from([0x0a, 0xff]),
     );
-    return unasked(player);
+    return unasked(client);
   },
-  UNKNOWN_MESSAGE_TYPE: async (player, subprotocol) => {
-    player.socket.send(
+  UNKNOWN_MESSAGE_TYPE: async (client, subprotocol) => {
+    client.socket.send(
       subprotocol === 'turngraph.v1.json' ? '{"requestId": 1, "sendMesage": {}}' : Buffer.from([0xf2, 0x03, 0x00]),
     );
-    return unasked(player);
+    return unasked(client);
   },
-  FRAME_TOO_LARGE: async (player) => {
-    player.socket.send(Buffer.alloc(1024 * 1024 + 1));
-    return unasked(player);
+  FRAME_TOO_LARGE: async (client) => {
+    client.socket.send(Buffer.alloc(1024 * 1024 + 1));
+    return unasked(client);
   },
   PROTOCOL_VERSION_MISMATCH: async () => {
     const socket = new WebSocket(server().url, ['turngraph.v2.proto']);
@@ -220,41 +221,41 @@ const provocations: Provocations = {
   INTERNAL: turnFails({ start_node: 'a', nodes: { a: { type: 'Broken' } } }, 'go'),
   UNKNOWN_MODEL: graphRefused(chat({ model_name: 'nobody' })),
   MODEL_NOT_ON_DISK: async (_, subprotocol) => {
-    await using player = await Player.connect(server().url, subprotocol, 'llama-cpp');
-    return await refused('loadModel', { modelName: 'gone' })(player);
+    await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
+    return await refused('loadModel', { modelName: 'gone' })(client);
   },
   MODEL_LOAD_FAILED: async (_, subprotocol) => {
-    await using player = await Player.connect(server().url, subprotocol, 'llama-cpp');
-    return await refused('loadModel', { modelName: 'text' })(player);
+    await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
+    return await refused('loadModel', { modelName: 'text' })(client);
   },
-  DOWNLOAD_FAILED: fromHub((player, { hub }) => {
+  DOWNLOAD_FAILED: fromHub((client, { hub }) => {
     hub.gated.add('ann/tiny');
-    return download(player);
+    return download(client);
   }),
   DOWNLOAD_NOT_AVAILABLE: fromHub(download, { env: { HF_HUB_OFFLINE: '1' } }),
   INSUFFICIENT_DISK_SPACE: fromHub(download, { freeBytes: async () => 0 }),
-  DOWNLOAD_ALREADY_ACTIVE: fromHub(async (player, home) => {
-    await endlessDownload(player, home);
-    return download(player);
+  DOWNLOAD_ALREADY_ACTIVE: fromHub(async (client, home) => {
+    await endlessDownload(client, home);
+    return download(client);
   }),
-  CHECKSUM_MISMATCH: fromHub((player, { hub }) => {
+  CHECKSUM_MISMATCH: fromHub((client, { hub }) => {
     hub.files.set('ann/tiny/model.gguf', { content: tinyFile, linkedTag: 'f'.repeat(64) });
-    return download(player);
+    return download(client);
   }),
-  MODEL_AUTO_DOWNLOAD_FAILED: fromHub(async (player, { hub }) => {
+  MODEL_AUTO_DOWNLOAD_FAILED: fromHub(async (client, { hub }) => {
     hub.files.clear();
-    await player.asks('configureSession', { allowAutoModelDownloading: true });
-    return graphRefused(chat({ model_name: 'Tiny' }))(player);
+    await client.request('configureSession', { allowAutoModelDownloading: true });
+    return graphRefused(chat({ model_name: 'Tiny' }))(client);
   }),
-  MODEL_IN_USE: fromHub(async (player) => {
-    await player.asks('downloadModel', { modelName: 'Demo' });
-    await player.makes(chat({ model_name: 'Demo' }));
-    return refused('deleteModel', { modelName: 'Demo' })(player);
+  MODEL_IN_USE: fromHub(async (client) => {
+    await client.request('downloadModel', { modelName: 'Demo' });
+    await client.createAgent(chat({ model_name: 'Demo' }));
+    return refused('deleteModel', { modelName: 'Demo' })(client);
   }),
-  DOWNLOAD_CANCELLED: fromHub(async (player, home) => {
-    const requestId = await endlessDownload(player, home);
-    await player.asks('cancelDownload', { modelName: 'Tiny' });
-    return errorOf(await player.answer(requestId));
+  DOWNLOAD_CANCELLED: fromHub(async (client, home) => {
+    const requestId = await endlessDownload(client, home);
+    await client.request('cancelDownload', { modelName: 'Tiny' });
+    return errorOf(await client.finalResponse(requestId));
   }),
   INVALID_STRING_STORAGE_NAME: storageRefused({ name: 'a/b' }),
   STRING_STORAGE_ALREADY_EXISTS: storageRefused({ name: 'taken' }),
@@ -266,8 +267,8 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   it.each(Object.entries(provocations))(
     '%s is what a client hears, by its number and with a sentence',
     async (name, provoke) => {
-      await using player = await Player.connect(server().url, subprotocol);
-      const heard = await provoke(player, subprotocol);
+      await using client = await TestClient.connect(server().url, subprotocol);
+      const heard = await provoke(client, subprotocol);
       expect(heard).toMatchObject({ name, code: codes[name as CodeName] });
       expect(heard.message.split(' ').length).toBeGreaterThan(3);
       expect(heard.message).not.toContain('swordfish');
@@ -306,12 +307,12 @@ const answers: Answers = {
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
   it('every message of the proto gets exactly one final answer', async () => {
-    await using player = await Player.connect(server().url, subprotocol);
-    await player.makes(chat());
+    await using client = await TestClient.connect(server().url, subprotocol);
+    await client.createAgent(chat());
     for (const [body, [fields, answer]] of Object.entries(answers)) {
-      expect(await player.asks(body as keyof ClientFrameBodies, fields), body).toMatchObject({ body: answer });
+      expect(await client.request(body as keyof ClientFrameBodies, fields), body).toMatchObject({ body: answer });
     }
-    const finals = player.heard.filter(
+    const finals = client.received.filter(
       ({ requestId, body }) => requestId > 0 && !['answerText', 'modelProgress'].includes(body),
     );
     expect(finals.map(({ requestId }) => requestId)).toEqual([...new Set(finals.map(({ requestId }) => requestId))]);

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { chat, guarded } from '../helpers/graphs.ts';
-import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
-import { aDay } from '../helpers/heldEngine.ts';
+import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
+import { oneDayMs } from '../helpers/heldEngine.ts';
 
-const server = aServer({ script: [{ match: 'before a word', answer: 'late', delay_ms: aDay }] });
+const server = useServer({ script: [{ match: 'before a word', answer: 'late', delay_ms: oneDayMs }] });
 
 describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
-  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+  const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
   /** All parts of an exported dialog, joined. */
-  async function exported(player: Player, agentId: number): Promise<unknown> {
-    const requestId = player.sends('exportDialog', { agentId });
+  async function exported(client: TestClient, agentId: number): Promise<unknown> {
+    const requestId = client.send('exportDialog', { agentId });
     const parts = (): string[] =>
-      player.heard.flatMap((frame) =>
+      client.received.flatMap((frame) =>
         frame.requestId === requestId && frame.body === 'exportDialog' ? [frame.exportDialog.historyJson] : [],
       );
-    await player.until(
+    await client.waitFor(
       (frame) =>
         frame.requestId === requestId &&
         frame.body === 'exportDialog' &&
@@ -25,14 +25,14 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
   }
 
   it('is exported with what the client was sent, marks and variables', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(guarded(['attack']));
-    await player.says(agentId, 'hello', { mood: 'calm' });
-    await player.says(agentId, 'an attack');
-    const waiting = player.sends('sendMessage', { agentId, text: 'before a word' });
-    await player.asks('cancelTurn', { agentId });
-    await player.told(waiting);
-    expect(await exported(player, agentId)).toEqual([
+    await using client = await connect();
+    const agentId = await client.createAgent(guarded(['attack']));
+    await client.sendMessage(agentId, 'hello', { mood: 'calm' });
+    await client.sendMessage(agentId, 'an attack');
+    const waiting = client.send('sendMessage', { agentId, text: 'before a word' });
+    await client.request('cancelTurn', { agentId });
+    await client.turnOf(waiting);
+    expect(await exported(client, agentId)).toEqual([
       { user: 'hello', assistant: 'You said: hello', variables: { mood: 'calm' } },
       { user: 'an attack', assistant: "I can't help with that." },
       { user: 'before a word', assistant: '', mark: 'cancelled' },
@@ -40,44 +40,44 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
   });
 
   it('goes on in another agent where it was left', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    const first = await player.says(agentId, 'hello');
-    const history = await exported(player, agentId);
-    const other = await player.makes(chat(), { historyJson: JSON.stringify(history) });
-    const [here, there] = [await player.says(agentId, 'again'), await player.says(other, 'again')];
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    const first = await client.sendMessage(agentId, 'hello');
+    const history = await exported(client, agentId);
+    const other = await client.createAgent(chat(), { historyJson: JSON.stringify(history) });
+    const [here, there] = [await client.sendMessage(agentId, 'again'), await client.sendMessage(other, 'again')];
     expect(there.tokensPrompt).toBe(here.tokensPrompt);
     expect(there.tokensPrompt).toBeGreaterThan(first.tokensPrompt);
-    expect(await exported(player, other)).toEqual(await exported(player, agentId));
+    expect(await exported(client, other)).toEqual(await exported(client, agentId));
   });
 
   it('longer than a frame comes in parts that join to the whole', async () => {
-    await using player = await connect();
+    await using client = await connect();
     const history = Array.from({ length: 500 }, (_, index) => ({
       user: `${index} ${'é'.repeat(100)}`,
       assistant: '"\\'.repeat(50),
     }));
-    const agentId = await player.makes(chat(), { historyJson: JSON.stringify(history) });
-    expect(await exported(player, agentId)).toEqual(history);
-    expect(player.heard.filter(({ body }) => body === 'exportDialog').length).toBeGreaterThan(2);
+    const agentId = await client.createAgent(chat(), { historyJson: JSON.stringify(history) });
+    expect(await exported(client, agentId)).toEqual(history);
+    expect(client.received.filter(({ body }) => body === 'exportDialog').length).toBeGreaterThan(2);
   });
 
   it('is forgotten when it is cleared, and a turn that runs is cancelled first', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    const first = await player.says(agentId, 'hello');
-    const waiting = player.sends('sendMessage', { agentId, text: 'before a word' });
-    expect(await player.asks('clearDialog', { agentId })).toMatchObject({ body: 'ack' });
-    expect(await player.told(waiting)).toMatchObject({ status: 'CANCELLED' });
-    expect(await exported(player, agentId)).toEqual([]);
-    expect((await player.says(agentId, 'hello')).tokensPrompt).toBe(first.tokensPrompt);
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    const first = await client.sendMessage(agentId, 'hello');
+    const waiting = client.send('sendMessage', { agentId, text: 'before a word' });
+    expect(await client.request('clearDialog', { agentId })).toMatchObject({ body: 'ack' });
+    expect(await client.turnOf(waiting)).toMatchObject({ status: 'CANCELLED' });
+    expect(await exported(client, agentId)).toEqual([]);
+    expect((await client.sendMessage(agentId, 'hello')).tokensPrompt).toBe(first.tokensPrompt);
   });
 
   it('is warm before its first message when that is asked for', async () => {
-    await using player = await connect();
+    await using client = await connect();
     const graph = chat({ system_prompt: 'You are a tavern keeper of few words, many of them kind. '.repeat(5) });
-    const cold = await player.says(await player.makes(graph), 'hello');
-    const warm = await player.says(await player.makes(graph, { warmUp: true }), 'hello');
+    const cold = await client.sendMessage(await client.createAgent(graph), 'hello');
+    const warm = await client.sendMessage(await client.createAgent(graph, { warmUp: true }), 'hello');
     expect(cold.tokensReused).toBe(0);
     expect(warm.tokensReused).toBeGreaterThan(50);
   });
@@ -92,9 +92,9 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
       'createAgent.historyJson[0].asistant is not known here; did you mean "assistant"?',
     ],
   ])('cannot begin with %s', async (_, historyJson, message) => {
-    await using player = await connect();
-    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat()), historyJson }));
+    await using client = await connect();
+    const answer = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()), historyJson }));
     expect(answer).toMatchObject({ code: 5001, message: expect.stringContaining(message) as unknown });
-    expect(await player.makes(chat())).toBe(1);
+    expect(await client.createAgent(chat())).toBe(1);
   });
 });

@@ -5,48 +5,48 @@ import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import type { ModelInfo, ModelProgress } from '../../src/frames.gen.ts';
 import { defineNode } from '../../src/index.ts';
 import { chat } from '../helpers/graphs.ts';
-import { noise } from '../helpers/fakeHub.ts';
-import { hubServer, tinyFile, type HubServer } from '../helpers/hubFixture.ts';
-import { Player, refusal, subprotocols } from '../helpers/server.ts';
+import { seededBytes } from '../helpers/fakeHub.ts';
+import { startHubServer, tinyFile, type HubFixture } from '../helpers/hubFixture.ts';
+import { TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
-import { aDay, heldLoads } from '../helpers/heldEngine.ts';
+import { oneDayMs, holdLoads } from '../helpers/heldEngine.ts';
 
 const size = tinyFile.length;
 const demo = JSON.stringify(chat({ model_name: 'Demo' }));
 
 /** How far a request heard that its model is. */
-const progressOf = (player: Player, requestId: number): readonly ModelProgress[] =>
-  player.heard.flatMap((frame) =>
+const progressOf = (client: TestClient, requestId: number): readonly ModelProgress[] =>
+  client.received.flatMap((frame) =>
     frame.requestId === requestId && frame.body === 'modelProgress' ? [frame.modelProgress] : [],
   );
 
 /** Waits until a request has heard that some of its model has come, from a hub that holds the rest back. */
-const underWay = (player: Player, requestId: number): Promise<unknown> =>
-  player.until(
+const underWay = (client: TestClient, requestId: number): Promise<unknown> =>
+  client.waitFor(
     (frame) => frame.requestId === requestId && frame.body === 'modelProgress' && frame.modelProgress.bytesDone > 0,
   );
 
 /** What the server says of a model now. */
-async function infoOf(player: Player, name: string): Promise<ModelInfo> {
-  const answer = await player.asks('listModels');
+async function infoOf(client: TestClient, name: string): Promise<ModelInfo> {
+  const answer = await client.request('listModels');
   const info = answer.body === 'listModels' && answer.listModels.models.find((model) => model.name === name);
   if (!info) throw new Error(JSON.stringify(answer));
   return info;
 }
 
-const statusOf = async (player: Player, name: string): Promise<string> => (await infoOf(player, name)).status;
+const statusOf = async (client: TestClient, name: string): Promise<string> => (await infoOf(client, name)).status;
 
 /** The code and sentence that a request is refused with. */
-async function refused(player: Player, requestId: number): Promise<readonly [number, string]> {
-  const { code, message } = refusal(await player.answer(requestId));
+async function refused(client: TestClient, requestId: number): Promise<readonly [number, string]> {
+  const { code, message } = errorOf(await client.finalResponse(requestId));
   return [code, message];
 }
 
 /** A server whose hub sends the beginning of a file and no more, as long as the test has it so; each progress is told. */
-async function heldHub({ fetching, ...others }: Parameters<typeof hubServer>[0] = {}): Promise<HubServer> {
+async function heldHub({ fetching, ...others }: Parameters<typeof startHubServer>[0] = {}): Promise<HubFixture> {
   let now = 0;
-  const opened = await hubServer({ ...others, fetching: { now: () => (now += 1000), ...fetching } });
-  opened.hub.mostSent = piece;
+  const opened = await startHubServer({ ...others, fetching: { now: () => (now += 1000), ...fetching } });
+  opened.hub.maxBytesSent = piece;
   return opened;
 }
 
@@ -54,24 +54,24 @@ async function heldHub({ fetching, ...others }: Parameters<typeof hubServer>[0] 
 const piece = 2 ** 16;
 
 /** Lets what is under way come to its end. */
-const letGo = ({ hub }: HubServer): void => void (hub.mostSent = Infinity);
+const letGo = ({ hub }: HubFixture): void => void (hub.maxBytesSent = Infinity);
 
 describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (subprotocol) => {
   it('is downloaded on request, with progress at most four times a second and at the end', async () => {
     let now = 0;
     await using home = await heldHub({ fetching: { now: () => now } });
-    await using player = await home.player(subprotocol);
-    expect(await infoOf(player, 'Tiny')).toMatchObject({ status: 'ABSENT', sizeBytes: 0 });
-    const asked = player.sends('downloadModel', { modelName: 'Tiny' });
-    while ((await home.sizeOf('ann/tiny/model.gguf.part')) < piece) await sleep(10);
-    expect(await statusOf(player, 'Tiny')).toBe('DOWNLOADING');
+    await using client = await home.connect(subprotocol);
+    expect(await infoOf(client, 'Tiny')).toMatchObject({ status: 'ABSENT', sizeBytes: 0 });
+    const asked = client.send('downloadModel', { modelName: 'Tiny' });
+    while ((await home.fileSize('ann/tiny/model.gguf.part')) < piece) await sleep(10);
+    expect(await statusOf(client, 'Tiny')).toBe('DOWNLOADING');
     // What comes within a third of a second of the first is not told, but for the end.
     now += 334;
-    home.hub.mostSent = 2 * piece;
-    await underWay(player, asked);
+    home.hub.maxBytesSent = 2 * piece;
+    await underWay(client, asked);
     letGo(home);
-    expect(await player.answer(asked)).toMatchObject({ downloadModel: { sizeBytes: size } });
-    const told = progressOf(player, asked);
+    expect(await client.finalResponse(asked)).toMatchObject({ downloadModel: { sizeBytes: size } });
+    const told = progressOf(client, asked);
     expect(told.map(({ bytesDone }) => bytesDone)).toEqual([0, expect.any(Number), size]);
     expect(told[1]?.bytesDone).toBeLessThanOrEqual(2 * piece);
     expect(new Set(told.map(({ phase }) => phase))).toEqual(new Set(['DOWNLOADING']));
@@ -82,116 +82,116 @@ describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (
       bytesDone: size,
       bytesTotal: size,
     });
-    expect(player.heard.filter(({ requestId }) => requestId === asked).at(-1)?.body).toBe('downloadModel');
-    expect(await infoOf(player, 'Tiny')).toMatchObject({ status: 'DOWNLOADED', sizeBytes: size });
-    expect((await home.read('ann/tiny/model.gguf')).equals(tinyFile)).toBe(true);
+    expect(client.received.filter(({ requestId }) => requestId === asked).at(-1)?.body).toBe('downloadModel');
+    expect(await infoOf(client, 'Tiny')).toMatchObject({ status: 'DOWNLOADED', sizeBytes: size });
+    expect((await home.readModelFile('ann/tiny/model.gguf')).equals(tinyFile)).toBe(true);
   });
 
   it('is there at once for who asks for it again', async () => {
-    await using home = await hubServer();
-    await using player = await home.player(subprotocol);
-    await player.asks('downloadModel', { modelName: 'Tiny' });
-    const again = player.sends('downloadModel', { modelName: 'Tiny' });
-    expect(await player.answer(again)).toMatchObject({ downloadModel: { sizeBytes: size } });
-    expect(progressOf(player, again)).toMatchObject([{ fraction: 1 }]);
-    expect(home.hub.gets()).toHaveLength(1);
+    await using home = await startHubServer();
+    await using client = await home.connect(subprotocol);
+    await client.request('downloadModel', { modelName: 'Tiny' });
+    const again = client.send('downloadModel', { modelName: 'Tiny' });
+    expect(await client.finalResponse(again)).toMatchObject({ downloadModel: { sizeBytes: size } });
+    expect(progressOf(client, again)).toMatchObject([{ fraction: 1 }]);
+    expect(home.hub.contentRequests()).toHaveLength(1);
   });
 
   it('says 1 in the end also when the hub does not know its size', async () => {
-    await using home = await hubServer();
+    await using home = await startHubServer();
     home.hub.files.set('ann/tiny/model.gguf', { content: tinyFile, linkedTag: '', linkedBytes: NaN });
-    await using player = await home.player(subprotocol);
-    const asked = player.sends('downloadModel', { modelName: 'Tiny' });
-    expect(await player.answer(asked)).toMatchObject({ downloadModel: { sizeBytes: size } });
-    expect(progressOf(player, asked).at(0)).toMatchObject({ fraction: 0, bytesTotal: 0 });
-    expect(progressOf(player, asked).at(-1)).toMatchObject({ fraction: 1, bytesTotal: size });
+    await using client = await home.connect(subprotocol);
+    const asked = client.send('downloadModel', { modelName: 'Tiny' });
+    expect(await client.finalResponse(asked)).toMatchObject({ downloadModel: { sizeBytes: size } });
+    expect(progressOf(client, asked).at(0)).toMatchObject({ fraction: 0, bytesTotal: 0 });
+    expect(progressOf(client, asked).at(-1)).toMatchObject({ fraction: 1, bytesTotal: size });
   });
 
   it('is fetched once for two sessions that ask at the same time, and both hear how far it is', async () => {
     await using home = await heldHub();
-    const players = await Promise.all([home.player(subprotocol), home.player(subprotocol)]);
-    const asked = players.map((player) => player.sends('downloadModel', { modelName: 'Tiny' }));
-    await Promise.all(players.map((player, index) => underWay(player, asked[index] ?? 0)));
+    const clients = await Promise.all([home.connect(subprotocol), home.connect(subprotocol)]);
+    const asked = clients.map((client) => client.send('downloadModel', { modelName: 'Tiny' }));
+    await Promise.all(clients.map((client, index) => underWay(client, asked[index] ?? 0)));
     letGo(home);
-    const answers = await Promise.all(players.map((player, index) => player.answer(asked[index] ?? 0)));
+    const answers = await Promise.all(clients.map((client, index) => client.finalResponse(asked[index] ?? 0)));
     expect(answers.map(({ body }) => body)).toEqual(['downloadModel', 'downloadModel']);
-    expect(players.map((player, index) => progressOf(player, asked[index] ?? 0).at(-1)?.fraction)).toEqual([1, 1]);
-    expect(players.map((player, index) => progressOf(player, asked[index] ?? 0).length > 1)).toEqual([true, true]);
-    expect(home.hub.gets()).toHaveLength(1);
-    for (const player of players) await player[Symbol.asyncDispose]();
+    expect(clients.map((client, index) => progressOf(client, asked[index] ?? 0).at(-1)?.fraction)).toEqual([1, 1]);
+    expect(clients.map((client, index) => progressOf(client, asked[index] ?? 0).length > 1)).toEqual([true, true]);
+    expect(home.hub.contentRequests()).toHaveLength(1);
+    for (const client of clients) await client[Symbol.asyncDispose]();
   });
 
   it('still comes for one session when another cancels', async () => {
     await using home = await heldHub();
-    await using leaving = await home.player(subprotocol);
-    await using staying = await home.player(subprotocol);
-    const [left, stayed] = [leaving, staying].map((player) => player.sends('downloadModel', { modelName: 'Tiny' }));
+    await using leaving = await home.connect(subprotocol);
+    await using staying = await home.connect(subprotocol);
+    const [left, stayed] = [leaving, staying].map((client) => client.send('downloadModel', { modelName: 'Tiny' }));
     await underWay(leaving, left ?? 0);
     await underWay(staying, stayed ?? 0);
-    expect(await leaving.asks('cancelDownload', { modelName: 'Tiny' })).toMatchObject({ body: 'ack' });
+    expect(await leaving.request('cancelDownload', { modelName: 'Tiny' })).toMatchObject({ body: 'ack' });
     expect(await refused(leaving, left ?? 0)).toEqual([
       6011,
       'the download of "Tiny" was cancelled; what came so far is kept',
     ]);
     expect(await statusOf(leaving, 'Tiny')).toBe('DOWNLOADING');
     letGo(home);
-    expect(await staying.answer(stayed ?? 0)).toMatchObject({ body: 'downloadModel' });
-    expect(home.hub.gets()).toHaveLength(1);
+    expect(await staying.finalResponse(stayed ?? 0)).toMatchObject({ body: 'downloadModel' });
+    expect(home.hub.contentRequests()).toHaveLength(1);
     // A cancel of what is not going on is acknowledged, too.
-    expect(await leaving.asks('cancelDownload', { modelName: 'Tiny' })).toMatchObject({ body: 'ack' });
+    expect(await leaving.request('cancelDownload', { modelName: 'Tiny' })).toMatchObject({ body: 'ack' });
   });
 
   it('cannot be asked for twice by one session, and the first request goes on', async () => {
     await using home = await heldHub();
-    await using player = await home.player(subprotocol);
-    const first = player.sends('downloadModel', { modelName: 'Tiny' });
-    const second = player.sends('downloadModel', { modelName: 'Tiny' });
-    expect(await refused(player, second)).toEqual([6004, 'you are downloading "Tiny" already']);
-    expect(refusal(await player.asks('deleteModel', { modelName: 'Tiny' }))).toMatchObject({
+    await using client = await home.connect(subprotocol);
+    const first = client.send('downloadModel', { modelName: 'Tiny' });
+    const second = client.send('downloadModel', { modelName: 'Tiny' });
+    expect(await refused(client, second)).toEqual([6004, 'you are downloading "Tiny" already']);
+    expect(errorOf(await client.request('deleteModel', { modelName: 'Tiny' }))).toMatchObject({
       code: 6004,
       message: '"Tiny" is being downloaded; cancel that first',
     });
     letGo(home);
-    expect(await player.answer(first)).toMatchObject({ body: 'downloadModel' });
+    expect(await client.finalResponse(first)).toMatchObject({ body: 'downloadModel' });
   });
 
   it('stops to come when the last session that waits has gone, and goes on from there later', async () => {
     await using home = await heldHub();
-    const [one, other] = await Promise.all([home.player(subprotocol), home.player(subprotocol)]);
-    await using late = await home.player(subprotocol);
-    one.sends('downloadModel', { modelName: 'Tiny' });
-    await underWay(other, other.sends('downloadModel', { modelName: 'Tiny' }));
+    const [one, other] = await Promise.all([home.connect(subprotocol), home.connect(subprotocol)]);
+    await using late = await home.connect(subprotocol);
+    one.send('downloadModel', { modelName: 'Tiny' });
+    await underWay(other, other.send('downloadModel', { modelName: 'Tiny' }));
     one.socket.terminate();
     await one.closed;
     expect(await statusOf(late, 'Tiny')).toBe('DOWNLOADING');
     other.socket.terminate();
     while ((await statusOf(late, 'Tiny')) !== 'ABSENT') await sleep(10);
-    expect(await home.files()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
-    const kept = (await home.read('ann/tiny/model.gguf.part')).length;
+    expect(await home.listFiles()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
+    const kept = (await home.readModelFile('ann/tiny/model.gguf.part')).length;
     expect(kept).toBeGreaterThan(0);
     letGo(home);
-    const asked = late.sends('downloadModel', { modelName: 'Tiny' });
-    expect(await late.answer(asked)).toMatchObject({ downloadModel: { sizeBytes: size } });
+    const asked = late.send('downloadModel', { modelName: 'Tiny' });
+    expect(await late.finalResponse(asked)).toMatchObject({ downloadModel: { sizeBytes: size } });
     expect(progressOf(late, asked)[0]?.bytesDone).toBe(kept);
-    expect(home.hub.gets().map(({ headers }) => headers.range)).toEqual([undefined, `bytes=${kept}-`]);
-    expect((await home.read('ann/tiny/model.gguf')).equals(tinyFile)).toBe(true);
+    expect(home.hub.contentRequests().map(({ headers }) => headers.range)).toEqual([undefined, `bytes=${kept}-`]);
+    expect((await home.readModelFile('ann/tiny/model.gguf')).equals(tinyFile)).toBe(true);
   });
 
   it('goes on from where a server was shut down, which waits for no download and says 6011', async () => {
-    await using home = await heldHub({ graceMs: aDay });
-    const player = await home.player(subprotocol);
-    const asked = player.sends('downloadModel', { modelName: 'Tiny' });
-    await underWay(player, asked);
+    await using home = await heldHub({ graceMs: oneDayMs });
+    const client = await home.connect(subprotocol);
+    const asked = client.send('downloadModel', { modelName: 'Tiny' });
+    await underWay(client, asked);
     await home.server[Symbol.asyncDispose]();
-    expect((await refused(player, asked))[0]).toBe(6011);
-    expect((await player.closed).code).toBe(1001);
-    expect(await home.files()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
-    const kept = (await home.read('ann/tiny/model.gguf.part')).length;
+    expect((await refused(client, asked))[0]).toBe(6011);
+    expect((await client.closed).code).toBe(1001);
+    expect(await home.listFiles()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
+    const kept = (await home.readModelFile('ann/tiny/model.gguf.part')).length;
     letGo(home);
-    await using server = await home.another();
-    await using next = await Player.connect(server.url, subprotocol);
-    expect(await next.asks('downloadModel', { modelName: 'Tiny' })).toMatchObject({ body: 'downloadModel' });
-    expect(home.hub.gets().at(-1)?.headers.range).toBe(`bytes=${kept}-`);
+    await using server = await home.startAnother();
+    await using next = await TestClient.connect(server.url, subprotocol);
+    expect(await next.request('downloadModel', { modelName: 'Tiny' })).toMatchObject({ body: 'downloadModel' });
+    expect(home.hub.contentRequests().at(-1)?.headers.range).toBe(`bytes=${kept}-`);
   });
 
   it.each([
@@ -211,18 +211,18 @@ describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (
     ],
     ['is not in the catalogue', 'Tyni', 6007, /^the catalogue has no model "Tyni"; did you mean "Tiny"\?$/],
   ])('is refused with a mend when it %s', async (why, modelName, code, sentence) => {
-    await using home = await hubServer();
+    await using home = await startHubServer();
     if (why === 'is gated') home.hub.gated.add('ann/tiny');
-    await using player = await home.player(subprotocol);
-    const asked = player.sends('downloadModel', { modelName });
-    expect(await refused(player, asked)).toEqual([code, expect.stringMatching(sentence)]);
-    expect(await player.asks('cancelDownload', { modelName: 'Tiny' })).toMatchObject({ body: 'ack' });
+    await using client = await home.connect(subprotocol);
+    const asked = client.send('downloadModel', { modelName });
+    expect(await refused(client, asked)).toEqual([code, expect.stringMatching(sentence)]);
+    expect(await client.request('cancelDownload', { modelName: 'Tiny' })).toMatchObject({ body: 'ack' });
   });
 
   it('is refused when the disk has no room for it', async () => {
-    await using home = await hubServer({ fetching: { freeBytes: async () => 1_000_000 } });
-    await using player = await home.player(subprotocol);
-    expect(refusal(await player.asks('downloadModel', { modelName: 'Tiny' }))).toMatchObject({
+    await using home = await startHubServer({ fetching: { freeBytes: async () => 1_000_000 } });
+    await using client = await home.connect(subprotocol);
+    expect(errorOf(await client.request('downloadModel', { modelName: 'Tiny' }))).toMatchObject({
       code: 6003,
       message: expect.stringMatching(
         /has 1.0 MB free, and 67.4 MB are needed: 0.3 MB to fetch, and .*; make room/,
@@ -231,110 +231,110 @@ describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (
   });
 
   it('is set aside when it is not what the hub promised, and can be asked for again', async () => {
-    await using home = await hubServer();
-    home.hub.files.set('ann/tiny/model.gguf', { content: noise(300_000, 7), linkedTag: 'f'.repeat(64) });
-    await using player = await home.player(subprotocol);
-    expect(refusal(await player.asks('downloadModel', { modelName: 'Tiny' }))).toMatchObject({ code: 6005 });
-    expect(await home.files()).toEqual(['model.gguf.bad']);
+    await using home = await startHubServer();
+    home.hub.files.set('ann/tiny/model.gguf', { content: seededBytes(300_000, 7), linkedTag: 'f'.repeat(64) });
+    await using client = await home.connect(subprotocol);
+    expect(errorOf(await client.request('downloadModel', { modelName: 'Tiny' }))).toMatchObject({ code: 6005 });
+    expect(await home.listFiles()).toEqual(['model.gguf.bad']);
     home.hub.files.set('ann/tiny/model.gguf', { content: tinyFile });
-    expect(await player.asks('downloadModel', { modelName: 'Tiny' })).toMatchObject({ body: 'downloadModel' });
+    expect(await client.request('downloadModel', { modelName: 'Tiny' })).toMatchObject({ body: 'downloadModel' });
   });
 });
 
 /** A client that lets its agents download what they need. */
-async function allowing(home: HubServer, subprotocol: (typeof subprotocols)[number]): Promise<Player> {
-  const player = await home.player(subprotocol, 'llama-cpp');
-  await player.asks('configureSession', { engine: 'llama-cpp', allowAutoModelDownloading: true });
-  return player;
+async function allowing(home: HubFixture, subprotocol: (typeof subprotocols)[number]): Promise<TestClient> {
+  const client = await home.connect(subprotocol, 'llama-cpp');
+  await client.request('configureSession', { engine: 'llama-cpp', allowAutoModelDownloading: true });
+  return client;
 }
 
 describe.concurrent.each(subprotocols)('an agent whose model is not on disk, over %s', (subprotocol) => {
   it('is made when the model has been downloaded and loaded, and answers', async () => {
     await using home = await heldHub();
-    await using player = await allowing(home, subprotocol);
-    expect(await statusOf(player, 'Demo')).toBe('ABSENT');
-    const making = player.sends('createAgent', { graphJson: demo });
-    await underWay(player, making);
-    expect(await statusOf(player, 'Demo')).toBe('DOWNLOADING');
+    await using client = await allowing(home, subprotocol);
+    expect(await statusOf(client, 'Demo')).toBe('ABSENT');
+    const making = client.send('createAgent', { graphJson: demo });
+    await underWay(client, making);
+    expect(await statusOf(client, 'Demo')).toBe('DOWNLOADING');
     letGo(home);
-    expect(await player.answer(making)).toMatchObject({ createAgent: { agentId: 1, warnings: [] } });
-    const phases = progressOf(player, making).map(({ phase, fraction }) => `${phase} ${fraction}`);
+    expect(await client.finalResponse(making)).toMatchObject({ createAgent: { agentId: 1, warnings: [] } });
+    const phases = progressOf(client, making).map(({ phase, fraction }) => `${phase} ${fraction}`);
     expect(phases.indexOf('DOWNLOADING 1')).toBeGreaterThan(0);
     expect(phases.slice(phases.indexOf('DOWNLOADING 1') + 1).every((text) => text.startsWith('LOADING'))).toBe(true);
     expect(phases.at(-1)).toBe('LOADING 1');
-    expect(await infoOf(player, 'Demo')).toMatchObject({ status: 'LOADED', agents: 1, pinned: false });
-    expect(await player.says(1, 'How are you today?')).toMatchObject({ status: 'SUCCESS' });
+    expect(await infoOf(client, 'Demo')).toMatchObject({ status: 'LOADED', agents: 1, pinned: false });
+    expect(await client.sendMessage(1, 'How are you today?')).toMatchObject({ status: 'SUCCESS' });
   });
 
   it('shares the download with another one of the session, and with its own downloadModel', async () => {
     await using home = await heldHub();
-    await using player = await allowing(home, subprotocol);
+    await using client = await allowing(home, subprotocol);
     const asked = [
-      player.sends('createAgent', { graphJson: demo }),
-      player.sends('createAgent', { graphJson: demo }),
-      player.sends('downloadModel', { modelName: 'Demo' }),
+      client.send('createAgent', { graphJson: demo }),
+      client.send('createAgent', { graphJson: demo }),
+      client.send('downloadModel', { modelName: 'Demo' }),
     ];
-    for (const requestId of asked) await underWay(player, requestId);
+    for (const requestId of asked) await underWay(client, requestId);
     letGo(home);
-    const answers = await Promise.all(asked.map((requestId) => player.answer(requestId)));
+    const answers = await Promise.all(asked.map((requestId) => client.finalResponse(requestId)));
     expect(answers.map(({ body }) => body)).toEqual(['createAgent', 'createAgent', 'downloadModel']);
     for (const requestId of asked) {
-      expect(progressOf(player, requestId)).toContainEqual(
+      expect(progressOf(client, requestId)).toContainEqual(
         expect.objectContaining({ phase: 'DOWNLOADING', fraction: 1 }),
       );
     }
-    expect(home.hub.gets()).toHaveLength(1);
-    expect((await infoOf(player, 'Demo')).agents).toBe(2);
+    expect(home.hub.contentRequests()).toHaveLength(1);
+    expect((await infoOf(client, 'Demo')).agents).toBe(2);
   });
 
   it('is refused with 6006 and the mend when the download fails', async () => {
-    await using home = await hubServer();
+    await using home = await startHubServer();
     home.hub.gated.add('ann/demo');
-    await using player = await allowing(home, subprotocol);
-    const asked = player.sends('createAgent', { graphJson: demo });
-    expect(await refused(player, asked)).toEqual([
+    await using client = await allowing(home, subprotocol);
+    const asked = client.send('createAgent', { graphJson: demo });
+    expect(await refused(client, asked)).toEqual([
       6006,
       expect.stringMatching(
         /^answer.params.model_name cannot be used: "Demo" could not be downloaded: the hub refuses ann\/demo \(401\).*set HF_TOKEN/,
       ),
     ]);
     home.hub.gated.clear();
-    expect(await player.makes(chat({ model_name: 'Demo' }))).toBe(1);
+    expect(await client.createAgent(chat({ model_name: 'Demo' }))).toBe(1);
   });
 
   it('is refused with 6011 when the session cancels the download', async () => {
     await using home = await heldHub();
-    await using player = await allowing(home, subprotocol);
-    const asked = [player.sends('createAgent', { graphJson: demo }), player.sends('createAgent', { graphJson: demo })];
-    await underWay(player, asked[1] ?? 0);
-    await player.asks('cancelDownload', { modelName: 'Demo' });
-    for (const requestId of asked) expect((await refused(player, requestId))[0]).toBe(6011);
-    expect(await home.files()).toEqual(['demo.gguf.part', 'demo.gguf.part.json']);
+    await using client = await allowing(home, subprotocol);
+    const asked = [client.send('createAgent', { graphJson: demo }), client.send('createAgent', { graphJson: demo })];
+    await underWay(client, asked[1] ?? 0);
+    await client.request('cancelDownload', { modelName: 'Demo' });
+    for (const requestId of asked) expect((await refused(client, requestId))[0]).toBe(6011);
+    expect(await home.listFiles()).toEqual(['demo.gguf.part', 'demo.gguf.part.json']);
   });
 
   it('leaves nothing that goes on when its session drops', async () => {
     await using home = await heldHub();
-    await using other = await home.player(subprotocol);
-    const player = await allowing(home, subprotocol);
-    await underWay(player, player.sends('createAgent', { graphJson: demo }));
-    player.socket.terminate();
+    await using other = await home.connect(subprotocol);
+    const client = await allowing(home, subprotocol);
+    await underWay(client, client.send('createAgent', { graphJson: demo }));
+    client.socket.terminate();
     while ((await statusOf(other, 'Demo')) !== 'ABSENT') await sleep(10);
-    expect(await home.files()).toEqual(['demo.gguf.part', 'demo.gguf.part.json']);
+    expect(await home.listFiles()).toEqual(['demo.gguf.part', 'demo.gguf.part.json']);
   });
 
   it('is refused with 6008 and the ways to get it when the session does not allow downloads', async () => {
-    await using home = await hubServer();
-    await using player = await home.player(subprotocol, 'llama-cpp');
+    await using home = await startHubServer();
+    await using client = await home.connect(subprotocol, 'llama-cpp');
     const ways =
       '"Demo" is not on disk; downloadModel or turngraph models download "Demo" gets it, or createAgent does where allowAutoModelDownloading is set';
-    expect(await refused(player, player.sends('createAgent', { graphJson: demo }))).toEqual([
+    expect(await refused(client, client.send('createAgent', { graphJson: demo }))).toEqual([
       6008,
       `answer.params.model_name cannot be used: ${ways}`,
     ]);
-    expect(await refused(player, player.sends('loadModel', { modelName: 'Demo' }))).toEqual([6008, ways]);
-    const nowhere = player.sends('loadModel', { modelName: 'Nowhere' });
-    expect(await refused(player, nowhere)).toEqual([6008, expect.stringMatching(/has no huggingface_repo/)]);
-    expect(home.hub.asked).toEqual([]);
+    expect(await refused(client, client.send('loadModel', { modelName: 'Demo' }))).toEqual([6008, ways]);
+    const nowhere = client.send('loadModel', { modelName: 'Nowhere' });
+    expect(await refused(client, nowhere)).toEqual([6008, expect.stringMatching(/has no huggingface_repo/)]);
+    expect(home.hub.requests).toEqual([]);
   });
 });
 
@@ -368,8 +368,8 @@ describe.concurrent.each(['proto', 'json'] as const)('the client of the package,
     });
     expect(phases).toContain('DOWNLOADING 1');
     expect(phases.at(-1)).toBe('LOADING 1');
-    expect(home.hub.gets().at(-1)?.headers.range).toMatch(/^bytes=[1-9]\d*-$/);
-    const size = (await home.read('ann/demo/demo.gguf')).length;
+    expect(home.hub.contentRequests().at(-1)?.headers.range).toMatch(/^bytes=[1-9]\d*-$/);
+    const size = (await home.readModelFile('ann/demo/demo.gguf')).length;
     expect(await client.downloadModel('Demo')).toBe(size);
     await expect(client.deleteModel('Demo')).rejects.toMatchObject({ code: 6010 });
     await agent.destroy();
@@ -381,86 +381,86 @@ describe.concurrent.each(['proto', 'json'] as const)('the client of the package,
 describe.concurrent.each(subprotocols)('meanwhile, over %s', (subprotocol) => {
   it('a cancel of the turn of another agent overtakes downloads and a load', async () => {
     const gate = new Gate();
-    const engines = { 'llama-cpp': heldLoads(llamaEngine(), gate) };
+    const engines = { 'llama-cpp': holdLoads(llamaEngine(), gate) };
     await using home = await heldHub({ extension: { nodeTypes: [waits] }, engines });
-    await using player = await allowing(home, subprotocol);
-    const agentId = await player.makes({ start_node: 'a', nodes: { a: { type: 'Waits' } } });
-    const turn = player.sends('sendMessage', { agentId, text: 'hello' });
-    const download = player.sends('downloadModel', { modelName: 'Tiny' });
-    const making = player.sends('createAgent', { graphJson: demo });
-    const loading = player.sends('loadModel', { modelName: 'turngraph-demo' });
-    const acked = await player.asks('cancelTurn', { agentId });
+    await using client = await allowing(home, subprotocol);
+    const agentId = await client.createAgent({ start_node: 'a', nodes: { a: { type: 'Waits' } } });
+    const turn = client.send('sendMessage', { agentId, text: 'hello' });
+    const download = client.send('downloadModel', { modelName: 'Tiny' });
+    const making = client.send('createAgent', { graphJson: demo });
+    const loading = client.send('loadModel', { modelName: 'turngraph-demo' });
+    const acked = await client.request('cancelTurn', { agentId });
     expect(acked.body).toBe('ack');
-    expect((await player.told(turn)).status).toBe('CANCELLED');
+    expect((await client.turnOf(turn)).status).toBe('CANCELLED');
     const others = [download, making, loading];
     expect(
-      player.heard.filter(({ requestId, body }) => others.includes(requestId) && body !== 'modelProgress'),
+      client.received.filter(({ requestId, body }) => others.includes(requestId) && body !== 'modelProgress'),
     ).toEqual([]);
     gate.open();
-    expect((await player.answer(loading)).body).toBe('loadModel');
-    await player.asks('cancelDownload', { modelName: 'Demo' });
-    expect((await refused(player, making))[0]).toBe(6011);
+    expect((await client.finalResponse(loading)).body).toBe('loadModel');
+    await client.request('cancelDownload', { modelName: 'Demo' });
+    expect((await refused(client, making))[0]).toBe(6011);
     letGo(home);
-    expect((await player.answer(download)).body).toBe('downloadModel');
+    expect((await client.finalResponse(download)).body).toBe('downloadModel');
   });
 });
 
 describe.concurrent.each(subprotocols)('a downloaded model, over %s', (subprotocol) => {
   it('is not deleted while an agent uses it or it is pinned, whoever asks, and is when it is idle', async () => {
-    await using home = await hubServer();
-    await using player = await allowing(home, subprotocol);
-    await using mock = await home.player(subprotocol, 'mock');
-    const agentId = await player.makes(chat({ model_name: 'Demo' }));
+    await using home = await startHubServer();
+    await using client = await allowing(home, subprotocol);
+    await using mock = await home.connect(subprotocol, 'mock');
+    const agentId = await client.createAgent(chat({ model_name: 'Demo' }));
     // A session with another engine, and the same file by another name: the file is the same.
     for (const [asker, modelName] of [
-      [player, 'Demo'],
+      [client, 'Demo'],
       [mock, 'Demo'],
       [mock, 'Twin'],
     ] as const) {
-      expect(await refused(asker, asker.sends('deleteModel', { modelName }))).toEqual([
+      expect(await refused(asker, asker.send('deleteModel', { modelName }))).toEqual([
         6010,
         '"Demo" is used by agents (1); destroy them first',
       ]);
     }
-    expect(await player.asks('loadModel', { modelName: 'Demo' })).toMatchObject({ body: 'loadModel' });
-    await player.asks('destroyAgent', { agentId });
-    expect(await refused(player, player.sends('deleteModel', { modelName: 'Demo' }))).toEqual([
+    expect(await client.request('loadModel', { modelName: 'Demo' })).toMatchObject({ body: 'loadModel' });
+    await client.request('destroyAgent', { agentId });
+    expect(await refused(client, client.send('deleteModel', { modelName: 'Demo' }))).toEqual([
       6010,
       '"Demo" is loaded to stay; unload it first',
     ]);
-    await player.asks('unloadModel', { modelName: 'Demo' });
-    await player.asks('destroyAgent', { agentId: await player.makes(chat({ model_name: 'Demo' })) });
-    expect(await statusOf(player, 'Demo')).toBe('LOADED');
-    expect(await player.asks('deleteModel', { modelName: 'Demo' })).toMatchObject({ body: 'ack' });
-    expect(await statusOf(player, 'Demo')).toBe('ABSENT');
-    expect(await home.files()).toEqual(['downloads.json']);
-    expect(await refused(player, player.sends('deleteModel', { modelName: 'Demo' }))).toEqual([
+    await client.request('unloadModel', { modelName: 'Demo' });
+    await client.request('destroyAgent', { agentId: await client.createAgent(chat({ model_name: 'Demo' })) });
+    expect(await statusOf(client, 'Demo')).toBe('LOADED');
+    expect(await client.request('deleteModel', { modelName: 'Demo' })).toMatchObject({ body: 'ack' });
+    expect(await statusOf(client, 'Demo')).toBe('ABSENT');
+    expect(await home.listFiles()).toEqual(['downloads.json']);
+    expect(await refused(client, client.send('deleteModel', { modelName: 'Demo' }))).toEqual([
       6008,
       '"Demo" is not on disk',
     ]);
   });
 
   it('is never deleted when it is a file of the user, also when nobody uses it', async () => {
-    await using home = await hubServer();
-    await using player = await home.player(subprotocol, 'llama-cpp');
-    await player.asks('loadModel', { modelName: 'turngraph-demo' });
-    expect(await refused(player, player.sends('deleteModel', { modelName: 'turngraph-demo' }))).toEqual([
+    await using home = await startHubServer();
+    await using client = await home.connect(subprotocol, 'llama-cpp');
+    await client.request('loadModel', { modelName: 'turngraph-demo' });
+    expect(await refused(client, client.send('deleteModel', { modelName: 'turngraph-demo' }))).toEqual([
       6008,
       expect.stringMatching(/^"turngraph-demo" is a file of your own, which is never deleted: .*turngraph-demo.gguf$/),
     ]);
-    expect(await infoOf(player, 'turngraph-demo')).toMatchObject({ status: 'LOADED', pinned: true });
+    expect(await infoOf(client, 'turngraph-demo')).toMatchObject({ status: 'LOADED', pinned: true });
   });
 
   it('stays in memory after its unload until its last agent has gone', async () => {
-    await using home = await hubServer({ modelIdle: 0 });
-    await using player = await allowing(home, subprotocol);
-    const agentId = await player.makes(chat({ model_name: 'Demo' }));
-    await player.asks('loadModel', { modelName: 'Demo' });
-    expect(await infoOf(player, 'Demo')).toMatchObject({ status: 'LOADED', pinned: true, agents: 1 });
-    await player.asks('unloadModel', { modelName: 'Demo' });
-    expect(await infoOf(player, 'Demo')).toMatchObject({ status: 'LOADED', pinned: false, agents: 1 });
-    expect(await player.says(agentId, 'How are you today?')).toMatchObject({ status: 'SUCCESS' });
-    await player.asks('destroyAgent', { agentId });
-    while ((await statusOf(player, 'Demo')) !== 'DOWNLOADED') await sleep(10);
+    await using home = await startHubServer({ modelIdle: 0 });
+    await using client = await allowing(home, subprotocol);
+    const agentId = await client.createAgent(chat({ model_name: 'Demo' }));
+    await client.request('loadModel', { modelName: 'Demo' });
+    expect(await infoOf(client, 'Demo')).toMatchObject({ status: 'LOADED', pinned: true, agents: 1 });
+    await client.request('unloadModel', { modelName: 'Demo' });
+    expect(await infoOf(client, 'Demo')).toMatchObject({ status: 'LOADED', pinned: false, agents: 1 });
+    expect(await client.sendMessage(agentId, 'How are you today?')).toMatchObject({ status: 'SUCCESS' });
+    await client.request('destroyAgent', { agentId });
+    while ((await statusOf(client, 'Demo')) !== 'DOWNLOADED') await sleep(10);
   });
 });

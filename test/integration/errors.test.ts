@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClientFrameBodies } from '../../src/frames.gen.ts';
-import { chat, guarded, lamp, setLight, type GraphText } from '../helpers/graphs.ts';
-import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+import { chat, guarded, lamp, setLight, type GraphDocument } from '../helpers/graphs.ts';
+import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 
-const server = aServer({ maxAgents: 2, maxMessageBytes: 100 });
+const server = useServer({ maxAgents: 2, maxMessageBytes: 100 });
 
 const refusedGraphs: readonly (readonly [string, unknown, number, string])[] = [
   [
@@ -137,32 +137,32 @@ const refusedRequests: readonly (readonly [string, Request, number])[] = [
 ];
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
-  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+  const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
   it.each(refusedGraphs)('refuses %s', async (_, graph, code, message) => {
-    await using player = await connect();
-    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(graph) }));
+    await using client = await connect();
+    const answer = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(graph) }));
     expect(answer).toMatchObject({ code, message: expect.stringContaining(message) as unknown });
     // Nothing is left of what was refused: the first agent is still the first.
-    expect(await player.makes(chat())).toBe(1);
+    expect(await client.createAgent(chat())).toBe(1);
   });
 
   it.each(refusedRequests)('refuses %s', async (_, [body, fields], code) => {
-    await using player = await connect();
-    expect(refusal(await player.asks(body, fields)).code).toBe(code);
-    expect(await player.makes(chat())).toBe(1);
+    await using client = await connect();
+    expect(errorOf(await client.request(body, fields)).code).toBe(code);
+    expect(await client.createAgent(chat())).toBe(1);
   });
 
   it('reports all faults of a graph at once', async () => {
-    await using player = await connect();
-    const graph: GraphText = {
+    await using client = await connect();
+    const graph: GraphDocument = {
       start_node: 'x',
       nodes: {
         'a/b': { type: 'Generate', params: { stream: 'yes' }, exits: { default: 'y', other: '' } },
         c: { type: 'Nothing' },
       },
     };
-    const { detail } = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(graph) }));
+    const { detail } = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(graph) }));
     expect((JSON.parse(detail) as { pointer: string }[]).map(({ pointer }) => pointer)).toEqual([
       '/start_node',
       '/nodes/a~1b/params/stream',
@@ -173,33 +173,35 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   });
 
   it('refuses an agent above the limit, until one is destroyed', async () => {
-    await using player = await connect();
-    await player.makes(chat());
-    await player.makes(chat());
-    expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) }))).toMatchObject({
+    await using client = await connect();
+    await client.createAgent(chat());
+    await client.createAgent(chat());
+    expect(errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()) }))).toMatchObject({
       code: 2005,
     });
-    await player.asks('destroyAgent', { agentId: 1 });
-    expect(await player.makes(chat())).toBe(3);
+    await client.request('destroyAgent', { agentId: 1 });
+    expect(await client.createAgent(chat())).toBe(3);
   });
 
   it('refuses a message above the limit, and the agent stays usable', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    expect(refusal(await player.asks('sendMessage', { agentId, text: 'é'.repeat(51) }))).toMatchObject({ code: 2005 });
-    expect(await player.says(agentId, 'é'.repeat(50))).toMatchObject({ status: 'SUCCESS' });
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    expect(errorOf(await client.request('sendMessage', { agentId, text: 'é'.repeat(51) }))).toMatchObject({
+      code: 2005,
+    });
+    expect(await client.sendMessage(agentId, 'é'.repeat(50))).toMatchObject({ status: 'SUCCESS' });
   });
 
   it('refuses to change the engine once there is an agent', async () => {
-    await using player = await connect();
-    await player.makes(chat());
-    expect(refusal(await player.asks('configureSession', { engine: 'llama-cpp' }))).toMatchObject({ code: 5001 });
+    await using client = await connect();
+    await client.createAgent(chat());
+    expect(errorOf(await client.request('configureSession', { engine: 'llama-cpp' }))).toMatchObject({ code: 5001 });
   });
 
   it('warns of a tool call node with many tools', async () => {
-    await using player = await connect();
+    await using client = await connect();
     const tools = Array.from({ length: 9 }, (_, index) => ({ ...setLight, name: `tool_${index}` }));
-    const answer = await player.asks('createAgent', { graphJson: JSON.stringify(lamp({ tools })) });
+    const answer = await client.request('createAgent', { graphJson: JSON.stringify(lamp({ tools })) });
     expect(answer).toMatchObject({
       createAgent: { warnings: ['detect.params.tools has 9 entries: small models get lost above 8'] },
     });
@@ -233,18 +235,18 @@ describe('a model file that cannot be loaded', () => {
     ['is not there', 'gone', 6008],
     ['has not been downloaded', 'absent', 6008],
   ])('because it %s is refused with a sentence, and the server lives', async (_, modelName, code) => {
-    await using player = await Player.connect(other().url, 'turngraph.v1.json', 'llama-cpp');
-    const answer = refusal(await player.asks('loadModel', { modelName }));
+    await using client = await TestClient.connect(other().url, 'turngraph.v1.json', 'llama-cpp');
+    const answer = errorOf(await client.request('loadModel', { modelName }));
     expect(answer).toMatchObject({ code, message: expect.stringMatching(/\w+ .*\w/) as unknown });
     expect(
-      refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat({ model_name: modelName })) })).code,
+      errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat({ model_name: modelName })) })).code,
     ).toBe(code);
-    expect(await player.asks('listModels')).toMatchObject({ body: 'listModels' });
+    expect(await client.request('listModels')).toMatchObject({ body: 'listModels' });
   });
 });
 
-function aServerOf(catalogue: () => string): ReturnType<typeof aServer> {
-  return aServer({
+function aServerOf(catalogue: () => string): ReturnType<typeof useServer> {
+  return useServer({
     get catalogue() {
       return catalogue();
     },

@@ -15,7 +15,7 @@ import {
   startServer,
 } from '../../src/index.ts';
 import { setLight } from '../helpers/graphs.ts';
-import { aServer, fileOf, Player, serverWith, subprotocols } from '../helpers/server.ts';
+import { useServer, repositoryPath, TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
 import { runs } from '../cli/command.ts';
 
 const dice = defineNode({
@@ -70,16 +70,16 @@ const graph = {
   },
 };
 
-const server = aServer({
+const server = useServer({
   extension: { nodeTypes: [dice], formats: [shouting] },
   script: [{ match: 'hello', answer: '{"shout": "set_light", "with": {"name": "porch", "on": true}}' }],
 });
 
 describe.each(subprotocols)('a node type and a format from outside, over %s', (subprotocol) => {
   it('run in a graph', async () => {
-    await using player = await Player.connect(server().url, subprotocol);
-    const agentId = await player.makes(graph, { enableDiagnostics: true });
-    const turn = await player.says(agentId, 'hello');
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const agentId = await client.createAgent(graph, { enableDiagnostics: true });
+    const turn = await client.sendMessage(agentId, 'hello');
     expect(turn).toMatchObject({ text: 'You rolled 6.', steps: 'roll:won detect:tool_called' });
     expect(turn.calls).toMatchObject([{ toolName: 'set_light', known: true }]);
     expect(turn.events).toMatchObject([{ eventType: 'rolled', payloadJson: '{"roll":6}' }]);
@@ -93,23 +93,27 @@ describe.each(subprotocols)('a node type and a format from outside, over %s', (s
       exits: ['default'],
       create: async () => ({ run: async () => 'elsewhere' as 'default' }),
     });
-    await using own = await serverWith({ extension: { nodeTypes: [lying] } });
-    await using player = await Player.connect(own.url, subprotocol);
-    const agentId = await player.makes({ start_node: 'a', nodes: { a: { type: 'Lying' } } });
-    expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'ERROR', error: { code: 5005 }, path: [] });
+    await using own = await startTestServer({ extension: { nodeTypes: [lying] } });
+    await using client = await TestClient.connect(own.url, subprotocol);
+    const agentId = await client.createAgent({ start_node: 'a', nodes: { a: { type: 'Lying' } } });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({
+      status: 'ERROR',
+      error: { code: 5005 },
+      path: [],
+    });
   });
 
   it('are refused and changed like any other', async () => {
-    await using player = await Player.connect(server().url, subprotocol);
+    await using client = await TestClient.connect(server().url, subprotocol);
     const wrong = {
       ...graph,
       nodes: { ...graph.nodes, roll: { type: 'Dice', params: { sides: 0 }, exits: { win: '' } } },
     };
-    const answer = await player.asks('createAgent', { graphJson: JSON.stringify(wrong) });
+    const answer = await client.request('createAgent', { graphJson: JSON.stringify(wrong) });
     expect(answer).toMatchObject({ error: { code: 3003, message: 'roll.params.sides must be >= 1, not 0' } });
-    const agentId = await player.makes(graph);
-    await player.asks('changeParams', { agentId, nodeName: 'roll', paramsJson: '{"line": "A {{roll}}!"}' });
-    expect(await player.says(agentId, 'hello')).toMatchObject({ text: 'A 6!' });
+    const agentId = await client.createAgent(graph);
+    await client.request('changeParams', { agentId, nodeName: 'roll', paramsJson: '{"line": "A {{roll}}!"}' });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'A 6!' });
   });
 });
 
@@ -117,7 +121,7 @@ describe('a node type and a format from outside', () => {
   let folder = '';
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    const library = fileOf('dist/index.js');
+    const library = repositoryPath('dist/index.js');
     await writeFile(
       join(folder, 'extension.mjs'),
       `import { defineNode } from ${JSON.stringify(library)};
@@ -148,7 +152,7 @@ describe('a node type and a format from outside', () => {
   });
 
   it('are known to the check of the library', async () => {
-    const catalogue = fileOf('models.json');
+    const catalogue = repositoryPath('models.json');
     const known = { ...graph, default_model_name: 'turngraph-demo' };
     expect(await checkGraph(known, { catalogue, nodeTypes: [dice], formats: [shouting] })).toEqual({
       faults: [],
@@ -172,7 +176,11 @@ describe('a node type and a format from outside', () => {
 
   it.each([
     ['a module that is not there', 'nowhere.mjs', 'the extension nowhere.mjs cannot be loaded'],
-    ['a module that exports nothing of use', fileOf('dist/version.js'), 'exports neither nodeTypes nor formats'],
+    [
+      'a module that exports nothing of use',
+      repositoryPath('dist/version.js'),
+      'exports neither nodeTypes nor formats',
+    ],
   ])('cannot come from %s', async (_, module, message) => {
     expect(await runs(['check', 'graphs/chat.json', '--extend', module])).toMatchObject({
       code: 1,

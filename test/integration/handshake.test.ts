@@ -2,11 +2,15 @@ import { get, type IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { chat } from '../helpers/graphs.ts';
-import { aServer, Player, subprotocols } from '../helpers/server.ts';
+import { useServer, TestClient, subprotocols } from '../helpers/server.ts';
 
-const open = aServer();
-const locked = aServer({ token: 'open sesame', allowOrigin: ['tauri://localhost', 'null'], allowHost: ['game.local'] });
-const small = aServer({ maxConnections: 1 });
+const open = useServer();
+const locked = useServer({
+  token: 'open sesame',
+  allowOrigin: ['tauri://localhost', 'null'],
+  allowHost: ['game.local'],
+});
+const small = useServer({ maxConnections: 1 });
 
 interface Attempt {
   readonly protocols?: readonly string[];
@@ -106,11 +110,11 @@ describe('a connection', () => {
   });
 
   it('over a limit is told so before it is closed', async () => {
-    await using player = await Player.connect(small().url, 'turngraph.v1.json');
+    await using client = await TestClient.connect(small().url, 'turngraph.v1.json');
     const { frames, code } = await heard(new WebSocket(small().url));
     expect(frames).toMatchObject([{ error: { code: 2005 } }]);
     expect(code).toBe(4429);
-    expect(await player.asks('listModels')).toMatchObject({ body: 'listModels' });
+    expect(await client.request('listModels')).toMatchObject({ body: 'listModels' });
   });
 
   it('finds the server on both loopback addresses', async () => {
@@ -194,26 +198,26 @@ describe('the plain HTTP side', () => {
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
   it('a frame of more than 1 MiB is refused with its limit before the socket closes', async () => {
-    await using player = await Player.connect(open().url, subprotocol);
-    player.socket.send('x'.repeat(1024 * 1024 + 1));
-    expect(await player.until(({ body }) => body === 'error')).toMatchObject({
+    await using client = await TestClient.connect(open().url, subprotocol);
+    client.socket.send('x'.repeat(1024 * 1024 + 1));
+    expect(await client.waitFor(({ body }) => body === 'error')).toMatchObject({
       requestId: 0,
       error: { code: 5003, name: 'FRAME_TOO_LARGE' },
     });
-    expect((await player.closed).code).toBe(1009);
+    expect((await client.closed).code).toBe(1009);
   });
 
   it('random bytes are answered with an error each, and the connection lives', async () => {
-    await using player = await Player.connect(open().url, subprotocol);
+    await using client = await TestClient.connect(open().url, subprotocol);
     for (let index = 0; index < 100; index++) {
       const bytes = Buffer.from(
         Array.from({ length: 1 + ((index * 7) % 60) }, (_, at) => (index * 31 + at * 97 + ((at * at) % 11)) % 256),
       );
-      player.socket.send(bytes, { binary: subprotocol === 'turngraph.v1.proto' || index % 2 === 0 });
+      client.socket.send(bytes, { binary: subprotocol === 'turngraph.v1.proto' || index % 2 === 0 });
     }
-    const agentId = await player.makes(chat());
-    expect(await player.says(agentId, 'hello')).toMatchObject({ text: 'You said: hello' });
-    const errors = player.heard.flatMap((frame) => (frame.body === 'error' ? [frame.error.code] : []));
+    const agentId = await client.createAgent(chat());
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said: hello' });
+    const errors = client.received.flatMap((frame) => (frame.body === 'error' ? [frame.error.code] : []));
     expect(errors.length).toBeGreaterThan(90);
     expect([...new Set(errors)].filter((code) => code !== 5001 && code !== 5002)).toEqual([]);
   });

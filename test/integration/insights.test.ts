@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { aServer, Player, subprotocols } from '../helpers/server.ts';
+import { useServer, TestClient, subprotocols } from '../helpers/server.ts';
 
 const call = (name: string, args: object): string =>
   `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
 
-const server = aServer({
+const server = useServer({
   script: [
     { match: '^Ask for', answer: 'Who should get it?' },
     { match: 'to my friend', answer: call('transfer', { amount: 500, recipient: 'Bob' }) },
@@ -60,11 +60,11 @@ const graph = {
 };
 
 describe.each(subprotocols)('over %s, a call that cannot be meant', (subprotocol) => {
-  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+  const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
   it('is not notified; the client hears what is missing, and the next node asks for it', async () => {
-    await using player = await connect();
-    const turn = await player.says(await player.makes(graph), 'transfer 500 to my friend');
+    await using client = await connect();
+    const turn = await client.sendMessage(await client.createAgent(graph), 'transfer 500 to my friend');
     expect(turn).toMatchObject({ calls: [], steps: 'detect:no_tool_called ask:default', text: 'Who should get it?' });
     expect(
       turn.events.map(({ eventType, payloadJson }) => [eventType, JSON.parse(payloadJson) as unknown]),
@@ -81,8 +81,8 @@ describe.each(subprotocols)('over %s, a call that cannot be meant', (subprotocol
   });
 
   it('is sent once everything was said, and the client is told that it changes the world', async () => {
-    await using player = await connect();
-    const turn = await player.says(await player.makes(graph), 'transfer 500 to Ada');
+    await using client = await connect();
+    const turn = await client.sendMessage(await client.createAgent(graph), 'transfer 500 to Ada');
     expect(turn).toMatchObject({ steps: 'detect:tool_called', events: [] });
     expect(turn.calls).toMatchObject([
       {
@@ -95,16 +95,16 @@ describe.each(subprotocols)('over %s, a call that cannot be meant', (subprotocol
   });
 
   it('does not take another call with it', async () => {
-    await using player = await connect();
-    const turn = await player.says(await player.makes(graph), 'both: transfer 500 and show me');
+    await using client = await connect();
+    const turn = await client.sendMessage(await client.createAgent(graph), 'both: transfer 500 and show me');
     expect(turn.steps).toBe('detect:tool_called');
     expect(turn.calls).toMatchObject([{ toolName: 'show_balance', consequential: false }]);
     expect(turn.events).toHaveLength(1);
   });
 
   it('is notified with its issues when the tool changes nothing', async () => {
-    await using player = await connect();
-    const { calls } = await player.says(await player.makes(graph), 'balance');
+    await using client = await connect();
+    const { calls } = await client.sendMessage(await client.createAgent(graph), 'balance');
     expect(calls).toMatchObject([
       {
         toolName: 'show_balance',

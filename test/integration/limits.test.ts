@@ -5,15 +5,15 @@ import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { defineNode } from '../../src/index.ts';
 import { ClientSocket } from '../../src/server/connection.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
-import { aServer, Player, refusal, serverWith, subprotocols } from '../helpers/server.ts';
+import { useServer, TestClient, errorOf, startTestServer, subprotocols } from '../helpers/server.ts';
 import { defaultSendBufferLimits } from '../../src/server/backpressure.ts';
 import { RequestDispatcher } from '../../src/session/dispatcher.ts';
 import { Gate } from '../helpers/gate.ts';
-import { aDay, heldLoads } from '../helpers/heldEngine.ts';
+import { oneDayMs, holdLoads } from '../helpers/heldEngine.ts';
 
 const script = [
   { match: 'slowly', answer: 'one two three four five six seven eight', gate: new Gate() },
-  { match: 'before a word', answer: 'late', delay_ms: aDay },
+  { match: 'before a word', answer: 'late', delay_ms: oneDayMs },
 ];
 
 /** Timers that fire when the test says so, and as long as the test wants. */
@@ -25,43 +25,43 @@ afterEach(() => {
 
 /** Seconds. */
 const turnTimeout = 3600;
-const small = aServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout });
+const small = useServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout });
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
-  const connect = (): Promise<Player> => Player.connect(small().url, subprotocol);
+  const connect = (): Promise<TestClient> => TestClient.connect(small().url, subprotocol);
 
   it('a graph above the limit of nodes is refused', async () => {
-    await using player = await connect();
+    await using client = await connect();
     const say = { type: 'CannedResponse', params: { inline_strings: ['x'] } };
     const graph = { start_node: 'a', nodes: { a: say, b: say, c: say } };
-    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(graph) }));
+    const answer = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(graph) }));
     expect(answer).toMatchObject({ code: 2005, message: 'the graph has 3 nodes, and 2 are allowed' });
   });
 
   it('a node above the limit of tools is refused', async () => {
-    await using player = await connect();
+    await using client = await connect();
     const tools = ['a', 'b', 'c'].map((name) => ({ ...setLight, name }));
-    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(lamp({ tools })) }));
+    const answer = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(lamp({ tools })) }));
     expect(answer).toMatchObject({ code: 2005, message: 'detect.params.tools has 3 entries, and 2 are allowed' });
   });
 
   it('a turn that takes too long is ended, and the agent answers the next message', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
     holdTimers();
-    const asked = player.sends('sendMessage', { agentId, text: 'slowly' });
-    await player.until(({ requestId, body }) => requestId === asked && body === 'answerText');
+    const asked = client.send('sendMessage', { agentId, text: 'slowly' });
+    await client.waitFor(({ requestId, body }) => requestId === asked && body === 'answerText');
     vi.advanceTimersByTime(1000 * turnTimeout);
-    const turn = await player.told(asked);
+    const turn = await client.turnOf(asked);
     expect(turn).toMatchObject({ status: 'ERROR', error: { code: 4002, name: 'INFERENCE_TIMEOUT' }, text: 'one ' });
-    expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'SUCCESS' });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ status: 'SUCCESS' });
   });
 
   it('a client that asks and asks without waiting for answers is hung up on', async () => {
-    await using player = await connect();
-    for (let count = 0; count < 20; count++) player.sends('listModels');
-    expect(await player.until(({ body }) => body === 'error')).toMatchObject({ error: { code: 2005 } });
-    expect((await player.closed).code).toBe(4429);
+    await using client = await connect();
+    for (let count = 0; count < 20; count++) client.send('listModels');
+    expect(await client.waitFor(({ body }) => body === 'error')).toMatchObject({ error: { code: 2005 } });
+    expect((await client.closed).code).toBe(4429);
   });
 });
 
@@ -69,27 +69,27 @@ const callTo = (name: string, args: string): string =>
   `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
 
 describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB', (subprotocol) => {
-  const roomy = aServer({
+  const roomy = useServer({
     script: [
       { match: 'long arguments', answer: callTo('f', `{"x": "${'y'.repeat(24_000)}"}`) },
       { match: 'much wrong', answer: callTo('mark', `{"rows": [${'"a", '.repeat(1500)}"a"]}`) },
     ],
   });
-  const connect = (): Promise<Player> => Player.connect(roomy().url, subprotocol);
+  const connect = (): Promise<TestClient> => TestClient.connect(roomy().url, subprotocol);
   const verbose = { tool_call_format: 'chatml', sampling: { max_tokens: 20_000 } };
   const long = 'ü'.repeat(200_000);
-  const frameSizes = (player: Player): number[] =>
-    player.heard.map((frame) => Buffer.byteLength(JSON.stringify(frame)));
+  const frameSizes = (client: TestClient): number[] =>
+    client.received.map((frame) => Buffer.byteLength(JSON.stringify(frame)));
 
-  it.each<[string, (player: Player) => Promise<unknown>]>([
+  it.each<[string, (client: TestClient) => Promise<unknown>]>([
     [
       'when a graph names what it does not have',
-      (player) => player.asks('createAgent', { graphJson: JSON.stringify({ start_node: long, nodes: {} }) }),
+      (client) => client.request('createAgent', { graphJson: JSON.stringify({ start_node: long, nodes: {} }) }),
     ],
     [
       'when a graph is full of faults',
-      (player) =>
-        player.asks('createAgent', {
+      (client) =>
+        client.request('createAgent', {
           graphJson: JSON.stringify({
             start_node: 'a',
             nodes: Object.fromEntries(
@@ -98,22 +98,22 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
           }),
         }),
     ],
-    ['when a graph name is long', (player) => player.asks('createAgent', { graphName: long })],
-    ['when a storage name is long', (player) => player.asks('createStringStorage', { name: long })],
-    ['when a file path is long', (player) => player.asks('createStringStorage', { name: 'x', filePath: long })],
-    ['when a model name is long', (player) => player.asks('loadModel', { modelName: long })],
-    ['when an engine name is long', (player) => player.asks('configureSession', { engine: long })],
-    ['when a page token is long', (player) => player.asks('listModels', { pageToken: long })],
+    ['when a graph name is long', (client) => client.request('createAgent', { graphName: long })],
+    ['when a storage name is long', (client) => client.request('createStringStorage', { name: long })],
+    ['when a file path is long', (client) => client.request('createStringStorage', { name: 'x', filePath: long })],
+    ['when a model name is long', (client) => client.request('loadModel', { modelName: long })],
+    ['when an engine name is long', (client) => client.request('configureSession', { engine: long })],
+    ['when a page token is long', (client) => client.request('listModels', { pageToken: long })],
     [
       'when a node name is long',
-      async (player) =>
-        player.asks('changeParams', { agentId: await player.makes(chat()), nodeName: long, paramsJson: '{}' }),
+      async (client) =>
+        client.request('changeParams', { agentId: await client.createAgent(chat()), nodeName: long, paramsJson: '{}' }),
     ],
     [
       'when templates name what nobody has',
-      async (player) =>
-        player.says(
-          await player.makes(
+      async (client) =>
+        client.sendMessage(
+          await client.createAgent(
             chat({
               system_prompt: Array.from({ length: 300 }, (_, index) => `{{${'n'.repeat(200)}${index}}}`).join(''),
             }),
@@ -123,17 +123,17 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
     ],
     [
       'when a turn takes many steps',
-      async (player) => {
+      async (client) => {
         const say = (next: string) => ({
           type: 'CannedResponse',
           params: { inline_strings: ['x'] },
           exits: { default: next },
         });
-        const agentId = await player.makes(
+        const agentId = await client.createAgent(
           { start_node: 'a', nodes: { a: say('b'), b: say('a') } },
           { maxStepsPerTurn: 3000, enableDiagnostics: true },
         );
-        const turn = await player.says(agentId, 'go');
+        const turn = await client.sendMessage(agentId, 'go');
         expect(turn.warnings).toEqual([
           expect.stringMatching(/^the path has 3000 steps, and the first \d+ are shown$/),
         ]);
@@ -141,19 +141,19 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
     ],
     [
       'when a call has long arguments',
-      async (player) => {
-        const agentId = await player.makes(lamp(verbose), { enableDiagnostics: true });
-        const turn = await player.says(agentId, 'long arguments');
+      async (client) => {
+        const agentId = await client.createAgent(lamp(verbose), { enableDiagnostics: true });
+        const turn = await client.sendMessage(agentId, 'long arguments');
         expect(turn).toMatchObject({ status: 'SUCCESS', steps: 'detect:tool_called', calls: [] });
         expect(turn.warnings[0]).toMatch(/^detect found a call to f whose arguments do not fit in a frame/);
       },
     ],
     [
       'when much is wrong with a call',
-      async (player) => {
+      async (client) => {
         const rows = { name: 'rows', type: 'array', items: { type: 'integer' } };
         const tools = [{ name: 'mark', description: 'Marks rows.', parameters: [rows] }];
-        const turn = await player.says(await player.makes(lamp({ ...verbose, tools })), 'much wrong');
+        const turn = await client.sendMessage(await client.createAgent(lamp({ ...verbose, tools })), 'much wrong');
         expect(turn.calls).toMatchObject([{ toolName: 'mark' }]);
         expect(turn.warnings).toEqual([
           expect.stringMatching(
@@ -163,19 +163,19 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
       },
     ],
   ])('%s', async (_, asks) => {
-    await using player = await connect();
-    await asks(player);
-    expect(Math.max(...frameSizes(player))).toBeLessThan(60 * 1024);
+    await using client = await connect();
+    await asks(client);
+    expect(Math.max(...frameSizes(client))).toBeLessThan(60 * 1024);
   });
 });
 
 describe('new connections', () => {
-  const busy = aServer({ maxConnectionRate: 3 });
+  const busy = useServer({ maxConnectionRate: 3 });
 
   it('above the rate are turned out with a reason, and later ones are welcome', async () => {
     const now = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
-    const players = Array.from({ length: 5 }, () => new Player(busy().url, 'turngraph.v1.json'));
-    const firsts = await Promise.all(players.map((player) => player.until(() => true)));
+    const clients = Array.from({ length: 5 }, () => new TestClient(busy().url, 'turngraph.v1.json'));
+    const firsts = await Promise.all(clients.map((client) => client.waitFor(() => true)));
     expect(firsts.map(({ body }) => body).sort()).toEqual([
       'error',
       'error',
@@ -184,12 +184,12 @@ describe('new connections', () => {
       'sessionReady',
     ]);
     now.mockReturnValue(performance.now() + 1000);
-    await using late = new Player(busy().url, 'turngraph.v1.json');
-    expect(await late.hears('sessionReady')).toMatchObject({ protocolVersion: 1 });
-    for (const player of players) await player[Symbol.asyncDispose]();
+    await using late = new TestClient(busy().url, 'turngraph.v1.json');
+    expect(await late.receive('sessionReady')).toMatchObject({ protocolVersion: 1 });
+    for (const client of clients) await client[Symbol.asyncDispose]();
   });
 
-  const impatient = aServer({ handshakeTimeout: 0.5 });
+  const impatient = useServer({ handshakeTimeout: 0.5 });
 
   it('that never finish their handshake are dropped', async () => {
     const socket = createConnection(impatient().port, '127.0.0.1');
@@ -222,9 +222,9 @@ describe('a slow reader', () => {
     start_node: 'flood',
     nodes: { flood: { type: 'Flood', params: { chunks } } },
   });
-  const server = aServer({
+  const server = useServer({
     extension: { nodeTypes: [flood] },
-    sendBuffer: { ...defaultSendBufferLimits, slowReaderTimeoutMs: aDay },
+    sendBuffer: { ...defaultSendBufferLimits, slowReaderTimeoutMs: oneDayMs },
   });
 
   /** The most bytes that the server has for a client, from here on. */
@@ -235,16 +235,16 @@ describe('a slow reader', () => {
 
   it.each(subprotocols)('pauses its own agents, and fifteen others do not notice, over %s', async (subprotocol) => {
     const unsent = watchUnsent();
-    await using slow = await Player.connect(server().url, subprotocol);
-    const agentId = await slow.makes(flooding(4096));
-    const told = slow.sends('sendMessage', { agentId, text: 'go' });
+    await using slow = await TestClient.connect(server().url, subprotocol);
+    const agentId = await slow.createAgent(flooding(4096));
+    const told = slow.send('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
 
-    const others = await Promise.all(Array.from({ length: 15 }, () => Player.connect(server().url, subprotocol)));
+    const others = await Promise.all(Array.from({ length: 15 }, () => TestClient.connect(server().url, subprotocol)));
     let most = 0;
     for (let round = 0; round < 10; round++) {
       const turns = await Promise.all(
-        others.map(async (other) => other.says(await other.makes(chat()), `round ${round}`)),
+        others.map(async (other) => other.sendMessage(await other.createAgent(chat()), `round ${round}`)),
       );
       expect(turns.map(({ text }) => text)).toEqual(others.map(() => `You said: round ${round}`));
       most = Math.max(most, unsent());
@@ -256,32 +256,32 @@ describe('a slow reader', () => {
     }
     expect(most).toBeLessThan(2 * 1024 * 1024);
     slow.socket.resume();
-    expect((await slow.told(told)).text.length).toBe(4096 * 4096);
+    expect((await slow.turnOf(told)).text.length).toBe(4096 * 4096);
     for (const other of others) await other[Symbol.asyncDispose]();
   });
 
   it('can be cancelled', async () => {
     const unsent = watchUnsent();
-    await using slow = await Player.connect(server().url, 'turngraph.v1.proto');
-    const agentId = await slow.makes(flooding(1_000_000));
+    await using slow = await TestClient.connect(server().url, 'turngraph.v1.proto');
+    const agentId = await slow.createAgent(flooding(1_000_000));
     const left = new Promise<void>((resolve) => (over = resolve));
-    const told = slow.sends('sendMessage', { agentId, text: 'go' });
+    const told = slow.send('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
     while (unsent() <= defaultSendBufferLimits.highWaterMark) await wait(10);
-    slow.sends('cancelTurn', { agentId });
+    slow.send('cancelTurn', { agentId });
     await left;
     slow.socket.resume();
-    expect(await slow.told(told)).toMatchObject({ status: 'CANCELLED' });
+    expect(await slow.turnOf(told)).toMatchObject({ status: 'CANCELLED' });
   });
 
   it('that is stuck is given up', async () => {
     const unsent = watchUnsent();
     const sendBuffer = { highWaterMark: 100_000, lowWaterMark: 50_000, slowReaderTimeoutMs: 300 };
-    await using hasty = await serverWith({ extension: { nodeTypes: [flood] }, sendBuffer });
-    await using slow = await Player.connect(hasty.url, 'turngraph.v1.proto');
-    const agentId = await slow.makes(flooding(4096));
+    await using hasty = await startTestServer({ extension: { nodeTypes: [flood] }, sendBuffer });
+    await using slow = await TestClient.connect(hasty.url, 'turngraph.v1.proto');
+    const agentId = await slow.createAgent(flooding(4096));
     holdTimers();
-    slow.sends('sendMessage', { agentId, text: 'go' });
+    slow.send('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
     while (unsent() <= sendBuffer.highWaterMark) await wait(10);
     vi.advanceTimersByTime(sendBuffer.slowReaderTimeoutMs);
@@ -309,18 +309,18 @@ describe('a slow reader', () => {
       vi.spyOn(ClientSocket.prototype, 'close'),
       vi.spyOn(RequestDispatcher.prototype, 'receive'),
     ];
-    const closing = await serverWith({
+    const closing = await startTestServer({
       extension: { nodeTypes: [torrent] },
-      sendBuffer: { highWaterMark: 1500, lowWaterMark: 300, slowReaderTimeoutMs: aDay },
+      sendBuffer: { highWaterMark: 1500, lowWaterMark: 300, slowReaderTimeoutMs: oneDayMs },
       graceMs: 200,
     });
-    await using slow = await Player.connect(closing.url, 'turngraph.v1.proto');
-    const agentId = await slow.makes({ start_node: 'torrent', nodes: { torrent: { type: 'Torrent' } } });
-    slow.sends('sendMessage', { agentId, text: 'go' });
+    await using slow = await TestClient.connect(closing.url, 'turngraph.v1.proto');
+    const agentId = await slow.createAgent({ start_node: 'torrent', nodes: { torrent: { type: 'Torrent' } } });
+    slow.send('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
     while (unsent() <= 1024 * 1024) await wait(10);
     const before = receive.mock.calls.length;
-    for (let count = 0; count < 20; count++) slow.sends('exportDialog', { agentId });
+    for (let count = 0; count < 20; count++) slow.send('exportDialog', { agentId });
     while (receive.mock.calls.length < before + 20) await wait(10);
     const gone = closing[Symbol.asyncDispose]();
     while (close.mock.calls.length === 0) await wait(10);
@@ -337,53 +337,58 @@ describe('a server that shuts down', () => {
     (subprotocol) =>
       [
         { subprotocol, body: 'createAgent', fields: waiting, graceMs: 0 },
-        { subprotocol, body: 'loadModel', fields: { modelName: 'turngraph-demo' }, graceMs: aDay },
+        { subprotocol, body: 'loadModel', fields: { modelName: 'turngraph-demo' }, graceMs: oneDayMs },
       ] as const,
   );
 
   it.each(cases)('tells who waits for a model that it does: $body over $subprotocol', async (given) => {
-    const engines = { 'llama-cpp': heldLoads(llamaEngine(), new Gate()) };
-    const server = await serverWith({ graceMs: given.graceMs, engines });
-    const player = await Player.connect(server.url, given.subprotocol, 'llama-cpp');
-    const asked = player.sends(given.body, given.fields);
-    await player.until(({ requestId }) => requestId === asked);
-    expect(player.heard.map(({ body }) => body)).not.toContain(given.body);
+    const engines = { 'llama-cpp': holdLoads(llamaEngine(), new Gate()) };
+    const server = await startTestServer({ graceMs: given.graceMs, engines });
+    const client = await TestClient.connect(server.url, given.subprotocol, 'llama-cpp');
+    const asked = client.send(given.body, given.fields);
+    await client.waitFor(({ requestId }) => requestId === asked);
+    expect(client.received.map(({ body }) => body)).not.toContain(given.body);
     const gone = server[Symbol.asyncDispose]();
-    expect(refusal(await player.answer(asked))).toMatchObject({
+    expect(errorOf(await client.finalResponse(asked))).toMatchObject({
       code: 2001,
       message: 'the server is shutting down; connect again later',
     });
-    expect((await player.closed).code).toBe(1001);
+    expect((await client.closed).code).toBe(1001);
     await gone;
   });
 
   it('begins no turn, lets live ones end, and then says goodbye', async () => {
     const gate = new Gate();
-    const server = await serverWith({ script: [{ match: 'slowly', answer: 'one two three', gate }], graceMs: aDay });
-    await using player = await Player.connect(server.url, 'turngraph.v1.json');
-    const [one, other] = [await player.makes(chat()), await player.makes(chat())];
-    const slow = player.sends('sendMessage', { agentId: one, text: 'slowly' });
-    await player.hears('answerText');
+    const server = await startTestServer({
+      script: [{ match: 'slowly', answer: 'one two three', gate }],
+      graceMs: oneDayMs,
+    });
+    await using client = await TestClient.connect(server.url, 'turngraph.v1.json');
+    const [one, other] = [await client.createAgent(chat()), await client.createAgent(chat())];
+    const slow = client.send('sendMessage', { agentId: one, text: 'slowly' });
+    await client.receive('answerText');
     const down = server[Symbol.asyncDispose]();
-    expect(refusal(await player.asks('sendMessage', { agentId: other, text: 'hello' }))).toMatchObject({ code: 2001 });
-    expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(chat()) }))).toMatchObject({
+    expect(errorOf(await client.request('sendMessage', { agentId: other, text: 'hello' }))).toMatchObject({
+      code: 2001,
+    });
+    expect(errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()) }))).toMatchObject({
       code: 2001,
     });
     gate.open();
-    expect(await player.told(slow)).toMatchObject({ status: 'SUCCESS', text: 'one two three' });
-    expect((await player.closed).code).toBe(1001);
+    expect(await client.turnOf(slow)).toMatchObject({ status: 'SUCCESS', text: 'one two three' });
+    expect((await client.closed).code).toBe(1001);
     await down;
   });
 
   it('cancels what has not ended after its grace, and the client hears of it', async () => {
-    const server = await serverWith({ script, graceMs: 200 });
-    await using player = await Player.connect(server.url, 'turngraph.v1.json');
-    const agentId = await player.makes(chat());
-    const waiting = player.sends('sendMessage', { agentId, text: 'before a word' });
-    await player.asks('listModels');
+    const server = await startTestServer({ script, graceMs: 200 });
+    await using client = await TestClient.connect(server.url, 'turngraph.v1.json');
+    const agentId = await client.createAgent(chat());
+    const waiting = client.send('sendMessage', { agentId, text: 'before a word' });
+    await client.request('listModels');
     const down = server[Symbol.asyncDispose]();
-    expect(await player.told(waiting)).toMatchObject({ status: 'CANCELLED' });
-    expect((await player.closed).code).toBe(1001);
+    expect(await client.turnOf(waiting)).toMatchObject({ status: 'CANCELLED' });
+    expect((await client.closed).code).toBe(1001);
     await down;
   });
 });

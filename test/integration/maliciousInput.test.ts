@@ -1,10 +1,10 @@
 import { createConnection, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { chat, guarded, lamp, type GraphText } from '../helpers/graphs.ts';
-import { aServer, Player, refusal, serverWith, subprotocols } from '../helpers/server.ts';
+import { chat, guarded, lamp, type GraphDocument } from '../helpers/graphs.ts';
+import { useServer, TestClient, errorOf, startTestServer, subprotocols } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
-import { aDay } from '../helpers/heldEngine.ts';
+import { oneDayMs } from '../helpers/heldEngine.ts';
 
 /** Where long work stops between its pieces: a test may hold it there until it opens the gate. */
 const gate = vi.hoisted(() => {
@@ -47,21 +47,21 @@ vi.mock(import('../../src/eventLoop.ts'), async (original) => {
 });
 
 const call = '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": true}}\n</tool_call>';
-const server = aServer({
+const server = useServer({
   script: [
     { match: 'many calls', answer: call.repeat(80) },
     { match: 'slowly', answer: 'one two three four five six seven eight', gate: new Gate() },
-    { match: 'before a word', answer: 'late', delay_ms: aDay },
+    { match: 'before a word', answer: 'late', delay_ms: oneDayMs },
   ],
 });
 
-const says = (...lines: string[]): GraphText => ({
+const says = (...lines: string[]): GraphDocument => ({
   start_node: 'say',
   nodes: { say: { type: 'CannedResponse', params: { inline_strings: lines, selection_strategy: 'first' } } },
 });
 
 describe.each(subprotocols)('over %s, a server', (subprotocol) => {
-  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+  const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
   it.each([
     '{{#__proto__}}{{tool_calls.push}}{{/__proto__}}',
@@ -69,48 +69,55 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     '{{tool_calls.join}}',
     '{{#constructor}}x{{/constructor}}',
   ])('lets no template touch what everybody shares: %s', async (line) => {
-    await using player = await connect();
-    expect(await player.says(await player.makes(says(line)), 'hello')).toMatchObject({ status: 'SUCCESS', text: '' });
+    await using client = await connect();
+    expect(await client.sendMessage(await client.createAgent(says(line)), 'hello')).toMatchObject({
+      status: 'SUCCESS',
+      text: '',
+    });
     expect(Object.keys(Object.prototype)).toEqual([]);
     await using other = await connect();
-    expect(await other.says(await other.makes(guarded(['x'])), 'hello')).toMatchObject({ text: 'You said: hello' });
+    expect(await other.sendMessage(await other.createAgent(guarded(['x'])), 'hello')).toMatchObject({
+      text: 'You said: hello',
+    });
   });
 
   it('answers others while a loop of a turn runs on', async () => {
-    await using player = await connect();
+    await using client = await connect();
     await using other = await connect();
     const exits = { triggered: 'a', not_triggered: 'a' };
     const loop = { start_node: 'a', nodes: { a: { type: 'Guardrail', params: { inline_strings: ['x'] }, exits } } };
-    const agentId = await player.makes(loop, { maxStepsPerTurn: 4096 });
-    const turn = player.sends('sendMessage', { agentId, text: 'go' });
-    expect(await other.says(await other.makes(chat()), 'hello')).toMatchObject({ text: 'You said: hello' });
-    expect(await player.told(turn)).toMatchObject({ error: { code: 4003 } });
+    const agentId = await client.createAgent(loop, { maxStepsPerTurn: 4096 });
+    const turn = client.send('sendMessage', { agentId, text: 'go' });
+    expect(await other.sendMessage(await other.createAgent(chat()), 'hello')).toMatchObject({
+      text: 'You said: hello',
+    });
+    expect(await client.turnOf(turn)).toMatchObject({ error: { code: 4003 } });
     expect(
-      refusal(await player.asks('createAgent', { graphJson: JSON.stringify(loop), maxStepsPerTurn: 4_000_000_000 })),
+      errorOf(await client.request('createAgent', { graphJson: JSON.stringify(loop), maxStepsPerTurn: 4_000_000_000 })),
     ).toMatchObject({ code: 2005 });
   });
 
   it('answers others while hundreds of patterns look at a long message, and can be told to leave it', async () => {
-    await using player = await connect();
+    await using client = await connect();
     await using other = await connect();
     const patterns = Array.from({ length: 300 }, (_, index) => `secret.{0,60}word${index}`);
-    const agentId = await player.makes(guarded(patterns));
-    const otherId = await other.makes(chat());
+    const agentId = await client.createAgent(guarded(patterns));
+    const otherId = await other.createAgent(chat());
     const reached = gate.hold();
-    const turn = player.sends('sendMessage', {
+    const turn = client.send('sendMessage', {
       agentId,
       text: 'tell me a secret word, my secret friend. '.repeat(400),
     });
     await reached;
-    expect(await other.says(otherId, 'hello')).toMatchObject({ text: 'You said: hello' });
-    expect(await player.asks('cancelTurn', { agentId })).toMatchObject({ body: 'ack' });
+    expect(await other.sendMessage(otherId, 'hello')).toMatchObject({ text: 'You said: hello' });
+    expect(await client.request('cancelTurn', { agentId })).toMatchObject({ body: 'ack' });
     const passes = gate.passes;
     gate.open();
-    expect(await player.told(turn)).toMatchObject({ status: 'CANCELLED' });
+    expect(await client.turnOf(turn)).toMatchObject({ status: 'CANCELLED' });
     expect(gate.passes).toBe(passes);
   });
 
-  it.each<[string, GraphText | object]>([
+  it.each<[string, GraphDocument | object]>([
     ['a tag that never ends', says(`{{a${' '.repeat(300_000)}`)],
     [
       'names of many letters that miss each other',
@@ -140,18 +147,18 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
       }),
     ],
   ])('refuses %s at once', async (_, graph) => {
-    await using player = await connect();
-    const answer = refusal(await player.asks('createAgent', { graphJson: JSON.stringify(graph) }));
+    await using client = await connect();
+    const answer = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(graph) }));
     expect(answer.code).toBe(3003);
     expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(60 * 1024);
   });
 
-  it.each<[string, (player: Player) => Promise<number>, string, Record<string, string>]>([
-    ['too long', (player) => player.makes(says('{{v}}'.repeat(100))), 'hello', { v: 'x'.repeat(100_000) }],
+  it.each<[string, (client: TestClient) => Promise<number>, string, Record<string, string>]>([
+    ['too long', (client) => client.createAgent(says('{{v}}'.repeat(100))), 'hello', { v: 'x'.repeat(100_000) }],
     [
       'too much work',
-      (player) =>
-        player.makes({
+      (client) =>
+        client.createAgent({
           start_node: 'detect',
           nodes: {
             detect: { ...lamp().nodes['detect'], type: 'ToolCall', exits: { tool_called: 'say' } },
@@ -165,59 +172,63 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
       {},
     ],
   ])('ends a turn whose template is %s', async (_, makes, text, variables) => {
-    await using player = await connect();
-    expect(await player.says(await makes(player), text, variables)).toMatchObject({
+    await using client = await connect();
+    expect(await client.sendMessage(await makes(client), text, variables)).toMatchObject({
       status: 'ERROR',
       error: { code: 2005 },
     });
   });
 
   it('refuses variables above the limit of a message', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    const answer = await player.asks('sendMessage', { agentId, text: 'hello', variables: { v: 'x'.repeat(300_000) } });
-    expect(refusal(answer)).toMatchObject({
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    const answer = await client.request('sendMessage', {
+      agentId,
+      text: 'hello',
+      variables: { v: 'x'.repeat(300_000) },
+    });
+    expect(errorOf(answer)).toMatchObject({
       code: 2005,
       message: expect.stringContaining('sendMessage.variables has') as unknown,
     });
   });
 
   it('does not go on for a client that has gone', async () => {
-    const own = await serverWith({
-      graceMs: aDay,
-      script: [{ match: 'before a word', answer: 'late', delay_ms: aDay }],
+    const own = await startTestServer({
+      graceMs: oneDayMs,
+      script: [{ match: 'before a word', answer: 'late', delay_ms: oneDayMs }],
     });
-    const player = await Player.connect(own.url, subprotocol);
+    const client = await TestClient.connect(own.url, subprotocol);
     for (let count = 0; count < 60; count++)
-      player.sends('createAgent', { graphJson: JSON.stringify(guarded([`p${count}`])) });
-    player.sends('sendMessage', { agentId: 60, text: 'before a word' });
-    await player.until(({ body }) => body === 'createAgent');
-    player.socket.close();
-    await player.closed;
+      client.send('createAgent', { graphJson: JSON.stringify(guarded([`p${count}`])) });
+    client.send('sendMessage', { agentId: 60, text: 'before a word' });
+    await client.waitFor(({ body }) => body === 'createAgent');
+    client.socket.close();
+    await client.closed;
     // Nothing is left to wait for.
     await own[Symbol.asyncDispose]();
   });
 
   it('warms an agent up while it does something else', async () => {
-    await using player = await connect();
-    const busy = await player.makes(chat());
-    const slow = player.sends('sendMessage', { agentId: busy, text: 'slowly' });
-    player.sends('createAgent', { graphJson: JSON.stringify(chat()), warmUp: true });
-    expect(await player.asks('cancelTurn', { agentId: busy })).toMatchObject({ body: 'ack' });
-    expect(await player.told(slow)).toMatchObject({ status: 'CANCELLED' });
+    await using client = await connect();
+    const busy = await client.createAgent(chat());
+    const slow = client.send('sendMessage', { agentId: busy, text: 'slowly' });
+    client.send('createAgent', { graphJson: JSON.stringify(chat()), warmUp: true });
+    expect(await client.request('cancelTurn', { agentId: busy })).toMatchObject({ body: 'ack' });
+    expect(await client.turnOf(slow)).toMatchObject({ status: 'CANCELLED' });
   });
 
   it('lets the last word on a pin be the last', async () => {
-    const own = await serverWith({ modelIdle: 0 });
-    await using player = await Player.connect(own.url, subprotocol, 'llama-cpp');
-    player.sends('loadModel', { modelName: 'turngraph-demo' });
-    await player.asks('unloadModel', { modelName: 'turngraph-demo' });
-    await player.until(({ body }) => body === 'loadModel');
+    const own = await startTestServer({ modelIdle: 0 });
+    await using client = await TestClient.connect(own.url, subprotocol, 'llama-cpp');
+    client.send('loadModel', { modelName: 'turngraph-demo' });
+    await client.request('unloadModel', { modelName: 'turngraph-demo' });
+    await client.waitFor(({ body }) => body === 'loadModel');
     const pinned = expect.objectContaining({ pinned: true }) as unknown;
-    expect(await player.asks('listModels')).toMatchObject({
+    expect(await client.request('listModels')).toMatchObject({
       listModels: { models: expect.not.arrayContaining([pinned]) },
     });
-    await player[Symbol.asyncDispose]();
+    await client[Symbol.asyncDispose]();
     await own[Symbol.asyncDispose]();
   });
 });
@@ -258,14 +269,14 @@ describe('sockets that stay open on their side', () => {
   });
 
   it('are not kept when there are too many', async () => {
-    await using full = await serverWith({ maxConnections: 1 });
-    await using player = await Player.connect(full.url, 'turngraph.v1.json');
+    await using full = await startTestServer({ maxConnections: 1 });
+    await using client = await TestClient.connect(full.url, 'turngraph.v1.json');
     await gone(await shakeHands(full.port, 'localhost'));
-    expect(await player.asks('listModels')).toMatchObject({ body: 'listModels' });
+    expect(await client.request('listModels')).toMatchObject({ body: 'listModels' });
   });
 
   it('do not keep a server from ending', async () => {
-    const own = await serverWith({});
+    const own = await startTestServer({});
     const socket = await shakeHands(own.port, 'localhost');
     await own[Symbol.asyncDispose]();
     await gone(socket);

@@ -4,10 +4,10 @@ import { WebSocket } from 'ws';
 import type { TurngraphServer } from '../../src/server/server.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
 import { readScrape, type Scrape } from '../helpers/prometheus.ts';
-import { aServer, Player, serverWith, subprotocols, type Told } from '../helpers/server.ts';
+import { useServer, TestClient, startTestServer, subprotocols, type TurnResult } from '../helpers/server.ts';
 import { ProcessMetrics } from '../../src/metrics/process.ts';
 import { Gate } from '../helpers/gate.ts';
-import { aDay } from '../helpers/heldEngine.ts';
+import { oneDayMs } from '../helpers/heldEngine.ts';
 
 const script = [
   {
@@ -49,11 +49,11 @@ const gauges = [
   'model_uses',
 ].map((name) => `turngraph_${name}`);
 
-const sumOf = (turns: readonly Told[], field: 'tokensPrompt' | 'tokensReused' | 'tokensGenerated'): number =>
+const sumOf = (turns: readonly TurnResult[], field: 'tokensPrompt' | 'tokensReused' | 'tokensGenerated'): number =>
   turns.reduce((sum, turn) => sum + turn[field], 0);
 
 /** Checks that what was counted of a model is what the turns said. */
-function expectTokens(scraped: Scrape, turns: readonly Told[], labels: Readonly<Record<string, string>>): void {
+function expectTokens(scraped: Scrape, turns: readonly TurnResult[], labels: Readonly<Record<string, string>>): void {
   const [prompt, reused] = [sumOf(turns, 'tokensPrompt'), sumOf(turns, 'tokensReused')];
   expect(scraped.value('turngraph_prompt_tokens_total', labels)).toBe(prompt);
   expect(scraped.value('turngraph_reused_tokens_total', labels)).toBe(reused);
@@ -63,12 +63,12 @@ function expectTokens(scraped: Scrape, turns: readonly Told[], labels: Readonly<
 
 describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   it('are what TurnComplete said, and nobody is there any more when the clients have left', async () => {
-    await using server = await serverWith({ script });
-    const turns: Told[] = [];
+    await using server = await startTestServer({ script });
+    const turns: TurnResult[] = [];
     {
-      await using player = await Player.connect(server.url, subprotocol);
-      const agentId = await player.makes(chat());
-      turns.push(await player.says(agentId, 'hello'), await player.says(agentId, 'hello again'));
+      await using client = await TestClient.connect(server.url, subprotocol);
+      const agentId = await client.createAgent(chat());
+      turns.push(await client.sendMessage(agentId, 'hello'), await client.sendMessage(agentId, 'hello again'));
       const during = await scrape(server);
       for (const name of ['connections', 'sessions', 'agents', 'sequences', 'model_uses', 'model_loaded'])
         expect([name, during.value(`turngraph_${name}`)]).toEqual([name, 1]);
@@ -92,10 +92,10 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   });
 
   it('count calls by whether their tool is known and their text was sound', async () => {
-    await using server = await serverWith({ script });
-    await using player = await Player.connect(server.url, subprotocol);
-    const agentId = await player.makes(lamp({ notify_client: false }));
-    for (const text of ['porch', 'portal', 'quoted', 'porch']) await player.says(agentId, text);
+    await using server = await startTestServer({ script });
+    await using client = await TestClient.connect(server.url, subprotocol);
+    const agentId = await client.createAgent(lamp({ notify_client: false }));
+    for (const text of ['porch', 'portal', 'quoted', 'porch']) await client.sendMessage(agentId, text);
     const scraped = await scrape(server);
     const calls = (known: string, repaired: string): number | undefined =>
       scraped.value('turngraph_tool_calls_total', { known, repaired });
@@ -107,34 +107,34 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   });
 
   it('count a call that is held back as an insight', async () => {
-    await using server = await serverWith({ script });
-    await using player = await Player.connect(server.url, subprotocol);
+    await using server = await startTestServer({ script });
+    await using client = await TestClient.connect(server.url, subprotocol);
     const strict = {
       ...setLight,
       parameters: [...setLight.parameters, { name: 'hue', type: 'string', required: true }],
     };
-    await player.says(await player.makes(lamp({ tools: [strict] })), 'porch');
+    await client.sendMessage(await client.createAgent(lamp({ tools: [strict] })), 'porch');
     const scraped = await scrape(server);
     expect(scraped.value('turngraph_tool_insights_total')).toBe(1);
     expect(scraped.value('turngraph_tool_calls_total')).toBe(0);
   });
 
   it('count errors by where they arose, warnings, and turns that were cancelled while they show as running', async () => {
-    await using server = await serverWith({ script });
-    await using player = await Player.connect(server.url, subprotocol);
-    const agentId = await player.makes(chat());
-    await player.asks('sendMessage', { agentId: 99, text: 'hello' });
-    const turn = player.sends('sendMessage', { agentId, text: 'slowly' });
-    await player.until((frame) => frame.requestId === turn && frame.body === 'answerText');
+    await using server = await startTestServer({ script });
+    await using client = await TestClient.connect(server.url, subprotocol);
+    const agentId = await client.createAgent(chat());
+    await client.request('sendMessage', { agentId: 99, text: 'hello' });
+    const turn = client.send('sendMessage', { agentId, text: 'slowly' });
+    await client.waitFor((frame) => frame.requestId === turn && frame.body === 'answerText');
     expect((await scrape(server)).value('turngraph_turns_running')).toBe(1);
-    await player.asks('sendMessage', { agentId, text: 'hello' });
-    await player.asks('cancelTurn', { agentId });
-    await player.told(turn);
+    await client.request('sendMessage', { agentId, text: 'hello' });
+    await client.request('cancelTurn', { agentId });
+    await client.turnOf(turn);
     const looping = {
       start_node: 'a',
       nodes: { a: { type: 'CannedResponse', params: { inline_strings: ['x'] }, exits: { default: 'a' } } },
     };
-    const failed = await player.says(await player.makes(looping), 'hello');
+    const failed = await client.sendMessage(await client.createAgent(looping), 'hello');
     const scraped = await scrape(server);
     const errors = (at: string, code: string): number | undefined =>
       scraped.value('turngraph_errors_total', { at, code });
@@ -145,7 +145,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
     expect(scraped.value('turngraph_turn_warnings_total')).toBe(failed.warnings.length);
     expect(scraped.value('turngraph_generations_total', { stopped: 'aborted' })).toBe(1);
     expect(scraped.value('turngraph_turns_running')).toBe(0);
-    const answer = await player.asks('createAgent', {
+    const answer = await client.request('createAgent', {
       graphJson: JSON.stringify({ ...looping, nodes: { a: { type: 'Guardrail' } } }),
     });
     const warned = answer.body === 'createAgent' ? answer.createAgent.warnings.length : 0;
@@ -154,15 +154,15 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   });
 
   it('never have a model that the catalogue does not know, nor any other text of a client', async () => {
-    await using server = await serverWith({ script });
-    await using player = await Player.connect(server.url, subprotocol);
+    await using server = await startTestServer({ script });
+    await using client = await TestClient.connect(server.url, subprotocol);
     const secret = 'xyzzy';
-    await player.asks('createAgent', { graphJson: JSON.stringify(chat({ model_name: secret })) });
-    await player.asks('loadModel', { modelName: secret });
-    await player.asks('configureSession', { engine: secret });
-    await player.says(await player.makes(chat()), secret);
-    player.socket.close(4321, secret);
-    await player.closed;
+    await client.request('createAgent', { graphJson: JSON.stringify(chat({ model_name: secret })) });
+    await client.request('loadModel', { modelName: secret });
+    await client.request('configureSession', { engine: secret });
+    await client.sendMessage(await client.createAgent(chat()), secret);
+    client.socket.close(4321, secret);
+    await client.closed;
     await scrapeWhenAllLeft(server);
     const text = await (await pageOf(server)).text();
     expect(text).not.toContain(secret);
@@ -170,10 +170,10 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   });
 
   it('tell how often a client had to be waited for', async () => {
-    const sendBuffer = { highWaterMark: 0, lowWaterMark: 1, slowReaderTimeoutMs: aDay };
-    await using server = await serverWith({ script, sendBuffer });
-    await using player = await Player.connect(server.url, subprotocol);
-    await player.says(await player.makes(chat()), 'hello');
+    const sendBuffer = { highWaterMark: 0, lowWaterMark: 1, slowReaderTimeoutMs: oneDayMs };
+    await using server = await startTestServer({ script, sendBuffer });
+    await using client = await TestClient.connect(server.url, subprotocol);
+    await client.sendMessage(await client.createAgent(chat()), 'hello');
     const scraped = await scrape(server);
     expect(scraped.value('turngraph_slow_reader_pauses_total')).toBeGreaterThan(0);
     expect(scraped.value('turngraph_slow_readers')).toBe(0);
@@ -182,18 +182,18 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   it('of a model are what TurnComplete said, and outlive its unloading', async () => {
     const model = 'turngraph-demo';
     const labels = { engine: 'llama-cpp', model };
-    await using server = await serverWith({ modelIdle: 0 });
-    const turns: Told[] = [];
+    await using server = await startTestServer({ modelIdle: 0 });
+    const turns: TurnResult[] = [];
     for (let visit = 0; visit < 2; visit++) {
-      await using player = await Player.connect(server.url, subprotocol, 'llama-cpp');
-      const agentId = await player.makes(chat({ model_name: model, sampling: { max_tokens: 12 } }));
-      turns.push(await player.says(agentId, 'Hello!'), await player.says(agentId, 'Tell me a joke.'));
+      await using client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
+      const agentId = await client.createAgent(chat({ model_name: model, sampling: { max_tokens: 12 } }));
+      turns.push(await client.sendMessage(agentId, 'Hello!'), await client.sendMessage(agentId, 'Tell me a joke.'));
       const during = await scrape(server);
       expect(during.value('turngraph_model_info', { ...labels, backend: 'cpu' })).toBe(1);
       expect(during.value('turngraph_model_context_tokens', labels)).toBe(2048);
       expect(during.value('turngraph_model_threads', labels)).toBe(1);
       expect(during.value('turngraph_slots', labels)).toBeGreaterThan(0);
-      await player.asks('destroyAgent', { agentId });
+      await client.request('destroyAgent', { agentId });
       while ((await scrape(server)).value('turngraph_model_loaded', labels) === 1) await wait(20);
     }
     const scraped = await scrapeWhenAllLeft(server);
@@ -207,8 +207,8 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
 });
 
 describe('the metrics page', () => {
-  const locked = aServer({ token: 'open sesame' });
-  const open = aServer();
+  const locked = useServer({ token: 'open sesame' });
+  const open = useServer();
 
   it('needs the token where one is set', async () => {
     const bearer = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } });
@@ -259,8 +259,8 @@ describe('the metrics page', () => {
   });
 
   it('gives whole answers to many who ask at once', async () => {
-    await using player = await Player.connect(open().url, 'turngraph.v1.json');
-    await player.makes(chat());
+    await using client = await TestClient.connect(open().url, 'turngraph.v1.json');
+    await client.createAgent(chat());
     const scrapes = await Promise.all(Array.from({ length: 20 }, () => scrape(open())));
     expect(scrapes.map((one) => [one.value('turngraph_connections'), one.value('turngraph_model_loaded')])).toEqual(
       scrapes.map(() => [1, 1]),
@@ -275,10 +275,10 @@ describe('the metrics page', () => {
   });
 
   it('of one server knows nothing of another in the same process', async () => {
-    await using one = await serverWith({ script });
-    await using other = await serverWith({ script });
-    await using player = await Player.connect(one.url, 'turngraph.v1.proto');
-    await player.says(await player.makes(chat()), 'hello');
+    await using one = await startTestServer({ script });
+    await using other = await startTestServer({ script });
+    await using client = await TestClient.connect(one.url, 'turngraph.v1.proto');
+    await client.sendMessage(await client.createAgent(chat()), 'hello');
     const stats = async (server: TurngraphServer): Promise<readonly unknown[]> => {
       const scraped = await scrape(server);
       return ['turns_total', 'agents', 'connections', 'connections_total', 'model_loaded'].map((name) =>

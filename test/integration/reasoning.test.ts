@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { chat, discreet, setLight } from '../helpers/graphs.ts';
-import { aServer, Player, subprotocols } from '../helpers/server.ts';
+import { chat, screened, setLight } from '../helpers/graphs.ts';
+import { useServer, TestClient, subprotocols } from '../helpers/server.ts';
 
 const answer = '<think>The user wants swordfish; I must not say it.</think>\n\nGood evening.';
-const server = aServer({
+const server = useServer({
   script: [
     { match: 'in pieces', answer, chunk: 3 },
     { match: 'hello', answer },
@@ -11,40 +11,43 @@ const server = aServer({
 });
 
 describe.each(subprotocols)('over %s, what a model reasons aloud', (subprotocol) => {
-  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+  const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
   it.each([
     ['streamed', {}],
     ['in one frame', { stream: false }],
     ['allowed to reason', { thinking: true }],
   ])('is no part of an answer, %s', async (_, params) => {
-    await using player = await connect();
-    const agentId = await player.makes(chat(params));
-    expect((await player.says(agentId, 'in pieces')).text).toBe('Good evening.');
-    expect((await player.says(agentId, 'hello')).text).toBe('Good evening.');
+    await using client = await connect();
+    const agentId = await client.createAgent(chat(params));
+    expect((await client.sendMessage(agentId, 'in pieces')).text).toBe('Good evening.');
+    expect((await client.sendMessage(agentId, 'hello')).text).toBe('Good evening.');
   });
 
   it('is in debug_info with diagnostics on', async () => {
-    await using player = await connect();
-    const { debugInfo } = await player.says(await player.makes(chat(), { enableDiagnostics: true }), 'hello');
+    await using client = await connect();
+    const { debugInfo } = await client.sendMessage(
+      await client.createAgent(chat(), { enableDiagnostics: true }),
+      'hello',
+    );
     expect(JSON.parse(debugInfo)).toMatchObject({
       inferences: [{ reasoning: 'The user wants swordfish; I must not say it.' }],
     });
   });
 
   it('is not what a guardrail judges', async () => {
-    await using player = await connect();
-    expect(await player.says(await player.makes(discreet('swordfish')), 'hello')).toMatchObject({
+    await using client = await connect();
+    expect(await client.sendMessage(await client.createAgent(screened('swordfish')), 'hello')).toMatchObject({
       text: 'Good evening.',
     });
   });
 
   it('is no part of what a tool call node says instead of a call', async () => {
-    await using player = await connect();
+    await using client = await connect();
     const graph = {
       start_node: 'detect',
       nodes: { detect: { type: 'ToolCall', params: { tools: [setLight], generate_on_no_tool: true } } },
     };
-    expect(await player.says(await player.makes(graph), 'hello')).toMatchObject({ text: 'Good evening.' });
+    expect(await client.sendMessage(await client.createAgent(graph), 'hello')).toMatchObject({ text: 'Good evening.' });
   });
 });

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClientFrameBodies } from '../../src/frames.gen.ts';
-import { guarded, type GraphText } from '../helpers/graphs.ts';
-import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+import { guarded, type GraphDocument } from '../helpers/graphs.ts';
+import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const server = aServer({
+const server = useServer({
   get storageRoot() {
     return join(folder, 'root');
   },
@@ -34,19 +34,19 @@ const server = aServer({
 });
 
 /** Says the lines of a storage one after the other. */
-const speaker = (string_storage: string, inline_strings: readonly string[] = []): GraphText => ({
+const speaker = (string_storage: string, inline_strings: readonly string[] = []): GraphDocument => ({
   start_node: 'say',
   nodes: { say: { type: 'CannedResponse', params: { string_storage, inline_strings, selection_strategy: 'in_turn' } } },
 });
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
-  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
-  const creates = (player: Player, fields: Partial<ClientFrameBodies['createStringStorage']>) =>
-    player.asks('createStringStorage', fields);
+  const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
+  const creates = (client: TestClient, fields: Partial<ClientFrameBodies['createStringStorage']>) =>
+    client.request('createStringStorage', fields);
 
-  async function saidBy(player: Player, agentId: number, times: number): Promise<string[]> {
+  async function saidBy(client: TestClient, agentId: number, times: number): Promise<string[]> {
     const said: string[] = [];
-    while (said.length < times) said.push((await player.says(agentId, 'hello')).text);
+    while (said.length < times) said.push((await client.sendMessage(agentId, 'hello')).text);
     return said;
   }
 
@@ -70,33 +70,38 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     ['a map file', { kind: 'MAP', filePath: 'lines.json' }, ['first', 'second', 'first']],
     ['a multimap file', { kind: 'MULTIMAP', filePath: 'many.mm.json' }, ['1', '2', '3']],
   ])('a node reads %s', async (_, fields, said) => {
-    await using player = await connect();
-    expect(await creates(player, { name: 'lines', ...fields })).toMatchObject({
+    await using client = await connect();
+    expect(await creates(client, { name: 'lines', ...fields })).toMatchObject({
       createStringStorage: { entries: new Set(said).size },
     });
-    expect(await saidBy(player, await player.makes(speaker('lines')), 3)).toEqual(said);
+    expect(await saidBy(client, await client.createAgent(speaker('lines')), 3)).toEqual(said);
   });
 
   it('a node reads a file by its path, without a storage of that name', async () => {
-    await using player = await connect();
-    expect(await saidBy(player, await player.makes(speaker('refusals.txt')), 2)).toEqual(['Not today.', 'Go away.']);
+    await using client = await connect();
+    expect(await saidBy(client, await client.createAgent(speaker('refusals.txt')), 2)).toEqual([
+      'Not today.',
+      'Go away.',
+    ]);
   });
 
   it('a guardrail reads its patterns from a storage, and tells which entry is none', async () => {
-    await using player = await connect();
-    await creates(player, { name: 'attacks', kind: 'LIST', strings: ['swordfish'] });
-    await creates(player, { name: 'bad', kind: 'LIST', strings: ['fine', '(?=x)'] });
-    const withStorage = (string_storage: string): GraphText => {
+    await using client = await connect();
+    await creates(client, { name: 'attacks', kind: 'LIST', strings: ['swordfish'] });
+    await creates(client, { name: 'bad', kind: 'LIST', strings: ['fine', '(?=x)'] });
+    const withStorage = (string_storage: string): GraphDocument => {
       const graph = guarded([]);
       return {
         ...graph,
         nodes: { ...graph.nodes, guard: { ...graph.nodes['guard'], type: 'Guardrail', params: { string_storage } } },
       };
     };
-    expect(await player.says(await player.makes(withStorage('attacks')), 'SWORDFISH!')).toMatchObject({
+    expect(await client.sendMessage(await client.createAgent(withStorage('attacks')), 'SWORDFISH!')).toMatchObject({
       text: "I can't help with that.",
     });
-    expect(refusal(await player.asks('createAgent', { graphJson: JSON.stringify(withStorage('bad')) }))).toMatchObject({
+    expect(
+      errorOf(await client.request('createAgent', { graphJson: JSON.stringify(withStorage('bad')) })),
+    ).toMatchObject({
       code: 3003,
       message: expect.stringContaining(
         'guard.params.string_storage entry 1 is no pattern that can run in linear time: "(?=x)"',
@@ -105,45 +110,47 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   });
 
   it('a destroyed storage is kept by the agents that hold it, and its name is free again', async () => {
-    await using player = await connect();
-    await creates(player, { name: 'lines', kind: 'LIST', strings: ['old'] });
-    const agentId = await player.makes(speaker('lines'));
-    expect(await player.asks('destroyStringStorage', { name: 'lines' })).toMatchObject({ body: 'ack' });
-    await creates(player, { name: 'lines', kind: 'LIST', strings: ['new'] });
-    expect(await saidBy(player, agentId, 1)).toEqual(['old']);
-    expect(await saidBy(player, await player.makes(speaker('lines')), 1)).toEqual(['new']);
+    await using client = await connect();
+    await creates(client, { name: 'lines', kind: 'LIST', strings: ['old'] });
+    const agentId = await client.createAgent(speaker('lines'));
+    expect(await client.request('destroyStringStorage', { name: 'lines' })).toMatchObject({ body: 'ack' });
+    await creates(client, { name: 'lines', kind: 'LIST', strings: ['new'] });
+    expect(await saidBy(client, agentId, 1)).toEqual(['old']);
+    expect(await saidBy(client, await client.createAgent(speaker('lines')), 1)).toEqual(['new']);
   });
 
   it('a storage is nobody else’s business', async () => {
-    await using player = await connect();
+    await using client = await connect();
     await using other = await connect();
-    await creates(player, { name: 'lines', kind: 'LIST', strings: ['mine'] });
-    expect(refusal(await other.asks('createAgent', { graphJson: JSON.stringify(speaker('lines')) })).code).toBe(3010);
+    await creates(client, { name: 'lines', kind: 'LIST', strings: ['mine'] });
+    expect(errorOf(await other.request('createAgent', { graphJson: JSON.stringify(speaker('lines')) })).code).toBe(
+      3010,
+    );
   });
 
   it('a file is read once in a session', async () => {
-    await using player = await connect();
+    await using client = await connect();
     const file = join(folder, 'root', `once-${subprotocol}.txt`);
     await writeFile(file, 'before\n');
-    const agentId = await player.makes(speaker(`once-${subprotocol}.txt`));
+    const agentId = await client.createAgent(speaker(`once-${subprotocol}.txt`));
     await writeFile(file, 'after\n');
-    expect(await saidBy(player, agentId, 1)).toEqual(['before']);
-    expect(await saidBy(player, await player.makes(speaker(`once-${subprotocol}.txt`)), 1)).toEqual(['before']);
+    expect(await saidBy(client, agentId, 1)).toEqual(['before']);
+    expect(await saidBy(client, await client.createAgent(speaker(`once-${subprotocol}.txt`)), 1)).toEqual(['before']);
   });
 
   it('lines in the graph serve when there is no such storage, with a warning', async () => {
-    await using player = await connect();
-    const answer = await player.asks('createAgent', { graphJson: JSON.stringify(speaker('missing', ['inline'])) });
+    await using client = await connect();
+    const answer = await client.request('createAgent', { graphJson: JSON.stringify(speaker('missing', ['inline'])) });
     expect(answer).toMatchObject({ createAgent: { warnings: [expect.stringContaining('inline_strings are used')] } });
-    expect(await saidBy(player, 1, 1)).toEqual(['inline']);
+    expect(await saidBy(client, 1, 1)).toEqual(['inline']);
   });
 
   it('a session folder narrows what its paths reach', async () => {
-    await using player = await connect();
-    await player.asks('configureSession', { engine: 'mock', storageDataFolder: 'game' });
-    expect(await saidBy(player, await player.makes(speaker('own.txt')), 1)).toEqual(['from the game']);
-    expect(refusal(await creates(player, { name: 'x', kind: 'LIST', filePath: 'refusals.txt' })).code).toBe(3010);
-    expect(refusal(await creates(player, { name: 'x', kind: 'LIST', filePath: 'sideways.txt' })).code).toBe(3009);
+    await using client = await connect();
+    await client.request('configureSession', { engine: 'mock', storageDataFolder: 'game' });
+    expect(await saidBy(client, await client.createAgent(speaker('own.txt')), 1)).toEqual(['from the game']);
+    expect(errorOf(await creates(client, { name: 'x', kind: 'LIST', filePath: 'refusals.txt' })).code).toBe(3010);
+    expect(errorOf(await creates(client, { name: 'x', kind: 'LIST', filePath: 'sideways.txt' })).code).toBe(3009);
   });
 
   const escapes = [
@@ -161,32 +168,32 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   ];
 
   it.each(escapes)('a storage cannot be made of %j', async (filePath) => {
-    await using player = await connect();
-    expect(refusal(await creates(player, { name: 'x', kind: 'LIST', filePath }))).toMatchObject({
+    await using client = await connect();
+    expect(errorOf(await creates(client, { name: 'x', kind: 'LIST', filePath }))).toMatchObject({
       code: 3009,
       name: 'STORAGE_OUTSIDE_ROOT',
     });
   });
 
   it.each(escapes)('a node cannot read %j', async (path) => {
-    await using player = await connect();
+    await using client = await connect();
     expect(
-      refusal(await player.asks('createAgent', { graphJson: JSON.stringify(speaker(path, ['inline'])) })).code,
+      errorOf(await client.request('createAgent', { graphJson: JSON.stringify(speaker(path, ['inline'])) })).code,
     ).toBe(3009);
   });
 
   it.each(['/', '..', 'game/../..', 'C:\\', '\\', '/tmp'])(
     'a session folder cannot be %j',
     async (storageDataFolder) => {
-      await using player = await connect();
-      expect(refusal(await player.asks('configureSession', { engine: 'mock', storageDataFolder })).code).toBe(3009);
+      await using client = await connect();
+      expect(errorOf(await client.request('configureSession', { engine: 'mock', storageDataFolder })).code).toBe(3009);
     },
   );
 
   it('a session folder that is a link out of the root reads nothing', async () => {
-    await using player = await connect();
-    await player.asks('configureSession', { engine: 'mock', storageDataFolder: 'up' });
-    expect(refusal(await creates(player, { name: 'x', kind: 'LIST', filePath: 'secret.txt' })).code).toBe(3009);
+    await using client = await connect();
+    await client.request('configureSession', { engine: 'mock', storageDataFolder: 'up' });
+    expect(errorOf(await creates(client, { name: 'x', kind: 'LIST', filePath: 'secret.txt' })).code).toBe(3009);
   });
 
   it.each<[string, Partial<ClientFrameBodies['createStringStorage']>, number]>([
@@ -207,13 +214,13 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     ['a file that is not UTF-8', { filePath: 'latin.txt' }, 7003],
     ['more entries than are allowed', { strings: ['1', '2', '3', '4'] }, 2005],
   ])('a storage cannot be made with %s', async (_, fields, code) => {
-    await using player = await connect();
-    await creates(player, { name: 'taken', kind: 'LIST', strings: ['x'] });
-    expect(refusal(await creates(player, { name: 'lines', kind: 'LIST', ...fields })).code).toBe(code);
+    await using client = await connect();
+    await creates(client, { name: 'taken', kind: 'LIST', strings: ['x'] });
+    expect(errorOf(await creates(client, { name: 'lines', kind: 'LIST', ...fields })).code).toBe(code);
   });
 
   it('what has no name cannot be destroyed', async () => {
-    await using player = await connect();
-    expect(refusal(await player.asks('destroyStringStorage', { name: 'nothing' })).code).toBe(7001);
+    await using client = await connect();
+    expect(errorOf(await client.request('destroyStringStorage', { name: 'nothing' })).code).toBe(7001);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { defineFormat, detect } from '../../src/index.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
-import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 
 const called = (name: string, args: string): string =>
   `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
@@ -13,7 +13,7 @@ const loose = defineFormat({
   detect: (text) => detect(text, { name: 'name', arguments: 'arguments' }),
 });
 
-const server = aServer({
+const server = useServer({
   extension: { formats: [loose] },
   script: [
     { match: 'porch', answer: called('set_light', '{"name": "porch", "on": true}') },
@@ -38,15 +38,15 @@ const paint = {
 };
 
 describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
-  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+  const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
   it('lets only calls stand that its tools allow, whatever wrote them', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(lamp({ strict: true }));
-    expect((await player.says(agentId, 'porch')).calls).toMatchObject([{ toolName: 'set_light', known: true }]);
-    expect((await player.says(agentId, 'both')).calls).toMatchObject([{ toolName: 'set_light' }]);
+    await using client = await connect();
+    const agentId = await client.createAgent(lamp({ strict: true }));
+    expect((await client.sendMessage(agentId, 'porch')).calls).toMatchObject([{ toolName: 'set_light', known: true }]);
+    expect((await client.sendMessage(agentId, 'both')).calls).toMatchObject([{ toolName: 'set_light' }]);
     for (const text of ['portal', 'half']) {
-      expect(await player.says(agentId, text)).toMatchObject({
+      expect(await client.sendMessage(agentId, text)).toMatchObject({
         calls: [],
         steps: 'detect:no_tool_called answer:default',
         warnings: ['detect wrote a call that its tools do not allow'],
@@ -55,12 +55,14 @@ describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
   });
 
   it('becomes strict, or has to call a tool, between turns', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(lamp());
-    expect((await player.says(agentId, 'portal')).calls).toMatchObject([{ toolName: 'open_portal', known: false }]);
+    await using client = await connect();
+    const agentId = await client.createAgent(lamp());
+    expect((await client.sendMessage(agentId, 'portal')).calls).toMatchObject([
+      { toolName: 'open_portal', known: false },
+    ]);
     for (const changes of [{ strict: true }, { tool_choice: 'required' }, { tool_choice: 'set_light' }]) {
-      await player.asks('changeParams', { agentId, nodeName: 'detect', paramsJson: JSON.stringify(changes) });
-      expect((await player.says(agentId, 'portal')).calls).toEqual([]);
+      await client.request('changeParams', { agentId, nodeName: 'detect', paramsJson: JSON.stringify(changes) });
+      expect((await client.sendMessage(agentId, 'portal')).calls).toEqual([]);
     }
   });
 
@@ -96,22 +98,22 @@ describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
       'answer.params.response_schema.properties.code.pattern is "pattern", which a grammar cannot express',
     ],
   ])('is refused when a grammar cannot express %s', async (_, graph, message) => {
-    await using player = await connect();
-    const answer = await player.asks('createAgent', { graphJson: JSON.stringify(graph) });
-    expect(refusal(answer)).toMatchObject({ code: 3003, message: expect.stringContaining(message) as unknown });
+    await using client = await connect();
+    const answer = await client.request('createAgent', { graphJson: JSON.stringify(graph) });
+    expect(errorOf(answer)).toMatchObject({ code: 3003, message: expect.stringContaining(message) as unknown });
   });
 
   it('may have tools that no grammar can express as long as it is not strict, or has to call another', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(lamp({ tools: [setLight, dim], tool_choice: 'set_light' }));
+    await using client = await connect();
+    const agentId = await client.createAgent(lamp({ tools: [setLight, dim], tool_choice: 'set_light' }));
     const change = (params: object): Promise<unknown> =>
-      player.asks('changeParams', { agentId, nodeName: 'detect', paramsJson: JSON.stringify(params) });
+      client.request('changeParams', { agentId, nodeName: 'detect', paramsJson: JSON.stringify(params) });
     expect(await change({ tool_choice: 'auto' })).toMatchObject({ body: 'ack' });
     for (const params of [{ strict: true }, { tool_choice: 'dim' }]) {
       expect(await change(params)).toMatchObject({
         error: { code: 3007, message: expect.stringContaining('.items.pattern is "pattern"') as unknown },
       });
     }
-    expect((await player.says(agentId, 'porch')).calls).toMatchObject([{ toolName: 'set_light' }]);
+    expect((await client.sendMessage(agentId, 'porch')).calls).toMatchObject([{ toolName: 'set_light' }]);
   });
 });

@@ -1,98 +1,98 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
 import { chat, lamp } from '../helpers/graphs.ts';
-import { aServer, Player, refusal, subprotocols } from '../helpers/server.ts';
+import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
-import { aDay } from '../helpers/heldEngine.ts';
+import { oneDayMs } from '../helpers/heldEngine.ts';
 
 const slowly = new Gate();
 beforeEach(() => slowly.close());
 
-const server = aServer({
+const server = useServer({
   script: [
     { match: 'slowly', answer: 'one two three four five six seven eight', gate: slowly },
-    { match: 'before a word', answer: 'late', delay_ms: aDay },
+    { match: 'before a word', answer: 'late', delay_ms: oneDayMs },
   ],
 });
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
-  const connect = (): Promise<Player> => Player.connect(server().url, subprotocol);
+  const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
   it('a busy agent refuses a second message, and its turn goes on', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    const first = player.sends('sendMessage', { agentId, text: 'slowly' });
-    expect(refusal(await player.asks('sendMessage', { agentId, text: 'and now' }))).toMatchObject({
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    const first = client.send('sendMessage', { agentId, text: 'slowly' });
+    expect(errorOf(await client.request('sendMessage', { agentId, text: 'and now' }))).toMatchObject({
       code: 3004,
       name: 'AGENT_BUSY',
     });
     slowly.open();
-    expect(await player.told(first)).toMatchObject({
+    expect(await client.turnOf(first)).toMatchObject({
       status: 'SUCCESS',
       text: 'one two three four five six seven eight',
     });
   });
 
   it('two agents speak at the same time', async () => {
-    await using player = await connect();
-    const [one, two] = [await player.makes(chat()), await player.makes(chat())];
-    const slow = player.sends('sendMessage', { agentId: one, text: 'slowly' });
-    const quick = player.sends('sendMessage', { agentId: two, text: 'quick' });
-    expect(await player.told(quick)).toMatchObject({ agentId: two, text: 'You said: quick' });
-    expect(player.heard.some(({ requestId, body }) => requestId === slow && body === 'turnComplete')).toBe(false);
+    await using client = await connect();
+    const [one, two] = [await client.createAgent(chat()), await client.createAgent(chat())];
+    const slow = client.send('sendMessage', { agentId: one, text: 'slowly' });
+    const quick = client.send('sendMessage', { agentId: two, text: 'quick' });
+    expect(await client.turnOf(quick)).toMatchObject({ agentId: two, text: 'You said: quick' });
+    expect(client.received.some(({ requestId, body }) => requestId === slow && body === 'turnComplete')).toBe(false);
     slowly.open();
-    expect(await player.told(slow)).toMatchObject({ agentId: one, status: 'SUCCESS' });
+    expect(await client.turnOf(slow)).toMatchObject({ agentId: one, status: 'SUCCESS' });
   });
 
   it('a cancel overtakes the turn, and the next message is answered', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    const slow = player.sends('sendMessage', { agentId, text: 'slowly' });
-    const { turnId } = await player.hears('answerText');
-    expect(await player.asks('cancelTurn', { agentId, turnId })).toMatchObject({ body: 'ack' });
-    const turn = await player.told(slow);
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    const slow = client.send('sendMessage', { agentId, text: 'slowly' });
+    const { turnId } = await client.receive('answerText');
+    expect(await client.request('cancelTurn', { agentId, turnId })).toMatchObject({ body: 'ack' });
+    const turn = await client.turnOf(slow);
     expect(turn).toMatchObject({ status: 'CANCELLED', error: null, stopReason: 'ABORTED' });
     expect('one two three four five six seven eight'.startsWith(turn.text)).toBe(true);
     expect(turn.frames.filter((frame) => frame.body === 'answerText' && frame.answerText.isFinal)).toHaveLength(1);
-    expect(await player.says(agentId, 'hello')).toMatchObject({ status: 'SUCCESS', text: 'You said: hello' });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ status: 'SUCCESS', text: 'You said: hello' });
   });
 
   it('a cancel reaches a model that has not said a word', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    const waiting = player.sends('sendMessage', { agentId, text: 'before a word' });
-    await player.asks('cancelTurn', { agentId });
-    expect(await player.told(waiting)).toMatchObject({ status: 'CANCELLED', text: '', timeToFirstTokenMs: 0 });
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    const waiting = client.send('sendMessage', { agentId, text: 'before a word' });
+    await client.request('cancelTurn', { agentId });
+    expect(await client.turnOf(waiting)).toMatchObject({ status: 'CANCELLED', text: '', timeToFirstTokenMs: 0 });
   });
 
   it('a cancel of nothing is acknowledged, and a turn of another number goes on', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    expect(await player.asks('cancelTurn', { agentId })).toMatchObject({ body: 'ack' });
-    const slow = player.sends('sendMessage', { agentId, text: 'slowly' });
-    expect(await player.asks('cancelTurn', { agentId, turnId: 77 })).toMatchObject({ body: 'ack' });
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    expect(await client.request('cancelTurn', { agentId })).toMatchObject({ body: 'ack' });
+    const slow = client.send('sendMessage', { agentId, text: 'slowly' });
+    expect(await client.request('cancelTurn', { agentId, turnId: 77 })).toMatchObject({ body: 'ack' });
     slowly.open();
-    expect(await player.told(slow)).toMatchObject({ status: 'SUCCESS' });
+    expect(await client.turnOf(slow)).toMatchObject({ status: 'SUCCESS' });
   });
 
   it('a destroyed agent ends its turn first, and is gone', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat());
-    const slow = player.sends('sendMessage', { agentId, text: 'slowly' });
-    expect(await player.asks('destroyAgent', { agentId })).toMatchObject({ body: 'ack' });
-    expect(await player.told(slow)).toMatchObject({ status: 'CANCELLED' });
-    expect(refusal(await player.asks('sendMessage', { agentId, text: 'hello' }))).toMatchObject({ code: 3002 });
-    expect(refusal(await player.asks('destroyAgent', { agentId }))).toMatchObject({ code: 3002 });
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    const slow = client.send('sendMessage', { agentId, text: 'slowly' });
+    expect(await client.request('destroyAgent', { agentId })).toMatchObject({ body: 'ack' });
+    expect(await client.turnOf(slow)).toMatchObject({ status: 'CANCELLED' });
+    expect(errorOf(await client.request('sendMessage', { agentId, text: 'hello' }))).toMatchObject({ code: 3002 });
+    expect(errorOf(await client.request('destroyAgent', { agentId }))).toMatchObject({ code: 3002 });
   });
 
   it('requests take effect in the order in which they came', async () => {
-    await using player = await connect();
-    const made = player.sends('createAgent', { graphJson: JSON.stringify(chat()) });
-    const told = player.sends('sendMessage', { agentId: 1, text: 'hello' });
-    const gone = player.sends('destroyAgent', { agentId: 1 });
-    await player.until(({ requestId }) => requestId === gone);
+    await using client = await connect();
+    const made = client.send('createAgent', { graphJson: JSON.stringify(chat()) });
+    const told = client.send('sendMessage', { agentId: 1, text: 'hello' });
+    const gone = client.send('destroyAgent', { agentId: 1 });
+    await client.waitFor(({ requestId }) => requestId === gone);
     expect(
-      player.heard.filter(({ requestId }) => requestId >= made).map(({ requestId, body }) => [requestId, body]),
+      client.received.filter(({ requestId }) => requestId >= made).map(({ requestId, body }) => [requestId, body]),
     ).toEqual([
       [made, 'createAgent'],
       [told, 'answerText'],
@@ -102,53 +102,53 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   });
 
   it('frames are counted from 1 without gaps', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(lamp());
-    await player.says(agentId, 'hello');
-    await player.says(agentId, 'again');
-    expect(player.heard.map(({ seq }) => seq)).toEqual(player.heard.map((_, index) => index));
+    await using client = await connect();
+    const agentId = await client.createAgent(lamp());
+    await client.sendMessage(agentId, 'hello');
+    await client.sendMessage(agentId, 'again');
+    expect(client.received.map(({ seq }) => seq)).toEqual(client.received.map((_, index) => index));
   });
 
   it('a turn that would never end is ended by its steps, and the agent stays usable', async () => {
-    await using player = await connect();
+    await using client = await connect();
     const say = (text: string, next: string) => ({
       type: 'CannedResponse',
       params: { inline_strings: [text] },
       exits: { default: next },
     });
-    const agentId = await player.makes(
+    const agentId = await client.createAgent(
       { start_node: 'tick', nodes: { tick: say('tick', 'tock'), tock: say('tock', 'tick') } },
       { maxStepsPerTurn: 5 },
     );
-    const turn = await player.says(agentId, 'go');
+    const turn = await client.sendMessage(agentId, 'go');
     expect(turn).toMatchObject({
       status: 'ERROR',
       error: { code: 4003, name: 'MAX_STEPS_EXCEEDED' },
       text: 'ticktockticktocktick',
     });
     expect(turn.path).toHaveLength(5);
-    expect(await player.says(agentId, 'go')).toMatchObject({ status: 'ERROR', turnId: 2 });
+    expect(await client.sendMessage(agentId, 'go')).toMatchObject({ status: 'ERROR', turnId: 2 });
   });
 
   it('a dropped socket ends its turns, and nobody else notices', async () => {
     await using other = await connect();
-    const otherAgent = await other.makes(chat());
-    const slow = other.sends('sendMessage', { agentId: otherAgent, text: 'slowly' });
-    const player = await connect();
-    const agentId = await player.makes(chat());
-    player.sends('sendMessage', { agentId, text: 'before a word' });
-    player.socket.terminate();
-    await player.closed;
+    const otherAgent = await other.createAgent(chat());
+    const slow = other.send('sendMessage', { agentId: otherAgent, text: 'slowly' });
+    const client = await connect();
+    const agentId = await client.createAgent(chat());
+    client.send('sendMessage', { agentId, text: 'before a word' });
+    client.socket.terminate();
+    await client.closed;
     slowly.open();
-    expect(await other.told(slow)).toMatchObject({ status: 'SUCCESS' });
-    expect(await other.says(otherAgent, 'hello')).toMatchObject({ status: 'SUCCESS' });
+    expect(await other.turnOf(slow)).toMatchObject({ status: 'SUCCESS' });
+    expect(await other.sendMessage(otherAgent, 'hello')).toMatchObject({ status: 'SUCCESS' });
   });
 
   it('a long answer comes in frames under 60 KiB that join to the whole', async () => {
-    await using player = await connect();
-    const agentId = await player.makes(chat({ stream: false, sampling: { max_tokens: 8192 } }));
+    await using client = await connect();
+    const agentId = await client.createAgent(chat({ stream: false, sampling: { max_tokens: 8192 } }));
     const text = '\u0001\u0002\u0003🦊'.repeat(3_000);
-    const turn = await player.says(agentId, text);
+    const turn = await client.sendMessage(agentId, text);
     expect(turn).toMatchObject({ status: 'SUCCESS', error: null });
     expect(turn.text === `You said: ${text}`).toBe(true);
     const said = turn.frames.filter(({ body }) => body === 'answerText');

@@ -9,7 +9,7 @@ import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import type { Prompt } from '../../src/dialog.ts';
 import { reusePrefix } from '../../src/engine/llama/kvCache/prefixReuse.ts';
-import { ask, following, never, say } from '../contracts/generation.ts';
+import { userPrompt, nextPrompt, neverAborted, generate } from '../contracts/generation.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 
 describe('a KV cache', () => {
@@ -104,7 +104,7 @@ describe('a sequence', () => {
     const { slots, sequence } = await demo.open(1);
     const speaker = sequence();
     const held = async (): Promise<Token[]> => {
-      const slot = await slots.acquire(speaker, [], never);
+      const slot = await slots.acquire(speaker, [], neverAborted);
       if (!slot) throw new Error('no slot');
       const { contextTokens } = slot.cache;
       slots.release(slot);
@@ -127,10 +127,10 @@ describe('a sequence', () => {
 
   it('evaluates a changed middle anew', async () => {
     const { sequence } = await opened();
-    const prompt = following(ask('How are you today?'), 'I am fine.', 'Tell me a joke');
-    const changed = following(ask('How is she today?'), 'I am fine.', 'Tell me a joke');
-    await say(sequence, prompt);
-    const { tokens, text } = await say(sequence, changed);
+    const prompt = nextPrompt(userPrompt('How are you today?'), 'I am fine.', 'Tell me a joke');
+    const changed = nextPrompt(userPrompt('How is she today?'), 'I am fine.', 'Tell me a joke');
+    await generate(sequence, prompt);
+    const { tokens, text } = await generate(sequence, changed);
     const [a, b] = [tokensOf(prompt), tokensOf(changed)];
     expect(tokens.reused).toBe(b.findIndex((token, index) => token !== a[index]));
     const fresh = await freshly(b, 30);
@@ -140,25 +140,25 @@ describe('a sequence', () => {
 
   it('leaves no tail of a longer prompt', async () => {
     const { sequence, held } = await opened();
-    const short = ask('How are you today?');
-    await say(sequence, following(short, 'I am fine.', 'Tell me a joke'));
-    const { tokens } = await say(sequence, short, { sampling: { max_tokens: 1 } });
+    const short = userPrompt('How are you today?');
+    await generate(sequence, nextPrompt(short, 'I am fine.', 'Tell me a joke'));
+    const { tokens } = await generate(sequence, short, { sampling: { max_tokens: 1 } });
     expect(tokens.reused).toBe(tokens.prompt - 1);
     expect(await held()).toEqual(tokensOf(short));
   });
 
   it('evaluates the new message and nothing else over five turns, and answers as if it had never read before', async () => {
     const { sequence, held } = await opened();
-    let prompt = ask('How are you today?');
-    let { text } = await say(sequence, prompt);
+    let prompt = userPrompt('How are you today?');
+    let { text } = await generate(sequence, prompt);
     for (const message of ['Tell me a joke', 'Who are you?', 'Thank you', 'What is your name?']) {
-      prompt = following(prompt, text, message);
+      prompt = nextPrompt(prompt, text, message);
       // The end of the answer, the new message in its frame, and the opening of the next answer.
       const news = demo.weights.tokenize(
         `<|im_end|>\n<|im_start|>user\n${message}<|im_end|>\n<|im_start|>assistant\n`,
         true,
       );
-      const next = await say(sequence, prompt);
+      const next = await generate(sequence, prompt);
       expect(next.tokens.prompt - next.tokens.reused).toBe(news.length);
       const all = await held();
       const written = await freshly(all.slice(0, next.tokens.prompt), next.tokens.generated);
@@ -168,13 +168,13 @@ describe('a sequence', () => {
   });
 
   it('reuses its own spelling of an answer where the tokeniser would have spelt it otherwise', async () => {
-    const prompt = ask('Tell me a joke');
+    const prompt = userPrompt('Tell me a joke');
     for (let seed = 1; seed <= 20; seed++) {
       const { sequence, held } = await opened();
-      const { text, tokens } = await say(sequence, prompt, { sampling: { temperature: 3, seed, max_tokens: 30 } });
+      const { text, tokens } = await generate(sequence, prompt, { sampling: { temperature: 3, seed, max_tokens: 30 } });
       const spelt = (await held()).slice(tokens.prompt);
       if (isDeepStrictEqual(spelt, demo.weights.tokenize(text, false).slice(0, spelt.length))) continue;
-      const next = await say(sequence, following(prompt, text, 'Thank you'));
+      const next = await generate(sequence, nextPrompt(prompt, text, 'Thank you'));
       return expect(next.tokens.reused).toBe(tokens.prompt + spelt.length);
     }
     expect.fail('the model spells as the tokeniser does, whatever the seed');
@@ -182,21 +182,21 @@ describe('a sequence', () => {
 
   it('reads an answer anew that is not the one it wrote, from its beginning', async () => {
     const { sequence } = await opened();
-    const prompt = ask('How are you today?');
-    const { tokens } = await say(sequence, prompt);
-    const next = await say(sequence, following(prompt, 'Never better!', 'Thank you'));
+    const prompt = userPrompt('How are you today?');
+    const { tokens } = await generate(sequence, prompt);
+    const next = await generate(sequence, nextPrompt(prompt, 'Never better!', 'Thank you'));
     expect(next.tokens.reused).toBe(tokens.prompt);
   });
 
   it('holds a prefix of prompt and answer after an abort at any moment', async () => {
     const { sequence, held } = await opened();
-    const prompt = ask(`${'The lamp stands in the hall. '.repeat(60)} Tell me a long story about the sea.`);
+    const prompt = userPrompt(`${'The lamp stands in the hall. '.repeat(60)} Tell me a long story about the sea.`);
     const all = [...tokensOf(prompt), ...(await freshly(tokensOf(prompt), 60))];
     const lengths: number[] = [];
     for (const moment of [-1, 0, 1, 2, 5, 10, 20, 40]) {
       const control = new AbortController();
       let pieces = 0;
-      const cutting = say(sequence, prompt, {
+      const cutting = generate(sequence, prompt, {
         signal: control.signal,
         sampling: { max_tokens: 60 },
         onText: () => void (++pieces === moment && control.abort()),
@@ -207,7 +207,7 @@ describe('a sequence', () => {
       const now = await held();
       expect(now).toEqual(all.slice(0, now.length));
       lengths.push(now.length);
-      await say(sequence, ask(`Something else ${moment}.`), { sampling: { max_tokens: 2 } });
+      await generate(sequence, userPrompt(`Something else ${moment}.`), { sampling: { max_tokens: 2 } });
     }
     const read = tokensOf(prompt).length;
     expect(lengths.slice(0, 2).every((length) => length < read)).toBe(true);
@@ -216,13 +216,13 @@ describe('a sequence', () => {
 
   it('goes on in a long conversation until the context is full, and says so', async () => {
     const { sequence } = await opened();
-    let prompt = ask('How are you today?');
+    let prompt = userPrompt('How are you today?');
     let turns = 0;
     const talk = async (): Promise<void> => {
       for (;;) {
-        const { text, tokens } = await say(sequence, prompt, { sampling: { max_tokens: 20 } });
+        const { text, tokens } = await generate(sequence, prompt, { sampling: { max_tokens: 20 } });
         expect(tokens.prompt - tokens.reused).toBeLessThan(60);
-        prompt = following(prompt, text, `Tell me more about number ${++turns}, please.`);
+        prompt = nextPrompt(prompt, text, `Tell me more about number ${++turns}, please.`);
       }
     };
     await expect(talk()).rejects.toMatchObject({ name: 'PROMPT_TOO_LARGE' });
@@ -232,49 +232,54 @@ describe('a sequence', () => {
   it('hands its slot to another without a trace of what it held', async () => {
     const { sequence: open } = await demo.open(1);
     const [mine, yours] = [open(), open()];
-    await say(mine, ask('My secret word is walrus.', 'You keep secrets.'));
-    const { text, tokens } = await say(yours, ask('Which secret word?', 'You tell all.'));
+    await generate(mine, userPrompt('My secret word is walrus.', 'You keep secrets.'));
+    const { text, tokens } = await generate(yours, userPrompt('Which secret word?', 'You tell all.'));
     const [a, b] = [
-      tokensOf(ask('My secret word is walrus.', 'You keep secrets.')),
-      tokensOf(ask('Which secret word?', 'You tell all.')),
+      tokensOf(userPrompt('My secret word is walrus.', 'You keep secrets.')),
+      tokensOf(userPrompt('Which secret word?', 'You tell all.')),
     ];
     expect(tokens.reused).toBe(b.findIndex((token, index) => token !== a[index]));
     expect(demo.weights.detokenize(await freshly(b, 40)).startsWith(text)).toBe(true);
-    expect((await say(mine, ask('My secret word is walrus.', 'You keep secrets.'))).finishReason).toBe('end');
+    expect((await generate(mine, userPrompt('My secret word is walrus.', 'You keep secrets.'))).finishReason).toBe(
+      'end',
+    );
   });
 
   it('warms the head of a prompt without disturbing what follows it', async () => {
     const { sequence, held } = await opened();
-    await sequence.prefill(ask('anything', 'You are a lamp in a long hall.'), never);
+    await sequence.prefill(userPrompt('anything', 'You are a lamp in a long hall.'), neverAborted);
     const head = await held();
     expect(demo.weights.detokenize(head, true)).toBe(
       '<|im_start|>system\nYou are a lamp in a long hall.<|im_end|>\n<|im_start|>user\n',
     );
-    const prompt = ask('How are you today?', 'You are a lamp in a long hall.');
-    expect((await say(sequence, prompt)).tokens.reused).toBe(head.length);
+    const prompt = userPrompt('How are you today?', 'You are a lamp in a long hall.');
+    expect((await generate(sequence, prompt)).tokens.reused).toBe(head.length);
     const before = await held();
-    await sequence.prefill(prompt, never);
+    await sequence.prefill(prompt, neverAborted);
     expect(await held()).toEqual(before);
   });
 
   it('begins with an empty cache after the engine has failed in it', async () => {
     const { slots, sequence: open } = await demo.open(2);
     const [broken, whole] = [open(), open()];
-    const fine = (await say(broken, ask('How are you today?'))).text;
-    const slot = await slots.acquire(broken, [], never);
+    const fine = (await generate(broken, userPrompt('How are you today?'))).text;
+    const slot = await slots.acquire(broken, [], neverAborted);
     if (!slot) throw new Error('no slot');
     slot.cache.evaluate = async function* () {
       throw new Error('out of memory');
     };
     slots.release(slot);
     const [failed, other] = await Promise.allSettled([
-      say(broken, ask('How are you today?')),
-      say(whole, ask('How are you today?')),
+      generate(broken, userPrompt('How are you today?')),
+      generate(whole, userPrompt('How are you today?')),
     ]);
     expect(failed).toMatchObject({
       reason: { name: 'INFERENCE_FAILED', message: expect.stringContaining('out of memory') },
     });
     expect(other).toMatchObject({ value: { text: fine } });
-    expect(await say(broken, ask('How are you today?'))).toMatchObject({ text: fine, tokens: { reused: 0 } });
+    expect(await generate(broken, userPrompt('How are you today?'))).toMatchObject({
+      text: fine,
+      tokens: { reused: 0 },
+    });
   });
 });

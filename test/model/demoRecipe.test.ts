@@ -11,11 +11,11 @@ import { vocabularyOf } from '../../scripts/demo-model/generate/tokenizer.mjs';
 import { chanceFrom } from '../../scripts/seededRandom.mjs';
 import type { Message } from '../../src/dialog.ts';
 import { formats } from '../../src/tools/formats/index.ts';
-import { fileOf } from '../helpers/server.ts';
+import { repositoryPath } from '../helpers/server.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 const recipe = 'scripts/demo-model';
-const learnt = JSON.parse(await readFile(fileOf(`${recipe}/vocabulary.json`), 'utf8'));
+const learnt = JSON.parse(await readFile(repositoryPath(`${recipe}/vocabulary.json`), 'utf8'));
 
 describe('the text that the demo model learns from', () => {
   let demo: Demo;
@@ -82,7 +82,7 @@ describe('the text that the demo model learns from', () => {
 
 const run = promisify(execFile);
 const node = (script: string, ...args: readonly string[]) =>
-  run(process.execPath, [fileOf(`${recipe}/${script}`), ...args]);
+  run(process.execPath, [repositoryPath(`${recipe}/${script}`), ...args]);
 
 describe('the evaluation of the demo model', () => {
   it.each([
@@ -112,7 +112,7 @@ describe.runIf(demanded || hasTorch())(`the recipe of the demo model (needs PyTo
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   const train = (script: string, ...args: readonly string[]) =>
-    run(python, [fileOf(`${recipe}/train/${script}`), ...args]);
+    run(python, [repositoryPath(`${recipe}/train/${script}`), ...args]);
 
   it('leads from text to a file that answers as the trained network does', async () => {
     const [vocabulary, corpus, runs, tensors, file] = ['words.json', 'corpus', 'run', 'tensors', 'tiny.gguf'].map(
@@ -188,12 +188,12 @@ print(json.dumps({"weights": weights, "fit": [kernels_fit(shape) for shape in sh
 
   /** What a script says that has the files of the training, as JSON, and what it says beside that. */
   async function tells(script: string): Promise<{ said: unknown; beside: string }> {
-    const { stdout, stderr } = await run(python, ['-c', script, folder], { cwd: fileOf(`${recipe}/train`) });
+    const { stdout, stderr } = await run(python, ['-c', script, folder], { cwd: repositoryPath(`${recipe}/train`) });
     return { said: JSON.parse(stdout), beside: stderr };
   }
 
   async function answersTo(file: string, args: readonly string[]): Promise<unknown[]> {
-    const saying = run(python, [fileOf(`${recipe}/train/generate.py`), ...args]);
+    const saying = run(python, [repositoryPath(`${recipe}/train/generate.py`), ...args]);
     const { stdin } = saying.child;
     if (stdin) createReadStream(file).pipe(stdin);
     const { stdout } = await saying;

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { fileOf } from '../helpers/server.ts';
+import { repositoryPath } from '../helpers/server.ts';
 
 /** The bytes of the demo model with another chat template, of at most the same length. */
 export async function demoWithTemplate(template: string): Promise<Buffer> {
-  const file = await readFile(fileOf('models/turngraph-demo.gguf'));
+  const file = await readFile(repositoryPath('models/turngraph-demo.gguf'));
   const key = 'tokenizer.chat_template';
   // Behind the key: the type of the value (4 bytes), its length (8), its text.
   const at = file.indexOf(key) + key.length + 4;

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { hookBatches } from '../../src/engine/llama/batching/batchHooks.ts';
-import { ask, never, say } from '../contracts/generation.ts';
+import { userPrompt, neverAborted, generate } from '../contracts/generation.ts';
 import { demoFile, openDemo, type Demo } from './demo.ts';
 
 describe('a failure of the library', () => {
@@ -15,8 +15,8 @@ describe('a failure of the library', () => {
   it('while an answer is written ends it with what was said before, and nothing is said later', async () => {
     const { slots, sequence: open, deferredQueue } = await demo.open(1);
     const sequence = open();
-    const { text } = await say(sequence, ask('Tell me a joke'));
-    const slot = await slots.acquire(sequence, [], never);
+    const { text } = await generate(sequence, userPrompt('Tell me a joke'));
+    const slot = await slots.acquire(sequence, [], neverAborted);
     if (!slot) throw new Error('no slot');
     const { evaluate } = slot.cache;
     slot.cache.evaluate = async function* (...given: Parameters<typeof evaluate>) {
@@ -28,14 +28,14 @@ describe('a failure of the library', () => {
     };
     slots.release(slot);
     const pieces: string[] = [];
-    const failing = say(sequence, ask('Tell me a joke'), { onText: (piece) => pieces.push(piece) });
+    const failing = generate(sequence, userPrompt('Tell me a joke'), { onText: (piece) => pieces.push(piece) });
     await expect(failing).rejects.toMatchObject({ name: 'INFERENCE_FAILED' });
     const said = pieces.join('');
     expect(said).not.toBe('');
     expect(text.startsWith(said)).toBe(true);
     // The next batch of somebody else.
     deferredQueue.runDeferred();
-    await say(open(), ask('How are you today?'));
+    await generate(open(), userPrompt('How are you today?'));
     expect(pieces.join('')).toBe(said);
   });
 
@@ -48,10 +48,12 @@ describe('a failure of the library', () => {
       ++draws === 7 ? Promise.reject(new Error('a native exception')) : own.apply(native, given);
     Object.defineProperty(native, 'sampleToken', { value: failing, configurable: true });
     hookBatches(context, { onStart: () => {}, onEnd: () => {} });
-    const outcomes = await Promise.allSettled([open(), open()].map((one) => say(one, ask('Tell me a joke'))));
+    const outcomes = await Promise.allSettled(
+      [open(), open()].map((one) => generate(one, userPrompt('Tell me a joke'))),
+    );
     const failed = outcomes.filter(({ status }) => status === 'rejected');
     expect(failed).toMatchObject([{ reason: { name: 'INFERENCE_FAILED' } }]);
-    expect((await say(open(), ask('Tell me a joke'))).finishReason).toBe('end');
+    expect((await generate(open(), userPrompt('Tell me a joke'))).finishReason).toBe('end');
   });
 });
 
@@ -84,7 +86,9 @@ describe('an engine that is disposed of', () => {
     const model = await load();
     await Promise.all([model[Symbol.asyncDispose](), model[Symbol.asyncDispose]()]);
     const [one, other] = await Promise.all([load(), load()]);
-    const texts = await Promise.all([one, other].map((each) => say(each.openSequence(), ask('Tell me a joke'))));
+    const texts = await Promise.all(
+      [one, other].map((each) => generate(each.openSequence(), userPrompt('Tell me a joke'))),
+    );
     expect(new Set(texts.map(({ text }) => text)).size).toBe(1);
     await engine[Symbol.asyncDispose]();
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, Model } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { ask, paragraphs, say } from '../contracts/generation.ts';
+import { userPrompt, longText, generate } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 
 describe('a long prompt', () => {
@@ -13,15 +13,20 @@ describe('a long prompt', () => {
   });
   afterAll(() => engine[Symbol.asyncDispose]());
 
-  const long = ask(paragraphs(140));
+  const long = userPrompt(longText(140));
 
   it('lets others write a token for every 65 of its own', async () => {
     const other = model.openSequence();
     let reading = true;
-    const reader = say(model.openSequence(), long, { sampling: { max_tokens: 1 } }).finally(() => (reading = false));
+    const reader = generate(model.openSequence(), long, { sampling: { max_tokens: 1 } }).finally(
+      () => (reading = false),
+    );
     let written = 0;
     while (reading)
-      await say(other, ask('Tell me a joke'), { sampling: { max_tokens: 20 }, onText: () => void written++ });
+      await generate(other, userPrompt('Tell me a joke'), {
+        sampling: { max_tokens: 20 },
+        onText: () => void written++,
+      });
     const { tokens } = await reader;
     expect(tokens.prompt).toBeGreaterThan(1500);
     // It says a short answer again and again, and every new turn takes batches of its own.
@@ -31,10 +36,10 @@ describe('a long prompt', () => {
   it('does not keep a short one waiting', async () => {
     const order: string[] = [];
     const read = async (name: string, prompt: typeof long): Promise<void> => {
-      await say(model.openSequence(), prompt, { sampling: { max_tokens: 1 } });
+      await generate(model.openSequence(), prompt, { sampling: { max_tokens: 1 } });
       order.push(name);
     };
-    await Promise.all([read('long', long), read('another long', long), read('short', ask('Hm'))]);
+    await Promise.all([read('long', long), read('another long', long), read('short', userPrompt('Hm'))]);
     expect(order[0]).toBe('short');
   });
 });

@@ -5,27 +5,28 @@ import { families } from '../../scripts/gguf/families.mjs';
 import type { Prompt, ToolBlock } from '../../src/dialog.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { formats } from '../../src/tools/formats/index.ts';
-import { ask, following, say as speak } from '../contracts/generation.ts';
-import { block, officialPrompts, promptOf, type OfficialTool } from './officialPrompts.ts';
-import { tinyModels, type Tiny } from './tiny.ts';
+import { userPrompt, nextPrompt, generate as speak } from '../contracts/generation.ts';
+import { toToolBlock, officialPrompts, toPrompt, type OfficialTool } from './officialPrompts.ts';
+import { openTinyModels, type TinyModel } from './tiny.ts';
 
-let models: Awaited<ReturnType<typeof tinyModels>>;
-beforeAll(async () => void (models = await tinyModels([...families.keys()])));
+let models: Awaited<ReturnType<typeof openTinyModels>>;
+beforeAll(async () => void (models = await openTinyModels([...families.keys()])));
 afterAll(() => models.close());
 
-const render = ({ template }: Tiny, prompt: Prompt): string => template.render(prompt).text;
-const tokensOf = ({ template }: Tiny, prompt: Prompt): Token[] => template.tokens(template.render(prompt));
+const render = ({ renderer: template }: TinyModel, prompt: Prompt): string => template.render(prompt).text;
+const tokensOf = ({ renderer: template }: TinyModel, prompt: Prompt): Token[] =>
+  template.tokens(template.render(prompt));
 
 const official = officialPrompts.map((one) => [one.family, one.case, one] as const);
 
 describe('an official prompt', () => {
   it.each(official)('of %s (%s) is met', (family, _, one) => {
-    expect(render(models.of(family), promptOf(one))).toBe(one.text);
+    expect(render(models.of(family), toPrompt(one))).toBe(one.text);
   });
 
   it.each(official)('of %s (%s) has its tokens, a single one for each control string', (family, _, one) => {
-    const { weights, vocabulary: tokenizer } = models.of(family);
-    const tokens = tokensOf(models.of(family), promptOf(one));
+    const { weights, tokenizer } = models.of(family);
+    const tokens = tokensOf(models.of(family), toPrompt(one));
     expect(tokens).toEqual(weights.tokenize(one.text, true));
     const control = tokens.filter((token) => tokenizer.isControl(token));
     expect(control.map((token) => weights.detokenize([token], true))).toEqual(
@@ -60,7 +61,7 @@ const say = (text: string, tools: ToolBlock): Prompt => ({
 
 const formatOf = (family: string): string => families.get(family)?.format ?? '';
 const seen = (family: string): string =>
-  `\n${render(models.of(family), say('Shine!', block(formatOf(family), [lamp])))}`;
+  `\n${render(models.of(family), say('Shine!', toToolBlock(formatOf(family), [lamp])))}`;
 
 describe('a prompt with a tool in the second turn', () => {
   it('of Qwen2.5', () =>
@@ -242,7 +243,7 @@ describe('a prompt with a tool in the second turn', () => {
   `));
 
   it("holds our own wording where the format is not the family's", () => {
-    const text = render(models.of('Qwen2.5 Instruct'), say('Shine!', block('generic', [lamp])));
+    const text = render(models.of('Qwen2.5 Instruct'), say('Shine!', toToolBlock('generic', [lamp])));
     expect(`\n${text}`).toMatchInlineSnapshot(`
       "
       <|im_start|>system
@@ -281,8 +282,8 @@ describe.each([...families.keys()])('a tool of %s', (family) => {
   const format = formatOf(family);
 
   it.each(hostile)('keeps %j as its letters, wherever it stands', (text) => {
-    const { weights, vocabulary: tokenizer } = models.of(family);
-    const evil = block(format, [
+    const { weights, tokenizer } = models.of(family);
+    const evil = toToolBlock(format, [
       {
         function: {
           name: text,
@@ -299,7 +300,7 @@ describe.each([...families.keys()])('a tool of %s', (family) => {
       tokensOf(models.of(family), prompt)
         .filter((token) => tokenizer.isControl(token))
         .map((token) => weights.detokenize([token], true));
-    expect(control(say('Shine!', evil))).toEqual(control(say('Shine!', block(format, [lamp]))));
+    expect(control(say('Shine!', evil))).toEqual(control(say('Shine!', toToolBlock(format, [lamp]))));
     const written = render(models.of(family), say('Shine!', evil));
     const letters = weights.detokenize(tokensOf(models.of(family), say('Shine!', evil)), true);
     expect(singleSpaced(letters)).toBe(singleSpaced(written));
@@ -307,7 +308,7 @@ describe.each([...families.keys()])('a tool of %s', (family) => {
   });
 
   it('keeps a call and its result as letters too', () => {
-    const { vocabulary: tokenizer } = models.of(family);
+    const { tokenizer } = models.of(family);
     const prompt = (text: string): Prompt => ({
       messages: [
         { role: 'user', text: 'Shine!' },
@@ -322,7 +323,7 @@ describe.each([...families.keys()])('a tool of %s', (family) => {
         },
         { role: 'user', text: '', toolExchange: { kind: 'result', callId: 'k3J9x2Qwe', name: text, content: text } },
       ],
-      tools: block(format, [lamp]),
+      tools: toToolBlock(format, [lamp]),
     });
     const count = (text: string): number =>
       tokensOf(models.of(family), prompt(text)).filter((token) => tokenizer.isControl(token)).length;
@@ -333,7 +334,7 @@ describe.each([...families.keys()])('a tool of %s', (family) => {
 describe('Mistral', () => {
   it.each(['Mistral 7B Instruct v0.3', 'Mistral Nemo Instruct'])('gets messages that take turns: %s', (family) => {
     const messages = ['Hello.', 'Anybody?', 'Shine!'].map((text) => ({ role: 'user', text }) as const);
-    const text = render(models.of(family), { messages, tools: block('mistral', [lamp]) });
+    const text = render(models.of(family), { messages, tools: toToolBlock('mistral', [lamp]) });
     expect(text).toMatch(/\[\/AVAILABLE_TOOLS\]\[INST\] ?Hello\.\n\nAnybody\?\n\nShine!\[\/INST\]$/);
   });
 });
@@ -343,14 +344,14 @@ describe('the cache of a sequence', () => {
     'of %s keeps what stands before the tools and, if they do not move, all of it',
     async (family) => {
       await using engine = llamaEngine();
-      const model = await engine.load(models.fileOf(family), { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
+      const model = await engine.load(models.pathOf(family), { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
       const sequence = model.openSequence();
-      const first = ask('Shine!');
-      const tools = block(formatOf(family), [lamp]);
+      const first = userPrompt('Shine!');
+      const tools = toToolBlock(formatOf(family), [lamp]);
       const { text, tokens } = await speak(sequence, { ...first, tools }, { sampling: { max_tokens: 4 } });
       const next = await speak(
         sequence,
-        { ...following(first, text, 'More!'), tools },
+        { ...nextPrompt(first, text, 'More!'), tools },
         { sampling: { max_tokens: 1 } },
       );
       if (formatOf(family) === 'mistral') expect(next.tokens.reused).toBeLessThan(10);
@@ -363,12 +364,12 @@ describe('a model of a family', () => {
   it.each([...families.keys()])(
     'is small, and the engine loads it, knows its format and counts its tools: %s',
     async (family) => {
-      expect((await stat(models.fileOf(family))).size).toBeLessThan(1_000_000);
+      expect((await stat(models.pathOf(family))).size).toBeLessThan(1_000_000);
       await using engine = llamaEngine();
-      const model = await engine.load(models.fileOf(family), { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
+      const model = await engine.load(models.pathOf(family), { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
       expect(model.detectedFormat).toBe(formatOf(family));
       for (const format of formats.keys()) {
-        const tools = block(format, [lamp, lamp]);
+        const tools = toToolBlock(format, [lamp, lamp]);
         const { tools: _, ...without } = say('Shine!', tools);
         const [bare = 0, whole = 0] = [without, { ...without, tools }].map(
           (prompt) => tokensOf(models.of(family), prompt).length,

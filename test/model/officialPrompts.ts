@@ -41,7 +41,7 @@ export const officialPrompts = JSON.parse(
 ) as readonly OfficialPrompt[];
 
 /** Tools as a node puts them into its prompts. */
-export function block(format: string, definitions: readonly OfficialTool[]): ToolBlock {
+export function toToolBlock(format: string, definitions: readonly OfficialTool[]): ToolBlock {
   const written = formats.get(format);
   if (!written) throw new Error(`there is no format ${format}`);
   const tools = definitions.map((definition) =>
@@ -50,7 +50,7 @@ export function block(format: string, definitions: readonly OfficialTool[]): Too
   return { format, definitions: tools.map(toFunctionDefinition), place: written.place, text: written.render(tools) };
 }
 
-function messageOf({
+function toMessage({
   role,
   content,
   name = '',
@@ -66,7 +66,7 @@ function messageOf({
 }
 
 /** An official prompt as the projections hand it to the engine. */
-export const promptOf = ({ format, messages, tools }: OfficialPrompt): Prompt => ({
-  messages: messages.map(messageOf),
-  ...(tools.length > 0 && { tools: block(format, tools) }),
+export const toPrompt = ({ format, messages, tools }: OfficialPrompt): Prompt => ({
+  messages: messages.map(toMessage),
+  ...(tools.length > 0 && { tools: toToolBlock(format, tools) }),
 });

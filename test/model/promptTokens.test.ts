@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
 import type { Message } from '../../src/dialog.ts';
-import { ask } from '../contracts/generation.ts';
+import { userPrompt } from '../contracts/generation.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 describe('the tokens of a prompt', () => {
@@ -19,7 +19,7 @@ describe('the tokens of a prompt', () => {
   const frame = ['<|im_start|>', '<|im_end|>', '<|im_start|>'];
 
   it('are the official ones', () => {
-    const { messages } = ask('Turn on the porch light, "please"\n\n— Zoë 🎉');
+    const { messages } = userPrompt('Turn on the porch light, "please"\n\n— Zoë 🎉');
     const rendered = demo.renderer.render({ messages });
     expect(rendered.text).toMatchInlineSnapshot(`
       "<|im_start|>system

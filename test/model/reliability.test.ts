@@ -11,7 +11,7 @@ import { readerOf, type Reader } from '../../scripts/stress/tokenReader.mjs';
 import type { Stage } from '../../scripts/stress/serverProcess.mjs';
 import { tokensIn } from '../../scripts/stress/stateFiles.mjs';
 import { connect } from '../../src/client/index.ts';
-import { aServer } from '../helpers/server.ts';
+import { useServer } from '../helpers/server.ts';
 import { demoFile, openDemo } from './demo.ts';
 
 const model = 'turngraph-demo';
@@ -20,8 +20,8 @@ const model = 'turngraph-demo';
 
 describe('the demo model over the wire', () => {
   const slots = 2;
-  const crowded = aServer({ slots });
-  const forgetful = aServer({ slots: 1, modelIdle: 0 });
+  const crowded = useServer({ slots });
+  const forgetful = useServer({ slots: 1, modelIdle: 0 });
   const overheard: Overheard[] = [];
   const stageOf = (server: typeof crowded): Stage => ({
     connect: (codec) => connect(server().url, { codec }),

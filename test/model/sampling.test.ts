@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
 import type { SamplingParams, Sequence } from '../../src/engine/engine.ts';
-import { ask, say } from '../contracts/generation.ts';
+import { userPrompt, generate } from '../contracts/generation.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 
 /** What may come first in an answer, and how likely that is. */
 type Distribution = ReadonlyMap<string, number>;
 
-const prompt = ask('Hm');
+const prompt = userPrompt('Hm');
 const draws = 300;
 
 describe('sampling', () => {
@@ -50,7 +50,9 @@ describe('sampling', () => {
   async function drawn(sampling: Partial<SamplingParams>, count = draws): Promise<ReadonlyMap<string, number>> {
     const seen = new Map<string, number>();
     for (let seed = 1; seed <= count; seed++) {
-      const { text, finishReason } = await say(sequence, prompt, { sampling: { max_tokens: 1, seed, ...sampling } });
+      const { text, finishReason } = await generate(sequence, prompt, {
+        sampling: { max_tokens: 1, seed, ...sampling },
+      });
       const label = finishReason === 'end' ? 'end' : `more ${text}`;
       seen.set(label, (seen.get(label) ?? 0) + 1);
     }
@@ -110,17 +112,21 @@ describe('sampling', () => {
 
   it('says the same again with the same seed', async () => {
     const wild = { sampling: { temperature: 2, seed: 42, max_tokens: 30 } };
-    const { text } = await say(sequence, ask('Hm'), wild);
-    expect((await say(sequence, ask('Hm'), wild)).text).toBe(text);
-    expect((await say(sequence, ask('Hm'), { sampling: { ...wild.sampling, seed: 43 } })).text).not.toBe(text);
+    const { text } = await generate(sequence, userPrompt('Hm'), wild);
+    expect((await generate(sequence, userPrompt('Hm'), wild)).text).toBe(text);
+    expect((await generate(sequence, userPrompt('Hm'), { sampling: { ...wild.sampling, seed: 43 } })).text).not.toBe(
+      text,
+    );
   });
 
   it.each([{ repeat_penalty: 10 }, { presence_penalty: 50 }, { frequency_penalty: 50 }])(
     'writes no token twice within reach with %j',
     async (penalty) => {
       const speaking = { temperature: 0, max_tokens: 40 };
-      const { text: free } = await say(sequence, ask('Tell me a long story.'), { sampling: speaking });
-      const { text } = await say(sequence, ask('Tell me a long story.'), { sampling: { ...speaking, ...penalty } });
+      const { text: free } = await generate(sequence, userPrompt('Tell me a long story.'), { sampling: speaking });
+      const { text } = await generate(sequence, userPrompt('Tell me a long story.'), {
+        sampling: { ...speaking, ...penalty },
+      });
       expect(text).not.toBe(free);
       expect(variety(text)).toBeGreaterThan(variety(free));
     },
@@ -133,12 +139,12 @@ describe('sampling', () => {
   }
 
   it('makes rarer by presence_penalty what has come at all, and by frequency_penalty what has come often', async () => {
-    const often = ask('Yes yes yes yes yes yes yes yes. No.');
+    const often = userPrompt('Yes yes yes yes yes yes yes yes. No.');
     const count = async (sampling: Partial<SamplingParams>): Promise<number> =>
-      (await say(sequence, often, { sampling: { temperature: 0, max_tokens: 12, ...sampling } })).tokens.generated;
-    const free = await say(sequence, often, { sampling: { temperature: 0, max_tokens: 12 } });
+      (await generate(sequence, often, { sampling: { temperature: 0, max_tokens: 12, ...sampling } })).tokens.generated;
+    const free = await generate(sequence, often, { sampling: { temperature: 0, max_tokens: 12 } });
     for (const sampling of [{ presence_penalty: -50 }, { frequency_penalty: -50 }]) {
-      const { text } = await say(sequence, often, { sampling: { temperature: 0, max_tokens: 12, ...sampling } });
+      const { text } = await generate(sequence, often, { sampling: { temperature: 0, max_tokens: 12, ...sampling } });
       expect(text).not.toBe(free.text);
     }
     // Below zero it rewards: the token that has come most often comes for ever.
@@ -146,12 +152,12 @@ describe('sampling', () => {
   });
 
   it('stops at strings that lie across the borders of tokens, and sends no part of them', async () => {
-    const whole = await say(sequence, ask('How are you today?'));
+    const whole = await generate(sequence, userPrompt('How are you today?'));
     expect(demo.tokenizer.tokenizePlain(whole.text).length).toBeGreaterThan(4);
     for (let at = 1; at < whole.text.length - 3; at++) {
       for (const length of [1, 3, 9]) {
         const stop = whole.text.slice(at, at + length);
-        const cut = await say(sequence, ask('How are you today?'), { sampling: { stop: [stop] } });
+        const cut = await generate(sequence, userPrompt('How are you today?'), { sampling: { stop: [stop] } });
         expect(cut).toMatchObject({ finishReason: 'stop', text: whole.text.slice(0, whole.text.indexOf(stop)) });
         expect(cut.pieces.join('')).toBe(cut.text);
       }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Model, Sequence } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { ask, following, paragraphs, say } from '../contracts/generation.ts';
+import { userPrompt, nextPrompt, longText, generate } from '../contracts/generation.ts';
 import { BatchTimer } from '../../src/engine/llama/batching/batchTimer.ts';
 import { demoFile } from './demo.ts';
 
@@ -41,12 +41,12 @@ describe('the states of sequences that lost their slot', () => {
     return found;
   }
 
-  const long = (name: string) => ask(`My name is ${name}. ${paragraphs(30)}`, `You are ${name}'s lamp.`);
+  const long = (name: string) => userPrompt(`My name is ${name}. ${longText(30)}`, `You are ${name}'s lamp.`);
   const names = ['Ann', 'Bob', 'Cid'];
 
   async function both(sequence: Sequence, name: string): Promise<readonly string[]> {
-    const first = await say(sequence, long(name));
-    const second = await say(sequence, following(long(name), first.text, 'How are you?'));
+    const first = await generate(sequence, long(name));
+    const second = await generate(sequence, nextPrompt(long(name), first.text, 'How are you?'));
     return [first.text, second.text];
   }
 
@@ -60,10 +60,10 @@ describe('the states of sequences that lost their slot', () => {
       }
       const sequences = names.map((name) => ({ name, sequence: model.openSequence() }));
       const firsts: string[] = [];
-      for (const { name, sequence } of sequences) firsts.push((await say(sequence, long(name))).text);
+      for (const { name, sequence } of sequences) firsts.push((await generate(sequence, long(name))).text);
       const seconds: string[] = [];
       for (const [index, { name, sequence }] of sequences.entries()) {
-        const { text, tokens } = await say(sequence, following(long(name), firsts[index] ?? '', 'How are you?'));
+        const { text, tokens } = await generate(sequence, nextPrompt(long(name), firsts[index] ?? '', 'How are you?'));
         expect(tokens.prompt - tokens.reused).toBeLessThan(25);
         seconds.push(text);
       }
@@ -75,7 +75,7 @@ describe('the states of sequences that lost their slot', () => {
     withModel(8, async (model) => {
       const sequences = names.map((name) => ({ name, sequence: model.openSequence() }));
       for (const { name, sequence } of [...sequences, ...sequences]) {
-        await say(sequence, long(name));
+        await generate(sequence, long(name));
         const bytes = (await files()).reduce((sum, { size }) => sum + size, 0);
         expect(bytes).toBeLessThanOrEqual(8e6);
         expect(model.stats().stateBytes).toBe(bytes);
@@ -88,10 +88,10 @@ describe('the states of sequences that lost their slot', () => {
       const [ann, bob] = [model.openSequence(), model.openSequence()];
       const expected = await both(ann, 'Ann');
       for (const spoil of [(file: string) => rm(file), (file: string) => truncate(file, 5000)]) {
-        const first = await say(ann, long('Ann'));
-        await say(bob, long('Bob'));
+        const first = await generate(ann, long('Ann'));
+        await generate(bob, long('Bob'));
         for (const { file } of await files()) await spoil(file);
-        const { text } = await say(ann, following(long('Ann'), first.text, 'How are you?'));
+        const { text } = await generate(ann, nextPrompt(long('Ann'), first.text, 'How are you?'));
         expect([first.text, text]).toEqual(expected);
       }
       const notAFolder = join(folder, 'file');
@@ -100,8 +100,8 @@ describe('the states of sequences that lost their slot', () => {
         500,
         async (other) => {
           const sequences = names.map((name) => ({ name, sequence: other.openSequence() }));
-          for (const { name, sequence } of sequences) await say(sequence, long(name));
-          for (const { name, sequence } of sequences) expect((await say(sequence, long(name))).text).not.toBe('');
+          for (const { name, sequence } of sequences) await generate(sequence, long(name));
+          for (const { name, sequence } of sequences) expect((await generate(sequence, long(name))).text).not.toBe('');
           expect(other.stats()).toMatchObject({ statesSaved: 0, stateBytes: 0 });
         },
         notAFolder,
@@ -117,13 +117,13 @@ describe('the states of sequences that lost their slot', () => {
         ['Bob', bob],
         ['Cid', cid],
       ] as const)
-        await say(sequence, long(name));
+        await generate(sequence, long(name));
       expect(await files()).toHaveLength(2);
       await ann[Symbol.asyncDispose]();
       expect(await files()).toHaveLength(1);
       // Cid has the slot, and goes before anybody takes it.
       await cid[Symbol.asyncDispose]();
-      await say(model.openSequence(), long('Dan'));
+      await generate(model.openSequence(), long('Dan'));
       expect(await files()).toHaveLength(1);
     });
     expect(await readdir(join(folder, 'states'))).toEqual([]);
@@ -148,7 +148,7 @@ describe('the states of sequences that lost their slot', () => {
     const beforeThis = new Date(Date.now() - process.uptime() * 1000 - 60_000);
     await utimes(join(folder, 'states', folders.before), beforeThis, beforeThis);
     await withModel(500, async (model) => {
-      for (const name of names) await say(model.openSequence(), long(name));
+      for (const name of names) await generate(model.openSequence(), long(name));
     });
     const left = await readdir(join(folder, 'states'));
     expect(left.toSorted()).toEqual([folders.living, folders.elsewhere, folders.foreign].toSorted());
@@ -156,7 +156,7 @@ describe('the states of sequences that lost their slot', () => {
 
   it('are not kept where none may be', () =>
     withModel(0, async (model) => {
-      for (const name of names) await say(model.openSequence(), long(name));
+      for (const name of names) await generate(model.openSequence(), long(name));
       expect(await files()).toEqual([]);
     }));
 });

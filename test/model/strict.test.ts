@@ -14,7 +14,7 @@ import { formats } from '../../src/tools/formats/index.ts';
 import type { CallGrammar, ToolChoice } from '../../src/tools/grammar/grammar.ts';
 import { jsonGrammar } from '../../src/tools/grammar/jsonSchema/fromSchema.ts';
 import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
-import { ask, say } from '../contracts/generation.ts';
+import { userPrompt, generate } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 
 const toolOf = (declaration: object): Tool => {
@@ -89,7 +89,10 @@ describe('a model with random weights at temperature 1.5', () => {
     await withModel(family('Qwen2.5 Instruct'), async (model) => {
       const sequence = model.openSequence();
       const grammar = answerOf({ type: 'string', minLength: 250, maxLength: 250 });
-      const { text } = await say(sequence, ask('?'), { grammar, sampling: { temperature: 1.5, max_tokens: 1500 } });
+      const { text } = await generate(sequence, userPrompt('?'), {
+        grammar,
+        sampling: { temperature: 1.5, max_tokens: 1500 },
+      });
       expect(text).toMatch(/[^\u0000-\u024F\uFFFD]/u);
       expect([...(JSON.parse(text) as string)]).toHaveLength(250);
     });
@@ -138,21 +141,21 @@ describe('the demo model', () => {
     ['Switch off the kitchen light.', '{"name": "set_light", "arguments": {"name": "kitchen", "on": false}}'],
     ['Set a timer for 12 minutes.', '{"name": "set_timer", "arguments": {"minutes": 12}}'],
   ])('calls under a grammar what it calls without: %s', async (text, call) => {
-    const free = await say(sequence, request(text), { controlTokens: true });
-    const bound = await say(sequence, request(text), { controlTokens: true, grammar: strict });
+    const free = await generate(sequence, request(text), { controlTokens: true });
+    const bound = await generate(sequence, request(text), { controlTokens: true, grammar: strict });
     expect(free.text).toBe(`<tool_call>\n${call}\n</tool_call>`);
     const { generated } = free.tokens;
     expect(bound).toMatchObject({ text: free.text, finishReason: 'end', tokens: { generated } });
   });
 
   it('answers freely where it calls nothing', async () => {
-    const free = await say(sequence, request('How are you today?'), { controlTokens: true });
-    const bound = await say(sequence, request('How are you today?'), { controlTokens: true, grammar: strict });
+    const free = await generate(sequence, request('How are you today?'), { controlTokens: true });
+    const bound = await generate(sequence, request('How are you today?'), { controlTokens: true, grammar: strict });
     expect(bound.text).toBe(free.text);
   });
 
   it('calls the tool it has to, and then ends', async () => {
-    const { text, pieces, finishReason } = await say(sequence, request('How are you today?'), { grammar: named });
+    const { text, pieces, finishReason } = await generate(sequence, request('How are you today?'), { grammar: named });
     expect(text).toMatch(/^<tool_call>\n\{"name": "set_timer", "arguments": \{"minutes": -?\d+\}\}\n<\/tool_call>$/);
     expect(pieces.join('')).toBe(text);
     expect(finishReason).toBe('end');
@@ -160,7 +163,7 @@ describe('the demo model', () => {
 
   it('completes a call whatever the sampling says of length and stops', async () => {
     const sampling = { max_tokens: 3, stop: ['"', 'call'] };
-    const { text, finishReason } = await say(sequence, request('Turn the porch light on.'), {
+    const { text, finishReason } = await generate(sequence, request('Turn the porch light on.'), {
       grammar: required,
       sampling,
     });
@@ -169,10 +172,10 @@ describe('the demo model', () => {
   });
 
   it('is cut off in a call by the budget of the grammar, and in an answer by max_tokens', async () => {
-    const cut = await say(sequence, request('Turn the porch light on.'), { grammar: { ...required, budget: 5 } });
+    const cut = await generate(sequence, request('Turn the porch light on.'), { grammar: { ...required, budget: 5 } });
     expect(cut).toMatchObject({ finishReason: 'length', tokens: { generated: 5 } });
     expect(chatml.detect(cut.text)).toMatchObject({ calls: [], truncated: true });
-    const answer = await say(sequence, request('Hello'), {
+    const answer = await generate(sequence, request('Hello'), {
       grammar: answerOf({
         type: 'object',
         properties: { a_long_name_of_a_key: { type: 'string' } },
@@ -186,20 +189,20 @@ describe('the demo model', () => {
 
   it('ends at once when aborted in a call, and is usable afterwards', async () => {
     const control = new AbortController();
-    const cut = await say(sequence, request('Turn the porch light on.'), {
+    const cut = await generate(sequence, request('Turn the porch light on.'), {
       grammar: strict,
       signal: control.signal,
       onText: () => control.abort(),
     });
     expect(cut.finishReason).toBe('aborted');
-    const whole = await say(sequence, request('Turn the porch light on.'), { grammar: strict });
+    const whole = await generate(sequence, request('Turn the porch light on.'), { grammar: strict });
     expect(whole.text.startsWith(cut.text)).toBe(true);
     expect(chatml.detect(whole.text).calls).toHaveLength(1);
   });
 
   it('goes on where it has paused', async () => {
-    const whole = await say(sequence, request('Turn the porch light on.'), { grammar: required });
-    const paused = await say(sequence, request('Turn the porch light on.'), {
+    const whole = await generate(sequence, request('Turn the porch light on.'), { grammar: required });
+    const paused = await generate(sequence, request('Turn the porch light on.'), {
       grammar: required,
       backpressure: () => Promise.resolve(),
     });
@@ -211,15 +214,17 @@ describe('the demo model', () => {
   });
 
   it('writes a text in which nothing is to be chosen without drawing any', async () => {
-    const { text, finishReason } = await say(sequence, request('Hello'), { grammar: answerOf({ const: { a: 'b' } }) });
+    const { text, finishReason } = await generate(sequence, request('Hello'), {
+      grammar: answerOf({ const: { a: 'b' } }),
+    });
     expect({ text, finishReason }).toEqual({ text: '{"a": "b"}', finishReason: 'end' });
   });
 
   it('keeps calls apart that are written at once', async () => {
     const other = model.openSequence();
     const [one, two] = await Promise.all([
-      say(sequence, request('Turn the porch light on.'), { grammar: strict }),
-      say(other, request('Set a timer for 12 minutes.'), { grammar: strict }),
+      generate(sequence, request('Turn the porch light on.'), { grammar: strict }),
+      generate(other, request('Set a timer for 12 minutes.'), { grammar: strict }),
     ]);
     expect([one, two].map(({ text }) => chatml.detect(text).calls[0]?.name)).toEqual(['set_light', 'set_timer']);
     await other[Symbol.asyncDispose]();

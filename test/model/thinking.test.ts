@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { ask, say } from '../contracts/generation.ts';
+import { userPrompt, generate } from '../contracts/generation.ts';
 import { demoWithTemplate } from './demoTemplate.ts';
 
 // Trailing spaces fill the template up to its old length, so that the mark is not the very end of the prompt.
@@ -30,7 +30,9 @@ describe('a model whose template has it begin by reasoning', () => {
       gpu: 'off',
     });
     const pieces: string[] = [];
-    const { text } = await say(model.openSequence(), ask('Hello!'), { onText: (piece) => void pieces.push(piece) });
+    const { text } = await generate(model.openSequence(), userPrompt('Hello!'), {
+      onText: (piece) => void pieces.push(piece),
+    });
     expect(pieces[0]).toBe('<think>');
     expect(text).toBe(pieces.join(''));
     expect(text.length).toBeGreaterThan('<think>'.length);

@@ -8,27 +8,27 @@ import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts'
 import { Tokenizer } from '../../src/engine/llama/tokenizer/tokenizer.ts';
 
 /** A tiny model of a family, taken apart as the engine takes it. */
-export interface Tiny {
+export interface TinyModel {
   readonly weights: LlamaModel;
-  readonly vocabulary: Tokenizer;
-  readonly template: PromptRenderer;
+  readonly tokenizer: Tokenizer;
+  readonly renderer: PromptRenderer;
 }
 
 /** Writes tiny models of families to a folder of their own and opens them. */
-export async function tinyModels(families: readonly string[]): Promise<{
-  readonly of: (family: string) => Tiny;
-  readonly fileOf: (family: string) => string;
+export async function openTinyModels(families: readonly string[]): Promise<{
+  readonly of: (family: string) => TinyModel;
+  readonly pathOf: (family: string) => string;
   readonly close: () => Promise<void>;
 }> {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-tiny-'));
   const fileOf = (family: string): string => join(folder, `${family.replaceAll(' ', '-')}.gguf`);
   const llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
-  const models = new Map<string, Tiny>();
+  const models = new Map<string, TinyModel>();
   for (const family of families) {
     await writeFile(fileOf(family), familyGguf(family));
-    models.set(family, taken(await llama.loadModel({ modelPath: fileOf(family) })));
+    models.set(family, toTinyModel(await llama.loadModel({ modelPath: fileOf(family) })));
   }
-  const of = (family: string): Tiny => {
+  const of = (family: string): TinyModel => {
     const model = models.get(family);
     if (!model) throw new Error(`no model was made for ${family}`);
     return model;
@@ -37,13 +37,13 @@ export async function tinyModels(families: readonly string[]): Promise<{
     await llama.dispose();
     await rm(folder, { recursive: true });
   };
-  return { of, fileOf, close };
+  return { of, pathOf: fileOf, close };
 }
 
-function taken(weights: LlamaModel): Tiny {
+function toTinyModel(weights: LlamaModel): TinyModel {
   const tokenizer = new Tokenizer(weights);
   const { bosString, eosString } = weights.tokens;
   const source = weights.fileInfo.metadata.tokenizer.chat_template;
   const chatTemplate = probeChatTemplate(source, { bos: bosString ?? '', eos: eosString ?? '' });
-  return { weights, vocabulary: tokenizer, template: new PromptRenderer(chatTemplate, tokenizer) };
+  return { weights, tokenizer, renderer: new PromptRenderer(chatTemplate, tokenizer) };
 }

@@ -7,7 +7,7 @@ import { parseRequest, type Part } from '../../scripts/demo-model/generate/reque
 import { hard } from '../../scripts/demo-model/generate/lessonMix.mjs';
 import { readItems, type Item } from '../../scripts/evals/tools/items.mjs';
 import { chanceFrom } from '../../scripts/seededRandom.mjs';
-import { fileOf } from '../helpers/server.ts';
+import { repositoryPath } from '../helpers/server.ts';
 
 const catalogue = readCatalogue();
 
@@ -109,7 +109,7 @@ describe('the text that is made of it', () => {
 
 describe('the items that the demo model is asked about', async () => {
   const heldOut = (name: string): Item[] =>
-    JSON.parse(readFileSync(fileOf(`scripts/demo-model/heldout/${name}.json`), 'utf8'));
+    JSON.parse(readFileSync(repositoryPath(`scripts/demo-model/heldout/${name}.json`), 'utf8'));
   const everyday = [...heldOut('everyday'), ...(await readItems())];
 
   it('are asked in words that the text has not', () => {
@@ -185,8 +185,8 @@ function spoken(parts: readonly Part[]): string[] {
 /** What the tools of the shipped graphs are called. */
 function namesInGraphs(): Set<string> {
   const names = new Set<string>();
-  for (const file of readdirSync(fileOf('graphs')).filter((name) => name.endsWith('.json'))) {
-    JSON.parse(readFileSync(fileOf(`graphs/${file}`), 'utf8'), (key, value) => {
+  for (const file of readdirSync(repositoryPath('graphs')).filter((name) => name.endsWith('.json'))) {
+    JSON.parse(readFileSync(repositoryPath(`graphs/${file}`), 'utf8'), (key, value) => {
       if (key === 'tools' && Array.isArray(value)) for (const { name } of value) names.add(name);
       return value;
     });

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { noise } from '../../helpers/fakeHub.ts';
-import { hubServer } from '../../helpers/hubFixture.ts';
-import { aServer, fileOf } from '../../helpers/server.ts';
+import { seededBytes } from '../../helpers/fakeHub.ts';
+import { startHubServer } from '../../helpers/hubFixture.ts';
+import { useServer, repositoryPath } from '../../helpers/server.ts';
 import { Gate } from '../../helpers/gate.ts';
-import { aDay } from '../../helpers/heldEngine.ts';
+import { oneDayMs } from '../../helpers/heldEngine.ts';
 
 const run = promisify(execFile);
 
@@ -33,17 +33,17 @@ const demanded = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
 const leftOut = missing.length > 0 && !demanded;
 
 const slowly = new Gate();
-const server = aServer({
+const server = useServer({
   script: [
     {
       match: 'porch light',
       answer: '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": "true"}}',
     },
     { match: 'slowly', answer: 'one two three four five six', gate: slowly },
-    { match: 'never', answer: 'late', delay_ms: aDay },
+    { match: 'never', answer: 'late', delay_ms: oneDayMs },
   ],
 });
-const locked = aServer({ token: 'open sesame' });
+const locked = useServer({ token: 'open sesame' });
 
 describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'the Python client', () => {
   let folder = '';
@@ -51,13 +51,13 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
   beforeAll(async () => {
     if (missing.length > 0) throw new Error(mend);
     folder = await mkdtemp(join(tmpdir(), 'turngraph-python-'));
-    await run('protoc', ['-I', fileOf('proto/turngraph/v1'), `--python_out=${folder}`, 'wire.proto']);
+    await run('protoc', ['-I', repositoryPath('proto/turngraph/v1'), `--python_out=${folder}`, 'wire.proto']);
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   /** Starts a Python file beside the client. */
   function starts(file: string, ...args: readonly string[]) {
-    const PYTHONPATH = `${fileOf('docs/clients/python')}:${folder}`;
+    const PYTHONPATH = `${repositoryPath('docs/clients/python')}:${folder}`;
     const env = { ...process.env, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1', PYTHONUTF8: '1' };
     return run(python ?? 'python3', ['-W', 'error', file, ...args], { env });
   }
@@ -70,15 +70,15 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
     let story: Readonly<Record<string, unknown>> = {};
 
     beforeAll(async () => {
-      await using home = await hubServer();
-      home.hub.files.set('ann/tiny/model.gguf', { content: noise(8_000) });
-      home.hub.mostSent = 0;
+      await using home = await startHubServer();
+      home.hub.files.set('ann/tiny/model.gguf', { content: seededBytes(8_000) });
+      home.hub.maxBytesSent = 0;
       slowly.close();
-      const args = [server().url, locked().url, home.server.url, form, fileOf('proto/golden/golden.json')];
-      const telling = starts(fileOf('test/e2e/clients/story.py'), ...args);
+      const args = [server().url, locked().url, home.server.url, form, repositoryPath('proto/golden/golden.json')];
+      const telling = starts(repositoryPath('test/e2e/clients/story.py'), ...args);
       telling.child.stderr?.on('data', (text: string) => {
         if (text.includes('let the answer go on')) slowly.open();
-        if (text.includes('let the hub go on')) home.hub.mostSent = Infinity;
+        if (text.includes('let the hub go on')) home.hub.maxBytesSent = Infinity;
       });
       story = JSON.parse((await telling).stdout) as typeof story;
     });
@@ -210,7 +210,7 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
 
     it('runs its example', async () => {
       const said = await printed(
-        fileOf('docs/clients/python/example.py'),
+        repositoryPath('docs/clients/python/example.py'),
         '--url',
         server().url,
         '--engine',
@@ -225,7 +225,7 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
   });
 
   it('runs the ten lines of its README', async () => {
-    const readme = await readFile(fileOf('docs/clients/python/README.md'), 'utf8');
+    const readme = await readFile(repositoryPath('docs/clients/python/README.md'), 'utf8');
     const [, lines = ''] = /```python\n(.*?)```/s.exec(readme) ?? [];
     const file = join(folder, 'tenLines.py');
     await writeFile(file, lines.replace('ws://127.0.0.1:9100', server().url));

@@ -7,48 +7,50 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { ProgressThrottle, progressOf, type DownloadProgress } from '../../../src/download/progress.ts';
-import { noise, sha256 } from '../../helpers/fakeHub.ts';
-import { aScene, faultOf, tiny } from './scene.ts';
+import { seededBytes, sha256 } from '../../helpers/fakeHub.ts';
+import { useDownloadFixture, catchFault, tinyModel } from './scene.ts';
 import type { Downloads } from '../../../src/download/downloads.ts';
 
-const scene = aScene();
-const content = noise(300_000);
+const scene = useDownloadFixture();
+const content = seededBytes(300_000);
 const offers = (): void => void scene().hub.files.set('ann/tiny/model.gguf', { content });
 const path = (file = 'model.gguf'): string => join(scene().folder, 'ann', 'tiny', file);
-const hold = (): void => void (scene().hub.mostSent = 131_072);
-const letGo = (): void => void (scene().hub.mostSent = Infinity);
+const hold = (): void => void (scene().hub.maxBytesSent = 131_072);
+const letGo = (): void => void (scene().hub.maxBytesSent = Infinity);
 
 /** Waits until all has come that the hub sends before it is let go. */
 async function underWay(downloads: Downloads): Promise<void> {
-  while ((await downloads.readKeptBytes(tiny())) < 131_072) await sleep(5);
+  while ((await downloads.readKeptBytes(tinyModel())) < 131_072) await sleep(5);
 }
 
 describe('those who ask for the same model', () => {
   it('share one download, and each hears how far it is', async () => {
     offers();
-    const downloads = scene().downloads();
+    const downloads = scene().createDownloads();
     const heard: DownloadProgress[][] = [[], []];
-    const asked = heard.map((list) => downloads.start(tiny(), {}, { onProgress: (progress) => list.push(progress) }));
+    const asked = heard.map((list) =>
+      downloads.start(tinyModel(), {}, { onProgress: (progress) => list.push(progress) }),
+    );
     expect(await Promise.all(asked)).toEqual([{ bytes: 300_000 }, { bytes: 300_000 }]);
     expect(heard.map((list) => list.at(-1)?.fraction)).toEqual([1, 1]);
-    expect(scene().hub.gets()).toHaveLength(1);
+    expect(scene().hub.contentRequests()).toHaveLength(1);
   });
 
   it('share it also when they know the model by different names', async () => {
     offers();
-    const downloads = scene().downloads();
-    await Promise.all([downloads.start(tiny(), {}), downloads.start({ ...tiny(), name: 'Wee' }, {})]);
-    expect(scene().hub.gets()).toHaveLength(1);
+    const downloads = scene().createDownloads();
+    await Promise.all([downloads.start(tinyModel(), {}), downloads.start({ ...tinyModel(), name: 'Wee' }, {})]);
+    expect(scene().hub.contentRequests()).toHaveLength(1);
   });
 
   it('hear at once how far it is when they come later', async () => {
     offers();
     hold();
-    const downloads = scene().downloads();
-    const first = downloads.start(tiny(), {});
+    const downloads = scene().createDownloads();
+    const first = downloads.start(tinyModel(), {});
     await underWay(downloads);
     const heard: DownloadProgress[] = [];
-    const second = downloads.start(tiny(), {}, { onProgress: (progress) => heard.push(progress) });
+    const second = downloads.start(tinyModel(), {}, { onProgress: (progress) => heard.push(progress) });
     expect(heard).toHaveLength(1);
     letGo();
     await Promise.all([first, second]);
@@ -56,22 +58,22 @@ describe('those who ask for the same model', () => {
 
   it('may not ask twice', async () => {
     offers();
-    const [downloads, owner] = [scene().downloads(), {}];
-    const first = downloads.start(tiny(), owner);
-    expect(await faultOf(downloads.start(tiny(), owner))).toEqual([6004, 'you are downloading "Tiny" already']);
+    const [downloads, owner] = [scene().createDownloads(), {}];
+    const first = downloads.start(tinyModel(), owner);
+    expect(await catchFault(downloads.start(tinyModel(), owner))).toEqual([6004, 'you are downloading "Tiny" already']);
     expect(await first).toEqual({ bytes: 300_000 });
   });
 
   it('leave it without disturbing the others', async () => {
     offers();
     hold();
-    const downloads = scene().downloads();
+    const downloads = scene().createDownloads();
     const [one, other] = [{}, {}];
-    const leaving = downloads.start(tiny(), one);
-    const staying = downloads.start(tiny(), other);
+    const leaving = downloads.start(tinyModel(), one);
+    const staying = downloads.start(tinyModel(), other);
     await underWay(downloads);
     expect(downloads.cancel('Tiny', one)).toBe(true);
-    expect((await faultOf(leaving))[0]).toBe(6011);
+    expect((await catchFault(leaving))[0]).toBe(6011);
     expect(downloads.cancel('Tiny', one)).toBe(false);
     letGo();
     expect(await staying).toEqual({ bytes: 300_000 });
@@ -80,28 +82,28 @@ describe('those who ask for the same model', () => {
   it('stop it when the last one leaves, and may start it again at once', async () => {
     offers();
     hold();
-    const [downloads, owner] = [scene().downloads(), {}];
-    const first = faultOf(downloads.start(tiny(), owner));
+    const [downloads, owner] = [scene().createDownloads(), {}];
+    const first = catchFault(downloads.start(tinyModel(), owner));
     await underWay(downloads);
-    expect(await downloads.readStatus(tiny())).toBe('DOWNLOADING');
+    expect(await downloads.readStatus(tinyModel())).toBe('DOWNLOADING');
     expect(downloads.cancel('Wee', owner)).toBe(false);
     expect(downloads.cancel('Tiny', owner)).toBe(true);
-    const second = downloads.start(tiny(), owner);
+    const second = downloads.start(tinyModel(), owner);
     expect((await first)[0]).toBe(6011);
     letGo();
     expect(await second).toEqual({ bytes: 300_000 });
-    expect(scene().hub.gets()[1]?.headers.range).toBe('bytes=131072-');
+    expect(scene().hub.contentRequests()[1]?.headers.range).toBe('bytes=131072-');
   });
 
   it('are sent away when the downloads are closed, and a part stays', async () => {
     offers();
     hold();
-    const downloads = scene().downloads();
-    const asked = faultOf(downloads.start(tiny(), {}));
+    const downloads = scene().createDownloads();
+    const asked = catchFault(downloads.start(tinyModel(), {}));
     await underWay(downloads);
     await downloads[Symbol.asyncDispose]();
     expect((await asked)[0]).toBe(6011);
-    expect(await scene().files()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
+    expect(await scene().listFiles()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
   });
 });
 
@@ -135,24 +137,24 @@ describe('two processes', () => {
   it('do not fetch the same file: the second one is told who does', async () => {
     offers();
     await lockBy(process.ppid);
-    const downloads = scene().downloads();
-    expect(await downloads.readStatus(tiny())).toBe('DOWNLOADING');
-    expect(await faultOf(downloads.start(tiny(), {}))).toEqual([
+    const downloads = scene().createDownloads();
+    expect(await downloads.readStatus(tinyModel())).toBe('DOWNLOADING');
+    expect(await catchFault(downloads.start(tinyModel(), {}))).toEqual([
       6004,
       `process ${process.ppid} works on ${path()} already; wait for it, or end it (its lock is ${lockPath()})`,
     ]);
-    expect(scene().hub.gets()).toEqual([]);
+    expect(scene().hub.contentRequests()).toEqual([]);
   });
 
   it('on two machines do not either, as long as the other gives a sign of life', async () => {
     offers();
     await lockBy(1, 'elsewhere');
-    expect(await faultOf(scene().downloads().start(tiny(), {}))).toEqual([
+    expect(await catchFault(scene().createDownloads().start(tinyModel(), {}))).toEqual([
       6004,
       expect.stringContaining('process 1 on elsewhere works on'),
     ]);
     await utimes(lockPath(), 0, 0);
-    expect(await scene().downloads().start(tiny(), {})).toEqual({ bytes: 300_000 });
+    expect(await scene().createDownloads().start(tinyModel(), {})).toEqual({ bytes: 300_000 });
   });
 
   it.each([
@@ -161,10 +163,10 @@ describe('two processes', () => {
   ])('do not hinder each other by the lock of one %s', async (_, pid) => {
     offers();
     await lockBy(await pid());
-    const downloads = [scene().downloads(), scene().downloads()];
-    expect(await downloads[0]?.readStatus(tiny())).toBe('ABSENT');
-    expect(await downloads[0]?.start(tiny(), {})).toEqual({ bytes: 300_000 });
-    expect(await scene().files()).toEqual(['downloads.json', 'model.gguf']);
+    const downloads = [scene().createDownloads(), scene().createDownloads()];
+    expect(await downloads[0]?.readStatus(tinyModel())).toBe('ABSENT');
+    expect(await downloads[0]?.start(tinyModel(), {})).toEqual({ bytes: 300_000 });
+    expect(await scene().listFiles()).toEqual(['downloads.json', 'model.gguf']);
   });
 
   it('both record what they completed', async () => {
@@ -177,8 +179,8 @@ describe('two processes', () => {
     await Promise.all(
       names.map((name) =>
         scene()
-          .downloads({ wait })
-          .start(tiny({ huggingface_repo: `ann/${name}` }), {}),
+          .createDownloads({ wait })
+          .start(tinyModel({ huggingface_repo: `ann/${name}` }), {}),
       ),
     );
     const ledger = JSON.parse(await readFile(join(scene().folder, 'downloads.json'), 'utf8')) as { files: object };
@@ -191,16 +193,16 @@ describe('the places of a model', () => {
     offers();
     const own = join(scene().folder, '..', 'own.gguf');
     await writeFile(own, content);
-    const downloads = scene().downloads();
-    const wanted = { ...tiny({ files: ['own.gguf'] }), file: own };
+    const downloads = scene().createDownloads();
+    const wanted = { ...tinyModel({ files: ['own.gguf'] }), file: own };
     expect(await downloads.readStatus(wanted)).toBe('LOCAL');
     expect(await downloads.findFile(wanted)).toBe(own);
     expect(await downloads.start(wanted, {})).toEqual({ bytes: 300_000 });
-    expect(await faultOf(downloads.remove(wanted))).toEqual([
+    expect(await catchFault(downloads.remove(wanted))).toEqual([
       6008,
       `"Tiny" is a file of your own, which is never deleted: ${own}`,
     ]);
-    expect(scene().hub.asked).toEqual([]);
+    expect(scene().hub.requests).toEqual([]);
     await rm(own);
     expect(await downloads.readStatus(wanted)).toBe('ABSENT');
   });
@@ -212,16 +214,18 @@ describe('the places of a model', () => {
     await writeFile(join(repo, 'refs', 'main'), 'abc123');
     await writeFile(blob, content);
     await symlink(blob, join(snapshot, 'model.gguf'));
-    const downloads = scene().downloads();
-    expect(await downloads.findFile(tiny())).toBe(join(snapshot, 'model.gguf'));
-    expect(await downloads.readStatus(tiny({ revision: 'abc123' }))).toBe('DOWNLOADED');
-    expect(await downloads.readStatus(tiny({ revision: 'other' }))).toBe('ABSENT');
-    expect(await downloads.readStatus(tiny({ sha256: 'f'.repeat(64) }))).toBe('ABSENT');
-    expect(await downloads.readStatus(tiny({ size_bytes: 5 }))).toBe('ABSENT');
-    expect(await downloads.start(tiny(), {})).toEqual({ bytes: 300_000 });
-    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD', quarantined: '' }]);
-    expect((await faultOf(downloads.remove(tiny())))[1]).toContain('is in the cache of the Hugging Face programs');
-    expect(scene().hub.asked).toEqual([]);
+    const downloads = scene().createDownloads();
+    expect(await downloads.findFile(tinyModel())).toBe(join(snapshot, 'model.gguf'));
+    expect(await downloads.readStatus(tinyModel({ revision: 'abc123' }))).toBe('DOWNLOADED');
+    expect(await downloads.readStatus(tinyModel({ revision: 'other' }))).toBe('ABSENT');
+    expect(await downloads.readStatus(tinyModel({ sha256: 'f'.repeat(64) }))).toBe('ABSENT');
+    expect(await downloads.readStatus(tinyModel({ size_bytes: 5 }))).toBe('ABSENT');
+    expect(await downloads.start(tinyModel(), {})).toEqual({ bytes: 300_000 });
+    expect(await downloads.verify(tinyModel())).toMatchObject([{ verdict: 'GOOD', quarantined: '' }]);
+    expect((await catchFault(downloads.remove(tinyModel())))[1]).toContain(
+      'is in the cache of the Hugging Face programs',
+    );
+    expect(scene().hub.requests).toEqual([]);
     expect((await stat(blob)).size).toBe(300_000);
   });
 });
@@ -229,22 +233,22 @@ describe('the places of a model', () => {
 describe('a downloaded model', () => {
   it('is deleted with all that is left of it', async () => {
     offers();
-    const downloads = scene().downloads();
-    await downloads.start(tiny(), {});
+    const downloads = scene().createDownloads();
+    await downloads.start(tinyModel(), {});
     await writeFile(path('model.gguf.bad'), 'x');
-    expect(await downloads.remove(tiny())).toEqual({ bytes: 300_001 });
-    expect(await scene().files()).toEqual(['downloads.json']);
+    expect(await downloads.remove(tinyModel())).toEqual({ bytes: 300_001 });
+    expect(await scene().listFiles()).toEqual(['downloads.json']);
     expect(JSON.parse(await readFile(join(scene().folder, 'downloads.json'), 'utf8'))).toEqual({ files: {} });
-    expect(await faultOf(downloads.remove(tiny()))).toEqual([6008, '"Tiny" is not on disk']);
+    expect(await catchFault(downloads.remove(tinyModel()))).toEqual([6008, '"Tiny" is not on disk']);
   });
 
   it('is not deleted while it is fetched', async () => {
     offers();
     hold();
-    const [downloads, owner] = [scene().downloads(), {}];
-    const asked = faultOf(downloads.start(tiny(), owner));
+    const [downloads, owner] = [scene().createDownloads(), {}];
+    const asked = catchFault(downloads.start(tinyModel(), owner));
     await underWay(downloads);
-    expect((await faultOf(downloads.remove(tiny())))[0]).toBe(6004);
+    expect((await catchFault(downloads.remove(tinyModel())))[0]).toBe(6004);
     downloads.cancel('Tiny', owner);
     await asked;
   });
@@ -254,63 +258,65 @@ describe('a downloaded model', () => {
     ['broken', (file: string) => writeFile(file, '{"files": {"ann/tiny/mod')],
   ])('is there also when downloads.json is %s', async (_, spoil) => {
     offers();
-    await scene().downloads().start(tiny(), {});
+    await scene().createDownloads().start(tinyModel(), {});
     await spoil(join(scene().folder, 'downloads.json'));
-    const downloads = scene().downloads();
-    expect(await downloads.readStatus(tiny())).toBe('DOWNLOADED');
-    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'UNKNOWN', sha256: sha256(content) }]);
-    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD' }]);
+    const downloads = scene().createDownloads();
+    expect(await downloads.readStatus(tinyModel())).toBe('DOWNLOADED');
+    expect(await downloads.verify(tinyModel())).toMatchObject([{ verdict: 'UNKNOWN', sha256: sha256(content) }]);
+    expect(await downloads.verify(tinyModel())).toMatchObject([{ verdict: 'GOOD' }]);
     scene().hub.files.set('ann/other/model.gguf', { content });
-    await downloads.start(tiny({ huggingface_repo: 'ann/other' }), {});
+    await downloads.start(tinyModel({ huggingface_repo: 'ann/other' }), {});
     const { files } = JSON.parse(await readFile(join(scene().folder, 'downloads.json'), 'utf8')) as { files: object };
     expect(Object.keys(files)).toEqual(['ann/other/model.gguf', 'ann/tiny/model.gguf']);
   });
 
   it('is set aside when it is not what it was, and fetched again', async () => {
     offers();
-    const downloads = scene().downloads();
-    await downloads.start(tiny(), {});
-    await writeFile(path(), noise(300_000, 3));
-    const [found] = await downloads.verify(tiny());
+    const downloads = scene().createDownloads();
+    await downloads.start(tinyModel(), {});
+    await writeFile(path(), seededBytes(300_000, 3));
+    const [found] = await downloads.verify(tinyModel());
     expect(found).toMatchObject({ verdict: 'BAD', quarantined: path('model.gguf.bad') });
     expect(found?.why).toContain(`instead of ${sha256(content)}`);
-    expect(await downloads.readStatus(tiny())).toBe('ABSENT');
-    await downloads.start(tiny(), {});
-    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'GOOD' }]);
+    expect(await downloads.readStatus(tinyModel())).toBe('ABSENT');
+    await downloads.start(tinyModel(), {});
+    expect(await downloads.verify(tinyModel())).toMatchObject([{ verdict: 'GOOD' }]);
   });
 
   it('is set aside when it is no model, although nobody knows its hash', async () => {
     offers();
-    const downloads = scene().downloads();
-    await downloads.start(tiny(), {});
+    const downloads = scene().createDownloads();
+    await downloads.start(tinyModel(), {});
     await writeFile(path(), '<html>login');
     await rm(join(scene().folder, 'downloads.json'));
-    expect(await downloads.verify(tiny())).toMatchObject([
+    expect(await downloads.verify(tinyModel())).toMatchObject([
       {
         verdict: 'BAD',
         why: '"<htm" at its start instead of "GGUF": it is no model',
         quarantined: path('model.gguf.bad'),
       },
     ]);
-    expect(await downloads.readStatus(tiny())).toBe('ABSENT');
+    expect(await downloads.readStatus(tinyModel())).toBe('ABSENT');
   });
 
   it('is not taken for whole when it has been cut short', async () => {
     offers();
-    const downloads = scene().downloads();
-    await downloads.start(tiny(), {});
+    const downloads = scene().createDownloads();
+    await downloads.start(tinyModel(), {});
     await truncate(path(), 1000);
-    expect(await downloads.readStatus(tiny())).toBe('ABSENT');
-    expect(await downloads.verify(tiny())).toMatchObject([{ verdict: 'BAD', why: '1000 bytes instead of 300000' }]);
+    expect(await downloads.readStatus(tinyModel())).toBe('ABSENT');
+    expect(await downloads.verify(tinyModel())).toMatchObject([
+      { verdict: 'BAD', why: '1000 bytes instead of 300000' },
+    ]);
   });
 
   it('is fetched again when the catalogue asks for another content', async () => {
     offers();
-    const downloads = scene().downloads();
-    await downloads.start(tiny(), {});
-    const other = noise(200_000, 4);
+    const downloads = scene().createDownloads();
+    await downloads.start(tinyModel(), {});
+    const other = seededBytes(200_000, 4);
     scene().hub.files.set('ann/tiny/model.gguf', { content: other });
-    const newer = tiny({ sha256: sha256(other), size_bytes: 200_000 });
+    const newer = tinyModel({ sha256: sha256(other), size_bytes: 200_000 });
     expect(await downloads.readStatus(newer)).toBe('ABSENT');
     await downloads.start(newer, {});
     expect((await readFile(path())).equals(other)).toBe(true);

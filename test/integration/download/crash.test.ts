@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { kill } from './killedDownloads.ts';
+import { downloadDespiteKills } from './killedDownloads.ts';
 
 // `scripts/stress/killDownloads.mjs` asks for more than there is time for among the other tests.
 const { KILLED_BYTES = '40000000', KILLS = '6', KILL_SEED = '8' } = process.env;
@@ -7,7 +7,7 @@ const kills = Number(KILLS);
 
 describe('a download that is killed again and again', () => {
   it('is right in the end, and fetches no more than 1 MiB twice for each time', async () => {
-    const { right, again } = await kill({
+    const { isComplete: right, resentBytes: again } = await downloadDespiteKills({
       bytes: Number(KILLED_BYTES),
       kills,
       seed: Number(KILL_SEED),

@@ -6,12 +6,12 @@ import { describe, expect, it } from 'vitest';
 import { Downloads } from '../../../src/download/downloads.ts';
 import { toDownloadFault } from '../../../src/download/toFault.ts';
 import { Fault } from '../../../src/fault.ts';
-import { noise, sha256, type HubFile, type Trouble } from '../../helpers/fakeHub.ts';
-import { aScene, faultOf, tiny } from './scene.ts';
+import { seededBytes, sha256, type HubFile, type ResponseFault } from '../../helpers/fakeHub.ts';
+import { useDownloadFixture, catchFault, tinyModel } from './scene.ts';
 
-const scene = aScene();
-const content = noise(300_000);
-const other = noise(300_000, 5);
+const scene = useDownloadFixture();
+const content = seededBytes(300_000);
+const other = seededBytes(300_000, 5);
 const page = Buffer.from('<html>login');
 const owner = {};
 const offers = (file: Partial<HubFile> = {}): void =>
@@ -20,8 +20,8 @@ const offers = (file: Partial<HubFile> = {}): void =>
 describe('a download fails', () => {
   it('with 6001 when the server goes on failing', async () => {
     offers();
-    scene().hub.troubles.hub.push(...Array<Trouble>(6).fill({ kind: 'status', status: 502 }));
-    const [code, message] = await faultOf(scene().downloads().start(tiny(), owner));
+    scene().hub.faults.hub.push(...Array<ResponseFault>(6).fill({ kind: 'status', status: 502 }));
+    const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
     expect(message).toMatch(
       /^model.gguf of ann\/tiny: localhost:\d+ answers 502; 6 tries in a row brought nothing, try later$/,
@@ -31,32 +31,32 @@ describe('a download fails', () => {
 
   it('with 6001 when no server is there', async () => {
     await scene().hub[Symbol.asyncDispose]();
-    const [code, message] = await faultOf(scene().downloads().start(tiny(), owner));
+    const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
     expect(message).toMatch(/localhost:\d+ cannot be reached \(ECONNREFUSED\); 6 tries in a row brought nothing/);
   });
 
   it('with 6001 when every connection is cut and the server knows no ranges', async () => {
     offers();
-    const troubles: Trouble[] = [{ kind: 'cut', after: 65_536 }];
-    scene().hub.troubles.store.push(...Array<Trouble[]>(20).fill(troubles).flat());
+    const troubles: ResponseFault[] = [{ kind: 'cut', after: 65_536 }];
+    scene().hub.faults.store.push(...Array<ResponseFault[]>(20).fill(troubles).flat());
     offers({ linkedTag: '', tag: '' });
-    expect((await faultOf(scene().downloads().start(tiny(), owner)))[0]).toBe(6001);
-    expect(scene().hub.gets()).toHaveLength(6);
+    expect((await catchFault(scene().createDownloads().start(tinyModel(), owner)))[0]).toBe(6001);
+    expect(scene().hub.contentRequests()).toHaveLength(6);
   });
 
   it('with 6001 when its lock cannot be read, instead of asking for ever', async () => {
     offers();
     await mkdir(join(scene().folder, 'ann/tiny/model.gguf.lock'), { recursive: true });
-    const [code, message] = await faultOf(scene().downloads().start(tiny(), owner));
+    const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
     expect(message).toContain('EISDIR');
   });
 
   it('with 6001 when the server asks for a long wait', async () => {
     offers();
-    scene().hub.troubles.hub.push({ kind: 'status', status: 429, headers: { 'retry-after': '86400' } });
-    const [code, message] = await faultOf(scene().downloads().start(tiny(), owner));
+    scene().hub.faults.hub.push({ kind: 'status', status: 429, headers: { 'retry-after': '86400' } });
+    const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
     expect(message).toContain('answers 429 and asks to wait 86400 seconds; try later');
   });
@@ -65,19 +65,19 @@ describe('a download fails', () => {
     offers();
     scene().hub.gated.add('ann/tiny');
     const page = `${scene().hub.url}/ann/tiny`;
-    expect(await faultOf(scene().downloads().start(tiny(), owner))).toEqual([
+    expect(await catchFault(scene().createDownloads().start(tinyModel(), owner))).toEqual([
       6001,
       `the hub refuses ann/tiny (401): it is gated, private or not there; accept its licence at ${page} and set HF_TOKEN to a token of your account`,
     ]);
-    const wrong = scene().downloads({ env: { ...scene().env, HF_TOKEN: 'hf_other' } });
-    expect(await faultOf(wrong.start(tiny(), owner))).toEqual([
+    const wrong = scene().createDownloads({ env: { ...scene().env, HF_TOKEN: 'hf_other' } });
+    expect(await catchFault(wrong.start(tinyModel(), owner))).toEqual([
       6001,
       `the hub refuses ann/tiny (401): accept its licence at ${page} with the account that HF_TOKEN belongs to, or set another HF_TOKEN`,
     ]);
   });
 
   it('with 6002 when the hub has no such file', async () => {
-    const [code, message] = await faultOf(scene().downloads().start(tiny(), owner));
+    const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6002);
     expect(message).toBe(`the hub has no model.gguf of ann/tiny; look at ${scene().hub.url}/ann/tiny`);
   });
@@ -102,57 +102,57 @@ describe('a download fails', () => {
     ['has a token for an endpoint', { HF_ENDPOINT: 'hf_secret' }, 'not "hf_***"'],
     ['has a token that is none', { HF_TOKEN: 'hf_sec\nret' }, 'HF_TOKEN has characters in it that no token has'],
   ])('with 6002, asking nobody, where the environment %s', async (_, env, sentence) => {
-    const [code, message] = await faultOf(
+    const [code, message] = await catchFault(
       scene()
-        .downloads({ env: { ...scene().env, ...env } })
-        .start(tiny(), owner),
+        .createDownloads({ env: { ...scene().env, ...env } })
+        .start(tinyModel(), owner),
     );
     expect([code, message]).toEqual([6002, expect.stringContaining(sentence)]);
     expect(message).not.toContain('secret');
-    expect(scene().hub.asked).toEqual([]);
+    expect(scene().hub.requests).toEqual([]);
   });
 
   it.each([
     ['no repository', { variants: [{ revision: 'main', files: ['a.gguf'] }] }, 'has no huggingface_repo'],
-    ['a repository that is a path', tiny({ huggingface_repo: '../../..' }), 'must be OWNER/NAME'],
-    ['a repository that is an address', tiny({ huggingface_repo: 'https://x.y/z' }), 'must be OWNER/NAME'],
-    ['a file above the repository', tiny({ files: ['../../x.gguf'] }), 'without ".."'],
-    ['an absolute file', tiny({ files: ['/etc/x.gguf'] }), 'must be a path within'],
-    ['a file with backslashes', tiny({ files: ['..\\x.gguf'] }), 'must be a path within'],
-    ['a file on another drive', tiny({ files: ['c:x.gguf'] }), 'must be a path within'],
-    ['a revision that leads out', tiny({ revision: '..' }), 'its revision ".." is invalid'],
+    ['a repository that is a path', tinyModel({ huggingface_repo: '../../..' }), 'must be OWNER/NAME'],
+    ['a repository that is an address', tinyModel({ huggingface_repo: 'https://x.y/z' }), 'must be OWNER/NAME'],
+    ['a file above the repository', tinyModel({ files: ['../../x.gguf'] }), 'without ".."'],
+    ['an absolute file', tinyModel({ files: ['/etc/x.gguf'] }), 'must be a path within'],
+    ['a file with backslashes', tinyModel({ files: ['..\\x.gguf'] }), 'must be a path within'],
+    ['a file on another drive', tinyModel({ files: ['c:x.gguf'] }), 'must be a path within'],
+    ['a revision that leads out', tinyModel({ revision: '..' }), 'its revision ".." is invalid'],
   ])('with 6002, asking nobody, for an entry with %s', async (_, entry, sentence) => {
-    const wanted = { ...tiny(), ...entry };
-    const downloads = scene().downloads();
-    expect(await faultOf(downloads.start(wanted, owner))).toEqual([6002, expect.stringContaining(sentence)]);
+    const wanted = { ...tinyModel(), ...entry };
+    const downloads = scene().createDownloads();
+    expect(await catchFault(downloads.start(wanted, owner))).toEqual([6002, expect.stringContaining(sentence)]);
     expect(await downloads.readStatus(wanted)).toBe('ABSENT');
-    expect(scene().hub.asked).toEqual([]);
-    expect(await scene().files()).toEqual([]);
+    expect(scene().hub.requests).toEqual([]);
+    expect(await scene().listFiles()).toEqual([]);
   });
 
   it('with 6003, before a byte is fetched, when the disk has no room for it', async () => {
     offers();
-    const [code, message] = await faultOf(
+    const [code, message] = await catchFault(
       scene()
-        .downloads({ freeBytes: async () => 50e6 })
-        .start(tiny(), owner),
+        .createDownloads({ freeBytes: async () => 50e6 })
+        .start(tinyModel(), owner),
     );
     expect(code).toBe(6003);
     expect(message).toContain(
       'has 50.0 MB free, and 67.4 MB are needed: 0.3 MB to fetch, and 67.1 MB that stay free for others; make room, or choose another folder with --models',
     );
-    expect(scene().hub.gets()).toEqual([]);
+    expect(scene().hub.contentRequests()).toEqual([]);
   });
 
   it('with 6003, keeping what came, when the disk fills up meanwhile', async () => {
-    const big = noise(40 * 2 ** 20);
+    const big = seededBytes(40 * 2 ** 20);
     offers({ content: big });
     let asked = 0;
     const freeBytes = async (): Promise<number> => (asked++ === 0 ? 1e12 : 1e6);
-    expect((await faultOf(scene().downloads({ freeBytes }).start(tiny(), owner)))[0]).toBe(6003);
-    expect(await scene().downloads().readKeptBytes(tiny())).toBeGreaterThanOrEqual(16 * 2 ** 20);
-    await scene().downloads().start(tiny(), owner);
-    expect(await scene().downloads().readStatus(tiny())).toBe('DOWNLOADED');
+    expect((await catchFault(scene().createDownloads({ freeBytes }).start(tinyModel(), owner)))[0]).toBe(6003);
+    expect(await scene().createDownloads().readKeptBytes(tinyModel())).toBeGreaterThanOrEqual(16 * 2 ** 20);
+    await scene().createDownloads().start(tinyModel(), owner);
+    expect(await scene().createDownloads().readStatus(tinyModel())).toBe('DOWNLOADED');
   });
 
   it('with 6003 when a write finds the disk full, and with 6001 when a folder cannot be written', async () => {
@@ -163,7 +163,7 @@ describe('a download fails', () => {
     });
     offers();
     await writeFile(scene().folder, 'a file where the folder should be');
-    expect(await faultOf(scene().downloads().start(tiny(), owner))).toEqual([
+    expect(await catchFault(scene().createDownloads().start(tinyModel(), owner))).toEqual([
       6001,
       expect.stringMatching(
         /models cannot be written or read: a file is in the place of a folder \(EEXIST\); choose another folder with --models$/,
@@ -191,13 +191,13 @@ describe('a download fails', () => {
   it.skipIf(!existsSync('/proc/self'))('with 6001 where the system makes no folders', async () => {
     offers();
     const downloads = new Downloads('/proc/turngraph', { env: scene().env });
-    expect(await faultOf(downloads.start(tiny(), owner))).toEqual([
+    expect(await catchFault(downloads.start(tinyModel(), owner))).toEqual([
       6001,
       '/proc/turngraph cannot be written or read: it is not there, and cannot be made (ENOENT); choose another folder with --models',
     ]);
   });
 
-  it.each<[string, Partial<HubFile>, { readonly sha256?: string; readonly size_bytes?: number }, Trouble[]]>([
+  it.each<[string, Partial<HubFile>, { readonly sha256?: string; readonly size_bytes?: number }, ResponseFault[]]>([
     ['another content than the hub says', { content: other, linkedTag: sha256(content) }, {}, []],
     ['another content than the catalogue says', { content: other, linkedTag: '' }, { sha256: sha256(content) }, []],
     ['fewer bytes than the hub says', {}, {}, [{ kind: 'short', bytes: 200_000 }]],
@@ -207,29 +207,29 @@ describe('a download fails', () => {
     ['nothing at all', { content: Buffer.alloc(0), linkedTag: '' }, {}, []],
   ])('with 6005, and sets the file aside, when there come %s', async (_, file, special, troubles) => {
     offers(file);
-    scene().hub.troubles.store.push(...troubles);
-    const downloads = scene().downloads();
-    const [code, message] = await faultOf(downloads.start(tiny(special), owner));
+    scene().hub.faults.store.push(...troubles);
+    const downloads = scene().createDownloads();
+    const [code, message] = await catchFault(downloads.start(tinyModel(special), owner));
     expect(code).toBe(6005);
     expect(message).toMatch(/ it is set aside as \S+model.gguf.bad[,;] /);
-    expect(await scene().files()).toEqual(['model.gguf.bad']);
-    expect(await downloads.readStatus(tiny(special))).toBe('ABSENT');
+    expect(await scene().listFiles()).toEqual(['model.gguf.bad']);
+    expect(await downloads.readStatus(tinyModel(special))).toBe('ABSENT');
   });
 
   it('with the mend that fits what is wrong', async () => {
-    const [downloads, bad] = [scene().downloads(), join(scene().folder, 'ann', 'tiny', 'model.gguf.bad')];
+    const [downloads, bad] = [scene().createDownloads(), join(scene().folder, 'ann', 'tiny', 'model.gguf.bad')];
     const came = 'model.gguf of ann/tiny came with';
     offers({ content: page, linkedTag: '' });
-    expect((await faultOf(downloads.start(tiny(), owner)))[1]).toBe(
+    expect((await catchFault(downloads.start(tinyModel(), owner)))[1]).toBe(
       `${came} "<htm" at its start instead of "GGUF": it is no model; it is set aside as ${bad}; look into it, for a hub or a network that wants a login answers with a page`,
     );
     const [is, must] = [sha256(other), sha256(content)];
     offers({ content: other, linkedTag: '' });
-    expect((await faultOf(downloads.start(tiny({ sha256: must }), owner)))[1]).toBe(
+    expect((await catchFault(downloads.start(tinyModel({ sha256: must }), owner)))[1]).toBe(
       `${came} SHA-256 ${is} instead of ${must}; it is set aside as ${bad}, download it again, or correct the hash in the catalogue`,
     );
     offers({ content: other, linkedTag: must });
-    expect((await faultOf(downloads.start(tiny(), owner)))[1]).toBe(
+    expect((await catchFault(downloads.start(tinyModel(), owner)))[1]).toBe(
       `${came} SHA-256 ${is} instead of ${must}; it is set aside as ${bad}, download it again`,
     );
   });
@@ -241,33 +241,33 @@ describe('a download fails', () => {
     'with 6005, before a byte is fetched, when the hub names another %s than the catalogue',
     async (_, special, sentence) => {
       offers();
-      const [code, message] = await faultOf(scene().downloads().start(tiny(special), owner));
+      const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(special), owner));
       expect([code, message]).toEqual([6005, expect.stringContaining(sentence)]);
-      expect(scene().hub.gets()).toEqual([]);
+      expect(scene().hub.contentRequests()).toEqual([]);
     },
   );
 
   it('with 6011 when it is cancelled, and the next one goes on from there', async () => {
     offers();
     const stop = new AbortController();
-    scene().hub.troubles.store.push({ kind: 'stall', after: 131_072 });
-    const cancelled = faultOf(scene().downloads().start(tiny(), owner, { signal: stop.signal }));
-    while ((await scene().downloads().readKeptBytes(tiny())) < 131_072) await sleep(5);
+    scene().hub.faults.store.push({ kind: 'stall', after: 131_072 });
+    const cancelled = catchFault(scene().createDownloads().start(tinyModel(), owner, { signal: stop.signal }));
+    while ((await scene().createDownloads().readKeptBytes(tinyModel())) < 131_072) await sleep(5);
     stop.abort();
     expect(await cancelled).toEqual([6011, 'the download of "Tiny" was cancelled; what came so far is kept']);
-    const kept = await scene().downloads().readKeptBytes(tiny());
+    const kept = await scene().createDownloads().readKeptBytes(tinyModel());
     expect(kept).toBe(131_072);
-    await scene().downloads().start(tiny(), owner);
-    expect(scene().hub.gets()[1]?.headers.range).toBe(`bytes=${kept}-`);
+    await scene().createDownloads().start(tinyModel(), owner);
+    expect(scene().hub.contentRequests()[1]?.headers.range).toBe(`bytes=${kept}-`);
     expect((await readFile(join(scene().folder, 'ann/tiny/model.gguf'))).equals(content)).toBe(true);
   });
 
   it('with a sentence that holds neither the token nor the signature of an address', async () => {
     offers();
     scene().hub.gated.add('ann/tiny');
-    scene().hub.troubles.store.push(...Array<Trouble>(6).fill({ kind: 'status', status: 500 }));
-    const downloads = scene().downloads({ env: { ...scene().env, HF_TOKEN: 'hf_secret' } });
-    const thrown: unknown = await downloads.start(tiny(), owner).catch((error: unknown) => error);
+    scene().hub.faults.store.push(...Array<ResponseFault>(6).fill({ kind: 'status', status: 500 }));
+    const downloads = scene().createDownloads({ env: { ...scene().env, HF_TOKEN: 'hf_secret' } });
+    const thrown: unknown = await downloads.start(tinyModel(), owner).catch((error: unknown) => error);
     expect(thrown).toBeInstanceOf(Fault);
     const texts: string[] = [];
     for (let error = thrown; error instanceof Error; error = error.cause)
@@ -278,6 +278,6 @@ describe('a download fails', () => {
   it('with 2001 once the downloads are closed', async () => {
     const downloads = new Downloads(scene().folder, { env: scene().env });
     await downloads[Symbol.asyncDispose]();
-    expect((await faultOf(downloads.start(tiny(), owner)))[0]).toBe(2001);
+    expect((await catchFault(downloads.start(tinyModel(), owner)))[0]).toBe(2001);
   });
 });

@@ -4,32 +4,32 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { FakeHub, noise } from '../../helpers/fakeHub.ts';
+import { FakeHub, seededBytes } from '../../helpers/fakeHub.ts';
 
 /** How a download is killed again and again. */
-export interface Killing {
+export interface KillPlan {
   readonly bytes: number;
   readonly kills: number;
   readonly seed: number;
 }
 
 /** What came of it. */
-export interface Killed {
+export interface KillResult {
   /** Whether the file was right at the end. */
-  readonly right: boolean;
+  readonly isComplete: boolean;
   /** For each kill: bytes that were sent before it and had to be sent again. */
-  readonly again: readonly number[];
+  readonly resentBytes: readonly number[];
 }
 
 const cli = fileURLToPath(new URL('../../../dist/cli/turngraph.js', import.meta.url));
 
 /** Downloads a model with the built command, and kills it at random bytes so many times before it may finish. */
-export async function kill({ bytes, kills, seed }: Killing): Promise<Killed> {
+export async function downloadDespiteKills({ bytes, kills, seed }: KillPlan): Promise<KillResult> {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   await using hub = await FakeHub.open();
-  const content = noise(bytes, seed);
+  const content = seededBytes(bytes, seed);
   hub.files.set('ann/big/model.gguf', { content });
-  hub.mostUnread = 2 ** 18;
+  hub.maxUnreadBytes = 2 ** 18;
   const variants = [{ engine: 'llama-cpp', huggingface_repo: 'ann/big', files: ['model.gguf'] }];
   const catalogue = join(folder, 'models.json');
   await writeFile(catalogue, JSON.stringify({ models: [{ name: 'Big', variants }] }));
@@ -45,29 +45,29 @@ export async function kill({ bytes, kills, seed }: Killing): Promise<Killed> {
     for (const moment of moments) {
       const child = start();
       const exited = once(child, 'exit');
-      const asked = hub.gets().length;
+      const asked = hub.contentRequests().length;
       // The next process may be killed before it has asked for a byte: then it is killed a little later.
-      hub.onServed = () => {
-        const from = rangeStart(hub.gets().at(-1)?.headers.range);
-        const { bytesSent = 0 } = hub.answers.at(-1) ?? {};
-        if (hub.gets().length === asked || from + bytesSent < moment) return;
+      hub.onBytesSent = () => {
+        const from = rangeStart(hub.contentRequests().at(-1)?.headers.range);
+        const { bytesSent = 0 } = hub.contentResponses.at(-1) ?? {};
+        if (hub.contentRequests().length === asked || from + bytesSent < moment) return;
         // Nothing more comes for a process that is slow to die.
-        hub.mostSent = 0;
+        hub.maxBytesSent = 0;
         child.kill('SIGKILL');
       };
       await exited;
-      hub.onServed = () => undefined;
-      hub.mostSent = Infinity;
+      hub.onBytesSent = () => undefined;
+      hub.maxBytesSent = Infinity;
     }
     const last = start();
     const [code] = (await once(last, 'exit')) as [number | null];
     const file = await readFile(join(folder, 'ann', 'big', 'model.gguf')).catch(() => Buffer.alloc(0));
-    const gets = hub.gets();
-    for (const [index, { bytesSent }] of hub.answers.entries()) {
+    const gets = hub.contentRequests();
+    for (const [index, { bytesSent }] of hub.contentResponses.entries()) {
       const next = gets[index + 1];
       if (next) again.push(rangeStart(gets[index]?.headers.range) + bytesSent - rangeStart(next.headers.range));
     }
-    return { right: code === 0 && file.equals(content), again };
+    return { isComplete: code === 0 && file.equals(content), resentBytes: again };
   } finally {
     await rm(folder, { recursive: true });
   }

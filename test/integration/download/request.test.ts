@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { request } from '../../../src/download/hub/request.ts';
 import { StallTimeout } from '../../../src/download/hub/stallTimeout.ts';
 import { readHubSettings } from '../../../src/download/hub/endpoint.ts';
-import { FakeHub, noise } from '../../helpers/fakeHub.ts';
-import { aDay } from '../../helpers/heldEngine.ts';
+import { FakeHub, seededBytes } from '../../helpers/fakeHub.ts';
+import { oneDayMs } from '../../helpers/heldEngine.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -14,11 +14,11 @@ const collectGarbage = runInNewContext('gc') as () => void;
 describe('an answer', () => {
   it('holds all of its contents, also when they are read late and garbage is collected before', async () => {
     await using server = await FakeHub.open();
-    const content = noise(300_000);
+    const content = seededBytes(300_000);
     server.files.set('ann/tiny/model.gguf', { content });
-    server.mostSent = 0;
+    server.maxBytesSent = 0;
     const address = new URL('ann/tiny/resolve/main/model.gguf', `${server.url}/`);
-    using patience = new StallTimeout(new AbortController().signal, aDay);
+    using patience = new StallTimeout(new AbortController().signal, oneDayMs);
     const { body: reading } = await request(readHubSettings({ HF_ENDPOINT: server.url }), address, {
       method: 'GET',
       stallTimeout: patience,
@@ -27,7 +27,7 @@ describe('an answer', () => {
       collectGarbage();
       await breath();
     }
-    server.mostSent = Infinity;
+    server.maxBytesSent = Infinity;
     const pieces: Uint8Array[] = [];
     for (let piece = await reading?.read(); piece?.value; piece = await reading?.read()) pieces.push(piece.value);
     expect(Buffer.concat(pieces).equals(content)).toBe(true);

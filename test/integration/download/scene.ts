@@ -7,24 +7,24 @@ import { Downloads, type DownloadOptions } from '../../../src/download/downloads
 import type { ModelSource, ModelSourceVariant } from '../../../src/download/target.ts';
 import { Fault } from '../../../src/fault.ts';
 import { FakeHub } from '../../helpers/fakeHub.ts';
-import { aDay } from '../../helpers/heldEngine.ts';
+import { oneDayMs } from '../../helpers/heldEngine.ts';
 
 /** A hub, an empty models folder, and what downloads need of the environment, anew for each test. */
-export interface Scene {
+export interface DownloadFixture {
   readonly hub: FakeHub;
   readonly folder: string;
   readonly env: Record<string, string>;
   /** Milliseconds that a download wanted to wait; nobody waits for them. */
   readonly waits: number[];
   /** Downloads into the folder; disposed of after the test. */
-  downloads(options?: DownloadOptions): Downloads;
+  createDownloads(options?: DownloadOptions): Downloads;
   /** All files in the models folder, sorted. */
-  files(): Promise<readonly string[]>;
+  listFiles(): Promise<readonly string[]>;
 }
 
 /** Sets a scene for each test of a file. */
-export function aScene(): () => Scene {
-  let scene: Scene | undefined;
+export function useDownloadFixture(): () => DownloadFixture {
+  let scene: DownloadFixture | undefined;
   let isOver = false;
   const open: Downloads[] = [];
   beforeEach(async () => {
@@ -39,7 +39,7 @@ export function aScene(): () => Scene {
       waits.push(ms);
     };
     const downloads = (options: DownloadOptions = {}): Downloads => {
-      const made = new Downloads(folder, { env, wait, stallMs: aDay, ...options });
+      const made = new Downloads(folder, { env, wait, stallMs: oneDayMs, ...options });
       open.push(made);
       return made;
     };
@@ -48,12 +48,12 @@ export function aScene(): () => Scene {
         .filter((entry) => entry.isFile())
         .map(({ name }) => name)
         .sort();
-    hub.read = async (bytes) => {
+    hub.beforeCut = async (bytes) => {
       const part = join(folder, 'ann', 'tiny', 'model.gguf.part');
       const size = async (): Promise<number> => (await stat(part).catch(() => undefined))?.size ?? 0;
       while (!isOver && (await size()) < bytes) await sleep(5);
     };
-    scene = { hub, folder, env, waits, downloads, files };
+    scene = { hub, folder, env, waits, createDownloads: downloads, listFiles: files };
   });
   afterEach(async () => {
     isOver = true;
@@ -69,13 +69,13 @@ export function aScene(): () => Scene {
 }
 
 /** A model of one file, `model.gguf` of `ann/tiny`, with what is special about it. */
-export function tiny(special: Partial<ModelSourceVariant> = {}): ModelSource {
+export function tinyModel(special: Partial<ModelSourceVariant> = {}): ModelSource {
   const variant = { huggingface_repo: 'ann/tiny', revision: 'main', files: ['model.gguf'], ...special };
   return { name: 'Tiny', file: undefined, variants: [variant] };
 }
 
 /** What a promise is rejected with, as code and sentence. */
-export async function faultOf(work: Promise<unknown>): Promise<readonly [number, string]> {
+export async function catchFault(work: Promise<unknown>): Promise<readonly [number, string]> {
   const thrown: unknown = await work.then(
     () => undefined,
     (error: unknown) => error,

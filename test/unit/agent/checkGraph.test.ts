@@ -11,17 +11,17 @@ import { ModelPool } from '../../../src/models/pool/pool.ts';
 import { registryWith } from '../../../src/nodes/index.ts';
 import { StorageRoot } from '../../../src/storage/storageRoot.ts';
 import { SessionStorages } from '../../../src/storage/sessionStorages.ts';
-import { fileOf } from '../../helpers/server.ts';
+import { repositoryPath } from '../../helpers/server.ts';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-const folder = fileOf('graphs');
+const folder = repositoryPath('graphs');
 const examples = readdirSync(folder)
   .filter((file) => file.endsWith('.json') && file !== 'graph.schema.json')
   .map((file) => [file, JSON.parse(readFileSync(join(folder, file), 'utf8')) as Json] as const);
 
 const registry = registryWith();
-const catalogue = await readCatalogue(fileOf('models.json'));
+const catalogue = await readCatalogue(repositoryPath('models.json'));
 
 const token = (name: string | number): string => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 
@@ -80,7 +80,7 @@ describe('a graph that is broken in one place', () => {
       id: 1,
       registry,
       pool,
-      storages: storages,
+      storages,
       defaultModelName: '',
       diagnostics: false,
       maxSteps: 0,

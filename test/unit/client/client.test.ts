@@ -1,6 +1,12 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { TurnHandle } from '../../../src/client/index.ts';
-import { agentOf, connected, made, opened, type Say } from '../../helpers/fakeServer.ts';
+import {
+  createTestAgent,
+  connectToFakeServer,
+  acceptAgents,
+  cleanups,
+  type SendFrame,
+} from '../../helpers/fakeServer.ts';
 
 const collect = async (turn: TurnHandle): Promise<string[]> => {
   const pieces: string[] = [];
@@ -10,8 +16,9 @@ const collect = async (turn: TurnHandle): Promise<string[]> => {
 
 describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => {
   it('knows its session, configures it and makes agents of graphs or of their names', async () => {
-    const { client, heard } = await connected(
-      (frame, say, socket) => (frame.body === 'configureSession' ? say('configureSession') : made(frame, say, socket)),
+    const { client, heard } = await connectToFakeServer(
+      (frame, say, socket) =>
+        frame.body === 'configureSession' ? say('configureSession') : acceptAgents(frame, say, socket),
       { codec },
     );
     expect(client.session).toMatchObject({ protocolVersion: 1, sessionId: 's1' });
@@ -31,9 +38,9 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
   });
 
   it('hears a turn as it goes, and its account at the end', async () => {
-    const { client, heard } = await connected(
+    const { client, heard } = await connectToFakeServer(
       (frame, say, socket) => {
-        if (frame.body !== 'sendMessage') return made(frame, say, socket);
+        if (frame.body !== 'sendMessage') return acceptAgents(frame, say, socket);
         const turn = { agentId: 5, turnId: 9, nodeName: 'answer' };
         say('answerText', { ...turn, text: 'Hel', isDelta: true });
         say('nodeEvent', { ...turn, eventType: 'guard', payloadJson: '{"hit":', part: 1, of: 2 });
@@ -52,7 +59,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
       { codec },
     );
     const told: unknown[] = [];
-    const turn = (await agentOf(client)).send('hello', {
+    const turn = (await createTestAgent(client)).send('hello', {
       variables: { mood: 'calm' },
       onText: (piece, { nodeName }) => told.push([piece, nodeName]),
       onCall: (call) => told.push(call.arguments),
@@ -76,8 +83,8 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
   });
 
   it('cancels a turn by signal or by hand, which is no failure', async () => {
-    let turnRequest: Say | undefined;
-    const { client, heard } = await connected(
+    let turnRequest: SendFrame | undefined;
+    const { client, heard } = await connectToFakeServer(
       (frame, say, socket) => {
         if (frame.body === 'sendMessage') {
           turnRequest = say;
@@ -85,11 +92,11 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
         } else if (frame.body === 'cancelTurn') {
           say('ack');
           turnRequest?.('turnComplete', { turnId: 9, status: 'CANCELLED' });
-        } else made(frame, say, socket);
+        } else acceptAgents(frame, say, socket);
       },
       { codec },
     );
-    const agent = await agentOf(client);
+    const agent = await createTestAgent(client);
     const aborter = new AbortController();
     const first = agent.send('tell me', { signal: aborter.signal, onText: () => aborter.abort() });
     expect(await first.done).toMatchObject({ text: 'Once', status: 'CANCELLED' });
@@ -104,13 +111,13 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     await expect(agent.send('x', { signal: aborter.signal }).done).rejects.toThrow('aborted');
   });
 
-  it.each<[string, number, (first: Say, second: Say) => void, number]>([
+  it.each<[string, number, (first: SendFrame, second: SendFrame) => void, number]>([
     ['has its number', 1, (_, second) => second('answerText', { turnId: 9, text: 'Once', isDelta: true }), 9],
     ['is alone', 1, (first) => first('turnComplete', { turnId: 8, status: 'SUCCESS' }), 0],
     ['is alone again', 0, (_, second) => second('error', { name: 'AGENT_BUSY' }), 0],
   ])('keeps the cancel of one of two turns back until that %s', async (_, cancelled, tell, turnId) => {
-    const says: Say[] = [];
-    const { client, heard } = await connected(
+    const says: SendFrame[] = [];
+    const { client, heard } = await connectToFakeServer(
       (frame, say, socket) => {
         if (frame.body === 'sendMessage') says.push(say);
         else if (frame.body === 'listModels') {
@@ -120,11 +127,11 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
         } else if (frame.body === 'cancelTurn') {
           say('ack');
           for (const end of says) end('turnComplete', { status: 'CANCELLED' });
-        } else made(frame, say, socket);
+        } else acceptAgents(frame, say, socket);
       },
       { codec },
     );
-    const agent = await agentOf(client);
+    const agent = await createTestAgent(client);
     const turns = [agent.send('tell me'), agent.send('and now')];
     turns[cancelled]?.cancel();
     await client.listModels();
@@ -140,16 +147,16 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
   it('rejects a turn that fails with the Fault of the server, and needs nobody to catch it', async () => {
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
-    opened.push(() => process.off('unhandledRejection', unhandled));
-    const { client } = await connected(
+    cleanups.push(() => process.off('unhandledRejection', unhandled));
+    const { client } = await connectToFakeServer(
       (frame, say, socket) => {
-        if (frame.body !== 'sendMessage') return made(frame, say, socket);
+        if (frame.body !== 'sendMessage') return acceptAgents(frame, say, socket);
         say('answerText', { turnId: 9, text: 'Half', isDelta: true });
         say('turnComplete', { status: 'ERROR', error: { code: 4003, name: 'MAX_STEPS_EXCEEDED', message: 'too far' } });
       },
       { codec },
     );
-    const turn = (await agentOf(client)).send('hello');
+    const turn = (await createTestAgent(client)).send('hello');
     await expect(collect(turn)).rejects.toThrow('too far');
     await new Promise((later) => setImmediate(later));
     expect(unhandled).not.toHaveBeenCalled();
@@ -158,16 +165,16 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
 
   it('turns an ErrorResponse into a Fault, of any request', async () => {
     const detail = '[{"node":"a"}]';
-    const { client } = await connected(
+    const { client } = await connectToFakeServer(
       (_, say) => say('error', { code: 3003, name: 'GRAPH_COMPILATION_FAILED', message: 'no', detail }),
       { codec },
     );
-    await expect(agentOf(client)).rejects.toMatchObject({ code: 3003, message: 'no', detail });
+    await expect(createTestAgent(client)).rejects.toMatchObject({ code: 3003, message: 'no', detail });
     await expect(client.request('deleteModel', { modelName: 'x' })).rejects.toMatchObject({ code: 3003 });
   });
 
   it('lists models over pages, loads them with progress, and joins an exported dialog', async () => {
-    const { client } = await connected(
+    const { client } = await connectToFakeServer(
       (frame, say, socket) => {
         if (frame.body === 'listModels') {
           const first = frame.listModels.pageToken === '';
@@ -177,7 +184,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
           say('modelProgress', { modelName: 'a', phase: 'LOADING', fraction: 0.5 });
           return say('loadModel');
         }
-        if (frame.body !== 'exportDialog') return made(frame, say, socket);
+        if (frame.body !== 'exportDialog') return acceptAgents(frame, say, socket);
         say('exportDialog', { part: 1, of: 2, historyJson: '[{"user"' });
         say('exportDialog', { part: 2, of: 2, historyJson: ':"hi"}]' });
       },
@@ -187,15 +194,17 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     const onProgress = vi.fn();
     await client.loadModel('a', { onProgress });
     expect(onProgress).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ phase: 'LOADING', fraction: 0.5 }));
-    expect(await (await agentOf(client)).exportDialog()).toBe('[{"user":"hi"}]');
+    expect(await (await createTestAgent(client)).exportDialog()).toBe('[{"user":"hi"}]');
   });
 
   it('downloads models and deletes them, and hears how far the model of an agent is', async () => {
-    const { client, heard } = await connected(
+    const { client, heard } = await connectToFakeServer(
       (frame, say, socket) => {
         if (frame.body === 'cancelDownload' || frame.body === 'deleteModel') return say('ack');
         say('modelProgress', { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5, bytesDone: 4, bytesTotal: 8 });
-        return frame.body === 'downloadModel' ? say('downloadModel', { sizeBytes: 8 }) : made(frame, say, socket);
+        return frame.body === 'downloadModel'
+          ? say('downloadModel', { sizeBytes: 8 })
+          : acceptAgents(frame, say, socket);
       },
       { codec },
     );
@@ -213,7 +222,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
 
   it('leaves a download when its signal is aborted or its listener throws, and not before or after', async () => {
     let silent = true;
-    const { client, heard } = await connected(
+    const { client, heard } = await connectToFakeServer(
       (frame, say) => {
         if (frame.body === 'cancelDownload') return say('ack');
         say('modelProgress', { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5 });

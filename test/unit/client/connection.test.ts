@@ -4,7 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { connect } from '../../../src/client/index.ts';
-import { agentOf, connected, fakeServer, greeting, made, opened } from '../../helpers/fakeServer.ts';
+import {
+  createTestAgent,
+  connectToFakeServer,
+  startFakeServer,
+  sendGreeting,
+  acceptAgents,
+  cleanups,
+} from '../../helpers/fakeServer.ts';
 
 describe('connecting', () => {
   it('is refused with CONNECTION_FAILED where nobody listens', async () => {
@@ -18,13 +25,13 @@ describe('connecting', () => {
   it('is refused with the HTTP status that the server gives', async () => {
     const server = createServer().on('upgrade', (_, socket) => socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n'));
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    opened.push(() => server.close());
+    cleanups.push(() => server.close());
     const { port } = server.address() as AddressInfo;
     await expect(connect(`ws://127.0.0.1:${port}`)).rejects.toThrow(/401/);
   });
 
   it('is refused with the reason that the server gives instead of a greeting', async () => {
-    const { url } = await fakeServer(undefined, (say, socket) => {
+    const { url } = await startFakeServer(undefined, (say, socket) => {
       say('error', { code: 5004, name: 'PROTOCOL_VERSION_MISMATCH', message: 'speak turngraph.v1.json' });
       socket.close(4406);
     });
@@ -34,12 +41,12 @@ describe('connecting', () => {
   it('ends when its signal says so', async () => {
     const aborter = new AbortController();
     const enough = new Error('enough');
-    const { url } = await fakeServer(undefined, () => aborter.abort(enough));
+    const { url } = await startFakeServer(undefined, () => aborter.abort(enough));
     await expect(connect(url, { signal: aborter.signal })).rejects.toBe(enough);
   });
 
   it('sends the token as a header, or in the address through a class that sets none', async () => {
-    const { url, asked } = await fakeServer();
+    const { url, asked } = await startFakeServer();
     await using one = await connect(url, { token: 'a b' });
     await using two = await connect(url, { token: 'a b', WebSocket });
     expect([one.session, two.session]).toHaveLength(2);
@@ -52,11 +59,11 @@ describe('connecting', () => {
 
 describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec) => {
   it('rejects all that is pending when the connection drops, and all that comes after', async () => {
-    const { client } = await connected(
-      (frame, say, socket) => (frame.body === 'sendMessage' ? socket.terminate() : made(frame, say, socket)),
+    const { client } = await connectToFakeServer(
+      (frame, say, socket) => (frame.body === 'sendMessage' ? socket.terminate() : acceptAgents(frame, say, socket)),
       { codec },
     );
-    const agent = await agentOf(client);
+    const agent = await createTestAgent(client);
     const models = client.listModels();
     const turn = agent.send('hello');
     await expect(models).rejects.toMatchObject({ code: 1002, message: 'the connection broke off' });
@@ -69,10 +76,10 @@ describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec)
   it('says why the server hung up', async () => {
     const onUnsolicited = vi.fn();
     let hangUp = (): void => undefined;
-    const server = await fakeServer(
+    const server = await startFakeServer(
       () => hangUp(),
       (say, socket) => {
-        greeting(say);
+        sendGreeting(say);
         hangUp = () => {
           say('error', { code: 2001, name: 'SERVER_SHUTTING_DOWN', message: 'the server stops' });
           socket.close(1001, 'shutdown');
@@ -89,7 +96,7 @@ describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec)
   });
 
   it('gives up on a request after its time, or when its signal says so', async () => {
-    const { client } = await connected(() => {}, { codec });
+    const { client } = await connectToFakeServer(() => {}, { codec });
     await expect(client.request('listModels', {}, { timeoutMs: 10 })).rejects.toMatchObject({ code: 1003 });
     await expect(client.loadModel('a', { signal: AbortSignal.timeout(10) })).rejects.toMatchObject({
       name: 'TimeoutError',
@@ -97,7 +104,7 @@ describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec)
   });
 
   it('hangs up on a server that sends what cannot be read', async () => {
-    const { client } = await connected((_, __, socket) => socket.send('{"requestId":'), { codec });
+    const { client } = await connectToFakeServer((_, __, socket) => socket.send('{"requestId":'), { codec });
     await expect(client.listModels()).rejects.toMatchObject({ code: 1002, cause: { code: 5001 } });
     await client.closed;
   });

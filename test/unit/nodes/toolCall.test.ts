@@ -11,13 +11,13 @@ import { chatml } from '../../../src/tools/formats/chatml.ts';
 import type { ToolChoice } from '../../../src/tools/grammar/grammar.ts';
 import { defineFormat } from '../../../src/tools/tool.ts';
 import { collectMentions } from '../../../src/tools/validate/grounding.ts';
-import { fileOf } from '../../helpers/server.ts';
+import { repositoryPath } from '../../helpers/server.ts';
 import { lamp } from '../../helpers/graphs.ts';
 
 vi.mock(import('../../../src/tools/validate/grounding.ts'), { spy: true });
 
 const call = '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": true}}\n</tool_call>';
-const catalogue = await readCatalogue(fileOf('models.json'));
+const catalogue = await readCatalogue(repositoryPath('models.json'));
 
 describe('a ToolCall node', () => {
   const compiled: ToolChoice['kind'][] = [];

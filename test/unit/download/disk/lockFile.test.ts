@@ -3,10 +3,10 @@ import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { acquireLock } from '../../../../src/download/disk/lockFile.ts';
-import { noise } from '../../../helpers/fakeHub.ts';
-import { aScene, faultOf, tiny } from '../../../integration/download/scene.ts';
+import { seededBytes } from '../../../helpers/fakeHub.ts';
+import { useDownloadFixture, catchFault, tinyModel } from '../../../integration/download/scene.ts';
 
-const scene = aScene();
+const scene = useDownloadFixture();
 const path = (file = 'model.gguf'): string => join(scene().folder, 'ann', 'tiny', file);
 const lockPath = (file?: string): string => `${path(file)}.lock`;
 const lockByAnother = async (file?: string): Promise<void> => {
@@ -25,10 +25,10 @@ describe('a stale lock that cannot be taken away', () => {
   });
 
   it('ends a download with 6001, the place and the mend, and lets the downloads be closed', async () => {
-    scene().hub.files.set(`ann/tiny/${file}`, { content: noise(1000) });
+    scene().hub.files.set(`ann/tiny/${file}`, { content: seededBytes(1000) });
     await lockByAnother(file);
-    const downloads = scene().downloads();
-    expect(await faultOf(downloads.start(tiny({ files: [file] }), {}))).toEqual([
+    const downloads = scene().createDownloads();
+    expect(await catchFault(downloads.start(tinyModel({ files: [file] }), {}))).toEqual([
       6001,
       `${lockPath(file)} cannot be written or read: the system refuses it (ENAMETOOLONG); choose another folder with --models`,
     ]);
@@ -75,7 +75,7 @@ describe('a lock that is held', () => {
     await happens();
     const before = await isThere();
     vi.setSystemTime(Date.now() + 60_000);
-    expect((await faultOf(lock.check()))[0]).toBe(6001);
+    expect((await catchFault(lock.check()))[0]).toBe(6001);
     await lock[Symbol.asyncDispose]();
     expect(await isThere()).toBe(before);
   });

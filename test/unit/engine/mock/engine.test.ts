@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { mockEngine, readMockScript } from '../../../../src/engine/mock/engine.ts';
-import { ask, greedy, never, say } from '../../../contracts/generation.ts';
+import { userPrompt, greedy, neverAborted, generate } from '../../../contracts/generation.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -29,7 +29,7 @@ async function forgotten(things: readonly WeakRef<object>[]): Promise<void> {
 describe('the mock engine', () => {
   it("says the user's message back without a script", async () => {
     const { sequence } = await opened();
-    expect((await say(sequence, ask('Hello there'))).text).toBe('You said: Hello there');
+    expect((await generate(sequence, userPrompt('Hello there'))).text).toBe('You said: Hello there');
   });
 
   it('answers with the first entry that matches', async () => {
@@ -37,16 +37,16 @@ describe('the mock engine', () => {
       { match: '^turn (on|off)', answer: 'Click.' },
       { match: '(?i)TURN', answer: 'No.' },
     ]);
-    expect((await say(sequence, ask('turn on the light'))).text).toBe('Click.');
-    expect((await say(sequence, ask('Do not turn it on'))).text).toBe('No.');
-    expect((await say(sequence, ask('What?'))).text).toBe('You said: What?');
+    expect((await generate(sequence, userPrompt('turn on the light'))).text).toBe('Click.');
+    expect((await generate(sequence, userPrompt('Do not turn it on'))).text).toBe('No.');
+    expect((await generate(sequence, userPrompt('What?'))).text).toBe('You said: What?');
   });
 
   it('remembers the prompts it was given', async () => {
     const { engine, sequence } = await opened();
-    await say(sequence, ask('one'));
-    await say(sequence, ask('two'));
-    expect(engine.prompts).toEqual([ask('one'), ask('two')]);
+    await generate(sequence, userPrompt('one'));
+    await generate(sequence, userPrompt('two'));
+    expect(engine.prompts).toEqual([userPrompt('one'), userPrompt('two')]);
   });
 
   it('speaks in words, or in chunks of so many characters', async () => {
@@ -54,8 +54,8 @@ describe('the mock engine', () => {
       { match: 'chunk', answer: '🎉🎊a b', chunk: 2 },
       { match: 'word', answer: 'one  two\nthree' },
     ]);
-    expect((await say(sequence, ask('chunk'))).pieces).toEqual(['🎉🎊', 'a ', 'b']);
-    expect((await say(sequence, ask('word'))).pieces).toEqual(['one  ', 'two\n', 'three']);
+    expect((await generate(sequence, userPrompt('chunk'))).pieces).toEqual(['🎉🎊', 'a ', 'b']);
+    expect((await generate(sequence, userPrompt('word'))).pieces).toEqual(['one  ', 'two\n', 'three']);
   });
 
   it('waits before each chunk', async () => {
@@ -67,28 +67,32 @@ describe('the mock engine', () => {
       wait.mockRestore();
       syncBuiltinESMExports();
     });
-    await say(sequence, ask('x'));
+    await generate(sequence, userPrompt('x'));
     expect(waits).toEqual([10, 10, 10]);
   });
 
   it('counts one token for four characters', async () => {
     const { model, sequence } = await opened([{ match: '', answer: 'twelve chars' }]);
     expect(await model.count(['', 'a', 'four', 'five.'])).toEqual([0, 1, 1, 2]);
-    const { tokens } = await say(sequence, ask('four', 'five.'));
+    const { tokens } = await generate(sequence, userPrompt('four', 'five.'));
     expect(tokens).toEqual({ prompt: 3 + (4 + 2) + (4 + 1), reused: 0, generated: 3 });
   });
 
   it('holds control tokens back unless they are asked for', async () => {
     const { sequence } = await opened([{ match: '', answer: '[TOOL_CALLS][{}]<|python_tag|>' }]);
-    expect((await say(sequence, ask('x'))).text).toBe('[{}]');
-    expect((await say(sequence, ask('x'), { controlTokens: true })).text).toBe('[TOOL_CALLS][{}]<|python_tag|>');
+    expect((await generate(sequence, userPrompt('x'))).text).toBe('[{}]');
+    expect((await generate(sequence, userPrompt('x'), { controlTokens: true })).text).toBe(
+      '[TOOL_CALLS][{}]<|python_tag|>',
+    );
   });
 
   it('forgets what it has answered while the conversation goes on', async () => {
     const { sequence } = await opened();
     const completions: WeakRef<object>[] = [];
     for (let count = 0; count < 300; count++)
-      completions.push(new WeakRef(await sequence.generate(ask('x'), { sampling: greedy, signal: never })));
+      completions.push(
+        new WeakRef(await sequence.generate(userPrompt('x'), { sampling: greedy, signal: neverAborted })),
+      );
     await forgotten(completions);
     await sequence[Symbol.asyncDispose]();
   });

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { parseCatalogue } from '../../../../src/models/catalogue/catalogue.ts';
 import { modelsSchema } from '../../../../src/models/catalogue/editorSchema.ts';
 import { formats } from '../../../../src/tools/formats/index.ts';
-import { fileOf } from '../../../helpers/server.ts';
+import { repositoryPath } from '../../../helpers/server.ts';
 
-const textOf = (file: string): string => readFileSync(fileOf(file), 'utf8');
-const { models, problems } = parseCatalogue(textOf('models.json'), fileOf('models.json'));
+const textOf = (file: string): string => readFileSync(repositoryPath(file), 'utf8');
+const { models, problems } = parseCatalogue(textOf('models.json'), repositoryPath('models.json'));
 const [demo, ...others] = [...models.values()];
 
 /** The rows of the table of models: name, repository, file. */
@@ -20,7 +20,7 @@ describe('the shipped catalogue', () => {
   });
 
   it('begins with the bundled model', () => {
-    expect(demo).toMatchObject({ name: 'turngraph-demo', file: fileOf('models/turngraph-demo.gguf') });
+    expect(demo).toMatchObject({ name: 'turngraph-demo', file: repositoryPath('models/turngraph-demo.gguf') });
   });
 
   it('has at least twelve more, and some in each format', () => {
