@@ -17,8 +17,8 @@ export const defaultSendBufferLimits: SendBufferLimits = {
 
 /**
  * Send buffer of one client: counts the unsent bytes and applies backpressure. Above the high-water mark `drained()`
- * gives a promise for turns to wait on; it resolves below the low-water mark. A client that stays above it too long is
- * closed.
+ * gives a promise for turns to wait on; it resolves below the low-water mark. The connection of a client that has not
+ * caught up within `slowReaderTimeoutMs` is closed.
  */
 export class SendBuffer {
   readonly #limits: SendBufferLimits;

@@ -5,7 +5,8 @@ import { bodiesOf, defaultOf, fieldsOf, type Fields, type MessageName } from './
 
 /**
  * Reads decoded fields of one encoding (JSON or protobuf). Each reader takes a value and its path in the frame, such as
- * `createAgent.graphJson`. @throws Fault MALFORMED_MESSAGE that names the path, for a value of the wrong type.
+ * `createAgent.graphJson`.
+ * @throws Fault MALFORMED_MESSAGE that names the path, for a value of the wrong type.
  */
 export interface FieldEncoding {
   /** The fields of a message by name; an absent one is null or undefined. */
@@ -41,7 +42,7 @@ export const malformed = (sentence: string, cause?: unknown): Fault =>
 /**
  * Creates the reader of frames of one direction: validates all fields and fills in their defaults. Unknown fields from
  * a client are rejected; those from a server are ignored, so that an older client works with a newer server.
- * @returns a function that @throws Fault MALFORMED_MESSAGE or UNKNOWN_MESSAGE_TYPE.
+ * The reader throws a Fault: MALFORMED_MESSAGE or UNKNOWN_MESSAGE_TYPE.
  */
 export function frameReader<E extends Envelope>(envelope: E, encoding: FieldEncoding): (value: unknown) => Frames[E] {
   const rejectsUnknown = envelope === 'ClientFrame';

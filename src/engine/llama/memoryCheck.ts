@@ -1,6 +1,7 @@
 import { freemem } from 'node:os';
 import type { Llama } from 'node-llama-cpp';
 import { Fault } from '../../fault.ts';
+import { ceilMegabytes } from '../../units.ts';
 import type { MemoryUse } from '../modelDetails.ts';
 
 /** Free RAM in bytes. Respects the memory limits of containers from Node 20.13 on. */
@@ -24,8 +25,6 @@ export function checkMemory(need: { readonly what: string; readonly bytes: numbe
   if (need.bytes <= free) return;
   throw new Fault(
     'MODEL_LOAD_FAILED',
-    `${need.what} need ${megabytes(need.bytes)} MB of memory and ${megabytes(free)} MB are free: ${need.hint}`,
+    `${need.what} need ${ceilMegabytes(need.bytes)} MB of memory and ${ceilMegabytes(free)} MB are free: ${need.hint}`,
   );
 }
-
-const megabytes = (bytes: number): number => Math.ceil(bytes / 1e6);
