@@ -11,31 +11,33 @@ import type { LoadWait } from '../models/pool/loadWait.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import { RunningTurn, type TurnOptions } from './runningTurn.ts';
 
+// Nodes that one turn may visit.
 const defaultMaxSteps = 64;
 
-/** What an agent is made of. */
+/** Options of an agent. */
 export interface AgentOptions {
   readonly id: number;
   /** A graph document, not yet checked. */
   readonly graph: unknown;
   readonly registry: Registry;
   readonly pool: ModelPool;
-  /** Model of the nodes that name none, before the graph's own default; "" = none. */
+  /** Model of the nodes that name none; takes precedence over the graph's own default. "" = none. */
   readonly defaultModelName: string;
+  /** Sends NodeEvents and debug_info. */
   readonly diagnostics: boolean;
-  /** Nodes that one turn may visit; 0 = 64. */
+  /** Maximum number of nodes that one turn may visit; 0 = 64. */
   readonly maxSteps: number;
-  /** The conversation to go on with. */
+  /** The conversation so far. */
   readonly history: readonly Interaction[];
   readonly storages: SessionStorages;
   readonly limits: NodeLimits & Pick<Limits, 'nodes' | 'steps'>;
-  /** Milliseconds that one turn may take. */
+  /** Maximum duration of a turn, in milliseconds. */
   readonly turnTimeoutMs: number;
-  /** How a model of it is waited for that is not in memory. */
-  readonly loading?: (model: string) => LoadWait;
+  /** How to wait for a model that is not in memory. */
+  readonly loadWaitFor?: (model: string) => LoadWait;
 }
 
-/** Who hears of a turn. */
+/** Receives the frames of a turn, and limits their rate. */
 export type TurnListener = Pick<TurnOptions, 'emit' | 'backpressure' | 'onEnd'>;
 
 interface ActiveTurn {
@@ -44,28 +46,30 @@ interface ActiveTurn {
   readonly done: Promise<unknown>;
 }
 
-/** One conversation: a compiled graph, a dialog, and at most one turn at a time. */
+/** An agent: one conversation with a compiled graph. It has a dialog, and runs at most one turn at a time. */
 export class Agent implements AsyncDisposable {
   readonly id: number;
+  /** Warnings of its creation. */
   readonly warnings: readonly string[];
   readonly #graph: Graph;
-  // One use a model, however many nodes share it.
+  // One lease per model, shared by all nodes of the agent.
   readonly #leases: ModelLeases;
   readonly #options: AgentOptions;
+  // Aborted when the agent is disposed.
   readonly #disposal = new AbortController();
-  // What nodes have warned of since the last turn.
+  // Warnings of nodes since the last turn; the next turn reports them.
   readonly #pendingWarnings: string[];
   #dialog: readonly Interaction[];
   #activeTurn: ActiveTurn | undefined;
   #warming: Promise<void> | undefined;
   #turnCount = 0;
 
-  private constructor(graph: Graph, uses: ModelLeases, noticed: string[], options: AgentOptions) {
+  private constructor(graph: Graph, leases: ModelLeases, warnings: string[], options: AgentOptions) {
     this.id = options.id;
-    this.warnings = noticed.splice(0);
+    this.warnings = warnings.splice(0);
     this.#graph = graph;
-    this.#leases = uses;
-    this.#pendingWarnings = noticed;
+    this.#leases = leases;
+    this.#pendingWarnings = warnings;
     this.#options = options;
     this.#dialog = options.history;
   }
@@ -76,47 +80,47 @@ export class Agent implements AsyncDisposable {
   }
 
   /**
-   * Compiles the graph and loads its models.
-   * @throws Fault of the graph (3003, 3008) or of a model (6007 to 6009); then nothing is kept.
+   * Creates an agent: compiles the graph, which loads its models.
+   * @throws Fault LIMIT_EXCEEDED, of the graph (3003, 3008) or of a model (6007 to 6009); then all leases are released.
    */
   static async create(options: AgentOptions): Promise<Agent> {
     if (options.maxSteps > options.limits.steps) {
       const { steps } = options.limits;
       throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${options.maxSteps}, and ${steps} are allowed`);
     }
-    const uses = new Map<string, Promise<ModelLease>>();
-    const noticed: string[] = [];
+    const leases = new Map<string, Promise<ModelLease>>();
+    const warnings: string[] = [];
     const contextFor = (nodeName: string, graphDefault: string): NodeContext => ({
       nodeName,
-      warn: (warning) => noticed.push(truncateMessage(warning)),
+      warn: (warning) => warnings.push(truncateMessage(warning)),
       limits: options.limits,
       strings: (nameOrPath) => options.storages.find(nameOrPath),
       async model(name = options.defaultModelName || graphDefault) {
         if (name === '' && options.pool.needsName) throw noModelError();
-        const known = uses.get(name);
-        if (known) return known;
-        const use = options.pool.lease(name, options.loading?.(name));
-        uses.set(name, use);
-        const { model } = await use;
-        for (const note of model.notes) noticed.push(truncateMessage(`the model "${name}": ${note}`));
-        return use;
+        const existing = leases.get(name);
+        if (existing) return existing;
+        const lease = options.pool.lease(name, options.loadWaitFor?.(name));
+        leases.set(name, lease);
+        const { model } = await lease;
+        for (const note of model.notes) warnings.push(truncateMessage(`the model "${name}": ${note}`));
+        return lease;
       },
     });
     try {
       const graph = await compile(options.graph, {
         registry: options.registry,
         maxNodes: options.limits.nodes,
-        warn: (warning) => noticed.push(truncateMessage(warning)),
+        warn: (warning) => warnings.push(truncateMessage(warning)),
         contextFor,
       });
-      return new Agent(graph, uses, noticed, options);
+      return new Agent(graph, leases, warnings, options);
     } catch (error) {
-      await releaseLeases(uses);
+      await releaseLeases(leases);
       throw error;
     }
   }
 
-  /** Evaluates what can be evaluated before a message is there. */
+  /** Prefills the part of each node's prompt that does not depend on the message. @throws Fault of the engine */
   async warmUp(): Promise<void> {
     const { signal } = this.#disposal;
     const turn = this.#createTurn({
@@ -134,7 +138,8 @@ export class Agent implements AsyncDisposable {
   }
 
   /**
-   * Starts a turn and resolves when its last frame has been emitted, with what made it fail if it failed.
+   * Runs a turn.
+   * @returns when its last frame was emitted: the fault if it failed, else undefined.
    * @throws Fault AGENT_BUSY while another turn runs.
    */
   send(text: string, variables: Readonly<Record<string, string>>, listener: TurnListener): Promise<Fault | undefined> {
@@ -148,7 +153,7 @@ export class Agent implements AsyncDisposable {
     return done;
   }
 
-  /** Cancels a turn; 0 = the current one. Nothing happens when no such turn runs. */
+  /** Cancels a turn; 0 = the current one. Does nothing when no such turn runs. */
   cancel(turnId = 0): void {
     if (this.#activeTurn && (turnId === 0 || turnId === this.#activeTurn.turnId)) this.#activeTurn.abort.abort();
   }
@@ -162,7 +167,7 @@ export class Agent implements AsyncDisposable {
     await this.#graph.changeParams(nodeName, changes);
   }
 
-  /** Forgets the conversation; a turn that runs is cancelled first. */
+  /** Deletes the dialog; a running turn is cancelled first. */
   async clear(): Promise<void> {
     await this.#cancelAndWait();
     this.#dialog = [];
@@ -194,8 +199,8 @@ export class Agent implements AsyncDisposable {
 
   async #run(turn: RunningTurn, abort: AbortController): Promise<Fault | undefined> {
     const { turnTimeoutMs } = this.#options;
-    const sentence = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
-    const timeout = setTimeout(() => abort.abort(new Fault('INFERENCE_TIMEOUT', sentence)), turnTimeoutMs);
+    const message = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
+    const timeout = setTimeout(() => abort.abort(new Fault('INFERENCE_TIMEOUT', message)), turnTimeoutMs);
     const path: PathStep[] = [];
     const { status, mark, fault } = await this.#walk(turn, path, abort.signal);
     clearTimeout(timeout);
@@ -236,8 +241,8 @@ const noModelError = (): InvalidParams =>
 
 type ModelLeases = ReadonlyMap<string, Promise<ModelLease>>;
 
-async function releaseLeases(uses: ModelLeases): Promise<void> {
-  for (const use of await Promise.allSettled(uses.values())) {
-    if (use.status === 'fulfilled') await use.value[Symbol.asyncDispose]();
+async function releaseLeases(leases: ModelLeases): Promise<void> {
+  for (const lease of await Promise.allSettled(leases.values())) {
+    if (lease.status === 'fulfilled') await lease.value[Symbol.asyncDispose]();
   }
 }

@@ -9,21 +9,24 @@ import { StorageRoot } from '../storage/storageRoot.ts';
 import { SessionStorages } from '../storage/sessionStorages.ts';
 import { Agent } from './agent.ts';
 
-/** What is wrong with a graph, and what is hardly meant. */
+/** Errors and lint warnings of a graph. */
 export interface GraphCheckResult {
   readonly faults: readonly GraphFault[];
   readonly warnings: readonly string[];
 }
 
-/** What a graph is checked against. */
+/** What a graph is validated against. */
 export interface CheckContext {
   readonly registry: Registry;
   readonly catalogue: Catalogue;
-  /** Folder that storage files are read from. */
+  /** Folder of the storage files. */
   readonly storageRoot: string;
 }
 
-/** Says of a graph document what the server would say: it is made as the server makes it, on an engine that needs no weights. */
+/**
+ * Validates a graph document exactly as the server does: creates an agent with it, on the mock engine, which needs no
+ * model files.
+ */
 export async function checkGraph(
   graph: unknown,
   { registry, catalogue, storageRoot }: CheckContext,
@@ -31,24 +34,24 @@ export async function checkGraph(
   await using pool = new ModelPool(mockEngine(), { ...poolSettings, catalogue });
   const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
   try {
-    await using agent = await Agent.create({ ...agentDefaults(), graph, registry, pool, storages });
+    await using agent = await Agent.create({ ...createAgentDefaults(), graph, registry, pool, storages });
     return { faults: [], warnings: agent.warnings };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { faults: toGraphFaults(error), warnings: [] };
+    return { faults: listFaults(error), warnings: [] };
   }
 }
 
-// Other faults than those of the graph itself (an unknown model, a storage that is not there) come alone, and have no pointer.
-function toGraphFaults({ name, message, detail }: Fault): GraphCheckResult['faults'] {
+// Faults outside the graph document (an unknown model, a missing storage file) have no detail, and so no pointer.
+function listFaults({ name, message, detail }: Fault): GraphCheckResult['faults'] {
   if (detail !== '') return JSON.parse(detail) as readonly GraphFault[];
   return [{ code: name, pointer: '', message }];
 }
 
-// Graphs are checked for real models, which have names.
+// With `needsName` as for real models; the mock engine alone would not need one.
 const poolSettings = { idleMs: 0, slots: 1, threads: 1, gpu: 'off', needsName: true } as const;
 
-const agentDefaults = () => ({
+const createAgentDefaults = () => ({
   id: 1,
   defaultModelName: '',
   diagnostics: false,

@@ -3,43 +3,45 @@ import { Fault, describeError } from '../fault.ts';
 import { describePointer } from '../jsonPointer.ts';
 import { createReader, type Schema } from '../schema.ts';
 
-/** The shape of a saved conversation: what exportDialog gives, and what createAgent goes on from. */
-export const historySchema = {
+// JSON Schema of a saved dialog: the result of exportDialog, and createAgent.historyJson.
+const historySchema = {
   type: 'array',
   items: {
     type: 'object',
     additionalProperties: false,
     required: ['user', 'assistant'],
     properties: {
-      user: { type: 'string', description: 'What the user said.' },
-      assistant: { type: 'string', description: 'What the client was sent.' },
+      user: { type: 'string', description: 'Message of the user.' },
+      assistant: { type: 'string', description: 'Text that was sent to the client.' },
       mark: {
         type: 'string',
         enum: ['cancelled', 'failed'],
-        description: 'How the turn ended when it did not end well.',
+        description: 'How the turn ended, if it was not completed.',
       },
       variables: { type: 'object', additionalProperties: { type: 'string' }, description: 'Variables of the message.' },
     },
   },
 } as const satisfies Schema;
 
-const read = createReader(historySchema);
+const maxReportedErrors = 3;
 
-/** A conversation out of its JSON text; "" = none. @throws Fault MALFORMED_MESSAGE with the place. */
+const validateHistory = createReader(historySchema);
+
+/** Parses a saved dialog; "" = no interactions. @throws Fault MALFORMED_MESSAGE with the place of each error, three at most. */
 export function parseHistory(text: string): readonly Interaction[] {
   if (text === '') return [];
-  const reading = read(parsed(text));
+  const reading = validateHistory(parseJson(text));
   if (reading.ok) return reading.value;
-  const sentences = reading.errors.map(
+  const messages = reading.errors.map(
     ({ pointer, message }) => `createAgent.historyJson${describePointer(pointer)} ${message}`,
   );
-  throw new Fault('MALFORMED_MESSAGE', sentences.slice(0, 3).join('; '));
+  throw new Fault('MALFORMED_MESSAGE', messages.slice(0, maxReportedErrors).join('; '));
 }
 
-/** The JSON text of a conversation: words, marks and variables. */
+/** Serializes a dialog to JSON, as `parseHistory` reads it. */
 export const stringifyHistory = (interactions: readonly Interaction[]): string => JSON.stringify(interactions);
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -7,23 +7,23 @@ import { maxPartBytes, takeFitting, splitToFrames, jsonBytes } from '../frameSiz
 import type { Insight } from '../tools/validate/insight.ts';
 import { summarizeTurn } from './turnSummary.ts';
 
-// A notification holds the arguments twice, then what is wrong with them, and beside that only what is small.
+// Bytes of the two copies of the arguments in one notification; its issues take another part, the other fields are small.
 const maxCallBytes = 3 * maxPartBytes;
 
-/** Takes the frames of a turn, in their order. */
+/** Sends a frame of a turn; frames are sent in the order of the calls. */
 export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(
   body: K,
   frame: ServerFrameBodies[K],
 ) => void;
 
-/** What came of a turn. */
+/** Result of a turn. */
 export interface TurnOutcome {
   readonly summary: TurnComplete;
   readonly calls: readonly Call[];
   readonly insights: readonly Insight[];
 }
 
-/** What a turn is made of. */
+/** Options of a turn. */
 export interface TurnOptions {
   readonly agentId: number;
   readonly turnId: number;
@@ -33,32 +33,33 @@ export interface TurnOptions {
   readonly signal: AbortSignal;
   readonly diagnostics: boolean;
   readonly emit: Emit;
-  /** Undefined while the client keeps up with what is sent, else what to wait for. */
+  /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
   readonly backpressure: () => Promise<void> | undefined;
-  /** Called when the turn is over, before its last frames. */
+  /** Called when the turn has ended, before its last frames. */
   readonly onEnd?: (outcome: TurnOutcome) => void;
 }
 
-interface HeldText {
+/** Text that one node sends or holds back. */
+interface NodeText {
   readonly nodeName: string;
   readonly text: string;
 }
 
-/** A turn under way: what its nodes have said, held, found and spent, as frames and as an account. */
+/** A running turn: sends the output of its nodes as frames, and collects the turn summary and the interaction. */
 export class RunningTurn implements Turn {
   readonly #options: TurnOptions;
   readonly #startMs = performance.now();
-  readonly #sentTexts: HeldText[] = [];
+  readonly #sentTexts: NodeText[] = [];
   readonly #calls: Call[] = [];
   readonly #inferences: (InferenceRecord & { readonly nodeName: string })[] = [];
   readonly #insights: Insight[] = [];
   readonly #warnings = new Set<string>();
   #nodeName = '';
-  #held: HeldText | undefined;
+  #held: NodeText | undefined;
   #firstTokenMs = 0;
 
-  constructor(start: TurnOptions) {
-    this.#options = start;
+  constructor(options: TurnOptions) {
+    this.#options = options;
   }
 
   get message(): string {
@@ -89,7 +90,7 @@ export class RunningTurn implements Turn {
     return joinTexts(this.#held ? [...this.#sentTexts, this.#held] : this.#sentTexts);
   }
 
-  /** Names the node that runs from now on. */
+  /** Sets the node that runs from now on; frames name it. */
   enter(nodeName: string): void {
     this.#nodeName = nodeName;
   }
@@ -104,7 +105,7 @@ export class RunningTurn implements Turn {
   }
 
   hold(text: string): void {
-    if (this.#held) this.warn(`${this.#nodeName} took the place of the answer that ${this.#held.nodeName} held`);
+    if (this.#held) this.warn(`${this.#nodeName} replaced the answer that ${this.#held.nodeName} held back`);
     this.#held = { nodeName: this.#nodeName, text };
   }
 
@@ -118,14 +119,14 @@ export class RunningTurn implements Turn {
     const bytes = jsonBytes(call.flatArguments) + jsonBytes(call.typedArguments);
     if (bytes > maxCallBytes) {
       this.warn(
-        `${this.#nodeName} found a call to ${call.name} whose arguments do not fit in a frame (${bytes} bytes): it is not notified`,
+        `${this.#nodeName} detected a call to ${call.name} whose arguments do not fit in a frame (${bytes} bytes): it is not sent`,
       );
       return;
     }
     const issues = takeFitting(call.issues, maxPartBytes);
     if (issues.length < call.issues.length) {
       this.warn(
-        `${this.#nodeName} tells the first ${issues.length} of ${call.issues.length} issues of a call to ${call.name}; more do not fit in a frame`,
+        `${this.#nodeName} reports the first ${issues.length} of ${call.issues.length} issues of a call to ${call.name}; the others do not fit in a frame`,
       );
     }
     this.#options.emit('toolCallNotification', {
@@ -146,8 +147,8 @@ export class RunningTurn implements Turn {
 
   recordInference(inference: InferenceRecord): void {
     this.#inferences.push({ ...inference, nodeName: this.#nodeName });
-    const { firstTokenMs: firstToken, totalMs: total } = inference.timings;
-    if (this.#firstTokenMs === 0 && firstToken > 0) this.#firstTokenMs = this.#elapsed - (total - firstToken);
+    const { firstTokenMs, totalMs } = inference.timings;
+    if (this.#firstTokenMs === 0 && firstTokenMs > 0) this.#firstTokenMs = this.#elapsedMs - (totalMs - firstTokenMs);
   }
 
   recordInsight(insight: Insight): void {
@@ -163,13 +164,13 @@ export class RunningTurn implements Turn {
     this.#warnings.add(truncateMessage(warning));
   }
 
-  /** Sends what is still held. */
+  /** Sends the held answer, if there is one. */
   flush(): void {
     if (this.#held) this.#sendText(this.#held, 'whole');
     this.#held = undefined;
   }
 
-  /** Ends the text of the answer and sends the account of the turn. */
+  /** Ends the answer and sends the turn summary. */
   complete(outcome: Pick<TurnComplete, 'status' | 'error' | 'path'>): void {
     const summary = summarizeTurn({
       ...this.#ids,
@@ -179,7 +180,7 @@ export class RunningTurn implements Turn {
       warnings: [...this.#warnings],
       diagnostics: this.#options.diagnostics,
       timeToFirstTokenMs: this.#firstTokenMs,
-      durationMs: this.#elapsed,
+      durationMs: this.#elapsedMs,
     });
     this.#options.onEnd?.({ summary, calls: this.#calls, insights: this.#insights });
     this.#options.emit('answerText', {
@@ -192,11 +193,11 @@ export class RunningTurn implements Turn {
     this.#options.emit('turnComplete', summary);
   }
 
-  /** What the turn adds to the dialog. */
+  /** The interaction that the turn adds to the dialog. */
   interaction(mark?: Interaction['mark']): Interaction {
     const { message: user, variables } = this.#options;
-    const given = Object.keys(variables).length > 0;
-    return { user, assistant: joinTexts(this.#sentTexts), ...(mark && { mark }), ...(given && { variables }) };
+    const hasVariables = Object.keys(variables).length > 0;
+    return { user, assistant: joinTexts(this.#sentTexts), ...(mark && { mark }), ...(hasVariables && { variables }) };
   }
 
   #sendEvent(eventType: string, payload: object): void {
@@ -211,11 +212,11 @@ export class RunningTurn implements Turn {
     return { agentId: this.#options.agentId, turnId: this.#options.turnId };
   }
 
-  get #elapsed(): number {
+  get #elapsedMs(): number {
     return performance.now() - this.#startMs;
   }
 
-  #sendText({ nodeName, text }: HeldText, kind: 'delta' | 'whole'): void {
+  #sendText({ nodeName, text }: NodeText, kind: 'delta' | 'whole'): void {
     if (text === '') return;
     this.#sentTexts.push({ nodeName, text });
     const pieces = splitToFrames(text);
@@ -226,10 +227,10 @@ export class RunningTurn implements Turn {
   }
 }
 
-// Pieces of one node belong together; what different nodes say are lines of their own.
-function joinTexts(said: readonly HeldText[]): string {
-  return said.reduce((text, { nodeName, text: more }, index) => {
-    const before = said[index - 1];
-    return before && before.nodeName !== nodeName ? `${text}\n${more}` : text + more;
+// Texts of one node are joined without a separator, texts of different nodes with a line break.
+function joinTexts(texts: readonly NodeText[]): string {
+  return texts.reduce((joined, { nodeName, text }, index) => {
+    const previous = texts[index - 1];
+    return previous && previous.nodeName !== nodeName ? `${joined}\n${text}` : joined + text;
   }, '');
 }

@@ -2,7 +2,7 @@ import { maxPartBytes, takeFitting, jsonBytes } from '../frameSize.ts';
 import type { PathStep, TurnComplete } from '../frames.gen.ts';
 import type { Call, InferenceRecord } from '../graph/turn.ts';
 
-/** All that is known of a turn when it is over. */
+/** Record of a turn that has ended. */
 export interface TurnRecord extends Pick<
   TurnComplete,
   'agentId' | 'turnId' | 'status' | 'error' | 'durationMs' | 'timeToFirstTokenMs'
@@ -14,23 +14,23 @@ export interface TurnRecord extends Pick<
   readonly diagnostics: boolean;
 }
 
-/** The account of a turn, in one frame: what does not fit is left out, and a warning says so. */
+/** Creates the turn summary (TurnComplete). It fits in one frame: what does not is omitted, and a warning reports that. */
 export function summarizeTurn({ path, inferences, calls, warnings, diagnostics, ...turn }: TurnRecord): TurnComplete {
   const sum = (pick: (inference: InferenceRecord) => number): number =>
-    inferences.reduce((total, one) => total + pick(one), 0);
+    inferences.reduce((total, inference) => total + pick(inference), 0);
   const last = inferences.at(-1);
   const debugInfo = diagnostics ? JSON.stringify(createDebugInfo(calls, inferences)) : '';
-  const tooLong = jsonBytes(debugInfo) > maxPartBytes;
+  const isDebugInfoTooLarge = jsonBytes(debugInfo) > maxPartBytes;
   const shownPath = takeFitting(path, maxPartBytes);
-  const leftOut = [
-    ...(tooLong ? ['debug_info does not fit in a frame and is left out'] : []),
+  const omissions = [
+    ...(isDebugInfoTooLarge ? ['debug_info does not fit in a frame and is left out'] : []),
     ...(shownPath.length < path.length
       ? [`the path has ${path.length} steps, and the first ${shownPath.length} are shown`]
       : []),
   ];
   const shownWarnings = takeFitting(warnings, maxPartBytes);
   if (shownWarnings.length < warnings.length)
-    leftOut.push(`${warnings.length - shownWarnings.length} more warnings do not fit in a frame`);
+    omissions.push(`${warnings.length - shownWarnings.length} more warnings do not fit in a frame`);
   return {
     ...turn,
     path: shownPath,
@@ -39,8 +39,8 @@ export function summarizeTurn({ path, inferences, calls, warnings, diagnostics, 
     tokensReused: sum(({ tokens }) => tokens.reused),
     tokensGenerated: sum(({ tokens }) => tokens.generated),
     interactionsDropped: Math.max(0, ...inferences.map(({ dropped }) => dropped)),
-    warnings: [...shownWarnings, ...leftOut],
-    debugInfo: tooLong ? '' : debugInfo,
+    warnings: [...shownWarnings, ...omissions],
+    debugInfo: isDebugInfoTooLarge ? '' : debugInfo,
   };
 }
 

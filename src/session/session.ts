@@ -48,7 +48,7 @@ export interface SessionSettings {
 /** Options of a new agent that come from the client. */
 export type NewAgent = Pick<
   AgentOptions,
-  'graph' | 'defaultModelName' | 'diagnostics' | 'maxSteps' | 'history' | 'loading'
+  'graph' | 'defaultModelName' | 'diagnostics' | 'maxSteps' | 'history' | 'loadWaitFor'
 >;
 
 /** The session of one client: owns its settings, agents and string storages. It knows no socket. */
@@ -167,7 +167,7 @@ export class Session implements AsyncDisposable {
       registry,
       limits,
       turnTimeoutMs,
-      loading: (model) => ({ ...options.loading?.(model), signal }),
+      loadWaitFor: (model) => ({ ...options.loadWaitFor?.(model), signal }),
     });
     // The session may have ended while a model was loading.
     if (signal.aborted) await agent[Symbol.asyncDispose]();
@@ -181,7 +181,10 @@ export class Session implements AsyncDisposable {
     return agent;
   }
 
-  /** Prefills the prompts of an agent as far as they are known. @throws what prefilling throws, after destroying the agent. */
+  /**
+   * Prefills the prompts of an agent as far as they are known.
+   * @throws what prefilling throws, after destroying the agent.
+   */
   async warmUp(agent: Agent): Promise<void> {
     try {
       await agent.warmUp();
@@ -200,7 +203,10 @@ export class Session implements AsyncDisposable {
     throw new Fault('INVALID_AGENT_ID', `there is no agent ${id} in this session; createAgent gives the ids`);
   }
 
-  /** Cancels the turns of an agent and frees what it holds. @throws Fault INVALID_AGENT_ID or AGENT_ALREADY_DESTROYED. */
+  /**
+   * Cancels the turns of an agent and frees what it holds.
+   * @throws Fault INVALID_AGENT_ID or AGENT_ALREADY_DESTROYED.
+   */
   async destroyAgent(id: number): Promise<void> {
     const agent = this.agent(id);
     this.#agents.delete(id);

@@ -145,7 +145,7 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
         const agentId = await client.createAgent(lamp(verbose), { enableDiagnostics: true });
         const turn = await client.sendMessage(agentId, 'long arguments');
         expect(turn).toMatchObject({ status: 'SUCCESS', steps: 'detect:tool_called', calls: [] });
-        expect(turn.warnings[0]).toMatch(/^detect found a call to f whose arguments do not fit in a frame/);
+        expect(turn.warnings[0]).toMatch(/^detect detected a call to f whose arguments do not fit in a frame/);
       },
     ],
     [
@@ -157,7 +157,7 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
         expect(turn.calls).toMatchObject([{ toolName: 'mark' }]);
         expect(turn.warnings).toEqual([
           expect.stringMatching(
-            /^detect tells the first \d+ of 1501 issues of a call to mark; more do not fit in a frame$/,
+            /^detect reports the first \d+ of 1501 issues of a call to mark; the others do not fit in a frame$/,
           ),
         ]);
       },
