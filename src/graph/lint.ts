@@ -7,8 +7,7 @@ export type Edges = ReadonlyMap<
 /** Graph linter: yields a warning for each thing that is valid but probably a mistake (unreachable nodes, endless loops). */
 export function* lintGraph(start: string, edges: Edges): Generator<string> {
   const reached = reachable(start, edges);
-  for (const name of edges.keys())
-    if (!reached.has(name)) yield `${name} is reached by no exit; no turn will come there`;
+  for (const name of edges.keys()) if (!reached.has(name)) yield `${name} is unreachable: no exit leads to it`;
   const ending = nodesThatCanEnd(edges);
   const endless = [...reached].filter((name) => !ending.has(name));
   if (endless.length > 0) {

@@ -205,7 +205,7 @@ describe('turngraph check', () => {
     expect(out).toBe(`${path}: ok\n`);
     expect(code).toBe(0);
     expect(err.trim().split('\n')).toEqual([
-      `${path}: warning: c is reached by no exit; no turn will come there`,
+      `${path}: warning: c is unreachable: no exit leads to it`,
       `${path}: warning: a, b: no exit ends the turn from there; only the step budget will (max_steps_per_turn)`,
       `${path}: warning: a.exits all lead to "b": what this ToolCall finds out changes nothing`,
       `${path}: warning: b.exits all lead to "a": what this Guardrail finds out changes nothing`,

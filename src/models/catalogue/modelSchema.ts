@@ -53,12 +53,12 @@ export const variantSchema = {
     sha256: {
       type: 'string',
       pattern: '^[0-9a-f]{64}$',
-      description: 'Hash of the file, where it is a single one; absent = as the repository says.',
+      description: 'Hash of the file, where it is a single one; absent = as the repository reports.',
     },
     size_bytes: {
       type: 'integer',
       minimum: 1,
-      description: 'Size of all files together; absent = as the repository says.',
+      description: 'Size of all files together; absent = as the repository reports.',
     },
     license: { type: 'string', default: '', description: 'License of the weights.' },
   },

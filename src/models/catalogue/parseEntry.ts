@@ -65,7 +65,7 @@ const splitFileHashErrors = ({ variants }: Model): readonly SchemaError[] =>
       : [
           {
             pointer: `/variants/${index}/sha256`,
-            message: `is the hash of one file, and here are ${files.length}: leave it out, and the repository's are checked`,
+            message: `is the hash of one file, but the variant has ${files.length}: remove it, and the hashes of the repository are checked`,
           },
         ],
   );

@@ -15,10 +15,10 @@ export function formatFor(
   detected = '',
   trials: readonly FormatScore[] = [],
 ): FormatAdvice {
-  const known = chooseFormat({ node: '', catalogue, detected });
-  if (catalogue !== '' || detected !== '') return { ...known, isFound: true };
+  const choice = chooseFormat({ node: '', catalogue, detected });
+  if (catalogue !== '' || detected !== '') return { ...choice, isFound: true };
   const winner = bestScore(trials);
-  if (!winner) return { ...known, isFound: false };
+  if (!winner) return { ...choice, isFound: false };
   return { name: winner.format, reason: 'it did best in the tool questions', isFound: true };
 }
 

@@ -40,9 +40,9 @@ const light = (room: string, on: boolean): ExpectedCall => ({
   name: 'set_light',
   arguments: { room: [room, `the ${room}`], on: [on] },
 });
-const gift = (one: string, many: string, count: number): ExpectedCall => ({
+const gift = (singular: string, plural: string, count: number): ExpectedCall => ({
   name: 'give_item',
-  arguments: { item: [one, many], count: [count] },
+  arguments: { item: [singular, plural], count: [count] },
 });
 
 /** Questions of the tool benchmark: five want a call, the last one none. */

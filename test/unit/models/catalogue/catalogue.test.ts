@@ -156,7 +156,7 @@ describe('a catalogue with a bad entry', () => {
     [
       'a hash of two files',
       withModels(model('bad', '', `{ "engine": "llama-cpp", "files": ["a", "b"], "sha256": "${'0'.repeat(64)}" }`)),
-      '3:77: /models/0/variants/0/sha256 is the hash of one file, and here are 2',
+      '3:77: /models/0/variants/0/sha256 is the hash of one file, but the variant has 2',
     ],
     // Files that escape.
     ...['../x.gguf', 'a/../x.gguf', '..', '.', './x.gguf', 'a/..', '/etc/passwd', 'a//x.gguf', 'a/', ''].map(
