@@ -10,7 +10,7 @@ import { didYouMean } from '../didYouMean.ts';
 import { isObject } from '../jsonTypes.ts';
 import type { Handlers } from './handler.ts';
 import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
-import { engineNames, type EngineName, type Session } from './session.ts';
+import { engineNames, type EngineName, type NewAgent, type Session } from './session.ts';
 import { recordTurnMetrics } from './turnMetrics.ts';
 
 /** Request handlers: one for each client message of the proto. */
@@ -29,8 +29,8 @@ export const handlers: Handlers = {
       reply('createAgent', { agentId: id, warnings: takeFitting(warnings, 3 * maxPartBytes) });
     let onWait = (): void => {};
     const waitBegan = new Promise<void>((resolve) => (onWait = resolve));
-    const loading = (model: string): LoadWait => ({ onWait, ...loadWaitFor(session, model, reply) });
-    const options = { graph, defaultModelName, diagnostics, maxSteps, history, loading };
+    const waitFor = (model: string): LoadWait => ({ onWait, ...loadWaitFor(session, model, reply) });
+    const options: NewAgent = { graph, defaultModelName, diagnostics, maxSteps, history, loadWaitFor: waitFor };
     const creation = session.createAgent(options, (agent) => warmUp || replyCreated(agent));
     await Promise.race([creation, waitBegan]);
     // Models load and prompts prefill in the background: a later request may be the one that frees a slot.
