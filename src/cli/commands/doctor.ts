@@ -21,12 +21,12 @@ export const doctorCommand = (): Command =>
     ['catalogue', 'models', 'slots', 'threads', 'gpu', 'json'],
   ).action(doctor);
 
-async function doctor(given: string, { quick = false, ...flags }: { readonly quick?: boolean }): Promise<void> {
+async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonly quick?: boolean }): Promise<void> {
   const options = serverOptions(flags);
   const catalogue = await localCatalogue(options);
   for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
-  const target = await findTarget(given, catalogue, dirname(options.catalogue));
-  if (!target) throw new UsageError(unknownModel(given, catalogue.models, ', and there is no such file'));
+  const target = await findTarget(nameOrPath, catalogue, dirname(options.catalogue));
+  if (!target) throw new UsageError(unknownModel(nameOrPath, catalogue.models, ', and there is no such file'));
   const { llamaEngine } = await import('../../engine/llama/engine.ts');
   const { entry } = target;
   const ownCatalogue = { models: new Map([[entry.name, entry]]), problems: [] };
