@@ -33,8 +33,8 @@ const unnamedEntry: CatalogueEntry = {
  * | state     | #loadedModels | model | uses | pinned | idleTimer | next state                                                 |
  * | --------- | ------------- | ----- | ---- | ------ | --------- | ---------------------------------------------------------- |
  * | absent    | no            |       |      |        |           | lease, pin: loading                                        |
- * | loading   | yes           | no    | > 0  | any    | no        | loaded: leased; failed: absent; no waiter left: unloading  |
- * | leased    | yes           | yes   | > 0  | any    | no        | last lease released: pinned or idle                        |
+ * | loading   | yes           | no    | > 0  | yes/no | no        | loaded: leased; failed: absent; no waiter left: unloading  |
+ * | leased    | yes           | yes   | > 0  | yes/no | no        | last lease released: pinned or idle                        |
  * | pinned    | yes           | yes   | 0    | yes    | no        | lease: leased; unpin: unloading                            |
  * | idle      | yes           | yes   | 0    | no     | yes       | lease, pin: leased; timer, unpin, blockLoads: unloading    |
  * | unloading | no            |       |      |        |           | disposed: absent; until then #unloadBarrier delays loading |
