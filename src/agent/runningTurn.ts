@@ -100,7 +100,7 @@ export class RunningTurn implements Turn {
     return wait && untilAborted(wait, this.signal);
   }
 
-  sendText(text: string, kind: 'delta' | 'whole'): void {
+  say(text: string, kind: 'delta' | 'whole'): void {
     this.#sendText({ nodeName: this.#nodeName, text }, kind);
   }
 

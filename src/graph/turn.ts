@@ -46,7 +46,7 @@ export interface Turn {
   /** Text that this turn has sent or holds back so far. */
   readonly answer: string;
   /** Sends text of the answer: a delta while it is generated, or a whole text. */
-  sendText(text: string, kind: 'delta' | 'whole'): void;
+  say(text: string, kind: 'delta' | 'whole'): void;
   /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
   backpressure(): Promise<void> | undefined;
   /** Holds back an answer; it is sent at the end of the turn, unless it is replaced or released. */

@@ -37,7 +37,7 @@ export const cannedResponse = defineNode({
       async run(turn) {
         const { lines, strategy } = settings.current;
         turn.release();
-        turn.sendText(lines[chooseLine[strategy](lines.length)]?.render(turn) ?? '', 'whole');
+        turn.say(lines[chooseLine[strategy](lines.length)]?.render(turn) ?? '', 'whole');
         return 'default';
       },
       change: settings.change,

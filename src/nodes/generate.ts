@@ -72,11 +72,11 @@ export const generate = defineNode({
     return {
       async run(turn) {
         const { stream, hold } = settings.current;
-        const onText = (piece: string): void => turn.sendText(piece, 'delta');
+        const onText = (piece: string): void => turn.say(piece, 'delta');
         const options = { ...constraint, ...(stream && !hold && { onText }) };
         const { text } = await inference.complete(turn, createRequest(turn), options);
         if (hold) turn.hold(text);
-        else if (!stream) turn.sendText(text, 'whole');
+        else if (!stream) turn.say(text, 'whole');
         return 'default';
       },
       warmUp: (turn) => inference.prefill(turn, createRequest(turn)),

@@ -103,7 +103,7 @@ export const toolCallWith = (formats: Formats) =>
         async run(turn) {
           const { tool_choice, generate_on_no_tool, notify_client } = settings.current;
           if (tool_choice === 'none') {
-            if (generate_on_no_tool) turn.sendText((await inference.complete(turn, createRequest(turn))).text, 'whole');
+            if (generate_on_no_tool) turn.say((await inference.complete(turn, createRequest(turn))).text, 'whole');
             return 'no_tool_called';
           }
           const { calls, residual, truncated } = await detect(turn);
@@ -113,7 +113,7 @@ export const toolCallWith = (formats: Formats) =>
           const record = { mentions: lazyMentions(turn), notify: notify_client };
           const accepted = allowed.filter((call) => recordOrReject(turn, call, tools.get(call.name), record));
           if (accepted.length > 0) return 'tool_called';
-          if (generate_on_no_tool) turn.sendText(stripReasoning(residual).trim(), 'whole');
+          if (generate_on_no_tool) turn.say(stripReasoning(residual).trim(), 'whole');
           return 'no_tool_called';
         },
         warmUp: (turn) => inference.prefill(turn, createRequest(turn)),

@@ -24,7 +24,7 @@ const late = defineNode({
     });
     return {
       async run(turn) {
-        turn.sendText(`The ${settings.current} word. `, 'delta');
+        turn.say(`The ${settings.current} word. `, 'delta');
         return 'default';
       },
       change: settings.change,

@@ -46,7 +46,7 @@ const dice = defineNode({
           insights: [],
           warn: (warning: string) => turn.warn(warning),
         };
-        turn.sendText(settings.current.render(scope), 'whole');
+        turn.say(settings.current.render(scope), 'whole');
         turn.emitEvent('rolled', { roll });
         return roll > 1 ? 'won' : 'lost';
       },

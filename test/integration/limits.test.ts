@@ -211,7 +211,7 @@ describe('a slow reader', () => {
       async run(turn) {
         for (let count = 0; count < chunks && !turn.signal.aborted; count++) {
           await turn.backpressure();
-          turn.sendText(chunk, 'delta');
+          turn.say(chunk, 'delta');
         }
         over();
         return 'default';
@@ -296,7 +296,7 @@ describe('a slow reader', () => {
     exits: ['default'],
     create: async () => ({
       async run(turn) {
-        turn.sendText(chunk.repeat(4096), 'delta');
+        turn.say(chunk.repeat(4096), 'delta');
         await new Promise((resolve) => turn.signal.addEventListener('abort', resolve));
         return 'default';
       },
