@@ -3,7 +3,7 @@ import { distance } from 'fastest-levenshtein';
 const maxNameLength = 64;
 
 /** The known name with the smallest edit distance (Levenshtein) to a misspelt one; undefined when none is close. */
-export function closestName(name: string, names: Iterable<string>): string | undefined {
+function closestName(name: string, names: Iterable<string>): string | undefined {
   // The comparison takes time in the product of the lengths, and a longer name is no misspelling.
   if (name.length > maxNameLength) return undefined;
   const [best] = [...names]
