@@ -6,17 +6,17 @@ import { RequestDispatcher } from '../../src/session/dispatcher.ts';
 import { Gate } from '../helpers/gate.ts';
 import { oneDayMs } from '../helpers/heldEngine.ts';
 
-/** What the node waits for before it has a word. */
+/** The node waits for the gate of its word when it is created or changed. */
 let gates: Readonly<Record<string, Gate>> = {};
 beforeEach(() => void (gates = { old: new Gate(), new: new Gate() }));
 
 const late = defineNode({
   type: 'Late',
-  summary: 'Says its word; takes its time to be made and to be changed.',
+  summary: 'Sends its word. Creating and changing it wait at a gate.',
   params: { type: 'object', properties: { word: { type: 'string', default: 'old', live: true } } },
   exits: ['default'],
   async create(params, supplies) {
-    // Who waits for a model lets later requests go on.
+    // While this waits for the model, later requests are handled.
     await supplies.model();
     const settings = await liveParams(params, async ({ word }) => {
       await gates[word]?.closed;
@@ -37,66 +37,69 @@ const graph = {
   nodes: { late: { type: 'Late', exits: { default: 'answer' } }, answer: { type: 'Generate' } },
 };
 
-describe.each(subprotocols)('over %s, requests to an agent that is still being made', (subprotocol) => {
-  const serving = () =>
+describe.each(subprotocols)('over %s, requests to an agent that is still being created', (subprotocol) => {
+  const startServer = () =>
     startTestServer({
       extension: { nodeTypes: [late] },
       script: [{ match: 'before a word', answer: 'late', delay_ms: oneDayMs }],
     });
   afterEach(() => vi.restoreAllMocks());
 
-  /** Waits until the server has so many requests from here on. */
-  function arrived(): (count: number) => Promise<void> {
+  /** Waits until the server has received `count` more requests. */
+  function countRequests(): (count: number) => Promise<void> {
     const receive = vi.spyOn(RequestDispatcher.prototype, 'receive');
     return async (count) => {
       while (receive.mock.calls.length < count) await wait(5);
     };
   }
-  const making = (client: TestClient): number => client.send('createAgent', { graphJson: JSON.stringify(graph) });
+  const requestAgent = (client: TestClient): number => client.send('createAgent', { graphJson: JSON.stringify(graph) });
   const hello = { agentId: 1, text: 'hello' };
   const newWord = { agentId: 1, nodeName: 'late', paramsJson: '{"word": "new"}' };
 
-  it('take effect in their order, as they do when it is there', async () => {
-    await using server = await serving();
+  it('take effect in their order, as for an agent that exists', async () => {
+    await using server = await startServer();
     await using client = await TestClient.connect(server.url, subprotocol);
-    const have = arrived();
-    const asked = [
-      making(client),
+    const receivedRequests = countRequests();
+    const requestIds = [
+      requestAgent(client),
       client.send('sendMessage', { agentId: 1, text: 'before a word' }),
       client.send('clearDialog', { agentId: 1 }),
       client.send('sendMessage', hello),
     ] as const;
-    await have(asked.length);
+    await receivedRequests(requestIds.length);
     gates['old']?.open();
-    expect(await client.turnOf(asked[3])).toMatchObject({ status: 'SUCCESS', text: 'The old word. You said: hello' });
-    expect(await client.turnOf(asked[1])).toMatchObject({ status: 'CANCELLED' });
+    expect(await client.turnOf(requestIds[3])).toMatchObject({
+      status: 'SUCCESS',
+      text: 'The old word. You said: hello',
+    });
+    expect(await client.turnOf(requestIds[1])).toMatchObject({ status: 'CANCELLED' });
     const final = client.received.filter(({ body }) => ['createAgent', 'turnComplete', 'ack'].includes(body));
-    expect(final.map(({ requestId }) => requestId)).toEqual(asked);
+    expect(final.map(({ requestId }) => requestId)).toEqual(requestIds);
   });
 
-  it('wait for one before them that takes its time', async () => {
-    await using server = await serving();
+  it('wait for an earlier request that is still running', async () => {
+    await using server = await startServer();
     await using client = await TestClient.connect(server.url, subprotocol);
-    const have = arrived();
-    const made = making(client);
+    const receivedRequests = countRequests();
+    const made = requestAgent(client);
     client.send('changeParams', newWord);
     const early = client.send('sendMessage', hello);
-    await have(3);
+    await receivedRequests(3);
     gates['old']?.open();
     await client.finalResponse(made);
-    // Who does not wait for the change would be answered before this.
+    // A message that does not wait for the change would be answered before this.
     await client.request('listModels');
     gates['new']?.open();
     expect(await client.turnOf(early)).toMatchObject({ text: 'The new word. You said: hello' });
   });
 
-  it('go before those that come when it is there', async () => {
-    await using server = await serving();
+  it('take effect before those sent after its creation', async () => {
+    await using server = await startServer();
     await using client = await TestClient.connect(server.url, subprotocol);
-    const have = arrived();
-    const made = making(client);
+    const receivedRequests = countRequests();
+    const made = requestAgent(client);
     client.send('changeParams', newWord);
-    await have(2);
+    await receivedRequests(2);
     gates['old']?.open();
     await client.finalResponse(made);
     const later = client.send('sendMessage', hello);

@@ -3,24 +3,24 @@ import { chat, guarded, lamp, setLight } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
 
-const slowly = new Gate();
-beforeEach(() => slowly.close());
+const slowAnswer = new Gate();
+beforeEach(() => slowAnswer.close());
 
-const server = useServer({ script: [{ match: 'slowly', answer: 'one two three', gate: slowly }] });
+const server = useServer({ script: [{ match: 'slowly', answer: 'one two three', gate: slowAnswer }] });
 
 describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
-  const changes = (client: TestClient, agentId: number, nodeName: string, params: unknown) =>
+  const changeParams = (client: TestClient, agentId: number, nodeName: string, params: unknown) =>
     client.request('changeParams', { agentId, nodeName, paramsJson: JSON.stringify(params) });
 
   it('a template changes, and null restores its default', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat({ placement: 'in_place_of_user' }));
-    expect(await changes(client, agentId, 'answer', { template: 'HEAR: {{user_message}}' })).toMatchObject({
+    expect(await changeParams(client, agentId, 'answer', { template: 'HEAR: {{user_message}}' })).toMatchObject({
       body: 'ack',
     });
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said: HEAR: hello' });
-    await changes(client, agentId, 'answer', { template: null });
+    await changeParams(client, agentId, 'answer', { template: null });
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said: hello' });
   });
 
@@ -28,17 +28,17 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
     await using client = await connect();
     const agentId = await client.createAgent(chat({ sampling: { max_tokens: 2, stop: ['llo'] } }));
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said', stopReason: 'LENGTH' });
-    await changes(client, agentId, 'answer', { sampling: { max_tokens: null } });
+    await changeParams(client, agentId, 'answer', { sampling: { max_tokens: null } });
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said: he', stopReason: 'STOP' });
-    await changes(client, agentId, 'answer', { sampling: null });
+    await changeParams(client, agentId, 'answer', { sampling: null });
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said: hello', stopReason: 'END' });
   });
 
-  it('tools are no longer offered when tool_choice becomes none', async () => {
+  it('tools are no longer in the prompt when tool_choice becomes none', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(lamp());
     expect((await client.sendMessage(agentId, 'hello')).tokensPrompt).toBeGreaterThan(50);
-    await changes(client, agentId, 'detect', { tool_choice: 'none' });
+    await changeParams(client, agentId, 'detect', { tool_choice: 'none' });
     expect((await client.sendMessage(agentId, 'hello')).tokensPrompt).toBeLessThan(50);
   });
 
@@ -66,37 +66,37 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
       'answer.params.system_prompt is no Mustache template',
     ],
     ['a node that does not exist', 'anwser', { stream: false }, 3005, 'did you mean "answer"?'],
-    ['what is no object', 'answer', [1], 3007, 'must be a JSON object'],
-  ])('%s is refused, and nothing changes', async (_, nodeName, params, code, message) => {
+    ['a value that is no object', 'answer', [1], 3007, 'must be a JSON object'],
+  ])('%s is rejected, and nothing changes', async (_, nodeName, params, code, message) => {
     await using client = await connect();
     const agentId = await client.createAgent(lamp());
-    const answer = errorOf(await changes(client, agentId, nodeName, params));
+    const answer = errorOf(await changeParams(client, agentId, nodeName, params));
     expect(answer).toMatchObject({ code, message: expect.stringContaining(message) as unknown });
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ status: 'SUCCESS', text: 'You said: hello' });
   });
 
-  it('one bad field refuses the good ones beside it', async () => {
+  it('one invalid field rejects the valid ones with it', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
-    expect(errorOf(await changes(client, agentId, 'answer', { stream: false, hold: 'maybe' })).code).toBe(3007);
+    expect(errorOf(await changeParams(client, agentId, 'answer', { stream: false, hold: 'maybe' })).code).toBe(3007);
     const { frames } = await client.sendMessage(agentId, 'hello');
     expect(frames[0]).toMatchObject({ answerText: { isDelta: true } });
   });
 
-  it('but not while one runs', async () => {
+  it('parameters cannot change while a turn runs', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     const slow = client.send('sendMessage', { agentId, text: 'slowly' });
-    expect(errorOf(await changes(client, agentId, 'answer', { stream: false }))).toMatchObject({ code: 3004 });
-    slowly.open();
+    expect(errorOf(await changeParams(client, agentId, 'answer', { stream: false }))).toMatchObject({ code: 3004 });
+    slowAnswer.open();
     expect(await client.turnOf(slow)).toMatchObject({ status: 'SUCCESS' });
   });
 
-  it('what a change makes doubtful is a warning of the next turn', async () => {
+  it('a doubtful change is a warning of the next turn', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(guarded(['attack']));
     await client.request('createStringStorage', { name: 'empty', kind: 'LIST', strings: [] });
-    await changes(client, agentId, 'guard', { string_storage: 'empty' });
+    await changeParams(client, agentId, 'guard', { string_storage: 'empty' });
     expect(await client.sendMessage(agentId, 'attack')).toMatchObject({
       text: 'You said: attack',
       warnings: expect.arrayContaining(['guard has no pattern: this Guardrail never triggers']) as unknown,

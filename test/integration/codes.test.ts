@@ -14,15 +14,18 @@ import { oneDayMs } from '../helpers/heldEngine.ts';
 import { demoWithTemplate } from '../model/demoTemplate.ts';
 import { useServer, TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
 
-/** Errors that only a client sees, and those of what this version of the server does not do. */
-type Elsewhere = 'CONNECTION_FAILED' | 'CONNECTION_DROPPED' | 'TIMEOUT' | 'UNAUTHORIZED' | 'ENGINE_CRASHED';
+/** Errors that only a client raises, and those of features that this version of the server does not have. */
+type NotFromServer = 'CONNECTION_FAILED' | 'CONNECTION_DROPPED' | 'TIMEOUT' | 'UNAUTHORIZED' | 'ENGINE_CRASHED';
 
-/** How one error is provoked: what the client hears of it. The type makes this list complete. */
+/** How each error is provoked; returns the error that the client receives. The type makes this list complete. */
 type Provocations = {
-  readonly [Name in Exclude<CodeName, Elsewhere>]: (client: TestClient, subprotocol: Subprotocol) => Promise<Heard>;
+  readonly [Name in Exclude<CodeName, NotFromServer>]: (
+    client: TestClient,
+    subprotocol: Subprotocol,
+  ) => Promise<ReceivedError>;
 };
 
-interface Heard {
+interface ReceivedError {
   readonly code: number;
   readonly name: string;
   readonly message: string;
@@ -47,20 +50,20 @@ beforeAll(async () => {
   await writeFile(join(folder, 'root', 'lines.txt'), 'a line\n');
   await symlink('/etc/hostname', join(folder, 'root', 'link.txt'));
   await writeFile(join(folder, 'text.gguf'), 'this is no model');
-  await writeFile(join(folder, 'moody.gguf'), await demoWithTemplate(moody));
+  await writeFile(join(folder, 'raising.gguf'), await demoWithTemplate(raisingTemplate));
   const model = (name: string) => ({
     name,
     variants: [{ engine: 'llama-cpp', local_path: '.', files: [`${name}.gguf`], context_size: 256 }],
   });
   await writeFile(
     join(folder, 'models.json'),
-    JSON.stringify({ models: [model('text'), model('gone'), model('moody')] }),
+    JSON.stringify({ models: [model('text'), model('missing'), model('raising')] }),
   );
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-// Refuses one word, as templates of real families refuse what they do not know.
-const moody =
+// Raises an error for one word, as templates of real families do for input that they do not support.
+const raisingTemplate =
   "{% for m in messages %}{% if 'boom' in m.content %}{{ raise_exception('no such word') }}{% endif %}{{ m.content }}{% endfor %}";
 
 const server = useServer({
@@ -76,27 +79,27 @@ const server = useServer({
 });
 
 /** The error in an answer, whichever frame carries it. */
-function errorOf(frame: ServerFrame): Heard {
+function errorOf(frame: ServerFrame): ReceivedError {
   if (frame.body === 'error') return frame.error;
   if (frame.body === 'turnComplete' && frame.turnComplete.error) return frame.turnComplete.error;
   throw new Error(`no error in ${JSON.stringify(frame)}`);
 }
 
-const refused =
+const requestError =
   <K extends keyof ClientFrameBodies>(body: K, fields: Partial<ClientFrameBodies[K]>) =>
-  async (client: TestClient): Promise<Heard> =>
+  async (client: TestClient): Promise<ReceivedError> =>
     errorOf(await client.request(body, fields));
 
-const graphRefused = (graph: object) => refused('createAgent', { graphJson: JSON.stringify(graph) });
+const graphError = (graph: object) => requestError('createAgent', { graphJson: JSON.stringify(graph) });
 
-const turnFails =
+const turnError =
   (graph: object, text: string, fields: Partial<ClientFrameBodies['createAgent']> = {}) =>
   async (client: TestClient) => {
     const agentId = await client.createAgent(graph, fields);
     return errorOf(await client.request('sendMessage', { agentId, text }));
   };
 
-const paramRefused = (nodeName: string, params: object) => async (client: TestClient) =>
+const paramError = (nodeName: string, params: object) => async (client: TestClient) =>
   errorOf(
     await client.request('changeParams', {
       agentId: await client.createAgent(lamp()),
@@ -105,35 +108,35 @@ const paramRefused = (nodeName: string, params: object) => async (client: TestCl
     }),
   );
 
-const storageRefused = (fields: Partial<ClientFrameBodies['createStringStorage']>) => async (client: TestClient) => {
+const storageError = (fields: Partial<ClientFrameBodies['createStringStorage']>) => async (client: TestClient) => {
   await client.request('createStringStorage', { name: 'taken', strings: ['x'] });
   return errorOf(await client.request('createStringStorage', { name: 'lines', kind: 'LIST', ...fields }));
 };
 
-/** An error that comes unasked. */
-const unasked = async (client: TestClient): Promise<Heard> =>
+/** An error that answers no request. */
+const unsolicitedError = async (client: TestClient): Promise<ReceivedError> =>
   errorOf(await client.waitFor(({ body }) => body === 'error'));
 
-/** What a client hears whose server fetches its models from a hub. */
+/** The error that a client of a server with a hub receives. */
 const fromHub =
-  (provoke: (client: TestClient, home: HubFixture) => Promise<Heard>, fetching: DownloadOptions = {}) =>
-  async (_: TestClient, subprotocol: Subprotocol): Promise<Heard> => {
-    await using home = await startHubServer({ fetching });
-    await using client = await home.connect(subprotocol, 'llama-cpp');
-    return await provoke(client, home);
+  (provoke: (client: TestClient, fixture: HubFixture) => Promise<ReceivedError>, fetching: DownloadOptions = {}) =>
+  async (_: TestClient, subprotocol: Subprotocol): Promise<ReceivedError> => {
+    await using fixture = await startHubServer({ fetching });
+    await using client = await fixture.connect(subprotocol, 'llama-cpp');
+    return await provoke(client, fixture);
   };
 
-const download = refused('downloadModel', { modelName: 'Tiny' });
+const download = requestError('downloadModel', { modelName: 'Tiny' });
 
-/** Begins a download that does not come to its end by itself. */
-async function endlessDownload(client: TestClient, { hub }: HubFixture): Promise<number> {
+/** Begins a download that stalls. */
+async function stalledDownload(client: TestClient, { hub }: HubFixture): Promise<number> {
   hub.faults.store.push({ kind: 'stall', after: 65_536 });
   const requestId = client.send('downloadModel', { modelName: 'Tiny' });
   await client.receive('modelProgress');
   return requestId;
 }
 
-const endless = (next: string) => ({
+const loopingNode = (next: string) => ({
   type: 'CannedResponse',
   params: { inline_strings: ['x'] },
   exits: { default: next },
@@ -142,91 +145,91 @@ const endless = (next: string) => ({
 const provocations: Provocations = {
   SERVER_SHUTTING_DOWN: async (_, subprotocol) => {
     const gate = new Gate();
-    const leaving = await startTestServer({ graceMs: oneDayMs, script: [{ match: 'slowly', answer: 'a b c', gate }] });
-    await using client = await TestClient.connect(leaving.url, subprotocol);
+    const closing = await startTestServer({ graceMs: oneDayMs, script: [{ match: 'slowly', answer: 'a b c', gate }] });
+    await using client = await TestClient.connect(closing.url, subprotocol);
     const agentId = await client.createAgent(chat());
     client.send('sendMessage', { agentId, text: 'slowly' });
     await client.receive('answerText');
-    const gone = leaving[Symbol.asyncDispose]();
-    const heard = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()) }));
+    const disposal = closing[Symbol.asyncDispose]();
+    const error = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()) }));
     gate.open();
-    await gone;
-    return heard;
+    await disposal;
+    return error;
   },
-  SESSION_NOT_RESUMABLE: refused('resumeSession', { sessionId: 'x', resumeToken: 'y' }),
+  SESSION_NOT_RESUMABLE: requestError('resumeSession', { sessionId: 'x', resumeToken: 'y' }),
   LIMIT_EXCEEDED: async (client) => {
     await client.createAgent(chat());
     await client.createAgent(chat());
-    return graphRefused(chat())(client);
+    return graphError(chat())(client);
   },
-  INVALID_AGENT_ID: refused('sendMessage', { agentId: 9 }),
+  INVALID_AGENT_ID: requestError('sendMessage', { agentId: 9 }),
   AGENT_ALREADY_DESTROYED: async (client) => {
     const agentId = await client.createAgent(chat());
     await client.request('destroyAgent', { agentId });
-    return refused('clearDialog', { agentId })(client);
+    return requestError('clearDialog', { agentId })(client);
   },
-  GRAPH_COMPILATION_FAILED: graphRefused({ start_node: 'a', nodes: {} }),
+  GRAPH_COMPILATION_FAILED: graphError({ start_node: 'a', nodes: {} }),
   AGENT_BUSY: async (client) => {
     const agentId = await client.createAgent(chat());
     client.send('sendMessage', { agentId, text: 'slowly' });
-    return refused('sendMessage', { agentId, text: 'more' })(client);
+    return requestError('sendMessage', { agentId, text: 'more' })(client);
   },
-  UNKNOWN_NODE: paramRefused('nobody', {}),
-  PARAM_NOT_MUTABLE: paramRefused('detect', { tools: [setLight] }),
-  INVALID_PARAM_VALUE: paramRefused('detect', { notify_client: 3 }),
-  INVALID_EXIT_TARGET: graphRefused({ start_node: 'a', nodes: { a: { type: 'Generate', exits: { default: 'b' } } } }),
-  STORAGE_OUTSIDE_ROOT: storageRefused({ filePath: 'link.txt' }),
-  STORAGE_FILE_NOT_FOUND: storageRefused({ filePath: 'nowhere.txt' }),
-  STORAGE_KIND_MISMATCH: storageRefused({ filePath: 'lines.txt', kind: 'MAP' }),
-  NO_RESULTS_AWAITED: refused('submitToolResults', { agentId: 1 }),
+  UNKNOWN_NODE: paramError('unknown', {}),
+  PARAM_NOT_MUTABLE: paramError('detect', { tools: [setLight] }),
+  INVALID_PARAM_VALUE: paramError('detect', { notify_client: 3 }),
+  INVALID_EXIT_TARGET: graphError({ start_node: 'a', nodes: { a: { type: 'Generate', exits: { default: 'b' } } } }),
+  STORAGE_OUTSIDE_ROOT: storageError({ filePath: 'link.txt' }),
+  STORAGE_FILE_NOT_FOUND: storageError({ filePath: 'nowhere.txt' }),
+  STORAGE_KIND_MISMATCH: storageError({ filePath: 'lines.txt', kind: 'MAP' }),
+  NO_RESULTS_AWAITED: requestError('submitToolResults', { agentId: 1 }),
   INFERENCE_FAILED: async (_, subprotocol) => {
     await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
-    return await turnFails(chat({ model_name: 'moody' }), 'boom')(client);
+    return await turnError(chat({ model_name: 'raising' }), 'boom')(client);
   },
   INFERENCE_TIMEOUT: async (_, subprotocol) => {
     const script = [{ match: 'slowly', answer: 'one two', gate: new Gate() }];
-    await using hasty = await startTestServer({ turnTimeout: 0.1, script });
-    await using client = await TestClient.connect(hasty.url, subprotocol);
-    return await turnFails(chat(), 'slowly')(client);
+    await using impatient = await startTestServer({ turnTimeout: 0.1, script });
+    await using client = await TestClient.connect(impatient.url, subprotocol);
+    return await turnError(chat(), 'slowly')(client);
   },
-  MAX_STEPS_EXCEEDED: turnFails({ start_node: 'a', nodes: { a: endless('b'), b: endless('a') } }, 'go', {
+  MAX_STEPS_EXCEEDED: turnError({ start_node: 'a', nodes: { a: loopingNode('b'), b: loopingNode('a') } }, 'go', {
     maxStepsPerTurn: 3,
   }),
-  PROMPT_TOO_LARGE: turnFails(chat(), 'x'.repeat(60_000)),
+  PROMPT_TOO_LARGE: turnError(chat(), 'x'.repeat(60_000)),
   MALFORMED_MESSAGE: async (client, subprotocol) => {
     client.socket.send(
       subprotocol === 'turngraph.v1.json'
         ? '{"requestId": 1, "sendMessage": {"agentId": "one"}}'
         : Buffer.from([0x0a, 0xff]),
     );
-    return unasked(client);
+    return unsolicitedError(client);
   },
   UNKNOWN_MESSAGE_TYPE: async (client, subprotocol) => {
     client.socket.send(
       subprotocol === 'turngraph.v1.json' ? '{"requestId": 1, "sendMesage": {}}' : Buffer.from([0xf2, 0x03, 0x00]),
     );
-    return unasked(client);
+    return unsolicitedError(client);
   },
   FRAME_TOO_LARGE: async (client) => {
     client.socket.send(Buffer.alloc(1024 * 1024 + 1));
-    return unasked(client);
+    return unsolicitedError(client);
   },
   PROTOCOL_VERSION_MISMATCH: async () => {
     const socket = new WebSocket(server().url, ['turngraph.v2.proto']);
     const text = await new Promise<string>((resolve) =>
       socket.on('message', (data: Buffer) => resolve(data.toString())),
     );
-    return (JSON.parse(text) as { error: Heard }).error;
+    return (JSON.parse(text) as { error: ReceivedError }).error;
   },
-  INTERNAL: turnFails({ start_node: 'a', nodes: { a: { type: 'Broken' } } }, 'go'),
-  UNKNOWN_MODEL: graphRefused(chat({ model_name: 'nobody' })),
+  INTERNAL: turnError({ start_node: 'a', nodes: { a: { type: 'Broken' } } }, 'go'),
+  UNKNOWN_MODEL: graphError(chat({ model_name: 'unknown' })),
   MODEL_NOT_ON_DISK: async (_, subprotocol) => {
     await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
-    return await refused('loadModel', { modelName: 'gone' })(client);
+    return await requestError('loadModel', { modelName: 'missing' })(client);
   },
   MODEL_LOAD_FAILED: async (_, subprotocol) => {
     await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
-    return await refused('loadModel', { modelName: 'text' })(client);
+    return await requestError('loadModel', { modelName: 'text' })(client);
   },
   DOWNLOAD_FAILED: fromHub((client, { hub }) => {
     hub.gated.add('ann/tiny');
@@ -234,8 +237,8 @@ const provocations: Provocations = {
   }),
   DOWNLOAD_NOT_AVAILABLE: fromHub(download, { env: { HF_HUB_OFFLINE: '1' } }),
   INSUFFICIENT_DISK_SPACE: fromHub(download, { freeBytes: async () => 0 }),
-  DOWNLOAD_ALREADY_ACTIVE: fromHub(async (client, home) => {
-    await endlessDownload(client, home);
+  DOWNLOAD_ALREADY_ACTIVE: fromHub(async (client, fixture) => {
+    await stalledDownload(client, fixture);
     return download(client);
   }),
   CHECKSUM_MISMATCH: fromHub((client, { hub }) => {
@@ -245,38 +248,35 @@ const provocations: Provocations = {
   MODEL_AUTO_DOWNLOAD_FAILED: fromHub(async (client, { hub }) => {
     hub.files.clear();
     await client.request('configureSession', { allowAutoModelDownloading: true });
-    return graphRefused(chat({ model_name: 'Tiny' }))(client);
+    return graphError(chat({ model_name: 'Tiny' }))(client);
   }),
   MODEL_IN_USE: fromHub(async (client) => {
     await client.request('downloadModel', { modelName: 'Demo' });
     await client.createAgent(chat({ model_name: 'Demo' }));
-    return refused('deleteModel', { modelName: 'Demo' })(client);
+    return requestError('deleteModel', { modelName: 'Demo' })(client);
   }),
-  DOWNLOAD_CANCELLED: fromHub(async (client, home) => {
-    const requestId = await endlessDownload(client, home);
+  DOWNLOAD_CANCELLED: fromHub(async (client, fixture) => {
+    const requestId = await stalledDownload(client, fixture);
     await client.request('cancelDownload', { modelName: 'Tiny' });
     return errorOf(await client.finalResponse(requestId));
   }),
-  INVALID_STRING_STORAGE_NAME: storageRefused({ name: 'a/b' }),
-  STRING_STORAGE_ALREADY_EXISTS: storageRefused({ name: 'taken' }),
-  INVALID_STRING_STORAGE_DATA: storageRefused({ strings: ['a'], keys: ['b'] }),
-  STORAGE_NAME_IN_USE: storageRefused({ name: 'lines.txt' }),
+  INVALID_STRING_STORAGE_NAME: storageError({ name: 'a/b' }),
+  STRING_STORAGE_ALREADY_EXISTS: storageError({ name: 'taken' }),
+  INVALID_STRING_STORAGE_DATA: storageError({ strings: ['a'], keys: ['b'] }),
+  STORAGE_NAME_IN_USE: storageError({ name: 'lines.txt' }),
 };
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
-  it.each(Object.entries(provocations))(
-    '%s is what a client hears, by its number and with a sentence',
-    async (name, provoke) => {
-      await using client = await TestClient.connect(server().url, subprotocol);
-      const heard = await provoke(client, subprotocol);
-      expect(heard).toMatchObject({ name, code: codes[name as CodeName] });
-      expect(heard.message.split(' ').length).toBeGreaterThan(3);
-      expect(heard.message).not.toContain('swordfish');
-    },
-  );
+  it.each(Object.entries(provocations))('a client receives %s with its code and a sentence', async (name, provoke) => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const error = await provoke(client, subprotocol);
+    expect(error).toMatchObject({ name, code: codes[name as CodeName] });
+    expect(error.message.split(' ').length).toBeGreaterThan(3);
+    expect(error.message).not.toContain('swordfish');
+  });
 });
 
-/** What every message answers when it is good: the type makes this list complete. */
+/** Valid fields of every message, and the answer to them. The type makes this list complete. */
 type Answers = {
   readonly [K in keyof ClientFrameBodies]: readonly [
     Partial<ClientFrameBodies[K]>,
@@ -295,11 +295,11 @@ const answers: Answers = {
   exportDialog: [{ agentId: 1 }, 'exportDialog'],
   clearDialog: [{ agentId: 1 }, 'ack'],
   listModels: [{}, 'listModels'],
-  downloadModel: [{ modelName: 'gone' }, 'error'],
-  cancelDownload: [{ modelName: 'gone' }, 'ack'],
-  loadModel: [{ modelName: 'moody' }, 'loadModel'],
-  unloadModel: [{ modelName: 'moody' }, 'ack'],
-  deleteModel: [{ modelName: 'gone' }, 'error'],
+  downloadModel: [{ modelName: 'missing' }, 'error'],
+  cancelDownload: [{ modelName: 'missing' }, 'ack'],
+  loadModel: [{ modelName: 'raising' }, 'loadModel'],
+  unloadModel: [{ modelName: 'raising' }, 'ack'],
+  deleteModel: [{ modelName: 'missing' }, 'error'],
   createStringStorage: [{ name: 'x', strings: ['y'] }, 'createStringStorage'],
   destroyStringStorage: [{ name: 'x' }, 'ack'],
   destroyAgent: [{ agentId: 1 }, 'ack'],

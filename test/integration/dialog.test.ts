@@ -24,14 +24,14 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
     return JSON.parse(parts().join(''));
   }
 
-  it('is exported with what the client was sent, marks and variables', async () => {
+  it('is exported with the text that was sent, marks and variables', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(guarded(['attack']));
     await client.sendMessage(agentId, 'hello', { mood: 'calm' });
     await client.sendMessage(agentId, 'an attack');
-    const waiting = client.send('sendMessage', { agentId, text: 'before a word' });
+    const pending = client.send('sendMessage', { agentId, text: 'before a word' });
     await client.request('cancelTurn', { agentId });
-    await client.turnOf(waiting);
+    await client.turnOf(pending);
     expect(await exported(client, agentId)).toEqual([
       { user: 'hello', assistant: 'You said: hello', variables: { mood: 'calm' } },
       { user: 'an attack', assistant: "I can't help with that." },
@@ -39,7 +39,7 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
     ]);
   });
 
-  it('goes on in another agent where it was left', async () => {
+  it('continues in another agent', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     const first = await client.sendMessage(agentId, 'hello');
@@ -51,7 +51,7 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
     expect(await exported(client, other)).toEqual(await exported(client, agentId));
   });
 
-  it('longer than a frame comes in parts that join to the whole', async () => {
+  it('longer than a frame is exported in parts that join to the whole', async () => {
     await using client = await connect();
     const history = Array.from({ length: 500 }, (_, index) => ({
       user: `${index} ${'é'.repeat(100)}`,
@@ -62,18 +62,18 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
     expect(client.received.filter(({ body }) => body === 'exportDialog').length).toBeGreaterThan(2);
   });
 
-  it('is forgotten when it is cleared, and a turn that runs is cancelled first', async () => {
+  it('is empty after clearDialog, which first cancels a running turn', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     const first = await client.sendMessage(agentId, 'hello');
-    const waiting = client.send('sendMessage', { agentId, text: 'before a word' });
+    const pending = client.send('sendMessage', { agentId, text: 'before a word' });
     expect(await client.request('clearDialog', { agentId })).toMatchObject({ body: 'ack' });
-    expect(await client.turnOf(waiting)).toMatchObject({ status: 'CANCELLED' });
+    expect(await client.turnOf(pending)).toMatchObject({ status: 'CANCELLED' });
     expect(await exported(client, agentId)).toEqual([]);
     expect((await client.sendMessage(agentId, 'hello')).tokensPrompt).toBe(first.tokensPrompt);
   });
 
-  it('is warm before its first message when that is asked for', async () => {
+  it('is prefilled before its first message when warmUp is set', async () => {
     await using client = await connect();
     const graph = chat({ system_prompt: 'You are a tavern keeper of few words, many of them kind. '.repeat(5) });
     const cold = await client.sendMessage(await client.createAgent(graph), 'hello');
@@ -91,7 +91,7 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
       '[{"user": "a", "asistant": "b"}]',
       'createAgent.historyJson[0].asistant is not known here; did you mean "assistant"?',
     ],
-  ])('cannot begin with %s', async (_, historyJson, message) => {
+  ])('cannot be created from %s', async (_, historyJson, message) => {
     await using client = await connect();
     const answer = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()), historyJson }));
     expect(answer).toMatchObject({ code: 5001, message: expect.stringContaining(message) as unknown });

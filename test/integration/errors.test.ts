@@ -8,15 +8,15 @@ import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.
 
 const server = useServer({ maxAgents: 2, maxMessageBytes: 100 });
 
-const refusedGraphs: readonly (readonly [string, unknown, number, string])[] = [
+const invalidGraphs: readonly (readonly [string, unknown, number, string])[] = [
   [
-    'an exit to nowhere',
+    'an exit to a node that does not exist',
     { start_node: 'a', nodes: { a: { type: 'Generate', exits: { default: 'b' } } } },
     3008,
     'a.exits.default leads to no node: "b"',
   ],
   [
-    'a start at nowhere',
+    'a start node that does not exist',
     { start_node: 'anwser', nodes: { answer: { type: 'Generate' } } },
     3003,
     'start_node leads to no node: "anwser"; did you mean "answer"?',
@@ -46,7 +46,7 @@ const refusedGraphs: readonly (readonly [string, unknown, number, string])[] = [
     3003,
     'startnode is not known here; did you mean "start_node"?',
   ],
-  ['a graph that is none', [1, 2], 3003, 'the graph must be an object, not [1,2]'],
+  ['a graph that is no object', [1, 2], 3003, 'the graph must be an object, not [1,2]'],
   [
     'a pattern that cannot run in linear time',
     guarded(['fine', '(?=look)']),
@@ -110,13 +110,13 @@ type Request = {
   readonly [K in keyof ClientFrameBodies]: readonly [K, Partial<ClientFrameBodies[K]>];
 }[keyof ClientFrameBodies];
 
-const refusedRequests: readonly (readonly [string, Request, number])[] = [
+const invalidRequests: readonly (readonly [string, Request, number])[] = [
   ['an agent that never was', ['sendMessage', { agentId: 7, text: 'hello' }], 3001],
   ['a cancel for an agent that never was', ['cancelTurn', { agentId: 7 }], 3001],
   ['a graph name that the folder does not have', ['createAgent', { graphName: 'lamp-swich' }], 3003],
   ['a graph name that leaves the folder', ['createAgent', { graphName: '../package' }], 3003],
   [
-    'a graph that is nested beyond reason',
+    'a graph that is nested 200,000 levels deep',
     ['createAgent', { graphJson: `${'['.repeat(200_000)}${']'.repeat(200_000)}` }],
     3003,
   ],
@@ -127,33 +127,33 @@ const refusedRequests: readonly (readonly [string, Request, number])[] = [
   ],
   ['a graph that is no JSON', ['createAgent', { graphJson: '{' }], 3003],
   ['no graph at all', ['createAgent', {}], 3003],
-  ['a model to load that does not exist', ['loadModel', { modelName: 'nobody' }], 6007],
-  ['a model to unload that does not exist', ['unloadModel', { modelName: 'nobody' }], 6007],
+  ['a model to load that does not exist', ['loadModel', { modelName: 'unknown' }], 6007],
+  ['a model to unload that does not exist', ['unloadModel', { modelName: 'unknown' }], 6007],
   ['an engine that does not exist', ['configureSession', { engine: 'lama-cpp' }], 5001],
-  ['a page that the server never gave', ['listModels', { pageToken: 'x' }], 5001],
+  ['a page token that the server never sent', ['listModels', { pageToken: 'x' }], 5001],
   ['a session that cannot be resumed', ['resumeSession', { sessionId: 'x' }], 2003],
-  ['results that nobody awaits', ['submitToolResults', { agentId: 1 }], 3012],
-  ['a model to download that does not exist', ['downloadModel', { modelName: 'nobody' }], 6007],
+  ['results that no turn awaits', ['submitToolResults', { agentId: 1 }], 3012],
+  ['a model to download that does not exist', ['downloadModel', { modelName: 'unknown' }], 6007],
 ];
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
-  it.each(refusedGraphs)('refuses %s', async (_, graph, code, message) => {
+  it.each(invalidGraphs)('rejects %s', async (_, graph, code, message) => {
     await using client = await connect();
     const answer = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(graph) }));
     expect(answer).toMatchObject({ code, message: expect.stringContaining(message) as unknown });
-    // Nothing is left of what was refused: the first agent is still the first.
+    // The rejected agent left nothing: the next agent has the number 1.
     expect(await client.createAgent(chat())).toBe(1);
   });
 
-  it.each(refusedRequests)('refuses %s', async (_, [body, fields], code) => {
+  it.each(invalidRequests)('rejects %s', async (_, [body, fields], code) => {
     await using client = await connect();
     expect(errorOf(await client.request(body, fields)).code).toBe(code);
     expect(await client.createAgent(chat())).toBe(1);
   });
 
-  it('reports all faults of a graph at once', async () => {
+  it('reports all faults of a graph in one error', async () => {
     await using client = await connect();
     const graph: GraphDocument = {
       start_node: 'x',
@@ -172,7 +172,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     ]);
   });
 
-  it('refuses an agent above the limit, until one is destroyed', async () => {
+  it('rejects an agent above the limit until another is destroyed', async () => {
     await using client = await connect();
     await client.createAgent(chat());
     await client.createAgent(chat());
@@ -183,7 +183,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(await client.createAgent(chat())).toBe(3);
   });
 
-  it('refuses a message above the limit, and the agent stays usable', async () => {
+  it('rejects a message above the limit, and the agent stays usable', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     expect(errorOf(await client.request('sendMessage', { agentId, text: 'é'.repeat(51) }))).toMatchObject({
@@ -192,7 +192,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(await client.sendMessage(agentId, 'é'.repeat(50))).toMatchObject({ status: 'SUCCESS' });
   });
 
-  it('refuses to change the engine once there is an agent', async () => {
+  it('rejects a change of the engine once there is an agent', async () => {
     await using client = await connect();
     await client.createAgent(chat());
     expect(errorOf(await client.request('configureSession', { engine: 'llama-cpp' }))).toMatchObject({ code: 5001 });
@@ -222,19 +222,19 @@ describe('a model file that cannot be loaded', () => {
     };
     await writeFile(
       join(folder, 'models.json'),
-      JSON.stringify({ models: [model('text', 'text.gguf'), model('gone', 'gone.gguf'), absent] }),
+      JSON.stringify({ models: [model('text', 'text.gguf'), model('missing', 'missing.gguf'), absent] }),
     );
     await writeFile(join(folder, 'text.gguf'), 'this is no model');
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  const other = aServerOf(() => join(folder, 'models.json'));
+  const other = useServerWithCatalogue(() => join(folder, 'models.json'));
 
   it.each([
     ['is no GGUF', 'text', 6009],
-    ['is not there', 'gone', 6008],
+    ['does not exist', 'missing', 6008],
     ['has not been downloaded', 'absent', 6008],
-  ])('because it %s is refused with a sentence, and the server lives', async (_, modelName, code) => {
+  ])('because it %s is an error with a message, and the server keeps running', async (_, modelName, code) => {
     await using client = await TestClient.connect(other().url, 'turngraph.v1.json', 'llama-cpp');
     const answer = errorOf(await client.request('loadModel', { modelName }));
     expect(answer).toMatchObject({ code, message: expect.stringMatching(/\w+ .*\w/) as unknown });
@@ -245,7 +245,7 @@ describe('a model file that cannot be loaded', () => {
   });
 });
 
-function aServerOf(catalogue: () => string): ReturnType<typeof useServer> {
+function useServerWithCatalogue(catalogue: () => string): ReturnType<typeof useServer> {
   return useServer({
     get catalogue() {
       return catalogue();

@@ -20,14 +20,14 @@ import { runs } from '../cli/command.ts';
 
 const dice = defineNode({
   type: 'Dice',
-  summary: 'Rolls a die and says what came.',
+  summary: 'Rolls a die and sends the result.',
   params: {
     type: 'object',
     additionalProperties: false,
     required: ['sides'],
     properties: {
       sides: { type: 'integer', minimum: 1, description: 'How many sides the die has.' },
-      line: { type: 'string', default: 'You rolled {{roll}}.', live: true, description: 'Template of what is said.' },
+      line: { type: 'string', default: 'You rolled {{roll}}.', live: true, description: 'Template of the text.' },
     },
   },
   exits: ['won', 'lost'],
@@ -55,7 +55,7 @@ const dice = defineNode({
   },
 });
 
-const shouting = defineFormat({
+const shoutFormat = defineFormat({
   name: 'shouting',
   place: 'system',
   render: (tools) => `SHOUT ONE OF: ${tools.map(({ name }) => name.toUpperCase()).join(', ')}`,
@@ -71,11 +71,11 @@ const graph = {
 };
 
 const server = useServer({
-  extension: { nodeTypes: [dice], formats: [shouting] },
+  extension: { nodeTypes: [dice], formats: [shoutFormat] },
   script: [{ match: 'hello', answer: '{"shout": "set_light", "with": {"name": "porch", "on": true}}' }],
 });
 
-describe.each(subprotocols)('a node type and a format from outside, over %s', (subprotocol) => {
+describe.each(subprotocols)('a node type and a format of an extension, over %s', (subprotocol) => {
   it('run in a graph', async () => {
     await using client = await TestClient.connect(server().url, subprotocol);
     const agentId = await client.createAgent(graph, { enableDiagnostics: true });
@@ -86,14 +86,14 @@ describe.each(subprotocols)('a node type and a format from outside, over %s', (s
   });
 
   it('fail a turn when they return an exit that they do not declare', async () => {
-    const lying = defineNode({
+    const wrongExit = defineNode({
       type: 'Lying',
-      summary: 'Returns what it does not declare.',
+      summary: 'Returns an exit that it does not declare.',
       params: { type: 'object', properties: {} },
       exits: ['default'],
       create: async () => ({ run: async () => 'elsewhere' as 'default' }),
     });
-    await using own = await startTestServer({ extension: { nodeTypes: [lying] } });
+    await using own = await startTestServer({ extension: { nodeTypes: [wrongExit] } });
     await using client = await TestClient.connect(own.url, subprotocol);
     const agentId = await client.createAgent({ start_node: 'a', nodes: { a: { type: 'Lying' } } });
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({
@@ -103,7 +103,7 @@ describe.each(subprotocols)('a node type and a format from outside, over %s', (s
     });
   });
 
-  it('are refused and changed like any other', async () => {
+  it('are validated and changed like built-in ones', async () => {
     await using client = await TestClient.connect(server().url, subprotocol);
     const wrong = {
       ...graph,
@@ -117,7 +117,7 @@ describe.each(subprotocols)('a node type and a format from outside, over %s', (s
   });
 });
 
-describe('a node type and a format from outside', () => {
+describe('a node type and a format of an extension', () => {
   let folder = '';
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
@@ -126,7 +126,7 @@ describe('a node type and a format from outside', () => {
       join(folder, 'extension.mjs'),
       `import { defineNode } from ${JSON.stringify(library)};
        export const nodeTypes = [defineNode({
-         type: 'Silence', summary: 'Says nothing.', params: { type: 'object', additionalProperties: false, properties: {} }, exits: ['default'],
+         type: 'Silence', summary: 'Sends nothing.', params: { type: 'object', additionalProperties: false, properties: {} }, exits: ['default'],
          create: async () => ({ run: async () => 'default' }),
        })];`,
     );
@@ -137,8 +137,8 @@ describe('a node type and a format from outside', () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('are in the schema for editors', async () => {
-    const schema = JSON.stringify(graphSchema({ nodeTypes: [dice], formats: [shouting] }));
+  it('are in the JSON Schema for editors', async () => {
+    const schema = JSON.stringify(graphSchema({ nodeTypes: [dice], formats: [shoutFormat] }));
     expect(schema).toContain('"Dice"');
     expect(schema).toContain('"shouting"');
     const served = await new Promise<string>((resolve) => {
@@ -151,10 +151,10 @@ describe('a node type and a format from outside', () => {
     expect(JSON.parse(served)).toEqual(JSON.parse(schema));
   });
 
-  it('are known to the check of the library', async () => {
+  it('are known to checkGraph of the library', async () => {
     const catalogue = repositoryPath('models.json');
     const known = { ...graph, default_model_name: 'turngraph-demo' };
-    expect(await checkGraph(known, { catalogue, nodeTypes: [dice], formats: [shouting] })).toEqual({
+    expect(await checkGraph(known, { catalogue, nodeTypes: [dice], formats: [shoutFormat] })).toEqual({
       faults: [],
       warnings: [],
     });
@@ -163,7 +163,7 @@ describe('a node type and a format from outside', () => {
     });
   });
 
-  it('are known to the commands that are told of their module', async () => {
+  it('are known to commands with --extend', async () => {
     const [module, path] = [join(folder, 'extension.mjs'), join(folder, 'graph.json')];
     expect(await runs(['check', '--extend', module, '--', path])).toMatchObject({ code: 0, out: `${path}: ok\n` });
     expect(await runs(['check', path])).toMatchObject({
@@ -175,22 +175,22 @@ describe('a node type and a format from outside', () => {
   });
 
   it.each([
-    ['a module that is not there', 'nowhere.mjs', 'the extension nowhere.mjs cannot be loaded'],
+    ['a module that does not exist', 'nowhere.mjs', 'the extension nowhere.mjs cannot be loaded'],
     [
-      'a module that exports nothing of use',
+      'a module that exports neither nodeTypes nor formats',
       repositoryPath('dist/version.js'),
       'exports neither nodeTypes nor formats',
     ],
-  ])('cannot come from %s', async (_, module, message) => {
+  ])('cannot be loaded from %s', async (_, module, message) => {
     expect(await runs(['check', 'graphs/chat.json', '--extend', module])).toMatchObject({
       code: 1,
       err: expect.stringContaining(message) as unknown,
     });
   });
 
-  it('cannot take a name that is taken', async () => {
+  it('cannot have a name that is in use', async () => {
     await expect(startServer({ port: 0, nodeTypes: [dice, dice] })).rejects.toThrow('there are two node types "Dice"');
-    const taken = { ...shouting, name: 'chatml' };
+    const taken = { ...shoutFormat, name: 'chatml' };
     await expect(startServer({ port: 0, formats: [taken] })).rejects.toThrow(
       'there are two tool-call formats "chatml"',
     );

@@ -12,14 +12,14 @@ const locked = useServer({
 });
 const small = useServer({ maxConnections: 1 });
 
-interface Attempt {
+interface Handshake {
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly path?: string;
 }
 
-/** What a handshake came to: the HTTP status, 101 when the socket opened. */
-function attempt(url: string, { protocols = [], headers = {}, path = '/' }: Attempt = {}): Promise<number> {
+/** Tries a handshake. Returns the HTTP status, 101 when the socket opened. */
+function tryHandshake(url: string, { protocols = [], headers = {}, path = '/' }: Handshake = {}): Promise<number> {
   return new Promise((resolve) => {
     const socket = new WebSocket(url + path, [...protocols], { headers });
     socket.on('error', () => undefined);
@@ -34,15 +34,15 @@ function attempt(url: string, { protocols = [], headers = {}, path = '/' }: Atte
   });
 }
 
-/** All that a socket hears until it is closed, as JSON, and the close code. */
-function heard(socket: WebSocket): Promise<{ readonly frames: readonly unknown[]; readonly code: number }> {
+/** All frames that a socket receives until it is closed, as JSON, and the close code. */
+function receiveAll(socket: WebSocket): Promise<{ readonly frames: readonly unknown[]; readonly code: number }> {
   const frames: unknown[] = [];
   socket.on('message', (data: Buffer) => frames.push(JSON.parse(data.toString())));
   return new Promise((resolve) => socket.on('close', (code) => resolve({ frames, code })));
 }
 
-/** What plain HTTP answers, the path sent as it is written. */
-const page = (
+/** The answer to an HTTP GET; the path is sent without normalization. */
+const fetchPage = (
   url: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly status: number; readonly body: string }> =>
@@ -56,11 +56,11 @@ const page = (
     }).on('error', reject);
   });
 
-const status = async (url: string, headers: Readonly<Record<string, string>> = {}): Promise<number> =>
-  (await page(url, headers)).status;
+const fetchStatus = async (url: string, headers: Readonly<Record<string, string>> = {}): Promise<number> =>
+  (await fetchPage(url, headers)).status;
 
 describe('a connection', () => {
-  it('is greeted before it has said anything', async () => {
+  it('receives sessionReady before it has sent anything', async () => {
     const socket = new WebSocket(open().url);
     const first = await new Promise<string>((resolve) =>
       socket.on('message', (data: Buffer) => resolve(data.toString())),
@@ -73,9 +73,9 @@ describe('a connection', () => {
     });
   });
 
-  it('speaks JSON when it offers no subprotocol', async () => {
+  it('uses JSON when it offers no subprotocol', async () => {
     const socket = new WebSocket(open().url);
-    const all = heard(socket);
+    const all = receiveAll(socket);
     await new Promise((resolve) => socket.on('open', resolve));
     expect(socket.protocol).toBe('');
     socket.send('{"requestId": 1, "listModels": {}}');
@@ -92,9 +92,9 @@ describe('a connection', () => {
     });
   });
 
-  it('that knows only other subprotocols hears which there are', async () => {
+  it('that offers only unknown subprotocols receives an error that lists the known ones', async () => {
     const socket = new WebSocket(open().url, ['turngraph.v9.proto', 'soap']);
-    const { frames, code } = await heard(socket);
+    const { frames, code } = await receiveAll(socket);
     expect(socket.protocol).toBe('turngraph.v9.proto');
     expect(frames).toMatchObject([
       { error: { code: 5004, message: expect.stringContaining('turngraph.v1.proto') as unknown } },
@@ -109,36 +109,36 @@ describe('a connection', () => {
     socket.close();
   });
 
-  it('over a limit is told so before it is closed', async () => {
+  it('above the limit receives an error before it is closed', async () => {
     await using client = await TestClient.connect(small().url, 'turngraph.v1.json');
-    const { frames, code } = await heard(new WebSocket(small().url));
+    const { frames, code } = await receiveAll(new WebSocket(small().url));
     expect(frames).toMatchObject([{ error: { code: 2005 } }]);
     expect(code).toBe(4429);
     expect(await client.request('listModels')).toMatchObject({ body: 'listModels' });
   });
 
   it('finds the server on both loopback addresses', async () => {
-    expect(await attempt(`ws://127.0.0.1:${open().port}`)).toBe(101);
-    expect(await attempt(`ws://[::1]:${open().port}`)).toBe(101);
-    expect(await attempt(`ws://localhost:${open().port}`)).toBe(101);
+    expect(await tryHandshake(`ws://127.0.0.1:${open().port}`)).toBe(101);
+    expect(await tryHandshake(`ws://[::1]:${open().port}`)).toBe(101);
+    expect(await tryHandshake(`ws://localhost:${open().port}`)).toBe(101);
   });
 
-  it.each<[string, Attempt, number]>([
+  it.each<[string, Handshake, number]>([
     ['a web page of another origin', { headers: { origin: 'https://evil.example' } }, 403],
     ['a rebound host name', { headers: { host: 'evil.example' } }, 403],
     ['a sandboxed page', { headers: { origin: 'null' } }, 403],
     ['another path', { path: '/elsewhere' }, 404],
     ['a path that is no URL', { path: '//' }, 404],
     ['a native client', {}, 101],
-  ])('of %s gets its status', async (_, how, expected) => {
-    expect(await attempt(open().url, how)).toBe(expected);
+  ])('of %s is answered with the right status', async (_, how, expected) => {
+    expect(await tryHandshake(open().url, how)).toBe(expected);
   });
 
-  it('from the page that the server itself serves may connect', async () => {
-    expect(await attempt(open().url, { headers: { origin: `http://127.0.0.1:${open().port}` } })).toBe(101);
+  it('from a page that the server itself serves is accepted', async () => {
+    expect(await tryHandshake(open().url, { headers: { origin: `http://127.0.0.1:${open().port}` } })).toBe(101);
   });
 
-  it.each<[string, Attempt, number]>([
+  it.each<[string, Handshake, number]>([
     ['without a token', {}, 401],
     ['with a wrong token', { headers: { authorization: 'Bearer open barley' } }, 401],
     ['with the token in a header', { headers: { authorization: 'Bearer open sesame' } }, 101],
@@ -158,46 +158,46 @@ describe('a connection', () => {
       { path: '/?token=open%20sesame', headers: { host: 'game.local' } },
       101,
     ],
-  ])('%s gets its status', async (_, how, expected) => {
-    expect(await attempt(locked().url, how)).toBe(expected);
+  ])('%s is answered with the right status', async (_, how, expected) => {
+    expect(await tryHandshake(locked().url, how)).toBe(expected);
   });
 });
 
-describe('the plain HTTP side', () => {
-  it('tells that the server lives, without a token', async () => {
-    expect(await status(`http://127.0.0.1:${locked().port}/health/live`)).toBe(200);
-    expect(await status(`http://127.0.0.1:${locked().port}/health/ready`)).toBe(200);
+describe('plain HTTP', () => {
+  it('answers health checks without a token', async () => {
+    expect(await fetchStatus(`http://127.0.0.1:${locked().port}/health/live`)).toBe(200);
+    expect(await fetchStatus(`http://127.0.0.1:${locked().port}/health/ready`)).toBe(200);
   });
 
-  it('gives the graphs of its folder, the schema for editors and the proto', async () => {
+  it('serves the graphs of the folder, the JSON Schema for editors and the proto file', async () => {
     const base = `http://127.0.0.1:${open().port}`;
-    expect(await page(`${base}/graphs`)).toMatchObject({
+    expect(await fetchPage(`${base}/graphs`)).toMatchObject({
       status: 200,
       body: expect.stringContaining('"lamp-switch"') as unknown,
     });
-    expect(JSON.parse((await page(`${base}/graphs/lamp-switch`)).body)).toMatchObject({ start_node: 'guard' });
-    expect((await page(`${base}/proto/wire.proto`)).body).toContain('package turngraph.v1;');
-    expect(JSON.parse((await page(`${base}/schema/graph.schema.json`)).body)).toMatchObject({
+    expect(JSON.parse((await fetchPage(`${base}/graphs/lamp-switch`)).body)).toMatchObject({ start_node: 'guard' });
+    expect((await fetchPage(`${base}/proto/wire.proto`)).body).toContain('package turngraph.v1;');
+    expect(JSON.parse((await fetchPage(`${base}/schema/graph.schema.json`)).body)).toMatchObject({
       title: 'turngraph graph',
     });
   });
 
-  it.each(['/graphs/..%2fpackage', '/graphs/../package.json', '/graphs/%', '/graphs/nobody', '//', '/?', '/%00'])(
-    'has nothing at %s',
+  it.each(['/graphs/..%2fpackage', '/graphs/../package.json', '/graphs/%', '/graphs/unknown', '//', '/?', '/%00'])(
+    'answers 404 at %s',
     async (path) => {
-      expect((await page(`http://127.0.0.1:${open().port}${path}`)).status).toBe(404);
+      expect((await fetchPage(`http://127.0.0.1:${open().port}${path}`)).status).toBe(404);
     },
   );
 
-  it('refuses everything else without one, and other origins with one', async () => {
-    expect(await status(`http://127.0.0.1:${locked().port}/metrics`)).toBe(401);
-    expect(await status(`http://127.0.0.1:${open().port}/nothing`)).toBe(404);
-    expect(await status(`http://127.0.0.1:${open().port}/nothing`, { origin: 'https://evil.example' })).toBe(403);
+  it('requires the token for everything else, and rejects other origins', async () => {
+    expect(await fetchStatus(`http://127.0.0.1:${locked().port}/metrics`)).toBe(401);
+    expect(await fetchStatus(`http://127.0.0.1:${open().port}/nothing`)).toBe(404);
+    expect(await fetchStatus(`http://127.0.0.1:${open().port}/nothing`, { origin: 'https://evil.example' })).toBe(403);
   });
 });
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
-  it('a frame of more than 1 MiB is refused with its limit before the socket closes', async () => {
+  it('a frame above 1 MiB is answered with FRAME_TOO_LARGE before the socket closes', async () => {
     await using client = await TestClient.connect(open().url, subprotocol);
     client.socket.send('x'.repeat(1024 * 1024 + 1));
     expect(await client.waitFor(({ body }) => body === 'error')).toMatchObject({
@@ -207,7 +207,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect((await client.closed).code).toBe(1009);
   });
 
-  it('random bytes are answered with an error each, and the connection lives', async () => {
+  it('random bytes are answered with an error each, and the connection stays open', async () => {
     await using client = await TestClient.connect(open().url, subprotocol);
     for (let index = 0; index < 100; index++) {
       const bytes = Buffer.from(

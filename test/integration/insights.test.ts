@@ -23,7 +23,7 @@ const graph = {
         tools: [
           {
             name: 'transfer',
-            description: 'Send money to somebody.',
+            description: 'Send money to a person.',
             consequential: true,
             parameters: [
               {
@@ -59,10 +59,10 @@ const graph = {
   },
 };
 
-describe.each(subprotocols)('over %s, a call that cannot be meant', (subprotocol) => {
+describe.each(subprotocols)('over %s, a call with invalid or missing arguments', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
-  it('is not notified; the client hears what is missing, and the next node asks for it', async () => {
+  it('becomes an insight event, and the next node asks for what is missing', async () => {
     await using client = await connect();
     const turn = await client.sendMessage(await client.createAgent(graph), 'transfer 500 to my friend');
     expect(turn).toMatchObject({ calls: [], steps: 'detect:no_tool_called ask:default', text: 'Who should get it?' });
@@ -80,7 +80,7 @@ describe.each(subprotocols)('over %s, a call that cannot be meant', (subprotocol
     ]);
   });
 
-  it('is sent once everything was said, and the client is told that it changes the world', async () => {
+  it('is sent when all arguments are there, and marked as consequential', async () => {
     await using client = await connect();
     const turn = await client.sendMessage(await client.createAgent(graph), 'transfer 500 to Ada');
     expect(turn).toMatchObject({ steps: 'detect:tool_called', events: [] });
@@ -94,7 +94,7 @@ describe.each(subprotocols)('over %s, a call that cannot be meant', (subprotocol
     ]);
   });
 
-  it('does not take another call with it', async () => {
+  it('does not hold back another call of the same message', async () => {
     await using client = await connect();
     const turn = await client.sendMessage(await client.createAgent(graph), 'both: transfer 500 and show me');
     expect(turn.steps).toBe('detect:tool_called');
@@ -102,7 +102,7 @@ describe.each(subprotocols)('over %s, a call that cannot be meant', (subprotocol
     expect(turn.events).toHaveLength(1);
   });
 
-  it('is notified with its issues when the tool changes nothing', async () => {
+  it('is sent with its issues when the tool is not consequential', async () => {
     await using client = await connect();
     const { calls } = await client.sendMessage(await client.createAgent(graph), 'balance');
     expect(calls).toMatchObject([

@@ -16,21 +16,20 @@ const script = [
   { match: 'before a word', answer: 'late', delay_ms: oneDayMs },
 ];
 
-/** Timers that fire when the test says so, and as long as the test wants. */
+/** Fakes timers: they fire only when the test advances the time. */
 const holdTimers = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
 
-/** Seconds. */
-const turnTimeout = 3600;
-const small = useServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout });
+const turnTimeoutSeconds = 3600;
+const small = useServer({ script, maxNodes: 2, maxTools: 2, maxRequests: 8, turnTimeout: turnTimeoutSeconds });
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(small().url, subprotocol);
 
-  it('a graph above the limit of nodes is refused', async () => {
+  it('a graph above the limit of nodes is rejected', async () => {
     await using client = await connect();
     const say = { type: 'CannedResponse', params: { inline_strings: ['x'] } };
     const graph = { start_node: 'a', nodes: { a: say, b: say, c: say } };
@@ -38,26 +37,26 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(answer).toMatchObject({ code: 2005, message: 'the graph has 3 nodes, and 2 are allowed' });
   });
 
-  it('a node above the limit of tools is refused', async () => {
+  it('a node above the limit of tools is rejected', async () => {
     await using client = await connect();
     const tools = ['a', 'b', 'c'].map((name) => ({ ...setLight, name }));
     const answer = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(lamp({ tools })) }));
     expect(answer).toMatchObject({ code: 2005, message: 'detect.params.tools has 3 entries, and 2 are allowed' });
   });
 
-  it('a turn that takes too long is ended, and the agent answers the next message', async () => {
+  it('a turn above the time limit is ended, and the agent answers the next message', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     holdTimers();
     const asked = client.send('sendMessage', { agentId, text: 'slowly' });
     await client.waitFor(({ requestId, body }) => requestId === asked && body === 'answerText');
-    vi.advanceTimersByTime(1000 * turnTimeout);
+    vi.advanceTimersByTime(1000 * turnTimeoutSeconds);
     const turn = await client.turnOf(asked);
     expect(turn).toMatchObject({ status: 'ERROR', error: { code: 4002, name: 'INFERENCE_TIMEOUT' }, text: 'one ' });
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ status: 'SUCCESS' });
   });
 
-  it('a client that asks and asks without waiting for answers is hung up on', async () => {
+  it('a client with too many unanswered requests is disconnected', async () => {
     await using client = await connect();
     for (let count = 0; count < 20; count++) client.send('listModels');
     expect(await client.waitFor(({ body }) => body === 'error')).toMatchObject({ error: { code: 2005 } });
@@ -83,7 +82,7 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
 
   it.each<[string, (client: TestClient) => Promise<unknown>]>([
     [
-      'when a graph names what it does not have',
+      'when a graph names a node that it does not have',
       (client) => client.request('createAgent', { graphJson: JSON.stringify({ start_node: long, nodes: {} }) }),
     ],
     [
@@ -110,7 +109,7 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
         client.request('changeParams', { agentId: await client.createAgent(chat()), nodeName: long, paramsJson: '{}' }),
     ],
     [
-      'when templates name what nobody has',
+      'when templates name unknown variables',
       async (client) =>
         client.sendMessage(
           await client.createAgent(
@@ -149,7 +148,7 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
       },
     ],
     [
-      'when much is wrong with a call',
+      'when a call has many issues',
       async (client) => {
         const rows = { name: 'rows', type: 'array', items: { type: 'integer' } };
         const tools = [{ name: 'mark', description: 'Marks rows.', parameters: [rows] }];
@@ -162,9 +161,9 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
         ]);
       },
     ],
-  ])('%s', async (_, asks) => {
+  ])('%s', async (_, act) => {
     await using client = await connect();
-    await asks(client);
+    await act(client);
     expect(Math.max(...frameSizes(client))).toBeLessThan(60 * 1024);
   });
 });
@@ -172,8 +171,10 @@ describe.each(subprotocols)('over %s, a frame to the client stays under 60 KiB',
 describe('new connections', () => {
   const busy = useServer({ maxConnectionRate: 3 });
 
-  it('above the rate are turned out with a reason, and later ones are welcome', async () => {
-    const now = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+  it('above the rate are closed with an error, and later ones are accepted', async () => {
+    // Whole milliseconds: the window of the rate limit ends exactly 1000 ms later.
+    const startMs = Math.ceil(performance.now());
+    const now = vi.spyOn(performance, 'now').mockReturnValue(startMs);
     const clients = Array.from({ length: 5 }, () => new TestClient(busy().url, 'turngraph.v1.json'));
     const firsts = await Promise.all(clients.map((client) => client.waitFor(() => true)));
     expect(firsts.map(({ body }) => body).sort()).toEqual([
@@ -183,16 +184,16 @@ describe('new connections', () => {
       'sessionReady',
       'sessionReady',
     ]);
-    now.mockReturnValue(performance.now() + 1000);
+    now.mockReturnValue(startMs + 1000);
     await using late = new TestClient(busy().url, 'turngraph.v1.json');
     expect(await late.receive('sessionReady')).toMatchObject({ protocolVersion: 1 });
     for (const client of clients) await client[Symbol.asyncDispose]();
   });
 
-  const impatient = useServer({ handshakeTimeout: 0.5 });
+  const shortHandshake = useServer({ handshakeTimeout: 0.5 });
 
-  it('that never finish their handshake are dropped', async () => {
-    const socket = createConnection(impatient().port, '127.0.0.1');
+  it('that never finish their handshake are closed', async () => {
+    const socket = createConnection(shortHandshake().port, '127.0.0.1');
     socket.write('GET / HTTP/1.1\r\n');
     await new Promise<void>((resolve) => socket.on('close', () => resolve()).resume());
     expect(socket.destroyed).toBe(true);
@@ -204,7 +205,7 @@ describe('a slow reader', () => {
   let over = (): void => undefined;
   const flood = defineNode({
     type: 'Flood',
-    summary: 'Says more than a socket can hold.',
+    summary: 'Sends more than a socket can hold.',
     params: { type: 'object', properties: { chunks: { type: 'integer', default: 1 } } },
     exits: ['default'],
     create: async ({ chunks }) => ({
@@ -227,36 +228,36 @@ describe('a slow reader', () => {
     sendBuffer: { ...defaultSendBufferLimits, slowReaderTimeoutMs: oneDayMs },
   });
 
-  /** The most bytes that the server has for a client, from here on. */
+  /** Returns the maximum of unsent bytes of any connection that sends from now on. */
   function watchUnsent(): () => number {
     const send = vi.spyOn(ClientSocket.prototype, 'send');
     return () => Math.max(0, ...send.mock.contexts.map((peer) => (peer as ClientSocket).bufferedAmount));
   }
 
-  it.each(subprotocols)('pauses its own agents, and fifteen others do not notice, over %s', async (subprotocol) => {
+  it.each(subprotocols)('pauses only its own agents, over %s', async (subprotocol) => {
     const unsent = watchUnsent();
     await using slow = await TestClient.connect(server().url, subprotocol);
     const agentId = await slow.createAgent(flooding(4096));
-    const told = slow.send('sendMessage', { agentId, text: 'go' });
+    const requestId = slow.send('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
 
     const others = await Promise.all(Array.from({ length: 15 }, () => TestClient.connect(server().url, subprotocol)));
-    let most = 0;
+    let maxUnsent = 0;
     for (let round = 0; round < 10; round++) {
       const turns = await Promise.all(
         others.map(async (other) => other.sendMessage(await other.createAgent(chat()), `round ${round}`)),
       );
       expect(turns.map(({ text }) => text)).toEqual(others.map(() => `You said: round ${round}`));
-      most = Math.max(most, unsent());
+      maxUnsent = Math.max(maxUnsent, unsent());
     }
-    // The buffers of the system fill first, then ours.
-    while (most <= 1024 * 1024) {
+    // The buffers of the operating system fill first, then those of the server.
+    while (maxUnsent <= 1024 * 1024) {
       await wait(10);
-      most = Math.max(most, unsent());
+      maxUnsent = Math.max(maxUnsent, unsent());
     }
-    expect(most).toBeLessThan(2 * 1024 * 1024);
+    expect(maxUnsent).toBeLessThan(2 * 1024 * 1024);
     slow.socket.resume();
-    expect((await slow.turnOf(told)).text.length).toBe(4096 * 4096);
+    expect((await slow.turnOf(requestId)).text.length).toBe(4096 * 4096);
     for (const other of others) await other[Symbol.asyncDispose]();
   });
 
@@ -265,20 +266,20 @@ describe('a slow reader', () => {
     await using slow = await TestClient.connect(server().url, 'turngraph.v1.proto');
     const agentId = await slow.createAgent(flooding(1_000_000));
     const left = new Promise<void>((resolve) => (over = resolve));
-    const told = slow.send('sendMessage', { agentId, text: 'go' });
+    const requestId = slow.send('sendMessage', { agentId, text: 'go' });
     slow.socket.pause();
     while (unsent() <= defaultSendBufferLimits.highWaterMark) await wait(10);
     slow.send('cancelTurn', { agentId });
     await left;
     slow.socket.resume();
-    expect(await slow.turnOf(told)).toMatchObject({ status: 'CANCELLED' });
+    expect(await slow.turnOf(requestId)).toMatchObject({ status: 'CANCELLED' });
   });
 
-  it('that is stuck is given up', async () => {
+  it('that does not read at all is disconnected', async () => {
     const unsent = watchUnsent();
     const sendBuffer = { highWaterMark: 100_000, lowWaterMark: 50_000, slowReaderTimeoutMs: 300 };
-    await using hasty = await startTestServer({ extension: { nodeTypes: [flood] }, sendBuffer });
-    await using slow = await TestClient.connect(hasty.url, 'turngraph.v1.proto');
+    await using impatient = await startTestServer({ extension: { nodeTypes: [flood] }, sendBuffer });
+    await using slow = await TestClient.connect(impatient.url, 'turngraph.v1.proto');
     const agentId = await slow.createAgent(flooding(4096));
     holdTimers();
     slow.send('sendMessage', { agentId, text: 'go' });
@@ -291,7 +292,7 @@ describe('a slow reader', () => {
 
   const torrent = defineNode({
     type: 'Torrent',
-    summary: 'Says at once more than a socket can hold, and then waits to be cancelled.',
+    summary: 'Sends more than a socket can hold in one text, and then waits to be cancelled.',
     params: { type: 'object', properties: {} },
     exits: ['default'],
     create: async () => ({
@@ -303,7 +304,7 @@ describe('a slow reader', () => {
     }),
   });
 
-  it('that has asked for more is not waited for when the server shuts down', async () => {
+  it('with unanswered requests does not delay a shutdown', async () => {
     const unsent = watchUnsent();
     const [close, receive] = [
       vi.spyOn(ClientSocket.prototype, 'close'),
@@ -322,42 +323,42 @@ describe('a slow reader', () => {
     const before = receive.mock.calls.length;
     for (let count = 0; count < 20; count++) slow.send('exportDialog', { agentId });
     while (receive.mock.calls.length < before + 20) await wait(10);
-    const gone = closing[Symbol.asyncDispose]();
+    const disposal = closing[Symbol.asyncDispose]();
     while (close.mock.calls.length === 0) await wait(10);
-    // Given up for being stuck it would hear 4408 first.
+    // A disconnected slow reader would receive 4408 first.
     expect(close.mock.calls.map(([code]) => code)).toEqual([1001]);
     slow.socket.terminate();
-    await gone;
+    await disposal;
   });
 });
 
 describe('a server that shuts down', () => {
-  const waiting = { graphJson: JSON.stringify(chat({ model_name: 'turngraph-demo' })) };
+  const pending = { graphJson: JSON.stringify(chat({ model_name: 'turngraph-demo' })) };
   const cases = subprotocols.flatMap(
     (subprotocol) =>
       [
-        { subprotocol, body: 'createAgent', fields: waiting, graceMs: 0 },
+        { subprotocol, body: 'createAgent', fields: pending, graceMs: 0 },
         { subprotocol, body: 'loadModel', fields: { modelName: 'turngraph-demo' }, graceMs: oneDayMs },
       ] as const,
   );
 
-  it.each(cases)('tells who waits for a model that it does: $body over $subprotocol', async (given) => {
+  it.each(cases)('rejects requests that wait for a model: $body over $subprotocol', async (testCase) => {
     const engines = { 'llama-cpp': holdLoads(llamaEngine(), new Gate()) };
-    const server = await startTestServer({ graceMs: given.graceMs, engines });
-    const client = await TestClient.connect(server.url, given.subprotocol, 'llama-cpp');
-    const asked = client.send(given.body, given.fields);
+    const server = await startTestServer({ graceMs: testCase.graceMs, engines });
+    const client = await TestClient.connect(server.url, testCase.subprotocol, 'llama-cpp');
+    const asked = client.send(testCase.body, testCase.fields);
     await client.waitFor(({ requestId }) => requestId === asked);
-    expect(client.received.map(({ body }) => body)).not.toContain(given.body);
-    const gone = server[Symbol.asyncDispose]();
+    expect(client.received.map(({ body }) => body)).not.toContain(testCase.body);
+    const disposal = server[Symbol.asyncDispose]();
     expect(errorOf(await client.finalResponse(asked))).toMatchObject({
       code: 2001,
       message: 'the server is shutting down; connect again later',
     });
     expect((await client.closed).code).toBe(1001);
-    await gone;
+    await disposal;
   });
 
-  it('begins no turn, lets live ones end, and then says goodbye', async () => {
+  it('begins no turn, lets running ones end, and closes with 1001', async () => {
     const gate = new Gate();
     const server = await startTestServer({
       script: [{ match: 'slowly', answer: 'one two three', gate }],
@@ -367,7 +368,7 @@ describe('a server that shuts down', () => {
     const [one, other] = [await client.createAgent(chat()), await client.createAgent(chat())];
     const slow = client.send('sendMessage', { agentId: one, text: 'slowly' });
     await client.receive('answerText');
-    const down = server[Symbol.asyncDispose]();
+    const disposal = server[Symbol.asyncDispose]();
     expect(errorOf(await client.request('sendMessage', { agentId: other, text: 'hello' }))).toMatchObject({
       code: 2001,
     });
@@ -377,18 +378,18 @@ describe('a server that shuts down', () => {
     gate.open();
     expect(await client.turnOf(slow)).toMatchObject({ status: 'SUCCESS', text: 'one two three' });
     expect((await client.closed).code).toBe(1001);
-    await down;
+    await disposal;
   });
 
-  it('cancels what has not ended after its grace, and the client hears of it', async () => {
+  it('cancels turns that run after the grace period, and reports that', async () => {
     const server = await startTestServer({ script, graceMs: 200 });
     await using client = await TestClient.connect(server.url, 'turngraph.v1.json');
     const agentId = await client.createAgent(chat());
-    const waiting = client.send('sendMessage', { agentId, text: 'before a word' });
+    const pending = client.send('sendMessage', { agentId, text: 'before a word' });
     await client.request('listModels');
-    const down = server[Symbol.asyncDispose]();
-    expect(await client.turnOf(waiting)).toMatchObject({ status: 'CANCELLED' });
+    const disposal = server[Symbol.asyncDispose]();
+    expect(await client.turnOf(pending)).toMatchObject({ status: 'CANCELLED' });
     expect((await client.closed).code).toBe(1001);
-    await down;
+    await disposal;
   });
 });

@@ -6,14 +6,14 @@ import { useServer, TestClient, errorOf, startTestServer, subprotocols } from '.
 import { Gate } from '../helpers/gate.ts';
 import { oneDayMs } from '../helpers/heldEngine.ts';
 
-/** Where long work stops between its pieces: a test may hold it there until it opens the gate. */
+/** A gate in the yield points of long work: a test can hold the work there until it opens the gate. */
 const gate = vi.hoisted(() => {
   let isHeld = false;
   let reach = (): void => undefined;
   let open = (): void => undefined;
   let opened = Promise.resolve();
   return {
-    /** From here on work waits at the gate. Resolves when it has come there. */
+    /** Closes the gate. Resolves when work waits at it. */
     hold(): Promise<void> {
       isHeld = true;
       opened = new Promise((resolve) => (open = resolve));
@@ -23,7 +23,7 @@ const gate = vi.hoisted(() => {
       isHeld = false;
       open();
     },
-    /** How often work has come by. */
+    /** How often work has reached a yield point. */
     passes: 0,
     async pass(): Promise<void> {
       this.passes++;
@@ -34,13 +34,13 @@ const gate = vi.hoisted(() => {
   };
 });
 vi.mock(import('../../src/eventLoop.ts'), async (original) => {
-  const { createYielder: breathing } = await original();
+  const { createYielder: createOriginal } = await original();
   return {
     createYielder: (longestMs) => {
-      const breathe = breathing(longestMs);
+      const yieldToEventLoop = createOriginal(longestMs);
       return async () => {
         await gate.pass();
-        await breathe();
+        await yieldToEventLoop();
       };
     },
   };
@@ -55,7 +55,7 @@ const server = useServer({
   ],
 });
 
-const says = (...lines: string[]): GraphDocument => ({
+const cannedGraph = (...lines: string[]): GraphDocument => ({
   start_node: 'say',
   nodes: { say: { type: 'CannedResponse', params: { inline_strings: lines, selection_strategy: 'first' } } },
 });
@@ -68,9 +68,9 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     '{{constructor.assign}}',
     '{{tool_calls.join}}',
     '{{#constructor}}x{{/constructor}}',
-  ])('lets no template touch what everybody shares: %s', async (line) => {
+  ])('gives templates no access to built-in prototypes: %s', async (line) => {
     await using client = await connect();
-    expect(await client.sendMessage(await client.createAgent(says(line)), 'hello')).toMatchObject({
+    expect(await client.sendMessage(await client.createAgent(cannedGraph(line)), 'hello')).toMatchObject({
       status: 'SUCCESS',
       text: '',
     });
@@ -81,7 +81,7 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     });
   });
 
-  it('answers others while a loop of a turn runs on', async () => {
+  it('answers other clients while a turn loops', async () => {
     await using client = await connect();
     await using other = await connect();
     const exits = { triggered: 'a', not_triggered: 'a' };
@@ -97,7 +97,7 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     ).toMatchObject({ code: 2005 });
   });
 
-  it('answers others while hundreds of patterns look at a long message, and can be told to leave it', async () => {
+  it('answers other clients while hundreds of patterns match a long message, and can cancel that', async () => {
     await using client = await connect();
     await using other = await connect();
     const patterns = Array.from({ length: 300 }, (_, index) => `secret.{0,60}word${index}`);
@@ -118,13 +118,13 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
   });
 
   it.each<[string, GraphDocument | object]>([
-    ['a tag that never ends', says(`{{a${' '.repeat(300_000)}`)],
+    ['a tag that never ends', cannedGraph(`{{a${' '.repeat(300_000)}`)],
     [
-      'names of many letters that miss each other',
+      'very long names that differ',
       { start_node: 'm'.repeat(300_000), nodes: { ['n'.repeat(300_000)]: { type: 'CannedResponse' } } },
     ],
     [
-      'quotes in a name, and many strangers',
+      'quotes in a name, and many unknown exits',
       {
         start_node: 'a',
         nodes: {
@@ -136,17 +136,17 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
       },
     ],
     [
-      'many tools that are none',
+      'many invalid tools',
       lamp({ tools: Array.from({ length: 5_000 }, () => ({ name: 'f', description: '', parameters: 5 })) }),
     ],
     [
-      'a schema without sense',
+      'an invalid schema',
       lamp({
         tool_call_format: 'generic',
         tools: [{ name: 'f', description: '', parameters: { type: 'object', properties: { a: null } } }],
       }),
     ],
-  ])('refuses %s at once', async (_, graph) => {
+  ])('rejects %s with an error under 60 KiB', async (_, graph) => {
     await using client = await connect();
     const answer = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(graph) }));
     expect(answer.code).toBe(3003);
@@ -154,7 +154,7 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
   });
 
   it.each<[string, (client: TestClient) => Promise<number>, string, Record<string, string>]>([
-    ['too long', (client) => client.createAgent(says('{{v}}'.repeat(100))), 'hello', { v: 'x'.repeat(100_000) }],
+    ['too long', (client) => client.createAgent(cannedGraph('{{v}}'.repeat(100))), 'hello', { v: 'x'.repeat(100_000) }],
     [
       'too much work',
       (client) =>
@@ -171,15 +171,15 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
       'many calls',
       {},
     ],
-  ])('ends a turn whose template is %s', async (_, makes, text, variables) => {
+  ])('ends a turn whose template result is %s', async (_, createAgent, text, variables) => {
     await using client = await connect();
-    expect(await client.sendMessage(await makes(client), text, variables)).toMatchObject({
+    expect(await client.sendMessage(await createAgent(client), text, variables)).toMatchObject({
       status: 'ERROR',
       error: { code: 2005 },
     });
   });
 
-  it('refuses variables above the limit of a message', async () => {
+  it('rejects variables above the limit of a message', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     const answer = await client.request('sendMessage', {
@@ -193,7 +193,7 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     });
   });
 
-  it('does not go on for a client that has gone', async () => {
+  it('stops the work of a client that has disconnected', async () => {
     const own = await startTestServer({
       graceMs: oneDayMs,
       script: [{ match: 'before a word', answer: 'late', delay_ms: oneDayMs }],
@@ -205,11 +205,11 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     await client.waitFor(({ body }) => body === 'createAgent');
     client.socket.close();
     await client.closed;
-    // Nothing is left to wait for.
+    // This does not wait for the grace period of a day.
     await own[Symbol.asyncDispose]();
   });
 
-  it('warms an agent up while it does something else', async () => {
+  it('handles requests while it prefills an agent', async () => {
     await using client = await connect();
     const busy = await client.createAgent(chat());
     const slow = client.send('sendMessage', { agentId: busy, text: 'slowly' });
@@ -218,7 +218,7 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     expect(await client.turnOf(slow)).toMatchObject({ status: 'CANCELLED' });
   });
 
-  it('lets the last word on a pin be the last', async () => {
+  it('leaves a model unpinned when unloadModel follows loadModel', async () => {
     const own = await startTestServer({ modelIdle: 0 });
     await using client = await TestClient.connect(own.url, subprotocol, 'llama-cpp');
     client.send('loadModel', { modelName: 'turngraph-demo' });
@@ -233,12 +233,12 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
   });
 });
 
-describe('sockets that stay open on their side', () => {
+describe('sockets that the client does not close', () => {
   const open: Socket[] = [];
   afterAll(() => open.forEach((socket) => socket.destroy()));
 
-  /** A handshake by hand, which answers nothing afterwards. */
-  function shakeHands(port: number, host: string): Promise<Socket> {
+  /** Does a handshake on a raw socket, which sends nothing afterwards. */
+  function openRawSocket(port: number, host: string): Promise<Socket> {
     const socket = createConnection({ port, host: '127.0.0.1', allowHalfOpen: true });
     open.push(socket);
     socket.on('error', () => undefined);
@@ -254,32 +254,32 @@ describe('sockets that stay open on their side', () => {
     return new Promise((resolve) => socket.once('data', () => resolve(socket)));
   }
 
-  const gone = async (socket: Socket): Promise<void> => {
-    // What is written to a socket that the other side has destroyed comes back as an error.
+  const untilDestroyed = async (socket: Socket): Promise<void> => {
+    // A write fails when the other side has destroyed the socket.
     while (!socket.destroyed) {
       socket.write('x');
       await wait(50);
     }
   };
 
-  it('are not kept when they are refused', async () => {
-    const socket = await shakeHands(server().port, 'evil.example');
-    await gone(socket);
+  it('are destroyed when they are rejected', async () => {
+    const socket = await openRawSocket(server().port, 'evil.example');
+    await untilDestroyed(socket);
     expect(socket.destroyed).toBe(true);
   });
 
-  it('are not kept when there are too many', async () => {
+  it('are destroyed when there are too many', async () => {
     await using full = await startTestServer({ maxConnections: 1 });
     await using client = await TestClient.connect(full.url, 'turngraph.v1.json');
-    await gone(await shakeHands(full.port, 'localhost'));
+    await untilDestroyed(await openRawSocket(full.port, 'localhost'));
     expect(await client.request('listModels')).toMatchObject({ body: 'listModels' });
   });
 
-  it('do not keep a server from ending', async () => {
+  it('do not delay a shutdown', async () => {
     const own = await startTestServer({});
-    const socket = await shakeHands(own.port, 'localhost');
+    const socket = await openRawSocket(own.port, 'localhost');
     await own[Symbol.asyncDispose]();
-    await gone(socket);
+    await untilDestroyed(socket);
     expect(socket.destroyed).toBe(true);
   });
 });

@@ -27,8 +27,8 @@ const pageOf = (server: TurngraphServer, init: RequestInit = {}, query = ''): Pr
 
 const scrape = async (server: TurngraphServer): Promise<Scrape> => readScrape(await (await pageOf(server)).text());
 
-/** Scrapes until the gauges of who is there are back at zero. */
-async function scrapeWhenAllLeft(server: TurngraphServer): Promise<Scrape> {
+/** Scrapes until all gauges of clients and their work are zero. */
+async function scrapeWhenIdle(server: TurngraphServer): Promise<Scrape> {
   for (;;) {
     const scraped = await scrape(server);
     if (gauges.every((name) => (scraped.value(name) ?? 0) === 0)) return scraped;
@@ -52,7 +52,7 @@ const gauges = [
 const sumOf = (turns: readonly TurnResult[], field: 'tokensPrompt' | 'tokensReused' | 'tokensGenerated'): number =>
   turns.reduce((sum, turn) => sum + turn[field], 0);
 
-/** Checks that what was counted of a model is what the turns said. */
+/** Checks that the counters of a model are the sums of the turns. */
 function expectTokens(scraped: Scrape, turns: readonly TurnResult[], labels: Readonly<Record<string, string>>): void {
   const [prompt, reused] = [sumOf(turns, 'tokensPrompt'), sumOf(turns, 'tokensReused')];
   expect(scraped.value('turngraph_prompt_tokens_total', labels)).toBe(prompt);
@@ -62,7 +62,7 @@ function expectTokens(scraped: Scrape, turns: readonly TurnResult[], labels: Rea
 }
 
 describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
-  it('are what TurnComplete said, and nobody is there any more when the clients have left', async () => {
+  it('are those of TurnComplete, and all gauges are zero when the clients have disconnected', async () => {
     await using server = await startTestServer({ script });
     const turns: TurnResult[] = [];
     {
@@ -73,7 +73,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
       for (const name of ['connections', 'sessions', 'agents', 'sequences', 'model_uses', 'model_loaded'])
         expect([name, during.value(`turngraph_${name}`)]).toEqual([name, 1]);
     }
-    const scraped = await scrapeWhenAllLeft(server);
+    const scraped = await scrapeWhenIdle(server);
     const labels = { engine: 'mock', model: '' };
     expectTokens(scraped, turns, labels);
     expect(sumOf(turns, 'tokensReused')).toBeGreaterThan(0);
@@ -91,7 +91,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
     expect(scraped.value('turngraph_agents_created_total')).toBe(1);
   });
 
-  it('count calls by whether their tool is known and their text was sound', async () => {
+  it('count calls by whether their tool is known and whether their text was repaired', async () => {
     await using server = await startTestServer({ script });
     await using client = await TestClient.connect(server.url, subprotocol);
     const agentId = await client.createAgent(lamp({ notify_client: false }));
@@ -119,7 +119,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
     expect(scraped.value('turngraph_tool_calls_total')).toBe(0);
   });
 
-  it('count errors by where they arose, warnings, and turns that were cancelled while they show as running', async () => {
+  it('count errors by where they arose, warnings, and running and cancelled turns', async () => {
     await using server = await startTestServer({ script });
     await using client = await TestClient.connect(server.url, subprotocol);
     const agentId = await client.createAgent(chat());
@@ -153,7 +153,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
     expect((await scrape(server)).value('turngraph_agent_warnings_total')).toBeGreaterThanOrEqual(warned);
   });
 
-  it('never have a model that the catalogue does not know, nor any other text of a client', async () => {
+  it('contain no text of a client, not even an unknown model name', async () => {
     await using server = await startTestServer({ script });
     await using client = await TestClient.connect(server.url, subprotocol);
     const secret = 'xyzzy';
@@ -163,13 +163,13 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
     await client.sendMessage(await client.createAgent(chat()), secret);
     client.socket.close(4321, secret);
     await client.closed;
-    await scrapeWhenAllLeft(server);
+    await scrapeWhenIdle(server);
     const text = await (await pageOf(server)).text();
     expect(text).not.toContain(secret);
     expect(readScrape(text).value('turngraph_connections_closed_total', { code: 'other' })).toBe(1);
   });
 
-  it('tell how often a client had to be waited for', async () => {
+  it('count how often the server waited for a slow client', async () => {
     const sendBuffer = { highWaterMark: 0, lowWaterMark: 1, slowReaderTimeoutMs: oneDayMs };
     await using server = await startTestServer({ script, sendBuffer });
     await using client = await TestClient.connect(server.url, subprotocol);
@@ -179,7 +179,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
     expect(scraped.value('turngraph_slow_readers')).toBe(0);
   });
 
-  it('of a model are what TurnComplete said, and outlive its unloading', async () => {
+  it('of a model are those of TurnComplete, and remain after it is unloaded', async () => {
     const model = 'turngraph-demo';
     const labels = { engine: 'llama-cpp', model };
     await using server = await startTestServer({ modelIdle: 0 });
@@ -196,7 +196,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
       await client.request('destroyAgent', { agentId });
       while ((await scrape(server)).value('turngraph_model_loaded', labels) === 1) await wait(20);
     }
-    const scraped = await scrapeWhenAllLeft(server);
+    const scraped = await scrapeWhenIdle(server);
     expectTokens(scraped, turns, labels);
     expect(scraped.value('turngraph_generations_total', labels)).toBe(4);
     expect(scraped.value('turngraph_model_load_duration_seconds_count', labels)).toBe(2);
@@ -210,7 +210,7 @@ describe('the metrics page', () => {
   const locked = useServer({ token: 'open sesame' });
   const open = useServer();
 
-  it('needs the token where one is set', async () => {
+  it('requires the token when one is set', async () => {
     const bearer = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } });
     expect((await pageOf(locked())).status).toBe(401);
     expect((await pageOf(locked(), bearer('open barley'))).status).toBe(401);
@@ -218,7 +218,7 @@ describe('the metrics page', () => {
     expect((await pageOf(locked(), {}, '?token=open%20sesame')).status).toBe(200);
   });
 
-  it('is text of Prometheus, and a HEAD gets its head', async () => {
+  it('is in the Prometheus text format, and HEAD is answered without a body', async () => {
     const type = 'text/plain; version=0.0.4; charset=utf-8';
     const page = await pageOf(open());
     expect([page.status, page.headers.get('content-type')]).toEqual([200, type]);
@@ -226,7 +226,7 @@ describe('the metrics page', () => {
     expect([head.status, head.headers.get('content-type'), await head.text()]).toEqual([200, type, '']);
   });
 
-  it('tells of the process, and counts only up', async () => {
+  it('has metrics of the process whose counters never decrease', async () => {
     const [before, after] = [await scrape(open()), await scrape(open())];
     for (const name of [
       'resident_memory_bytes',
@@ -248,7 +248,7 @@ describe('the metrics page', () => {
     expect(after.value('turngraph_info')).toBe(1);
   });
 
-  it('tells in seconds how long the process took to come to what waits', async () => {
+  it('reports the event loop lag in seconds', async () => {
     const now = vi.spyOn(performance, 'now').mockReturnValue(1000);
     onTestFinished(() => now.mockRestore());
     const reading = new ProcessMetrics().read();
@@ -258,7 +258,7 @@ describe('the metrics page', () => {
     expect(set).toHaveBeenCalledWith('turngraph_process_event_loop_lag_seconds', {}, 0.25);
   });
 
-  it('gives whole answers to many who ask at once', async () => {
+  it('answers many concurrent scrapes completely', async () => {
     await using client = await TestClient.connect(open().url, 'turngraph.v1.json');
     await client.createAgent(chat());
     const scrapes = await Promise.all(Array.from({ length: 20 }, () => scrape(open())));
@@ -267,14 +267,14 @@ describe('the metrics page', () => {
     );
   });
 
-  it('counts handshakes that are refused', async () => {
-    const refused = new WebSocket(locked().url);
-    await new Promise((resolve) => refused.on('error', resolve));
+  it('counts rejected handshakes', async () => {
+    const rejected = new WebSocket(locked().url);
+    await new Promise((resolve) => rejected.on('error', resolve));
     const page = await pageOf(locked(), {}, '?token=open%20sesame');
     expect(readScrape(await page.text()).value('turngraph_handshakes_refused_total', { status: '401' })).toBe(1);
   });
 
-  it('of one server knows nothing of another in the same process', async () => {
+  it('of one server does not include another server in the same process', async () => {
     await using one = await startTestServer({ script });
     await using other = await startTestServer({ script });
     await using client = await TestClient.connect(one.url, 'turngraph.v1.proto');

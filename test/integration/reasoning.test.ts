@@ -10,21 +10,21 @@ const server = useServer({
   ],
 });
 
-describe.each(subprotocols)('over %s, what a model reasons aloud', (subprotocol) => {
+describe.each(subprotocols)('over %s, the reasoning of a model', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
   it.each([
     ['streamed', {}],
     ['in one frame', { stream: false }],
-    ['allowed to reason', { thinking: true }],
-  ])('is no part of an answer, %s', async (_, params) => {
+    ['with thinking on', { thinking: true }],
+  ])('is no part of an answer: %s', async (_, params) => {
     await using client = await connect();
     const agentId = await client.createAgent(chat(params));
     expect((await client.sendMessage(agentId, 'in pieces')).text).toBe('Good evening.');
     expect((await client.sendMessage(agentId, 'hello')).text).toBe('Good evening.');
   });
 
-  it('is in debug_info with diagnostics on', async () => {
+  it('is in debugInfo when diagnostics are on', async () => {
     await using client = await connect();
     const { debugInfo } = await client.sendMessage(
       await client.createAgent(chat(), { enableDiagnostics: true }),
@@ -35,14 +35,14 @@ describe.each(subprotocols)('over %s, what a model reasons aloud', (subprotocol)
     });
   });
 
-  it('is not what a guardrail judges', async () => {
+  it('is not matched by a guardrail', async () => {
     await using client = await connect();
     expect(await client.sendMessage(await client.createAgent(screened('swordfish')), 'hello')).toMatchObject({
       text: 'Good evening.',
     });
   });
 
-  it('is no part of what a tool call node says instead of a call', async () => {
+  it('is no part of the text that a tool call node sends when there is no call', async () => {
     await using client = await connect();
     const graph = {
       start_node: 'detect',

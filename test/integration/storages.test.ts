@@ -33,21 +33,21 @@ const server = useServer({
   maxPatterns: 3,
 });
 
-/** Says the lines of a storage one after the other. */
-const speaker = (string_storage: string, inline_strings: readonly string[] = []): GraphDocument => ({
+/** Sends the lines of a storage in turn. */
+const lineGraph = (string_storage: string, inline_strings: readonly string[] = []): GraphDocument => ({
   start_node: 'say',
   nodes: { say: { type: 'CannedResponse', params: { string_storage, inline_strings, selection_strategy: 'in_turn' } } },
 });
 
 describe.each(subprotocols)('over %s', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
-  const creates = (client: TestClient, fields: Partial<ClientFrameBodies['createStringStorage']>) =>
+  const createStorage = (client: TestClient, fields: Partial<ClientFrameBodies['createStringStorage']>) =>
     client.request('createStringStorage', fields);
 
-  async function saidBy(client: TestClient, agentId: number, times: number): Promise<string[]> {
-    const said: string[] = [];
-    while (said.length < times) said.push((await client.sendMessage(agentId, 'hello')).text);
-    return said;
+  async function collectTexts(client: TestClient, agentId: number, times: number): Promise<string[]> {
+    const texts: string[] = [];
+    while (texts.length < times) texts.push((await client.sendMessage(agentId, 'hello')).text);
+    return texts;
   }
 
   it.each<[string, Partial<ClientFrameBodies['createStringStorage']>, string[]]>([
@@ -69,26 +69,26 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     ],
     ['a map file', { kind: 'MAP', filePath: 'lines.json' }, ['first', 'second', 'first']],
     ['a multimap file', { kind: 'MULTIMAP', filePath: 'many.mm.json' }, ['1', '2', '3']],
-  ])('a node reads %s', async (_, fields, said) => {
+  ])('a node reads %s', async (_, fields, texts) => {
     await using client = await connect();
-    expect(await creates(client, { name: 'lines', ...fields })).toMatchObject({
-      createStringStorage: { entries: new Set(said).size },
+    expect(await createStorage(client, { name: 'lines', ...fields })).toMatchObject({
+      createStringStorage: { entries: new Set(texts).size },
     });
-    expect(await saidBy(client, await client.createAgent(speaker('lines')), 3)).toEqual(said);
+    expect(await collectTexts(client, await client.createAgent(lineGraph('lines')), 3)).toEqual(texts);
   });
 
   it('a node reads a file by its path, without a storage of that name', async () => {
     await using client = await connect();
-    expect(await saidBy(client, await client.createAgent(speaker('refusals.txt')), 2)).toEqual([
+    expect(await collectTexts(client, await client.createAgent(lineGraph('refusals.txt')), 2)).toEqual([
       'Not today.',
       'Go away.',
     ]);
   });
 
-  it('a guardrail reads its patterns from a storage, and tells which entry is none', async () => {
+  it('a guardrail reads its patterns from a storage, and reports an invalid entry', async () => {
     await using client = await connect();
-    await creates(client, { name: 'attacks', kind: 'LIST', strings: ['swordfish'] });
-    await creates(client, { name: 'bad', kind: 'LIST', strings: ['fine', '(?=x)'] });
+    await createStorage(client, { name: 'attacks', kind: 'LIST', strings: ['swordfish'] });
+    await createStorage(client, { name: 'bad', kind: 'LIST', strings: ['fine', '(?=x)'] });
     const withStorage = (string_storage: string): GraphDocument => {
       const graph = guarded([]);
       return {
@@ -109,21 +109,21 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     });
   });
 
-  it('a destroyed storage is kept by the agents that hold it, and its name is free again', async () => {
+  it('a destroyed storage stays usable for its agents, and its name is free again', async () => {
     await using client = await connect();
-    await creates(client, { name: 'lines', kind: 'LIST', strings: ['old'] });
-    const agentId = await client.createAgent(speaker('lines'));
+    await createStorage(client, { name: 'lines', kind: 'LIST', strings: ['old'] });
+    const agentId = await client.createAgent(lineGraph('lines'));
     expect(await client.request('destroyStringStorage', { name: 'lines' })).toMatchObject({ body: 'ack' });
-    await creates(client, { name: 'lines', kind: 'LIST', strings: ['new'] });
-    expect(await saidBy(client, agentId, 1)).toEqual(['old']);
-    expect(await saidBy(client, await client.createAgent(speaker('lines')), 1)).toEqual(['new']);
+    await createStorage(client, { name: 'lines', kind: 'LIST', strings: ['new'] });
+    expect(await collectTexts(client, agentId, 1)).toEqual(['old']);
+    expect(await collectTexts(client, await client.createAgent(lineGraph('lines')), 1)).toEqual(['new']);
   });
 
-  it('a storage is nobody else’s business', async () => {
+  it('a storage is visible only to its session', async () => {
     await using client = await connect();
     await using other = await connect();
-    await creates(client, { name: 'lines', kind: 'LIST', strings: ['mine'] });
-    expect(errorOf(await other.request('createAgent', { graphJson: JSON.stringify(speaker('lines')) })).code).toBe(
+    await createStorage(client, { name: 'lines', kind: 'LIST', strings: ['mine'] });
+    expect(errorOf(await other.request('createAgent', { graphJson: JSON.stringify(lineGraph('lines')) })).code).toBe(
       3010,
     );
   });
@@ -132,25 +132,27 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     await using client = await connect();
     const file = join(folder, 'root', `once-${subprotocol}.txt`);
     await writeFile(file, 'before\n');
-    const agentId = await client.createAgent(speaker(`once-${subprotocol}.txt`));
+    const agentId = await client.createAgent(lineGraph(`once-${subprotocol}.txt`));
     await writeFile(file, 'after\n');
-    expect(await saidBy(client, agentId, 1)).toEqual(['before']);
-    expect(await saidBy(client, await client.createAgent(speaker(`once-${subprotocol}.txt`)), 1)).toEqual(['before']);
+    expect(await collectTexts(client, agentId, 1)).toEqual(['before']);
+    expect(await collectTexts(client, await client.createAgent(lineGraph(`once-${subprotocol}.txt`)), 1)).toEqual([
+      'before',
+    ]);
   });
 
-  it('lines in the graph serve when there is no such storage, with a warning', async () => {
+  it('lines of the graph are used when the storage does not exist, with a warning', async () => {
     await using client = await connect();
-    const answer = await client.request('createAgent', { graphJson: JSON.stringify(speaker('missing', ['inline'])) });
+    const answer = await client.request('createAgent', { graphJson: JSON.stringify(lineGraph('missing', ['inline'])) });
     expect(answer).toMatchObject({ createAgent: { warnings: [expect.stringContaining('inline_strings are used')] } });
-    expect(await saidBy(client, 1, 1)).toEqual(['inline']);
+    expect(await collectTexts(client, 1, 1)).toEqual(['inline']);
   });
 
-  it('a session folder narrows what its paths reach', async () => {
+  it('paths are relative to the folder of the session and cannot leave it', async () => {
     await using client = await connect();
     await client.request('configureSession', { engine: 'mock', storageDataFolder: 'game' });
-    expect(await saidBy(client, await client.createAgent(speaker('own.txt')), 1)).toEqual(['from the game']);
-    expect(errorOf(await creates(client, { name: 'x', kind: 'LIST', filePath: 'refusals.txt' })).code).toBe(3010);
-    expect(errorOf(await creates(client, { name: 'x', kind: 'LIST', filePath: 'sideways.txt' })).code).toBe(3009);
+    expect(await collectTexts(client, await client.createAgent(lineGraph('own.txt')), 1)).toEqual(['from the game']);
+    expect(errorOf(await createStorage(client, { name: 'x', kind: 'LIST', filePath: 'refusals.txt' })).code).toBe(3010);
+    expect(errorOf(await createStorage(client, { name: 'x', kind: 'LIST', filePath: 'sideways.txt' })).code).toBe(3009);
   });
 
   const escapes = [
@@ -167,33 +169,33 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     'a\0.txt',
   ];
 
-  it.each(escapes)('a storage cannot be made of %j', async (filePath) => {
+  it.each(escapes)('a storage cannot be created from the file %j', async (filePath) => {
     await using client = await connect();
-    expect(errorOf(await creates(client, { name: 'x', kind: 'LIST', filePath }))).toMatchObject({
+    expect(errorOf(await createStorage(client, { name: 'x', kind: 'LIST', filePath }))).toMatchObject({
       code: 3009,
       name: 'STORAGE_OUTSIDE_ROOT',
     });
   });
 
-  it.each(escapes)('a node cannot read %j', async (path) => {
+  it.each(escapes)('a node cannot read the file %j', async (path) => {
     await using client = await connect();
     expect(
-      errorOf(await client.request('createAgent', { graphJson: JSON.stringify(speaker(path, ['inline'])) })).code,
+      errorOf(await client.request('createAgent', { graphJson: JSON.stringify(lineGraph(path, ['inline'])) })).code,
     ).toBe(3009);
   });
 
   it.each(['/', '..', 'game/../..', 'C:\\', '\\', '/tmp'])(
-    'a session folder cannot be %j',
+    'the folder of a session cannot be %j',
     async (storageDataFolder) => {
       await using client = await connect();
       expect(errorOf(await client.request('configureSession', { engine: 'mock', storageDataFolder })).code).toBe(3009);
     },
   );
 
-  it('a session folder that is a link out of the root reads nothing', async () => {
+  it('nothing can be read through a session folder that links out of the root', async () => {
     await using client = await connect();
     await client.request('configureSession', { engine: 'mock', storageDataFolder: 'up' });
-    expect(errorOf(await creates(client, { name: 'x', kind: 'LIST', filePath: 'secret.txt' })).code).toBe(3009);
+    expect(errorOf(await createStorage(client, { name: 'x', kind: 'LIST', filePath: 'secret.txt' })).code).toBe(3009);
   });
 
   it.each<[string, Partial<ClientFrameBodies['createStringStorage']>, number]>([
@@ -209,17 +211,17 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     ['a file that is not there', { filePath: 'nowhere.txt' }, 3010],
     ['a folder', { filePath: 'deep.txt/..' }, 3009],
     ['a file of another kind', { filePath: 'lines.json' }, 3011],
-    ['a file of no kind', { filePath: 'picture.png' }, 3011],
+    ['a file of an unknown type', { filePath: 'picture.png' }, 3011],
     ['a map file whose values are no strings', { kind: 'MAP', filePath: 'broken.json' }, 7003],
     ['a file that is not UTF-8', { filePath: 'latin.txt' }, 7003],
     ['more entries than are allowed', { strings: ['1', '2', '3', '4'] }, 2005],
-  ])('a storage cannot be made with %s', async (_, fields, code) => {
+  ])('a storage cannot be created with %s', async (_, fields, code) => {
     await using client = await connect();
-    await creates(client, { name: 'taken', kind: 'LIST', strings: ['x'] });
-    expect(errorOf(await creates(client, { name: 'lines', kind: 'LIST', ...fields })).code).toBe(code);
+    await createStorage(client, { name: 'taken', kind: 'LIST', strings: ['x'] });
+    expect(errorOf(await createStorage(client, { name: 'lines', kind: 'LIST', ...fields })).code).toBe(code);
   });
 
-  it('what has no name cannot be destroyed', async () => {
+  it('an unknown storage cannot be destroyed', async () => {
     await using client = await connect();
     expect(errorOf(await client.request('destroyStringStorage', { name: 'nothing' })).code).toBe(7001);
   });

@@ -3,7 +3,7 @@ import { defineFormat, detect } from '../../src/index.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 
-const called = (name: string, args: string): string =>
+const callText = (name: string, args: string): string =>
   `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
 
 const loose = defineFormat({
@@ -16,10 +16,13 @@ const loose = defineFormat({
 const server = useServer({
   extension: { formats: [loose] },
   script: [
-    { match: 'porch', answer: called('set_light', '{"name": "porch", "on": true}') },
-    { match: 'portal', answer: called('open_portal', '{}') },
-    { match: 'half', answer: called('set_light', '{"name": "porch"}') },
-    { match: 'both', answer: `${called('open_portal', '{}')}${called('set_light', '{"name": "hall", "on": false}')}` },
+    { match: 'porch', answer: callText('set_light', '{"name": "porch", "on": true}') },
+    { match: 'portal', answer: callText('open_portal', '{}') },
+    { match: 'half', answer: callText('set_light', '{"name": "porch"}') },
+    {
+      match: 'both',
+      answer: `${callText('open_portal', '{}')}${callText('set_light', '{"name": "hall", "on": false}')}`,
+    },
   ],
 });
 
@@ -40,7 +43,7 @@ const paint = {
 describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
-  it('lets only calls stand that its tools allow, whatever wrote them', async () => {
+  it('accepts only calls that its tools allow, also from an engine without grammars', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(lamp({ strict: true }));
     expect((await client.sendMessage(agentId, 'porch')).calls).toMatchObject([{ toolName: 'set_light', known: true }]);
@@ -54,7 +57,7 @@ describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
     }
   });
 
-  it('becomes strict, or has to call a tool, between turns', async () => {
+  it('can become strict, or be required to call a tool, between turns', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(lamp());
     expect((await client.sendMessage(agentId, 'portal')).calls).toMatchObject([
@@ -97,13 +100,13 @@ describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
       chat({ response_schema: { type: 'object', properties: { code: { type: 'string', pattern: 'x' } } } }),
       'answer.params.response_schema.properties.code.pattern is "pattern", which a grammar cannot express',
     ],
-  ])('is refused when a grammar cannot express %s', async (_, graph, message) => {
+  ])('is rejected when a grammar cannot express %s', async (_, graph, message) => {
     await using client = await connect();
     const answer = await client.request('createAgent', { graphJson: JSON.stringify(graph) });
     expect(errorOf(answer)).toMatchObject({ code: 3003, message: expect.stringContaining(message) as unknown });
   });
 
-  it('may have tools that no grammar can express as long as it is not strict, or has to call another', async () => {
+  it('may have tools that no grammar can express while it is not strict or must call another', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(lamp({ tools: [setLight, dim], tool_choice: 'set_light' }));
     const change = (params: object): Promise<unknown> =>

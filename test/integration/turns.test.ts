@@ -5,12 +5,12 @@ import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.
 import { Gate } from '../helpers/gate.ts';
 import { oneDayMs } from '../helpers/heldEngine.ts';
 
-const slowly = new Gate();
-beforeEach(() => slowly.close());
+const slowAnswer = new Gate();
+beforeEach(() => slowAnswer.close());
 
 const server = useServer({
   script: [
-    { match: 'slowly', answer: 'one two three four five six seven eight', gate: slowly },
+    { match: 'slowly', answer: 'one two three four five six seven eight', gate: slowAnswer },
     { match: 'before a word', answer: 'late', delay_ms: oneDayMs },
   ],
 });
@@ -18,7 +18,7 @@ const server = useServer({
 describe.each(subprotocols)('over %s', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
-  it('a busy agent refuses a second message, and its turn goes on', async () => {
+  it('a busy agent rejects a second message, and its turn continues', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     const first = client.send('sendMessage', { agentId, text: 'slowly' });
@@ -26,25 +26,25 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
       code: 3004,
       name: 'AGENT_BUSY',
     });
-    slowly.open();
+    slowAnswer.open();
     expect(await client.turnOf(first)).toMatchObject({
       status: 'SUCCESS',
       text: 'one two three four five six seven eight',
     });
   });
 
-  it('two agents speak at the same time', async () => {
+  it('two agents answer at the same time', async () => {
     await using client = await connect();
     const [one, two] = [await client.createAgent(chat()), await client.createAgent(chat())];
     const slow = client.send('sendMessage', { agentId: one, text: 'slowly' });
     const quick = client.send('sendMessage', { agentId: two, text: 'quick' });
     expect(await client.turnOf(quick)).toMatchObject({ agentId: two, text: 'You said: quick' });
     expect(client.received.some(({ requestId, body }) => requestId === slow && body === 'turnComplete')).toBe(false);
-    slowly.open();
+    slowAnswer.open();
     expect(await client.turnOf(slow)).toMatchObject({ agentId: one, status: 'SUCCESS' });
   });
 
-  it('a cancel overtakes the turn, and the next message is answered', async () => {
+  it('a cancel ends the turn, and the next message is answered', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     const slow = client.send('sendMessage', { agentId, text: 'slowly' });
@@ -57,25 +57,25 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ status: 'SUCCESS', text: 'You said: hello' });
   });
 
-  it('a cancel reaches a model that has not said a word', async () => {
+  it('a cancel ends a generation before its first token', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
-    const waiting = client.send('sendMessage', { agentId, text: 'before a word' });
+    const pending = client.send('sendMessage', { agentId, text: 'before a word' });
     await client.request('cancelTurn', { agentId });
-    expect(await client.turnOf(waiting)).toMatchObject({ status: 'CANCELLED', text: '', timeToFirstTokenMs: 0 });
+    expect(await client.turnOf(pending)).toMatchObject({ status: 'CANCELLED', text: '', timeToFirstTokenMs: 0 });
   });
 
-  it('a cancel of nothing is acknowledged, and a turn of another number goes on', async () => {
+  it('a cancel without a turn is acknowledged, and a turn with another number continues', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     expect(await client.request('cancelTurn', { agentId })).toMatchObject({ body: 'ack' });
     const slow = client.send('sendMessage', { agentId, text: 'slowly' });
     expect(await client.request('cancelTurn', { agentId, turnId: 77 })).toMatchObject({ body: 'ack' });
-    slowly.open();
+    slowAnswer.open();
     expect(await client.turnOf(slow)).toMatchObject({ status: 'SUCCESS' });
   });
 
-  it('a destroyed agent ends its turn first, and is gone', async () => {
+  it('destroying an agent cancels its turn first', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     const slow = client.send('sendMessage', { agentId, text: 'slowly' });
@@ -85,23 +85,23 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(errorOf(await client.request('destroyAgent', { agentId }))).toMatchObject({ code: 3002 });
   });
 
-  it('requests take effect in the order in which they came', async () => {
+  it('requests take effect in the order in which they were sent', async () => {
     await using client = await connect();
-    const made = client.send('createAgent', { graphJson: JSON.stringify(chat()) });
-    const told = client.send('sendMessage', { agentId: 1, text: 'hello' });
-    const gone = client.send('destroyAgent', { agentId: 1 });
-    await client.waitFor(({ requestId }) => requestId === gone);
+    const creation = client.send('createAgent', { graphJson: JSON.stringify(chat()) });
+    const message = client.send('sendMessage', { agentId: 1, text: 'hello' });
+    const destruction = client.send('destroyAgent', { agentId: 1 });
+    await client.waitFor(({ requestId }) => requestId === destruction);
     expect(
-      client.received.filter(({ requestId }) => requestId >= made).map(({ requestId, body }) => [requestId, body]),
+      client.received.filter(({ requestId }) => requestId >= creation).map(({ requestId, body }) => [requestId, body]),
     ).toEqual([
-      [made, 'createAgent'],
-      [told, 'answerText'],
-      [told, 'turnComplete'],
-      [gone, 'ack'],
+      [creation, 'createAgent'],
+      [message, 'answerText'],
+      [message, 'turnComplete'],
+      [destruction, 'ack'],
     ]);
   });
 
-  it('frames are counted from 1 without gaps', async () => {
+  it('frames are numbered from 1 without gaps', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(lamp());
     await client.sendMessage(agentId, 'hello');
@@ -109,7 +109,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(client.received.map(({ seq }) => seq)).toEqual(client.received.map((_, index) => index));
   });
 
-  it('a turn that would never end is ended by its steps, and the agent stays usable', async () => {
+  it('an endless turn ends at the limit of steps, and the agent stays usable', async () => {
     await using client = await connect();
     const say = (text: string, next: string) => ({
       type: 'CannedResponse',
@@ -130,7 +130,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(await client.sendMessage(agentId, 'go')).toMatchObject({ status: 'ERROR', turnId: 2 });
   });
 
-  it('a dropped socket ends its turns, and nobody else notices', async () => {
+  it('a dropped connection ends its turns, and other clients are not affected', async () => {
     await using other = await connect();
     const otherAgent = await other.createAgent(chat());
     const slow = other.send('sendMessage', { agentId: otherAgent, text: 'slowly' });
@@ -139,27 +139,27 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     client.send('sendMessage', { agentId, text: 'before a word' });
     client.socket.terminate();
     await client.closed;
-    slowly.open();
+    slowAnswer.open();
     expect(await other.turnOf(slow)).toMatchObject({ status: 'SUCCESS' });
     expect(await other.sendMessage(otherAgent, 'hello')).toMatchObject({ status: 'SUCCESS' });
   });
 
-  it('a long answer comes in frames under 60 KiB that join to the whole', async () => {
+  it('a long answer is sent in frames under 60 KiB that join to the whole', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat({ stream: false, sampling: { max_tokens: 8192 } }));
     const text = '\u0001\u0002\u0003🦊'.repeat(3_000);
     const turn = await client.sendMessage(agentId, text);
     expect(turn).toMatchObject({ status: 'SUCCESS', error: null });
     expect(turn.text === `You said: ${text}`).toBe(true);
-    const said = turn.frames.filter(({ body }) => body === 'answerText');
-    expect(said.length).toBeGreaterThan(2);
-    for (const frame of said) expect(JSON.stringify(frame).length).toBeLessThan(60 * 1024);
+    const textFrames = turn.frames.filter(({ body }) => body === 'answerText');
+    expect(textFrames.length).toBeGreaterThan(2);
+    for (const frame of textFrames) expect(JSON.stringify(frame).length).toBeLessThan(60 * 1024);
   });
 });
 
 describe.each(['proto', 'json'] as const)('the client of the package, over %s', (codec) => {
   it.each(['by hand', 'by signal'])(
-    'cancels a message that was refused %s, and the turn before goes on',
+    'does not cancel the running turn when a rejected message is cancelled %s',
     async (how) => {
       await using client = await connect(server().url, { codec });
       await client.configure({ engine: 'mock' });
@@ -170,9 +170,9 @@ describe.each(['proto', 'json'] as const)('the client of the package, over %s', 
       if (how === 'by hand') second.cancel();
       else aborter.abort();
       await expect(second.done).rejects.toMatchObject({ name: 'AGENT_BUSY' });
-      // A cancel that the client had sent for it would have come before this is answered.
+      // A cancelTurn that the client had sent would take effect before this is answered.
       await client.listModels();
-      slowly.open();
+      slowAnswer.open();
       expect(await first.done).toMatchObject({
         status: 'SUCCESS',
         text: 'one two three four five six seven eight',

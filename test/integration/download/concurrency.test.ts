@@ -13,112 +13,112 @@ import type { Downloads } from '../../../src/download/downloads.ts';
 
 const scene = useDownloadFixture();
 const content = seededBytes(300_000);
-const offers = (): void => void scene().hub.files.set('ann/tiny/model.gguf', { content });
+const offerFile = (): void => void scene().hub.files.set('ann/tiny/model.gguf', { content });
 const path = (file = 'model.gguf'): string => join(scene().folder, 'ann', 'tiny', file);
 const hold = (): void => void (scene().hub.maxBytesSent = 131_072);
-const letGo = (): void => void (scene().hub.maxBytesSent = Infinity);
+const release = (): void => void (scene().hub.maxBytesSent = Infinity);
 
-/** Waits until all has come that the hub sends before it is let go. */
-async function underWay(downloads: Downloads): Promise<void> {
+/** Waits until the part that the hub sends before `release` is on disk. */
+async function untilHeld(downloads: Downloads): Promise<void> {
   while ((await downloads.readKeptBytes(tinyModel())) < 131_072) await sleep(5);
 }
 
-describe('those who ask for the same model', () => {
-  it('share one download, and each hears how far it is', async () => {
-    offers();
+describe('several requests for the same model', () => {
+  it('share one download, and each receives its progress', async () => {
+    offerFile();
     const downloads = scene().createDownloads();
-    const heard: DownloadProgress[][] = [[], []];
-    const asked = heard.map((list) =>
+    const updates: DownloadProgress[][] = [[], []];
+    const pending = updates.map((list) =>
       downloads.start(tinyModel(), {}, { onProgress: (progress) => list.push(progress) }),
     );
-    expect(await Promise.all(asked)).toEqual([{ bytes: 300_000 }, { bytes: 300_000 }]);
-    expect(heard.map((list) => list.at(-1)?.fraction)).toEqual([1, 1]);
+    expect(await Promise.all(pending)).toEqual([{ bytes: 300_000 }, { bytes: 300_000 }]);
+    expect(updates.map((list) => list.at(-1)?.fraction)).toEqual([1, 1]);
     expect(scene().hub.contentRequests()).toHaveLength(1);
   });
 
-  it('share it also when they know the model by different names', async () => {
-    offers();
+  it('share one download of a file that the catalogue has under two names', async () => {
+    offerFile();
     const downloads = scene().createDownloads();
     await Promise.all([downloads.start(tinyModel(), {}), downloads.start({ ...tinyModel(), name: 'Wee' }, {})]);
     expect(scene().hub.contentRequests()).toHaveLength(1);
   });
 
-  it('hear at once how far it is when they come later', async () => {
-    offers();
+  it('receive the progress immediately when they join later', async () => {
+    offerFile();
     hold();
     const downloads = scene().createDownloads();
     const first = downloads.start(tinyModel(), {});
-    await underWay(downloads);
-    const heard: DownloadProgress[] = [];
-    const second = downloads.start(tinyModel(), {}, { onProgress: (progress) => heard.push(progress) });
-    expect(heard).toHaveLength(1);
-    letGo();
+    await untilHeld(downloads);
+    const updates: DownloadProgress[] = [];
+    const second = downloads.start(tinyModel(), {}, { onProgress: (progress) => updates.push(progress) });
+    expect(updates).toHaveLength(1);
+    release();
     await Promise.all([first, second]);
   });
 
-  it('may not ask twice', async () => {
-    offers();
+  it('are rejected when their owner is the same', async () => {
+    offerFile();
     const [downloads, owner] = [scene().createDownloads(), {}];
     const first = downloads.start(tinyModel(), owner);
     expect(await catchFault(downloads.start(tinyModel(), owner))).toEqual([6004, 'you are downloading "Tiny" already']);
     expect(await first).toEqual({ bytes: 300_000 });
   });
 
-  it('leave it without disturbing the others', async () => {
-    offers();
+  it('are cancelled one by one, and the download continues for the others', async () => {
+    offerFile();
     hold();
     const downloads = scene().createDownloads();
     const [one, other] = [{}, {}];
     const leaving = downloads.start(tinyModel(), one);
     const staying = downloads.start(tinyModel(), other);
-    await underWay(downloads);
+    await untilHeld(downloads);
     expect(downloads.cancel('Tiny', one)).toBe(true);
     expect((await catchFault(leaving))[0]).toBe(6011);
     expect(downloads.cancel('Tiny', one)).toBe(false);
-    letGo();
+    release();
     expect(await staying).toEqual({ bytes: 300_000 });
   });
 
-  it('stop it when the last one leaves, and may start it again at once', async () => {
-    offers();
+  it('stop the download when the last one is cancelled, and can start it again immediately', async () => {
+    offerFile();
     hold();
     const [downloads, owner] = [scene().createDownloads(), {}];
     const first = catchFault(downloads.start(tinyModel(), owner));
-    await underWay(downloads);
+    await untilHeld(downloads);
     expect(await downloads.readStatus(tinyModel())).toBe('DOWNLOADING');
     expect(downloads.cancel('Wee', owner)).toBe(false);
     expect(downloads.cancel('Tiny', owner)).toBe(true);
     const second = downloads.start(tinyModel(), owner);
     expect((await first)[0]).toBe(6011);
-    letGo();
+    release();
     expect(await second).toEqual({ bytes: 300_000 });
     expect(scene().hub.contentRequests()[1]?.headers.range).toBe('bytes=131072-');
   });
 
-  it('are sent away when the downloads are closed, and a part stays', async () => {
-    offers();
+  it('fail when the downloads are closed, and the partial file is kept', async () => {
+    offerFile();
     hold();
     const downloads = scene().createDownloads();
-    const asked = catchFault(downloads.start(tinyModel(), {}));
-    await underWay(downloads);
+    const pending = catchFault(downloads.start(tinyModel(), {}));
+    await untilHeld(downloads);
     await downloads[Symbol.asyncDispose]();
-    expect((await asked)[0]).toBe(6011);
+    expect((await pending)[0]).toBe(6011);
     expect(await scene().listFiles()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
   });
 });
 
-describe('a listener', () => {
-  it('hears no more than four times in any second, and always what came last', () => {
+describe('a progress throttle', () => {
+  it('reports at most four times in any second, and always the last update', () => {
     let now = 0;
-    const heard: number[] = [];
+    const updates: number[] = [];
     const listener = new ProgressThrottle(
-      () => heard.push(now),
+      () => updates.push(now),
       () => now,
     );
     for (; now < 5000; now += 10) listener.update(progressOf(now, 5000));
     listener.flush();
-    expect(heard.at(-1)).toBe(5000);
-    expect(heard.filter((at) => heard.filter((other) => other >= at && other < at + 1000).length > 4)).toEqual([]);
+    expect(updates.at(-1)).toBe(5000);
+    expect(updates.filter((at) => updates.filter((other) => other >= at && other < at + 1000).length > 4)).toEqual([]);
   });
 });
 
@@ -134,8 +134,8 @@ describe('two processes', () => {
     return child.pid ?? 0;
   };
 
-  it('do not fetch the same file: the second one is told who does', async () => {
-    offers();
+  it('do not download the same file: the error of the second one names the first', async () => {
+    offerFile();
     await lockBy(process.ppid);
     const downloads = scene().createDownloads();
     expect(await downloads.readStatus(tinyModel())).toBe('DOWNLOADING');
@@ -146,8 +146,8 @@ describe('two processes', () => {
     expect(scene().hub.contentRequests()).toEqual([]);
   });
 
-  it('on two machines do not either, as long as the other gives a sign of life', async () => {
-    offers();
+  it('on two machines do not either, as long as the lock file is refreshed', async () => {
+    offerFile();
     await lockBy(1, 'elsewhere');
     expect(await catchFault(scene().createDownloads().start(tinyModel(), {}))).toEqual([
       6004,
@@ -158,10 +158,10 @@ describe('two processes', () => {
   });
 
   it.each([
-    ['that is gone', deadPid],
+    ['that has ended', deadPid],
     ['that had the number of this one before', async () => process.pid],
-  ])('do not hinder each other by the lock of one %s', async (_, pid) => {
-    offers();
+  ])('ignore the lock of a process %s', async (_, pid) => {
+    offerFile();
     await lockBy(await pid());
     const downloads = [scene().createDownloads(), scene().createDownloads()];
     expect(await downloads[0]?.readStatus(tinyModel())).toBe('ABSENT');
@@ -169,10 +169,10 @@ describe('two processes', () => {
     expect(await scene().listFiles()).toEqual(['downloads.json', 'model.gguf']);
   });
 
-  it('both record what they completed', async () => {
+  it('both record the downloads that they completed', async () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     for (const name of names) scene().hub.files.set(`ann/${name}/model.gguf`, { content });
-    // They wait for nothing but the lock of the ledger.
+    // They wait for nothing but the lock of the manifest.
     const wait = async (): Promise<void> => {
       while (existsSync(join(scene().folder, 'downloads.json.lock'))) await sleep(1);
     };
@@ -183,14 +183,14 @@ describe('two processes', () => {
           .start(tinyModel({ huggingface_repo: `ann/${name}` }), {}),
       ),
     );
-    const ledger = JSON.parse(await readFile(join(scene().folder, 'downloads.json'), 'utf8')) as { files: object };
-    expect(Object.keys(ledger.files)).toEqual(names.map((name) => `ann/${name}/model.gguf`));
+    const manifest = JSON.parse(await readFile(join(scene().folder, 'downloads.json'), 'utf8')) as { files: object };
+    expect(Object.keys(manifest.files)).toEqual(names.map((name) => `ann/${name}/model.gguf`));
   });
 });
 
-describe('the places of a model', () => {
-  it('are the folder of the user first, which is never deleted', async () => {
-    offers();
+describe('the location of a model', () => {
+  it('is the folder of the user first, which is never deleted', async () => {
+    offerFile();
     const own = join(scene().folder, '..', 'own.gguf');
     await writeFile(own, content);
     const downloads = scene().createDownloads();
@@ -207,7 +207,7 @@ describe('the places of a model', () => {
     expect(await downloads.readStatus(wanted)).toBe('ABSENT');
   });
 
-  it("are the cache of the hub's own programs, which is used in place", async () => {
+  it("is the cache of the hub's own programs next, which is used in place", async () => {
     const repo = join(scene().env['HF_HUB_CACHE'] ?? '', 'models--ann--tiny');
     const [blob, snapshot] = [join(repo, 'blobs', sha256(content)), join(repo, 'snapshots', 'abc123')];
     for (const folder of [join(repo, 'refs'), dirname(blob), snapshot]) await mkdir(folder, { recursive: true });
@@ -231,8 +231,8 @@ describe('the places of a model', () => {
 });
 
 describe('a downloaded model', () => {
-  it('is deleted with all that is left of it', async () => {
-    offers();
+  it('is deleted with its quarantined copies', async () => {
+    offerFile();
     const downloads = scene().createDownloads();
     await downloads.start(tinyModel(), {});
     await writeFile(path('model.gguf.bad'), 'x');
@@ -242,22 +242,22 @@ describe('a downloaded model', () => {
     expect(await catchFault(downloads.remove(tinyModel()))).toEqual([6008, '"Tiny" is not on disk']);
   });
 
-  it('is not deleted while it is fetched', async () => {
-    offers();
+  it('is not deleted while it is downloaded', async () => {
+    offerFile();
     hold();
     const [downloads, owner] = [scene().createDownloads(), {}];
-    const asked = catchFault(downloads.start(tinyModel(), owner));
-    await underWay(downloads);
+    const pending = catchFault(downloads.start(tinyModel(), owner));
+    await untilHeld(downloads);
     expect((await catchFault(downloads.remove(tinyModel())))[0]).toBe(6004);
     downloads.cancel('Tiny', owner);
-    await asked;
+    await pending;
   });
 
   it.each([
     ['lost', (file: string) => rm(file)],
     ['broken', (file: string) => writeFile(file, '{"files": {"ann/tiny/mod')],
-  ])('is there also when downloads.json is %s', async (_, spoil) => {
-    offers();
+  ])('is found when downloads.json is %s', async (_, spoil) => {
+    offerFile();
     await scene().createDownloads().start(tinyModel(), {});
     await spoil(join(scene().folder, 'downloads.json'));
     const downloads = scene().createDownloads();
@@ -270,8 +270,8 @@ describe('a downloaded model', () => {
     expect(Object.keys(files)).toEqual(['ann/other/model.gguf', 'ann/tiny/model.gguf']);
   });
 
-  it('is set aside when it is not what it was, and fetched again', async () => {
-    offers();
+  it('is quarantined when its content has changed, and downloaded again', async () => {
+    offerFile();
     const downloads = scene().createDownloads();
     await downloads.start(tinyModel(), {});
     await writeFile(path(), seededBytes(300_000, 3));
@@ -283,8 +283,8 @@ describe('a downloaded model', () => {
     expect(await downloads.verify(tinyModel())).toMatchObject([{ verdict: 'GOOD' }]);
   });
 
-  it('is set aside when it is no model, although nobody knows its hash', async () => {
-    offers();
+  it('is quarantined when it is no GGUF file, even if its hash is unknown', async () => {
+    offerFile();
     const downloads = scene().createDownloads();
     await downloads.start(tinyModel(), {});
     await writeFile(path(), '<html>login');
@@ -299,8 +299,8 @@ describe('a downloaded model', () => {
     expect(await downloads.readStatus(tinyModel())).toBe('ABSENT');
   });
 
-  it('is not taken for whole when it has been cut short', async () => {
-    offers();
+  it('is absent when its file was truncated', async () => {
+    offerFile();
     const downloads = scene().createDownloads();
     await downloads.start(tinyModel(), {});
     await truncate(path(), 1000);
@@ -310,8 +310,8 @@ describe('a downloaded model', () => {
     ]);
   });
 
-  it('is fetched again when the catalogue asks for another content', async () => {
-    offers();
+  it('is downloaded again when the catalogue names another hash', async () => {
+    offerFile();
     const downloads = scene().createDownloads();
     await downloads.start(tinyModel(), {});
     const other = seededBytes(200_000, 4);

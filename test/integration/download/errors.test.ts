@@ -14,12 +14,12 @@ const content = seededBytes(300_000);
 const other = seededBytes(300_000, 5);
 const page = Buffer.from('<html>login');
 const owner = {};
-const offers = (file: Partial<HubFile> = {}): void =>
+const offerFile = (file: Partial<HubFile> = {}): void =>
   void scene().hub.files.set('ann/tiny/model.gguf', { content, ...file });
 
 describe('a download fails', () => {
-  it('with 6001 when the server goes on failing', async () => {
-    offers();
+  it('with 6001 when the server keeps failing', async () => {
+    offerFile();
     scene().hub.faults.hub.push(...Array<ResponseFault>(6).fill({ kind: 'status', status: 502 }));
     const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
@@ -29,24 +29,24 @@ describe('a download fails', () => {
     expect(scene().waits).toHaveLength(5);
   });
 
-  it('with 6001 when no server is there', async () => {
+  it('with 6001 when the server is unreachable', async () => {
     await scene().hub[Symbol.asyncDispose]();
     const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
     expect(message).toMatch(/localhost:\d+ cannot be reached \(ECONNREFUSED\); 6 tries in a row brought nothing/);
   });
 
-  it('with 6001 when every connection is cut and the server knows no ranges', async () => {
-    offers();
-    const troubles: ResponseFault[] = [{ kind: 'cut', after: 65_536 }];
-    scene().hub.faults.store.push(...Array<ResponseFault[]>(20).fill(troubles).flat());
-    offers({ linkedTag: '', tag: '' });
+  it('with 6001 when every connection is cut and the server supports no ranges', async () => {
+    offerFile();
+    const responseFaults: ResponseFault[] = [{ kind: 'cut', after: 65_536 }];
+    scene().hub.faults.store.push(...Array<ResponseFault[]>(20).fill(responseFaults).flat());
+    offerFile({ linkedTag: '', tag: '' });
     expect((await catchFault(scene().createDownloads().start(tinyModel(), owner)))[0]).toBe(6001);
     expect(scene().hub.contentRequests()).toHaveLength(6);
   });
 
-  it('with 6001 when its lock cannot be read, instead of asking for ever', async () => {
-    offers();
+  it('with 6001 when its lock file cannot be read, instead of trying for ever', async () => {
+    offerFile();
     await mkdir(join(scene().folder, 'ann/tiny/model.gguf.lock'), { recursive: true });
     const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
@@ -54,15 +54,15 @@ describe('a download fails', () => {
   });
 
   it('with 6001 when the server asks for a long wait', async () => {
-    offers();
+    offerFile();
     scene().hub.faults.hub.push({ kind: 'status', status: 429, headers: { 'retry-after': '86400' } });
     const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
     expect(message).toContain('answers 429 and asks to wait 86400 seconds; try later');
   });
 
-  it('with 6001 and the way to a licence when the repository is gated', async () => {
-    offers();
+  it('with 6001 and the address of the licence when the repository is gated', async () => {
+    offerFile();
     scene().hub.gated.add('ann/tiny');
     const page = `${scene().hub.url}/ann/tiny`;
     expect(await catchFault(scene().createDownloads().start(tinyModel(), owner))).toEqual([
@@ -83,9 +83,9 @@ describe('a download fails', () => {
   });
 
   it.each([
-    ['is to be offline', { HF_HUB_OFFLINE: '1' }, 'nothing is downloaded while HF_HUB_OFFLINE is set'],
+    ['is offline', { HF_HUB_OFFLINE: '1' }, 'nothing is downloaded while HF_HUB_OFFLINE is set'],
     [
-      'has an endpoint that is none',
+      'has an endpoint with a password',
       { HF_ENDPOINT: 'http://me:hf_secret@localhost' },
       'HF_ENDPOINT must be an address like https://host, without a password, not "http://***@localhost"',
     ],
@@ -100,8 +100,12 @@ describe('a download fails', () => {
       'not "***@host"',
     ],
     ['has a token for an endpoint', { HF_ENDPOINT: 'hf_secret' }, 'not "hf_***"'],
-    ['has a token that is none', { HF_TOKEN: 'hf_sec\nret' }, 'HF_TOKEN has characters in it that no token has'],
-  ])('with 6002, asking nobody, where the environment %s', async (_, env, sentence) => {
+    [
+      'has a token with invalid characters',
+      { HF_TOKEN: 'hf_sec\nret' },
+      'HF_TOKEN has characters in it that no token has',
+    ],
+  ])('with 6002, without a request, when the environment %s', async (_, env, sentence) => {
     const [code, message] = await catchFault(
       scene()
         .createDownloads({ env: { ...scene().env, ...env } })
@@ -121,17 +125,17 @@ describe('a download fails', () => {
     ['a file with backslashes', tinyModel({ files: ['..\\x.gguf'] }), 'must be a path within'],
     ['a file on another drive', tinyModel({ files: ['c:x.gguf'] }), 'must be a path within'],
     ['a revision that leads out', tinyModel({ revision: '..' }), 'its revision ".." is invalid'],
-  ])('with 6002, asking nobody, for an entry with %s', async (_, entry, sentence) => {
-    const wanted = { ...tinyModel(), ...entry };
+  ])('with 6002, without a request, for an entry with %s', async (_, entry, sentence) => {
+    const source = { ...tinyModel(), ...entry };
     const downloads = scene().createDownloads();
-    expect(await catchFault(downloads.start(wanted, owner))).toEqual([6002, expect.stringContaining(sentence)]);
-    expect(await downloads.readStatus(wanted)).toBe('ABSENT');
+    expect(await catchFault(downloads.start(source, owner))).toEqual([6002, expect.stringContaining(sentence)]);
+    expect(await downloads.readStatus(source)).toBe('ABSENT');
     expect(scene().hub.requests).toEqual([]);
     expect(await scene().listFiles()).toEqual([]);
   });
 
-  it('with 6003, before a byte is fetched, when the disk has no room for it', async () => {
-    offers();
+  it('with 6003, before a byte is downloaded, when the disk has too little space', async () => {
+    offerFile();
     const [code, message] = await catchFault(
       scene()
         .createDownloads({ freeBytes: async () => 50e6 })
@@ -144,9 +148,9 @@ describe('a download fails', () => {
     expect(scene().hub.contentRequests()).toEqual([]);
   });
 
-  it('with 6003, keeping what came, when the disk fills up meanwhile', async () => {
+  it('with 6003, keeping the partial file, when the disk fills up during the download', async () => {
     const big = seededBytes(40 * 2 ** 20);
-    offers({ content: big });
+    offerFile({ content: big });
     let asked = 0;
     const freeBytes = async (): Promise<number> => (asked++ === 0 ? 1e12 : 1e6);
     expect((await catchFault(scene().createDownloads({ freeBytes }).start(tinyModel(), owner)))[0]).toBe(6003);
@@ -161,7 +165,7 @@ describe('a download fails', () => {
       code: 6003,
       message: 'the disk of /models is full; what came so far is kept',
     });
-    offers();
+    offerFile();
     await writeFile(scene().folder, 'a file where the folder should be');
     expect(await catchFault(scene().createDownloads().start(tinyModel(), owner))).toEqual([
       6001,
@@ -171,25 +175,26 @@ describe('a download fails', () => {
     ]);
   });
 
-  it('with 6001 and the reason when the disk is read-only or not ours, and no mend for what is not in the models folder', () => {
+  it('with 6001 and the reason when a path is not writable, with a hint only for the models folder', () => {
     const thrown = (code: string, path?: string): Error => Object.assign(new Error(code), { code, path });
-    const said = (code: string, path?: string): string => toDownloadFault(thrown(code, path), '/data/models').message;
-    expect(said('EROFS', '/data')).toBe(
+    const messageOf = (code: string, path?: string): string =>
+      toDownloadFault(thrown(code, path), '/data/models').message;
+    expect(messageOf('EROFS', '/data')).toBe(
       '/data cannot be written or read: its disk is read-only (EROFS); choose another folder with --models',
     );
-    expect(said('EACCES', '/data/models/ann')).toBe(
+    expect(messageOf('EACCES', '/data/models/ann')).toBe(
       '/data/models/ann cannot be written or read: it is not permitted (EACCES); choose another folder with --models',
     );
-    expect(said('EIO')).toBe(
+    expect(messageOf('EIO')).toBe(
       '/data/models cannot be written or read: the system refuses it (EIO); choose another folder with --models',
     );
-    expect(said('EACCES', '/data/models2/own.gguf')).toBe(
+    expect(messageOf('EACCES', '/data/models2/own.gguf')).toBe(
       '/data/models2/own.gguf cannot be written or read: it is not permitted (EACCES)',
     );
   });
 
-  it.skipIf(!existsSync('/proc/self'))('with 6001 where the system makes no folders', async () => {
-    offers();
+  it.skipIf(!existsSync('/proc/self'))('with 6001 when the folder cannot be created', async () => {
+    offerFile();
     const downloads = new Downloads('/proc/turngraph', { env: scene().env });
     expect(await catchFault(downloads.start(tinyModel(), owner))).toEqual([
       6001,
@@ -198,39 +203,39 @@ describe('a download fails', () => {
   });
 
   it.each<[string, Partial<HubFile>, { readonly sha256?: string; readonly size_bytes?: number }, ResponseFault[]]>([
-    ['another content than the hub says', { content: other, linkedTag: sha256(content) }, {}, []],
-    ['another content than the catalogue says', { content: other, linkedTag: '' }, { sha256: sha256(content) }, []],
-    ['fewer bytes than the hub says', {}, {}, [{ kind: 'short', bytes: 200_000 }]],
-    ['more bytes than the hub says', { linkedTag: '', linkedBytes: 200_000 }, {}, []],
-    ['no model, and nothing to compare it with', { content: page, linkedTag: '', direct: true }, {}, []],
-    ['no model, and the hub gives its hash', { content: page }, {}, []],
+    ['another content than the hub reports', { content: other, linkedTag: sha256(content) }, {}, []],
+    ['another content than the catalogue names', { content: other, linkedTag: '' }, { sha256: sha256(content) }, []],
+    ['fewer bytes than the hub reports', {}, {}, [{ kind: 'short', bytes: 200_000 }]],
+    ['more bytes than the hub reports', { linkedTag: '', linkedBytes: 200_000 }, {}, []],
+    ['no model, without any hash', { content: page, linkedTag: '', direct: true }, {}, []],
+    ['no model, whose hash the hub reports', { content: page }, {}, []],
     ['nothing at all', { content: Buffer.alloc(0), linkedTag: '' }, {}, []],
-  ])('with 6005, and sets the file aside, when there come %s', async (_, file, special, troubles) => {
-    offers(file);
-    scene().hub.faults.store.push(...troubles);
+  ])('with 6005, and quarantines the file, when it receives %s', async (_, file, overrides, responseFaults) => {
+    offerFile(file);
+    scene().hub.faults.store.push(...responseFaults);
     const downloads = scene().createDownloads();
-    const [code, message] = await catchFault(downloads.start(tinyModel(special), owner));
+    const [code, message] = await catchFault(downloads.start(tinyModel(overrides), owner));
     expect(code).toBe(6005);
     expect(message).toMatch(/ it is set aside as \S+model.gguf.bad[,;] /);
     expect(await scene().listFiles()).toEqual(['model.gguf.bad']);
-    expect(await downloads.readStatus(tinyModel(special))).toBe('ABSENT');
+    expect(await downloads.readStatus(tinyModel(overrides))).toBe('ABSENT');
   });
 
-  it('with the mend that fits what is wrong', async () => {
+  it('with a hint that fits the cause', async () => {
     const [downloads, bad] = [scene().createDownloads(), join(scene().folder, 'ann', 'tiny', 'model.gguf.bad')];
-    const came = 'model.gguf of ann/tiny came with';
-    offers({ content: page, linkedTag: '' });
+    const prefix = 'model.gguf of ann/tiny came with';
+    offerFile({ content: page, linkedTag: '' });
     expect((await catchFault(downloads.start(tinyModel(), owner)))[1]).toBe(
-      `${came} "<htm" at its start instead of "GGUF": it is no model; it is set aside as ${bad}; look into it, for a hub or a network that wants a login answers with a page`,
+      `${prefix} "<htm" at its start instead of "GGUF": it is no model; it is set aside as ${bad}; look into it, for a hub or a network that wants a login answers with a page`,
     );
-    const [is, must] = [sha256(other), sha256(content)];
-    offers({ content: other, linkedTag: '' });
-    expect((await catchFault(downloads.start(tinyModel({ sha256: must }), owner)))[1]).toBe(
-      `${came} SHA-256 ${is} instead of ${must}; it is set aside as ${bad}, download it again, or correct the hash in the catalogue`,
+    const [actual, expected] = [sha256(other), sha256(content)];
+    offerFile({ content: other, linkedTag: '' });
+    expect((await catchFault(downloads.start(tinyModel({ sha256: expected }), owner)))[1]).toBe(
+      `${prefix} SHA-256 ${actual} instead of ${expected}; it is set aside as ${bad}, download it again, or correct the hash in the catalogue`,
     );
-    offers({ content: other, linkedTag: must });
+    offerFile({ content: other, linkedTag: expected });
     expect((await catchFault(downloads.start(tinyModel(), owner)))[1]).toBe(
-      `${came} SHA-256 ${is} instead of ${must}; it is set aside as ${bad}, download it again`,
+      `${prefix} SHA-256 ${actual} instead of ${expected}; it is set aside as ${bad}, download it again`,
     );
   });
 
@@ -238,17 +243,17 @@ describe('a download fails', () => {
     ['SHA-256', { sha256: 'f'.repeat(64) }, `instead of ${'f'.repeat(64)}`],
     ['size', { size_bytes: 5 }, '300000 bytes instead of 5'],
   ])(
-    'with 6005, before a byte is fetched, when the hub names another %s than the catalogue',
-    async (_, special, sentence) => {
-      offers();
-      const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(special), owner));
+    'with 6005, before a byte is downloaded, when the hub reports another %s than the catalogue',
+    async (_, overrides, sentence) => {
+      offerFile();
+      const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(overrides), owner));
       expect([code, message]).toEqual([6005, expect.stringContaining(sentence)]);
       expect(scene().hub.contentRequests()).toEqual([]);
     },
   );
 
-  it('with 6011 when it is cancelled, and the next one goes on from there', async () => {
-    offers();
+  it('with 6011 when it is cancelled, and the next one resumes from there', async () => {
+    offerFile();
     const stop = new AbortController();
     scene().hub.faults.store.push({ kind: 'stall', after: 131_072 });
     const cancelled = catchFault(scene().createDownloads().start(tinyModel(), owner, { signal: stop.signal }));
@@ -262,8 +267,8 @@ describe('a download fails', () => {
     expect((await readFile(join(scene().folder, 'ann/tiny/model.gguf'))).equals(content)).toBe(true);
   });
 
-  it('with a sentence that holds neither the token nor the signature of an address', async () => {
-    offers();
+  it('with a message that contains neither the token nor the signature of an address', async () => {
+    offerFile();
     scene().hub.gated.add('ann/tiny');
     scene().hub.faults.store.push(...Array<ResponseFault>(6).fill({ kind: 'status', status: 500 }));
     const downloads = scene().createDownloads({ env: { ...scene().env, HF_TOKEN: 'hf_secret' } });

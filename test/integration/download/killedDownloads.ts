@@ -6,24 +6,24 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FakeHub, seededBytes } from '../../helpers/fakeHub.ts';
 
-/** How a download is killed again and again. */
+/** Size of a download, and how often it is killed. */
 export interface KillPlan {
   readonly bytes: number;
   readonly kills: number;
   readonly seed: number;
 }
 
-/** What came of it. */
+/** Result of a download that was killed. */
 export interface KillResult {
-  /** Whether the file was right at the end. */
+  /** Whether the file is complete at the end. */
   readonly isComplete: boolean;
-  /** For each kill: bytes that were sent before it and had to be sent again. */
+  /** For each kill: bytes that the hub sent before it and again after it. */
   readonly resentBytes: readonly number[];
 }
 
 const cli = fileURLToPath(new URL('../../../dist/cli/turngraph.js', import.meta.url));
 
-/** Downloads a model with the built command, and kills it at random bytes so many times before it may finish. */
+/** Downloads a model with the built CLI, and kills it `kills` times at random bytes before it may finish. */
 export async function downloadDespiteKills({ bytes, kills, seed }: KillPlan): Promise<KillResult> {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   await using hub = await FakeHub.open();
@@ -38,20 +38,22 @@ export async function downloadDespiteKills({ bytes, kills, seed }: KillPlan): Pr
       env: { ...process.env, HF_ENDPOINT: hub.url, HF_HUB_CACHE: join(folder, 'cache') },
       stdio: 'ignore',
     });
-  const again: number[] = [];
+  const resentBytes: number[] = [];
   try {
-    const random = randomOf(seed);
-    const moments = Array.from({ length: kills }, () => Math.floor(random() * (bytes - 2 ** 16))).sort((a, b) => a - b);
-    for (const moment of moments) {
+    const random = createRandom(seed);
+    const killOffsets = Array.from({ length: kills }, () => Math.floor(random() * (bytes - 2 ** 16))).sort(
+      (a, b) => a - b,
+    );
+    for (const killOffset of killOffsets) {
       const child = start();
       const exited = once(child, 'exit');
-      const asked = hub.contentRequests().length;
-      // The next process may be killed before it has asked for a byte: then it is killed a little later.
+      const requestsBefore = hub.contentRequests().length;
+      // A process is killed only once it has requested bytes.
       hub.onBytesSent = () => {
         const from = rangeStart(hub.contentRequests().at(-1)?.headers.range);
         const { bytesSent = 0 } = hub.contentResponses.at(-1) ?? {};
-        if (hub.contentRequests().length === asked || from + bytesSent < moment) return;
-        // Nothing more comes for a process that is slow to die.
+        if (hub.contentRequests().length === requestsBefore || from + bytesSent < killOffset) return;
+        // The hub sends nothing more while the process ends.
         hub.maxBytesSent = 0;
         child.kill('SIGKILL');
       };
@@ -65,9 +67,9 @@ export async function downloadDespiteKills({ bytes, kills, seed }: KillPlan): Pr
     const gets = hub.contentRequests();
     for (const [index, { bytesSent }] of hub.contentResponses.entries()) {
       const next = gets[index + 1];
-      if (next) again.push(rangeStart(gets[index]?.headers.range) + bytesSent - rangeStart(next.headers.range));
+      if (next) resentBytes.push(rangeStart(gets[index]?.headers.range) + bytesSent - rangeStart(next.headers.range));
     }
-    return { isComplete: code === 0 && file.equals(content), resentBytes: again };
+    return { isComplete: code === 0 && file.equals(content), resentBytes };
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -75,8 +77,8 @@ export async function downloadDespiteKills({ bytes, kills, seed }: KillPlan): Pr
 
 const rangeStart = (range = ''): number => Number(/^bytes=(\d+)-/.exec(range)?.[1] ?? 0);
 
-/** Numbers from 0 to 1 that look random, the same for the same seed. */
-function randomOf(seed: number): () => number {
+/** Pseudorandom numbers from 0 to 1; the same for the same seed. */
+function createRandom(seed: number): () => number {
   let state = seed >>> 0 || 1;
   return () => {
     state ^= state << 13;

@@ -9,20 +9,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const scene = useDownloadFixture();
 const content = seededBytes(300_000);
 const owner = {};
-const offers = (file: Partial<HubFile> = {}, path = 'ann/tiny/model.gguf'): void =>
+const offerFile = (file: Partial<HubFile> = {}, path = 'ann/tiny/model.gguf'): void =>
   void scene().hub.files.set(path, { content, ...file });
 const path = (file = 'model.gguf'): string => join(scene().folder, 'ann', 'tiny', file);
 
 describe('a download', () => {
-  it('puts the file in its place, records it, and leaves nothing else behind', async () => {
-    offers();
+  it('moves the file into place, records it, and leaves no other file', async () => {
+    offerFile();
     const downloads = scene().createDownloads();
-    const heard: DownloadProgress[] = [];
+    const updates: DownloadProgress[] = [];
     expect(await downloads.readStatus(tinyModel())).toBe('ABSENT');
-    const done = await downloads.start(tinyModel(), owner, { onProgress: (progress) => heard.push(progress) });
+    const done = await downloads.start(tinyModel(), owner, { onProgress: (progress) => updates.push(progress) });
     expect(done).toEqual({ bytes: content.length });
     expect((await readFile(path())).equals(content)).toBe(true);
-    expect(heard.at(-1)).toEqual({ phase: 'DOWNLOADING', bytesDone: 300_000, bytesTotal: 300_000, fraction: 1 });
+    expect(updates.at(-1)).toEqual({ phase: 'DOWNLOADING', bytesDone: 300_000, bytesTotal: 300_000, fraction: 1 });
     expect(await downloads.readStatus(tinyModel())).toBe('DOWNLOADED');
     expect(await downloads.findFile(tinyModel())).toBe(path());
     expect(await scene().listFiles()).toEqual(['downloads.json', 'model.gguf']);
@@ -37,28 +37,28 @@ describe('a download', () => {
     });
   });
 
-  it('fetches nothing that is there', async () => {
-    offers();
+  it('downloads nothing that is on disk', async () => {
+    offerFile();
     await scene().createDownloads().start(tinyModel(), owner);
     expect(await scene().createDownloads().start(tinyModel(), owner)).toEqual({ bytes: content.length });
     expect(scene().hub.contentRequests()).toHaveLength(1);
   });
 
-  it('fetches all files of a split model, with one progress over all', async () => {
+  it('downloads all files of a split model, with one progress over all', async () => {
     const files = ['m-00001-of-00002.gguf', 'm-00002-of-00002.gguf'];
-    offers({}, `ann/tiny/${files[0]}`);
-    offers({ content: seededBytes(100_000, 2) }, `ann/tiny/${files[1]}`);
-    const heard: DownloadProgress[] = [];
+    offerFile({}, `ann/tiny/${files[0]}`);
+    offerFile({ content: seededBytes(100_000, 2) }, `ann/tiny/${files[1]}`);
+    const updates: DownloadProgress[] = [];
     const split = tinyModel({ files });
     const downloads = scene().createDownloads();
-    await downloads.start(split, owner, { onProgress: (progress) => heard.push(progress) });
-    expect(new Set(heard.map(({ bytesTotal }) => bytesTotal))).toEqual(new Set([400_000]));
-    expect(heard.at(-1)).toMatchObject({ bytesDone: 400_000, fraction: 1 });
+    await downloads.start(split, owner, { onProgress: (progress) => updates.push(progress) });
+    expect(new Set(updates.map(({ bytesTotal }) => bytesTotal))).toEqual(new Set([400_000]));
+    expect(updates.at(-1)).toMatchObject({ bytesDone: 400_000, fraction: 1 });
     expect(await downloads.findFile(split)).toBe(path(files[0]));
   });
 
   it('keeps another revision in a folder of its own', async () => {
-    offers();
+    offerFile();
     await scene().createDownloads().start(tinyModel(), owner);
     const other = tinyModel({ revision: 'refs/pr/1' });
     expect(await scene().createDownloads().readStatus(other)).toBe('ABSENT');
@@ -67,29 +67,29 @@ describe('a download', () => {
     expect(scene().hub.contentRequests()[1]?.path).toBe('/ann/tiny/resolve/refs%2Fpr%2F1/model.gguf');
   });
 
-  it('takes a file from a hub that delivers it itself', async () => {
-    offers({ direct: true });
+  it('accepts a file that the hub delivers without a redirect', async () => {
+    offerFile({ direct: true });
     await scene().createDownloads().start(tinyModel(), owner);
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
-  it('shows the token to the hub and to nobody else', async () => {
-    offers();
+  it('sends the token to the hub and to no other host', async () => {
+    offerFile();
     scene().hub.gated.add('ann/tiny');
     await scene()
       .createDownloads({ env: { ...scene().env, HF_TOKEN: 'hf_secret' } })
       .start(tinyModel(), owner);
-    const shown = scene().hub.requests.map(({ host, headers }) => `${host} ${headers.authorization ?? 'nothing'}`);
-    expect(new Set(shown)).toEqual(new Set(['hub Bearer hf_secret', 'store nothing']));
-    expect(shown.at(-1)).toBe('store nothing');
+    const sentTokens = scene().hub.requests.map(({ host, headers }) => `${host} ${headers.authorization ?? 'nothing'}`);
+    expect(new Set(sentTokens)).toEqual(new Set(['hub Bearer hf_secret', 'store nothing']));
+    expect(sentTokens.at(-1)).toBe('store nothing');
   });
 });
 
-describe('a download that is disturbed', () => {
+describe('an interrupted download', () => {
   const cut: ResponseFault = { kind: 'cut', after: 100_000 };
 
-  it('goes on where the connection was cut', async () => {
-    offers();
+  it('resumes where the connection was cut', async () => {
+    offerFile();
     scene().hub.faults.store.push(cut, cut);
     await scene().createDownloads().start(tinyModel(), owner);
     const ranges = scene()
@@ -108,29 +108,29 @@ describe('a download that is disturbed', () => {
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
-  it('goes on when nothing has come for a while', async () => {
+  it('resumes after a stall', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    offers();
+    offerFile();
     scene().hub.faults.store.push({ kind: 'stall', after: 65_536 });
-    const troubles: string[] = [];
-    const onRetry = (sentence: string): void => void troubles.push(sentence);
+    const retries: string[] = [];
+    const onRetry = (sentence: string): void => void retries.push(sentence);
     const downloads = scene().createDownloads({ stallMs: 200 });
     const done = downloads.start(tinyModel(), owner, { onRetry });
     while ((await downloads.readKeptBytes(tinyModel())) < 65_536) await sleep(1);
-    while (troubles.length === 0) {
+    while (retries.length === 0) {
       vi.advanceTimersByTime(200);
       await sleep(1);
     }
     await done;
-    expect(troubles).toEqual([
+    expect(retries).toEqual([
       expect.stringMatching(/^model.gguf of ann\/tiny: nothing came for 0.2 seconds; trying again in \d+ s$/),
     ]);
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
-  it('goes on after the process has ended, from what an earlier one left', async () => {
-    offers();
+  it('resumes from the partial file of an earlier process', async () => {
+    offerFile();
     scene().hub.faults.store.push(cut);
     expect((await catchFault(scene().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner)))[0]).toBe(6001);
     expect(await scene().listFiles()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
@@ -141,49 +141,49 @@ describe('a download that is disturbed', () => {
   });
 
   it('starts over when the server sends the whole file instead of the rest', async () => {
-    offers();
+    offerFile();
     scene().hub.faults.store.push(cut, { kind: 'whole' });
     await scene().createDownloads().start(tinyModel(), owner);
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
-  it('starts over when the file has become another one between two parts', async () => {
-    offers();
+  it('starts over when the file has changed between two attempts', async () => {
+    offerFile();
     scene().hub.faults.store.push(cut);
     await catchFault(scene().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner));
     const other = seededBytes(280_000, 7);
-    offers({ content: other });
+    offerFile({ content: other });
     await scene().createDownloads().start(tinyModel(), owner);
     expect((await readFile(path())).equals(other)).toBe(true);
   });
 
-  it('starts over when the file becomes another one, and shorter, while it is fetched', async () => {
-    offers();
+  it('starts over when the file changes and gets shorter during the download', async () => {
+    offerFile();
     const other = seededBytes(90_000, 7);
     scene().hub.faults.store.push(cut);
-    const onRetry = (): void => offers({ content: other });
+    const onRetry = (): void => offerFile({ content: other });
     await scene().createDownloads().start(tinyModel(), owner, { onRetry });
     expect((await readFile(path())).equals(other)).toBe(true);
   });
 
-  it('starts over when only the delivering host knows that it is another file', async () => {
-    offers({ linkedTag: '' });
+  it('starts over when only the ETag of the delivering host has changed', async () => {
+    offerFile({ linkedTag: '' });
     scene().hub.faults.store.push(cut);
     const other = seededBytes(300_000, 7);
-    const onRetry = (): void => offers({ content: other, linkedTag: '' });
+    const onRetry = (): void => offerFile({ content: other, linkedTag: '' });
     await scene().createDownloads().start(tinyModel(), owner, { onRetry });
     expect((await readFile(path())).equals(other)).toBe(true);
   });
 
   it('starts over after 416', async () => {
-    offers();
+    offerFile();
     scene().hub.faults.store.push(cut, { kind: 'status', status: 416 });
     await scene().createDownloads().start(tinyModel(), owner);
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
-  it('starts over where nothing says that two halves are of one file', async () => {
-    offers({ linkedTag: '', tag: '' });
+  it('starts over when there is no ETag to compare', async () => {
+    offerFile({ linkedTag: '', tag: '' });
     scene().hub.faults.store.push(cut);
     await scene().createDownloads().start(tinyModel(), owner);
     expect(
@@ -194,8 +194,8 @@ describe('a download that is disturbed', () => {
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
-  it('trusts no part whose notes are missing', async () => {
-    offers();
+  it('discards a partial file without valid metadata', async () => {
+    offerFile();
     scene().hub.faults.store.push(cut);
     await catchFault(scene().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner));
     await writeFile(path('model.gguf.part.json'), '{"repo": "ann/ti');
@@ -204,20 +204,20 @@ describe('a download that is disturbed', () => {
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
-  it('trusts what was flushed, and nothing behind it, when the machine has gone down', async () => {
-    offers();
+  it('keeps only the bytes that were flushed before the machine restarted', async () => {
+    offerFile();
     scene().hub.faults.store.push(cut);
     await catchFault(scene().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner));
-    const notes = JSON.parse(await readFile(path('model.gguf.part.json'), 'utf8')) as { bootedAt: number };
-    await writeFile(path('model.gguf.part.json'), JSON.stringify({ ...notes, bootedAt: notes.bootedAt - 3600 }));
+    const metadata = JSON.parse(await readFile(path('model.gguf.part.json'), 'utf8')) as { bootedAt: number };
+    await writeFile(path('model.gguf.part.json'), JSON.stringify({ ...metadata, bootedAt: metadata.bootedAt - 3600 }));
     await writeFile(path('model.gguf.part'), Buffer.alloc(50_000), { flag: 'a' });
     await scene().createDownloads().start(tinyModel(), owner);
     expect(scene().hub.contentRequests()[1]?.headers.range).toBe('bytes=100000-');
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
-  it('waits as long as the server asks', async () => {
-    offers();
+  it('waits as long as Retry-After says', async () => {
+    offerFile();
     const status = (code: number, headers: Readonly<Record<string, string>> = {}): ResponseFault => ({
       kind: 'status',
       status: code,

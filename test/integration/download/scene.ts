@@ -9,22 +9,22 @@ import { Fault } from '../../../src/fault.ts';
 import { FakeHub } from '../../helpers/fakeHub.ts';
 import { oneDayMs } from '../../helpers/heldEngine.ts';
 
-/** A hub, an empty models folder, and what downloads need of the environment, anew for each test. */
+/** A fake hub, an empty models folder and environment variables, new for each test. */
 export interface DownloadFixture {
   readonly hub: FakeHub;
   readonly folder: string;
   readonly env: Record<string, string>;
-  /** Milliseconds that a download wanted to wait; nobody waits for them. */
+  /** Milliseconds of each retry delay; the test does not wait for them. */
   readonly waits: number[];
-  /** Downloads into the folder; disposed of after the test. */
+  /** Creates downloads into the folder; they are disposed of after the test. */
   createDownloads(options?: DownloadOptions): Downloads;
   /** All files in the models folder, sorted. */
   listFiles(): Promise<readonly string[]>;
 }
 
-/** Sets a scene for each test of a file. */
+/** Creates a download fixture for each test of a file. */
 export function useDownloadFixture(): () => DownloadFixture {
-  let scene: DownloadFixture | undefined;
+  let fixture: DownloadFixture | undefined;
   let isOver = false;
   const open: Downloads[] = [];
   beforeEach(async () => {
@@ -53,28 +53,28 @@ export function useDownloadFixture(): () => DownloadFixture {
       const size = async (): Promise<number> => (await stat(part).catch(() => undefined))?.size ?? 0;
       while (!isOver && (await size()) < bytes) await sleep(5);
     };
-    scene = { hub, folder, env, waits, createDownloads: downloads, listFiles: files };
+    fixture = { hub, folder, env, waits, createDownloads: downloads, listFiles: files };
   });
   afterEach(async () => {
     isOver = true;
     for (const downloads of open.splice(0)) await downloads[Symbol.asyncDispose]();
-    if (!scene) return;
-    await scene.hub[Symbol.asyncDispose]();
-    await rm(join(scene.folder, '..'), { recursive: true });
+    if (!fixture) return;
+    await fixture.hub[Symbol.asyncDispose]();
+    await rm(join(fixture.folder, '..'), { recursive: true });
   });
   return () => {
-    if (!scene) throw new Error('the scene is not set yet');
-    return scene;
+    if (!fixture) throw new Error('the fixture exists only during a test');
+    return fixture;
   };
 }
 
-/** A model of one file, `model.gguf` of `ann/tiny`, with what is special about it. */
-export function tinyModel(special: Partial<ModelSourceVariant> = {}): ModelSource {
-  const variant = { huggingface_repo: 'ann/tiny', revision: 'main', files: ['model.gguf'], ...special };
+/** A model with one file, `model.gguf` of `ann/tiny`. */
+export function tinyModel(overrides: Partial<ModelSourceVariant> = {}): ModelSource {
+  const variant = { huggingface_repo: 'ann/tiny', revision: 'main', files: ['model.gguf'], ...overrides };
   return { name: 'Tiny', file: undefined, variants: [variant] };
 }
 
-/** What a promise is rejected with, as code and sentence. */
+/** Code and message of the Fault that a promise is rejected with. */
 export async function catchFault(work: Promise<unknown>): Promise<readonly [number, string]> {
   const thrown: unknown = await work.then(
     () => undefined,
