@@ -6,7 +6,7 @@ import { clientCodecs, serverCodecs, type Codec, type Subprotocol } from '../../
 import { clientFrame, messageOf, serverFrame, type Envelope, type Frames } from '../../src/wire/frame.ts';
 import { bodiesOf } from '../../src/wire/messageShape.ts';
 
-/** What every subprotocol promises, in both directions. */
+/** Contract of every subprotocol, in both directions. */
 export function codecContract(subprotocol: Subprotocol): void {
   const server = serverCodecs[subprotocol];
   const client = clientCodecs[subprotocol];
@@ -21,13 +21,13 @@ export function codecContract(subprotocol: Subprotocol): void {
       expect(server.binary).toBe(client.binary);
     });
 
-    it('carries a frame of a megabyte', () => {
+    it('encodes and decodes a frame of 1.4 MB', () => {
       const text = 'Grüße 👋 '.repeat(100_000);
       const frame = clientFrame(1, 'sendMessage', { agentId: 1, text });
       expect(server.decode(client.encode(frame))).toEqual({ ok: true, frame });
     });
 
-    it('carries a variable called __proto__ as any other', () => {
+    it('treats a variable named __proto__ like any other', () => {
       const variables = JSON.parse('{"__proto__": "mine", "constructor": "too"}') as Record<string, string>;
       const frame = clientFrame(1, 'sendMessage', { variables });
       const decoded = server.decode(client.encode(frame));
@@ -41,7 +41,7 @@ export function codecContract(subprotocol: Subprotocol): void {
       expect(Object.prototype).not.toHaveProperty('mine');
     });
 
-    it('replaces half of a surrogate pair in what it writes', () => {
+    it('replaces unpaired surrogates when it encodes', () => {
       for (const padding of ['', 'é'.repeat(50), 'x'.repeat(500)]) {
         const frame = serverFrame(1, 1, 'answerText', { text: `${padding}\ud83d and \\ud83d` });
         const decoded = client.decode(server.encode(frame));
@@ -49,7 +49,7 @@ export function codecContract(subprotocol: Subprotocol): void {
       }
     });
 
-    it('gives frames or refusals, and nothing else, for whatever bytes come', () => {
+    it('decodes any bytes to a frame or a fault, and never throws', () => {
       const only = { serverCodecs: { [subprotocol]: server }, clientCodecs: { [subprotocol]: client } };
       const tally = hammer({ ...only, shapes }, { count: 3000, seed: 20 });
       expect(Math.min(tally.frames, tally.faults)).toBeGreaterThan(100);
@@ -64,14 +64,14 @@ function direction<E extends Envelope>(
   blank: (body: string) => Frames[Envelope],
 ): void {
   describe.each([...bodiesOf(envelope).keys()])(`a ${envelope} with %s`, (body) => {
-    it('comes back with all its defaults', () => {
+    it('is decoded with all its defaults', () => {
       const frame = blank(body);
       const decoded = reader.decode(writer.encode(frame as Frames[E]));
       expect(decoded).toEqual({ ok: true, frame });
       if (decoded.ok) expect(fieldNames(decoded.frame)).toEqual(fieldNames(frame));
     });
 
-    it('comes back with a value in every field', () => {
+    it('is decoded with a value in every field', () => {
       const random = randomFrom(7);
       for (let round = 0; round < 20; round++) {
         const frame = randomFrame(shapes, envelope, random, body);

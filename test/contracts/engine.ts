@@ -5,7 +5,7 @@ import type { Completion, Engine, Model, Sequence } from '../../src/engine/engin
 import { sharedModelContract } from './sharedModel.ts';
 import { userPrompt, nextPrompt, neverAborted, longText, generate, type EngineUnderTest } from './generation.ts';
 
-/** What every engine promises. */
+/** Contract of every engine. */
 export function engineContract(subject: EngineUnderTest): void {
   describe(`the ${subject.name} engine`, () => {
     generationContract(subject);
@@ -24,7 +24,7 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
     });
     afterAll(() => engine[Symbol.asyncDispose]());
 
-    const inSequence = async (work: (sequence: Sequence) => Promise<void>): Promise<void> => {
+    const withSequence = async (work: (sequence: Sequence) => Promise<void>): Promise<void> => {
       const sequence = model.openSequence();
       try {
         await work(sequence);
@@ -33,7 +33,7 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       }
     };
 
-    it('tells its context size and its overhead', () => {
+    it('reports its context size and its overhead', () => {
       expect(model.contextSize).toBe(1024);
       expect(model.overhead.message).toBeGreaterThan(0);
       expect(model.overhead.prompt).toBeGreaterThanOrEqual(0);
@@ -54,7 +54,7 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       expect(seen).toEqual(seen.toSorted((a, b) => a - b));
     });
 
-    it('does not load for a signal that is aborted', async () => {
+    it('does not load when the signal is already aborted', async () => {
       const signal = AbortSignal.abort();
       const loading = engine.load(file, { contextSize: 256, slots: 1, threads: 1, gpu: 'off', signal });
       await expect(loading).rejects.toMatchObject({
@@ -71,7 +71,7 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
     });
 
     it('counts a prompt as its texts and its overhead', async () => {
-      await inSequence(async (sequence) => {
+      await withSequence(async (sequence) => {
         const prompt = nextPrompt(userPrompt('How are you today?'), 'I am fine, thank you.', 'Good.');
         const texts = await model.count(prompt.messages.map(({ text }) => text));
         const expected = texts.reduce((sum, count) => sum + count + model.overhead.message, model.overhead.prompt);
@@ -81,7 +81,7 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
     });
 
     it('counts tools as what they add to a prompt', async () => {
-      await inSequence(async (sequence) => {
+      await withSequence(async (sequence) => {
         const tools = { format: 'generic', definitions: [], place: 'system', text: 'You can call nothing.' } as const;
         const prompt = userPrompt('How are you today?');
         const bare = await generate(sequence, prompt, { sampling: { max_tokens: 1 } });
@@ -99,8 +99,8 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       expect(text).toMatch(/system[^]*You are a lamp\.\n\nYou can call nothing\.[^]*user[^]*How are you today\?/);
     });
 
-    it('gives its text in pieces that join to the whole', async () => {
-      await inSequence(async (sequence) => {
+    it('emits its text in pieces that join to the whole', async () => {
+      await withSequence(async (sequence) => {
         const { text, pieces, finishReason, tokens, timings } = await generate(
           sequence,
           userPrompt('How are you today?', 'Never said before.'),
@@ -117,15 +117,15 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
     });
 
     it('ends at max_tokens', async () => {
-      await inSequence(async (sequence) => {
+      await withSequence(async (sequence) => {
         const { finishReason, tokens } = await generate(sequence, userPrompt(long), { sampling: { max_tokens: 5 } });
         expect(finishReason).toBe('length');
         expect(tokens.generated).toBe(5);
       });
     });
 
-    it('ends before a stop string wherever it lies, and sends no part of it', async () => {
-      await inSequence(async (sequence) => {
+    it('ends before a stop string at any offset, and emits no part of it', async () => {
+      await withSequence(async (sequence) => {
         const { text } = await generate(sequence, userPrompt('How are you today?'));
         for (const at of [0, 1, 5, text.length - 4]) {
           const stop = text.slice(at, at + 4);
@@ -138,8 +138,8 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       });
     });
 
-    it('sends what only looked like a stop string', async () => {
-      await inSequence(async (sequence) => {
+    it('emits text that only begins like a stop string', async () => {
+      await withSequence(async (sequence) => {
         const { text } = await generate(sequence, userPrompt('How are you today?'));
         const stops = [`${text.slice(2, 8)}~`, `${text.slice(-3)}~`];
         const { text: same, finishReason } = await generate(sequence, userPrompt('How are you today?'), {
@@ -149,30 +149,30 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       });
     });
 
-    it('does not begin for a signal that is aborted', async () => {
-      await inSequence(async (sequence) => {
+    it('does not begin when the signal is already aborted', async () => {
+      await withSequence(async (sequence) => {
         const cut = await generate(sequence, userPrompt(long), { signal: AbortSignal.abort() });
         expect(cut).toMatchObject({ text: '', finishReason: 'aborted', tokens: { reused: 0, generated: 0 } });
       });
     });
 
-    it('ends at once when aborted while it reads the prompt, and reads on from there', async () => {
-      await inSequence(async (sequence) => {
+    it('ends when aborted during prefill, and continues the prefill from there', async () => {
+      await withSequence(async (sequence) => {
         const prompt = userPrompt(`${longText(40)}${long}`);
         const control = new AbortController();
-        const cutting = generate(sequence, prompt, { signal: control.signal });
-        // It needs many turns of the event loop to come to its end.
+        const pending = generate(sequence, prompt, { signal: control.signal });
+        // A prefill takes many turns of the event loop.
         await yieldToEventLoop();
         control.abort();
-        expect((await cutting).finishReason).toBe('aborted');
+        expect((await pending).finishReason).toBe('aborted');
         const whole = await generate(sequence, prompt);
         const fresh = await generateFresh(prompt);
         expect(whole.text).toBe(fresh.text);
       });
     });
 
-    it('ends at once when aborted while it writes, with the text so far, and is usable afterwards', async () => {
-      await inSequence(async (sequence) => {
+    it('ends when aborted while it generates, with the text so far, and is usable afterwards', async () => {
+      await withSequence(async (sequence) => {
         const whole = await generateFresh(userPrompt(long));
         const control = new AbortController();
         const cut = await generate(sequence, userPrompt(long), {
@@ -187,8 +187,8 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       });
     });
 
-    it('waits between tokens as long as it is paced, and ends when aborted meanwhile', async () => {
-      await inSequence(async (sequence) => {
+    it('waits between tokens under backpressure, and ends when aborted during the wait', async () => {
+      await withSequence(async (sequence) => {
         let open = (): void => undefined;
         let gate: Promise<void> | undefined;
         const close = (): void => void (gate ??= new Promise((resolve) => (open = resolve)));
@@ -200,14 +200,14 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
           close();
           begin();
         };
-        const paced = generate(sequence, userPrompt('How are you today?'), { onText, backpressure: () => gate });
+        const pending = generate(sequence, userPrompt('How are you today?'), { onText, backpressure: () => gate });
         await begun;
-        // Another one comes to its end meanwhile.
+        // Another generation runs to its end during the wait.
         await generateFresh(userPrompt('How are you today?'));
-        // One token may have been under way.
+        // One token may have been in the pipeline.
         expect(pieces.length).toBeLessThanOrEqual(2);
         open();
-        expect(await paced).toMatchObject({ finishReason: 'end', pieces });
+        expect(await pending).toMatchObject({ finishReason: 'end', pieces });
 
         const control = new AbortController();
         gate = new Promise(() => undefined);
@@ -220,8 +220,8 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       });
     });
 
-    it('evaluates only what is new in the next turn', async () => {
-      await inSequence(async (sequence) => {
+    it('evaluates only the new tokens of the next turn', async () => {
+      await withSequence(async (sequence) => {
         let prompt = userPrompt('How are you today?');
         let last = await generate(sequence, prompt);
         for (const message of ['Tell me more.', 'And then?', 'Is that so?', 'Good.']) {
@@ -235,8 +235,8 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       });
     });
 
-    it('reuses what it warmed', async () => {
-      await inSequence(async (sequence) => {
+    it('reuses prefilled tokens', async () => {
+      await withSequence(async (sequence) => {
         const system = longText(10);
         await sequence.prefill(userPrompt('', system), neverAborted);
         const { tokens } = await generate(sequence, userPrompt('How are you today?', system), {
@@ -247,8 +247,8 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       });
     });
 
-    it('refuses a prompt that leaves no room for an answer, with both numbers', async () => {
-      await inSequence(async (sequence) => {
+    it('rejects a prompt that leaves no room for an answer, with both numbers', async () => {
+      await withSequence(async (sequence) => {
         const refusal = generate(sequence, userPrompt(longText(400)));
         await expect(refusal).rejects.toMatchObject({
           name: 'PROMPT_TOO_LARGE',
@@ -261,7 +261,7 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
     it('ends when the context is full', async () => {
       const small = await engine.load(file, { contextSize: 64, slots: 1, threads: 1, gpu: 'off' });
       const sequence = small.openSequence();
-      // A prompt that leaves room for less than any answer.
+      // A prompt that leaves room for fewer tokens than any answer has.
       const room = 2;
       let text = 'Tell me more';
       for (let prompt = 0; prompt < 64 - room; text += ' please') {
@@ -274,8 +274,8 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       await small[Symbol.asyncDispose]();
     });
 
-    it('writes whole characters of any script', async () => {
-      await inSequence(async (sequence) => {
+    it('emits whole characters of any script', async () => {
+      await withSequence(async (sequence) => {
         const { text, pieces } = await generate(sequence, userPrompt('Zürich, 東京, 🎉🎊 and नमस्ते'), {
           sampling: { temperature: 1.5, seed: 7, max_tokens: 100 },
         });

@@ -1,12 +1,12 @@
 import type { Prompt } from '../../src/dialog.ts';
 import type { Completion, Engine, GenerateOptions, SamplingParams, Sequence } from '../../src/engine/engine.ts';
 
-/** What the suite needs of an engine under test. */
+/** An engine under test and what the suite needs to use it. */
 export interface EngineUnderTest {
   readonly name: string;
   readonly open: () => Engine;
   readonly file: string;
-  /** A user's message that is answered at length (more than 20 tokens), and slowly enough to be cancelled. */
+  /** A user message whose answer is long (more than 20 tokens) and slow enough to be cancelled. */
   readonly long: string;
 }
 
@@ -37,7 +37,7 @@ export const nextPrompt = (prompt: Prompt, answer: string, text: string): Prompt
   messages: [...prompt.messages, { role: 'assistant', text: answer }, { role: 'user', text }],
 });
 
-/** A generation with defaults, and the pieces in which its text came. */
+/** Runs a generation with default options. Returns its completion and the pieces of its text. */
 export async function generate(
   sequence: Sequence,
   prompt: Prompt,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
 import { userPrompt, generate, type EngineUnderTest } from './generation.ts';
 
-/** What every engine promises to sequences that share a model. */
+/** Contract of every engine for sequences that share a model. */
 export function sharedModelContract({ open, file, long }: EngineUnderTest): void {
   describe('in several sequences', () => {
     let engine: Engine;
@@ -21,7 +21,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
       return completion.text;
     }
 
-    it('keeps sequences apart that speak at once', async () => {
+    it('keeps concurrent sequences apart', async () => {
       const questions = ['How are you today?', 'Tell me a joke', 'What is your name?'];
       const expected: string[] = [];
       for (const question of questions) expected.push(await alone(question));
@@ -33,7 +33,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
       await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
     });
 
-    it('lets no sequence take the words of another, however often they speak at once', async () => {
+    it('never mixes the tokens of concurrent sequences over many rounds', async () => {
       const questions = [
         'Tell me a story.',
         'Who are you?',
@@ -43,19 +43,19 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
         'What is your name?',
       ];
       const other = open();
-      const wide = await other.load(file, { contextSize: 512, slots: 6, threads: 1, gpu: 'off' });
-      const briefly = async (sequence: Sequence, question: string): Promise<string> =>
+      const wideModel = await other.load(file, { contextSize: 512, slots: 6, threads: 1, gpu: 'off' });
+      const generateBriefly = async (sequence: Sequence, question: string): Promise<string> =>
         (await generate(sequence, userPrompt(question), { sampling: { max_tokens: 12 } })).text;
-      const one = wide.openSequence();
+      const one = wideModel.openSequence();
       const expected = new Map<string, string>();
-      for (const question of questions) expected.set(question, await briefly(one, question));
+      for (const question of questions) expected.set(question, await generateBriefly(one, question));
       const wrong: string[] = [];
       await Promise.all(
-        questions.map(async (_, speaker) => {
-          const sequence = wide.openSequence();
+        questions.map(async (_, index) => {
+          const sequence = wideModel.openSequence();
           for (let round = 0; round < 60; round++) {
-            const question = questions[(speaker * 2 + round * (speaker + 1)) % questions.length] ?? '';
-            const text = await briefly(sequence, question);
+            const question = questions[(index * 2 + round * (index + 1)) % questions.length] ?? '';
+            const text = await generateBriefly(sequence, question);
             if (text !== expected.get(question)) wrong.push(`${question} ${text}`);
           }
         }),
@@ -67,7 +67,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
     it('serves more sequences than it has slots, each with its own dialog', async () => {
       const names = ['Ann', 'Bob', 'Cid', 'Dan', 'Eve'];
       const sequences = names.map(() => model.openSequence());
-      const speak = (round: number): Promise<string[]> =>
+      const generateAll = (round: number): Promise<string[]> =>
         Promise.all(
           sequences.map(
             async (sequence, index) => (await generate(sequence, userPrompt(`I am ${names[index]} ${round}.`))).text,
@@ -75,12 +75,12 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
         );
       const expected: string[] = [];
       for (const name of names) expected.push(await alone(`I am ${name} 2.`));
-      await speak(1);
-      expect(await speak(2)).toEqual(expected);
+      await generateAll(1);
+      expect(await generateAll(2)).toEqual(expected);
       await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
     });
 
-    it('gives the slot of a generation that is paused to others, and goes on where it was', async () => {
+    it('gives the slot of a paused generation to others, and continues it later', async () => {
       const expected = await alone('Tell me a joke');
       const [slow, ...others] = [1, 2, 3].map(() => model.openSequence());
       if (!slow) throw new Error('no sequence');
@@ -92,7 +92,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
         onText: () => void pieces++,
         backpressure: () => (pieces >= 2 && closed ? gate : undefined),
       });
-      // Two slots, and three rounds of two others who need them.
+      // Two slots, and three rounds of two other sequences that need both.
       for (let round = 0; round < 3; round++) {
         await Promise.all(others.map((sequence) => generate(sequence, userPrompt(`How are you today? ${round}`))));
       }
@@ -103,7 +103,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
       await Promise.all([slow, ...others].map((sequence) => sequence[Symbol.asyncDispose]()));
     });
 
-    it('lets one generation fail without the others', async () => {
+    it('does not fail other generations when one fails', async () => {
       const [good, bad] = [model.openSequence(), model.openSequence()];
       const [fine, failed] = await Promise.allSettled([
         generate(good, userPrompt('How are you today?')),
@@ -127,12 +127,12 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
         await sequence[Symbol.asyncDispose]();
         ended.push('disposed');
       };
-      const cutting = generate(sequence, userPrompt(long), {
+      const pending = generate(sequence, userPrompt(long), {
         sampling: { max_tokens: 500 },
         onText: () => (disposal ??= dispose()),
       });
-      void cutting.then(() => ended.push('generated'));
-      expect((await cutting).finishReason).toBe('aborted');
+      void pending.then(() => ended.push('generated'));
+      expect((await pending).finishReason).toBe('aborted');
       await disposal;
       expect(ended).toContain('disposed');
       expect((await generate(sequence, userPrompt(long))).finishReason).toBe('aborted');

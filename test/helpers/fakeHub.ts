@@ -14,29 +14,29 @@ import { unreadBytes } from './slowReader.ts';
 /** A file of the fake hub. */
 export interface HubFile {
   readonly content: Buffer;
-  /** What the hub says that its hash is; default: what it is; "" = it says nothing. */
-  readonly linkedTag?: string;
-  /** What the hub says of its size; default: what it is. */
+  /** SHA-256 that the hub reports; default: the real one; "" = none. */
+  readonly linkedEtag?: string;
+  /** Size that the hub reports; default: the real one. */
   readonly linkedBytes?: number;
-  /** ETag of the host that delivers it; "" = none. */
-  readonly tag?: string;
-  /** The hub delivers it itself, without redirecting. */
+  /** ETag of the host that delivers the content; default: one of the content; "" = none. */
+  readonly etag?: string;
+  /** The hub delivers the content itself instead of a redirect. */
   readonly direct?: boolean;
 }
 
-/** What goes wrong with one answer. */
+/** A fault of one response. */
 export type ResponseFault =
   | { readonly kind: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>> }
-  /** The connection is cut after so many bytes. */
+  /** The connection is cut after `after` bytes. */
   | { readonly kind: 'cut'; readonly after: number }
-  /** Nothing comes after so many bytes. */
+  /** Nothing is sent after `after` bytes. */
   | { readonly kind: 'stall'; readonly after: number }
-  /** So many bytes come, as if they were all. */
+  /** Only `bytes` bytes are sent, as if they were the whole content. */
   | { readonly kind: 'short'; readonly bytes: number }
-  /** A Range is not heeded. */
+  /** The Range header is ignored. */
   | { readonly kind: 'whole' };
 
-/** A request that was made. */
+/** A request that the hub or the store received. */
 export interface HubRequest {
   readonly host: 'hub' | 'store';
   readonly method: string;
@@ -44,22 +44,22 @@ export interface HubRequest {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** A server that behaves as the hub does: it knows the files, and another host delivers them. */
+/** A fake Hugging Face hub. It redirects to a second host, the store, which delivers the content of files. */
 export class FakeHub implements AsyncDisposable {
   readonly requests: HubRequest[] = [];
-  /** What goes wrong with the next answers of each host, one after the other. */
+  /** Faults of the next responses of each host, in order. */
   readonly faults: { readonly hub: ResponseFault[]; readonly store: ResponseFault[] } = { hub: [], store: [] };
   /** Files by OWNER/NAME/FILE. */
   readonly files = new Map<string, HubFile>();
-  /** Repositories that only the holder of the token may read. */
+  /** Repositories that require the token. */
   readonly gated = new Set<string>();
-  /** The most bytes that may wait in the system to be read by a client: they are lost with it when it is killed. */
+  /** Maximum of bytes in the buffers of the operating system: a client that is killed loses them. */
   maxUnreadBytes = Infinity;
-  /** Bytes of files that were sent with each answer of the store. */
+  /** Bytes of content that each response has sent. */
   readonly contentResponses: { bytesSent: number }[] = [];
-  /** Told after each piece that was sent. */
+  /** Called after each piece that was sent. */
   onBytesSent: () => void = () => undefined;
-  /** Waited for before a connection is cut: a client may drop what it has received and not read. */
+  /** Awaited before a connection is cut: a client may drop bytes that it has received but not read. */
   beforeCut: (bytes: number) => Promise<void> = async () => undefined;
   #mostSent = Infinity;
   readonly #waiting = new Set<() => void>();
@@ -82,30 +82,30 @@ export class FakeHub implements AsyncDisposable {
     return hub;
   }
 
-  /** What HF_ENDPOINT is to be. */
+  /** The value for HF_ENDPOINT. */
   get url(): string {
     return this.#url;
   }
 
-  /** Each answer waits behind so many bytes, or the next multiple of 64 KiB, until a test allows more. */
+  /** Bytes after which each response waits until a test allows more; rounded up to a multiple of 64 KiB. */
   get maxBytesSent(): number {
     return this.#mostSent;
   }
 
   set maxBytesSent(bytes: number) {
     this.#mostSent = bytes;
-    for (const goOn of this.#waiting) goOn();
+    for (const resume of this.#waiting) resume();
     this.#waiting.clear();
   }
 
-  /** Bytes of files that were sent. */
+  /** Bytes of content that were sent in all. */
   get bytesServed(): number {
     return this.contentResponses.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
   }
 
-  /** The requests of a host for the contents of files. */
+  /** The GET requests to a host. */
   contentRequests(host: HubRequest['host'] = 'store'): readonly HubRequest[] {
-    return this.requests.filter((asked) => asked.host === host && asked.method === 'GET');
+    return this.requests.filter((request) => request.host === host && request.method === 'GET');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -119,17 +119,18 @@ export class FakeHub implements AsyncDisposable {
     const { method = '', url = '', headers } = request;
     const { pathname } = new URL(url, this.url);
     this.requests.push({ host, method, path: pathname, headers });
-    const trouble = method === 'GET' || host === 'hub' ? this.faults[host].shift() : undefined;
-    if (trouble?.kind === 'status') return void response.writeHead(trouble.status, trouble.headers).end();
+    const responseFault = method === 'GET' || host === 'hub' ? this.faults[host].shift() : undefined;
+    if (responseFault?.kind === 'status')
+      return void response.writeHead(responseFault.status, responseFault.headers).end();
     const [, owner, name, , revision, ...rest] = pathname.split('/').map(decodeURIComponent);
     const repo = `${owner}/${name}`;
     if (host === 'hub' && this.gated.has(repo) && headers.authorization !== 'Bearer hf_secret')
       return void response.writeHead(401, { 'x-error-code': 'GatedRepo' }).end();
     const file = this.files.get(`${repo}/${rest.join('/')}`);
     if (!file) return void response.writeHead(404, { 'x-error-code': 'EntryNotFound' }).end('Entry not found');
-    if (host === 'store' || file.direct) return this.#deliver(file, request, response, trouble);
-    const tag = file.linkedTag ?? sha256(file.content);
-    const linked = tag === '' ? {} : { 'x-linked-etag': `"${tag}"` };
+    if (host === 'store' || file.direct) return this.#deliver(file, request, response, responseFault);
+    const linkedEtag = file.linkedEtag ?? sha256(file.content);
+    const linked = linkedEtag === '' ? {} : { 'x-linked-etag': `"${linkedEtag}"` };
     const size = { 'x-linked-size': String(file.linkedBytes ?? file.content.length) };
     const location = `http://127.0.0.1:${(this.#store.address() as AddressInfo).port}${pathname}?signature=secret`;
     const facts = { ...linked, ...size, 'x-repo-commit': `commit-of-${revision}` };
@@ -140,25 +141,26 @@ export class FakeHub implements AsyncDisposable {
     file: HubFile,
     request: IncomingMessage,
     response: ServerResponse,
-    trouble?: ResponseFault,
+    responseFault?: ResponseFault,
   ): Promise<void> {
-    const { content, tag = `"${sha256(content).slice(0, 32)}"` } = file;
+    const { content, etag = `"${sha256(content).slice(0, 32)}"` } = file;
     const size = content.length;
     const { range = '', 'if-range': ifRange } = request.headers;
-    const isSame = ifRange === undefined || (tag !== '' && ifRange === tag);
-    const from = trouble?.kind !== 'whole' && isSame ? Number(/^bytes=(\d+)-$/.exec(range)?.[1] ?? 0) : 0;
-    const etag = tag === '' ? {} : { etag: tag };
+    const isSame = ifRange === undefined || (etag !== '' && ifRange === etag);
+    const from = responseFault?.kind !== 'whole' && isSame ? Number(/^bytes=(\d+)-$/.exec(range)?.[1] ?? 0) : 0;
+    const validator = etag === '' ? {} : { etag };
     if (from > 0 && from >= size) return void response.writeHead(416, { 'content-range': `bytes */${size}` }).end();
-    const to = trouble?.kind === 'short' ? from + trouble.bytes : size;
+    const to = responseFault?.kind === 'short' ? from + responseFault.bytes : size;
     const span = from > 0 ? { 'content-range': `bytes ${from}-${size - 1}/${size}` } : {};
-    response.writeHead(from > 0 ? 206 : 200, { ...etag, ...span, 'content-length': to - from });
+    response.writeHead(from > 0 ? 206 : 200, { ...validator, ...span, 'content-length': to - from });
     if (request.method === 'HEAD') return void response.end();
-    const until = trouble?.kind === 'cut' || trouble?.kind === 'stall' ? Math.min(to, from + trouble.after) : to;
+    const end =
+      responseFault?.kind === 'cut' || responseFault?.kind === 'stall' ? Math.min(to, from + responseFault.after) : to;
     response.flushHeaders();
-    await this.#send(content.subarray(from, until), response);
-    if (trouble?.kind === 'cut') await this.beforeCut(until);
-    if (trouble?.kind === 'cut') response.destroy();
-    else if (trouble?.kind !== 'stall') response.end();
+    await this.#send(content.subarray(from, end), response);
+    if (responseFault?.kind === 'cut') await this.beforeCut(end);
+    if (responseFault?.kind === 'cut') response.destroy();
+    else if (responseFault?.kind !== 'stall') response.end();
   }
 
   async #untilRead({ socket }: ServerResponse): Promise<void> {
@@ -203,15 +205,15 @@ export class FakeHub implements AsyncDisposable {
 /** The SHA-256 of a content. */
 export const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** So many bytes that begin as a model file does and then look like nothing, the same for the same seed. */
+/** Pseudorandom bytes after the magic number of a GGUF file; the same for the same seed. */
 export function seededBytes(length: number, seed = 1): Buffer {
   const content = Buffer.alloc(length);
   let state = seed >>> 0 || 1;
-  for (let at = 0; at + 4 <= length; at += 4) {
+  for (let offset = 0; offset + 4 <= length; offset += 4) {
     state ^= state << 13;
     state ^= state >>> 17;
     state ^= state << 5;
-    content.writeUInt32LE(state >>> 0, at);
+    content.writeUInt32LE(state >>> 0, offset);
   }
   content.write('GGUF');
   return content;

@@ -7,55 +7,55 @@ import type { ClientFrame, ServerFrameBodies } from '../../src/frames.gen.ts';
 import { serverCodecs, type Subprotocol } from '../../src/wire/codec.ts';
 import { serverFrame } from '../../src/wire/frame.ts';
 
-/** Sends a frame under the request that it answers, or unasked. */
+/** Sends a frame with the id of the request that it answers. */
 export type SendFrame = <Body extends keyof ServerFrameBodies>(
   body: Body,
   fields?: Partial<ServerFrameBodies[Body]>,
 ) => void;
-/** What a server does with a request. */
-export type ResponseScript = (frame: ClientFrame, say: SendFrame, socket: Socket) => void;
+/** Answers a request. */
+export type ResponseScript = (frame: ClientFrame, send: SendFrame, socket: Socket) => void;
 
-/** What a test has opened, closed after it in the reverse order. */
+/** Functions that close what a test has opened; called after it in reverse order. */
 export const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of cleanups.splice(0).reverse()) await close();
 });
 
-/** A server that greets and then answers each request as the script says; `heard` lists the requests. */
+/** A server that sends sessionReady and then answers each request by the script; `received` lists the requests. */
 export async function startFakeServer(
   script: ResponseScript = () => {},
-  greet: (say: SendFrame, socket: Socket) => void = sendGreeting,
+  onConnect: (send: SendFrame, socket: Socket) => void = sendGreeting,
 ) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
   cleanups.push(() => server.close());
-  const heard: ClientFrame[] = [];
-  const asked: { readonly url: string | undefined; readonly authorization: string | undefined }[] = [];
+  const received: ClientFrame[] = [];
+  const handshakes: { readonly url: string | undefined; readonly authorization: string | undefined }[] = [];
   server.on('connection', (socket, { url, headers }) => {
     cleanups.push(() => socket.terminate());
-    asked.push({ url, authorization: headers.authorization });
+    handshakes.push({ url, authorization: headers.authorization });
     const codec = serverCodecs[socket.protocol as Subprotocol];
     let seq = 0;
-    const saying =
+    const createSend =
       (requestId: number): SendFrame =>
       (body, fields) =>
         socket.send(codec.encode(serverFrame(requestId, body === 'sessionReady' ? 0 : ++seq, body, fields)));
     socket.on('message', (data: Buffer, isBinary) => {
       const decoded = codec.decode(isBinary ? data : data.toString());
       if (!decoded.ok) throw decoded.fault;
-      heard.push(decoded.frame);
-      script(decoded.frame, saying(decoded.frame.requestId), socket);
+      received.push(decoded.frame);
+      script(decoded.frame, createSend(decoded.frame.requestId), socket);
     });
-    greet(saying(0), socket);
+    onConnect(createSend(0), socket);
   });
-  return { url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`, heard, asked };
+  return { url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`, received, handshakes };
 }
 
-/** The frame that a real server begins with. */
-export const sendGreeting = (say: SendFrame): void =>
-  say('sessionReady', { protocolVersion: 1, sessionId: 's1', serverVersion: '0.1.0' });
+/** Sends the first frame of a real server. */
+export const sendGreeting = (send: SendFrame): void =>
+  send('sessionReady', { protocolVersion: 1, sessionId: 's1', serverVersion: '0.1.0' });
 
-/** A client of such a server. */
+/** A fake server and a client that is connected to it. */
 export async function connectToFakeServer(script: ResponseScript, options: ConnectOptions = {}) {
   const server = await startFakeServer(script);
   const client = await connect(server.url, options);
@@ -63,8 +63,8 @@ export async function connectToFakeServer(script: ResponseScript, options: Conne
   return { ...server, client };
 }
 
-/** Any agent of a server that plays `made`. */
+/** Creates an agent on a server with the script `acceptAgents`. */
 export const createTestAgent = (client: Client): Promise<AgentHandle> => client.createAgent({ graph: { nodes: {} } });
-/** Makes an agent when asked to, and nothing else. */
-export const acceptAgents: ResponseScript = (frame, say) =>
-  frame.body === 'createAgent' && say('createAgent', { agentId: 5, warnings: ['w'] });
+/** Answers createAgent, and nothing else. */
+export const acceptAgents: ResponseScript = (frame, send) =>
+  frame.body === 'createAgent' && send('createAgent', { agentId: 5, warnings: ['w'] });

@@ -1,4 +1,4 @@
-/** Holds work back until a test lets it go on; it is closed at first. */
+/** A gate that holds work until a test opens it; closed at first. */
 export class Gate {
   #open = (): void => undefined;
   #closed: Promise<void> | undefined;
@@ -7,7 +7,7 @@ export class Gate {
     this.close();
   }
 
-  /** What to wait for; undefined while the gate is open. */
+  /** A promise that resolves when the gate opens; undefined while it is open. */
   get closed(): Promise<void> | undefined {
     return this.#closed;
   }
@@ -16,7 +16,7 @@ export class Gate {
     this.#closed ??= new Promise((resolve) => (this.#open = resolve));
   }
 
-  /** Lets go on what waits, and all that comes before it is closed again. */
+  /** Lets all waiting work continue, and all later work until `close`. */
   open(): void {
     this.#open();
     this.#closed = undefined;

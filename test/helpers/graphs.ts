@@ -1,4 +1,4 @@
-/** Graphs for stories: small, and each as plain as its point allows. */
+/** Small graphs for tests. */
 
 /** A graph document. */
 export interface GraphDocument {
@@ -12,13 +12,13 @@ export interface GraphDocument {
   readonly [key: string]: unknown;
 }
 
-/** Answers in words. */
+/** Generates an answer. */
 export const chat = (params: object = {}): GraphDocument => ({
   start_node: 'answer',
   nodes: { answer: { type: 'Generate', params } },
 });
 
-/** A tool of a lamp. */
+/** The tool `set_light`. */
 export const setLight = {
   name: 'set_light',
   description: 'Turn a named light on or off.',
@@ -28,7 +28,7 @@ export const setLight = {
   ],
 };
 
-/** Looks for calls, and answers in words when there is none. */
+/** Detects tool calls, and generates an answer when there is none. */
 export const lamp = (params: object = {}): GraphDocument => ({
   start_node: 'detect',
   nodes: {
@@ -37,7 +37,7 @@ export const lamp = (params: object = {}): GraphDocument => ({
   },
 });
 
-/** Refuses an attack with a canned line, and answers everything else. */
+/** Answers messages that match a pattern with a canned response, and all others with a generation. */
 export const guarded = (patterns: readonly string[]): GraphDocument => ({
   start_node: 'guard',
   nodes: {
@@ -51,7 +51,7 @@ export const guarded = (patterns: readonly string[]): GraphDocument => ({
   },
 });
 
-/** Holds its answer, and says a canned line in its place when the answer says too much. */
+/** Generates a held answer, and replaces it by a canned response when it matches `secret`. */
 export const screened = (secret: string): GraphDocument => ({
   start_node: 'answer',
   nodes: {

@@ -4,7 +4,7 @@ import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
 import { untilAborted } from '../../src/abort.ts';
 import type { Gate } from './gate.ts';
 
-/** Milliseconds before the first word of an answer that nobody waits for. */
+/** A delay that does not end within a test. */
 export const oneDayMs = 86_400_000;
 
 /** One line of a mock script. */
@@ -13,16 +13,16 @@ export interface ScriptLine {
   readonly answer: string;
   readonly delay_ms?: number;
   readonly chunk?: number;
-  /** Where the answer waits. */
+  /** The answer waits at this gate. */
   readonly gate?: Gate | undefined;
-  /** Pieces of the answer that come before it waits; default: 1. */
+  /** Pieces of the answer that are sent before it waits; default: 1. */
   readonly piecesBeforeGate?: number | undefined;
 }
 
-/** A mock engine whose answers wait at the gates of their lines. */
+/** A mock engine whose generations wait at the gate of their script line. */
 export function heldEngine(lines: readonly ScriptLine[]): Engine {
-  const plain = lines.map(({ gate: _, piecesBeforeGate: __, ...line }) => line);
-  const mock = mockEngine({ script: readMockScript(JSON.stringify(plain), 'the script') });
+  const mockLines = lines.map(({ gate: _, piecesBeforeGate: __, ...line }) => line);
+  const mock = mockEngine({ script: readMockScript(JSON.stringify(mockLines), 'the script') });
   const lineFor = ({ messages }: Prompt): ScriptLine | undefined => {
     const message = messages.findLast(({ role }) => role === 'user')?.text ?? '';
     return lines.find(({ match }) => new RegExp(match).test(message));
@@ -34,7 +34,7 @@ export function heldEngine(lines: readonly ScriptLine[]): Engine {
   return override(mock, { load });
 }
 
-/** An engine whose loads say that they have begun, and then wait at a gate as long as their signal lets them. */
+/** An engine whose loads report progress 0 and then wait at a gate, or until their signal is aborted. */
 export function holdLoads(engine: Engine, gate: Gate): Engine {
   const load = async (file: string, options: LoadOptions) => {
     options.onProgress?.(0);
@@ -53,7 +53,7 @@ function holdSequence(sequence: Sequence, lineFor: (prompt: Prompt) => ScriptLin
 
 function holdOptions(
   options: GenerateOptions,
-  { gate, piecesBeforeGate: ahead = 1 }: Partial<ScriptLine> = {},
+  { gate, piecesBeforeGate: piecesBeforeGate = 1 }: Partial<ScriptLine> = {},
 ): GenerateOptions {
   if (!gate) return options;
   let pieces = 0;
@@ -68,17 +68,18 @@ function holdOptions(
   return {
     ...options,
     onText,
-    backpressure: () => (pieces >= ahead && gate.closed ? backpressure(gate.closed) : options.backpressure?.()),
+    backpressure: () =>
+      pieces >= piecesBeforeGate && gate.closed ? backpressure(gate.closed) : options.backpressure?.(),
   };
 }
 
-/** An object whose methods are those of another but for some. */
-function override<T extends object>(target: T, others: Partial<T>): T {
+/** A proxy of `target` with some members replaced. */
+function override<T extends object>(target: T, replacements: Partial<T>): T {
   return new Proxy(target, {
     get(_, name) {
-      if (name in others) return others[name as keyof T];
-      const own: unknown = Reflect.get(target, name, target);
-      return typeof own === 'function' ? (own.bind(target) as unknown) : own;
+      if (name in replacements) return replacements[name as keyof T];
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member;
     },
   });
 }

@@ -8,7 +8,7 @@ import { FakeHub, seededBytes, sha256 } from './fakeHub.ts';
 import { repositoryPath, TestClient, startTestServer, type TestServerOptions } from './server.ts';
 import { oneDayMs } from './heldEngine.ts';
 
-/** What the file of the model "Tiny" is: no model, but good enough to be fetched. */
+/** The file of the model "Tiny": it can be downloaded but not loaded. */
 export const tinyFile = seededBytes(300_000);
 
 const entry = (name: string, variant: object): object => ({
@@ -16,7 +16,7 @@ const entry = (name: string, variant: object): object => ({
   variants: [{ engine: 'llama-cpp', context_size: 512, files: ['model.gguf'], ...variant }],
 });
 
-// Demo is the bundled model, and Twin the same file by another name; turngraph-demo is a file of the user's.
+// Demo is the bundled model, Twin another name of the same file, and turngraph-demo a local file of the user.
 const models = [
   entry('Tiny', { huggingface_repo: 'ann/tiny' }),
   entry('Demo', { huggingface_repo: 'ann/demo', files: ['demo.gguf'] }),
@@ -27,26 +27,26 @@ const models = [
   entry('Changed', { huggingface_repo: 'ann/tiny', sha256: sha256(seededBytes(300_000, 2)) }),
 ];
 
-/** A server, the hub that it fetches models from, and the folder that it puts them in. */
+/** A server with a models folder, and the fake hub that it downloads from. */
 export interface HubFixture extends AsyncDisposable {
   readonly hub: FakeHub;
   readonly server: TurngraphServer;
-  /** All files of the models folder, sorted. */
+  /** Names of all files in the models folder, sorted. */
   listFiles(): Promise<readonly string[]>;
-  /** A file of the models folder. */
+  /** Reads a file in the models folder. */
   readModelFile(path: string): Promise<Buffer>;
-  /** Bytes of a file of the models folder; 0 = it is not there. */
+  /** Size of a file in the models folder in bytes; 0 = it does not exist. */
   fileSize(path: string): Promise<number>;
-  /** Another server for the same hub and folder. */
+  /** Starts another server with the same hub and folder. */
   startAnother(): Promise<TurngraphServer>;
   connect(subprotocol: Subprotocol, engine?: 'mock' | 'llama-cpp'): Promise<TestClient>;
 }
 
-/** Starts a server whose models come from a fake hub. */
+/** Starts a server that downloads models from a fake hub. */
 export async function startHubServer(
-  differences: TestServerOptions & { readonly fetching?: DownloadOptions } = {},
+  options: TestServerOptions & { readonly downloadOptions?: DownloadOptions } = {},
 ): Promise<HubFixture> {
-  const { fetching, ...others } = differences;
+  const { downloadOptions, ...otherOptions } = options;
   const hub = await FakeHub.open();
   hub.files.set('ann/tiny/model.gguf', { content: tinyFile });
   hub.files.set('ann/demo/demo.gguf', { content: await readFile(repositoryPath('models/turngraph-demo.gguf')) });
@@ -54,24 +54,24 @@ export async function startHubServer(
   const folder = join(root, 'models');
   await writeFile(join(root, 'models.json'), JSON.stringify({ models }));
   const env = { HF_ENDPOINT: hub.url, HF_HUB_CACHE: join(root, 'cache') };
-  const options = {
+  const serverOptions = {
     catalogue: join(root, 'models.json'),
     models: folder,
-    downloads: { env, maxAttempts: 1, stallMs: oneDayMs, ...fetching },
-    ...others,
+    downloads: { env, maxAttempts: 1, stallMs: oneDayMs, ...downloadOptions },
+    ...otherOptions,
   };
-  const server = await startTestServer(options);
+  const server = await startTestServer(serverOptions);
   return {
     hub,
     server,
     listFiles: async () =>
       (await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []))
-        .filter((found) => found.isFile())
+        .filter((file) => file.isFile())
         .map(({ name }) => name)
         .sort(),
     readModelFile: (path) => readFile(join(folder, path)),
     fileSize: async (path) => (await stat(join(folder, path)).catch(() => undefined))?.size ?? 0,
-    startAnother: () => startTestServer(options),
+    startAnother: () => startTestServer(serverOptions),
     connect: (subprotocol, engine) => TestClient.connect(server.url, subprotocol, engine),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();

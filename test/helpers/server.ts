@@ -12,29 +12,29 @@ import { clientCodecs, type Subprotocol } from '../../src/wire/codec.ts';
 import { clientFrame } from '../../src/wire/frame.ts';
 import { heldEngine, type ScriptLine } from './heldEngine.ts';
 
-/** A file of the repository. */
+/** Absolute path of a file in the repository. */
 export const repositoryPath = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
-/** Both codecs, by the name of their subprotocol: every story is told in each. */
+/** The subprotocols of both codecs: integration tests run with each. */
 export const subprotocols = ['turngraph.v1.proto', 'turngraph.v1.json'] as const satisfies readonly Subprotocol[];
 
-/** How a server of a story differs from the usual one; `script` is what its mock engine answers. */
+/** Options that replace the defaults of a test server; `script` is the script of its mock engine. */
 export type TestServerOptions = Partial<ServerOptions> & StartSettings & { readonly script?: readonly ScriptLine[] };
 
-/** A server for the stories of one file. */
-export function useServer(differences: TestServerOptions = {}): () => TurngraphServer {
+/** Starts a server before all tests of a file (or of a `describe`) and disposes of it after them. */
+export function useServer(options: TestServerOptions = {}): () => TurngraphServer {
   let server: TurngraphServer | undefined;
   beforeAll(async () => {
-    server = await startTestServer(differences);
+    server = await startTestServer(options);
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
   return () => {
-    if (!server) throw new Error('the server is not up yet');
+    if (!server) throw new Error('the server is started in beforeAll');
     return server;
   };
 }
 
-/** A server of its own for one story. */
+/** Starts a server for one test; the caller disposes of it. */
 export async function startTestServer({
   script = [],
   extension,
@@ -68,17 +68,17 @@ export async function startTestServer({
       ...(sendBuffer && { sendBuffer }),
       ...(downloads && { downloads }),
     };
-    const own = { ...(isHeld && { mock: heldEngine(script) }), ...engines };
-    return await start(reading.value, { graceMs, ...settings, engines: own });
+    const ownEngines = { ...(isHeld && { mock: heldEngine(script) }), ...engines };
+    return await start(reading.value, { graceMs, ...settings, engines: ownEngines });
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-/** One message of the server. */
+/** Name of a message from the server. */
 export type ServerMessage = keyof ServerFrameBodies;
 
-/** A client that speaks in frames and hears them in order. */
+/** A client that sends frames and collects all that it receives, in order. */
 export class TestClient implements AsyncDisposable {
   readonly received: ServerFrame[] = [];
   readonly socket: WebSocket;
@@ -106,7 +106,7 @@ export class TestClient implements AsyncDisposable {
     );
   }
 
-  /** Connects, chooses the engine and waits until the server has agreed. */
+  /** Connects and chooses the engine. */
   static async connect(
     url: string,
     subprotocol: Subprotocol,
@@ -118,14 +118,14 @@ export class TestClient implements AsyncDisposable {
     return client;
   }
 
-  /** Sends a request and gives its id. */
+  /** Sends a request. Returns its id. */
   send<K extends keyof ClientFrameBodies>(body: K, fields: Partial<ClientFrameBodies[K]> = {}): number {
     const requestId = ++this.#requestId;
     this.socket.send(this.#codec.encode(clientFrame(requestId, body, fields)));
     return requestId;
   }
 
-  /** Sends a request and waits for its final answer, whichever it is. */
+  /** Sends a request and waits for its final answer, which may be an error. */
   async request<K extends keyof ClientFrameBodies>(
     body: K,
     fields: Partial<ClientFrameBodies[K]> = {},
@@ -138,7 +138,7 @@ export class TestClient implements AsyncDisposable {
     return this.waitFor((frame) => frame.requestId === requestId && isFinal(frame));
   }
 
-  /** Makes an agent of a graph. */
+  /** Creates an agent from a graph or the name of one. Returns its id. @throws Error when that fails. */
   async createAgent(graph: object | string, fields: Partial<ClientFrameBodies['createAgent']> = {}): Promise<number> {
     const source = typeof graph === 'string' ? { graphName: graph } : { graphJson: JSON.stringify(graph) };
     const answer = await this.request('createAgent', { ...source, ...fields });
@@ -146,7 +146,7 @@ export class TestClient implements AsyncDisposable {
     return answer.createAgent.agentId;
   }
 
-  /** Says something to an agent and waits for the end of the turn. */
+  /** Sends a message to an agent and waits for the end of the turn. */
   async sendMessage(
     agentId: number,
     text: string,
@@ -155,7 +155,7 @@ export class TestClient implements AsyncDisposable {
     return this.turnOf(this.send('sendMessage', { agentId, text, variables }));
   }
 
-  /** Waits for the end of the turn that a request began. */
+  /** Waits for the end of the turn that a sendMessage request began. @throws Error when it is rejected. */
   async turnOf(requestId: number): Promise<TurnResult> {
     const last = await this.finalResponse(requestId);
     if (last.body !== 'turnComplete') throw new Error(JSON.stringify(last));
@@ -170,17 +170,17 @@ export class TestClient implements AsyncDisposable {
     };
   }
 
-  /** Waits for the next frame of a kind that has not been looked at by this call before. */
+  /** Waits for a message of this name. Returns the first one received. */
   async receive<K extends ServerMessage>(body: K): Promise<ServerFrameBodies[K]> {
     const frame = await this.waitFor((heard) => heard.body === body);
     return (frame as unknown as ServerFrameBodies)[body];
   }
 
-  /** Waits until a frame is there. */
-  async waitFor(wanted: (frame: ServerFrame) => boolean): Promise<ServerFrame> {
+  /** Waits for a frame that matches. Returns the first one received. @throws Error when the connection is closed. */
+  async waitFor(matches: (frame: ServerFrame) => boolean): Promise<ServerFrame> {
     for (;;) {
-      const found = this.received.find(wanted);
-      if (found) return found;
+      const frame = this.received.find(matches);
+      if (frame) return frame;
       if (this.socket.readyState >= WebSocket.CLOSING)
         throw new Error(`closed after ${JSON.stringify(this.received.at(-1))}`);
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
@@ -198,7 +198,7 @@ export class TestClient implements AsyncDisposable {
   }
 }
 
-/** A turn as a client hears of it. */
+/** A completed turn with its frames. */
 export interface TurnResult extends Readonly<ServerFrameBodies['turnComplete']> {
   readonly frames: readonly ServerFrame[];
   readonly text: string;
@@ -211,7 +211,7 @@ export interface TurnResult extends Readonly<ServerFrameBodies['turnComplete']> 
 const unfinished: readonly ServerMessage[] = ['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'];
 const isFinal = ({ body }: ServerFrame): boolean => !unfinished.includes(body);
 
-/** The error that an answer is, or a failed test. */
+/** The error in an answer. @throws Error when the answer is none. */
 export function errorOf(answer: ServerFrame): ServerFrameBodies['error'] {
   if (answer.body !== 'error') throw new Error(`no error, but ${JSON.stringify(answer)}`);
   return answer.error;

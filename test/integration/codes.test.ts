@@ -119,9 +119,12 @@ const unsolicitedError = async (client: TestClient): Promise<ReceivedError> =>
 
 /** The error that a client of a server with a hub receives. */
 const fromHub =
-  (provoke: (client: TestClient, fixture: HubFixture) => Promise<ReceivedError>, fetching: DownloadOptions = {}) =>
+  (
+    provoke: (client: TestClient, fixture: HubFixture) => Promise<ReceivedError>,
+    downloadOptions: DownloadOptions = {},
+  ) =>
   async (_: TestClient, subprotocol: Subprotocol): Promise<ReceivedError> => {
-    await using fixture = await startHubServer({ fetching });
+    await using fixture = await startHubServer({ downloadOptions });
     await using client = await fixture.connect(subprotocol, 'llama-cpp');
     return await provoke(client, fixture);
   };
@@ -242,7 +245,7 @@ const provocations: Provocations = {
     return download(client);
   }),
   CHECKSUM_MISMATCH: fromHub((client, { hub }) => {
-    hub.files.set('ann/tiny/model.gguf', { content: tinyFile, linkedTag: 'f'.repeat(64) });
+    hub.files.set('ann/tiny/model.gguf', { content: tinyFile, linkedEtag: 'f'.repeat(64) });
     return download(client);
   }),
   MODEL_AUTO_DOWNLOAD_FAILED: fromHub(async (client, { hub }) => {

@@ -44,9 +44,15 @@ async function errorResponse(client: TestClient, requestId: number): Promise<rea
 }
 
 /** A server whose hub sends the first piece of a file and holds the rest; no progress message is throttled. */
-async function startHeldHub({ fetching, ...others }: Parameters<typeof startHubServer>[0] = {}): Promise<HubFixture> {
+async function startHeldHub({
+  downloadOptions,
+  ...others
+}: Parameters<typeof startHubServer>[0] = {}): Promise<HubFixture> {
   let now = 0;
-  const fixture = await startHubServer({ ...others, fetching: { now: () => (now += 1000), ...fetching } });
+  const fixture = await startHubServer({
+    ...others,
+    downloadOptions: { now: () => (now += 1000), ...downloadOptions },
+  });
   fixture.hub.maxBytesSent = piece;
   return fixture;
 }
@@ -60,7 +66,7 @@ const release = ({ hub }: HubFixture): void => void (hub.maxBytesSent = Infinity
 describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (subprotocol) => {
   it('is downloaded on request, with progress at most four times a second and at the end', async () => {
     let now = 0;
-    await using fixture = await startHeldHub({ fetching: { now: () => now } });
+    await using fixture = await startHeldHub({ downloadOptions: { now: () => now } });
     await using client = await fixture.connect(subprotocol);
     expect(await fetchModelInfo(client, 'Tiny')).toMatchObject({ status: 'ABSENT', sizeBytes: 0 });
     const requestId = client.send('downloadModel', { modelName: 'Tiny' });
@@ -100,7 +106,7 @@ describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (
 
   it('reports fraction 1 at the end also when the hub does not report its size', async () => {
     await using fixture = await startHubServer();
-    fixture.hub.files.set('ann/tiny/model.gguf', { content: tinyFile, linkedTag: '', linkedBytes: NaN });
+    fixture.hub.files.set('ann/tiny/model.gguf', { content: tinyFile, linkedEtag: '', linkedBytes: NaN });
     await using client = await fixture.connect(subprotocol);
     const requestId = client.send('downloadModel', { modelName: 'Tiny' });
     expect(await client.finalResponse(requestId)).toMatchObject({ downloadModel: { sizeBytes: size } });
@@ -221,7 +227,7 @@ describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (
   });
 
   it('is rejected when the disk has too little space', async () => {
-    await using fixture = await startHubServer({ fetching: { freeBytes: async () => 1_000_000 } });
+    await using fixture = await startHubServer({ downloadOptions: { freeBytes: async () => 1_000_000 } });
     await using client = await fixture.connect(subprotocol);
     expect(errorOf(await client.request('downloadModel', { modelName: 'Tiny' }))).toMatchObject({
       code: 6003,
@@ -233,7 +239,7 @@ describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (
 
   it('is quarantined when its SHA-256 is not that of the hub, and can be requested again', async () => {
     await using fixture = await startHubServer();
-    fixture.hub.files.set('ann/tiny/model.gguf', { content: seededBytes(300_000, 7), linkedTag: 'f'.repeat(64) });
+    fixture.hub.files.set('ann/tiny/model.gguf', { content: seededBytes(300_000, 7), linkedEtag: 'f'.repeat(64) });
     await using client = await fixture.connect(subprotocol);
     expect(errorOf(await client.request('downloadModel', { modelName: 'Tiny' }))).toMatchObject({ code: 6005 });
     expect(await fixture.listFiles()).toEqual(['model.gguf.bad']);

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { TurngraphServer } from '../../src/server/server.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
-import { readScrape, type Scrape } from '../helpers/prometheus.ts';
+import { parseScrape, type Scrape } from '../helpers/prometheus.ts';
 import { useServer, TestClient, startTestServer, subprotocols, type TurnResult } from '../helpers/server.ts';
 import { ProcessMetrics } from '../../src/metrics/process.ts';
 import { Gate } from '../helpers/gate.ts';
@@ -25,7 +25,7 @@ const script = [
 const pageOf = (server: TurngraphServer, init: RequestInit = {}, query = ''): Promise<Response> =>
   fetch(`http://127.0.0.1:${server.port}/metrics${query}`, init);
 
-const scrape = async (server: TurngraphServer): Promise<Scrape> => readScrape(await (await pageOf(server)).text());
+const scrape = async (server: TurngraphServer): Promise<Scrape> => parseScrape(await (await pageOf(server)).text());
 
 /** Scrapes until all gauges of clients and their work are zero. */
 async function scrapeWhenIdle(server: TurngraphServer): Promise<Scrape> {
@@ -166,7 +166,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
     await scrapeWhenIdle(server);
     const text = await (await pageOf(server)).text();
     expect(text).not.toContain(secret);
-    expect(readScrape(text).value('turngraph_connections_closed_total', { code: 'other' })).toBe(1);
+    expect(parseScrape(text).value('turngraph_connections_closed_total', { code: 'other' })).toBe(1);
   });
 
   it('count how often the server waited for a slow client', async () => {
@@ -271,7 +271,7 @@ describe('the metrics page', () => {
     const rejected = new WebSocket(locked().url);
     await new Promise((resolve) => rejected.on('error', resolve));
     const page = await pageOf(locked(), {}, '?token=open%20sesame');
-    expect(readScrape(await page.text()).value('turngraph_handshakes_refused_total', { status: '401' })).toBe(1);
+    expect(parseScrape(await page.text()).value('turngraph_handshakes_refused_total', { status: '401' })).toBe(1);
   });
 
   it('of one server does not include another server in the same process', async () => {

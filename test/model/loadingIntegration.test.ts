@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { chat } from '../helpers/graphs.ts';
-import { readScrape } from '../helpers/prometheus.ts';
+import { parseScrape } from '../helpers/prometheus.ts';
 import { TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import type { TurngraphServer } from '../../src/server/server.ts';
@@ -28,7 +28,7 @@ describe.each(subprotocols)('a model that is not in memory, over %s', (subprotoc
         requestId: client.send('createAgent', { graphJson: JSON.stringify(graph) }),
       })),
     );
-    const metrics = async () => readScrape(await (await fetch(`${server.url.replace('ws', 'http')}/metrics`)).text());
+    const metrics = async () => parseScrape(await (await fetch(`${server.url.replace('ws', 'http')}/metrics`)).text());
     while ((await metrics()).value('turngraph_model_uses', { model }) !== 50) await wait(10);
     gate.open();
     const answers = await Promise.all(asked.map(({ client, requestId }) => client.finalResponse(requestId)));

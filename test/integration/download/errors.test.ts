@@ -40,7 +40,7 @@ describe('a download fails', () => {
     offerFile();
     const responseFaults: ResponseFault[] = [{ kind: 'cut', after: 65_536 }];
     scene().hub.faults.store.push(...Array<ResponseFault[]>(20).fill(responseFaults).flat());
-    offerFile({ linkedTag: '', tag: '' });
+    offerFile({ linkedEtag: '', etag: '' });
     expect((await catchFault(scene().createDownloads().start(tinyModel(), owner)))[0]).toBe(6001);
     expect(scene().hub.contentRequests()).toHaveLength(6);
   });
@@ -203,13 +203,13 @@ describe('a download fails', () => {
   });
 
   it.each<[string, Partial<HubFile>, { readonly sha256?: string; readonly size_bytes?: number }, ResponseFault[]]>([
-    ['another content than the hub reports', { content: other, linkedTag: sha256(content) }, {}, []],
-    ['another content than the catalogue names', { content: other, linkedTag: '' }, { sha256: sha256(content) }, []],
+    ['another content than the hub reports', { content: other, linkedEtag: sha256(content) }, {}, []],
+    ['another content than the catalogue names', { content: other, linkedEtag: '' }, { sha256: sha256(content) }, []],
     ['fewer bytes than the hub reports', {}, {}, [{ kind: 'short', bytes: 200_000 }]],
-    ['more bytes than the hub reports', { linkedTag: '', linkedBytes: 200_000 }, {}, []],
-    ['no model, without any hash', { content: page, linkedTag: '', direct: true }, {}, []],
+    ['more bytes than the hub reports', { linkedEtag: '', linkedBytes: 200_000 }, {}, []],
+    ['no model, without any hash', { content: page, linkedEtag: '', direct: true }, {}, []],
     ['no model, whose hash the hub reports', { content: page }, {}, []],
-    ['nothing at all', { content: Buffer.alloc(0), linkedTag: '' }, {}, []],
+    ['nothing at all', { content: Buffer.alloc(0), linkedEtag: '' }, {}, []],
   ])('with 6005, and quarantines the file, when it receives %s', async (_, file, overrides, responseFaults) => {
     offerFile(file);
     scene().hub.faults.store.push(...responseFaults);
@@ -224,16 +224,16 @@ describe('a download fails', () => {
   it('with a hint that fits the cause', async () => {
     const [downloads, bad] = [scene().createDownloads(), join(scene().folder, 'ann', 'tiny', 'model.gguf.bad')];
     const prefix = 'model.gguf of ann/tiny came with';
-    offerFile({ content: page, linkedTag: '' });
+    offerFile({ content: page, linkedEtag: '' });
     expect((await catchFault(downloads.start(tinyModel(), owner)))[1]).toBe(
       `${prefix} "<htm" at its start instead of "GGUF": it is no model; it is set aside as ${bad}; look into it, for a hub or a network that wants a login answers with a page`,
     );
     const [actual, expected] = [sha256(other), sha256(content)];
-    offerFile({ content: other, linkedTag: '' });
+    offerFile({ content: other, linkedEtag: '' });
     expect((await catchFault(downloads.start(tinyModel({ sha256: expected }), owner)))[1]).toBe(
       `${prefix} SHA-256 ${actual} instead of ${expected}; it is set aside as ${bad}, download it again, or correct the hash in the catalogue`,
     );
-    offerFile({ content: other, linkedTag: expected });
+    offerFile({ content: other, linkedEtag: expected });
     expect((await catchFault(downloads.start(tinyModel(), owner)))[1]).toBe(
       `${prefix} SHA-256 ${actual} instead of ${expected}; it is set aside as ${bad}, download it again`,
     );

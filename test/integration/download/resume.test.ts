@@ -167,10 +167,10 @@ describe('an interrupted download', () => {
   });
 
   it('starts over when only the ETag of the delivering host has changed', async () => {
-    offerFile({ linkedTag: '' });
+    offerFile({ linkedEtag: '' });
     scene().hub.faults.store.push(cut);
     const other = seededBytes(300_000, 7);
-    const onRetry = (): void => offerFile({ content: other, linkedTag: '' });
+    const onRetry = (): void => offerFile({ content: other, linkedEtag: '' });
     await scene().createDownloads().start(tinyModel(), owner, { onRetry });
     expect((await readFile(path())).equals(other)).toBe(true);
   });
@@ -183,7 +183,7 @@ describe('an interrupted download', () => {
   });
 
   it('starts over when there is no ETag to compare', async () => {
-    offerFile({ linkedTag: '', tag: '' });
+    offerFile({ linkedEtag: '', etag: '' });
     scene().hub.faults.store.push(cut);
     await scene().createDownloads().start(tinyModel(), owner);
     expect(

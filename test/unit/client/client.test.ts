@@ -16,7 +16,7 @@ const collect = async (turn: TurnHandle): Promise<string[]> => {
 
 describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => {
   it('knows its session, configures it and makes agents of graphs or of their names', async () => {
-    const { client, heard } = await connectToFakeServer(
+    const { client, received } = await connectToFakeServer(
       (frame, say, socket) =>
         frame.body === 'configureSession' ? say('configureSession') : acceptAgents(frame, say, socket),
       { codec },
@@ -27,7 +27,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     expect([agent.id, agent.warnings]).toEqual([5, ['w']]);
     await client.createAgent({ graphName: 'guard', warmUp: true });
     await expect(client.createAgent({ graphName: 'guard', graph: {} })).rejects.toThrow('graph or graphName, not both');
-    expect(heard).toMatchObject([
+    expect(received).toMatchObject([
       { requestId: 1, configureSession: { engine: 'mock', storageDataFolder: '' } },
       {
         requestId: 2,
@@ -38,7 +38,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
   });
 
   it('hears a turn as it goes, and its account at the end', async () => {
-    const { client, heard } = await connectToFakeServer(
+    const { client, received } = await connectToFakeServer(
       (frame, say, socket) => {
         if (frame.body !== 'sendMessage') return acceptAgents(frame, say, socket);
         const turn = { agentId: 5, turnId: 9, nodeName: 'answer' };
@@ -79,12 +79,12 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
       debugInfo: { x: 1 },
     });
     for await (const call of turn.calls) expect(call.callId).toBe('c');
-    expect(heard[1]).toMatchObject({ sendMessage: { agentId: 5, text: 'hello', variables: { mood: 'calm' } } });
+    expect(received[1]).toMatchObject({ sendMessage: { agentId: 5, text: 'hello', variables: { mood: 'calm' } } });
   });
 
   it('cancels a turn by signal or by hand, which is no failure', async () => {
     let turnRequest: SendFrame | undefined;
-    const { client, heard } = await connectToFakeServer(
+    const { client, received } = await connectToFakeServer(
       (frame, say, socket) => {
         if (frame.body === 'sendMessage') {
           turnRequest = say;
@@ -104,7 +104,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     for await (const piece of second.text) if (piece) second.cancel();
     expect((await second.done).status).toBe('CANCELLED');
     second.cancel();
-    expect(heard.filter(({ body }) => body === 'cancelTurn')).toMatchObject([
+    expect(received.filter(({ body }) => body === 'cancelTurn')).toMatchObject([
       { cancelTurn: { agentId: 5, turnId: 9 } },
       { cancelTurn: { agentId: 5, turnId: 9 } },
     ]);
@@ -117,7 +117,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     ['is alone again', 0, (_, second) => second('error', { name: 'AGENT_BUSY' }), 0],
   ])('keeps the cancel of one of two turns back until that %s', async (_, cancelled, tell, turnId) => {
     const says: SendFrame[] = [];
-    const { client, heard } = await connectToFakeServer(
+    const { client, received } = await connectToFakeServer(
       (frame, say, socket) => {
         if (frame.body === 'sendMessage') says.push(say);
         else if (frame.body === 'listModels') {
@@ -136,7 +136,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     turns[cancelled]?.cancel();
     await client.listModels();
     await Promise.allSettled(turns);
-    expect(heard.slice(1)).toMatchObject([
+    expect(received.slice(1)).toMatchObject([
       { body: 'sendMessage' },
       { body: 'sendMessage' },
       { body: 'listModels' },
@@ -198,7 +198,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
   });
 
   it('downloads models and deletes them, and hears how far the model of an agent is', async () => {
-    const { client, heard } = await connectToFakeServer(
+    const { client, received } = await connectToFakeServer(
       (frame, say, socket) => {
         if (frame.body === 'cancelDownload' || frame.body === 'deleteModel') return say('ack');
         say('modelProgress', { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5, bytesDone: 4, bytesTotal: 8 });
@@ -216,13 +216,16 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     expect(onProgress.mock.calls).toEqual([[half], [half]]);
     await client.cancelDownload('a');
     await client.deleteModel('a');
-    expect(heard.map(({ body }) => body)).toEqual(['downloadModel', 'createAgent', 'cancelDownload', 'deleteModel']);
-    expect(heard.slice(2)).toMatchObject([{ cancelDownload: { modelName: 'a' } }, { deleteModel: { modelName: 'a' } }]);
+    expect(received.map(({ body }) => body)).toEqual(['downloadModel', 'createAgent', 'cancelDownload', 'deleteModel']);
+    expect(received.slice(2)).toMatchObject([
+      { cancelDownload: { modelName: 'a' } },
+      { deleteModel: { modelName: 'a' } },
+    ]);
   });
 
   it('leaves a download when its signal is aborted or its listener throws, and not before or after', async () => {
     let silent = true;
-    const { client, heard } = await connectToFakeServer(
+    const { client, received } = await connectToFakeServer(
       (frame, say) => {
         if (frame.body === 'cancelDownload') return say('ack');
         say('modelProgress', { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5 });
@@ -245,7 +248,7 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     await client.downloadModel('a', { signal: later.signal });
     later.abort();
     await client.cancelDownload('b');
-    expect(heard.map(({ body }) => body)).toEqual([
+    expect(received.map(({ body }) => body)).toEqual([
       'downloadModel',
       'cancelDownload',
       'downloadModel',

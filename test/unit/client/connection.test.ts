@@ -46,11 +46,11 @@ describe('connecting', () => {
   });
 
   it('sends the token as a header, or in the address through a class that sets none', async () => {
-    const { url, asked } = await startFakeServer();
+    const { url, handshakes } = await startFakeServer();
     await using one = await connect(url, { token: 'a b' });
     await using two = await connect(url, { token: 'a b', WebSocket });
     expect([one.session, two.session]).toHaveLength(2);
-    expect(asked).toEqual([
+    expect(handshakes).toEqual([
       { url: '/', authorization: 'Bearer a b' },
       { url: '/?token=a+b', authorization: undefined },
     ]);

@@ -10,7 +10,7 @@ import { readCatalogue, type Catalogue } from '../../../src/models/catalogue/cat
 import { createMeteredPool } from '../../../src/models/pool/poolMetrics.ts';
 import type { ModelPool } from '../../../src/models/pool/pool.ts';
 import { defaultSampling } from '../../../src/models/catalogue/sampling.ts';
-import { readScrape, type Scrape } from '../../helpers/prometheus.ts';
+import { parseScrape, type Scrape } from '../../helpers/prometheus.ts';
 
 const strange = 'a "model"\\of\nmine, {le="1"}';
 
@@ -53,7 +53,7 @@ describe('the models of a pool', () => {
       { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', onLoaded: () => {} },
       metrics,
     );
-  const scrape = async (metrics: Metrics): Promise<Scrape> => readScrape(await metrics.text());
+  const scrape = async (metrics: Metrics): Promise<Scrape> => parseScrape(await metrics.text());
 
   /** Has a model in memory for as long as the work takes. */
   const visit = async (pool: ModelPool, work: (model: Model) => Promise<void>): Promise<void> => {
@@ -136,7 +136,7 @@ describe('the table of metrics', () => {
   const shapes = Object.entries(metricDefinitions);
 
   it('is what a scrape has, with names, types and help', async () => {
-    const { families } = readScrape(await new Metrics().text());
+    const { families } = parseScrape(await new Metrics().text());
     expect(families.map(({ name, type, help }) => ({ name, type, help }))).toEqual(
       shapes.map(([name, { type, help }]) => ({ name, type, help })),
     );
@@ -161,8 +161,8 @@ describe('the reader of the tests', () => {
     ['an escape that there is not', `${head}a{x="\\t"} 1\n`],
     ['a quote that is not escaped', `${head}a{x="""} 1\n`],
     ['a series that stands twice', `${head}a{x="1",y="2"} 1\na{y="2",x="1"} 1\n`],
-    ['a family that stands twice', `${head}a 1\n${head}`],
-    ['a sample of another family', `${head}b 1\n`],
+    ['a metric family that appears twice', `${head}a 1\n${head}`],
+    ['a sample of another metric family', `${head}b 1\n`],
     ['a type without a help', '# TYPE a counter\na 1\n'],
     ['a counter below zero', `${head}a -1\n`],
     ['a value that is no number', `${head}a one\n`],
@@ -171,6 +171,6 @@ describe('the reader of the tests', () => {
     ['buckets that shrink', `${histogram}h_bucket{le="1"} 2\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n`],
     ['a count that is not the last bucket', `${histogram}h_bucket{le="+Inf"} 1\nh_sum 1\nh_count 2\n`],
   ])('refuses %s', (_, text) => {
-    expect(() => readScrape(text)).toThrow();
+    expect(() => parseScrape(text)).toThrow();
   });
 });
