@@ -26,9 +26,9 @@ const script = JSON.parse(readFileSync(repositoryPath('proto/golden/mock-script.
 
 // The story is never told to its end. What else is slow waits until the text has shown what can happen meanwhile.
 const [story, count] = [new Gate(), new Gate()];
-const slow = new Map([
-  ['story', { gate: story, ahead: 2 }],
-  ['count', { gate: count, ahead: 0 }],
+const slow = new Map<string, Pick<ScriptLine, 'gate' | 'piecesBeforeGate'>>([
+  ['story', { gate: story, piecesBeforeGate: 2 }],
+  ['count', { gate: count, piecesBeforeGate: 0 }],
 ]);
 let home: HubFixture | undefined;
 beforeAll(async () => {
