@@ -1,6 +1,6 @@
 // npm run fuzz [NAME...] [--count N] [--seed N]: throws hostile inputs at a part of the program until one breaks it.
 import { readdir } from 'node:fs/promises';
-import { readArguments, refuse } from './options.mjs';
+import { readArguments, exitWithUsageError } from './options.mjs';
 
 const { values, positionals } = readArguments({
   allowPositionals: true,
@@ -15,7 +15,8 @@ const modules = await Promise.all(files.map((file) => import(new URL(file, folde
 const fuzzers = new Map(modules.filter(({ fuzz }) => fuzz).map(({ name, fuzz }) => [name, fuzz]));
 
 const unknown = positionals.find((name) => !fuzzers.has(name));
-if (unknown !== undefined) refuse(`no fuzzer is called "${unknown}"; there are: ${[...fuzzers.keys()].join(', ')}`);
+if (unknown !== undefined)
+  exitWithUsageError(`no fuzzer is called "${unknown}"; there are: ${[...fuzzers.keys()].join(', ')}`);
 
 for (const name of positionals.length > 0 ? positionals : fuzzers.keys()) {
   console.log(`${name}: seed ${seed}`);
@@ -23,6 +24,6 @@ for (const name of positionals.length > 0 ? positionals : fuzzers.keys()) {
 }
 
 function wholeNumber(option, text) {
-  if (!/^\d{1,10}$/.test(text)) refuse(`--${option} must be a whole number, not "${text}"`);
+  if (!/^\d{1,10}$/.test(text)) exitWithUsageError(`--${option} must be a whole number, not "${text}"`);
   return Number(text);
 }

@@ -6,12 +6,12 @@ export function readArguments(description) {
   try {
     return parseArgs(description);
   } catch (error) {
-    return refuse(error.message);
+    return exitWithUsageError(error.message);
   }
 }
 
 /** Says why, and ends the script. */
-export function refuse(message) {
+export function exitWithUsageError(message) {
   console.error(message);
   process.exit(2);
 }

@@ -1,45 +1,46 @@
-// What a row is given to measure with; whatever it opens is closed behind it.
+// The benchmark harness: starts servers, baselines and clients for a case and closes them after it.
 import { availableParallelism } from 'node:os';
-import { startBare } from './baseline.mjs';
-import { connected } from './client.mjs';
+import { startBaseline } from './baseline.mjs';
+import { connectClient } from './client.mjs';
 import { modelFile } from './models.mjs';
 import { startServer } from './server.mjs';
 
 /**
  * @param quick fewer repeats.
- * @param threads of both sides of a ratio; 0 = half the cores.
- * @param profile a folder: servers write a profile of the processor into it when they end.
+ * @param threads threads of both sides of a ratio; 0 = half the cores.
+ * @param profile a folder: servers write a CPU profile into it when they exit.
  * @param log takes a line of progress.
  */
 export function openBench({ quick = false, threads = 0, profile, log = () => {} }) {
   const open = [];
-  const kept = (one) => {
-    open.push(one);
-    return one;
+  const closeAtEnd = (resource) => {
+    open.push(resource);
+    return resource;
   };
-  const own = threads || Math.max(1, Math.floor(availableParallelism() / 2));
+  const usedThreads = threads || Math.max(1, Math.floor(availableParallelism() / 2));
   const nodeFlags = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   return {
     quick,
     log,
-    threads: own,
+    threads: usedThreads,
     cores: availableParallelism(),
-    /** Repeats: as many, or with --quick as few. */
+    /** The number of repeats: `many`, or with --quick `few`. */
     repeats: (many, few) => (quick ? few : many),
     file: (model) => modelFile(model, log),
-    /** A server with a model; its threads are the bench's own unless `flags` say otherwise (undefined = not told). */
+    /** Starts a server with a model; `flags` may override its threads (undefined = the server's default). */
     async server({ flags = {}, ...options }) {
-      const all = Object.entries({ threads: own, ...flags }).filter(([, value]) => value !== undefined);
-      return kept(await startServer({ nodeFlags, ...options, flags: Object.fromEntries(all) }));
+      const all = Object.entries({ threads: usedThreads, ...flags }).filter(([, value]) => value !== undefined);
+      return closeAtEnd(await startServer({ nodeFlags, ...options, flags: Object.fromEntries(all) }));
     },
-    bare: async (options) => kept(await startBare({ threads: own, contextSize: 0, sequences: 1, ...options })),
+    baseline: async (options) =>
+      closeAtEnd(await startBaseline({ threads: usedThreads, contextSize: 0, sequences: 1, ...options })),
     async client(server, options) {
-      return kept(await connected(server, options));
+      return closeAtEnd(await connectClient(server, options));
     },
-    /** Has something closed at the end of the row; gives it back. */
-    kept,
+    /** Registers a resource to be closed at the end of the case; returns it. */
+    closeAtEnd,
     async close() {
-      for (const one of open.splice(0).toReversed()) await one.close();
+      for (const resource of open.splice(0).toReversed()) await resource.close();
     },
   };
 }

@@ -1,4 +1,4 @@
-// The rows of the benchmark, in the order in which they run: one line each.
+// The benchmark cases, in the order in which they run: one line each.
 import { batch } from './cases/batch.mjs';
 import { cancel } from './cases/cancel.mjs';
 import { detect } from './cases/detect.mjs';
@@ -10,4 +10,12 @@ import { strictCall } from './cases/strictCall.mjs';
 import { threads } from './cases/threads.mjs';
 import { turn } from './cases/turn.mjs';
 
-export const rows = [stream, batch, nextTurn, threads, slots, strictCall, turn, detect, cancel, start];
+/**
+ * One case of the benchmark; `bench` is what `openBench` of bench.mjs returns.
+ * @typedef {object} BenchCase
+ * @property {string} name
+ * @property {(bench: object) => Promise<readonly import('./results.mjs').BenchResult[]>} run
+ */
+
+/** @type {readonly BenchCase[]} */
+export const cases = [stream, batch, nextTurn, threads, slots, strictCall, turn, detect, cancel, start];

@@ -1,9 +1,9 @@
-// A process that keeps one core busy, as a game does.
+// CPU hog: a process that keeps one core busy, as a game does.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Starts it; `close` ends it. */
-export async function startSpinner() {
+/** Starts the process; `close` kills it. */
+export async function startCpuHog() {
   const child = spawn(process.execPath, ['-e', 'console.log(1); for (;;);'], { stdio: ['ignore', 'pipe', 'ignore'] });
   const exited = once(child, 'exit');
   await once(child.stdout, 'data');

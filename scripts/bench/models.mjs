@@ -1,5 +1,4 @@
-// The models that are measured: the bundled one, and a random one that is made once and kept in the system's folder for
-// temporary files.
+// The benchmark's models: the bundled one, and random ones that are created once and cached in the system's temporary folder.
 import { mkdir, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { shapes } from '../random-model/shapes.mjs';
 import { writeRandomModel } from '../random-model/write.mjs';
 
-// Counts up when the generator makes other files of the same shape.
-const version = 3;
+// To be increased when the generator writes other files for the same shape.
+const generatorVersion = 3;
 
 /** The file of a model: `demo` or the name of a random shape. */
 export async function modelFile(name, log = () => {}) {
@@ -23,4 +22,4 @@ export async function modelFile(name, log = () => {}) {
 }
 
 const nameOf = (name, { words, layers, width, hidden, heads, kvHeads, contextLength, weights }) =>
-  `${name}-${[words, layers, width, hidden, heads, kvHeads, contextLength].join('x')}-${weights}-v${version}`;
+  `${name}-${[words, layers, width, hidden, heads, kvHeads, contextLength].join('x')}-${weights}-v${generatorVersion}`;

@@ -1,4 +1,5 @@
-// Texts to measure with, and how chatml lays them out: said here once more, so that the benchmark counts for itself.
+// Prompts of the benchmark: pseudo-random texts, and the chatml template, written here again so that the benchmark counts
+// tokens independently of the server.
 
 const people = ['keeper', 'miller', 'captain', 'smith', 'widow', 'priest', 'hunter', 'baker', 'weaver', 'ferryman'];
 const deeds = ['found', 'lost', 'sold', 'mended', 'painted', 'buried', 'carried', 'counted', 'traded', 'hid'];
@@ -13,7 +14,7 @@ const things = [
 ];
 const places = ['by the harbour', 'under the bridge', 'in the north tower', 'at the mill', 'behind the inn'];
 
-/** Sentences that are different for every number: about `words` words of plain English. */
+/** About `words` words of plain English, different for every `number`. */
 export function story(number, words) {
   let state = (number * 2654435761 + 97) >>> 0;
   const pick = (list) => {
@@ -27,14 +28,16 @@ export function story(number, words) {
   return sentences.join(' ');
 }
 
-/** One message as chatml writes it. */
-export const framed = (role, text) => `<|im_start|>${role}\n${text}<|im_end|>\n`;
+/** One message in chatml. */
+export const chatmlMessage = (role, text) => `<|im_start|>${role}\n${text}<|im_end|>\n`;
 
-/** What stands before the model's answer. */
-export const opening = '<|im_start|>assistant\n';
+/** The header before the model's answer (the generation prompt). */
+export const assistantHeader = '<|im_start|>assistant\n';
 
-/** A prompt of a system message and a dialog of texts, the user's first. */
-export function promptOf(system, ...texts) {
-  const head = system === '' ? '' : framed('system', system);
-  return head + texts.map((text, at) => framed(at % 2 === 0 ? 'user' : 'assistant', text)).join('') + opening;
+/** A prompt of a system message (or '') and alternating texts of user and assistant. */
+export function chatmlPrompt(system, ...texts) {
+  const head = system === '' ? '' : chatmlMessage('system', system);
+  return (
+    head + texts.map((text, at) => chatmlMessage(at % 2 === 0 ? 'user' : 'assistant', text)).join('') + assistantHeader
+  );
 }

@@ -1,4 +1,4 @@
-// The server under measurement: `serve` in a process of its own, as in production.
+// Starts the measured server: `serve` in a process of its own, as in production.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,26 +10,26 @@ import { promisify } from 'node:util';
 
 const cli = fileURLToPath(new URL('../../dist/cli/turngraph.js', import.meta.url));
 const run = promisify(execFile);
-let known;
+let serveFlags;
 
-/** The flags that `serve` has; some are newer than the rows that use them. */
-export function serveFlags() {
-  known ??= run(process.execPath, [cli, 'serve', '--help']).then(
+/** Reads the flags of `serve` from its --help, so that older servers can be measured, too. */
+export function readServeFlags() {
+  serveFlags ??= run(process.execPath, [cli, 'serve', '--help']).then(
     ({ stdout }) => new Set([...stdout.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, flag]) => flag)),
   );
-  return known;
+  return serveFlags;
 }
 
 /**
  * Starts `serve` with one model under the name "bench" in its catalogue.
- * @param flags values by the name of the flag; those that `serve` does not have are left out.
- * @param nodeFlags flags of Node itself, for profiles.
+ * @param flags values by flag name; flags that `serve` does not have are left out.
+ * @param nodeFlags flags of Node, for profiles.
  */
 export async function startServer({ file, contextSize = 0, flags = {}, nodeFlags = [] }) {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-bench-serve-'));
   const catalogue = join(folder, 'models.json');
   await writeFile(catalogue, catalogueOf(file, contextSize));
-  const available = await serveFlags();
+  const available = await readServeFlags();
   const all = { 'log-level': 'error', 'engine-process': 'in', cache: join(folder, 'cache'), ...flags };
   const given = Object.entries(all)
     .filter(([flag]) => available.has(flag))
@@ -46,7 +46,7 @@ export async function startServer({ file, contextSize = 0, flags = {}, nodeFlags
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const { port } = await listening(child, exited);
+    const { port } = await readListeningLine(child, exited);
     const listeningMs = performance.now() - start;
     return { url: `ws://127.0.0.1:${port}`, pid: child.pid, start, listeningMs, cache: join(folder, 'cache'), close };
   } catch (error) {
@@ -60,7 +60,7 @@ const catalogueOf = (file, context_size) => {
   return JSON.stringify({ models: [{ name: 'bench', variants: [variant] }] });
 };
 
-async function listening(child, exited) {
+async function readListeningLine(child, exited) {
   const line = once(createInterface(child.stdout), 'line').then(([text]) => JSON.parse(text));
   const ended = exited.then(([code]) => {
     throw new Error(`serve ended with ${code} before it listened`);
@@ -68,13 +68,13 @@ async function listening(child, exited) {
   return Promise.race([line, ended]);
 }
 
-/** Bytes of memory that a process holds, without mapped files where the system tells them apart. */
-export async function memoryOf(pid) {
+/** Reads the resident bytes of a process, on Linux without mapped files. */
+export async function readMemoryBytes(pid) {
   try {
     const status = await readFile(`/proc/${pid}/status`, 'utf8');
     return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
   } catch {
-    const said = await run('ps', ['-o', 'rss=', '-p', String(pid)]).catch(() => undefined);
-    return said ? Number(said.stdout) * 1024 : NaN;
+    const output = await run('ps', ['-o', 'rss=', '-p', String(pid)]).catch(() => undefined);
+    return output ? Number(output.stdout) * 1024 : NaN;
   }
 }

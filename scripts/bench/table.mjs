@@ -1,9 +1,9 @@
-// Figures as a table for a person.
+// Formats benchmark results as a Markdown table.
 
 const number = (value) =>
   Number.isInteger(value) || Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : 3);
 const signs = { higher: '>=', lower: '<=' };
-const verdicts = { true: 'yes', false: 'NO', null: '' };
+const goalMarks = { true: 'yes', false: 'NO', null: '' };
 
 const columns = [
   ['name', ({ name }) => name],
@@ -14,12 +14,16 @@ const columns = [
     ({ goal, better, unit }) =>
       goal === null ? 'reported' : `${signs[better]} ${goal}${unit === 'x' ? '' : ` ${unit}`}`,
   ],
-  ['met', ({ met }) => verdicts[met]],
-  ['measured', ({ detail }) => shown(detail)],
+  ['met', ({ met }) => goalMarks[met]],
+  ['measured', ({ detail }) => formatDetail(detail)],
 ];
 
-/** A line for each figure under a head, in Markdown. */
-export function tableOf(stats) {
+/**
+ * One line for each result, under a header line.
+ * @param {readonly import('./results.mjs').BenchResult[]} stats
+ * @returns {string}
+ */
+export function formatTable(stats) {
   const cells = [columns.map(([head]) => head), ...stats.map((one) => columns.map(([, show]) => show(one)))];
   const widths = columns.map((_, at) => Math.max(3, ...cells.map((line) => line[at].length)));
   const line = (texts) => `| ${texts.map((text, at) => text.padEnd(widths[at])).join(' | ')} |`;
@@ -28,8 +32,8 @@ export function tableOf(stats) {
   return [head, rule, ...lines].join('\n');
 }
 
-// Numbers and words; lists and objects are for --json.
-const shown = (detail) =>
+// Numbers and strings only; lists and objects are printed by --json.
+const formatDetail = (detail) =>
   Object.entries(detail)
     .filter(([, value]) => typeof value === 'number' || typeof value === 'string')
     .map(([name, value]) => `${name} ${typeof value === 'number' ? number(value) : value}`)

@@ -1,7 +1,7 @@
-// The tokeniser of a model, without its weights: the benchmark counts for itself.
+// Tokenizer of a model, loaded without its weights, to count tokens independently of the server.
 import { library } from './baseline/context.mjs';
 
-/** Opens the vocabulary of a file; `count` gives the tokens of a text in which control tokens are such. */
+/** Opens the vocabulary of a model file; `count` counts the tokens of a text, with special tokens recognised. */
 export async function openVocabulary(file) {
   const llama = await library();
   const model = await llama.loadModel({ modelPath: file, vocabOnly: true });

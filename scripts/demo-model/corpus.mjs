@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { chanceFrom } from '../seededRandom.mjs';
+import { createRng } from '../seededRandom.mjs';
 import { readCatalogue } from './generate/catalogue.mjs';
-import { records } from './generate/curriculum.mjs';
+import { createRecords } from './generate/curriculum.mjs';
 import { documentsFrom } from './generate/documents.mjs';
-import { faultsOf } from './generate/validateText.mjs';
-import { vocabularyOf } from './generate/tokenizer.mjs';
+import { findProblems } from './generate/validateText.mjs';
+import { createVocabulary } from './generate/tokenizer.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -28,10 +28,10 @@ const places = values.place?.split(',').map(Number);
 if (places?.some((place) => !(place >= 0 && place <= 1)))
   throw new Error(`--place is from 0 to 1, not ${values.place}`);
 const catalogue = readCatalogue();
-const faults = faultsOf(catalogue);
+const faults = findProblems(catalogue);
 if (faults.length > 0) throw new Error(`the text cannot be read:\n${faults.join('\n')}`);
 const learnt = JSON.parse(readFileSync(values.vocabulary, 'utf8'));
-const vocabulary = vocabularyOf(learnt);
+const vocabulary = createVocabulary(learnt);
 
 // The text in quarters, each drawn from a chance of its own. So no quarter depends on those before it: a later one can be
 // written without them, and the end of the course can change while its beginning stays the same to the byte.
@@ -50,8 +50,8 @@ async function write(part, wanted, { seed: of, places }) {
   for (const [number, until] of quarters.entries()) {
     const place = places && (places[number] ?? places.at(-1));
     const progress = () => place ?? written / wanted;
-    const chance = chanceFrom(of + number * 1_000_000_000);
-    const source = records(documentsFrom(catalogue, chance, part), { vocabulary, chance, progress });
+    const rng = createRng(of + number * 1_000_000_000);
+    const source = createRecords(documentsFrom(catalogue, rng, part), { vocabulary, rng, progress });
     while (written < until * wanted) {
       const record = source.next().value;
       written += record[0];

@@ -7,13 +7,13 @@ import { connect } from '../../dist/client/index.js';
 import { startServer } from '../../dist/index.js';
 
 /** The name of the model. */
-export const subject = 'turngraph-demo';
+export const modelName = 'turngraph-demo';
 
 /** Calls with a client of such a server, which is gone afterwards. */
 export async function withClient(file, use) {
   const folder = await mkdtemp(join(tmpdir(), 'demo-model-'));
   const catalogue = join(folder, 'models.json');
-  await writeFile(catalogue, JSON.stringify({ models: [entryOf(resolve(file))] }));
+  await writeFile(catalogue, JSON.stringify({ models: [catalogueEntry(resolve(file))] }));
   const graphs = fileURLToPath(new URL('../../graphs', import.meta.url));
   const server = await startServer({ port: 0, catalogue, graphs, threads: 1, logLevel: 'error' });
   try {
@@ -26,7 +26,7 @@ export async function withClient(file, use) {
   }
 }
 
-function entryOf(path) {
+function catalogueEntry(path) {
   const variant = { engine: 'llama-cpp', local_path: dirname(path), files: [basename(path)], context_size: 2048 };
-  return { name: subject, default_sampling: { temperature: 0 }, variants: [variant] };
+  return { name: modelName, default_sampling: { temperature: 0 }, variants: [variant] };
 }

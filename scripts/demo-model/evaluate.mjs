@@ -3,14 +3,14 @@
 // never saw. `everyday`: written by hand, apart from the training text. `shipped`: the tools of the shipped examples in
 // other words. `generated`: tools, parameters, values and phrasings that the generator holds back.
 import { readFile } from 'node:fs/promises';
-import { ask } from '../evals/tools/runItem.mjs';
+import { runItem } from '../evals/tools/runItem.mjs';
 import { compare } from '../evals/tools/compare.mjs';
-import { readArguments, refuse } from '../options.mjs';
-import { chanceFrom } from '../seededRandom.mjs';
+import { readArguments, exitWithUsageError } from '../options.mjs';
+import { createRng } from '../seededRandom.mjs';
 import { readCatalogue } from './generate/catalogue.mjs';
 import { documentsFrom } from './generate/documents.mjs';
 import { formatNames } from './generate/prompts.mjs';
-import { subject, withClient } from './evalServer.mjs';
+import { modelName, withClient } from './evalServer.mjs';
 
 const { values: given } = readArguments({
   options: {
@@ -39,14 +39,14 @@ await withClient(given.model, async (client) => {
 
 function known(option, names, all) {
   const stranger = names.find((name) => !all.includes(name));
-  if (stranger !== undefined) refuse(`--${option} knows ${all.join(', ')}, not "${stranger}"`);
+  if (stranger !== undefined) exitWithUsageError(`--${option} knows ${all.join(', ')}, not "${stranger}"`);
 }
 
 async function measure(client, format) {
   const faults = [];
   const counts = Object.fromEntries(columns.map((name) => [name, { right: 0, all: 0 }]));
   for (const item of items) {
-    const heard = await ask(client, subject, item, { format, mode: given.mode }).catch((fault) => {
+    const heard = await runItem(client, modelName, item, { format, mode: given.mode }).catch((fault) => {
       faults.push(fault.message);
       return { calls: [], text: fault.message, failed: true };
     });
@@ -75,7 +75,7 @@ async function read(name) {
 
 /** Items of the generator's held-out part: so many with calls, and so many where nothing fits. */
 function generated(calling, silent) {
-  const { toolDocument } = documentsFrom(readCatalogue(), chanceFrom(20_000), 'held');
+  const { toolDocument } = documentsFrom(readCatalogue(), createRng(20_000), 'held');
   const expectsCall = { generated: calling, 'generated none': silent };
   const chosen = [];
   while (chosen.length < calling + silent) {

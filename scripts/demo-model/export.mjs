@@ -2,10 +2,10 @@
 // together with the vocabulary of the corpus and the chat template, as a GGUF file.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { headOf } from '../gguf/header.mjs';
+import { createHeader } from '../gguf/header.mjs';
 import { padded } from '../gguf/values.mjs';
 import { chatTemplate } from './generate/prompts.mjs';
-import { vocabularyOf } from './generate/tokenizer.mjs';
+import { createVocabulary } from './generate/tokenizer.mjs';
 
 const { values } = parseArgs({
   options: { tensors: { type: 'string' }, corpus: { type: 'string' }, out: { type: 'string' } },
@@ -14,8 +14,8 @@ if (!values.tensors || !values.corpus || !values.out)
   throw new Error('--tensors and --corpus name folders, --out the file to write');
 const json = (file) => JSON.parse(readFileSync(file, 'utf8'));
 const { width, layers, heads, hidden, type } = json(`${values.tensors}/shape.json`);
-const { gguf: vocab } = vocabularyOf(json(`${values.corpus}/vocabulary.json`));
-const { head, tensors } = headOf({
+const { gguf: vocab } = createVocabulary(json(`${values.corpus}/vocabulary.json`));
+const { head, tensors } = createHeader({
   architecture: 'llama',
   name: 'turngraph-demo',
   ...{ width, layers, heads, kvHeads: heads, hidden },

@@ -2,12 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { chanceFrom } from '../seededRandom.mjs';
+import { createRng } from '../seededRandom.mjs';
 import { readCatalogue } from './generate/catalogue.mjs';
 import { documentsFrom } from './generate/documents.mjs';
 import { textsOf } from './generate/encode.mjs';
 import { phrases } from './generate/phrases.mjs';
-import { countWords, learn } from './generate/tokenizer.mjs';
+import { countWords, learnVocabulary } from './generate/tokenizer.mjs';
 
 const sizes = { size: 4096, spaced: 1300, capitals: 500 };
 const { values } = parseArgs({
@@ -17,12 +17,12 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '7' },
   },
 });
-const { toolDocument, talkDocument } = documentsFrom(readCatalogue(), chanceFrom(Number(values.seed)));
+const { toolDocument, talkDocument } = documentsFrom(readCatalogue(), createRng(Number(values.seed)));
 const counts = new Map();
 for (let index = 0; index < Number(values.documents); index++) {
   const { shared, branches } = textsOf(index % 8 === 0 ? talkDocument() : toolDocument());
   for (const text of [shared, ...branches.flat().map((part) => part.text)]) countWords(text, phrases, counts);
 }
-const merges = learn(counts, { phrases, ...sizes });
+const merges = learnVocabulary(counts, { phrases, ...sizes });
 writeFileSync(values.out, `${JSON.stringify({ phrases, merges }, null, 2)}\n`);
 console.log(`${counts.size} different words, ${merges.length} merges, ${phrases.length} phrases: ${values.out}`);

@@ -7,9 +7,9 @@ import { llamaEngine } from '../../dist/engine/llama/engine.js';
 import { jsonGrammar } from '../../dist/tools/grammar/jsonSchema/fromSchema.js';
 import { formats } from '../../dist/tools/formats/index.js';
 import { readTool } from '../../dist/tools/tool.js';
-import { compare } from './strict/compare.mjs';
+import { compareStrictAndFree } from './strict/compare.mjs';
 import { schemas, tools as declarations } from './strict/cases.mjs';
-import { tryCalls, tryJson } from './strict/grammarCheck.mjs';
+import { checkCalls, checkJson } from './strict/grammarCheck.mjs';
 import { familyGguf } from '../gguf/families.mjs';
 
 const count = Number(process.argv[2] ?? 200);
@@ -35,7 +35,7 @@ try {
   for (const [name, family] of families) {
     const model = await opened(family);
     for (const choice of choices) {
-      const tally = await tryCalls(model, { format: formats.get(name), tools, choice, count });
+      const tally = await checkCalls(model, { format: formats.get(name), tools, choice, count });
       report(`${name}, ${choice.name ?? choice.kind} (${family})`, tally);
     }
     await model[Symbol.asyncDispose]();
@@ -45,11 +45,11 @@ try {
     const grammar = jsonGrammar(schema).value;
     report(
       `response ${JSON.stringify(schema).slice(0, 50)}`,
-      await tryJson(model, { grammar, schema, count: Math.ceil(count / 4) }),
+      await checkJson(model, { grammar, schema, count: Math.ceil(count / 4) }),
     );
   }
   await model[Symbol.asyncDispose]();
-  await compare(engine);
+  await compareStrictAndFree(engine);
 } finally {
   await engine[Symbol.asyncDispose]();
   await rm(folder, { recursive: true });

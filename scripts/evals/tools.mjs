@@ -10,12 +10,12 @@
 import { connect } from 'turngraph/client';
 import { startServer } from 'turngraph';
 import { fileURLToPath } from 'node:url';
-import { ask, graphOf } from './tools/runItem.mjs';
+import { runItem, graphOf } from './tools/runItem.mjs';
 import { compare } from './tools/compare.mjs';
 import { readItems } from './tools/items.mjs';
-import { tableOf } from './tools/table.mjs';
-import { Tally } from './tools/score.mjs';
-import { readArguments, refuse } from '../options.mjs';
+import { formatTable } from './tools/table.mjs';
+import { Score } from './tools/score.mjs';
+import { readArguments, exitWithUsageError } from '../options.mjs';
 
 const known = { formats: ['chatml', 'llama3', 'mistral', 'generic'], modes: ['free', 'strict'] };
 const { model, catalogue, formats, modes, limit, threads, json } = readOptions();
@@ -46,17 +46,19 @@ function print(rows) {
   const seconds = Math.round((performance.now() - began) / 1000);
   say(`${items.length} items, ${rows.length} rows, ${seconds} s`);
   for (const { format, mode, failed } of rows) if (failed > 0) say(`${format} ${mode}: ${failed} turns failed`);
-  console.log(json ? JSON.stringify({ model, items: items.length, threads, seconds, rows }, null, 2) : tableOf(rows));
+  console.log(
+    json ? JSON.stringify({ model, items: items.length, threads, seconds, rows }, null, 2) : formatTable(rows),
+  );
 }
 
 async function measure(client, allowed) {
-  const rows = formats.flatMap((format) => allowed.map((mode) => ({ format, mode, tally: new Tally() })));
+  const rows = formats.flatMap((format) => allowed.map((mode) => ({ format, mode, tally: new Score() })));
   const apart = Math.ceil(items.length / rows.length);
   for (let step = 0; step < items.length; step++) {
     // In turn, so that all rows suffer the same noise; at different items, so that none finds a prompt evaluated.
     for (const [index, row] of rows.entries()) {
       const item = items[(step + index * apart) % items.length];
-      const heard = await ask(client, model, item, row).catch((fault) => {
+      const heard = await runItem(client, model, item, row).catch((fault) => {
         say(`\n${item.id}, ${row.format} ${row.mode}: ${fault.message}`);
       });
       row.tally.add(item.category, heard ? compare(item.calls, heard) : 'failed', heard);
@@ -112,12 +114,12 @@ function readOptions() {
 function listOf(option, text) {
   const names = text.split(',');
   const stranger = names.find((name) => !known[option].includes(name));
-  if (stranger !== undefined) refuse(`--${option} knows ${known[option].join(', ')}, not "${stranger}"`);
+  if (stranger !== undefined) exitWithUsageError(`--${option} knows ${known[option].join(', ')}, not "${stranger}"`);
   return names;
 }
 
 function wholeNumber(option, text, least) {
   if (!/^\d{1,6}$/.test(text) || Number(text) < least)
-    refuse(`--${option} must be a whole number from ${least}, not "${text}"`);
+    exitWithUsageError(`--${option} must be a whole number from ${least}, not "${text}"`);
   return Number(text);
 }

@@ -1,33 +1,42 @@
-// Catalogues as people write them, spoilt in their text and in their values. Reading one must give models whose files
-// stay in their folders and a place for each problem, or the one refusal that is documented; and it must not take long.
+// Fuzzes the reader of models.json with mutated catalogues. Reading must return models whose files stay in their folders and
+// problems with line and column, or throw the documented error; and it must not take long.
 import { isAbsolute, normalize } from 'node:path';
-import { below, pick, randomFrom } from '../seededRandom.mjs';
+import { below, pick, createRandom } from '../seededRandom.mjs';
 
 export const name = 'catalogue';
 
-// Far more than any reading needs, so that a busy machine is no failure.
-const longestMs = 5000;
+// Far more than reading needs, so that a busy machine causes no failure.
+const maxReadMs = 5000;
 
-/** Runs over the built reader; throws at the first catalogue that breaks the promise. */
+/**
+ * Fuzzes the built reader.
+ * @param {{ count: number, seed: number, log?: (line: string) => void }} run
+ * @throws {Error} At the first input that fails, which is its message.
+ */
 export async function fuzz({ count, seed, log = () => {} }) {
   const { parseCatalogue } = await import('../../dist/models/catalogue/catalogue.js');
-  const { read, faults, problems } = hammer({ parseCatalogue }, { count, seed });
-  log(`${count} inputs: ${read} were read, with ${problems} problems told; ${faults} were refused`);
+  const { read, faults, problems } = fuzzTarget({ parseCatalogue }, { count, seed });
+  log(`${count} inputs: ${read} were read, with ${problems} problems; ${faults} were refused`);
 }
 
-/** Reads `count` spoilt catalogues and counts what came of them. */
-export function hammer({ parseCatalogue }, { count, seed }) {
-  const random = randomFrom(seed);
+/**
+ * Reads `count` mutated catalogues and counts the outcomes.
+ * @param {{ parseCatalogue: typeof import('../../src/models/catalogue/catalogue.ts').parseCatalogue }} target
+ * @param {{ count: number, seed: number }} run
+ * @throws {Error} At the first input that fails, which is its message.
+ */
+export function fuzzTarget({ parseCatalogue }, { count, seed }) {
+  const random = createRandom(seed);
   const tally = { read: 0, faults: 0, problems: 0 };
   for (let index = 0; index < count; index++) {
-    const text = hostile(random);
+    const text = createInput(random);
     const start = performance.now();
     try {
-      const catalogue = outcome(parseCatalogue, text);
+      const catalogue = readOrRefuse(parseCatalogue, text);
       if (catalogue) check(catalogue);
       tally[catalogue ? 'read' : 'faults']++;
       tally.problems += catalogue?.problems.length ?? 0;
-      if (performance.now() - start > longestMs) throw new Error(`it took ${performance.now() - start} ms`);
+      if (performance.now() - start > maxReadMs) throw new Error(`it took ${performance.now() - start} ms`);
     } catch (error) {
       throw new Error(`input ${index} of seed ${seed}: ${JSON.stringify(text.slice(0, 2000))}`, { cause: error });
     }
@@ -35,21 +44,21 @@ export function hammer({ parseCatalogue }, { count, seed }) {
   return tally;
 }
 
-function outcome(parseCatalogue, text) {
+function readOrRefuse(parseCatalogue, text) {
   try {
     return parseCatalogue(text, 'models.json');
   } catch (error) {
     if (error?.name !== 'UNKNOWN_MODEL' || error.code !== 6007) throw error;
-    if (!placed.test(error.message)) throw new Error(`a refusal without a place: ${error.message}`);
+    if (!errorWithPlace.test(error.message)) throw new Error(`a refusal without a place: ${error.message}`);
     return undefined;
   }
 }
 
-const placed = /^models\.json:[1-9]\d*:[1-9]\d*: \S/;
+const errorWithPlace = /^models\.json:[1-9]\d*:[1-9]\d*: \S/;
 
 function check({ models, problems }) {
   for (const problem of problems) {
-    if (!placed.test(problem) || !/: \/models\/\d/.test(problem))
+    if (!errorWithPlace.test(problem) || !/: \/models\/\d/.test(problem))
       throw new Error(`a problem without a place: ${problem}`);
   }
   for (const [name, model] of models) {
@@ -71,14 +80,14 @@ const escapes = (file) =>
 
 const times = (count, make) => Array.from({ length: count }, make);
 
-function hostile(random) {
+function createInput(random) {
   const roll = random();
-  if (roll < 0.02) return noise(random);
-  if (roll < 0.03) return deep(random);
+  if (roll < 0.02) return randomText(random);
+  if (roll < 0.03) return deeplyNested(random);
   const document = { $schema: './models.schema.json', models: times(1 + below(random, 4), () => goodModel(random)) };
-  const value = random() < 0.7 ? spoilt(document, random) : document;
+  const value = random() < 0.7 ? mutatedValue(document, random) : document;
   const text = JSON.stringify(value, null, pick(random, [undefined, 2, '\t'])) ?? '';
-  return random() < 0.4 ? spoiltText(text, random) : text;
+  return random() < 0.4 ? mutatedText(text, random) : text;
 }
 
 const goodModel = (random) => ({
@@ -98,10 +107,26 @@ const goodModel = (random) => ({
   })),
 });
 
-const noise = (random) => String.fromCharCode(...times(below(random, 64), () => below(random, 256)));
-const deep = (random) => pick(random, ['[', '{"models":[', '{"models":', '{"a":{']).repeat(below(random, 20_000));
+const randomText = (random) => String.fromCharCode(...times(below(random, 64), () => below(random, 256)));
+const deeplyNested = (random) =>
+  pick(random, ['[', '{"models":[', '{"models":', '{"a":{']).repeat(below(random, 20_000));
 
-const strays = [null, true, -1, 0.5, 2 ** 60, 1e300, '', 'one', 'a'.repeat(3000), [], [null], {}, { a: 1 }, [[[[]]]]];
+const wrongValues = [
+  null,
+  true,
+  -1,
+  0.5,
+  2 ** 60,
+  1e300,
+  '',
+  'one',
+  'a'.repeat(3000),
+  [],
+  [null],
+  {},
+  { a: 1 },
+  [[[[]]]],
+];
 const paths = [
   '..',
   '../x',
@@ -120,16 +145,16 @@ const paths = [
 ];
 const names = ['__proto__', 'constructor', 'toString', 'name', 'files', 'contextSize', 'models', 'a~/b', ''];
 
-// Values replaced, fields renamed, left out and put in.
-function spoilt(value, random, depth = 0) {
-  if (depth > 0 && random() < 0.04) return pick(random, random() < 0.5 ? strays : paths);
-  if (Array.isArray(value)) return value.map((item) => spoilt(item, random, depth + 1));
+// Replaces values; renames, removes and inserts fields.
+function mutatedValue(value, random, depth = 0) {
+  if (depth > 0 && random() < 0.04) return pick(random, random() < 0.5 ? wrongValues : paths);
+  if (Array.isArray(value)) return value.map((item) => mutatedValue(item, random, depth + 1));
   if (typeof value !== 'object' || value === null) return value;
   const fields = Object.entries(value).flatMap(([key, item]) => {
     const roll = random();
     if (roll < 0.02) return [];
     if (roll < 0.04) return [[pick(random, [...names, `${key}s`]), item]];
-    const inner = [key, spoilt(item, random, depth + 1)];
+    const inner = [key, mutatedValue(item, random, depth + 1)];
     return roll < 0.05 ? [inner, [pick(random, names), item]] : [inner];
   });
   return Object.fromEntries(fields);
@@ -166,7 +191,7 @@ const changes = [
   (text) => `\uFEFF${text}`,
 ];
 
-function spoiltText(text, random) {
+function mutatedText(text, random) {
   let changed = text;
   for (let left = 1 + below(random, 4); left > 0; left--) {
     changed = pick(random, changes)(changed, below(random, changed.length + 1), random);

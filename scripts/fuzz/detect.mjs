@@ -1,15 +1,19 @@
-// What models write in every format, spoilt: characters changed, cut, doubled and moved, tags and quotes put in.
-// Detection must not throw, and what it calls a call must be one, with the piece of the text that it was read from.
-import { below, pick, randomFrom } from '../seededRandom.mjs';
+// Fuzzes tool-call detection with mutated model output: characters changed, cut, repeated and moved, tags and quotes
+// inserted. Detection must not throw, and each call must have a name, arguments, and the text it was read from.
+import { below, pick, createRandom } from '../seededRandom.mjs';
 
 export const name = 'detect';
 
-/** Runs over the built formats; throws at the first text that breaks the promise. */
+/**
+ * Fuzzes the built formats.
+ * @param {{ count: number, seed: number, log?: (line: string) => void }} run
+ * @throws {Error} At the first input that fails, which is its message.
+ */
 export async function fuzz({ count, seed, log = () => {} }) {
   const { formats } = await import('../../dist/tools/formats/index.js');
-  const { stringifyJson: jsonText } = await import('../../dist/tools/json/value.js');
+  const { stringifyJson } = await import('../../dist/tools/json/value.js');
   const start = performance.now();
-  const { calls, repaired, truncated } = hammer({ formats, jsonText }, { count, seed });
+  const { calls, repaired, truncated } = fuzzTarget({ formats, stringifyJson }, { count, seed });
   const seconds = (performance.now() - start) / 1000;
   log(
     `${count} inputs in ${seconds.toFixed(1)} s, ${Math.round(count / seconds)} a second: ` +
@@ -17,17 +21,25 @@ export async function fuzz({ count, seed, log = () => {} }) {
   );
 }
 
-/** Reads `count` spoilt texts in every format and counts what came of them. */
-export function hammer({ formats, jsonText }, { count, seed }) {
-  const random = randomFrom(seed);
+/**
+ * Detects calls in `count` mutated texts, each in a random format, and counts the outcomes.
+ * @param {{
+ *   formats: ReadonlyMap<string, import('../../src/tools/tool.ts').ToolCallFormat>,
+ *   stringifyJson: typeof import('../../src/tools/json/value.ts').stringifyJson,
+ * }} target
+ * @param {{ count: number, seed: number }} run
+ * @throws {Error} At the first input that fails, which is its message.
+ */
+export function fuzzTarget({ formats, stringifyJson }, { count, seed }) {
+  const random = createRandom(seed);
   const tally = { calls: 0, repaired: 0, truncated: 0 };
   const dialects = [...formats.values()];
   for (let index = 0; index < count; index++) {
     const format = pick(random, dialects);
-    const text = spoilt(pick(random, outputs), random);
+    const text = mutated(pick(random, corpus), random);
     try {
       const { calls, residual, truncated } = format.detect(text);
-      for (const call of calls) checkCall(call, text, jsonText);
+      for (const call of calls) checkCall(call, text, stringifyJson);
       if (typeof residual !== 'string' || residual !== residual.trim()) throw new Error('the text is not trimmed');
       if (calls.length === 0 && !text.includes(residual)) throw new Error('text appears from nowhere');
       tally.calls += calls.length;
@@ -40,15 +52,15 @@ export function hammer({ formats, jsonText }, { count, seed }) {
   return tally;
 }
 
-function checkCall(call, text, jsonText) {
+function checkCall(call, text, stringifyJson) {
   if (typeof call.name !== 'string' || call.name === '') throw new Error('a call has no name');
   if (!text.includes(call.raw)) throw new Error(`not in the text: ${call.raw}`);
-  const given = JSON.parse(jsonText(call.arguments));
+  const given = JSON.parse(stringifyJson(call.arguments));
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new Error('arguments are no object');
 }
 
-/** Texts as models write them where nothing is spoilt: each holds a call or two. */
-export const outputs = [
+/** The seed corpus: well-formed model output with one or two calls each. */
+export const corpus = [
   '<tool_call>\n{"name": "get_tide", "arguments": {"port": "Oban"}}\n</tool_call>',
   'Both.\n<tool_call>\n{"name": "a", "arguments": {"n": -1.5e3}}\n</tool_call>\n<tool_call>\n{"name": "b", "arguments": {}}\n</tool_call><|im_end|>',
   '<think>\nThe port is Oban.\n</think>\n\n<tool_call>\n{"name": "get_tide", "arguments": {"port": "Oban"}}\n</tool_call>',
@@ -112,11 +124,11 @@ const changes = [
   (text, at, random) => text.slice(0, at) + text.slice(at + 1 + below(random, 12)),
   (text, at, random) =>
     text.slice(0, at) + text.slice(at, at + below(random, 40)).repeat(1 + below(random, 4)) + text.slice(at),
-  (text, at, random) => text.slice(0, at) + pick(random, outputs).slice(below(random, 40)) + text.slice(at),
+  (text, at, random) => text.slice(0, at) + pick(random, corpus).slice(below(random, 40)) + text.slice(at),
   (text, at, random) => text.slice(at) + pick(random, ['', '\n', ' ']) + text.slice(0, at),
 ];
 
-function spoilt(text, random) {
+function mutated(text, random) {
   let changed = text;
   for (let left = below(random, 6); left > 0; left--) {
     changed = pick(random, changes)(changed, below(random, changed.length + 1), random);

@@ -1,20 +1,33 @@
-// Frames of both directions in both encodings: random bytes, truncated frames, frames with bytes or values changed.
-// Decoding must give a frame that encodes and decodes to itself, or a Fault that blames the frame.
-import { below, pick, randomFrom } from '../seededRandom.mjs';
+// Fuzzes the frame codecs, in both directions and both encodings: random bytes, truncated frames, changed bytes and values.
+// Decoding must return a frame that encodes and decodes to itself, or a Fault with code 5001 or 5002.
+import { below, pick, createRandom } from '../seededRandom.mjs';
 
 export const name = 'frames';
 
-/** Runs over the built codecs; throws at the first frame that breaks the promise. */
+/**
+ * Fuzzes the built codecs.
+ * @param {{ count: number, seed: number, log?: (line: string) => void }} run
+ * @throws {Error} At the first input that fails, which is its message.
+ */
 export async function fuzz({ count, seed, log = () => {} }) {
   const { serverCodecs, clientCodecs } = await import('../../dist/wire/codec.js');
   const { shapes } = await import('../../dist/frames.gen.js');
-  const { frames, faults } = hammer({ serverCodecs, clientCodecs, shapes }, { count, seed });
+  const { frames, faults } = fuzzTarget({ serverCodecs, clientCodecs, shapes }, { count, seed });
   log(`${count} inputs: ${frames} were frames, ${faults} were refused`);
 }
 
-/** Decodes `count` hostile inputs and counts what came of them. */
-export function hammer({ serverCodecs, clientCodecs, shapes }, { count, seed }) {
-  const random = randomFrom(seed);
+/**
+ * Decodes `count` mutated frames and counts the outcomes.
+ * @param {{
+ *   serverCodecs: Partial<typeof import('../../src/wire/codec.ts').serverCodecs>,
+ *   clientCodecs: Partial<typeof import('../../src/wire/codec.ts').clientCodecs>,
+ *   shapes: typeof import('../../src/frames.gen.ts').shapes,
+ * }} target
+ * @param {{ count: number, seed: number }} run
+ * @throws {Error} At the first input that fails, which is its message.
+ */
+export function fuzzTarget({ serverCodecs, clientCodecs, shapes }, { count, seed }) {
+  const random = createRandom(seed);
   const tally = { frames: 0, faults: 0 };
   for (let index = 0; index < count; index++) {
     const subprotocol = pick(random, Object.keys(serverCodecs));
@@ -22,9 +35,9 @@ export function hammer({ serverCodecs, clientCodecs, shapes }, { count, seed }) 
       ['ClientFrame', serverCodecs[subprotocol], clientCodecs[subprotocol]],
       ['ServerFrame', clientCodecs[subprotocol], serverCodecs[subprotocol]],
     ]);
-    const input = hostile(writer.encode(randomFrame(shapes, envelope, random)), random);
+    const input = mutatedFrame(writer.encode(randomFrame(shapes, envelope, random)), random);
     try {
-      tally[outcome(reader, writer, input)]++;
+      tally[decodeTwice(reader, writer, input)]++;
     } catch (error) {
       const shown = typeof input === 'string' ? JSON.stringify(input) : Buffer.from(input).toString('hex');
       throw new Error(`input ${index} of seed ${seed}, ${subprotocol} ${envelope}: ${shown}`, { cause: error });
@@ -33,7 +46,7 @@ export function hammer({ serverCodecs, clientCodecs, shapes }, { count, seed }) 
   return tally;
 }
 
-function outcome(reader, writer, input) {
+function decodeTwice(reader, writer, input) {
   const decoded = reader.decode(input);
   if (!decoded.ok) {
     const { fault } = decoded;
@@ -50,7 +63,15 @@ function outcome(reader, writer, input) {
 
 const times = (count, make) => Array.from({ length: count }, make);
 
-/** A frame with a value in every field; of the body named, or of any. */
+/**
+ * A frame with a value in every field, of the given body or of a random one.
+ * @template {import('../../src/wire/frame.ts').Envelope} E
+ * @param {typeof import('../../src/frames.gen.ts').shapes} shapes
+ * @param {E} envelope
+ * @param {() => number} random
+ * @param {string} [body]
+ * @returns {import('../../src/wire/frame.ts').Frames[E]}
+ */
 export function randomFrame(shapes, envelope, random, body) {
   const fields = Object.entries(shapes[envelope]);
   const [name, { message }] = pick(
@@ -59,7 +80,7 @@ export function randomFrame(shapes, envelope, random, body) {
   );
   const head = fields
     .filter(([, shape]) => !shape.oneof)
-    .map(([field, shape]) => [field, single(shapes, shape, random)]);
+    .map(([field, shape]) => [field, randomValue(shapes, shape, random)]);
   return { ...Object.fromEntries(head), body: name, [name]: randomMessage(shapes, message, random) };
 }
 
@@ -73,13 +94,13 @@ function randomMessage(shapes, message, random) {
     fields
       .filter(([field, shape]) => !shape.oneof || field === chosen)
       .map(([field, shape]) => {
-        const one = () => single(shapes, shape, random);
+        const one = () => randomValue(shapes, shape, random);
         return [field, shape.repeated ? times(1 + below(random, 3), one) : one()];
       }),
   );
 }
 
-function single(shapes, shape, random) {
+function randomValue(shapes, shape, random) {
   if (shape.message) return randomMessage(shapes, shape.message, random);
   if (shape.enum) return pick(random, shape.enum);
   if (shape.map) return randomMap(random);
@@ -109,19 +130,19 @@ function randomMap(random) {
   return map;
 }
 
-function hostile(data, random) {
-  if (random() < 0.1) return noise(data, random);
+function mutatedFrame(data, random) {
+  if (random() < 0.1) return randomBytes(data, random);
   if (typeof data === 'string')
-    return random() < 0.7 ? JSON.stringify(spoilt(JSON.parse(data), random)) : cut(data, random);
-  return random() < 0.2 ? data.slice(0, below(random, data.length + 1)) : spoiltBytes(data, random);
+    return random() < 0.7 ? JSON.stringify(mutatedValue(JSON.parse(data), random)) : mutatedText(data, random);
+  return random() < 0.2 ? data.slice(0, below(random, data.length + 1)) : mutatedBytes(data, random);
 }
 
-function noise(data, random) {
+function randomBytes(data, random) {
   const bytes = Uint8Array.from(times(below(random, 64), () => below(random, 256)));
   return typeof data === 'string' ? String.fromCharCode(...bytes) : bytes;
 }
 
-function cut(text, random) {
+function mutatedText(text, random) {
   const at = below(random, text.length + 1);
   return (
     text.slice(0, at) +
@@ -129,7 +150,7 @@ function cut(text, random) {
   );
 }
 
-function spoiltBytes(data, random) {
+function mutatedBytes(data, random) {
   const bytes = [...data];
   for (let left = 1 + below(random, 6); left > 0; left--) {
     const at = below(random, bytes.length + 1);
@@ -145,7 +166,7 @@ function spoiltBytes(data, random) {
   return Uint8Array.from(bytes);
 }
 
-const strays = [
+const wrongValues = [
   null,
   true,
   -1,
@@ -162,13 +183,13 @@ const strays = [
   { __proto__: null, constructor: 1 },
 ];
 
-// Some values replaced by ones of other types, some fields renamed, doubled under another name, or left out.
-function spoilt(value, random, depth = 0) {
-  if (depth > 0 && random() < 0.08) return pick(random, strays);
-  if (Array.isArray(value)) return value.map((item) => spoilt(item, random, depth + 1));
+// Replaces values by others of other types; renames, copies and removes fields.
+function mutatedValue(value, random, depth = 0) {
+  if (depth > 0 && random() < 0.08) return pick(random, wrongValues);
+  if (Array.isArray(value)) return value.map((item) => mutatedValue(item, random, depth + 1));
   if (typeof value !== 'object' || value === null) return value;
   const fields = Object.entries(value).flatMap(([key, item]) => {
-    const inner = [key, spoilt(item, random, depth + 1)];
+    const inner = [key, mutatedValue(item, random, depth + 1)];
     const roll = random();
     if (roll < 0.04) return [];
     if (roll < 0.06) return [[pick(random, ['__proto__', 'toString', 'graph', `${key}x`]), item]];

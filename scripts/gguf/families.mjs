@@ -1,4 +1,5 @@
-// Tiny models that lay out their prompts as the reference families do: templates of our own wording that write the same texts.
+// Tiny GGUF models of the reference model families: their special tokens, and chat templates of our own wording that render
+// the same prompts.
 import { readFileSync } from 'node:fs';
 import { tinyGguf } from './gguf.mjs';
 import { byteLevelVocab, sentencePieceVocab } from './vocabulary.mjs';
@@ -52,7 +53,17 @@ const mistral = [
   '[/TOOL_RESULTS]',
 ];
 
-/** The reference families by name: how each calls tools, its vocabulary and its chat template. */
+/**
+ * @typedef {object} Family
+ * @property {'chatml' | 'llama3' | 'mistral'} format The tool-call format.
+ * @property {import('./gguf.mjs').TinyVocab} vocab
+ * @property {string} chatTemplate
+ */
+
+/**
+ * The reference families by name.
+ * @type {ReadonlyMap<string, Family>}
+ */
 export const families = new Map([
   ['Qwen2.5 Instruct', { format: 'chatml', vocab: byteLevelVocab(qwen), chatTemplate: template('qwen2.5') }],
   ['Qwen3', { format: 'chatml', vocab: byteLevelVocab(qwen3), chatTemplate: template('qwen3') }],
@@ -77,7 +88,13 @@ export const families = new Map([
   ['Hermes 2 Pro', { format: 'chatml', vocab: byteLevelVocab(hermes), chatTemplate: template('hermes2pro') }],
 ]);
 
-/** A model of a family, as the bytes of a GGUF file. */
+/**
+ * Creates a model of a family, as the bytes of a GGUF file.
+ * @param {string} name
+ * @param {Partial<import('./gguf.mjs').TinyModel>} [shape]
+ * @returns {Buffer}
+ * @throws {RangeError} For an unknown family.
+ */
 export function familyGguf(name, shape = {}) {
   const family = families.get(name);
   if (!family) throw new RangeError(`there is no family "${name}"; there are ${[...families.keys()].join(', ')}`);

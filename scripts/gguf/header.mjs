@@ -6,15 +6,15 @@ import { weightBytes, weightTypes } from './weights.mjs';
  * The head of a model as bytes, and its tensors in the order in which they follow. The architecture is `llama`, or with a
  * `window` one that has a second norm behind what it attends to and behind its hidden layer, as `gemma2` has.
  */
-export function headOf({ vocab, chatTemplate, weights, ...shape }) {
+export function createHeader({ vocab, chatTemplate, weights, ...shape }) {
   const tensors = tensorsOf({ ...shape, words: vocab.tokens.length }).map((tensor) => {
     const type = tensor.dimensions.length === 1 ? 'F32' : weights;
     const count = tensor.dimensions.reduce((product, size) => product * size, 1);
     return { ...tensor, type, count, bytes: weightBytes(type, count) };
   });
   const values = [
-    ...modelValues(shape, weights),
-    ...vocabularyValues(vocab),
+    ...modelMetadata(shape, weights),
+    ...vocabularyMetadata(vocab),
     ...(chatTemplate === undefined ? [] : [['tokenizer.chat_template', text(chatTemplate)]]),
   ];
   let offset = 0;
@@ -29,7 +29,7 @@ export function headOf({ vocab, chatTemplate, weights, ...shape }) {
   return { head: padded(Buffer.concat([...start, ...pairs, ...infos])), tensors };
 }
 
-function modelValues({ architecture, name, width, layers, heads, kvHeads, hidden, contextLength, window }, weights) {
+function modelMetadata({ architecture, name, width, layers, heads, kvHeads, hidden, contextLength, window }, weights) {
   const own = {
     context_length: number(contextLength),
     embedding_length: number(width),
@@ -52,7 +52,7 @@ function modelValues({ architecture, name, width, layers, heads, kvHeads, hidden
   ];
 }
 
-function vocabularyValues({
+function vocabularyMetadata({
   model,
   pre,
   tokens,

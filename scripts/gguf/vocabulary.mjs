@@ -5,9 +5,9 @@ const pairs = ['t h', 'i n', 'e r', 'o n', 'a t', 'o r', 'th e', 'i s', 'in g', 
 
 /** Byte-level BPE with control tokens and user-defined ones (those that are only text) before the bytes. */
 export function byteLevelVocab({ control, userDefined = [], ...rest }) {
-  const space = letterOf(0x20);
+  const space = byteCharacter(0x20);
   const merges = [...pairs, `${space} t`, `${space}t he`, `${space} a`];
-  const words = [...byteLetters, ...merges.map((pair) => pair.replace(' ', ''))];
+  const words = [...byteCharacters, ...merges.map((pair) => pair.replace(' ', ''))];
   return {
     model: 'gpt2',
     tokens: [...control, ...userDefined, ...words],
@@ -45,9 +45,9 @@ export function sentencePieceVocab({ control, ...rest }) {
 
 // In byte-level BPE a byte is written as a letter: itself where it is visible, one from beyond Latin-1 where it is not.
 const visible = (byte) => (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-export const byteLetters = Array.from({ length: 256 }, (_, byte) => letterOf(byte));
+export const byteCharacters = Array.from({ length: 256 }, (_, byte) => byteCharacter(byte));
 
-export function letterOf(byte) {
+export function byteCharacter(byte) {
   if (visible(byte)) return String.fromCharCode(byte);
   let hidden = 0;
   for (let before = 0; before < byte; before++) if (!visible(before)) hidden++;

@@ -1,5 +1,5 @@
 // Weights as ggml stores them, and seeded random numbers to make them of.
-import { randomFrom } from '../seededRandom.mjs';
+import { createRandom } from '../seededRandom.mjs';
 
 /** Weight types: the number ggml has for each, and the bytes of so many weights. */
 export const weightTypes = {
@@ -12,19 +12,19 @@ export const weightTypes = {
 export const weightBytes = (type, count) => (count / weightTypes[type].weights) * weightTypes[type].bytes;
 
 /** Weights as bytes: `count` of them, a multiple of 32 for Q8_0, drawn with a standard deviation of `spread`. */
-export function weightsOf(type, count, draw, spread) {
+export function createWeights(type, count, draw, spread) {
   const buffer = Buffer.alloc(weightBytes(type, count));
-  if (type === 'Q8_0') return quantized(buffer, draw, spread);
+  if (type === 'Q8_0') return quantize(buffer, draw, spread);
   for (let index = 0; index < count; index++) {
     if (type === 'F32') buffer.writeFloatLE(spread * draw(), index * 4);
-    else buffer.writeUInt16LE(half(spread * draw()), index * 2);
+    else buffer.writeUInt16LE(toHalfPrecision(spread * draw()), index * 2);
   }
   return buffer;
 }
 
 // A block: a scale in half precision and 32 whole numbers; these reach four standard deviations.
-function quantized(buffer, draw, spread) {
-  const scale = half((4 * spread) / 127);
+function quantize(buffer, draw, spread) {
+  const scale = toHalfPrecision((4 * spread) / 127);
   for (let block = 0; block < buffer.length; block += 34) {
     buffer.writeUInt16LE(scale, block);
     for (let at = 2; at < 34; at++) {
@@ -37,7 +37,7 @@ function quantized(buffer, draw, spread) {
 const single = new DataView(new ArrayBuffer(4));
 
 /** The bits of a small number in half precision, cut off and not rounded: weights are random anyway. */
-function half(value) {
+function toHalfPrecision(value) {
   single.setFloat32(0, value);
   const bits = single.getUint32(0);
   const exponent = ((bits >>> 23) & 0xff) - 127 + 15;
@@ -47,7 +47,7 @@ function half(value) {
 }
 
 /** Draws normally distributed numbers around 0 with a standard deviation of 1: the same ones for the same seed. */
-export function normalNumbers(seed) {
-  const uniform = randomFrom(seed);
+export function createNormalRandom(seed) {
+  const uniform = createRandom(seed);
   return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
 }

@@ -1,6 +1,10 @@
-// Shapes of random models by name, and the chat template that all of them have.
+// Shapes of random models by name, and their chat template.
+/** @import { RandomShape } from './write.mjs' */
 
-/** The shape of a real model of 135 million parameters. */
+/**
+ * The shape of a real model of 135 million parameters.
+ * @type {RandomShape}
+ */
 const mid = {
   words: 49_152,
   layers: 30,
@@ -12,7 +16,10 @@ const mid = {
   weights: 'Q8_0',
 };
 
-/** For tests: loads and generates in no time. */
+/**
+ * For tests: loads and generates in milliseconds.
+ * @type {RandomShape}
+ */
 const tiny = {
   words: 2048,
   layers: 2,

@@ -2,36 +2,38 @@
 // most, what can be put together of them, and some words. Ordinary text comes to about three letters a token, and JSON to
 // as many tokens as in the vocabulary of a real model.
 import { tokenType } from '../gguf/gguf.mjs';
-import { byteLetters, letterOf } from '../gguf/vocabulary.mjs';
+import { byteCharacters, byteCharacter } from '../gguf/vocabulary.mjs';
 
-export const control = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
+export const controlTokens = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 
 // The most frequent first.
 const letters = 'etaoinshrdlcumwfgypbvkjxqz';
-const space = letterOf(0x20);
+const space = byteCharacter(0x20);
 
 /** A vocabulary of so many tokens: control tokens, the 256 bytes, then what the merges make. */
-export function vocabularyOf(size) {
-  const room = size - control.length - byteLetters.length;
+export function createVocabulary(size) {
+  const room = size - controlTokens.length - byteCharacters.length;
   if (room < 0)
-    throw new RangeError(`a vocabulary has at least ${control.length + byteLetters.length} tokens, not ${size}`);
-  const merges = made(room);
-  const words = [...byteLetters, ...merges.map(([a, b]) => a + b)];
+    throw new RangeError(
+      `a vocabulary has at least ${controlTokens.length + byteCharacters.length} tokens, not ${size}`,
+    );
+  const merges = createMerges(room);
+  const words = [...byteCharacters, ...merges.map(([a, b]) => a + b)];
   return {
     model: 'gpt2',
     pre: 'smollm',
-    tokens: [...control, ...words],
-    types: [...control.map(() => tokenType.control), ...words.map(() => tokenType.normal)],
+    tokens: [...controlTokens, ...words],
+    types: [...controlTokens.map(() => tokenType.control), ...words.map(() => tokenType.normal)],
     merges: merges.map(([a, b]) => `${a} ${b}`),
-    bos: control.indexOf('<|im_start|>'),
-    eos: control.indexOf('<|im_end|>'),
+    bos: controlTokens.indexOf('<|im_start|>'),
+    eos: controlTokens.indexOf('<|im_end|>'),
   };
 }
 
 /** Tokens that must never be drawn: they end the text, or make no character. */
 export const silentTokens = () => [
-  ...control.keys(),
-  ...byteLetters.flatMap((letter, byte) => (byte < 0x20 || byte > 0x7e ? [control.length + byte] : [])),
+  ...controlTokens.keys(),
+  ...byteCharacters.flatMap((letter, byte) => (byte < 0x20 || byte > 0x7e ? [controlTokens.length + byte] : [])),
 ];
 
 // What stands in calls, and the words that English uses most.
@@ -41,7 +43,7 @@ const english =
   'my one all would there their what so up out if about who get which go me when make can like time no just him know take';
 const wholeWords = [...calls.split(' '), ...`${calls} ${english}`.split(' ').map((word) => space + word)];
 
-function made(room) {
+function createMerges(room) {
   const words = new Map();
   for (const [a, b] of candidates(words)) {
     if (words.size === room) return [...words.values()];
@@ -60,7 +62,7 @@ function* candidates(words) {
   yield* pairs;
   yield* common.map((pair) => [space + pair[0], pair[1]]);
   yield* byFrequency(common, common);
-  for (const word of wholeWords) yield* joining(word, words);
+  for (const word of wholeWords) yield* mergesOfWord(word, words);
   yield* byFrequency(
     common.map((pair) => space + pair),
     common,
@@ -73,7 +75,7 @@ function* candidates(words) {
 }
 
 /** Merges that make a word one token, of the tokens that it has by the merges so far. */
-function joining(word, words) {
+function mergesOfWord(word, words) {
   const [first, ...rest] = partsOf(word, [...words.values()]);
   let whole = first;
   return rest.map((part) => {

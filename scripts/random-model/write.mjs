@@ -1,31 +1,53 @@
-// Streams the GGUF file of a random model: a pool of random weights is drawn once, and every tensor is a stretch of it,
-// begun somewhere else and repeated as needed. The pool has a prime number of blocks, at least as many as the largest
-// tensor has rows, so that no two rows are equal.
+// Writes the GGUF file of a random model as a stream: a pool of random weights is generated once, and every tensor is a copy
+// of it from another offset, repeated as needed. The pool has a prime number of blocks, at least as many as the largest tensor
+// has rows, so that no two rows are equal.
 import { open, rename, rm } from 'node:fs/promises';
-import { headOf } from '../gguf/header.mjs';
+import { createHeader } from '../gguf/header.mjs';
 import { padding } from '../gguf/values.mjs';
-import { normalNumbers, weightBytes, weightsOf } from '../gguf/weights.mjs';
+import { createNormalRandom, weightBytes, createWeights } from '../gguf/weights.mjs';
 import { chatTemplate } from './shapes.mjs';
-import { silentTokens, vocabularyOf } from './vocabulary.mjs';
+import { silentTokens, createVocabulary } from './vocabulary.mjs';
+
+/**
+ * Sizes are multiples of 32.
+ * @typedef {object} RandomShape
+ * @property {number} words Tokens of the vocabulary.
+ * @property {number} layers
+ * @property {number} width
+ * @property {number} hidden
+ * @property {number} heads
+ * @property {number} kvHeads
+ * @property {number} contextLength In tokens.
+ * @property {number} [window] Sliding window of every second layer, in tokens; default: none.
+ * @property {'F32' | 'F16' | 'Q8_0'} weights
+ * @property {number} [seed]
+ * @property {string} [name]
+ */
 
 // Weights of a block.
 const block = 32;
 
-/** Writes a random model; the file is there as a whole or not at all. */
+/**
+ * Writes a random model atomically: into a temporary file, which is then renamed.
+ * @param {string} file
+ * @param {RandomShape} shape
+ * @returns {Promise<void>}
+ * @throws {RangeError} For an invalid shape.
+ */
 export async function writeRandomModel(file, { words, seed = 1, name = 'random', ...shape }) {
   check(shape);
-  const vocab = vocabularyOf(words);
+  const vocab = createVocabulary(words);
   const architecture = shape.window ? 'gemma2' : 'llama';
-  const { head, tensors } = headOf({ architecture, name, ...shape, vocab, chatTemplate });
-  const blocks = primeFrom(Math.max(words, shape.width, shape.hidden));
-  const pools = poolsOf(shape.weights, blocks, seed);
+  const { head, tensors } = createHeader({ architecture, name, ...shape, vocab, chatTemplate });
+  const blocks = nextPrime(Math.max(words, shape.width, shape.hidden));
+  const pools = createPools(shape.weights, blocks, seed);
   const part = `${file}.${process.pid}.part`;
   const handle = await open(part, 'w');
   try {
     await handle.write(head);
     for (const [index, tensor] of tensors.entries()) {
       const data = dataOf(tensor, index, pools);
-      if (index === 0) silence(data, tensor);
+      if (index === 0) zeroRows(data, tensor);
       await handle.write(data);
       await handle.write(Buffer.alloc(padding(tensor.bytes)));
     }
@@ -47,19 +69,19 @@ function check({ width, hidden, heads, kvHeads, weights }) {
   if (!['F32', 'F16', 'Q8_0'].includes(weights)) throw new RangeError(`weights are F32, F16 or Q8_0, not ${weights}`);
 }
 
-/** The pool for each standard deviation, made when it is first wanted: all of them the same draws. */
-function poolsOf(weights, blocks, seed) {
+/** The pools of weights by standard deviation, created on first use; all are the same random numbers, scaled. */
+function createPools(weights, blocks, seed) {
   const pools = new Map();
   return (spread) => {
     if (!pools.has(spread)) {
-      pools.set(spread, weightsOf(weights, blocks * block, normalNumbers(seed), spread));
+      pools.set(spread, createWeights(weights, blocks * block, createNormalRandom(seed), spread));
     }
     return pools.get(spread);
   };
 }
 
 function dataOf({ type, count, bytes, dimensions }, index, pools) {
-  if (dimensions.length === 1) return weightsOf(type, count, () => 1, 1);
+  if (dimensions.length === 1) return createWeights(type, count, () => 1, 1);
   const pool = pools(spreadOf(index, dimensions));
   const data = Buffer.alloc(bytes);
   const unit = weightBytes(type, block);
@@ -68,17 +90,17 @@ function dataOf({ type, count, bytes, dimensions }, index, pools) {
   return data;
 }
 
-// What a layer adds outweighs the embedding of the last token, or the model would repeat that for ever; logits spread
-// by about 2.
+// The output of a layer outweighs the embedding of the last token, or the model would repeat that token forever; logits have
+// a standard deviation of about 2.
 const spreadOf = (index, [inputs]) => (index === 0 ? 2 / Math.sqrt(inputs) : 1 / Math.sqrt(inputs));
 
-// A row of zeros has a logit of 0, far below the highest of the others.
-function silence(data, { type, dimensions: [width] }) {
+// A row of zeros has a logit of 0, far below the highest one, so its token is never sampled.
+function zeroRows(data, { type, dimensions: [width] }) {
   const row = weightBytes(type, width);
   for (const token of silentTokens()) data.fill(0, token * row, (token + 1) * row);
 }
 
-function primeFrom(least) {
+function nextPrime(least) {
   for (let number = least | 1; ; number += 2) {
     let factor = 3;
     while (factor * factor <= number && number % factor !== 0) factor += 2;

@@ -1,4 +1,4 @@
-// Words that no model says of itself, none of them a part of another.
+// Canaries: invented words that a model does not write of its own accord, none of them part of another.
 const heads = [
   'Zul',
   'Quor',
@@ -34,9 +34,9 @@ const tails = [
   'hep',
 ];
 
-/** So many secrets, at most 225. */
-export const secretsFor = (count) =>
+/** Creates `count` different canaries, at most 225. */
+export const createCanaries = (count) =>
   Array.from({ length: count }, (_, index) => {
-    const [head, turn] = [index % heads.length, Math.floor(index / heads.length)];
-    return `${heads[head]}${tails[(head + turn) % tails.length]}`;
+    const [head, offset] = [index % heads.length, Math.floor(index / heads.length)];
+    return `${heads[head]}${tails[(head + offset) % tails.length]}`;
   });

@@ -1,39 +1,39 @@
-// Moments of a turn at which it can be cancelled.
+// Cancel points: moments of a turn at which a test cancels it.
 
-const wait = (milliseconds) => new Promise((go) => setTimeout(go, milliseconds));
+const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-async function pieces(turn, count) {
-  let heard = 0;
-  for await (const _ of turn.text) if (++heard >= count) return;
+async function receivePieces(turn, count) {
+  let received = 0;
+  for await (const _ of turn.text) if (++received >= count) return;
 }
 
-const atOnce = () => async () => undefined;
-const after = (least, most) => (chance) => () => wait(chance.between(least, most));
-const speaking = (chance) => (turn) => pieces(turn, 1 + chance.below(12));
+const immediately = () => async () => undefined;
+const after = (minMs, maxMs) => (rng) => () => wait(rng.between(minMs, maxMs));
+const afterSomePieces = (rng) => (turn) => receivePieces(turn, 1 + rng.below(12));
 
-// With the last word but one of what the demo model likes to say: what comes then is the end.
+// At the second last word of the demo model's most frequent answers, so that the cancel meets the end of the turn.
 const nearEnd = () => async (turn) => {
   let text = '';
   for await (const piece of turn.text) if (/pow|can I|help|assist|and ale|like/.test((text += piece))) return;
 };
 
-/** Ways to choose a moment, as often as each is to be chosen; each gives what to wait for, given the turn. */
-export const moments = [
-  atOnce,
+/** Cancel points, repeated by frequency. Each takes a random generator and returns a function that waits, given the turn. */
+export const cancelPoints = [
+  immediately,
   after(0, 15),
   after(0, 80),
   after(20, 300),
-  speaking,
-  speaking,
-  speaking,
+  afterSomePieces,
+  afterSomePieces,
+  afterSomePieces,
   nearEnd,
   nearEnd,
 ];
 
-/** Moments for a message that takes long to read. */
-export const readingMoments = [after(0, 60), after(0, 400), after(0, 1000)];
+/** Cancel points for a message with a long prefill. */
+export const prefillCancelPoints = [after(0, 60), after(0, 400), after(0, 1000)];
 
-/** Where a cancelled turn was, by its own account. */
+/** The phase in which a turn was cancelled, from the diagnostics of its summary. */
 export function phaseOf({ status, debugInfo }) {
   if (status !== 'CANCELLED') return 'too late';
   const last = debugInfo?.inferences?.at(-1);

@@ -1,61 +1,68 @@
-// Turns that are cancelled at random moments: how soon they end, and whether all is well afterwards.
-import { moments, phaseOf, readingMoments } from './cancelPoints.mjs';
-import { partingOf } from './outputDivergence.mjs';
-import { within } from './timeouts.mjs';
-import { chanceFrom } from '../seededRandom.mjs';
-import { speakingAtOnce } from './slotCheck.mjs';
+// Stress test `cancels`: cancels turns at random moments, measures how long the cancel takes, and checks the answers after it.
+/** @import { ServerUnderTest, TestResult, TestSize } from './serverProcess.mjs' */
+/** @import { TokenReader } from './tokenReader.mjs' */
+import { cancelPoints, phaseOf, prefillCancelPoints } from './cancelPoints.mjs';
+import { divergenceOf } from './outputDivergence.mjs';
+import { withTimeout } from './timeouts.mjs';
+import { createRng } from '../seededRandom.mjs';
+import { countConcurrentTurns } from './slotCheck.mjs';
 import { quantile } from './leakDetection.mjs';
-import { leftOver } from './counters.mjs';
+import { findLeftovers } from './counters.mjs';
 
 export const name = 'cancels';
-export const summary = 'cancels at random moments';
 export const defaults = { agents: 5, count: 1000, words: 900 };
 
 const slots = 3;
 
 /**
- * Runs over two servers of its own: one on which is cancelled, and one that only ever answers. Both are exact, for in long
- * prompts the shape of batches would else part more answers than a fault might.
+ * Starts two servers: one whose turns are cancelled, and a reference without cancels. Both run without flash attention:
+ * otherwise the batch shapes of long prompts would change more answers than a defect would.
  */
 export async function run({ model, reader, serve }, options) {
-  const [server, other] = [
-    await serve({ slots: slots, overhear: true, exact: true }),
-    await serve({ slots: 1, cache: false, overhear: true, exact: true }),
+  const [server, reference] = [
+    await serve({ slots, traceTokens: true, noFlashAttention: true }),
+    await serve({ slots: 1, cache: false, traceTokens: true, noFlashAttention: true }),
   ];
   try {
-    const result = await cancelAtRandom({ server, other, reader, slots: slots }, { ...options, model });
-    result.faults.push(...(await leftOver(server, model)).map((left) => `at the end ${left}`));
+    const result = await cancelAtRandom({ server, reference, reader, slots }, { ...options, model });
+    result.faults.push(...(await findLeftovers(server, model)).map((left) => `at the end ${left}`));
     return { ...result, ok: result.faults.length === 0 };
   } finally {
-    await Promise.all([server.stop(), other.stop()]);
+    await Promise.all([server.stop(), reference.stop()]);
   }
 }
 
-/** So many cancels by agents over few slots; every conversation that was cut must go on as it would elsewhere. */
+/**
+ * Cancels `count` turns of agents that share few slots. Every cancelled conversation must continue as it does on a
+ * reference server without cancels.
+ * @param {{ server: ServerUnderTest, reference: ServerUnderTest, reader: TokenReader, slots: number }} parts
+ * @param {TestSize & { count: number, seed: number, words: number }} size
+ * @returns {Promise<TestResult<{ cancels: number, answersCompared: number, slotsAtOnce: number }>>}
+ */
 export async function cancelAtRandom(
-  { server, other, reader, slots: slots },
+  { server, reference, reader, slots },
   { model, agents, count, seed, words, log = () => {} },
 ) {
-  const chance = chanceFrom(seed);
-  const state = { left: count, cases: [], delays: [], phases: {}, slowest: {}, faults: [], overheard: [] };
+  const rng = createRng(seed);
+  const state = { left: count, cases: [], delays: [], phases: {}, slowest: {}, faults: [], traces: [] };
   const clients = [await server.connect('proto'), await server.connect('json')];
-  const lives = Array.from({ length: agents }, async (_, index) => {
-    const graph = guard(model, index);
+  const loops = Array.from({ length: agents }, async (_, index) => {
+    const graph = guardGraph(model, index);
     const agent = await clients[index % 2].createAgent({ graph, enableDiagnostics: true });
     for (let round = 1; state.left > 0; round++) {
-      await oneCase(state, { agent, graph, words, id: `${index}.${round}` }, chance).catch((error) => {
+      await runCase(state, { agent, graph, words, id: `${index}.${round}` }, rng).catch((error) => {
         state.faults.push(`case ${index}.${round}: ${error.message}`);
       });
-      // Tokens are kept only of what is asked about.
-      state.overheard.push(...server.heard().filter(({ kind }) => kind === 'evaluated'));
+      // Saved and restored states are not compared.
+      state.traces.push(...server.readTraces().filter(({ kind }) => kind === 'evaluated'));
       if (state.delays.length % 100 < 3) log(`${state.delays.length} of ${count} cancels`);
     }
   });
-  await Promise.all(lives);
+  await Promise.all(loops);
   await Promise.all(clients.map((client) => client.close()));
-  const compared = await compare(state, { other, reader, log });
-  const atOnce = await speakingAtOnce(server, slots, model);
-  if (atOnce < slots) state.faults.push(`only ${atOnce} of ${slots} slots were to be had at the end`);
+  const compared = await compare(state, { reference, reader, log });
+  const slotsAtOnce = await countConcurrentTurns(server, slots, model);
+  if (slotsAtOnce < slots) state.faults.push(`only ${slotsAtOnce} of ${slots} slots were available at the end`);
   const delay = (share) => Number(quantile(state.delays, share).toFixed(1));
   const milliseconds = { p50: delay(0.5), p99: delay(0.99), max: delay(1), slowest: state.slowest };
   const stats = {
@@ -63,37 +70,37 @@ export async function cancelAtRandom(
     phases: state.phases,
     milliseconds,
     ...compared,
-    slotsAtOnce: atOnce,
+    slotsAtOnce,
   };
   return { ok: state.faults.length === 0, figures: stats, faults: state.faults };
 }
 
-// Characters.
-const longestDialog = 1500;
+// In characters.
+const maxDialogLength = 1500;
 
-/** One to three turns that are cut, and one that is not. */
-async function oneCase(state, { agent, graph, words, id }, chance) {
-  const long = chance.once(2);
-  // A dialog that had to be cut to fit would be cut elsewhere in a new agent.
-  if (long || chance.once(2) || (await agent.exportDialog()).length > longestDialog) await agent.clearDialog();
-  for (let cuts = 1 + chance.below(3), cut = 1; cut <= cuts && state.left > 0; cut++) {
+/** Cancels one to three turns of an agent, then lets it answer one. */
+async function runCase(state, { agent, graph, words, id }, rng) {
+  const long = rng.oneIn(2);
+  // A dialog that exceeds the context is shortened, and in a new agent at another place.
+  if (long || rng.oneIn(2) || (await agent.exportDialog()).length > maxDialogLength) await agent.clearDialog();
+  for (let cancels = 1 + rng.below(3), index = 1; index <= cancels && state.left > 0; index++) {
     state.left--;
-    const reading = long && cut === 1;
-    const message = reading ? `${id} ${'apple '.repeat(words)}` : chance.pick(messages);
-    await cancelOne(state, agent.send(message), chance.pick(reading ? readingMoments : moments)(chance));
+    const isLong = long && index === 1;
+    const message = isLong ? `${id} ${'apple '.repeat(words)}` : rng.pick(messages);
+    await cancelTurn(state, agent.send(message), rng.pick(isLong ? prefillCancelPoints : cancelPoints)(rng));
   }
   const history = await agent.exportDialog();
-  const question = `${chance.pick(messages)} (${id})`;
-  const { text, status } = await within(60, 'the turn after a cancel', agent.send(question).done);
+  const question = `${rng.pick(messages)} (${id})`;
+  const { text, status } = await withTimeout(60, 'the turn after a cancel', agent.send(question).done);
   if (status !== 'SUCCESS') throw new Error(`the turn after a cancel ended as ${status}`);
   state.cases.push({ id, graph, history, question, text });
 }
 
-async function cancelOne(state, turn, moment) {
-  await Promise.race([moment(turn), turn.done]);
+async function cancelTurn(state, turn, untilCancelPoint) {
+  await Promise.race([untilCancelPoint(turn), turn.done]);
   const began = performance.now();
   turn.cancel();
-  const finished = await within(30, 'a cancelled turn', turn.done);
+  const finished = await withTimeout(30, 'a cancelled turn', turn.done);
   const phase = phaseOf(finished);
   state.phases[phase] = (state.phases[phase] ?? 0) + 1;
   if (phase === 'too late') return void state.left++;
@@ -102,9 +109,9 @@ async function cancelOne(state, turn, moment) {
   state.slowest[phase] = Math.max(state.slowest[phase] ?? 0, Math.round(delay));
 }
 
-/** Asks the same question of a new agent with the same dialog, on a server where nothing was ever cancelled. */
-async function compare({ cases, overheard, faults }, { other, reader, log }) {
-  const client = await other.connect('proto');
+/** Compares each answer with that of a new agent with the same dialog, on the server without cancels. */
+async function compare({ cases, traces, faults }, { reference, reader, log }) {
+  const client = await reference.connect('proto');
   const stats = {
     answersCompared: 0,
     answersThatDiffer: 0,
@@ -112,23 +119,23 @@ async function compare({ cases, overheard, faults }, { other, reader, log }) {
     ofThemOtherSpelling: 0,
     largestGap: 0,
   };
-  const written = overheard.map((record) => ({ ...record, written: reader.text(record.tokens) }));
+  const generations = traces.map((trace) => ({ ...trace, contextText: reader.text(trace.tokens) }));
   for (const { id, graph, history, question, text } of cases) {
     const agent = await client.createAgent({ graph, history });
-    const fresh = await within(60, 'an answer elsewhere', agent.send(question).done);
+    const expected = await withTimeout(60, 'an answer of the reference server', agent.send(question).done);
     await agent.destroy();
-    const there = other.heard().findLast(({ kind }) => kind === 'evaluated');
-    const here = written.find((record) => record.written.includes(`(${id})`));
+    const there = reference.readTraces().findLast(({ kind }) => kind === 'evaluated');
+    const here = generations.find(({ contextText }) => contextText.includes(`(${id})`));
     if (++stats.answersCompared % 200 === 0) log(`${stats.answersCompared} of ${cases.length} answers compared`);
-    const parting = await partingOf(reader, { ...here, text }, { ...there, text: fresh.text });
-    if (!parting) continue;
+    const divergence = await divergenceOf(reader, { ...here, text }, { ...there, text: expected.text });
+    if (!divergence) continue;
     stats.answersThatDiffer++;
-    if (parting.kind === 'tie') stats.ofThemNearTies++;
-    if (parting.kind === 'spelling') stats.ofThemOtherSpelling++;
-    if (parting.gap !== undefined) stats.largestGap = Math.max(stats.largestGap, parting.gap);
-    if (parting.kind !== 'tie' && parting.kind !== 'spelling')
+    if (divergence.kind === 'tie') stats.ofThemNearTies++;
+    if (divergence.kind === 'tokenization') stats.ofThemOtherSpelling++;
+    if (divergence.gap !== undefined) stats.largestGap = Math.max(stats.largestGap, divergence.gap);
+    if (divergence.kind !== 'tie' && divergence.kind !== 'tokenization')
       faults.push(
-        `case ${id} answers ${JSON.stringify(text)}, elsewhere ${JSON.stringify(fresh.text)}: ${parting.sentence}; dialog ${history.slice(0, 300)}`,
+        `case ${id} answers ${JSON.stringify(text)}, the reference ${JSON.stringify(expected.text)}: ${divergence.sentence}; dialog ${history.slice(0, 300)}`,
       );
   }
   await client.close();
@@ -145,7 +152,7 @@ const messages = [
   `${'The lamp stands in the hall. '.repeat(10)}What is your name?`,
 ];
 
-const guard = (model, index) => ({
+const guardGraph = (model, index) => ({
   default_model_name: model,
   start_node: 'answer',
   nodes: {

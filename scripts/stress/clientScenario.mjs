@@ -1,11 +1,12 @@
-// The life of one client of the soak: it comes, makes agents, does this and that, and goes, now and then without goodbye.
+// Client scenario of the soak test: connects, creates agents, runs random actions, and disconnects, sometimes without a close
+// frame.
 import { finalResponse } from '../../dist/client/responses.js';
-import { acts, cast } from './clientActions.mjs';
-import { Ledger } from './protocolChecker.mjs';
-import { within } from './timeouts.mjs';
-import { watchedSocket } from './recordingSocket.mjs';
+import { actions, createAgent } from './clientActions.mjs';
+import { ProtocolChecker } from './protocolChecker.mjs';
+import { withTimeout } from './timeouts.mjs';
+import { createRecordingSocket } from './recordingSocket.mjs';
 
-/** Counts of what all lives together did. */
+/** Counters shared by all clients. */
 export const newTally = () => ({
   sessions: 0,
   agents: 0,
@@ -17,56 +18,56 @@ export const newTally = () => ({
   faults: [],
 });
 
-/** Lives until the end of the time (of `performance.now`), one session after another. */
-export async function liveFor({ server, end, codec, chance, tally, model }) {
+/** Runs one session after another until `end`, a time of `performance.now`. */
+export async function runClient({ server, end, codec, rng, tally, model }) {
   while (performance.now() < end) {
-    const ledger = new Ledger(finalResponse);
-    const watched = watchedSocket(ledger);
+    const checker = new ProtocolChecker(finalResponse);
+    const socket = createRecordingSocket(checker);
     try {
-      await session({ server, end, codec, chance, tally, model, ledger, watched });
+      await runSession({ server, end, codec, rng, tally, model, checker, socket });
     } catch (error) {
       tally.faults.push(`${codec}: ${error.code ?? ''} ${error.name}: ${error.message}`);
-      watched.terminate();
+      socket.terminate();
       await pause(100);
     }
-    tally.faults.push(...ledger.faults.map((fault) => `${codec}: ${fault}`));
+    tally.faults.push(...checker.violations.map((violation) => `${codec}: ${violation}`));
   }
 }
 
-async function session({ server, end, codec, chance, tally, model, ledger, watched }) {
-  const client = await server.connect(codec, { WebSocket: watched.WebSocket });
+async function runSession({ server, end, codec, rng, tally, model, checker, socket }) {
+  const client = await server.connect(codec, { WebSocket: socket.WebSocket });
   tally.sessions++;
-  const life = { client, chance, tally, model, agents: [] };
-  for (let count = 1 + chance.below(3); count > 0; count--) await cast(life);
-  for (let left = 3 + chance.below(12); left > 0 && performance.now() < end; left--) {
-    await within(150, 'an act', chance.pick(acts)(life));
-    await pause(chance.between(0, 200));
+  const scenario = { client, rng, tally, model, agents: [] };
+  for (let count = 1 + rng.below(3); count > 0; count--) await createAgent(scenario);
+  for (let left = 3 + rng.below(12); left > 0 && performance.now() < end; left--) {
+    await withTimeout(150, 'an action', rng.pick(actions)(scenario));
+    await pause(rng.between(0, 200));
   }
-  await chance.pick(endings)({ ...life, ledger, watched });
+  await rng.pick(sessionEndings)({ ...scenario, checker, socket });
 }
 
-/** Ways to go. Whoever says goodbye has had all its answers before. */
-const endings = [
-  async ({ client, ledger }) => {
-    ledger.settle();
+/** Ways to end a session: closed after all answers have arrived, or dropped. */
+const sessionEndings = [
+  async ({ client, checker }) => {
+    checker.expectAllAnswered();
     await client.close();
   },
-  async ({ client, agents, tally, ledger }) => {
+  async ({ client, agents, checker }) => {
     await Promise.all(agents.map(({ agent }) => agent.destroy()));
-    ledger.settle();
+    checker.expectAllAnswered();
     await client.close();
   },
-  async ({ tally, watched }) => {
+  async ({ tally, socket }) => {
     tally.drops++;
-    watched.terminate();
+    socket.terminate();
   },
-  async ({ agents, chance, tally, watched }) => {
+  async ({ agents, rng, tally, socket }) => {
     tally.drops++;
     const turns = agents.map(({ agent }) => agent.send('Tell me a story.'));
-    await pause(chance.between(0, 150));
-    watched.terminate();
+    await pause(rng.between(0, 150));
+    socket.terminate();
     await Promise.allSettled(turns.map((turn) => turn.done));
   },
 ];
 
-const pause = (milliseconds) => new Promise((go) => setTimeout(go, milliseconds));
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -1,8 +1,8 @@
-// What a server says of itself: /metrics where it has them, and the list of models.
-import { eventually } from './timeouts.mjs';
+// Server counters: reads /metrics and the list of models, to find resources that were not released.
+import { pollUntil } from './timeouts.mjs';
 
-/** The samples of a page in the text format of Prometheus: the sums over all labels, by name. */
-export function samplesOf(page) {
+/** Parses a page in the Prometheus text format into sums over all labels, by metric name. */
+function parseMetrics(page) {
   const sums = new Map();
   for (const line of page.split('\n')) {
     const [, name, value] = /^([A-Za-z_:][\w:]*)(?:\{.*\})?\s+(\S+)/.exec(line) ?? [];
@@ -11,28 +11,28 @@ export function samplesOf(page) {
   return sums;
 }
 
-/** Gauges of what is going on; when everybody has gone, they are 0. */
-const transient =
+/** Gauges of current activity; they are 0 when no client is connected. */
+const activityGauge =
   /^turngraph_(\w+_)?(sessions|connections|agents|sequences|slots_busy|waiting|running|in_flight|uses)(_open|_active)?$/;
 
-/** What a server still counts when everybody has gone, a sentence each; it may take a moment to notice that they have. */
-export async function leftOver(server, model) {
+/** What a server still counts after all clients have disconnected, one sentence each; waits up to 10 s for it to be nothing. */
+export async function findLeftovers(server, model) {
   let left = [];
-  await eventually(
+  await pollUntil(
     10,
-    async () => (left = [...(await inMetrics(server)), ...(await inUse(server, model))]).length === 0,
+    async () => (left = [...(await nonZeroGauges(server)), ...(await modelUses(server, model))]).length === 0,
   );
   return left;
 }
 
-async function inMetrics(server) {
+async function nonZeroGauges(server) {
   const page = await server.metrics();
   if (page === undefined) return [];
-  const standing = [...samplesOf(page)].filter(([name, value]) => transient.test(name) && value !== 0);
-  return standing.map(([name, value]) => `${name} is ${value}`);
+  const nonZero = [...parseMetrics(page)].filter(([name, value]) => activityGauge.test(name) && value !== 0);
+  return nonZero.map(([name, value]) => `${name} is ${value}`);
 }
 
-async function inUse(server, model) {
+async function modelUses(server, model) {
   const client = await server.connect('json');
   try {
     const info = (await client.listModels()).find(({ name }) => name === model);

@@ -1,67 +1,77 @@
-// Agents with a secret each, over fewer slots than there are agents: nobody's secret may reach anybody else.
-import { inParallel, within } from './timeouts.mjs';
-import { chanceFrom } from '../seededRandom.mjs';
-import { secretsFor } from './canaries.mjs';
-import { StateWatch } from './stateFiles.mjs';
+// Stress test `isolation`: agents with one secret (a canary) each share few slots; no secret may reach another agent.
+/** @import { ServerUnderTest, TestResult, TestSize } from './serverProcess.mjs' */
+/** @import { TokenReader } from './tokenReader.mjs' */
+import { runConcurrently, withTimeout } from './timeouts.mjs';
+import { createRng } from '../seededRandom.mjs';
+import { createCanaries } from './canaries.mjs';
+import { StateFileWatcher } from './stateFiles.mjs';
 
 export const name = 'isolation';
-export const summary = 'secrets over shared slots';
 export const defaults = { agents: 8, count: 1000 };
 
-// Agents that wait for a slot are part of it, and so are slots whose state has to go.
+// More concurrent turns than slots, so that agents wait for a slot and KV states are swapped out.
 const slots = 2;
-const atOnce = 5;
+const concurrency = 5;
 
-/** Runs over a server of its own whose prompts are overheard. */
+/** Starts a server that traces its tokens. */
 export async function run({ model, reader, serve }, options) {
-  // A fixed number of threads: timing them evaluates tokens that are nobody's prompt.
-  const server = await serve({ slots: slots, overhear: true, threads: 1 });
-  const watch = new StateWatch(server.cacheFolder, reader);
+  // A fixed number of threads: measuring them would evaluate tokens of no prompt.
+  const server = await serve({ slots, traceTokens: true, threads: 1 });
+  const watch = new StateFileWatcher(server.cacheFolder, reader);
   try {
-    return await isolate({ server, reader, watch }, { ...options, model });
+    return await checkIsolation({ server, reader, watch }, { ...options, model });
   } finally {
     await server.stop();
   }
 }
 
-/** So many turns of agents with secrets; what was heard, overheard and saved is searched for the secrets of others. */
-export async function isolate({ server, reader, watch }, { model, agents: size, count, seed, log = () => {} }) {
-  const chance = chanceFrom(seed);
+/**
+ * Runs `count` turns of agents with one canary each, and searches answers, prompts and saved KV states for the canaries of
+ * other agents.
+ * @param {{ server: ServerUnderTest, reader: TokenReader, watch?: StateFileWatcher }} parts
+ * @param {TestSize & { count: number, seed: number }} size
+ * @returns {Promise<TestResult<{ turns: number, ownInAnswers: number, prompts: number }>>}
+ */
+export async function checkIsolation({ server, reader, watch }, { model, agents: size, count, seed, log = () => {} }) {
+  const rng = createRng(seed);
   const clients = [await server.connect('proto'), await server.connect('json')];
   const agents = await Promise.all(
-    secretsFor(size).map(async (secret, index) => {
-      const agent = await clients[index % 2].createAgent({ graph: keeper(secret, model), enableDiagnostics: true });
+    createCanaries(size).map(async (secret, index) => {
+      const agent = await clients[index % 2].createAgent({
+        graph: keeperGraph(secret, model),
+        enableDiagnostics: true,
+      });
       return { secret, agent, busy: false };
     }),
   );
-  const search = new Search(agents.map(({ secret }) => secret));
+  const search = new CanarySearch(agents.map(({ secret }) => secret));
   const turns = Array.from({ length: count }, (_, index) => index + 1);
-  await inParallel(Math.min(atOnce, size), turns, async (turn) => {
-    const one = chance.pick(agents.filter(({ busy }) => !busy));
-    one.busy = true;
-    const said = await speak(one, chance).catch((error) =>
-      search.fail(`turn ${turn} of ${one.secret}: ${error.message}`),
+  await runConcurrently(Math.min(concurrency, size), turns, async (turn) => {
+    const player = rng.pick(agents.filter(({ busy }) => !busy));
+    player.busy = true;
+    const answer = await runTurn(player, rng).catch((error) =>
+      search.fail(`turn ${turn} of ${player.secret}: ${error.message}`),
     );
-    if (said) search.answer(one.secret, said);
-    one.busy = false;
-    search.overheard(server.heard(), reader);
-    await watch?.look((text) => search.state(text));
-    if (turn % 200 === 0) log(`${turn} of ${count} turns, ${search.figures.prompts} prompts overheard`);
+    if (answer) search.checkAnswer(player.secret, answer);
+    player.busy = false;
+    search.checkTraces(server.readTraces(), reader);
+    await watch?.readNew((text) => search.checkStateFile(text));
+    if (turn % 200 === 0) log(`${turn} of ${count} turns, ${search.figures.prompts} prompts traced`);
   });
   await Promise.all(clients.map((client) => client.close()));
-  return search.verdict(count);
+  return search.result(count);
 }
 
-/** One turn, now and then cut short or in a conversation that has just been forgotten; gives all that the client heard. */
-async function speak({ agent, secret }, chance) {
-  if (chance.once(12)) await agent.clearDialog();
-  const turn = agent.send(chance.pick(messages)(secret));
-  if (chance.once(10)) setTimeout(() => turn.cancel(), chance.between(0, 40));
-  const { text, calls, events, warnings, debugInfo } = await within(60, 'a turn', turn.done);
+/** Runs one turn, sometimes cancelled or after the dialog was cleared; returns all that the client received, as JSON. */
+async function runTurn({ agent, secret }, rng) {
+  if (rng.oneIn(12)) await agent.clearDialog();
+  const turn = agent.send(rng.pick(messages)(secret));
+  if (rng.oneIn(10)) setTimeout(() => turn.cancel(), rng.between(0, 40));
+  const { text, calls, events, warnings, debugInfo } = await withTimeout(60, 'a turn', turn.done);
   return JSON.stringify({ text, calls, events, warnings, debugInfo });
 }
 
-// The demo model takes names out of what it reads into what it says, so that a prompt of somebody else's would be heard.
+// The demo model copies names from its prompt into its answers, so a prompt of another agent would show in the answer.
 const messages = [
   (secret) => `Please turn on the ${secret} light.`,
   (secret) => `Turn off the ${secret} light.`,
@@ -74,8 +84,8 @@ const messages = [
   (secret) => `My name is ${secret}. ${'It is a long way from here to the sea. '.repeat(5)}Who are you?`,
 ];
 
-/** Agents have the beginning of their prompt in common, and the rest of it not. */
-const keeper = (secret, model) => ({
+/** The prompts of all agents share a prefix. */
+const keeperGraph = (secret, model) => ({
   default_model_name: model,
   start_node: 'detect',
   nodes: {
@@ -109,8 +119,8 @@ const setLight = {
   ],
 };
 
-/** Looks for secrets where they do not belong, and for one's own, without which the search would prove nothing. */
-class Search {
+/** Searches texts for secrets of other agents; counts the agent's own ones too, without which the search proves nothing. */
+class CanarySearch {
   figures = { ownInAnswers: 0, prompts: 0, restored: 0, saved: 0, stateFiles: 0 };
   faults = [];
   #secrets;
@@ -123,38 +133,39 @@ class Search {
     this.faults.push(fault);
   }
 
-  answer(own, said) {
-    const found = this.#in(said);
+  checkAnswer(own, answer) {
+    const found = this.#secretsIn(answer);
     if (found.includes(own)) this.figures.ownInAnswers++;
     const others = found.filter((secret) => secret !== own);
-    if (others.length > 0) this.fail(`${own} was heard to say ${others.join(', ')}: ${said}`);
+    if (others.length > 0) this.fail(`the answer of ${own} contains ${others.join(', ')}: ${answer}`);
   }
 
-  overheard(records, reader) {
+  checkTraces(records, reader) {
     for (const { kind, tokens } of records) {
       this.figures[{ evaluated: 'prompts', restored: 'restored', saved: 'saved' }[kind]]++;
       const text = reader.text(tokens);
-      const found = this.#in(text);
-      // What was evaluated begins with a system message, and so holds its owner's secret.
+      const found = this.#secretsIn(text);
+      // An evaluated context begins with the system message, so it contains the agent's own secret.
       const right = kind === 'evaluated' ? found.length === 1 : found.length <= 1;
       if (!right) this.fail(`${kind} with ${found.length} secrets (${found.join(', ')}): ${text}`);
     }
   }
 
-  state(text) {
+  checkStateFile(text) {
     this.figures.stateFiles++;
-    const found = this.#in(text);
+    const found = this.#secretsIn(text);
     if (found.length > 1) this.fail(`a state file with ${found.length} secrets (${found.join(', ')}): ${text}`);
   }
 
-  verdict(turns) {
+  result(turns) {
     const { ownInAnswers, prompts } = this.figures;
-    if (prompts === 0) this.fail('no prompt was overheard, so nothing is shown');
-    if (ownInAnswers < turns / 10) this.fail(`own secrets were heard ${ownInAnswers} times only, so little is shown`);
+    if (prompts === 0) this.fail('no prompt was traced, so the test proves nothing');
+    if (ownInAnswers < turns / 10)
+      this.fail(`agents wrote their own secret only ${ownInAnswers} times, so the test proves little`);
     return { ok: this.faults.length === 0, figures: { turns, ...this.figures }, faults: this.faults };
   }
 
-  #in(text) {
+  #secretsIn(text) {
     const lower = text.toLowerCase();
     return this.#secrets.filter((secret) => lower.includes(secret.toLowerCase()));
   }

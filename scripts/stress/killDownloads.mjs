@@ -1,4 +1,4 @@
-// node scripts/stress/killDownloads.mjs [--bytes N] [--kills N] [--seed N]: kills a download of the built command again and again.
+// node scripts/stress/killDownloads.mjs [--bytes N] [--kills N] [--seed N]: kills a running download repeatedly (crash test).
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';

@@ -1,34 +1,40 @@
-// Two runs of the same turn, token by token: the same, parted at a near-tie, or different.
+// Output divergence: compares two runs of the same turn token by token, and tells near-ties of greedy sampling from errors.
 
 /**
- * Two probabilities this close are a near-tie: evaluating the same tokens in batches of another shape moves a probability
- * by less (see docs/reliability.md), so either token may come out likeliest.
+ * Largest difference of two probabilities that counts as a near-tie. Evaluating the same tokens in batches of another shape
+ * moves a probability by less (see docs/reliability.md), so either token may become the likeliest.
  */
-export const nearTie = 0.005;
+export const maxTieGap = 0.005;
 
-/** What two runs `{ text, prompt, tokens }` of one turn differ in; undefined: in nothing that was said. */
-export async function partingOf(reader, one, other) {
+/**
+ * Compares two runs `{ text, prompt, tokens }` of one turn; undefined when the texts are equal. `kind` is
+ *
+ * | kind           | the runs                                                                      |
+ * | -------------- | ----------------------------------------------------------------------------- |
+ * | `untraced`     | lack a token trace                                                            |
+ * | `tokenization` | have prompts of the same text in different tokens                             |
+ * | `prompt`       | have different prompts                                                        |
+ * | `tie`          | diverge at two tokens whose probabilities differ by at most `maxTieGap`       |
+ * | `different`    | diverge at any other place: an error                                          |
+ */
+export async function divergenceOf(reader, one, other) {
   if (one.text === other.text) return undefined;
-  if (!one.tokens || !other.tokens) return { kind: 'unheard', sentence: 'and what was evaluated was not overheard' };
+  if (!one.tokens || !other.tokens) return { kind: 'untraced', sentence: 'the tokens were not traced' };
   const [mine, theirs] = [one, other].map(({ tokens, prompt }) => tokens.slice(0, prompt));
   if (mine.join() !== theirs.join()) {
     const same = reader.text(mine) === reader.text(theirs);
-    const sentence = same ? 'the prompts spell the same text with other tokens' : 'the prompts differ';
-    return { kind: same ? 'spelling' : 'prompt', sentence };
+    const sentence = same ? 'the prompts have the same text in different tokens' : 'the prompts differ';
+    return { kind: same ? 'tokenization' : 'prompt', sentence };
   }
-  const { place, words, a, b, gap } = await reader.parting(one.tokens, other.tokens);
-  const [first, second] = words.map((word) => JSON.stringify(word));
-  const sentence = `at token ${place} it is ${first} (${percent(a)}) or ${second} (${percent(b)})`;
-  return { kind: gap <= nearTie ? 'tie' : 'apart', gap, sentence };
+  const { index, texts, a, b, gap } = await reader.divergence(one.tokens, other.tokens);
+  const [first, second] = texts.map((text) => JSON.stringify(text));
+  const sentence = `at token ${index} it is ${first} (${percent(a)}) or ${second} (${percent(b)})`;
+  return { kind: gap <= maxTieGap ? 'tie' : 'different', gap, sentence };
 }
 
 const percent = (share) => `${(100 * share).toFixed(3)} %`;
 
-/** The generation among overheard records whose prompt holds a text, the first one or the last. */
-export function evaluatedWith(records, which = 'last') {
-  const generations = records.filter(({ kind }) => kind === 'evaluated');
-  return (text) => {
-    const holds = (record) => record.written.includes(text);
-    return which === 'first' ? generations.find(holds) : generations.findLast(holds);
-  };
+/** Finds the last generation whose context contains a text, among traces with their `contextText`. */
+export function findGeneration(traces, text) {
+  return traces.findLast(({ kind, contextText }) => kind === 'evaluated' && contextText.includes(text));
 }

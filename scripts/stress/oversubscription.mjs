@@ -1,125 +1,140 @@
-// Many agents on few slots: each must answer as it does alone, whoever had its slot meanwhile.
-import { Samples } from './resourceSamples.mjs';
-import { evaluatedWith, nearTie, partingOf } from './outputDivergence.mjs';
-import { eventually, inParallel, within } from './timeouts.mjs';
-import { secretsFor } from './canaries.mjs';
+// Stress test `crowd`: many agents on few slots (oversubscription); each must answer as it does alone on a server.
+/** @import { ServerUnderTest, TestResult, TestSize } from './serverProcess.mjs' */
+/** @import { TokenReader } from './tokenReader.mjs' */
+import { ResourceSampler } from './resourceSamples.mjs';
+import { findGeneration, maxTieGap, divergenceOf } from './outputDivergence.mjs';
+import { pollUntil, runConcurrently, withTimeout } from './timeouts.mjs';
+import { createCanaries } from './canaries.mjs';
 
 export const name = 'crowd';
-export const summary = 'many agents on few slots';
 export const defaults = { agents: 200 };
 
 const slots = 4;
 const atOnce = 8;
 
-/** Runs over a server with few slots, and one that holds a model only while somebody uses it. */
+/** Starts a server with few slots, and a reference server that unloads the model when no agent uses it. */
 export async function run({ model, reader, cacheMegabytes, serve }, options) {
-  const server = await serve({ slots: slots, overhear: true });
-  const alone = await serve({ slots: 1, cache: false, overhear: true, 'model-idle': 0 });
-  const samples = new Samples(server);
+  const server = await serve({ slots, traceTokens: true });
+  const alone = await serve({ slots: 1, cache: false, traceTokens: true, 'model-idle': 0 });
+  const sampler = new ResourceSampler(server);
   try {
-    const result = await crowd({ server, alone, reader }, { ...options, atOnce, model });
+    const result = await oversubscribe({ server, alone, reader }, { ...options, atOnce, model });
     const { faults } = result;
-    const { figures: seen, largestFolder } = await samples.end();
-    if (largestFolder > cacheMegabytes * 1e6 * 1.05)
-      faults.push(`the cache folder had ${largestFolder} bytes, and its limit is ${cacheMegabytes} megabytes`);
-    return { ...result, ok: faults.length === 0, figures: { ...result.figures, ...seen } };
+    const { figures: resources, maxFolderBytes } = await sampler.stop();
+    if (maxFolderBytes > cacheMegabytes * 1e6 * 1.05)
+      faults.push(`the cache folder had ${maxFolderBytes} bytes, and its limit is ${cacheMegabytes} megabytes`);
+    return { ...result, ok: faults.length === 0, figures: { ...result.figures, ...resources } };
   } finally {
     await Promise.all([server.stop(), alone.stop()]);
   }
 }
 
-/** Two turns of everybody: alone, in a crowd one after the other, and in a crowd so many at once. */
-export async function crowd({ server, alone, reader }, { model, agents, atOnce, log = () => {} }) {
-  const people = secretsFor(agents).map((secret, index) => ({
+/**
+ * @typedef {object} Phase
+ * @property {number} answers
+ * @property {number} differ
+ * @property {number} largestGap
+ */
+
+/**
+ * Runs two turns of every agent: alone on the reference server, then with all agents on few slots, first one at a time and
+ * then `atOnce` concurrently.
+ * @param {{ server: ServerUnderTest, alone: ServerUnderTest, reader: TokenReader }} parts
+ * @param {TestSize & { atOnce: number }} size
+ * @returns {Promise<TestResult<{ agents: number, oneAtATime: Phase, severalAtOnce: Phase }>>}
+ */
+export async function oversubscribe({ server, alone, reader }, { model, agents, atOnce, log = () => {} }) {
+  const villagers = createCanaries(agents).map((secret, index) => ({
     secret,
-    turns: turnsOf(index),
-    graph: villager(secret, model),
+    messages: messagesOf(index),
+    graph: villagerGraph(secret, model),
   }));
   log('each alone');
-  const solo = await eachAlone(alone, people, { model, reader });
+  const expected = await answerAlone(alone, villagers, { model, reader });
   const phases = {};
   const faults = [];
-  for (const [phase, lanes] of [
+  for (const [phase, concurrency] of [
     ['oneAtATime', 1],
     ['severalAtOnce', atOnce],
   ]) {
-    log(`${agents} agents, ${lanes === 1 ? 'one at a time' : `${lanes} at once`}`);
-    const together = await inCrowd(server, people, { lanes, reader });
-    const compared = await compare(people, solo, together, { reader, mayTie: lanes > 1 });
+    log(`${agents} agents, ${concurrency === 1 ? 'one at a time' : `${concurrency} concurrently`}`);
+    const answers = await answerTogether(server, villagers, { concurrency, reader });
+    const compared = await compare(villagers, expected, answers, { reader, mayTie: concurrency > 1 });
     phases[phase] = compared.figures;
     faults.push(...compared.faults.map((fault) => `${phase}: ${fault}`));
   }
   return { ok: faults.length === 0, figures: { agents, ...phases }, faults };
 }
 
-/** Everybody on a model that was loaded for nobody else. */
-async function eachAlone(server, people, { model, reader }) {
+/** The answers of each agent alone, on a freshly loaded model. */
+async function answerAlone(server, villagers, { model, reader }) {
   const client = await server.connect('proto');
-  const isGone = async () => (await client.listModels()).find(({ name }) => name === model)?.status !== 'LOADED';
+  const isUnloaded = async () => (await client.listModels()).find(({ name }) => name === model)?.status !== 'LOADED';
   const answers = new Map();
-  for (const { secret, graph, turns } of people) {
-    if (!(await eventually(10, isGone))) throw new Error('the model of the server without a crowd is never freed');
+  for (const { secret, graph, messages } of villagers) {
+    if (!(await pollUntil(10, isUnloaded))) throw new Error('the reference server does not unload its model');
     const agent = await client.createAgent({ graph });
-    const given = [];
-    for (const message of turns) {
-      const { text } = await within(60, 'an answer alone', agent.send(message).done);
-      given.push({ text, ...evaluatedWith(read(server.heard(), reader))(whoIs(secret)) });
+    const own = [];
+    for (const message of messages) {
+      const { text } = await withTimeout(60, 'an answer of the reference server', agent.send(message).done);
+      own.push({ text, ...findGeneration(withText(server.readTraces(), reader), identityOf(secret)) });
     }
     await agent.destroy();
-    answers.set(secret, given);
+    answers.set(secret, own);
   }
   await client.close();
   return answers;
 }
 
-/** Everybody speaks once, so many at a time, and when all have spoken, once more. */
-async function inCrowd(server, people, { lanes, reader }) {
+/** The answers of all agents on one server: all first turns, `concurrency` at a time, then all second turns. */
+async function answerTogether(server, villagers, { concurrency, reader }) {
   const clients = await Promise.all([0, 1, 2, 3].map((index) => server.connect(index % 2 ? 'json' : 'proto')));
   const agents = new Map();
-  for (const [index, { secret, graph }] of people.entries())
+  for (const [index, { secret, graph }] of villagers.entries())
     agents.set(secret, await clients[index % clients.length].createAgent({ graph }));
-  const answers = new Map(people.map(({ secret }) => [secret, []]));
+  const answers = new Map(villagers.map(({ secret }) => [secret, []]));
   for (const turn of [0, 1]) {
     const texts = new Map();
-    await inParallel(lanes, people, async ({ secret, turns }) => {
-      const { text, tokens } = await within(120, 'an answer in a crowd', agents.get(secret).send(turns[turn]).done);
+    await runConcurrently(concurrency, villagers, async ({ secret, messages }) => {
+      const { text, tokens } = await withTimeout(120, 'an answer', agents.get(secret).send(messages[turn]).done);
       texts.set(secret, { text, reused: tokens.reused / tokens.prompt });
     });
-    const find = evaluatedWith(read(server.heard(), reader));
-    for (const { secret } of people) answers.get(secret).push({ ...texts.get(secret), ...find(whoIs(secret)) });
+    const traces = withText(server.readTraces(), reader);
+    for (const { secret } of villagers)
+      answers.get(secret).push({ ...texts.get(secret), ...findGeneration(traces, identityOf(secret)) });
   }
   await Promise.all(clients.map((client) => client.close()));
   return answers;
 }
 
-/** What differs from the answers alone; where several speak at once, only what parted at a near-tie may. */
-async function compare(people, solo, together, { reader, mayTie }) {
+/** Compares with the answers alone; with several concurrent turns (`mayTie`) answers may diverge at a near-tie. */
+async function compare(villagers, expected, answers, { reader, mayTie }) {
   const stats = { answers: 0, differ: 0, largestGap: 0, reusedInSecondTurns: 0 };
   const faults = [];
-  for (const { secret } of people) {
-    const [mine, theirs] = [solo.get(secret), together.get(secret)];
-    stats.reusedInSecondTurns += theirs[1].reused / people.length;
+  for (const { secret } of villagers) {
+    const [alone, together] = [expected.get(secret), answers.get(secret)];
+    stats.reusedInSecondTurns += together[1].reused / villagers.length;
     for (const turn of [0, 1]) {
       stats.answers++;
-      const parting = await partingOf(reader, mine[turn], theirs[turn]);
-      if (!parting) continue;
+      const divergence = await divergenceOf(reader, alone[turn], together[turn]);
+      if (!divergence) continue;
       stats.differ++;
-      stats.largestGap = Math.max(stats.largestGap, parting.gap ?? 0);
-      const said = `turn ${turn + 1} of ${secret} is ${JSON.stringify(theirs[turn].text)}, alone ${JSON.stringify(mine[turn].text)}`;
-      if (!(mayTie && parting.kind === 'tie')) faults.push(`${said}: ${parting.sentence}`);
-      // What comes after another answer is another conversation.
+      stats.largestGap = Math.max(stats.largestGap, divergence.gap ?? 0);
+      const answersOfTurn = `turn ${turn + 1} of ${secret} is ${JSON.stringify(together[turn].text)}, alone ${JSON.stringify(alone[turn].text)}`;
+      if (!(mayTie && divergence.kind === 'tie')) faults.push(`${answersOfTurn}: ${divergence.sentence}`);
+      // After a different answer the next turn has another dialog.
       break;
     }
   }
-  return { figures: { ...stats, nearTie }, faults };
+  return { figures: { ...stats, nearTie: maxTieGap }, faults };
 }
 
-const read = (records, reader) => records.map((record) => ({ ...record, written: reader.text(record.tokens) }));
+const withText = (traces, reader) => traces.map((trace) => ({ ...trace, contextText: reader.text(trace.tokens) }));
 
-const whoIs = (secret) => `You are ${secret}.`;
+const identityOf = (secret) => `You are ${secret}.`;
 
-const firsts = ['Who are you?', 'Hello!', 'Tell me a joke.', 'What do you sell?', 'Say walrus.', 'Good morning'];
-const seconds = [
+const firstMessages = ['Who are you?', 'Hello!', 'Tell me a joke.', 'What do you sell?', 'Say walrus.', 'Good morning'];
+const secondMessages = [
   'Tell me a story.',
   'Who are you?',
   'What is your name?',
@@ -127,9 +142,12 @@ const seconds = [
   'What is your secret word?',
 ];
 
-const turnsOf = (index) => [firsts[index % firsts.length], seconds[index % seconds.length]];
+const messagesOf = (index) => [
+  firstMessages[index % firstMessages.length],
+  secondMessages[index % secondMessages.length],
+];
 
-const villager = (secret, model) => ({
+const villagerGraph = (secret, model) => ({
   default_model_name: model,
   start_node: 'answer',
   nodes: {

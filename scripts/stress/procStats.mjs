@@ -1,12 +1,12 @@
-// A process as its system sees it; undefined where there is no /proc.
+// Process statistics from /proc; undefined on systems without it.
 import { readdir, readFile } from 'node:fs/promises';
 
-/** Bytes in memory and open handles of a process, its children included. */
-export async function lookAt(pid) {
+/** Reads the resident bytes and open handles of a process, its children included. */
+export async function readProcStats(pid) {
   try {
-    const pids = await familyOf(pid);
+    const pids = await processTree(pid);
     const each = await Promise.all(
-      pids.map(async (one) => ({ bytes: await residentBytes(one), handles: await handles(one) })),
+      pids.map(async (one) => ({ bytes: await residentBytes(one), handles: await countHandles(one) })),
     );
     return each.reduce((sum, one) => ({ bytes: sum.bytes + one.bytes, handles: sum.handles + one.handles }));
   } catch {
@@ -19,12 +19,12 @@ async function residentBytes(pid) {
   return Number(kilobytes) * 1024;
 }
 
-const handles = async (pid) => (await readdir(`/proc/${pid}/fd`)).length;
+const countHandles = async (pid) => (await readdir(`/proc/${pid}/fd`)).length;
 
-async function familyOf(pid) {
+async function processTree(pid) {
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => ''))
     .split(' ')
     .filter(Boolean);
-  const below = await Promise.all(children.map(familyOf));
+  const below = await Promise.all(children.map(processTree));
   return [pid, ...below.flat().map(Number)];
 }

@@ -1,70 +1,74 @@
-// The promises of the protocol about order, checked frame by frame.
+// Protocol checker: checks the order of the frames of one session, as PROTOCOL.md promises it.
+/** @import { ClientFrame, ServerFrame } from '../../src/frames.gen.ts' */
 
-/** What one session sent and heard. */
-export class Ledger {
-  faults = [];
+/** Collects the violations of one session; see `violations`. */
+export class ProtocolChecker {
+  /** @type {string[]} */
+  violations = [];
   #open = new Map();
   #seq = 0;
-  #greeted = false;
+  #isReady = false;
   #finalAnswer;
 
-  /** @param finalAnswer the client's own knowledge of which frame answers which request. */
+  /** @param {typeof import('../../src/client/responses.ts').finalResponse} finalAnswer Finds the final answer of a request. */
   constructor(finalAnswer) {
     this.#finalAnswer = finalAnswer;
   }
 
-  fault(sentence) {
-    this.faults.push(sentence);
+  /** @param {string} sentence */
+  fail(sentence) {
+    this.violations.push(sentence);
   }
 
-  /** Takes a frame that goes to the server. */
-  sent({ requestId, body, ...rest }) {
+  /** @param {ClientFrame} frame A frame that was sent to the server. */
+  requestSent({ requestId, body, ...rest }) {
     const { agentId } = rest[body] ?? {};
-    this.#open.set(requestId, { name: body, agentId, turnId: 0, spoken: false, calls: 0, part: 0 });
+    this.#open.set(requestId, { name: body, agentId, turnId: 0, textEnded: false, calls: 0, part: 0 });
   }
 
-  /** Takes a frame that comes from the server. */
-  heard(frame) {
+  /** @param {ServerFrame} frame A frame that came from the server. */
+  frameReceived(frame) {
     const { requestId, seq, body } = frame;
-    if (!this.#greeted) {
-      this.#greeted = true;
-      if (body !== 'sessionReady' || seq !== 0) this.fault(`the first frame is ${body} with seq ${seq}`);
+    if (!this.#isReady) {
+      this.#isReady = true;
+      if (body !== 'sessionReady' || seq !== 0) this.fail(`the first frame is ${body} with seq ${seq}`);
       return;
     }
-    if (requestId === 0) return this.fault(`nobody asked for ${body} ${frame.error?.message ?? ''}`);
+    if (requestId === 0) return this.fail(`unsolicited ${body} ${frame.error?.message ?? ''}`);
     this.#seq++;
     if (seq !== this.#seq) {
-      this.fault(`seq ${seq} where ${this.#seq} was due`);
+      this.fail(`seq ${seq} where ${this.#seq} was due`);
       this.#seq = seq;
     }
     const request = this.#open.get(requestId);
     if (!request)
-      return this.fault(`${body} for request ${requestId}, which has had its final answer or was never sent`);
-    if (request.name === 'sendMessage') this.#turn(request, frame);
+      return this.fail(`${body} for request ${requestId}, which has had its final answer or was never sent`);
+    if (request.name === 'sendMessage') this.#checkTurn(request, frame);
     if (body === 'error' || this.#finalAnswer(request.name, frame)) this.#open.delete(requestId);
   }
 
-  /** To be called when everything that was asked was waited for. */
-  settle() {
-    for (const [id, { name }] of this.#open) this.fault(`request ${id} (${name}) has had no final answer`);
+  /** Reports requests without a final answer; to be called when all of them have been awaited. */
+  expectAllAnswered() {
+    for (const [id, { name }] of this.#open) this.fail(`request ${id} (${name}) has had no final answer`);
   }
 
-  #turn(request, frame) {
+  #checkTurn(request, frame) {
     if (frame.body === 'error') return;
-    const told = frame[frame.body];
-    if (told.agentId !== request.agentId)
-      this.fault(`agent ${told.agentId} speaks in a turn of agent ${request.agentId}`);
-    request.turnId ||= told.turnId;
-    if (told.turnId !== request.turnId) this.fault(`turn ${told.turnId} within turn ${request.turnId}`);
+    const message = frame[frame.body];
+    if (message.agentId !== request.agentId)
+      this.fail(`agent ${message.agentId} speaks in a turn of agent ${request.agentId}`);
+    request.turnId ||= message.turnId;
+    if (message.turnId !== request.turnId) this.fail(`turn ${message.turnId} within turn ${request.turnId}`);
     const complete = frame.body === 'turnComplete';
-    if (request.spoken && !complete) this.fault(`${frame.body} after the last text of a turn`);
-    if (complete && !request.spoken) this.fault('turnComplete without a last text');
-    if (complete && told.status === 'ERROR') this.fault(`a turn failed: ${told.error?.name} ${told.error?.message}`);
-    if (frame.body === 'answerText' && told.isFinal) {
-      request.spoken = true;
-      if (told.text !== '') this.fault('the last text of a turn is not empty');
+    if (request.textEnded && !complete) this.fail(`${frame.body} after the last text of a turn`);
+    if (complete && !request.textEnded) this.fail('turnComplete without a last text');
+    if (complete && message.status === 'ERROR')
+      this.fail(`a turn failed: ${message.error?.name} ${message.error?.message}`);
+    if (frame.body === 'answerText' && message.isFinal) {
+      request.textEnded = true;
+      if (message.text !== '') this.fail('the last text of a turn is not empty');
     }
-    if (frame.body === 'toolCallNotification' && told.callIndex !== request.calls++)
-      this.fault(`call ${told.callIndex} where ${request.calls - 1} was due`);
+    if (frame.body === 'toolCallNotification' && message.callIndex !== request.calls++)
+      this.fail(`call ${message.callIndex} where ${request.calls - 1} was due`);
   }
 }

@@ -1,11 +1,11 @@
-// A WebSocket for the SDK that keeps a ledger of what passes, and can be dropped without a goodbye.
+// Recording WebSocket for the client SDK: passes every frame to a protocol checker, and can be dropped without a close frame.
 import { WebSocket } from 'ws';
 import { clientCodecs, serverCodecs } from '../../dist/wire/codec.js';
 
-/** A class to connect one client with, and the way to drop its socket. */
-export function watchedSocket(ledger) {
+/** Creates a WebSocket class for one client, and the function that drops its socket. */
+export function createRecordingSocket(checker) {
   let socket;
-  class Watched extends WebSocket {
+  class RecordingSocket extends WebSocket {
     constructor(url, subprotocol) {
       super(url, subprotocol, { perMessageDeflate: false, closeTimeout: 2000 });
       socket = this;
@@ -13,16 +13,16 @@ export function watchedSocket(ledger) {
         const decoded = clientCodecs[subprotocol].decode(
           isBinary ? new Uint8Array(data) : Buffer.from(data).toString(),
         );
-        if (decoded.ok) ledger.heard(decoded.frame);
-        else ledger.fault(`a frame that cannot be read: ${decoded.fault.message}`);
+        if (decoded.ok) checker.frameReceived(decoded.frame);
+        else checker.fail(`a frame that cannot be read: ${decoded.fault.message}`);
       });
     }
 
     send(data, ...more) {
       const decoded = serverCodecs[this.protocol].decode(data);
-      if (decoded.ok) ledger.sent(decoded.frame);
+      if (decoded.ok) checker.requestSent(decoded.frame);
       super.send(data, ...more);
     }
   }
-  return { WebSocket: Watched, terminate: () => socket?.terminate() };
+  return { WebSocket: RecordingSocket, terminate: () => socket?.terminate() };
 }

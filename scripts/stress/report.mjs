@@ -1,23 +1,23 @@
-// What a trial found, for a person.
-const mostFaults = 20;
+// Formats the result of a stress test as lines of text.
+const maxFaultsShown = 20;
 
-/** The lines of a result: the verdict, the figures, the first faults. */
-export function linesOf({ trial, ok, seconds, figures: stats, notes = [], faults }) {
-  const shown = faults.slice(0, mostFaults).map((fault) => `  FAULT ${fault.slice(0, 600)}`);
-  const more = faults.length > mostFaults ? [`  and ${faults.length - mostFaults} more faults`] : [];
+/** The lines of a result: passed or failed, the figures, the first faults. */
+export function formatReport({ trial, ok, seconds, figures: stats, notes = [], faults }) {
+  const shown = faults.slice(0, maxFaultsShown).map((fault) => `  FAULT ${fault.slice(0, 600)}`);
+  const more = faults.length > maxFaultsShown ? [`  and ${faults.length - maxFaultsShown} more faults`] : [];
   return [
     `${trial}: ${ok ? 'passed' : `FAILED with ${faults.length} faults`} in ${seconds} s`,
-    ...figuresOf(stats, '  '),
+    ...formatFigures(stats, '  '),
     ...notes.map((note) => `  ${note}`),
     ...shown,
     ...more,
   ];
 }
 
-function figuresOf(stats, indent) {
+function formatFigures(stats, indent) {
   return Object.entries(stats).flatMap(([name, value]) => {
     if (typeof value !== 'object' || value === null) return [`${indent}${spaced(name)}: ${shown(value)}`];
-    return [`${indent}${spaced(name)}:`, ...figuresOf(value, `${indent}  `)];
+    return [`${indent}${spaced(name)}:`, ...formatFigures(value, `${indent}  `)];
   });
 }
 

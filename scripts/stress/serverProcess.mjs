@@ -1,4 +1,4 @@
-// The real server as a child process, and all that can be seen of it from outside.
+// Starts the server as a child process, with optional hooks that log its tokens.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,43 +8,68 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { connect } from 'turngraph/client';
-import { Ear } from './tokenLogReader.mjs';
-import { environmentWith } from './hooks.mjs';
-import { within } from './timeouts.mjs';
+import { TokenLogReader } from './tokenLogReader.mjs';
+import { hookEnvironment } from './hooks.mjs';
+import { withTimeout } from './timeouts.mjs';
+
+/**
+ * The interface of a server that the stress tests need.
+ * @typedef {object} ServerUnderTest
+ * @property {(codec: 'proto' | 'json') => Promise<import('../../src/client/index.ts').Client>} connect
+ * @property {() => readonly import('./traceTokens.mjs').TokenTrace[]} readTraces The traces since the last call.
+ */
+
+/**
+ * The result of a stress test.
+ * @template Figures
+ * @typedef {object} TestResult
+ * @property {boolean} ok
+ * @property {Figures} figures
+ * @property {readonly string[]} faults One sentence for each failure.
+ */
+
+/**
+ * @typedef {object} TestSize
+ * @property {string} model
+ * @property {number} agents
+ * @property {(line: string) => void} [log]
+ */
 
 const fileOf = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const cli = fileOf('dist/cli/turngraph.js');
 
-/** What `serve` can be told. */
-export async function flagsOfServe() {
+/** Reads the flags of `serve` from its --help. */
+export async function readServeFlags() {
   const { stdout } = await promisify(execFile)(process.execPath, [cli, 'serve', '--help']);
   return new Set(stdout.match(/--[a-z][a-z-]*/g));
 }
 
 /**
- * Starts a server; `flags` are those of `serve` by their names without the dashes. An exact one computes the same
- * probabilities whoever else speaks.
+ * Starts a server; `flags` are those of `serve` by their names without the dashes. With `noFlashAttention` it computes the
+ * same probabilities in batches of any shape.
  */
-export async function serving({ flags = {}, overhear = false, exact = false, cacheMegabytes = 0 }) {
+export async function startServer({ flags = {}, traceTokens = false, noFlashAttention = false, cacheMegabytes = 0 }) {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-soak-'));
-  const [ear, cacheFolder] = [new Ear(join(folder, 'overheard')), join(folder, 'cache')];
+  const [tokenLog, cacheFolder] = [new TokenLogReader(join(folder, 'tokens.jsonl')), join(folder, 'cache')];
   const cache = cacheMegabytes > 0 && { cache: cacheFolder, 'cache-limit': cacheMegabytes };
-  const listed = Object.entries({ ...usual, ...cache, ...flags }).flatMap(([flag, value]) => [
+  const listed = Object.entries({ ...defaultFlags, ...cache, ...flags }).flatMap(([flag, value]) => [
     `--${flag}`,
     String(value),
   ]);
-  const hooks = [overhear && 'hooks/traceTokens.mjs', exact && 'hooks/noFlashAttention.mjs'].filter(Boolean);
-  const env = { ...process.env, ...ear.environment, ...environmentWith(hooks) };
+  const hooks = [traceTokens && 'hooks/traceTokens.mjs', noFlashAttention && 'hooks/noFlashAttention.mjs'].filter(
+    Boolean,
+  );
+  const env = { ...process.env, ...tokenLog.environment, ...hookEnvironment(hooks) };
   const child = spawn(process.execPath, [cli, 'serve', '--json', ...listed], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const complaints = [];
-  createInterface(child.stderr).on('line', (line) => isComplaint(line) && complaints.push(line));
+  const errorLines = [];
+  createInterface(child.stderr).on('line', (line) => isErrorLine(line) && errorLines.push(line));
   const exited = once(child, 'exit').then(([code, signal]) => code ?? signal);
   const [line] = await Promise.race([
     once(createInterface(child.stdout), 'line'),
-    exited.then((code) => Promise.reject(new Error(`the server ended with ${code}: ${complaints.join('; ')}`))),
+    exited.then((code) => Promise.reject(new Error(`the server ended with ${code}: ${errorLines.join('; ')}`))),
   ]);
   const { port, pid } = JSON.parse(line);
   const url = `ws://127.0.0.1:${port}`;
@@ -52,20 +77,20 @@ export async function serving({ flags = {}, overhear = false, exact = false, cac
     url,
     pid,
     cacheFolder: cacheMegabytes > 0 ? cacheFolder : undefined,
-    /** What the server logged of failures inside. */
-    complaints,
+    /** Lines that the server logged at level error. */
+    errorLines,
     connect: (codec, options) => connect(url, { codec, ...options }),
-    heard: () => ear.heard(),
-    /** The text of /metrics; undefined for a server without. */
+    readTraces: () => tokenLog.readNew(),
+    /** The text of /metrics; undefined when it is off. */
     async metrics() {
       const page = await fetch(`http://127.0.0.1:${port}/metrics`);
       return page.status === 200 ? page.text() : undefined;
     },
-    /** Ends it by SIGTERM; gives its exit code and how many seconds it took. */
+    /** Stops the server with SIGTERM; returns its exit code and how many seconds it took. */
     async stop() {
       const began = performance.now();
       child.kill('SIGTERM');
-      const code = await within(30, 'the end of the server', exited).catch(() => {
+      const code = await withTimeout(30, 'the end of the server', exited).catch(() => {
         child.kill('SIGKILL');
         return 'no end within 30 s';
       });
@@ -75,7 +100,7 @@ export async function serving({ flags = {}, overhear = false, exact = false, cac
   };
 }
 
-const usual = {
+const defaultFlags = {
   port: 0,
   'parent-pid': process.pid,
   'log-level': 'warn',
@@ -84,10 +109,10 @@ const usual = {
   'max-connection-rate': 1000,
 };
 
-// pino's number for an error; a line that is no JSON comes from Node itself or from the engine.
+// pino's number for level error; a line that is not JSON comes from Node itself or from the engine.
 const errorLevel = 50;
 
-function isComplaint(line) {
+function isErrorLine(line) {
   try {
     return JSON.parse(line).level >= errorLevel;
   } catch {

@@ -1,11 +1,11 @@
-// Whether every slot of a server is still to be had.
-import { within } from './timeouts.mjs';
+// Slot check: whether all slots of a server are still available.
+import { withTimeout } from './timeouts.mjs';
 
-/** Lets as many agents as there are slots write a long answer at once; gives how many of them wrote at the same time. */
-export async function speakingAtOnce(server, slots, model) {
+/** Lets `slots` agents generate a long answer concurrently; returns how many of them generated at the same time. */
+export async function countConcurrentTurns(server, slots, model) {
   const client = await server.connect('proto');
   const agents = await Promise.all(
-    Array.from({ length: slots }, () => client.createAgent({ graph: longWinded(model) })),
+    Array.from({ length: slots }, () => client.createAgent({ graph: longAnswerGraph(model) })),
   );
   const spans = await Promise.all(
     agents.map(async (agent) => {
@@ -14,7 +14,7 @@ export async function speakingAtOnce(server, slots, model) {
         for await (const _ of turn.text) return performance.now();
         return Infinity;
       })();
-      await within(60, 'a long answer', turn.done);
+      await withTimeout(60, 'a long answer', turn.done);
       return { first: await first, end: performance.now() };
     }),
   );
@@ -23,8 +23,8 @@ export async function speakingAtOnce(server, slots, model) {
   return spans.filter(({ first }) => first < firstEnd).length;
 }
 
-// A model that is brief by nature is held to it by a schema.
-const longWinded = (model) => ({
+// A schema forces long answers from a model that usually answers briefly.
+const longAnswerGraph = (model) => ({
   default_model_name: model,
   start_node: 'answer',
   nodes: {

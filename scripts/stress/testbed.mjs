@@ -1,28 +1,33 @@
-// What trials share: the model file, a reader of its tokens, and servers that run it.
+// Testbed of the stress tests: the model file, its token reader, and servers that run it.
 import { readCatalogue } from '../../dist/models/catalogue/catalogue.js';
-import { readerOf } from './tokenReader.mjs';
-import { flagsOfServe, serving } from './serverProcess.mjs';
+import { openTokenReader } from './tokenReader.mjs';
+import { readServeFlags, startServer } from './serverProcess.mjs';
 
-// Small enough that the states of a crowd do not all fit.
+// Small enough that the KV states of 200 agents do not all fit.
 const cacheMegabytes = 64;
 
-/** Opens a model of a catalogue for trials. */
-export async function houseOf({ model, catalogue }) {
+/** Opens a model of a catalogue. */
+export async function openTestbed({ model, catalogue }) {
   const { models } = await readCatalogue(catalogue);
   const entry = models.get(model);
   if (!entry?.file) throw new Error(`${catalogue} has no model "${model}" that is on disk`);
   const contextSize = entry.variants[0]?.context_size || undefined;
-  const reader = await readerOf(entry.file, { contextSize });
-  const known = await flagsOfServe();
+  const reader = await openTokenReader(entry.file, { contextSize });
+  const known = await readServeFlags();
   return {
     model,
     reader,
     cacheMegabytes,
-    /** Starts a server; `cache` false keeps one that could save states from it. */
-    serve({ slots: slots, cache = true, overhear = false, exact = false, ...flags }) {
-      const saves = cache && known.has('--cache') && known.has('--cache-limit');
-      const standing = { catalogue, slots: slots, 'model-idle': 3600, gpu: 'off' };
-      return serving({ flags: { ...standing, ...flags }, overhear, exact, cacheMegabytes: saves ? cacheMegabytes : 0 });
+    /** Starts a server; with `cache: false` it never swaps KV states out to disk. */
+    serve({ slots, cache = true, traceTokens = false, noFlashAttention = false, ...flags }) {
+      const canSwap = cache && known.has('--cache') && known.has('--cache-limit');
+      const fixedFlags = { catalogue, slots, 'model-idle': 3600, gpu: 'off' };
+      return startServer({
+        flags: { ...fixedFlags, ...flags },
+        traceTokens,
+        noFlashAttention,
+        cacheMegabytes: canSwap ? cacheMegabytes : 0,
+      });
     },
     close: () => reader.close(),
   };

@@ -1,7 +1,7 @@
-// Waiting that has an end, so that what hangs is told of instead of hanging the trial.
+// Timeouts, polling and bounded concurrency.
 
-/** The outcome of a promise, or an error that says what did not come in time. */
-export async function within(seconds, what, promise) {
+/** The result of a promise; rejects with an error that names `what` after `seconds`. */
+export async function withTimeout(seconds, what, promise) {
   let timer;
   const late = new Promise((_, fail) => {
     timer = setTimeout(() => fail(new Error(`${what} took longer than ${seconds} s`)), seconds * 1000);
@@ -13,21 +13,21 @@ export async function within(seconds, what, promise) {
   }
 }
 
-/** Asks until the answer is yes; gives whether it was within the time. */
-export async function eventually(seconds, isSo) {
+/** Polls a condition every 20 ms until it is true; returns false after `seconds`. */
+export async function pollUntil(seconds, isMet) {
   const end = performance.now() + seconds * 1000;
   for (;;) {
-    if (await isSo()) return true;
+    if (await isMet()) return true;
     if (performance.now() > end) return false;
-    await new Promise((go) => setTimeout(go, 20));
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-/** Works on items, so many at a time, in their order. */
-export async function inParallel(lanes, items, work) {
+/** Runs `work` on items in order, `concurrency` at a time. */
+export async function runConcurrently(concurrency, items, work) {
   let next = 0;
-  const lane = async () => {
+  const worker = async () => {
     while (next < items.length) await work(items[next++]);
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: concurrency }, worker));
 }

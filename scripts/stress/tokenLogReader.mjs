@@ -1,8 +1,8 @@
-// The near end of what overhear.mjs writes down in a server.
+// Reads the token log that hooks/traceTokens.mjs writes in a server.
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** Reads a file of JSON lines that grows, from where it last stopped. */
-export class Ear {
+/** Tails a file of JSON lines. */
+export class TokenLogReader {
   #file;
   #position = 0;
   #rest = '';
@@ -11,19 +11,19 @@ export class Ear {
     this.#file = file;
   }
 
-  /** Where a server finds in its environment what to write to. */
+  /** The environment variables that name the log file to a server. */
   get environment() {
-    return { SOAK_OVERHEARD: this.#file };
+    return { STRESS_TOKEN_LOG: this.#file };
   }
 
-  /** What was overheard since it was last asked. */
-  heard() {
-    const lines = (this.#rest + this.#more()).split('\n');
+  /** The records that were appended since the last call. */
+  readNew() {
+    const lines = (this.#rest + this.#readAppended()).split('\n');
     this.#rest = lines.pop() ?? '';
     return lines.map((line) => JSON.parse(line));
   }
 
-  #more() {
+  #readAppended() {
     let handle;
     try {
       handle = openSync(this.#file);

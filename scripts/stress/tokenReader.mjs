@@ -1,11 +1,34 @@
-// A model of the trial's own, to read tokens with and to ask how near two tokens were to each other.
+// Detokenizes the tokens of a test, and compares probabilities where two outputs diverge, with a model instance of its own.
+/** @import { Token } from 'node-llama-cpp' */
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 
-// The probabilities as they are, of the whole vocabulary.
-const unbent = { temperature: 1, topK: 0, topP: 1, minP: 0 };
+/**
+ * The first difference of two token lists.
+ * @typedef {object} Divergence
+ * @property {number} index
+ * @property {readonly string[]} texts The text of both tokens.
+ * @property {number} a Probability of the first one's token.
+ * @property {number} b Probability of the other one's token.
+ * @property {number} gap The difference of the probabilities.
+ */
 
-/** Opens a model file; dispose of it with `close`. */
-export async function readerOf(file, { contextSize = 2048 } = {}) {
+/**
+ * @typedef {object} TokenReader
+ * @property {(tokens: readonly Token[]) => string} text Detokenizes.
+ * @property {(one: readonly Token[], other: readonly Token[]) => Promise<Divergence>} divergence
+ * @property {() => Promise<void>} close
+ */
+
+// The model's own probabilities, of the whole vocabulary.
+const neutralSampling = { temperature: 1, topK: 0, topP: 1, minP: 0 };
+
+/**
+ * Opens a model file; release it with `close`.
+ * @param {string} file
+ * @param {{ contextSize?: number }} [options]
+ * @returns {Promise<TokenReader>}
+ */
+export async function openTokenReader(file, { contextSize = 2048 } = {}) {
   const llama = await getLlama({
     build: 'never',
     skipDownload: true,
@@ -16,14 +39,14 @@ export async function readerOf(file, { contextSize = 2048 } = {}) {
   });
   const weights = await llama.loadModel({ modelPath: file });
   const size = Math.min(contextSize, weights.trainContextSize);
-  // Plain attention gives the same probabilities in whatever pieces tokens are evaluated.
+  // Without flash attention the probabilities do not depend on how the tokens are split into batches.
   const context = await weights.createContext({ contextSize: size, batchSize: 256, flashAttention: false, threads: 1 });
   const sequence = context.getSequence();
 
-  /** The probabilities of what comes behind some tokens, the likeliest first. */
+  /** The probabilities of the next token, the likeliest first. */
   const next = async (tokens) => {
     await sequence.clearHistory();
-    const last = [tokens.at(-1), { generateNext: { probabilities: true, options: unbent } }];
+    const last = [tokens.at(-1), { generateNext: { probabilities: true, options: neutralSampling } }];
     const output = await sequence.controlledEvaluate([...tokens.slice(0, -1), last]);
     return output.at(-1).next.probabilities;
   };
@@ -32,18 +55,18 @@ export async function readerOf(file, { contextSize = 2048 } = {}) {
     text: (tokens) => weights.detokenize([...tokens], true),
 
     /**
-     * Where two token lists first differ, the probabilities of both tokens there, and their distance. Where one list ends,
-     * its token is the end of the text; where both do, the two likeliest are taken.
+     * The first difference of two token lists, and the probabilities of both tokens there. Where one list ends, its token is
+     * the end of sequence; where both end, the two likeliest tokens are compared.
      */
-    async parting(one, other) {
-      const most = Math.min(one.length, other.length);
-      let place = 0;
-      while (place < most && one[place] === other[place]) place++;
-      const likely = await next(one.slice(0, place));
-      const ends = [one[place], other[place]].map((token) => token ?? weights.tokens.eos ?? undefined);
-      const tokens = one[place] === other[place] ? [...likely.keys()].slice(0, 2) : ends;
-      const [a = 0, b = 0] = tokens.map((token) => likely.get(token));
-      return { place, words: tokens.map((token) => weights.detokenize([token], true)), a, b, gap: Math.abs(a - b) };
+    async divergence(one, other) {
+      const length = Math.min(one.length, other.length);
+      let index = 0;
+      while (index < length && one[index] === other[index]) index++;
+      const probabilities = await next(one.slice(0, index));
+      const ends = [one[index], other[index]].map((token) => token ?? weights.tokens.eos ?? undefined);
+      const tokens = one[index] === other[index] ? [...probabilities.keys()].slice(0, 2) : ends;
+      const [a = 0, b = 0] = tokens.map((token) => probabilities.get(token));
+      return { index, texts: tokens.map((token) => weights.detokenize([token], true)), a, b, gap: Math.abs(a - b) };
     },
 
     close: () => llama.dispose(),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hammer, randomFrame } from '../../scripts/fuzz/frames.mjs';
-import { randomFrom } from '../../scripts/seededRandom.mjs';
+import { fuzzTarget, randomFrame } from '../../scripts/fuzz/frames.mjs';
+import { createRandom } from '../../scripts/seededRandom.mjs';
 import { shapes, type ClientFrameBodies, type ServerFrameBodies } from '../../src/frames.gen.ts';
 import { clientCodecs, serverCodecs, type Codec, type Subprotocol } from '../../src/wire/codec.ts';
 import { clientFrame, messageOf, serverFrame, type Envelope, type Frames } from '../../src/wire/frame.ts';
@@ -51,7 +51,7 @@ export function codecContract(subprotocol: Subprotocol): void {
 
     it('decodes any bytes to a frame or a fault, and never throws', () => {
       const only = { serverCodecs: { [subprotocol]: server }, clientCodecs: { [subprotocol]: client } };
-      const tally = hammer({ ...only, shapes }, { count: 3000, seed: 20 });
+      const tally = fuzzTarget({ ...only, shapes }, { count: 3000, seed: 20 });
       expect(Math.min(tally.frames, tally.faults)).toBeGreaterThan(100);
     });
   });
@@ -72,7 +72,7 @@ function direction<E extends Envelope>(
     });
 
     it('is decoded with a value in every field', () => {
-      const random = randomFrom(7);
+      const random = createRandom(7);
       for (let round = 0; round < 20; round++) {
         const frame = randomFrame(shapes, envelope, random, body);
         expect(reader.decode(writer.encode(frame))).toEqual({ ok: true, frame });

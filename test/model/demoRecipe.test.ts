@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { getLlama, LlamaLogLevel, type Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { blockFor, callText, formatNames, promptText } from '../../scripts/demo-model/generate/prompts.mjs';
-import { vocabularyOf } from '../../scripts/demo-model/generate/tokenizer.mjs';
-import { chanceFrom } from '../../scripts/seededRandom.mjs';
+import { createVocabulary } from '../../scripts/demo-model/generate/tokenizer.mjs';
+import { createRng } from '../../scripts/seededRandom.mjs';
 import type { Message } from '../../src/dialog.ts';
 import { formats } from '../../src/tools/formats/index.ts';
 import { repositoryPath } from '../helpers/server.ts';
@@ -48,8 +48,8 @@ describe('the text that the demo model learns from', () => {
   });
 
   it('is cut into the tokens of the model file, whatever the text', () => {
-    const { encode } = vocabularyOf(learnt);
-    const chance = chanceFrom(5);
+    const { encode } = createVocabulary(learnt);
+    const chance = createRng(5);
     const pieces = [
       () => String.fromCodePoint(chance.below(0x80)),
       () => String.fromCodePoint(0x80 + chance.below(0x700)),

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cancelAtRandom } from '../../scripts/stress/cancellation.mjs';
-import { crowd } from '../../scripts/stress/oversubscription.mjs';
-import { eavesdrop, type Overheard } from '../../scripts/stress/traceTokens.mjs';
-import { isolate } from '../../scripts/stress/isolation.mjs';
-import { readerOf, type Reader } from '../../scripts/stress/tokenReader.mjs';
-import type { Stage } from '../../scripts/stress/serverProcess.mjs';
-import { tokensIn } from '../../scripts/stress/stateFiles.mjs';
+import { oversubscribe } from '../../scripts/stress/oversubscription.mjs';
+import { traceTokens, type TokenTrace } from '../../scripts/stress/traceTokens.mjs';
+import { checkIsolation } from '../../scripts/stress/isolation.mjs';
+import { openTokenReader, type TokenReader } from '../../scripts/stress/tokenReader.mjs';
+import type { ServerUnderTest } from '../../scripts/stress/serverProcess.mjs';
+import { readStateTokens } from '../../scripts/stress/stateFiles.mjs';
 import { connect } from '../../src/client/index.ts';
 import { useServer } from '../helpers/server.ts';
 import { demoFile, openDemo } from './demo.ts';
@@ -22,17 +22,17 @@ describe('the demo model over the wire', () => {
   const slots = 2;
   const crowded = useServer({ slots });
   const forgetful = useServer({ slots: 1, modelIdle: 0 });
-  const overheard: Overheard[] = [];
-  const stageOf = (server: typeof crowded): Stage => ({
+  const traces: TokenTrace[] = [];
+  const stageOf = (server: typeof crowded): ServerUnderTest => ({
     connect: (codec) => connect(server().url, { codec }),
-    heard: () => overheard.splice(0),
+    readTraces: () => traces.splice(0),
   });
   const [server, alone] = [stageOf(crowded), stageOf(forgetful)];
-  let reader: Reader;
+  let reader: TokenReader;
   let hangUp = (): void => {};
   beforeAll(async () => {
-    reader = await readerOf(demoFile);
-    hangUp = eavesdrop(LlamaContextSequence.prototype, (record) => overheard.push(record));
+    reader = await openTokenReader(demoFile);
+    hangUp = traceTokens(LlamaContextSequence.prototype, (record) => traces.push(record));
   });
   afterAll(async () => {
     hangUp();
@@ -40,20 +40,20 @@ describe('the demo model over the wire', () => {
   });
 
   it('keeps the secrets of agents apart that share slots, in every prompt and every answer', async () => {
-    const { faults, figures } = await isolate({ server, reader }, { model, agents: 6, count: 60, seed: 1 });
+    const { faults, figures } = await checkIsolation({ server, reader }, { model, agents: 6, count: 60, seed: 1 });
     expect(faults).toEqual([]);
     expect(figures.prompts).toBeGreaterThanOrEqual(60);
   });
 
   it('goes on after cancels at random moments as if they had been said elsewhere, and loses no slot', async () => {
-    const parts = { server, other: alone, reader, slots };
+    const parts = { server, reference: alone, reader, slots };
     const { faults, figures } = await cancelAtRandom(parts, { model, agents: 4, count: 60, seed: 1, words: 150 });
     expect(faults).toEqual([]);
     expect(figures).toMatchObject({ cancels: 60, slotsAtOnce: slots });
   });
 
   it('answers each of a crowd as it answers it alone, but for near-ties where several speak at once', async () => {
-    const { faults, figures } = await crowd({ server, alone, reader }, { model, agents: 12, atOnce: 6 });
+    const { faults, figures } = await oversubscribe({ server, alone, reader }, { model, agents: 12, atOnce: 6 });
     expect(faults).toEqual([]);
     expect(figures.oneAtATime).toMatchObject({ answers: 24, differ: 0 });
   });
@@ -96,9 +96,9 @@ describe('a state file', () => {
     const [state, other] = [join(folder, 'state'), join(folder, 'other')];
     await sequence.saveStateToFile(state);
     await writeFile(other, 'My secret word is walrus.');
-    expect(await tokensIn(state)).toEqual(tokens);
-    expect(await tokensIn(other)).toBeUndefined();
-    expect(await tokensIn(join(folder, 'none'))).toBeUndefined();
+    expect(await readStateTokens(state)).toEqual(tokens);
+    expect(await readStateTokens(other)).toBeUndefined();
+    expect(await readStateTokens(join(folder, 'none'))).toBeUndefined();
     await demo.close();
     await rm(folder, { recursive: true });
   });

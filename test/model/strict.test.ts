@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { schemas, tools as declarations } from '../../scripts/evals/strict/cases.mjs';
-import { tryCalls, tryJson } from '../../scripts/evals/strict/grammarCheck.mjs';
+import { checkCalls, checkJson } from '../../scripts/evals/strict/grammarCheck.mjs';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
 import type { Prompt } from '../../src/dialog.ts';
 import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
@@ -68,7 +68,7 @@ describe('a model with random weights at temperature 1.5', () => {
     const format = formats.get(name) ?? chatml;
     await withModel(family(of), async (model) => {
       for (const choice of choices) {
-        const { complete, wrong } = await tryCalls(model, { format, tools, choice, count: 7 });
+        const { complete, wrong } = await checkCalls(model, { format, tools, choice, count: 7 });
         expect(wrong).toEqual([]);
         expect(complete).toBeGreaterThanOrEqual(7);
       }
@@ -78,7 +78,7 @@ describe('a model with random weights at temperature 1.5', () => {
   it('writes only answers that fit their schema', async () => {
     await withModel(family('Mistral 7B Instruct v0.3'), async (model) => {
       for (const schema of schemas) {
-        const { complete, wrong } = await tryJson(model, { grammar: answerOf(schema), schema, count: 10 });
+        const { complete, wrong } = await checkJson(model, { grammar: answerOf(schema), schema, count: 10 });
         expect(wrong).toEqual([]);
         expect(complete).toBe(10);
       }

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaModel } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { figure, interleaved, median, quantile, verdict } from '../../scripts/bench/results.mjs';
-import { rows } from '../../scripts/bench/cases.mjs';
-import { tableOf } from '../../scripts/bench/table.mjs';
+import { createResult, measureInterleaved, median, quantile, isGoalMet } from '../../scripts/bench/results.mjs';
+import { cases } from '../../scripts/bench/cases.mjs';
+import { formatTable } from '../../scripts/bench/table.mjs';
 import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 
@@ -28,7 +28,7 @@ describe('the statistics of the benchmark', () => {
       order.push(`${name}${round}`);
       return Promise.resolve(round);
     };
-    const results = await interleaved({ a: side('a'), b: side('b') }, 3);
+    const results = await measureInterleaved({ a: side('a'), b: side('b') }, 3);
     expect(order.join(' ')).toBe('b0 a0 a1 b1 b2 a2 a3 b3');
     expect(results).toEqual({ a: [1, 2, 3], b: [1, 2, 3] });
   });
@@ -40,13 +40,21 @@ describe('the statistics of the benchmark', () => {
     ['lower', 1.06, 1.05, false],
     ['lower', 1.06, null, null],
   ] as const)('judge by the direction: where %s is better, %d of a goal of %s is met: %s', (better, ratio, goal, met) =>
-    expect(verdict({ ratio, goal, better })).toBe(met),
+    expect(isGoalMet({ ratio, goal, better })).toBe(met),
   );
 });
 
 describe('a figure', () => {
-  const slow = figure({ name: 'stream', of: 'demo', ratio: 0.5, goal: 0.9, better: 'higher', tokens: 12, all: [1] });
-  const told = figure({ name: 'start', of: 'listening', ratio: 812.4, unit: 'ms', goal: null, better: 'lower' });
+  const slow = createResult({
+    name: 'stream',
+    of: 'demo',
+    ratio: 0.5,
+    goal: 0.9,
+    better: 'higher',
+    tokens: 12,
+    all: [1],
+  });
+  const told = createResult({ name: 'start', of: 'listening', ratio: 812.4, unit: 'ms', goal: null, better: 'lower' });
 
   it('is plain data for machines', () =>
     expect(JSON.parse(JSON.stringify([slow, told]))).toEqual([
@@ -73,7 +81,7 @@ describe('a figure', () => {
     ]));
 
   it('is a line of a table for a person', () =>
-    expect(tableOf([slow, told])).toMatchInlineSnapshot(`
+    expect(formatTable([slow, told])).toMatchInlineSnapshot(`
     "| name   | of        | figure | goal     | met | measured  |
     | ------ | --------- | ------ | -------- | --- | --------- |
     | stream | demo      | 0.500  | >= 0.9   | NO  | tokens 12 |
@@ -83,7 +91,7 @@ describe('a figure', () => {
 
 describe('the benchmark', () => {
   it('has every row of the quality table', () =>
-    expect(rows.map(({ name }) => name).toSorted()).toEqual(
+    expect(cases.map(({ name }) => name).toSorted()).toEqual(
       [
         'stream',
         'batch',

@@ -2,18 +2,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readCatalogue, type Action, type Catalogue } from '../../scripts/demo-model/generate/catalogue.mjs';
 import { documentsFrom } from '../../scripts/demo-model/generate/documents.mjs';
-import { faultsOf } from '../../scripts/demo-model/generate/validateText.mjs';
-import { parseRequest, type Part } from '../../scripts/demo-model/generate/requests.mjs';
-import { hard } from '../../scripts/demo-model/generate/lessonMix.mjs';
+import { findProblems } from '../../scripts/demo-model/generate/validateText.mjs';
+import { parseRequest, type RequestPart } from '../../scripts/demo-model/generate/requests.mjs';
+import { hardMix } from '../../scripts/demo-model/generate/lessonMix.mjs';
 import { readItems, type Item } from '../../scripts/evals/tools/items.mjs';
-import { chanceFrom } from '../../scripts/seededRandom.mjs';
+import { createRng } from '../../scripts/seededRandom.mjs';
 import { repositoryPath } from '../helpers/server.ts';
 
 const catalogue = readCatalogue();
 
 describe('the text that people wrote for the demo model', () => {
   it('has no fault', () => {
-    expect(faultsOf(catalogue)).toEqual([]);
+    expect(findProblems(catalogue)).toEqual([]);
   });
 
   const door: Action = {
@@ -46,13 +46,13 @@ describe('the text that people wrote for the demo model', () => {
     ['numbers without a first one', { parameters: { count: { ...count, values: { to: 9 } } } }, '{ "from", "to" }'],
     ['a name too few', { names: ['door'] }, 'it needs two names or more'],
   ])('is refused with the place of %s', (_, changes, fault) => {
-    const [first] = faultsOf({ actions: [{ ...door, requests: [], ...changes }], values });
+    const [first] = findProblems({ actions: [{ ...door, requests: [], ...changes }], values });
     expect(first).toContain('home.json, door');
     expect(first).toContain(fault);
   });
 
   it('is refused where two actions are called the same', () => {
-    expect(faultsOf({ actions: [door, { ...door, topic: 'castle' }], values })).toEqual([
+    expect(findProblems({ actions: [door, { ...door, topic: 'castle' }], values })).toEqual([
       'castle.json, door: another action is called so',
     ]);
   });
@@ -81,15 +81,15 @@ describe('the text that people wrote for the demo model', () => {
       'chat.json, lamp, "hi {name}": nothing fills {name}',
     ],
   ])('is refused with the place of %s', (_, parts, fault) => {
-    expect(faultsOf({ actions: [], values, ...parts })).toEqual([fault]);
+    expect(findProblems({ actions: [], values, ...parts })).toEqual([fault]);
   });
 });
 
 describe('the text that is made of it', () => {
-  const { toolDocument } = documentsFrom(catalogue, chanceFrom(1));
+  const { toolDocument } = documentsFrom(catalogue, createRng(1));
 
   it('has at the beginning of a message what is copied into its calls, letter for letter', () => {
-    const documents = Array.from({ length: 400 }, () => toolDocument(hard));
+    const documents = Array.from({ length: 400 }, () => toolDocument(hardMix));
     const torn = documents.flatMap(({ declarations, branches }) => {
       // What is one of a few values is not copied.
       const isCopied = (name: string) =>
@@ -170,7 +170,7 @@ function toldBy(lines: readonly string[]): (message: string) => boolean {
 const patternOf = (form: string) => new RegExp(`^${form.replaceAll(slot, '\\S+(?: \\S+){0,3}')}$`);
 
 /** The texts that a request can become, with a mark for each slot. */
-function spoken(parts: readonly Part[]): string[] {
+function spoken(parts: readonly RequestPart[]): string[] {
   return parts.reduce<string[]>(
     (texts, { text, fixed, option }) =>
       texts.flatMap((before) =>

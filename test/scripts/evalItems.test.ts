@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compare, type Heard, type Outcome } from '../../scripts/evals/tools/compare.mjs';
+import { compare, type ModelAnswer, type Outcome } from '../../scripts/evals/tools/compare.mjs';
 import { categories, readItems, type ExpectedCall, type Item } from '../../scripts/evals/tools/items.mjs';
 import { createReader } from '../../src/schema.ts';
 import { readTool, toolSchema, type Tool } from '../../src/tools/tool.ts';
@@ -109,7 +109,7 @@ describe('an answer', () => {
   const list: ExpectedCall = { name: 'pack', arguments: { things: [['Tent', 'stove']] } };
   const call = (name: string, args: object = {}) => ({ name, arguments: args as Readonly<Record<string, unknown>> });
 
-  it.each<[string, Outcome, readonly ExpectedCall[], Heard]>([
+  it.each<[string, Outcome, readonly ExpectedCall[], ModelAnswer]>([
     ['with the values that are due', 'exact', [lamp], { calls: [call('lamp', { room: 'hall', percent: 50 })] }],
     ['with another allowed value', 'exact', [lamp], { calls: [call('lamp', { room: 'the hall' })] }],
     ['that differs in case and punctuation', 'exact', [lamp], { calls: [call('lamp', { room: ' "The-Hall!" ' })] }],

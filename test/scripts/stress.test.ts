@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Ledger } from '../../scripts/stress/protocolChecker.mjs';
-import { chanceFrom } from '../../scripts/seededRandom.mjs';
+import { ProtocolChecker } from '../../scripts/stress/protocolChecker.mjs';
+import { createRng } from '../../scripts/seededRandom.mjs';
 import { median, quantile, trendOf, type Sample } from '../../scripts/stress/leakDetection.mjs';
 import { finalResponse } from '../../src/client/responses.ts';
 import type { AnswerText, ServerFrame, TurnComplete } from '../../src/frames.gen.ts';
@@ -8,7 +8,7 @@ import { clientFrame, serverFrame } from '../../src/wire/frame.ts';
 
 /** Half an hour, a sample every five seconds. */
 function run(value: (seconds: number, noise: () => number) => number, seed = 1): readonly Sample[] {
-  const chance = chanceFrom(seed);
+  const chance = createRng(seed);
   const noise = (): number => chance.between(-1, 1) + chance.between(-1, 1) + chance.between(-1, 1);
   return Array.from({ length: 360 }, (_, index) => ({ seconds: index * 5, value: value(index * 5, noise) }));
 }
@@ -66,7 +66,7 @@ describe('a quantile', () => {
   });
 });
 
-describe('the ledger of a session', () => {
+describe('the checker of a session', () => {
   const ids = { agentId: 1, turnId: 1, nodeName: 'answer' };
   const text: AnswerText = { ...ids, text: 'Hello!', isDelta: true, isFinal: false };
   const last: AnswerText = { ...ids, text: '', isDelta: false, isFinal: true };
@@ -96,12 +96,12 @@ describe('the ledger of a session', () => {
 
   /** What is found wrong with the answers to one message. */
   function faultsOf(frames: readonly ServerFrame[]): readonly string[] {
-    const ledger = new Ledger(finalResponse);
-    ledger.heard(greeting);
-    ledger.sent(clientFrame(1, 'sendMessage', { agentId: 1, text: 'Hello!' }));
-    for (const frame of frames) ledger.heard(frame);
-    ledger.settle();
-    return ledger.faults;
+    const checker = new ProtocolChecker(finalResponse);
+    checker.frameReceived(greeting);
+    checker.requestSent(clientFrame(1, 'sendMessage', { agentId: 1, text: 'Hello!' }));
+    for (const frame of frames) checker.frameReceived(frame);
+    checker.expectAllAnswered();
+    return checker.violations;
   }
 
   it('finds nothing wrong with a turn as it should be', () => {

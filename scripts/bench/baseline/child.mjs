@@ -1,13 +1,14 @@
-// The process of the bare loop: opens what it is told to, and measures what it is asked for, one thing at a time.
+// Child process of the baseline: opens a model, then runs operations one at a time.
 import { openContext } from './context.mjs';
-import * as operations from './operations.mjs';
+import { operations } from './operations.mjs';
 
 let opened;
 
-process.on('message', async ({ name, given }) => {
+process.on('message', async ({ name, options }) => {
   try {
-    if (name === 'open') opened = await openContext(given);
-    const result = name === 'open' ? { threads: opened.context.currentThreads } : await operations[name](opened, given);
+    if (name === 'open') opened = await openContext(options);
+    const result =
+      name === 'open' ? { threads: opened.context.currentThreads } : await operations[name](opened, options);
     process.send({ result });
   } catch (error) {
     process.send({ failure: error instanceof Error ? error.stack : String(error) });

@@ -1,7 +1,7 @@
-// A model and a context as the engine of turngraph makes them, with nothing of turngraph in between.
+// Opens a model and a context with the settings of turngraph's engine, but directly with node-llama-cpp.
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 
-/** The library, told what the engine tells it. */
+/** node-llama-cpp with the options of the engine. */
 export const library = () =>
   getLlama({
     build: 'never',
@@ -12,7 +12,7 @@ export const library = () =>
     logLevel: LlamaLogLevel.disabled,
   });
 
-/** Opens a model with so many sequences of so many tokens (0 = as many as the model was trained with, up to 8192). */
+/** Opens a model; `contextSize` is in tokens per sequence, 0 = the model's training context, at most 8192. */
 export async function openContext({ file, contextSize, sequences, threads }) {
   const llama = await library();
   const model = await llama.loadModel({ modelPath: file });

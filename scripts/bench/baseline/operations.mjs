@@ -1,41 +1,42 @@
-// What the bare loop can be asked to measure. Milliseconds count from the moment that an operation begins to tokenise its
-// prompt, or where there is none, to evaluate.
+// Operations of the baseline. Times are in milliseconds from the start of the prompt's tokenization, or without a prompt from
+// the start of the evaluation.
 
-/** Generates behind a prompt in an empty sequence: as one would write it who wants nothing but the text, as it comes. */
-export async function stream({ model, sequences: [sequence] }, { prompt, maxTokens }) {
+/** Streams a generation in an empty sequence: the shortest loop that yields the text piece by piece. */
+async function stream({ model, sequences: [sequence] }, { prompt, maxTokens }) {
   await sequence.clearHistory();
-  return generated(model, sequence, prompt, maxTokens);
+  return generateText(model, sequence, prompt, maxTokens);
 }
 
-/** The same in all sequences at once; the library evaluates them together. */
-export async function batch({ model, sequences }, { prompts, maxTokens }) {
+/** The same in all sequences concurrently; the library batches them. */
+async function batch({ model, sequences }, { prompts, maxTokens }) {
   for (const sequence of sequences) await sequence.clearHistory();
   const start = performance.now();
   const all = await Promise.all(
-    prompts.map((prompt, index) => generated(model, sequences[index], prompt, maxTokens, start)),
+    prompts.map((prompt, index) => generateText(model, sequences[index], prompt, maxTokens, start)),
   );
   return { generated: all.reduce((sum, one) => sum + one.generated, 0), end: Math.max(...all.map(({ end }) => end)) };
 }
 
-/** Time until the first token behind `fresh`, where `prefix` is in the sequence already. */
-export async function behind({ model, sequences: [sequence] }, { prefix, fresh }) {
+/** Time to first token of the prompt `prefix` + `fresh`, with `prefix` in the KV cache. */
+async function firstTokenAfterPrefix({ model, sequences: [sequence] }, { prefix, fresh }) {
   const held = model.tokenize(prefix, true);
   await sequence.adaptStateToTokens(held, false);
   const missing = held.slice(sequence.nextTokenIndex);
   if (missing.length > 0) await sequence.evaluateWithoutGeneratingNewTokens(missing);
   const start = performance.now();
   const tokens = model.tokenize(fresh, true);
-  const draws = sequence.evaluate(tokens, { temperature: 0 });
-  await draws.next();
+  const generation = sequence.evaluate(tokens, { temperature: 0 });
+  await generation.next();
   const first = performance.now() - start;
-  await draws.return();
+  await generation.return();
   return { first, tokens: tokens.length };
 }
 
-/** Time of one chunk of prompt behind so many tokens. */
-export async function chunk({ model, sequences: [sequence] }, { text, depth, size }) {
+/** Prefill time of `size` tokens after `depth` tokens in the KV cache. */
+async function promptChunk({ model, sequences: [sequence] }, { text, depth, size }) {
   const tokens = model.tokenize(text, false);
-  if (tokens.length < depth + size) throw new RangeError(`the text has ${tokens.length} tokens, fewer than wanted`);
+  if (tokens.length < depth + size)
+    throw new RangeError(`the text has ${tokens.length} tokens, fewer than depth + size`);
   await sequence.adaptStateToTokens(tokens.slice(0, depth), false);
   const missing = tokens.slice(sequence.nextTokenIndex, depth);
   if (missing.length > 0) await sequence.evaluateWithoutGeneratingNewTokens(missing);
@@ -45,10 +46,10 @@ export async function chunk({ model, sequences: [sequence] }, { text, depth, siz
 }
 
 /**
- * Time in which a text is sampled freely, token by token, behind a prompt that is in the sequence but for its last token.
- * A token is drawn for each of the text's, with all that costs, and the text's own is put in its place.
+ * Time of sampling a text token by token without constraints, after a prompt that is in the KV cache except for its last
+ * token. For each token of the text one is sampled, at full cost, and replaced by the text's own (teacher forcing).
  */
-export async function spelt({ model, sequences: [sequence] }, { prompt, text }) {
+async function sampleText({ model, sequences: [sequence] }, { prompt, text }) {
   const held = model.tokenize(prompt, true);
   const tokens = model.tokenize(text, true);
   const last = held.pop();
@@ -56,30 +57,33 @@ export async function spelt({ model, sequences: [sequence] }, { prompt, text }) 
   const missing = held.slice(sequence.nextTokenIndex);
   if (missing.length > 0) await sequence.evaluateWithoutGeneratingNewTokens(missing);
   const start = performance.now();
-  const draws = sequence.evaluate([last], { temperature: 0, yieldEogToken: true });
-  let before = [];
+  const generation = sequence.evaluate([last], { temperature: 0, yieldEogToken: true });
+  let replacement = [];
   for (const token of tokens) {
-    await draws.next(before.length === 0 ? undefined : before);
+    await generation.next(replacement.length === 0 ? undefined : replacement);
     model.detokenize([token]);
-    before = [token];
+    replacement = [token];
   }
   const end = performance.now() - start;
-  await draws.return();
+  await generation.return();
   return { end, tokens: tokens.length };
 }
 
-async function generated(model, sequence, prompt, maxTokens, start = performance.now()) {
+async function generateText(model, sequence, prompt, maxTokens, start = performance.now()) {
   const tokens = model.tokenize(prompt, true);
-  const at = { first: 0, last: 0 };
-  const written = [];
+  const times = { first: 0, last: 0 };
+  const output = [];
   let text = '';
   for await (const token of sequence.evaluate(tokens, { temperature: 0 })) {
-    const piece = model.detokenize([token], false, written.length > 0 ? written.slice(-3) : tokens.slice(-3));
-    written.push(token);
+    const piece = model.detokenize([token], false, output.length > 0 ? output.slice(-3) : tokens.slice(-3));
+    output.push(token);
     text += piece;
-    at.last = performance.now() - start;
-    at.first ||= at.last;
-    if (written.length === maxTokens) break;
+    times.last = performance.now() - start;
+    times.first ||= times.last;
+    if (output.length === maxTokens) break;
   }
-  return { ...at, end: performance.now() - start, generated: written.length, prompt: tokens.length, text };
+  return { ...times, end: performance.now() - start, generated: output.length, prompt: tokens.length, text };
 }
+
+/** The operations by name; each takes what `openContext` returns, and its options. */
+export const operations = { stream, batch, firstTokenAfterPrefix, promptChunk, sampleText };

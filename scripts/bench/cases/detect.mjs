@@ -1,17 +1,17 @@
-// detect: megabytes of model output a second in which calls are found, and how the time grows with the length.
+// detect: throughput of tool-call detection in megabytes of model output per second, and growth of its time with the length.
 //
-// Realistic: every output collected in test/fixtures/cases, in its own format, over and over; reported. Growth: the time for each
-// byte of a text four times as long / of the text itself, 1 for what is linear; for outputs strung together, and for the
-// hostile ones of which the worst counts. Each time is the best of several, for nothing but noise makes one longer.
+// Realistic: all outputs of test/fixtures/cases, each in its own format, repeatedly; only reported. Growth: time per byte of a
+// text four times as long / of the text itself, 1 if linear; for outputs joined together, and for adversarial inputs, of
+// which the worst counts. Each time is the minimum of several, because noise only adds to it.
 import { readFile } from 'node:fs/promises';
 import { formats } from '../../../dist/tools/formats/index.js';
-import { figure, median } from '../results.mjs';
+import { createResult, median } from '../results.mjs';
 
 const repeats = 16_000;
-const longer = 4;
+const growthFactor = 4;
 const goal = 1.5;
 
-const hostile = {
+const adversarialInputs = {
   '{': (count) => '{'.repeat(count),
   '<tool_call>': (count) => '<tool_call>'.repeat(count),
   '<tool_call>{': (count) => '<tool_call>{'.repeat(count),
@@ -26,16 +26,18 @@ const hostile = {
 export const detect = {
   name: 'detect',
   async run(bench) {
-    const cases = (await Promise.all(['tool-calls', 'tool-calls-more'].map(casesOf))).flat();
+    const cases = (await Promise.all(['tool-calls', 'tool-calls-more'].map(readCases))).flat();
     const passes = Array.from({ length: bench.repeats(15, 5) }, () => rateOver(cases));
     const tries = bench.repeats(15, 9);
-    const strung = Object.fromEntries(
-      [...formats].map(([name]) => [name, growth(formats.get(name), stringOf(cases, name), 10, tries)]),
+    const joined = Object.fromEntries(
+      [...formats].map(([name]) => [name, growth(formats.get(name), joinedOutputs(cases, name), 10, tries)]),
     );
-    const worst = Object.fromEntries(Object.entries(hostile).map(([piece, text]) => [piece, worstGrowth(text, tries)]));
+    const worst = Object.fromEntries(
+      Object.entries(adversarialInputs).map(([piece, text]) => [piece, maxGrowth(text, tries)]),
+    );
     const [worstPiece, { ratio, ms, format }] = Object.entries(worst).toSorted(([, a], [, b]) => b.ratio - a.ratio)[0];
     return [
-      figure({
+      createResult({
         name: 'detect',
         of: 'realistic',
         ratio: median(passes.slice(1)),
@@ -44,15 +46,15 @@ export const detect = {
         better: 'higher',
         outputs: cases.length,
       }),
-      figure({
+      createResult({
         name: 'detect',
         of: 'growth, realistic',
-        ratio: Math.max(...Object.values(strung).map((one) => one.ratio)),
+        ratio: Math.max(...Object.values(joined).map((one) => one.ratio)),
         goal,
         better: 'lower',
-        formats: strung,
+        formats: joined,
       }),
-      figure({
+      createResult({
         name: 'detect',
         of: 'growth, hostile',
         ratio,
@@ -68,10 +70,10 @@ export const detect = {
   },
 };
 
-const casesOf = async (name) =>
+const readCases = async (name) =>
   JSON.parse(await readFile(new URL(`../../../test/fixtures/cases/${name}.json`, import.meta.url), 'utf8'));
 
-// Over and over, for all of the outputs together are only some tens of kilobytes.
+// A hundred passes, because all outputs together are only tens of kilobytes.
 function rateOver(cases) {
   const bytes = cases.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
   const passes = 100;
@@ -82,7 +84,7 @@ function rateOver(cases) {
   return (passes * bytes) / 1e3 / (performance.now() - start);
 }
 
-const stringOf = (cases, name) => {
+const joinedOutputs = (cases, name) => {
   const text = cases
     .filter(({ format }) => format === name)
     .map((one) => one.text)
@@ -90,14 +92,14 @@ const stringOf = (cases, name) => {
   return (count) => text.repeat(count);
 };
 
-function worstGrowth(text, tries) {
+function maxGrowth(text, tries) {
   const all = [...formats.values()].map((format) => ({ format: format.name, ...growth(format, text, repeats, tries) }));
   return all.toSorted((a, b) => b.ratio - a.ratio)[0];
 }
 
-/** Time for each byte of the longer text / of the shorter one, and the milliseconds of that. */
+/** Time per byte of the longer text / of the shorter one, and the milliseconds of the shorter one. */
 function growth(format, text, count, tries) {
-  const texts = { short: text(count), long: text(longer * count) };
+  const texts = { short: text(count), long: text(growthFactor * count) };
   const best = { short: Infinity, long: Infinity };
   for (let round = 0; round < tries; round++) {
     for (const [which, one] of Object.entries(texts)) {
@@ -106,5 +108,5 @@ function growth(format, text, count, tries) {
       best[which] = Math.min(best[which], performance.now() - start);
     }
   }
-  return { ratio: best.long / longer / best.short, ms: best.short };
+  return { ratio: best.long / growthFactor / best.short, ms: best.short };
 }

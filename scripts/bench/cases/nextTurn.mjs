@@ -1,16 +1,16 @@
-// next-turn: what the 2nd to 20th turn of a conversation costs (mid).
+// next-turn: cost of the 2nd to 20th turn of a dialog, with prefix reuse (model mid).
 //
-// Tokens: those that a turn evaluates (tokens_prompt - tokens_reused of TurnComplete) / those that are new to the model,
-// counted here with its tokeniser: the user's message, the end of the answer before, and the template's own around them.
-// Time: until the first token / until a bare loop has evaluated just those tokens behind the same prefix and drawn one.
-// Without tools the time is the client's, from sending to the first piece of text. With tools a ToolCall node listens
-// first and calls nothing, then a Generate node answers: for the first of them the answer before is new as well. Its text
-// is not streamed, so there the time is that of TurnComplete.time_to_first_token_ms, which is the ToolCall node's.
+// Tokens: evaluated tokens of a turn (tokens_prompt - tokens_reused of TurnComplete) / tokens that are new to the model,
+// counted here with its tokenizer: the user's message, the end of the previous answer, and the template's tokens around them.
+// Time: time to first token / time of the baseline to evaluate just the new tokens after the same prefix and sample one.
+// Without tools the time is the client's, from sending to the first piece of text. With tools a ToolCall node runs first and
+// calls nothing, then a Generate node answers: for the ToolCall node the previous answer is new as well. Its text is not
+// streamed, so the time is TurnComplete.time_to_first_token_ms, which is that of the ToolCall node.
 import { formats } from '../../../dist/tools/formats/index.js';
 import { readTool } from '../../../dist/tools/tool.js';
-import { heard, talk } from '../client.mjs';
-import { figure, median } from '../results.mjs';
-import { framed, opening, story } from '../prompts.mjs';
+import { timeTurn, generateGraph } from '../client.mjs';
+import { createResult, median } from '../results.mjs';
+import { chatmlMessage, assistantHeader, story } from '../prompts.mjs';
 import { openVocabulary } from '../tokenizer.mjs';
 
 const turns = 20;
@@ -28,24 +28,24 @@ const tools = [
   },
 ];
 
-const offer = formats.get('chatml').render(tools.map((tool) => readTool(tool).value));
+const toolsText = formats.get('chatml').render(tools.map((tool) => readTool(tool).value));
 
 const greedy = (max_tokens) => ({ temperature: 0, max_tokens });
 const withTools = {
   default_model_name: 'bench',
-  start_node: 'listen',
+  start_node: 'detect',
   nodes: {
-    listen: {
+    detect: {
       type: 'ToolCall',
       params: { tools, tool_call_format: 'chatml', sampling: greedy(4) },
-      exits: { no_tool_called: 'talk' },
+      exits: { no_tool_called: 'answer' },
     },
-    talk: { type: 'Generate', params: { system_prompt: system, sampling: greedy(maxTokens) } },
+    answer: { type: 'Generate', params: { system_prompt: system, sampling: greedy(maxTokens) } },
   },
 };
 
-const cases = {
-  'without tools': { graph: talk(maxTokens, { system_prompt: system }), timeOf: ({ first }) => first },
+const variants = {
+  'without tools': { graph: generateGraph(maxTokens, { system_prompt: system }), timeOf: ({ first }) => first },
   'with tools': { graph: withTools, timeOf: ({ turn }) => turn.timeToFirstTokenMs },
 };
 
@@ -53,70 +53,71 @@ export const nextTurn = {
   name: 'next-turn',
   async run(bench) {
     const file = await bench.file('mid');
-    const { count } = bench.kept(await openVocabulary(file));
+    const { count } = bench.closeAtEnd(await openVocabulary(file));
     const client = await bench.client(await bench.server({ file }));
-    const bare = await bench.bare({ file });
-    const stats = [];
-    for (const [of, one] of Object.entries(cases)) {
+    const baseline = await bench.baseline({ file });
+    const results = [];
+    for (const [of, variant] of Object.entries(variants)) {
       const conversations = [];
       for (let repeat = 0; repeat < bench.repeats(2, 1); repeat++) {
         bench.log(`${of}, conversation ${repeat + 1}`);
-        conversations.push(await converse({ client, bare, count, of, ...one, seed: 20 * repeat }));
+        conversations.push(await measureConversation({ client, baseline, count, of, ...variant, seed: 20 * repeat }));
       }
-      stats.push(...figuresOf(of, conversations));
+      results.push(...resultsOf(of, conversations));
     }
-    return stats;
+    return results;
   },
 };
 
-async function converse({ client, bare, count, of, graph, timeOf, seed }) {
+async function measureConversation({ client, baseline, count, of, graph, timeOf, seed }) {
   const agent = await client.createAgent({ graph });
   const isWithTools = of === 'with tools';
-  // The listening node has no system message of its own, so the tools are one.
-  let prefix = framed('system', isWithTools ? offer : system);
-  let before = '';
+  // The ToolCall node has no system message of its own, so the tools are one.
+  let prefix = chatmlMessage('system', isWithTools ? toolsText : system);
+  let previous = '';
   const costs = [];
   for (let turn = 0; turn < turns; turn++) {
     const message = story(7000 + 31 * (seed + turn), 30);
-    const answer = await heard(agent, message);
-    // New to the node that speaks last is the message; to the one that listened, the answer before it as well.
-    const asked = (turn === 0 ? '' : '<|im_end|>\n') + framed('user', message) + opening;
-    const told = (turn === 0 ? '' : before + '<|im_end|>\n') + framed('user', message) + opening;
-    const fresh = isWithTools ? told : asked;
-    const wanted = count(asked) + (isWithTools ? count(told) : 0);
-    const { first } = await bare.ask('behind', { prefix, fresh });
+    const answer = await timeTurn(agent, message);
+    // New to the Generate node is the message; new to the ToolCall node is the previous answer as well.
+    const newToGenerate = (turn === 0 ? '' : '<|im_end|>\n') + chatmlMessage('user', message) + assistantHeader;
+    const newToToolCall =
+      (turn === 0 ? '' : previous + '<|im_end|>\n') + chatmlMessage('user', message) + assistantHeader;
+    const fresh = isWithTools ? newToToolCall : newToGenerate;
+    const newTokens = count(newToGenerate) + (isWithTools ? count(newToToolCall) : 0);
+    const { first } = await baseline.run('firstTokenAfterPrefix', { prefix, fresh });
     const { prompt, reused } = answer.turn.tokens;
-    if (turn > 0) costs.push({ evaluated: prompt - reused, wanted, time: timeOf(answer), bareTime: first });
-    before = answer.turn.text;
-    prefix += fresh + (isWithTools ? '' : before);
+    if (turn > 0) costs.push({ evaluated: prompt - reused, newTokens, time: timeOf(answer), baselineTime: first });
+    previous = answer.turn.text;
+    prefix += fresh + (isWithTools ? '' : previous);
   }
   await agent.destroy();
   return costs;
 }
 
-function figuresOf(of, conversations) {
+function resultsOf(of, conversations) {
   const costs = conversations.flat();
-  const tokens = costs.map(({ evaluated, wanted }) => evaluated / wanted);
-  const [time, bareTime] = [median(costs.map((one) => one.time)), median(costs.map((one) => one.bareTime))];
+  const tokens = costs.map(({ evaluated, newTokens }) => evaluated / newTokens);
+  const [time, baselineTime] = [median(costs.map((cost) => cost.time)), median(costs.map((cost) => cost.baselineTime))];
   return [
-    figure({
+    createResult({
       name: 'next-turn',
       of: `tokens, ${of}`,
       ratio: median(tokens),
       goal: 1.05,
       better: 'lower',
       evaluated: median(costs.map(({ evaluated }) => evaluated)),
-      new: median(costs.map(({ wanted }) => wanted)),
+      new: median(costs.map(({ newTokens }) => newTokens)),
       worst: Math.max(...tokens),
     }),
-    figure({
+    createResult({
       name: 'next-turn',
       of: `first token, ${of}`,
-      ratio: time / bareTime,
+      ratio: time / baselineTime,
       goal: 1.2,
       better: 'lower',
       ms: time,
-      bareMs: bareTime,
+      bareMs: baselineTime,
     }),
   ];
 }

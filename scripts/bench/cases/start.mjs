@@ -1,10 +1,10 @@
-// start: from the spawn of `serve` to its line that it listens, and to the first piece of the first answer of demo.
+// start: time from the spawn of `serve` to its listening line, and to the first piece of the first answer (model demo).
 //
-// The second figure has in it: connecting, making an agent, loading the model, the prompt and one token. Beside it the time
-// that a bare process needs from its spawn to its first token: library, model, context, prompt.
-import { figure, interleaved, medianOf } from '../results.mjs';
-import { heard, talk } from '../client.mjs';
-import { promptOf } from '../prompts.mjs';
+// The second result includes connecting, creating an agent, loading the model, prefill and one token. Its `bareMs` is the time
+// of the baseline process from its spawn to its first token: library, model, context, prefill.
+import { createResult, measureInterleaved, medianOf } from '../results.mjs';
+import { timeTurn, generateGraph } from '../client.mjs';
+import { chatmlPrompt } from '../prompts.mjs';
 
 const message = 'Hello!';
 
@@ -13,35 +13,35 @@ export const start = {
   async run(bench) {
     const file = await bench.file('demo');
     const sides = {
-      server: () => served(bench, file),
-      bare: () => alone(bench, file),
+      server: () => measureServer(bench, file),
+      baseline: () => measureBaseline(bench, file),
     };
-    const { server, bare } = await interleaved(sides, bench.repeats(9, 3));
+    const { server, baseline } = await measureInterleaved(sides, bench.repeats(9, 3));
     const [listening, first] = [medianOf(server, (one) => one.listening), medianOf(server, (one) => one.first)];
-    const bareMs = medianOf(bare, (one) => one.first);
+    const bareMs = medianOf(baseline, (one) => one.first);
     const reported = { name: 'start', unit: 'ms', goal: null, better: 'lower' };
     return [
-      figure({ ...reported, of: 'listening', ratio: listening }),
-      figure({ ...reported, of: 'first token, demo', ratio: first, bareMs }),
+      createResult({ ...reported, of: 'listening', ratio: listening }),
+      createResult({ ...reported, of: 'first token, demo', ratio: first, bareMs }),
     ];
   },
 };
 
-async function served(bench, file) {
+async function measureServer(bench, file) {
   const server = await bench.server({ file });
   const client = await bench.client(server);
-  const agent = await client.createAgent({ graph: talk(8) });
+  const agent = await client.createAgent({ graph: generateGraph(8) });
   const sent = performance.now();
-  const { first } = await heard(agent, message);
+  const { first } = await timeTurn(agent, message);
   await bench.close();
   return { listening: server.listeningMs, first: sent + first - server.start };
 }
 
-async function alone(bench, file) {
+async function measureBaseline(bench, file) {
   const start = performance.now();
-  const bare = await bench.bare({ file, sequences: 4 });
-  const asked = performance.now();
-  const { first } = await bare.ask('stream', { prompt: promptOf('', message), maxTokens: 8 });
+  const baseline = await bench.baseline({ file, sequences: 4 });
+  const sent = performance.now();
+  const { first } = await baseline.run('stream', { prompt: chatmlPrompt('', message), maxTokens: 8 });
   await bench.close();
-  return { first: asked + first - start };
+  return { first: sent + first - start };
 }

@@ -1,14 +1,14 @@
-// strict-call: the time in which a strict call is written / in which the same text is sampled freely (mid).
+// strict-call: time of a strict (grammar-constrained) call / of sampling the same text unconstrained (model mid).
 //
-// A ToolCall node has to call a tool it is told of (strict, tool_choice); a model without sense then writes a call of which
-// only the values are its own. Before each measurement the dialog is cleared, so the prompt is in the cache but for its
-// last token: the turn is all decoding, on the client's clock from sending to the end. The bare loop has the same prompt in
-// its cache; it draws a token for each that the tokeniser makes of the call's text, and puts that in its place.
+// A ToolCall node has to call a given tool (strict, tool_choice); the random model only chooses the values. Before each
+// measurement the dialog is cleared, so the prompt is in the KV cache except for its last token: the turn is all decoding, on
+// the client's clock from sending to the end. The baseline has the same prompt in its cache; for each token of the call's text
+// it samples one token and replaces it.
 import { formats } from '../../../dist/tools/formats/index.js';
 import { readTool } from '../../../dist/tools/tool.js';
-import { heard } from '../client.mjs';
-import { figure, interleaved, medianOf } from '../results.mjs';
-import { promptOf } from '../prompts.mjs';
+import { timeTurn } from '../client.mjs';
+import { createResult, measureInterleaved, medianOf } from '../results.mjs';
+import { chatmlPrompt } from '../prompts.mjs';
 
 const object = (properties) => ({ type: 'object', properties, required: Object.keys(properties) });
 const tools = [
@@ -45,12 +45,12 @@ export const strictCall = {
   async run(bench) {
     const file = await bench.file('mid');
     const client = await bench.client(await bench.server({ file }));
-    const bare = await bench.bare({ file });
+    const baseline = await bench.baseline({ file });
     const sums = { strict: 0, free: 0, strictTokens: 0, freeTokens: 0 };
     const ratios = {};
     for (const { name } of tools) {
       bench.log(name);
-      const { server, bare: free } = await measure(bench, client, bare, name);
+      const { server, baseline: free } = await measure(bench, client, baseline, name);
       const times = [medianOf(server, ({ end }) => end), medianOf(free, ({ end }) => end)];
       ratios[name] = times[0] / times[1];
       sums.strict += times[0];
@@ -59,7 +59,7 @@ export const strictCall = {
       sums.freeTokens += free[0].tokens;
     }
     return [
-      figure({
+      createResult({
         name: 'strict-call',
         of: `mid, ${tools.length} calls`,
         ratio: sums.strict / sums.free,
@@ -75,21 +75,21 @@ export const strictCall = {
   },
 };
 
-async function measure(bench, client, bare, tool_choice) {
+async function measure(bench, client, baseline, tool_choice) {
   const params = { tools, tool_choice, strict: true, tool_call_format: format.name, sampling: { temperature: 0 } };
   const graph = { default_model_name: 'bench', start_node: 'call', nodes: { call: { type: 'ToolCall', params } } };
   const agent = await client.createAgent({ graph });
   const once = async () => {
     await agent.clearDialog();
-    return heard(agent, message);
+    return timeTurn(agent, message);
   };
-  // The prompt goes into the cache, then the text of the call is learnt: read in one go, a prompt gives other roundings.
+  // Twice: a prompt evaluated in one batch rounds differently from a cached one, so only the second call is the reference.
   await once();
   const { turn } = await once();
-  const prompt = promptOf(format.render(tools.map((tool) => readTool(tool).value)), message);
+  const prompt = chatmlPrompt(format.render(tools.map((tool) => readTool(tool).value)), message);
   const call = textOf(turn.calls[0]);
-  const sides = { server: once, bare: () => bare.ask('spelt', { prompt, text: call }) };
-  const rounds = await interleaved(sides, bench.repeats(9, 3));
+  const sides = { server: once, baseline: () => baseline.run('sampleText', { prompt, text: call }) };
+  const rounds = await measureInterleaved(sides, bench.repeats(9, 3));
   await agent.destroy();
   for (const one of rounds.server) {
     if (textOf(one.turn.calls[0]) !== call)
@@ -100,7 +100,7 @@ async function measure(bench, client, bare, tool_choice) {
   return rounds;
 }
 
-// As the format writes it.
+/** The text of a call as the chatml format writes it. */
 function textOf(call) {
   if (!call) throw new Error('there was no call');
   return `<tool_call>\n{"name": "${call.toolName}", "arguments": ${spaced(call.arguments)}}\n</tool_call>`;

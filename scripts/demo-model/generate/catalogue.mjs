@@ -4,17 +4,52 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readItems } from '../../evals/tools/items.mjs';
 
+/**
+ * Something that a program can be asked to do.
+ * @typedef {object} Action
+ * @property {string} action
+ * @property {string} topic The name of its file.
+ * @property {string[]} names
+ * @property {string[]} descriptions
+ * @property {Record<string, Record<string, unknown>>} parameters
+ * @property {string[]} requests
+ */
+
+/**
+ * @typedef {object} Intent
+ * @property {string[]} asked
+ * @property {string} answer
+ */
+
+/**
+ * @typedef {object} Character
+ * @property {string} who
+ * @property {string[]} names
+ * @property {string[]} prompts
+ * @property {Record<string, string>} [unsure]
+ * @property {Intent[]} talk
+ */
+
+/**
+ * @typedef {object} Catalogue
+ * @property {Action[]} actions
+ * @property {Record<string, unknown>} values
+ * @property {{ talk: Intent[], characters: Character[] }} chat
+ * @property {Record<string, string[]>} asides
+ */
+
 const folder = fileURLToPath(new URL('../text/', import.meta.url));
 const evalItems = await readItems();
 const read = (file) => JSON.parse(readFileSync(`${folder}${file}`, 'utf8'));
 
 /**
- * All actions, each with the topic (its file) that it belongs to, and without the names that tools of the held-out items
- * have; the pools of values; talk and characters; asides.
+ * Reads all text files: the actions, each with its topic (its file) and without the names that tools of the held-out items
+ * have; the pools of values; small talk and characters; asides.
+ * @returns {Catalogue}
  */
 export function readCatalogue() {
-  const taken = new Set(namesInItems().map(bare));
-  const unseen = (names) => names.filter((name) => !taken.has(bare(name)));
+  const taken = new Set(namesInItems().map(normalizedName));
+  const unseen = (names) => names.filter((name) => !taken.has(normalizedName(name)));
   const actions = readdirSync(`${folder}actions`)
     .sort()
     .flatMap((file) => {
@@ -35,7 +70,7 @@ function namesInItems() {
 }
 
 // A tool may be written in camel case.
-const bare = (name) => name.replaceAll('_', '').toLowerCase();
+const normalizedName = (name) => name.replaceAll('_', '').toLowerCase();
 
 /** Whether a text is one of the share that training never sees; the same answer for ever. */
 export function heldOut(text, share) {
@@ -55,10 +90,10 @@ export function partOf(part, list, share, text = String) {
  * How alike two actions are, from 0 to 1: by the words of their names, descriptions and requests, rare ones counting more.
  * Actions of different files can mean the same, and a request for the one is then no request that the other cannot serve.
  */
-export function likenessOf(actions) {
+export function similarityOf(actions) {
   const texts = actions.map(({ names, descriptions, requests }) => [...names, ...descriptions, ...requests].join(' '));
-  const bags = texts.map((text) => bagOf(text.toLowerCase().match(/[a-z]{3,}/g) ?? []));
-  const spread = bagOf(bags.flatMap((bag) => [...bag.keys()]));
+  const bags = texts.map((text) => countStems(text.toLowerCase().match(/[a-z]{3,}/g) ?? []));
+  const spread = countStems(bags.flatMap((bag) => [...bag.keys()]));
   const vectors = bags.map((bag) => {
     const weights = [...bag].map(([word, count]) => [
       word,
@@ -76,7 +111,7 @@ export function likenessOf(actions) {
 }
 
 // The first letters serve for a stem.
-function bagOf(words) {
+function countStems(words) {
   const bag = new Map();
   for (const word of words) bag.set(word.slice(0, 5), (bag.get(word.slice(0, 5)) ?? 0) + 1);
   return bag;

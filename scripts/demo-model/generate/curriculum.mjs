@@ -1,52 +1,52 @@
 // In which order the model learns: to copy, then tools one at a time, then to choose among them, then everything, then more of
 // what is hard, and last more silence.
-import { copyRecord, recordOf, textsOf } from './encode.mjs';
-import { hard, last } from './lessonMix.mjs';
+import { copyRecord, toRecord, textsOf } from './encode.mjs';
+import { hardMix, finalMix } from './lessonMix.mjs';
 
-const longest = { early: 640, late: 1152 };
+const maxRecordTokens = { early: 640, late: 1152 };
 
 // Where the later parts of the course begin: at these shares of the whole text.
-const begins = { hard: 0.25, last: 0.6 };
+const phaseStarts = { hard: 0.25, last: 0.6 };
 
 /** Records without end; `progress()` tells how much of the training they are for is done, from 0 to 1. */
-export function* records({ toolDocument, talkDocument }, { vocabulary, chance, progress }) {
+export function* createRecords({ toolDocument, talkDocument }, { vocabulary, rng, progress }) {
   const plain = vocabulary.gguf.types.flatMap((type, id) => (type === 1 && id > 320 ? [id] : []));
   for (;;) {
     const done = progress();
-    if (chance.often(copyShare(done))) {
-      yield copyRecord(chance, plain);
+    if (rng.chance(copyShare(done))) {
+      yield copyRecord(rng, plain);
       continue;
     }
-    const record = recordOf(textsOf(documentFor(done)), vocabulary.encode);
-    if (record[0] <= (done < 0.05 ? longest.early : longest.late)) yield record;
+    const record = toRecord(textsOf(documentFor(done)), vocabulary.encode);
+    if (record[0] <= (done < 0.05 ? maxRecordTokens.early : maxRecordTokens.late)) yield record;
   }
 
   function documentFor(done) {
     if (done < 0.03) {
-      return toolDocument({ tools: chance.pick([1, 1, 2, 2, 3]), messages: 5, quiet: 0.08, several: 0.03 });
+      return toolDocument({ tools: rng.pick([1, 1, 2, 2, 3]), messages: 5, quiet: 0.08, several: 0.03 });
     }
-    if (done >= begins.hard) return lateDocument(done >= begins.last ? last : hard);
-    if (chance.often(0.1)) return talkDocument();
-    if (chance.often(0.11)) return toolDocument({ ...shipped(), several: 0.08 });
-    if (chance.often(done < 0.2 ? 0.4 : 0.2)) return toolDocument({ ...short(), several: 0.03 });
+    if (done >= phaseStarts.hard) return lateDocument(done >= phaseStarts.last ? finalMix : hardMix);
+    if (rng.chance(0.1)) return talkDocument();
+    if (rng.chance(0.11)) return toolDocument({ ...shipped(), several: 0.08 });
+    if (rng.chance(done < 0.2 ? 0.4 : 0.2)) return toolDocument({ ...manyTools(), several: 0.03 });
     return toolDocument();
   }
 
   function lateDocument(lesson) {
-    if (chance.often(0.1)) return talkDocument(lesson);
-    if (chance.often(0.14)) return toolDocument({ ...lesson, ...shipped(), several: 0.1, quiet: lesson.quiet - 0.1 });
-    if (chance.often(0.15)) return toolDocument({ ...lesson, ...short(), several: 0.15 });
+    if (rng.chance(0.1)) return talkDocument(lesson);
+    if (rng.chance(0.14)) return toolDocument({ ...lesson, ...shipped(), several: 0.1, quiet: lesson.quiet - 0.1 });
+    if (rng.chance(0.15)) return toolDocument({ ...lesson, ...manyTools(), several: 0.15 });
     return toolDocument(lesson);
   }
 
   function shipped() {
-    return { own: true, tools: chance.pick([1, 1, 3, 3, 4, 5]) };
+    return { own: true, tools: rng.pick([1, 1, 3, 3, 4, 5]) };
   }
 
   // Few words each, and many tools: which one is meant?
-  function short() {
-    const tools = chance.pick([2, 3, 3, 4, 4, 5, 6]);
-    return { tools, messages: 2 * tools + chance.below(8) };
+  function manyTools() {
+    const tools = rng.pick([2, 3, 3, 4, 4, 5, 6]);
+    return { tools, messages: 2 * tools + rng.below(8) };
   }
 }
 

@@ -1,29 +1,38 @@
-// What the messages of a document are like: a lesson.
+// The mix of messages in a training document: shares of requests, remarks and silence, by phase of the training.
 
-const done = ['Done.', 'Here you go.', 'As you wish.', 'Consider it done.', 'All right.'];
+const acknowledgements = ['Done.', 'Here you go.', 'As you wish.', 'Consider it done.', 'All right.'];
 
 /**
- * - `quiet`: share of the messages that ask for nothing on offer;
- * - `strangers`: from where a request may be that no tool fits: far from the tools on offer, near them, any;
- * - `mentions`: share of the remarks that name what a tool on offer could be called with;
- * - `several`: share of the others that are due more calls than one;
- * - `ways`: how these are said: any requests in a row, requests to tools apart, one with values listed, one with values in turn;
- * - `past`: share of documents before which something was said; `busy`: share of it that asked for a call;
- * - `replies`: what followed such a call, '' for nothing.
+ * The mix before the hard phase.
+ * - `quiet`: share of the messages that ask for none of the tools;
+ * - `strangers`: where a request that no tool fits comes from: topics far from those of the tools, near them, any;
+ * - `mentions`: share of the remarks that contain a value which a tool of the list takes;
+ * - `several`: share of the other messages that need more than one call;
+ * - `ways`: how these are worded: any requests in a row, requests to different tools, one with values listed, one with
+ *   values in turn;
+ * - `past`: share of documents with earlier turns; `busy`: share of these turns that asked for a call;
+ * - `replies`: the answers after such a call, '' for none.
+ * @type {object}
  */
-export const usual = {
+export const defaultMix = {
   ...{ quiet: 0.4, strangers: ['far', 'any'], mentions: 0 },
   ...{ several: 0.2, ways: ['row', 'row', 'list', 'list', 'turn'] },
-  ...{ past: 0.25, busy: 0.6, replies: done },
+  ...{ past: 0.25, busy: 0.6, replies: acknowledgements },
 };
 
-/** What is learnt late: two tools at once, a request that only resembles one on offer, a past that misleads. */
-export const hard = {
+/**
+ * The mix of the late phase: two tools in one message, requests that only resemble a tool, misleading earlier turns.
+ * @type {object}
+ */
+export const hardMix = {
   ...{ quiet: 0.4, strangers: ['far', 'near', 'any'], mentions: 0.6 },
   ...{ several: 0.3, ways: ['apart', 'apart', 'apart', 'row', 'list', 'list', 'turn'] },
-  // Many a graph ends with the call, and says nothing.
-  ...{ past: 0.45, busy: 0.8, replies: [...done, ...done.map(() => '')] },
+  // Many graphs end with the call and answer nothing.
+  ...{ past: 0.45, busy: 0.8, replies: [...acknowledgements, ...acknowledgements.map(() => '')] },
 };
 
-/** What is learnt last: to say nothing where a request only resembles one. Whoever has read many hints hears them everywhere. */
-export const last = { ...hard, quiet: 0.5 };
+/**
+ * The mix of the last phase: more messages without a call. After many roundabout requests the model would otherwise call
+ * a tool for requests that only resemble one.
+ */
+export const finalMix = { ...hardMix, quiet: 0.5 };

@@ -1,6 +1,6 @@
 // What is said to a list of tools: requests of one call and of several, and messages that ask for nothing on offer.
-import { dressed, finished } from './styleVariation.mjs';
-import { aside, noTool } from './smallTalk.mjs';
+import { withStyle, withPunctuation } from './styleVariation.mjs';
+import { asideAnswer, noToolAnswer } from './smallTalk.mjs';
 import { callText } from './prompts.mjs';
 
 const joints = ' and | and | and |, then |, and then |, | and also |; |. Also |. Then |. '.split('|');
@@ -11,12 +11,12 @@ const joints = ' and | and | and |, then |, and then |, | and also |; |. Also |.
  * of the tools fits; `talk` and `asides` are intents with ways to say them; `remarks` ask for nothing and `refusals` call
  * something off, both texts with `{pools}` in them. What the messages are like is said by a lesson (lesson.mjs).
  */
-export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, refusals, draw, chance }) {
+export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, refusals, draw, rng }) {
   const filled = (text) =>
     text.replaceAll(/\{(\w+)\}/g, (_, pool) =>
-      pool === 'n' ? String(1 + chance.below(99)) : draw({ kind: 'text', values: pool }).said,
+      pool === 'n' ? String(1 + rng.below(99)) : draw({ kind: 'text', values: pool }).said,
     );
-  const remark = (list = remarks) => filled(chance.pick(list));
+  const remark = (list = remarks) => filled(rng.pick(list));
   const byPool = new Map();
   for (const text of remarks)
     for (const [, pool] of text.matchAll(/\{(\w+)\}/g)) byPool.set(pool, [...(byPool.get(pool) ?? []), text]);
@@ -26,67 +26,67 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
   /** A message and the calls that are due; undefined where the chance fell on what cannot be said with these tools. */
   function message(tools, format, index, { quiet, several, own, ways, strangers, mentions }) {
     const expectsCall = ({ text, calls }) => ({ text, calls, answer: callText(format, calls) });
-    if (chance.often(quiet)) return silent(tools, { own, strangers, mentions });
-    const many = chance.often(several) ? manyOf(tools, ways) : undefined;
+    if (rng.chance(quiet)) return withoutCall(tools, { own, strangers, mentions });
+    const many = rng.chance(several) ? severalCalls(tools, ways) : undefined;
     if (many) return expectsCall(many);
-    const one = asked(chance.often(0.6) ? tools[index % tools.length] : chance.pick(tools));
-    return one && expectsCall({ calls: one.calls, text: beside(one) });
+    const one = asked(rng.chance(0.6) ? tools[index % tools.length] : rng.pick(tools));
+    return one && expectsCall({ calls: one.calls, text: withRemark(one) });
   }
 
   // Two or three calls: one request with several values, or several requests in a row, `apart` each to another tool.
-  function manyOf(tools, ways) {
-    const count = chance.often(0.15) ? 3 : 2;
-    const way = chance.pick(ways);
-    const shared = { list: asked, turn: inTurn }[way]?.(chance.pick(tools), count);
-    if (shared) return { calls: shared.calls, text: beside(shared) };
-    const apart = way === 'apart' ? chance.shuffled(tools) : [];
-    const parts = Array.from({ length: count }, (_, at) => asked(apart[at] ?? chance.pick(tools)));
+  function severalCalls(tools, ways) {
+    const count = rng.chance(0.15) ? 3 : 2;
+    const way = rng.pick(ways);
+    const shared = { list: asked, turn: inTurn }[way]?.(rng.pick(tools), count);
+    if (shared) return { calls: shared.calls, text: withRemark(shared) };
+    const apart = way === 'apart' ? rng.shuffled(tools) : [];
+    const parts = Array.from({ length: count }, (_, at) => asked(apart[at] ?? rng.pick(tools)));
     if (parts.includes(undefined)) return undefined;
     const calls = parts.flatMap((one) => one.calls);
     if (new Set(calls.map((call) => JSON.stringify(call))).size < count) return undefined;
     const [first, ...rest] = parts;
     const text = rest.reduce((whole, { text: next, opensWithValue: opens }) => {
-      const between = chance.pick(joints);
-      return whole + between + (between === '. ' ? finished(next, { chance, opens }).replace(/[.!?]$/, '') : next);
+      const between = rng.pick(joints);
+      return whole + between + (between === '. ' ? withPunctuation(next, { rng, opens }).replace(/[.!?]$/, '') : next);
     }, first.text);
-    return { calls, text: dressed({ text, opensWithValue: first.opensWithValue }, chance) };
+    return { calls, text: withStyle({ text, opensWithValue: first.opensWithValue }, rng) };
   }
 
   // Small talk, or what none of the tools on offer can do.
-  function silent(tools, { own, strangers, mentions }) {
-    if (chance.often(0.2)) {
-      const text = chance.often(0.1)
-        ? filled(chance.pick(refusals))
-        : remark(chance.often(mentions) ? about(tools) : remarks);
-      return { text: finished(text, { chance }), answer: aside, calls: [] };
+  function withoutCall(tools, { own, strangers, mentions }) {
+    if (rng.chance(0.2)) {
+      const text = rng.chance(0.1)
+        ? filled(rng.pick(refusals))
+        : remark(rng.chance(mentions) ? relatedRemarks(tools) : remarks);
+      return { text: withPunctuation(text, { rng }), answer: asideAnswer, calls: [] };
     }
-    if (chance.often(0.25)) {
-      const { asked: ways, answer } = chance.pick(chance.often(own ? 0.6 : 0.25) ? asides : talk);
-      return { text: finished(chance.pick(ways), { chance }), answer, calls: [] };
+    if (rng.chance(0.25)) {
+      const { asked: ways, answer } = rng.pick(rng.chance(own ? 0.6 : 0.25) ? asides : talk);
+      return { text: withPunctuation(rng.pick(ways), { rng }), answer, calls: [] };
     }
     const one = foreignTo(tools, { own, strangers });
-    return one && { text: beside(one), answer: noTool, calls: [] };
+    return one && { text: withRemark(one), answer: noToolAnswer, calls: [] };
   }
 
   // Remarks with a value in them that one of the tools could take, if there are any.
-  function about(tools) {
+  function relatedRemarks(tools) {
     const pools = tools.flatMap(({ slots }) => Object.values(slots).map(({ values }) => values));
     const known = pools.flatMap((pool) => byPool.get(pool) ?? []);
     return known.length > 0 ? known : remarks;
   }
 
   // People say why, or something else, before they say what they want, and after: only one thing is to be done.
-  function beside(one) {
-    const text = dressed(one, chance);
-    if (chance.often(0.75)) return text;
-    const other = finished(remark(), { chance });
+  function withRemark(one) {
+    const text = withStyle(one, rng);
+    if (rng.chance(0.75)) return text;
+    const other = withPunctuation(remark(), { rng });
     const closed = /[.!?]$/.test(other) ? other : `${other}.`;
-    if (chance.often(0.3)) return /[.!?]$/.test(text) ? `${text} ${other}` : `${text}, ${small(other)}`;
-    if (chance.often(0.7)) return `${closed} ${text}`;
-    const joint = `${closed.slice(0, -1)}, ${chance.pick(['so ', 'and ', 'but ', ''])}`;
-    return joint + (one.opensWithValue ? text : small(text));
+    if (rng.chance(0.3)) return /[.!?]$/.test(text) ? `${text} ${other}` : `${text}, ${lowerFirst(other)}`;
+    if (rng.chance(0.7)) return `${closed} ${text}`;
+    const joint = `${closed.slice(0, -1)}, ${rng.pick(['so ', 'and ', 'but ', ''])}`;
+    return joint + (one.opensWithValue ? text : lowerFirst(text));
   }
 }
 
 // Within a sentence nothing but "I" keeps its capital.
-const small = (text) => (/^I\b/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1));
+const lowerFirst = (text) => (/^I\b/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1));

@@ -1,25 +1,35 @@
-// Training prompts in the words of the server: its formats write the tools, its layout the messages, so that the text
-// that the model learns from is the text that it is asked with.
+// Training prompts, rendered by the server's own tool-call formats and chat template, so that the training text is exactly
+// what the server sends to the model.
+/** @import { Message, ToolBlock } from '../../../src/dialog.ts' */
 import { toToolBlock, insertTools } from '../../../dist/dialog.js';
 import { probeChatTemplate } from '../../../dist/engine/llama/prompt/chatTemplate.js';
 import { formats } from '../../../dist/tools/formats/index.js';
 import { readTool } from '../../../dist/tools/tool.js';
 import { stringifyJson } from '../../../dist/tools/json/value.js';
 
-/** What ends a message; the model writes it when it has said everything. */
+/** The end-of-turn token. */
 export const end = '<|im_end|>';
 
-/** The chat template of the model, which has no place for tools: the formats' own wording is used. */
+/** The chat template of the model. It does not render tools: the formats' own wording is used. */
 export const chatTemplate =
   "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 const layout = probeChatTemplate(chatTemplate, { bos: '<|endoftext|>', eos: end });
 
-/** The names of the formats. */
+/**
+ * The names of the tool-call formats.
+ * @type {readonly string[]}
+ */
 export const formatNames = [...formats.keys()];
 
-/** The declarations of tools as the server puts them into a prompt. @throws Error when one is refused */
+/**
+ * The tool declarations as the server renders them into a prompt.
+ * @param {readonly object[]} declarations
+ * @param {string} formatName
+ * @returns {ToolBlock}
+ * @throws {Error} For an invalid declaration.
+ */
 export function blockFor(declarations, formatName) {
   const tools = declarations.map((declaration) => {
     const reading = readTool(declaration);
@@ -29,10 +39,20 @@ export function blockFor(declarations, formatName) {
   return toToolBlock(tools, formats.get(formatName));
 }
 
-/** The text of a prompt that awaits an answer. */
+/**
+ * The text of a prompt, up to the place where the model's answer begins.
+ * @param {readonly Message[]} messages
+ * @param {ToolBlock} [tools]
+ * @returns {string}
+ */
 export const promptText = (messages, tools) => layout.render(insertTools({ messages, ...(tools && { tools }) }));
 
-/** Calls as a model of the format writes them. */
+/**
+ * Calls as a model of the format writes them.
+ * @param {string} formatName
+ * @param {readonly { name: string, arguments: object }[]} calls
+ * @returns {string}
+ */
 export function callText(formatName, calls) {
   const json = ({ name, arguments: given }, [nameKey, argumentsKey]) =>
     stringifyJson({ [nameKey]: name, [argumentsKey]: given });
@@ -49,11 +69,11 @@ export function callText(formatName, calls) {
     case 'generic':
       return all(['tool', 'args']).join('\n');
     default:
-      throw new Error(`nobody has said how calls are written in ${formatName}`);
+      throw new Error(`callText does not know the format "${formatName}"`);
   }
 }
 
-/** The result of a call as the family of the format is shown it. */
+/** The message with the result of a call, as the model family of the format expects it. */
 export function resultMessage(formatName, result) {
   const text = stringifyJson(result);
   switch (formatName) {

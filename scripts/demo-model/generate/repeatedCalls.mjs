@@ -1,5 +1,5 @@
 // One request with other values in turn: "water the roses for ten minutes and the lawn for thirty".
-import { beginsWithValue, callOf, chooseParts, isPlace, valueFor } from './requests.mjs';
+import { startsWithValue, callOf, chooseParts, isSlot, valueFor } from './requests.mjs';
 
 const repeatable = /(?:^|\s)((?:the|my|our|your|a|an|some)\s)$/;
 const words = (text) => text.trim().split(/\s+/).filter(Boolean).length;
@@ -8,13 +8,13 @@ const words = (text) => text.trim().split(/\s+/).filter(Boolean).length;
  * A message of several calls of one tool in which two or more slots have other values each time; undefined where the request
  * that was chosen has no such stretch. What stands before the first slot is said once, what follows the last one once or again.
  */
-export function askInTurn(tool, { requests, draw, chance, calls }) {
-  const parts = chooseParts(tool, requests, chance);
+export function repeatedCallRequest(tool, { requests, draw, rng, calls }) {
+  const parts = chooseParts(tool, requests, rng);
   if (!parts) return undefined;
-  const first = parts.findIndex(isPlace);
-  const last = parts.findLastIndex(isPlace);
+  const first = parts.findIndex(isSlot);
+  const last = parts.findLastIndex(isSlot);
   const core = parts.slice(first, last + 1);
-  const keys = core.filter(isPlace).map(({ key }) => key);
+  const keys = core.filter(isSlot).map(({ key }) => key);
   const between = core.map(({ text = '' }) => text).join('');
   if (keys.length < 2 || new Set(keys).size < keys.length || words(between) > 4 || /[.!?]/.test(between))
     return undefined;
@@ -22,25 +22,25 @@ export function askInTurn(tool, { requests, draw, chance, calls }) {
   const tail = textOf(parts.slice(last + 1));
   if (/[.!?]/.test(head + tail)) return undefined;
 
-  const rounds = Array.from({ length: calls }, () => roundOf(tool, parts, { draw }));
+  const rounds = Array.from({ length: calls }, () => valuesOfCall(tool, parts, { draw }));
   if (new Set(rounds.map(({ given }) => given.get(keys[0]))).size < calls) return undefined;
   const [, article = ''] = repeatable.exec(head) ?? [];
   const unit = words(tail) <= 2;
   const said = rounds.map(({ spoken }, index) => {
-    const again = index > 0 && chance.often(0.7) ? article : '';
-    const ends = index === calls - 1 ? !unit || chance.often(0.4) : unit && (index === 0 || chance.often(0.4));
+    const again = index > 0 && rng.chance(0.7) ? article : '';
+    const ends = index === calls - 1 ? !unit || rng.chance(0.4) : unit && (index === 0 || rng.chance(0.4));
     return again + textOf(core, spoken) + (ends ? tail : '');
   });
-  const joined = chance.often(0.15) ? said.join(', ') : `${said.slice(0, -1).join(', ')} and ${said.at(-1)}`;
+  const joined = rng.chance(0.15) ? said.join(', ') : `${said.slice(0, -1).join(', ')} and ${said.at(-1)}`;
   return {
     text: head + joined,
-    opensWithValue: beginsWithValue(parts),
+    opensWithValue: startsWithValue(parts),
     calls: rounds.map(({ given }) => callOf(tool, given)),
   };
 }
 
 // The values of one call, and how they are said.
-function roundOf({ slots }, parts, { draw }) {
+function valuesOfCall({ slots }, parts, { draw }) {
   const given = new Map();
   const spoken = new Map();
   for (const part of parts.filter(({ key }) => key)) {

@@ -1,6 +1,19 @@
-// What a person says to have a tool called, and the call that is due.
+// Requests: their templates with slots, and the calls that they ask for.
 
-/** A request as written, in parts: text, slots, fixed values and optional stretches. */
+/**
+ * A part of a request: text, a slot (`key`), a slot with a fixed value, or an optional segment.
+ * @typedef {object} RequestPart
+ * @property {string} [text]
+ * @property {string} [key]
+ * @property {string} [fixed]
+ * @property {readonly RequestPart[]} [option]
+ */
+
+/**
+ * Parses a request template into text, slots, fixed values and optional segments.
+ * @param {string} request
+ * @returns {RequestPart[]}
+ */
 export function parseRequest(request) {
   return [...request.matchAll(/\[([^\]]*)\]|\{([^}=]+)(?:=([^}]*))?\}|[^[{]+/g)].map(([whole, option, key, fixed]) => {
     if (option !== undefined) return { option: parseRequest(option) };
@@ -19,15 +32,15 @@ function requestsOf(list) {
 }
 
 // An optional stretch is said or not; it cannot be where the tool lacks a parameter of it.
-function settled(parts, slots, chance) {
+function resolveOptions(parts, slots, rng) {
   return parts.flatMap((part) => {
     if (!part.option) return [part];
     const possible = keysOf(part.option).every((key) => Object.hasOwn(slots, key));
-    return possible && chance.often(0.5) ? part.option : [];
+    return possible && rng.chance(0.5) ? part.option : [];
   });
 }
 
-const sayable = (part, slots) => {
+const canExpress = (part, slots) => {
   const slot = slots[part.key];
   if (!slot) return false;
   if (part.fixed === undefined)
@@ -36,13 +49,13 @@ const sayable = (part, slots) => {
 };
 
 /** The parts of a request that this tool can be asked with, or undefined. */
-export function chooseParts({ slots }, list, chance) {
+export function chooseParts({ slots }, list, rng) {
   const all = requestsOf(list);
   for (let tries = 0; tries < 20; tries++) {
-    const parts = settled(chance.pick(all), slots, chance);
+    const parts = resolveOptions(rng.pick(all), slots, rng);
     const expectsCall = Object.entries(slots).filter(([, slot]) => !slot.optional);
     const given = keysOf(parts);
-    const fits = parts.every((part) => part.text !== undefined || sayable(part, slots));
+    const fits = parts.every((part) => part.text !== undefined || canExpress(part, slots));
     if (fits && expectsCall.every(([key]) => given.includes(key))) return parts;
   }
   return undefined;
@@ -54,12 +67,12 @@ const fixedValue = (slot, text) => {
 };
 
 /** Whether a part of a request is where a value is said. */
-export const isPlace = ({ key, fixed }) => key !== undefined && fixed === undefined;
+export const isSlot = ({ key, fixed }) => key !== undefined && fixed === undefined;
 
 /** Whether what is said first is a value: it keeps its case. */
-export const beginsWithValue = (parts) => {
-  const first = parts.find((part) => part.text?.trim() || isPlace(part));
-  return first !== undefined && isPlace(first);
+export const startsWithValue = (parts) => {
+  const first = parts.find((part) => part.text?.trim() || isSlot(part));
+  return first !== undefined && isSlot(first);
 };
 
 /** The value that a slot of a request gets, and how it is said; values that are `given` already are said again. */
@@ -91,11 +104,11 @@ const listable = ({ kind, values, choices }) =>
  * A message without its ends, and the calls that are due: more than one where one slot is said with several values
  * ("the porch and the hall"). Undefined where no request of the list fits the tool.
  */
-export function ask(tool, { requests, draw, chance, calls = 1 }) {
-  const parts = chooseParts(tool, requests, chance);
+export function createRequest(tool, { requests, draw, rng, calls = 1 }) {
+  const parts = chooseParts(tool, requests, rng);
   if (!parts) return undefined;
   const { slots } = tool;
-  const shared = calls > 1 ? parts.find((part) => isPlace(part) && listable(slots[part.key])) : undefined;
+  const shared = calls > 1 ? parts.find((part) => isSlot(part) && listable(slots[part.key])) : undefined;
   if (calls > 1 && !shared) return undefined;
   const given = new Map();
   const several = new Map();
@@ -104,10 +117,10 @@ export function ask(tool, { requests, draw, chance, calls = 1 }) {
       const { value, said } = draw(slots[shared.key]);
       several.set(value, said);
       // A list may be too short for as many values.
-      if (chance.often(0.05)) break;
+      if (rng.chance(0.05)) break;
     }
     const said = [...several.values()];
-    return `${said.slice(0, -1).join(', ')} and ${chance.often(0.2) ? 'the ' : ''}${said.at(-1)}`;
+    return `${said.slice(0, -1).join(', ')} and ${rng.chance(0.2) ? 'the ' : ''}${said.at(-1)}`;
   };
   let text = '';
   for (const part of parts) {
@@ -122,7 +135,7 @@ export function ask(tool, { requests, draw, chance, calls = 1 }) {
   if (shared && several.size < calls) return undefined;
   return {
     text,
-    opensWithValue: beginsWithValue(parts),
+    opensWithValue: startsWithValue(parts),
     calls: shared
       ? [...several.keys()].map((value) => callOf(tool, new Map([...given, [shared.key, value]])))
       : [callOf(tool, given)],

@@ -3,10 +3,10 @@ import { partOf } from './catalogue.mjs';
 import { capitalised, inventedWord } from './words.mjs';
 
 /** What the model says to a request that no tool fits. */
-export const noTool = 'Sorry, I have no tool for that.';
+export const noToolAnswer = 'Sorry, I have no tool for that.';
 
 /** The answer to what nobody has to do anything about: with tools in the prompt, the voice is that of the next node. */
-export const aside = "Let's talk about that.";
+export const asideAnswer = "Let's talk about that.";
 
 /** System prompts that say little about who speaks. */
 export const instructions = [
@@ -51,7 +51,7 @@ export const characterAsides = ({ characters }, part) =>
   inPart(
     part,
     characters.flatMap(({ talk }) => talk.filter(({ answer }) => !answer.includes('{name}'))),
-  ).map(({ asked }) => ({ asked, answer: aside }));
+  ).map(({ asked }) => ({ asked, answer: asideAnswer }));
 
 // What is said where there is nothing to say, by who is nobody in particular.
 const unsure = {
@@ -61,13 +61,13 @@ const unsure = {
 };
 
 /** Somebody to talk to: a system prompt, what is asked and answered, and what is said to all else. */
-export function characterTalk(chat, chance, part) {
-  if (chance.often(0.35)) {
-    const system = chance.often(0.3) ? '' : chance.pick(instructions.slice(0, 7));
+export function characterTalk(chat, rng, part) {
+  if (rng.chance(0.35)) {
+    const system = rng.chance(0.3) ? '' : rng.pick(instructions.slice(0, 7));
     return { system, intents: smallTalk(chat, part), unsure };
   }
-  const character = chance.often(0.3) ? chat.characters[chance.below(3)] : chance.pick(chat.characters);
-  const name = nameOf(character, chance);
+  const character = rng.chance(0.3) ? chat.characters[rng.below(3)] : rng.pick(chat.characters);
+  const name = nameOf(character, rng);
   const named = (text) => text.replaceAll('{name}', name);
   // What the character has no words of its own for, it answers as everybody would.
   const own = inPart(
@@ -75,30 +75,30 @@ export function characterTalk(chat, chance, part) {
     character.talk.map(({ asked, answer }) => ({ asked, answer: named(answer) })),
   );
   const asked = new Set(own.flatMap((intent) => intent.asked));
-  const general = chance.often(0.3)
+  const general = rng.chance(0.3)
     ? smallTalk(chat, part).filter((intent) => !intent.asked.some((way) => asked.has(way)))
     : [];
   return {
-    system: named(chance.pick(character.prompts)),
+    system: named(rng.pick(character.prompts)),
     intents: [...own, ...own, ...own, ...general.slice(20)],
     unsure: { ...unsure, ...character.unsure },
   };
 }
 
 /** A system prompt of somebody. */
-export function characterPrompt({ characters }, chance) {
-  const character = chance.pick(characters);
-  return chance.pick(character.prompts).replaceAll('{name}', nameOf(character, chance));
+export function characterPrompt({ characters }, rng) {
+  const character = rng.pick(characters);
+  return rng.pick(character.prompts).replaceAll('{name}', nameOf(character, rng));
 }
 
 // Whoever it is says the name that the prompt gives, also one that nobody has.
-const nameOf = ({ names }, chance) => (chance.often(0.4) ? capitalised(inventedWord(chance)) : chance.pick(names));
+const nameOf = ({ names }, rng) => (rng.chance(0.4) ? capitalised(inventedWord(rng)) : rng.pick(names));
 
 /** The result of a call, and what is said then. */
-export function resultOf(chance) {
-  const key = chance.pick(['temperature', 'count', 'price', 'level', 'total', 'value', 'distance', 'score']);
-  const number = chance.below(100);
-  return chance.pick([
+export function resultOf(rng) {
+  const key = rng.pick(['temperature', 'count', 'price', 'level', 'total', 'value', 'distance', 'score']);
+  const number = rng.below(100);
+  return rng.pick([
     { result: { ok: true }, reply: 'Done.' },
     { result: { done: true }, reply: 'Done.' },
     { result: { [key]: number }, reply: `The ${key} is ${number}.` },

@@ -111,29 +111,29 @@ export const isQuestion = (text) => questions.has(firstWord(text));
 const firstWord = (text) => text.split(/[\s,:]/, 1)[0].toLowerCase();
 
 /** A request (text without its ends) as somebody would write it. */
-export function dressed({ text, opensWithValue = false }, chance) {
+export function withStyle({ text, opensWithValue = false }, rng) {
   let said = text.trim();
   let question = isQuestion(said);
   const command = !opensWithValue && commands.has(firstWord(said));
   let opens = opensWithValue;
-  if (command && chance.often(0.25)) {
-    const manner = chance.pick(before);
+  if (command && rng.chance(0.25)) {
+    const manner = rng.pick(before);
     said = manner + said;
     question ||= /^(can|could|would)/.test(manner);
-  } else if (command && chance.often(0.12)) said += chance.pick(after);
-  if (chance.often(0.08)) {
-    said = chance.pick(openers) + said;
+  } else if (command && rng.chance(0.12)) said += rng.pick(after);
+  if (rng.chance(0.08)) {
+    said = rng.pick(openers) + said;
     opens = false;
   }
-  const reason = chance.often(0.05) ? chance.pick(reasons) : '';
-  return finished(said, { chance, question, opens, reason });
+  const reason = rng.chance(0.05) ? rng.pick(reasons) : '';
+  return withPunctuation(said, { rng, question, opens, reason });
 }
 
 /** A text with the capital and the mark that it ends in, or without. */
-export function finished(text, { chance, question = isQuestion(text), opens = false, reason = '' }) {
-  const upper = reason || (!opens && chance.often(0.75));
+export function withPunctuation(text, { rng, question = isQuestion(text), opens = false, reason = '' }) {
+  const upper = reason || (!opens && rng.chance(0.75));
   const written = reason + (upper && !opens ? capitalised(text) : text);
   if (/[.!?]$/.test(written)) return written;
-  const mark = question ? chance.pick(['?', '?', '?', '']) : chance.pick(['.', '.', '.', '', '', '', '!']);
+  const mark = question ? rng.pick(['?', '?', '?', '']) : rng.pick(['.', '.', '.', '', '', '', '!']);
   return written + mark;
 }

@@ -1,21 +1,21 @@
 // The vocabulary: byte-level BPE made for copying. A word has the same pieces wherever it stands: in the message, in the
 // schema and in the call. The space before it and its capital are merged last, and tie the token to that of the bare word.
-import { byteLetters, letterOf } from '../../gguf/vocabulary.mjs';
+import { byteCharacters, byteCharacter } from '../../gguf/vocabulary.mjs';
 import { tokenType } from '../../gguf/gguf.mjs';
 
 // How GPT-2 cuts a text into words before it merges letters.
 const words = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
-const space = letterOf(0x20);
-const lettersOf = (text) => [...Buffer.from(text)].map((byte) => byteLetters[byte]);
+const space = byteCharacter(0x20);
+const byteCharactersOf = (text) => [...Buffer.from(text)].map((byte) => byteCharacters[byte]);
 const isLetter = (text) => /^[a-z]+$/.test(text);
 
-export const control = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
+export const controlTokens = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 
 /** Learns the merges of a vocabulary of at most `size` tokens, phrases and all, from a count of words (a Map). */
-export function learn(counts, { phrases, size, spaced, capitals }) {
+export function learnVocabulary(counts, { phrases, size, spaced, capitals }) {
   const merges = learnMerges(
     wordsOf(counts),
-    size - control.length - phrases.length - byteLetters.length - spaced - capitals,
+    size - controlTokens.length - phrases.length - byteCharacters.length - spaced - capitals,
   );
   const used = usage(counts, merges);
   const upper = capitalMerges(merges, used.capital, capitals);
@@ -92,7 +92,7 @@ function usage(counts, merges) {
 }
 
 const firstOf = (bare, bpe) => {
-  const [first] = /^[A-Z][a-z]/.test(bare) ? bpe([...bare.toLowerCase()]) : bpe(lettersOf(bare));
+  const [first] = /^[A-Z][a-z]/.test(bare) ? bpe([...bare.toLowerCase()]) : bpe(byteCharactersOf(bare));
   return /^[A-Z]/.test(bare) ? first[0].toUpperCase() + first.slice(1) : first;
 };
 
@@ -138,11 +138,30 @@ function encoder(merges) {
   };
 }
 
-/** A vocabulary of the entries that were learnt: as a GGUF stores it, with what ties tokens, and the way to encode. */
-export function vocabularyOf({ phrases, merges }) {
+/**
+ * The content of vocabulary.json.
+ * @typedef {object} LearntVocabulary
+ * @property {readonly string[]} phrases
+ * @property {readonly string[]} merges
+ */
+
+/**
+ * @typedef {object} DemoVocabulary
+ * @property {import('../../gguf/gguf.mjs').TinyVocab} gguf As a GGUF file stores it.
+ * @property {readonly (readonly [number, number, number])[]} ties For each token the id of the bare lower-case token, and
+ *   1 or 0 for an added space and an added capital.
+ * @property {(text: string) => number[]} encode
+ */
+
+/**
+ * Creates the vocabulary from its learnt entries.
+ * @param {LearntVocabulary} learnt
+ * @returns {DemoVocabulary}
+ */
+export function createVocabulary({ phrases, merges }) {
   const pairs = merges.map((merge) => merge.split(' '));
   const own = pairs.map(([a, b]) => a + b);
-  const tokens = [...control, ...phrases, ...byteLetters, ...own];
+  const tokens = [...controlTokens, ...phrases, ...byteCharacters, ...own];
   const ids = new Map(tokens.map((token, id) => [token, id]));
   if (ids.size < tokens.length) throw new Error('a token stands twice in the vocabulary');
   const bpe = encoder(pairs);
@@ -153,7 +172,7 @@ export function vocabularyOf({ phrases, merges }) {
     if (!known.has(word))
       known.set(
         word,
-        bpe(lettersOf(word)).map((token) => ids.get(token)),
+        bpe(byteCharactersOf(word)).map((token) => ids.get(token)),
       );
     return known.get(word);
   };
@@ -163,9 +182,9 @@ export function vocabularyOf({ phrases, merges }) {
       pre: 'gpt-2',
       tokens,
       types: [
-        ...control.map(() => tokenType.control),
+        ...controlTokens.map(() => tokenType.control),
         ...phrases.map(() => tokenType.userDefined),
-        ...[...byteLetters, ...own].map(() => tokenType.normal),
+        ...[...byteCharacters, ...own].map(() => tokenType.normal),
       ],
       merges,
       bos: 0,
@@ -188,7 +207,8 @@ function tieOf(token, id, ids) {
   return [behindSpace || capital ? ids.get(capital ? lower : bare) : id, behindSpace ? 1 : 0, capital ? 1 : 0];
 }
 
-const longestFirst = (phrases) => [...control, ...phrases].sort((a, b) => Buffer.byteLength(b) - Buffer.byteLength(a));
+const longestFirst = (phrases) =>
+  [...controlTokens, ...phrases].sort((a, b) => Buffer.byteLength(b) - Buffer.byteLength(a));
 const anyOf = (texts) => new RegExp(texts.map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'));
 
 // Control strings and phrases are cut out first, the longest first, as llama.cpp does.

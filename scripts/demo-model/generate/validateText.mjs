@@ -1,45 +1,49 @@
-// What is wrong with the text that people wrote, each fault with its place: nothing is left out of training in silence.
+// Validates the hand-written training text: each problem is reported with its file and entry, none is skipped silently.
 import { parseRequest } from './requests.mjs';
 
 const types = ['string', 'integer', 'number', 'boolean', 'array'];
 const slots = /\{[^{}[\]=]+(?:=[^{}[\]]*)?\}/g;
-const lone = 'a bracket stands alone';
+const unpairedBracket = 'a bracket stands alone';
 const made = ['person', 'fullname', 'email', 'phone', 'code'];
 
-/** The faults of a catalogue (see catalogue.mjs), as sentences; parts that it lacks have none. */
-export function faultsOf({ actions = [], values = {}, chat = { talk: [], characters: [] }, asides = {} }) {
+/**
+ * The problems of a catalogue, one sentence each; absent parts have none.
+ * @param {Partial<import('./catalogue.mjs').Catalogue>} catalogue
+ * @returns {string[]}
+ */
+export function findProblems({ actions = [], values = {}, chat = { talk: [], characters: [] }, asides = {} }) {
   const pools = new Set([...Object.keys(values), ...made]);
   const fillable = new Set([...pools, 'n']);
   return [
-    ...actions.filter(isAnother).map(({ action, topic }) => `${topic}.json, ${action}: another action is called so`),
-    ...actions.flatMap((action) => actionFaults(action, pools)),
+    ...actions.filter(isDuplicate).map(({ action, topic }) => `${topic}.json, ${action}: another action is called so`),
+    ...actions.flatMap((action) => actionProblems(action, pools)),
     ...Object.entries(asides).flatMap(([kind, texts]) =>
-      texts.flatMap((text) => openFaults(text, fillable, noPool)).map(at(`asides.json, ${kind}`)),
+      texts.flatMap((text) => placeholderProblems(text, fillable, noPool)).map(at(`asides.json, ${kind}`)),
     ),
-    ...talkFaults(chat.talk, none).map(at('chat.json, talk')),
-    ...chat.characters.flatMap((character) => characterFaults(character).map(at(`chat.json, ${character.who}`))),
+    ...talkProblems(chat.talk, none).map(at('chat.json, talk')),
+    ...chat.characters.flatMap((character) => characterProblems(character).map(at(`chat.json, ${character.who}`))),
   ];
 }
 
-const isAnother = ({ action }, index, actions) => actions.findIndex((other) => other.action === action) < index;
+const isDuplicate = ({ action }, index, actions) => actions.findIndex((other) => other.action === action) < index;
 const at = (place) => (fault) => `${place}, ${fault}`;
 
-function actionFaults({ action, topic, names, descriptions, parameters, requests }, pools) {
+function actionProblems({ action, topic, names, descriptions, parameters, requests }, pools) {
   const place = `${topic}.json, ${action}`;
   return [
     ...(names.length < 2 ? [`${place}: it needs two names or more that no held-out tool has`] : []),
     ...(descriptions.length < 3 ? [`${place}: it needs three descriptions or more`] : []),
     ...Object.entries(parameters).flatMap(([key, parameter]) =>
-      parameterFaults(parameter, pools).map((fault) => `${place}, ${key}: ${fault}`),
+      parameterProblems(parameter, pools).map((fault) => `${place}, ${key}: ${fault}`),
     ),
-    ...requests.flatMap((request) => requestFaults(request, parameters).map(of(request)).map(at(place))),
+    ...requests.flatMap((request) => requestProblems(request, parameters).map(of(request)).map(at(place))),
   ];
 }
 
 const of = (text) => (fault) => `"${text}": ${fault}`;
 const noPool = (name) => `no pool of values.json is called ${name}`;
 
-function parameterFaults({ names, type, values, enum: members, said }, pools) {
+function parameterProblems({ names, type, values, enum: members, said }, pools) {
   const faults = [];
   if (!(names?.length > 0)) faults.push('it has no names');
   if (!types.includes(type)) faults.push(`its type is none of ${types.join(', ')}`);
@@ -53,21 +57,21 @@ function parameterFaults({ names, type, values, enum: members, said }, pools) {
   return faults;
 }
 
-function requestFaults(request, parameters) {
+function requestProblems(request, parameters) {
   if (/\[[^\]]*\[/.test(request)) return ['an optional stretch stands in another one'];
-  if (/[[\]{}]/.test(request.replaceAll(slots, '').replaceAll(/\[[^[\]]+\]/g, ''))) return [lone];
+  if (/[[\]{}]/.test(request.replaceAll(slots, '').replaceAll(/\[[^[\]]+\]/g, ''))) return [unpairedBracket];
   const parts = parseRequest(request);
   const all = parts.flatMap((part) => part.option ?? [part]).filter(({ key }) => key);
   const always = new Set(parts.map(({ key }) => key));
   return [
-    ...all.flatMap((part) => slotFaults(part, parameters[part.key])),
+    ...all.flatMap((part) => slotProblems(part, parameters[part.key])),
     ...Object.entries(parameters)
       .filter(([key, { optional }]) => !optional && !always.has(key))
       .map(([key]) => `it leaves {${key}} open, which is not optional`),
   ];
 }
 
-function slotFaults({ key, fixed }, parameter) {
+function slotProblems({ key, fixed }, parameter) {
   if (!parameter) return [`there is no parameter {${key}}`];
   const { type, said, enum: members } = parameter;
   if (fixed === undefined) {
@@ -84,23 +88,23 @@ function slotFaults({ key, fixed }, parameter) {
 }
 
 // What is said to somebody is said as it stands; of what a character says, its name is filled in.
-const talkFaults = (intents, known) =>
+const talkProblems = (intents, known) =>
   intents.flatMap(({ asked, answer }) => [...asked.flatMap(unfilled(none)), ...unfilled(known)(answer)]);
 
-const characterFaults = ({ prompts, unsure = {}, talk }) => [
+const characterProblems = ({ prompts, unsure = {}, talk }) => [
   ...prompts.flatMap(unfilled(named)),
   ...Object.values(unsure).flatMap(unfilled(none)),
-  ...talkFaults(talk, named),
+  ...talkProblems(talk, named),
 ];
 
 const none = new Set();
 const named = new Set(['name']);
-const unfilled = (known) => (text) => openFaults(text, known, (name) => `nothing fills {${name}}`);
+const unfilled = (known) => (text) => placeholderProblems(text, known, (name) => `nothing fills {${name}}`);
 
 // Faults of a text with names in braces, which something else takes the place of.
-function openFaults(text, known, stranger) {
+function placeholderProblems(text, known, stranger) {
   const names = [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
   const faults = names.filter((name) => !known.has(name)).map(stranger);
-  if (/[{}]/.test(text.replaceAll(/\{\w+\}/g, ''))) faults.push(lone);
+  if (/[{}]/.test(text.replaceAll(/\{\w+\}/g, ''))) faults.push(unpairedBracket);
   return faults.map(of(text));
 }

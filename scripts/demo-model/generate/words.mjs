@@ -6,9 +6,9 @@ const vowels = 'a e i o u ai ea oo y ou'.split(' ');
 const codas = ['', '', ...'n r l s k m t x nd rk sh p lt ng b d g v z ck st'.split(' ')];
 
 /** A word of one to three made-up syllables. */
-export function inventedWord(chance) {
-  const syllable = () => chance.pick(onsets) + chance.pick(vowels) + chance.pick(codas);
-  return Array.from({ length: chance.pick([1, 2, 2, 2, 3]) }, syllable).join('');
+export function inventedWord(rng) {
+  const syllable = () => rng.pick(onsets) + rng.pick(vowels) + rng.pick(codas);
+  return Array.from({ length: rng.pick([1, 2, 2, 2, 3]) }, syllable).join('');
 }
 
 /** A text with its first letter as a capital. */

@@ -1,9 +1,13 @@
-// Tools and schemas that use whatever a grammar can express, with names and values that are easily mixed up.
+// Test cases of grammar-constrained decoding: tools and JSON Schemas that cover everything a grammar can express, with names
+// and values that share prefixes.
 
 const text = (rest = {}) => ({ type: 'string', ...rest });
 const object = (properties, required = Object.keys(properties)) => ({ type: 'object', properties, required });
 
-/** Tool declarations: as lists of parameters, and as JSON Schemas. */
+/**
+ * Tool declarations: as lists of parameters, and as JSON Schemas.
+ * @type {readonly object[]}
+ */
 export const tools = [
   {
     name: 'set_light',
@@ -58,7 +62,10 @@ export const tools = [
   },
 ];
 
-/** JSON Schemas of answers. */
+/**
+ * JSON Schemas of answers.
+ * @type {readonly object[]}
+ */
 export const schemas = [
   object({ mood: { enum: ['happy', 'sad'] }, text: text({ maxLength: 20 }) }),
   { type: 'array', items: { type: 'integer', minimum: -20, maximum: 300 }, minItems: 2, maxItems: 5 },

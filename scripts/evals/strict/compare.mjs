@@ -4,11 +4,11 @@ import { toFunctionDefinition } from '../../../dist/tools/formats/functionJson.j
 import { formats } from '../../../dist/tools/formats/index.js';
 import { readTool } from '../../../dist/tools/tool.js';
 import { stringifyJson } from '../../../dist/tools/json/value.js';
-import { unbent } from './sampling.mjs';
+import { neutralSampling } from './sampling.mjs';
 
 const demo = fileURLToPath(new URL('../../../models/turngraph-demo.gguf', import.meta.url));
-const never = new AbortController().signal;
-const greedy = { ...unbent, temperature: 0, max_tokens: 100, seed: 1 };
+const neverAborted = new AbortController().signal;
+const greedy = { ...neutralSampling, temperature: 0, max_tokens: 100, seed: 1 };
 const param = (name, type, description, rest = {}) => ({ name, type, description, ...rest });
 const tools = [
   {
@@ -37,7 +37,7 @@ const requests = [
 const rounds = 15;
 
 /** Prints, for each request, what the demo model calls and in what time, freely and strictly. */
-export async function compare(engine) {
+export async function compareStrictAndFree(engine) {
   const model = await engine.load(demo, { contextSize: 1024, slots: 1, threads: 1, gpu: 'off' });
   const format = formats.get('chatml');
   const ways = { free: undefined, strict: format.grammar(tools, { kind: 'auto' }) };
@@ -56,11 +56,11 @@ export async function compare(engine) {
     for (let round = 0; round < rounds; round++) {
       const order = round % 2 === 0 ? Object.entries(ways) : Object.entries(ways).toReversed();
       for (const [way, grammar] of order) {
-        const completion = await written(sequence, prompt, grammar);
+        const completion = await generate(sequence, prompt, grammar);
         const { total, waited } = completion.timings;
         // The first rounds fill the cache, learn the grammars and warm the program up.
         if (round > 2) times[way].push(total - waited);
-        said[way] = saidIn(format.detect(completion.text));
+        said[way] = describeCalls(format.detect(completion.text));
       }
     }
     for (const way of Object.keys(ways)) right[way] += said[way] === wanted ? 1 : 0;
@@ -73,9 +73,14 @@ export async function compare(engine) {
   await model[Symbol.asyncDispose]();
 }
 
-const written = (sequence, prompt, grammar) =>
-  sequence.generate(prompt, { sampling: greedy, signal: never, controlTokens: true, ...(grammar && { grammar }) });
+const generate = (sequence, prompt, grammar) =>
+  sequence.generate(prompt, {
+    sampling: greedy,
+    signal: neverAborted,
+    controlTokens: true,
+    ...(grammar && { grammar }),
+  });
 
-const saidIn = ({ calls }) =>
+const describeCalls = ({ calls }) =>
   calls.map((call) => `${call.name} ${stringifyJson(call.arguments)}`).join('; ') || 'no call';
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];

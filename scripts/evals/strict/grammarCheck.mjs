@@ -1,9 +1,22 @@
-// Lets a model that says nothing sensible write calls and JSON under a grammar, and checks all of it by other means.
+// Checks grammar-constrained decoding: a model with random weights writes calls and JSON under a grammar, and Ajv and
+// JSON.parse check every text.
+/** @import { Model } from '../../../src/engine/engine.ts' */
+/** @import { CallGrammar, ToolChoice } from '../../../src/tools/grammar/grammar.ts' */
+/** @import { Tool, ToolCallFormat } from '../../../src/tools/tool.ts' */
 import { Ajv } from 'ajv';
-import { unbent } from './sampling.mjs';
+import { neutralSampling } from './sampling.mjs';
 
-const hot = { ...unbent, temperature: 1.5, max_tokens: 400 };
-const never = new AbortController().signal;
+/**
+ * @typedef {object} GrammarCheckResult
+ * @property {number} complete Texts that were complete and checked.
+ * @property {number} cut Generations that reached max_tokens inside a constrained text.
+ * @property {string[]} wrong One sentence for each wrong text.
+ * @property {number} tokens Generated tokens.
+ * @property {number} milliseconds
+ */
+
+const hotSampling = { ...neutralSampling, temperature: 1.5, max_tokens: 400 };
+const neverAborted = new AbortController().signal;
 const prompt = {
   messages: [
     { role: 'system', text: 'You are a lamp.' },
@@ -11,7 +24,7 @@ const prompt = {
   ],
 };
 
-/** What a format writes around calls, said once more here: the check shares nothing with the grammar. */
+/** What each format writes around calls, repeated here so that the check shares no code with the grammar. */
 const shapes = {
   chatml: { before: '<tool_call>\n', after: '\n</tool_call>', name: 'name', args: 'arguments' },
   llama3: { before: '', after: '', name: 'name', args: 'parameters' },
@@ -19,19 +32,24 @@ const shapes = {
   generic: { before: '', after: '', name: 'tool', args: 'args' },
 };
 
-/** Has a model write calls until so many are complete. */
-export async function tryCalls(model, { format, tools, choice, count, seed = 1 }) {
+/**
+ * Generates calls until `count` of them are complete, and checks each.
+ * @param {Model} model
+ * @param {{ format: ToolCallFormat, tools: readonly Tool[], choice: ToolChoice, count: number, seed?: number }} options
+ * @returns {Promise<GrammarCheckResult>}
+ */
+export async function checkCalls(model, { format, tools, choice, count, seed = 1 }) {
   const tally = newTally();
   const check = callCheck(tools, choice);
   const shape = shapes[format.name];
   const given = format.grammar(tools, choice);
-  const grammar = given.kind === 'full' ? given : begunBy('e', given);
+  const grammar = given.kind === 'full' ? given : triggeredBy('e', given);
   for (let run = 0; tally.complete < count && run < 10 * count; run++) {
-    const { text, finishReason } = await written(model, grammar, seed + run, tally);
-    const isCut = finishReason === 'length' && (given.kind === 'full' || !endsFree(text, shape));
+    const { text, finishReason } = await generate(model, grammar, seed + run, tally);
+    const isCut = finishReason === 'length' && (given.kind === 'full' || !endsUnconstrained(text, shape));
     if (isCut) tally.cut++;
-    for (const piece of given.kind === 'full' ? (isCut ? [] : [text]) : piecesOf(text, shape)) {
-      const wrong = check(piece, shape) ?? unseen(format, piece);
+    for (const piece of given.kind === 'full' ? (isCut ? [] : [text]) : callTexts(text, shape)) {
+      const wrong = check(piece, shape) ?? detectionProblem(format, piece);
       if (wrong !== undefined) tally.wrong.push(`seed ${seed + run}: ${wrong}: ${piece}`);
       tally.complete++;
     }
@@ -39,12 +57,17 @@ export async function tryCalls(model, { format, tools, choice, count, seed = 1 }
   return tally;
 }
 
-/** Has a model write JSON that fits a schema until so many texts are complete. */
-export async function tryJson(model, { grammar, schema, count, seed = 1 }) {
+/**
+ * Generates JSON under the grammar of a schema until `count` texts are complete, and checks each.
+ * @param {Model} model
+ * @param {{ grammar: CallGrammar, schema: object, count: number, seed?: number }} options
+ * @returns {Promise<GrammarCheckResult>}
+ */
+export async function checkJson(model, { grammar, schema, count, seed = 1 }) {
   const tally = newTally();
   const fits = validator(schema);
   for (let run = 0; tally.complete < count && run < 10 * count; run++) {
-    const { text, finishReason } = await written(model, grammar, seed + run, tally);
+    const { text, finishReason } = await generate(model, grammar, seed + run, tally);
     if (finishReason === 'length') {
       tally.cut++;
       continue;
@@ -58,18 +81,18 @@ export async function tryJson(model, { grammar, schema, count, seed = 1 }) {
 
 const newTally = () => ({ complete: 0, cut: 0, wrong: [], tokens: 0, milliseconds: 0 });
 
-async function written(model, grammar, seed, tally) {
+async function generate(model, grammar, seed, tally) {
   const sequence = model.openSequence();
-  const sampling = { ...hot, seed };
-  const completion = await sequence.generate(prompt, { sampling, signal: never, controlTokens: true, grammar });
+  const sampling = { ...hotSampling, seed };
+  const completion = await sequence.generate(prompt, { sampling, signal: neverAborted, controlTokens: true, grammar });
   await sequence[Symbol.asyncDispose]();
   tally.tokens += completion.tokens.generated;
   tally.milliseconds += completion.timings.totalMs;
   return completion;
 }
 
-// A model without sense never writes a tag, so here a letter calls for it.
-const begunBy = (letter, { triggers, ...rest }) => ({
+// A model with random weights never writes a tag of its own, so a letter is made the trigger.
+const triggeredBy = (letter, { triggers, ...rest }) => ({
   ...rest,
   triggers: triggers.slice(0, 1).map(({ rule }) => ({
     text: letter,
@@ -78,8 +101,8 @@ const begunBy = (letter, { triggers, ...rest }) => ({
   })),
 });
 
-/** The calls in a text that is free around them. */
-function piecesOf(text, shape) {
+/** The calls in a text that is unconstrained around them. */
+function callTexts(text, shape) {
   const pieces = [];
   for (let at = text.indexOf(`e${shape.before}`); at >= 0;) {
     const end = endOf(text, at + 1, shape);
@@ -94,13 +117,13 @@ function endOf(text, start, { before, after }) {
   closing.lastIndex = start + before.length;
   while (closing.test(text)) {
     const end = closing.lastIndex;
-    if (parsed(text.slice(start + before.length, end)) && text.startsWith(after, end)) return end + after.length;
+    if (parseJson(text.slice(start + before.length, end)) && text.startsWith(after, end)) return end + after.length;
   }
   return undefined;
 }
 
-const endsFree = (text, shape) => {
-  const last = piecesOf(text, shape).at(-1) ?? '';
+const endsUnconstrained = (text, shape) => {
+  const last = callTexts(text, shape).at(-1) ?? '';
   return !text.slice(text.lastIndexOf(last) + last.length).includes('e');
 };
 
@@ -108,7 +131,7 @@ function callCheck(tools, choice) {
   const known = new Map(tools.map(({ name, parameters }) => [name, validator(parameters)]));
   return (text, { before, after, name, args }) => {
     if (!text.startsWith(before) || !text.endsWith(after)) return 'no frame';
-    const json = parsed(text.slice(before.length, text.length - after.length));
+    const json = parseJson(text.slice(before.length, text.length - after.length));
     if (!json) return 'no JSON';
     for (const call of [json.value].flat()) {
       if (Object.keys(call).join() !== [name, args].join()) return 'no call';
@@ -121,13 +144,13 @@ function callCheck(tools, choice) {
   };
 }
 
-/** Whether the format's own reading does not see the calls. */
-function unseen(format, text) {
+/** The problem when the format's own detection does not find the calls. */
+function detectionProblem(format, text) {
   const { calls, residual, truncated } = format.detect(text);
   return calls.length > 0 && residual === '' && !truncated ? undefined : 'not read as a call';
 }
 
-function parsed(text) {
+function parseJson(text) {
   try {
     return { value: JSON.parse(text) };
   } catch {
@@ -136,7 +159,7 @@ function parsed(text) {
 }
 
 function wrongJson(text, fits) {
-  const json = parsed(text);
+  const json = parseJson(text);
   return json ? fits(json.value) : 'no JSON';
 }
 
@@ -151,17 +174,17 @@ const asIso = (text) => (Number.isNaN(Date.parse(text)) ? '' : new Date(text).to
 
 function validator(schema) {
   const ajv = new Ajv({ strict: true, strictRequired: true, allowUnionTypes: true, formats });
-  const validate = ajv.compile(closed(schema));
+  const validate = ajv.compile(withoutExtraProperties(schema));
   return (value) => (validate(value) ? undefined : ajv.errorsText(validate.errors));
 }
 
-// Only what is declared may be there.
-function closed(schema) {
+/** A copy of a schema that allows only the declared properties. */
+function withoutExtraProperties(schema) {
   if (typeof schema !== 'object' || schema === null) return schema;
-  if (Array.isArray(schema)) return schema.map(closed);
+  if (Array.isArray(schema)) return schema.map(withoutExtraProperties);
   const inner = Object.entries(schema).map(([key, value]) => [
     key,
-    key === 'const' || key === 'enum' ? value : closed(value),
+    key === 'const' || key === 'enum' ? value : withoutExtraProperties(value),
   ]);
   const isObject = schema.type === 'object' && schema.properties;
   return { ...Object.fromEntries(inner), ...(isObject && { additionalProperties: false }) };

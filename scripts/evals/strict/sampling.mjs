@@ -1,5 +1,5 @@
-/** Sampling that bends nothing: what a trial does not say of its own. */
-export const unbent = {
+/** Neutral sampling parameters: the model's own distribution, without any truncation or penalty. */
+export const neutralSampling = {
   temperature: 1,
   top_p: 1,
   top_k: 0,

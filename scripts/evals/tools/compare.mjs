@@ -1,4 +1,21 @@
-// What became of one item: the calls that were due against the calls that were heard.
+// Compares the calls that a model made with the expected ones of an item.
+
+/** @typedef {import('./items.mjs').ExpectedCall} ExpectedCall */
+/** @typedef {'exact' | 'wrong' | 'wrongCount' | 'decodeFailure' | 'falseCall' | 'missed'} Outcome */
+
+/**
+ * @typedef {object} DetectedCall
+ * @property {string} name
+ * @property {Readonly<Record<string, unknown>>} arguments
+ */
+
+/**
+ * What a client receives in the turn of an item.
+ * @typedef {object} ModelAnswer
+ * @property {readonly DetectedCall[]} calls
+ * @property {string} [text] The text in addition to the calls.
+ * @property {boolean} [truncated] Whether the server warned of a call that was cut off.
+ */
 
 const sameText = (one, other) => {
   const [a, b] = [folded(one), folded(other)];
@@ -11,8 +28,8 @@ const folded = (text) =>
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{M}\p{N}]/gu, '');
 
-/** Whether a value is the one that is meant: strings without case, spaces and punctuation, lists element by element. */
-export function sameValue(meant, given) {
+/** Whether two values are equal: strings without case, spaces and punctuation, lists element by element. */
+function sameValue(meant, given) {
   if (typeof meant === 'string' && typeof given === 'string') return sameText(meant, given);
   if (Array.isArray(meant) && Array.isArray(given)) {
     return meant.length === given.length && meant.every((value, index) => sameValue(value, given[index]));
@@ -29,8 +46,7 @@ export function sameValue(meant, given) {
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Whether a call is the one that is meant; `meant.arguments` lists the allowed values, null where absent will do. */
-export function sameCall(meant, given) {
+function sameCall(meant, given) {
   if (meant.name !== given.name) return false;
   const strangers = Object.keys(given.arguments).filter((name) => !Object.hasOwn(meant.arguments, name));
   if (strangers.length > 0) return false;
@@ -40,7 +56,7 @@ export function sameCall(meant, given) {
   });
 }
 
-// In any order: a call that fits two that are meant must not take the place of one that fits only one of them.
+// In any order. Backtracks, because a call may match two expected calls.
 function sameCalls([meant, ...others], given) {
   if (meant === undefined) return given.length === 0;
   return given.some((call, index) => sameCall(meant, call) && sameCalls(others, given.toSpliced(index, 1)));
@@ -49,12 +65,14 @@ function sameCalls([meant, ...others], given) {
 const tag = /<\|?tool_call|<function|\[TOOL_CALLS\]|<\|python_tag\|>/;
 const opening = /\{\s*["']?(?:name|tool|function|arguments|parameters|args)["']?\s*:/;
 
-/** Whether a text in which no call was found still seems to be one. */
-export const looksLikeCall = (text) => tag.test(text) || opening.test(text);
+/** Whether a text without a detected call still looks like one. */
+const looksLikeCall = (text) => tag.test(text) || opening.test(text);
 
 /**
- * What became of an item. `heard` is what the client heard: the calls, the text beside them, and whether the server
- * warned of a call that was cut off.
+ * The outcome of one item.
+ * @param {readonly ExpectedCall[]} expectsCall
+ * @param {ModelAnswer} answer
+ * @returns {Outcome}
  */
 export function compare(expectsCall, { calls, text = '', truncated = false }) {
   if (calls.length === 0) {

@@ -1,13 +1,40 @@
-// The items: messages in everyday language, the tools on offer, and the calls that are due.
+// The items of the tool-call evaluation: messages in everyday language, the declared tools, and the expected calls.
 import { readFile } from 'node:fs/promises';
 
-/** Categories in which a call is due. */
-export const calling = ['simple', 'multiple', 'parallel', 'parallelMultiple'];
+/** @typedef {'simple' | 'multiple' | 'parallel' | 'parallelMultiple' | 'irrelevance'} Category */
 
-/** All categories; in the last one no tool fits the message. */
-export const categories = [...calling, 'irrelevance'];
+/**
+ * @typedef {object} ExpectedCall
+ * @property {string} name
+ * @property {Readonly<Record<string, readonly unknown[]>>} arguments The correct values of each parameter; null among
+ *   them: it may be absent.
+ */
 
-/** The items of all categories, each with its category; of each category the first `limit`. */
+/**
+ * @typedef {object} Item
+ * @property {Category} category
+ * @property {string} id
+ * @property {readonly import('../../../src/tools/tool.ts').ToolDeclaration[]} tools
+ * @property {string} message
+ * @property {readonly ExpectedCall[]} calls
+ */
+
+/**
+ * Categories in which a call is expected.
+ * @type {readonly Category[]}
+ */
+export const callCategories = ['simple', 'multiple', 'parallel', 'parallelMultiple'];
+
+/**
+ * All categories; in the last one no tool fits the message.
+ * @type {readonly Category[]}
+ */
+export const categories = [...callCategories, 'irrelevance'];
+
+/**
+ * Reads the items of all categories, at most `limit` of each.
+ * @returns {Promise<readonly Item[]>}
+ */
 export async function readItems(limit = Infinity) {
   const lists = await Promise.all(
     categories.map(async (category) => {

@@ -22,7 +22,7 @@ export const graphOf = (tools, { format, mode }) => ({
 });
 
 /** Asks an item of a model; gives what was heard and what it cost. A turn that fails rejects with its Fault. */
-export async function ask(client, model, item, row) {
+export async function runItem(client, model, item, row) {
   const graph = { default_model_name: model, ...graphOf(item.tools, row) };
   const agent = await client.createAgent({ graph });
   try {
@@ -30,7 +30,7 @@ export async function ask(client, model, item, row) {
     return {
       calls: [
         ...calls.map(({ toolName, arguments: given }) => ({ name: toolName, arguments: given })),
-        ...held(events),
+        ...incompleteCalls(events),
       ],
       text,
       truncated: warnings.some((warning) => warning.includes('cut off inside a call')),
@@ -43,7 +43,7 @@ export async function ask(client, model, item, row) {
 }
 
 // A call without a required parameter is not notified but told of as an insight; here it is a call, and a wrong one.
-const held = (events) =>
+const incompleteCalls = (events) =>
   events
     .filter(({ eventType }) => eventType === 'tool_insight')
     .map(({ payload }) => ({ name: payload.tool, arguments: {} }));

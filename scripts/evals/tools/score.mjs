@@ -1,10 +1,10 @@
 // Outcomes counted, and the counts as rates.
-import { calling, categories } from './items.mjs';
+import { callCategories, categories } from './items.mjs';
 
 const outcomes = ['exact', 'wrong', 'wrongCount', 'decodeFailure', 'falseCall', 'missed', 'failed'];
 
 /** Counts of one row: outcomes by category, and what its calls cost. */
-export class Tally {
+export class Score {
   #counts = new Map(categories.map((category) => [category, Object.fromEntries(outcomes.map((name) => [name, 0]))]));
   #cost = { calls: 0, tokens: 0, ms: 0 };
 
@@ -22,12 +22,14 @@ export class Tally {
   get summary() {
     const { calls, tokens, ms } = this.#cost;
     return {
-      exact: this.#rate('exact', calling),
-      exactByCategory: Object.fromEntries(calling.map((category) => [category, this.#rate('exact', [category])])),
-      wrong: this.#rate('wrong', calling),
-      wrongCount: this.#rate('wrongCount', calling),
-      decodeFailure: this.#rate('decodeFailure', calling),
-      missed: this.#rate('missed', calling),
+      exact: this.#rate('exact', callCategories),
+      exactByCategory: Object.fromEntries(
+        callCategories.map((category) => [category, this.#rate('exact', [category])]),
+      ),
+      wrong: this.#rate('wrong', callCategories),
+      wrongCount: this.#rate('wrongCount', callCategories),
+      decodeFailure: this.#rate('decodeFailure', callCategories),
+      missed: this.#rate('missed', callCategories),
       falseCall: this.#rate('falseCall', ['irrelevance']),
       tokensPerCall: calls === 0 ? null : tokens / calls,
       msPerCall: calls === 0 ? null : ms / calls,

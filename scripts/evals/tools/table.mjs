@@ -21,7 +21,7 @@ const columns = [
 ];
 
 /** A line for each row under a head, figures to the right. */
-export function tableOf(rows) {
+export function formatTable(rows) {
   const cells = rows.map((row) => columns.map(([, show]) => show(row)));
   const widths = columns.map(([head], at) => Math.max(head.length, ...cells.map((line) => line[at].length)));
   const isText = (at) => at < 2;

@@ -1,8 +1,8 @@
-// Loaded into a server: its models attend without flash attention, which on a processor adds up in 16 bits at times, so
-// that a probability depends on who else speaks (see docs/reliability.md).
-import { isOfInterest } from '../hooks.mjs';
+// Preload hook: turns flash attention off. On a CPU it sometimes accumulates in 16 bits, so that a probability depends on the
+// other sequences of a batch (see docs/reliability.md).
+import { isServerProcess } from '../hooks.mjs';
 
-if (isOfInterest) {
+if (isServerProcess) {
   const { LlamaModel } = await import('node-llama-cpp');
   const { createContext } = LlamaModel.prototype;
   LlamaModel.prototype.createContext = function (options) {

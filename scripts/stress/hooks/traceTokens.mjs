@@ -1,12 +1,12 @@
-// Loaded into a server: writes down what was overheard.
+// Preload hook: appends token traces to the file named by STRESS_TOKEN_LOG, one JSON object a line.
 import { appendFileSync } from 'node:fs';
-import { isOfInterest } from '../hooks.mjs';
+import { isServerProcess } from '../hooks.mjs';
 
-const file = process.env.SOAK_OVERHEARD;
-if (file && isOfInterest) {
-  const [{ LlamaContextSequence }, { eavesdrop }] = await Promise.all([
+const file = process.env.STRESS_TOKEN_LOG;
+if (file && isServerProcess) {
+  const [{ LlamaContextSequence }, { traceTokens }] = await Promise.all([
     import('node-llama-cpp'),
     import('../traceTokens.mjs'),
   ]);
-  eavesdrop(LlamaContextSequence.prototype, (overheard) => appendFileSync(file, `${JSON.stringify(overheard)}\n`));
+  traceTokens(LlamaContextSequence.prototype, (trace) => appendFileSync(file, `${JSON.stringify(trace)}\n`));
 }

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hammer } from '../../../../scripts/fuzz/catalogue.mjs';
+import { fuzzTarget } from '../../../../scripts/fuzz/catalogue.mjs';
 import type { Fault } from '../../../../src/fault.ts';
 import { parseCatalogue, readCatalogue } from '../../../../src/models/catalogue/catalogue.ts';
 
@@ -352,7 +352,7 @@ describe('the variants of a model', () => {
 
 describe('any catalogue', () => {
   it('is read or refused with its places, whatever was done to it', () => {
-    const { read, faults, problems } = hammer({ parseCatalogue }, { count: 3000, seed: 20 });
+    const { read, faults, problems } = fuzzTarget({ parseCatalogue }, { count: 3000, seed: 20 });
     expect(Math.min(read, faults, problems)).toBeGreaterThan(100);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hammer, outputs } from '../../../../scripts/fuzz/detect.mjs';
+import { fuzzTarget, corpus } from '../../../../scripts/fuzz/detect.mjs';
 import { formats } from '../../../../src/tools/formats/index.ts';
 import type { DetectedCall, Detection } from '../../../../src/tools/tool.ts';
 import { stringifyJson } from '../../../../src/tools/json/value.ts';
@@ -345,7 +345,7 @@ describe('a text that is cut off', () => {
   ];
   const whole = [
     ...cases.filter(({ expect: { calls } }) => calls.length > 0).map(({ text }) => text),
-    ...outputs,
+    ...corpus,
     ...hard,
   ];
 
@@ -364,7 +364,7 @@ describe('a text that is cut off', () => {
 
 describe('detection', () => {
   it('survives 2000 spoilt outputs, and every call it finds is one', () => {
-    expect(hammer({ formats, jsonText: stringifyJson }, { count: 2000, seed: 7 }).calls).toBeGreaterThan(500);
+    expect(fuzzTarget({ formats, stringifyJson }, { count: 2000, seed: 7 }).calls).toBeGreaterThan(500);
   });
 
   it('reads values nested 64 deep, and refuses deeper ones without using the stack', () => {

@@ -1,3 +1,0 @@
-export const usual: object;
-export const hard: object;
-export const last: object;

@@ -1,3 +1,0 @@
-import type { Catalogue } from './catalogue.mjs';
-
-export function faultsOf(catalogue: Partial<Catalogue>): string[];
