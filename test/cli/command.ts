@@ -3,15 +3,15 @@ import { repositoryPath } from '../helpers/server.ts';
 
 const cli = repositoryPath('dist/cli/turngraph.js');
 
-/** What a command printed, and how it ended. */
-export interface Ran {
+/** Output and exit code of a command. */
+export interface CliResult {
   readonly out: string;
   readonly err: string;
   readonly code: number | null;
 }
 
-/** Starts a command of the built CLI; `env` is beside the environment of the tests. */
-export function starts(
+/** Starts a command of the built CLI; `env` is added to the environment of the tests. */
+export function startCli(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   cwd = repositoryPath('.'),
@@ -20,18 +20,18 @@ export function starts(
 }
 
 /** Runs a command to its end. */
-export async function runs(
+export async function runCli(
   args: readonly string[],
   input = '',
   env: Readonly<Record<string, string>> = {},
-): Promise<Ran> {
-  const child = starts(args, env);
+): Promise<CliResult> {
+  const child = startCli(args, env);
   child.stdin.end(input);
-  return ended(child);
+  return untilExit(child);
 }
 
-/** What a child has printed when it has ended. */
-export async function ended(child: ChildProcessWithoutNullStreams): Promise<Ran> {
+/** Waits for the end of a child process. Returns its output and exit code. */
+export async function untilExit(child: ChildProcessWithoutNullStreams): Promise<CliResult> {
   let [out, err] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
@@ -39,8 +39,8 @@ export async function ended(child: ChildProcessWithoutNullStreams): Promise<Ran>
   return { out, err, code };
 }
 
-/** The first line that a child prints. */
-export function firstLine(child: ChildProcessWithoutNullStreams): Promise<string> {
+/** Waits for the first line on the standard output of a child process. */
+export function readFirstLine(child: ChildProcessWithoutNullStreams): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
     child.stdout.on('data', (data: Buffer) => {

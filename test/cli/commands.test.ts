@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ServerFrame } from '../../src/frames.gen.ts';
 import { useServer } from '../helpers/server.ts';
-import { runs } from './command.ts';
+import { runCli } from './command.ts';
 
 const server = useServer();
 let folder = '';
@@ -26,7 +26,7 @@ const jsonLines = (text: string): ServerFrame[] =>
 
 describe('turngraph run', () => {
   it('runs a turn for each message on a server of its own, and prints the frames', async () => {
-    const { out, code } = await runs([
+    const { out, code } = await runCli([
       'run',
       'lamp-switch',
       '--engine',
@@ -48,102 +48,102 @@ describe('turngraph run', () => {
     expect(code).toBe(0);
   });
 
-  it('looks for the storages of a graph file beside it, or where it is told to by flag or variable', async () => {
-    await write('words.txt', 'from beside the graph');
+  it('reads the storages of a graph file from its folder, or from that of the flag or variable', async () => {
+    await write('words.txt', 'from the folder of the graph');
     await mkdir(join(folder, 'elsewhere'));
     await write(join('elsewhere', 'words.txt'), 'from elsewhere');
     const params = { string_storage: 'words.txt' };
     const path = await write(
-      'says-words.json',
+      'canned-words.json',
       JSON.stringify({ start_node: 'a', nodes: { a: { type: 'CannedResponse', params } } }),
     );
-    const said = async (flags: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-      jsonLines((await runs(['run', path, 'hello', '--engine', 'mock', ...flags], '', env)).out)[0];
+    const runWith = async (flags: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+      jsonLines((await runCli(['run', path, 'hello', '--engine', 'mock', ...flags], '', env)).out)[0];
     const elsewhere = join(folder, 'elsewhere');
-    expect(await said([])).toMatchObject({ answerText: { text: 'from beside the graph' } });
-    expect(await said(['--storage-root', elsewhere])).toMatchObject({ answerText: { text: 'from elsewhere' } });
-    expect(await said([], { TURNGRAPH_STORAGE_ROOT: elsewhere })).toMatchObject({
+    expect(await runWith([])).toMatchObject({ answerText: { text: 'from the folder of the graph' } });
+    expect(await runWith(['--storage-root', elsewhere])).toMatchObject({ answerText: { text: 'from elsewhere' } });
+    expect(await runWith([], { TURNGRAPH_STORAGE_ROOT: elsewhere })).toMatchObject({
       answerText: { text: 'from elsewhere' },
     });
   });
 
   it('finds the tool call with the bundled model', async () => {
-    const { out, code } = await runs(['run', 'graphs/lamp-switch.json', 'Please turn on the porch light.']);
+    const { out, code } = await runCli(['run', 'graphs/lamp-switch.json', 'Please turn on the porch light.']);
     expect(jsonLines(out)[0]).toMatchObject({
       toolCallNotification: { toolName: 'set_light', typedArgumentsJson: '{"name": "porch", "on": true}' },
     });
     expect(code).toBe(0);
   });
 
-  it('talks to a server that runs already', async () => {
-    const { out, code } = await runs(['run', 'chat', '--url', server().url, '--engine', 'mock', 'hello']);
+  it('uses a running server with --url', async () => {
+    const { out, code } = await runCli(['run', 'chat', '--url', server().url, '--engine', 'mock', 'hello']);
     expect(jsonLines(out).at(-1)).toMatchObject({ turnComplete: { status: 'SUCCESS' } });
     expect(code).toBe(0);
   });
 
-  it('finds the storages that a graph file names beside it', async () => {
+  it('finds a storage file in the folder of the graph file', async () => {
     await write('lines.txt', 'a line\n');
     const graph = {
       start_node: 'say',
       nodes: { say: { type: 'CannedResponse', params: { string_storage: 'lines.txt' } } },
     };
     const path = await write('storage.json', JSON.stringify(graph));
-    const { out } = await runs(['run', path, '--engine', 'mock', 'hello']);
+    const { out } = await runCli(['run', path, '--engine', 'mock', 'hello']);
     expect(jsonLines(out)[0]).toMatchObject({ answerText: { text: 'a line' } });
   });
 
-  it('gives variables to templates', async () => {
+  it('passes variables to templates', async () => {
     const graph = {
       start_node: 'say',
       nodes: { say: { type: 'CannedResponse', params: { inline_strings: ['{{who}}: {{a}}'] } } },
     };
     const path = await write('variables.json', JSON.stringify(graph));
-    const { out } = await runs(['run', path, '--engine', 'mock', '--var', 'who=Brunhild', '--var', 'a=b=c', 'hello']);
+    const { out } = await runCli(['run', path, '--engine', 'mock', '--var', 'who=Brunhild', '--var', 'a=b=c', 'hello']);
     expect(jsonLines(out)[0]).toMatchObject({ answerText: { text: 'Brunhild: b=c' } });
   });
 
   it.each([
-    ['a graph that nobody has', ['run', 'lamp-swich', 'hello'], 1, 'did you mean "lamp-switch"?'],
+    ['an unknown graph', ['run', 'lamp-swich', 'hello'], 1, 'did you mean "lamp-switch"?'],
     ['a variable without a value', ['run', 'chat', 'hi', '--var', 'foo'], 2, '--var foo must be name=value'],
     ['no message', ['run', 'lamp-switch'], 2, "missing required argument 'message'"],
     [
-      'a server that is not there',
+      'a server that does not run',
       ['run', 'chat', '--url', 'ws://127.0.0.1:1', 'hello'],
       1,
       'CONNECTION_FAILED (1001)',
     ],
-  ])('says what is wrong with %s', async (_, args, code, message) => {
-    const ran = await runs(args);
+  ])('reports %s', async (_, args, code, message) => {
+    const ran = await runCli(args);
     expect(ran).toMatchObject({ code, out: '' });
     expect(ran.err).toContain(message);
   });
 });
 
 describe('turngraph chat', () => {
-  it('answers what it is told, line by line, until the input ends', async () => {
-    const { out, err, code } = await runs(['chat', 'tavern-npc'], 'Give me 2 apples.\n\nWhat do you sell?\n');
+  it('answers each line until the input ends', async () => {
+    const { out, err, code } = await runCli(['chat', 'tavern-npc'], 'Give me 2 apples.\n\nWhat do you sell?\n');
     expect(out).toBe('Here you go.\nAle, mead, mushroom stew and a soft bed upstairs.\n');
     expect(err).toContain('-> give_item {"item":"apples","count":2}');
     expect(code).toBe(0);
   });
 
-  it('hears every line of an input that ends at once, also where a closed input must not be asked', async () => {
-    const asNode24 = `
+  it('reads every line of an input that ends immediately, also when readline throws after its end', async () => {
+    const throwAfterClose = `
       import { Interface } from 'node:readline/promises';
       const { prompt } = Interface.prototype;
       Interface.prototype.prompt = function () {
         if (this.closed) throw new Error('readline was closed');
         prompt.call(this);
       };`;
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(asNode24)}` };
-    const { out, code } = await runs(['chat', 'lamp-switch', '--engine', 'mock'], 'hello\nbye\n', env);
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(throwAfterClose)}` };
+    const { out, code } = await runCli(['chat', 'lamp-switch', '--engine', 'mock'], 'hello\nbye\n', env);
     expect({ out, code }).toEqual({ out: 'You said: hello\nYou said: bye\n', code: 0 });
   });
 });
 
 describe('turngraph check', () => {
-  it('finds nothing wrong with the examples', async () => {
-    const { out, code } = await runs(['check', 'graphs/chat.json', 'graphs/tavern-npc.json']);
+  it('accepts the example graphs', async () => {
+    const { out, code } = await runCli(['check', 'graphs/chat.json', 'graphs/tavern-npc.json']);
     expect(out).toBe('graphs/chat.json: ok\ngraphs/tavern-npc.json: ok\n');
     expect(code).toBe(0);
   });
@@ -162,7 +162,7 @@ describe('turngraph check', () => {
   }
 }`,
     );
-    const { out, err, code } = await runs(['check', path]);
+    const { out, err, code } = await runCli(['check', path]);
     expect({ out, code }).toEqual({ out: '', code: 1 });
     expect(err.trim().split('\n')).toEqual([
       `${path}:2:3: start_node leads to no node: "gard"; did you mean "guard"?`,
@@ -172,25 +172,25 @@ describe('turngraph check', () => {
     ]);
   });
 
-  it('finds a name that stands twice, where the last one would win in silence', async () => {
+  it('reports a duplicate key, of which JSON.parse would keep the last', async () => {
     const path = await write('twice.json', '{\n  "start_node": "a",\n  "nodes": { "a": {}, "b": {}, "a": {} }\n}');
-    const { err, code } = await runs(['check', path]);
+    const { err, code } = await runCli(['check', path]);
     expect(err).toBe(`${path}:3:32: the key "a" occurs twice in one object\n`);
     expect(code).toBe(1);
   });
 
-  it('passes over the schema that lies beside graphs', async () => {
-    expect(await runs(['check', 'graphs/graph.schema.json'])).toMatchObject({ code: 0, out: '' });
+  it('skips the JSON Schema in the graphs folder', async () => {
+    expect(await runCli(['check', 'graphs/graph.schema.json'])).toMatchObject({ code: 0, out: '' });
   });
 
-  it('names the place where a file is no JSON', async () => {
+  it('reports where a file is no JSON', async () => {
     const path = await write('broken.json', '{\n  "start_node": "a",\n  "nodes": {,}\n}');
-    const { err, code } = await runs(['check', path]);
+    const { err, code } = await runCli(['check', path]);
     expect(err).toMatch(/broken\.json:3:13: is no JSON: /);
     expect(code).toBe(1);
   });
 
-  it('warns of what is hardly meant, and finds it good all the same', async () => {
+  it('warns of probable mistakes in a valid graph', async () => {
     const tools = [{ name: 'f', description: 'd' }];
     const nodes = {
       a: { type: 'ToolCall', params: { tools }, exits: { tool_called: 'b', no_tool_called: 'b' } },
@@ -201,7 +201,7 @@ describe('turngraph check', () => {
       'doubtful.json',
       JSON.stringify({ default_model_name: 'turngraph-demo', start_node: 'a', nodes }),
     );
-    const { out, err, code } = await runs(['check', path]);
+    const { out, err, code } = await runCli(['check', path]);
     expect(out).toBe(`${path}: ok\n`);
     expect(code).toBe(0);
     expect(err.trim().split('\n')).toEqual([
@@ -212,7 +212,7 @@ describe('turngraph check', () => {
     ]);
   });
 
-  it('names the formats that there are where the catalogue names another', async () => {
+  it('lists the formats when the catalogue names an unknown one', async () => {
     const catalogue = await write(
       'misspelt-format.json',
       JSON.stringify({
@@ -224,19 +224,19 @@ describe('turngraph check', () => {
       'asks-m.json',
       JSON.stringify({ default_model_name: 'm', start_node: 'a', nodes: { a: { type: 'ToolCall', params } } }),
     );
-    const { err, code } = await runs(['check', path, '--catalogue', catalogue]);
+    const { err, code } = await runCli(['check', path, '--catalogue', catalogue]);
     expect(err).toContain(
       'a.params.tool_call_format is no format: "chatlm" (models.json names it); there are chatml, llama3, mistral, generic; did you mean "chatml"?',
     );
     expect(code).toBe(1);
   });
 
-  it('is read by machines with --json', async () => {
+  it('prints JSON with --json', async () => {
     const path = await write(
       'machine.json',
       '{"start_node": "a", "nodes": {"a": {"type": "Generate", "exits": {"default": "b"}}}}',
     );
-    const { out } = await runs(['check', '--json', path]);
+    const { out } = await runCli(['check', '--json', path]);
     expect(JSON.parse(out)).toMatchObject({
       file: path,
       faults: [{ code: 'INVALID_EXIT_TARGET', pointer: '/nodes/a/exits/default' }],
@@ -247,7 +247,7 @@ describe('turngraph check', () => {
 
 describe('turngraph draw', () => {
   it('prints a Mermaid flowchart', async () => {
-    const { out, code } = await runs(['draw', 'graphs/guarded-chat.json']);
+    const { out, code } = await runCli(['draw', 'graphs/guarded-chat.json']);
     expect(code).toBe(0);
     expect(out).toMatchInlineSnapshot(`
       "flowchart TD
@@ -266,8 +266,8 @@ describe('turngraph draw', () => {
 });
 
 describe('turngraph models list', () => {
-  it('names the models and whether they are there', async () => {
-    const { out } = await runs(['models', 'list', '--json']);
+  it('lists the models with their status', async () => {
+    const { out } = await runCli(['models', 'list', '--json']);
     expect(JSON.parse(out.split('\n')[0] ?? '')).toMatchObject({
       name: 'turngraph-demo',
       status: 'LOCAL',
@@ -275,13 +275,13 @@ describe('turngraph models list', () => {
     });
   });
 
-  it('says where a catalogue is wrong, and serves the rest', async () => {
+  it('reports invalid entries of the catalogue, and lists the others', async () => {
     const good = { name: 'good', variants: [{ engine: 'llama-cpp', files: ['x.gguf'] }] };
     const path = await write(
       'models.json',
       JSON.stringify({ models: [{ ...good, name: 'bad', engin: 1 }, good, good] }),
     );
-    const { out, err, code } = await runs(['models', 'list', '--catalogue', path]);
+    const { out, err, code } = await runCli(['models', 'list', '--catalogue', path]);
     expect(out).toMatch(/^good {2}ABSENT/);
     expect(err).toContain(`${path}:1:81: /models/0/engin is not known here`);
     expect(err).toContain(`${path}:1:164: /models/2/name is a duplicate: "good"; the entry at 1:93 is used`);
@@ -292,8 +292,8 @@ describe('turngraph models list', () => {
 describe('turngraph tools parse', () => {
   const call = '<tool_call>{"name": "f", "arguments": {"n": 12345678901234567890}}</tool_call>';
 
-  it('reads the calls out of a text', async () => {
-    const { out, code } = await runs(['tools', 'parse', '--format', 'chatml'], `Now: ${call}`);
+  it('detects the calls in a text', async () => {
+    const { out, code } = await runCli(['tools', 'parse', '--format', 'chatml'], `Now: ${call}`);
     expect(out).toContain('"arguments": {"n": 12345678901234567890}');
     expect(JSON.parse(out)).toMatchObject({
       calls: [{ name: 'f', known: null, repaired: false }],
@@ -303,13 +303,13 @@ describe('turngraph tools parse', () => {
     expect(code).toBe(0);
   });
 
-  it('reads a text a line, each in its format', async () => {
+  it('reads one text per line, each with its format', async () => {
     const lines = [
       { format: 'chatml', text: call, tools: ['f'] },
       { format: 'generic', text: '{"tool": "g", "args": {}}', tools: [{ name: 'f' }] },
       { format: 'chatml', text: '<tool_call>{"name": "f", "arg' },
     ];
-    const { out } = await runs(['tools', 'parse', '--jsonl'], lines.map((line) => JSON.stringify(line)).join('\n'));
+    const { out } = await runCli(['tools', 'parse', '--jsonl'], lines.map((line) => JSON.stringify(line)).join('\n'));
     expect(jsonLines(out)).toMatchObject([
       { calls: [{ name: 'f', known: true }] },
       { calls: [{ name: 'g', known: false }] },
@@ -327,22 +327,26 @@ describe('turngraph tools parse', () => {
       1,
       'line 2 must be',
     ],
-  ])('says what is wrong with %s', async (_, args, input, code, message) => {
-    const ran = await runs(args, input);
+  ])('reports %s', async (_, args, input, code, message) => {
+    const ran = await runCli(args, input);
     expect(ran.code).toBe(code);
     expect(ran.err).toContain(message);
   });
 });
 
 describe('turngraph', () => {
-  it('tells of all its commands', async () => {
-    const { out, code } = await runs(['--help']);
+  it('lists all its commands', async () => {
+    const { out, code } = await runCli(['--help']);
     expect(code).toBe(0);
     for (const command of ['serve', 'chat', 'run', 'check', 'draw', 'models', 'tools'])
       expect(out).toContain(`  ${command} `);
   });
 
-  it('ends with 2 when it is called wrongly', async () => {
-    expect(await runs(['srve'])).toMatchObject({ code: 2, out: '', err: expect.stringContaining('serve') as unknown });
+  it('exits with 2 for an unknown command', async () => {
+    expect(await runCli(['srve'])).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('serve') as unknown,
+    });
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeHub, seededBytes, sha256 } from '../helpers/fakeHub.ts';
-import { ended, runs, starts, type Ran } from './command.ts';
+import { untilExit, runCli, startCli, type CliResult } from './command.ts';
 
 const content = seededBytes(3_000_000);
 let hub: FakeHub;
@@ -17,7 +17,7 @@ beforeEach(async () => {
   const variant = { engine: 'llama-cpp', huggingface_repo: 'ann/tiny', files: ['model.gguf'], license: 'MIT' };
   const models = [
     { name: 'Tiny', description: 'A small one.', tool_call_format: 'chatml', variants: [variant] },
-    { name: 'Gone', variants: [{ ...variant, files: ['gone.gguf'] }] },
+    { name: 'Lost', variants: [{ ...variant, files: ['lost.gguf'] }] },
   ];
   await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
 });
@@ -31,7 +31,8 @@ const environment = (): Readonly<Record<string, string>> => ({
   HF_ENDPOINT: hub.url,
   HF_HUB_CACHE: join(folder, 'cache'),
 });
-const models = (...args: readonly string[]): Promise<Ran> => runs(['models', ...args, ...flags()], '', environment());
+const models = (...args: readonly string[]): Promise<CliResult> =>
+  runCli(['models', ...args, ...flags()], '', environment());
 const file = (): string => join(folder, 'store', 'ann', 'tiny', 'model.gguf');
 const jsonLines = (text: string): readonly Record<string, unknown>[] =>
   text
@@ -40,8 +41,8 @@ const jsonLines = (text: string): readonly Record<string, unknown>[] =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('turngraph models', () => {
-  it('takes a model from ABSENT to its file and back', async () => {
-    expect((await models('list')).out).toBe('Tiny  ABSENT  chatml\n    A small one.\nGone  ABSENT  \n');
+  it('downloads, lists, verifies and deletes a model', async () => {
+    expect((await models('list')).out).toBe('Tiny  ABSENT  chatml\n    A small one.\nLost  ABSENT  \n');
     expect(await models('download', 'Tiny')).toEqual({ code: 0, out: '', err: `Tiny: 3.0 MB in ${file()}\n` });
     expect((await readFile(file())).equals(content)).toBe(true);
     expect(jsonLines((await models('list', '--json')).out)[0]).toMatchObject({ name: 'Tiny', status: 'DOWNLOADED' });
@@ -65,15 +66,15 @@ describe('turngraph models', () => {
     expect((await models('delete', 'Tiny')).err).toBe('error: MODEL_NOT_ON_DISK (6008): "Tiny" is not on disk\n');
   });
 
-  it('tells machines of every event in a line, and the last one whatever happens', async () => {
-    const { out, err, code } = await models('download', '--json', 'Tiny', 'Gone');
+  it('prints one line of JSON per event, the last one also on failure', async () => {
+    const { out, err, code } = await models('download', '--json', 'Tiny', 'Lost');
     const lines = jsonLines(out);
     expect(lines.slice(-3)).toEqual([
       { event: 'progress', model: 'Tiny', phase: 'DOWNLOADING', bytesDone: 3e6, bytesTotal: 3e6, fraction: 1 },
       { event: 'downloaded', model: 'Tiny', bytes: 3e6, file: file() },
       {
         event: 'failed',
-        model: 'Gone',
+        model: 'Lost',
         code: 6002,
         name: 'DOWNLOAD_NOT_AVAILABLE',
         message: expect.any(String) as unknown,
@@ -82,17 +83,17 @@ describe('turngraph models', () => {
     expect({ err, code }).toEqual({ err: '', code: 1 });
   });
 
-  it('fetches the others when one cannot be had', async () => {
-    const { err, code } = await models('download', 'Gone', 'Tiny');
+  it('downloads the others when one fails', async () => {
+    const { err, code } = await models('download', 'Lost', 'Tiny');
     expect(err.split('\n')).toEqual([
-      `error: DOWNLOAD_NOT_AVAILABLE (6002): the hub has no gone.gguf of ann/tiny; look at ${hub.url}/ann/tiny`,
+      `error: DOWNLOAD_NOT_AVAILABLE (6002): the hub has no lost.gguf of ann/tiny; look at ${hub.url}/ann/tiny`,
       `Tiny: 3.0 MB in ${file()}`,
       '',
     ]);
     expect(code).toBe(1);
   });
 
-  it('finds a file that is no longer what it was, and sets it aside', async () => {
+  it('quarantines a file whose content has changed', async () => {
     await models('download', 'Tiny');
     await writeFile(file(), seededBytes(3_000_000, 2));
     const { out, code } = await models('verify', 'Tiny');
@@ -101,10 +102,10 @@ describe('turngraph models', () => {
     await stat(`${file()}.bad`);
   });
 
-  it('keeps what came when it is interrupted, and says so', async () => {
+  it('keeps the partial file when it is interrupted, and reports it', async () => {
     hub.faults.store.push({ kind: 'stall', after: 1_000_000 });
-    const child = starts(['models', 'download', 'Tiny', ...flags()], environment());
-    const end = ended(child);
+    const child = startCli(['models', 'download', 'Tiny', ...flags()], environment());
+    const end = untilExit(child);
     const size = async (): Promise<number> => (await stat(`${file()}.part`).catch(() => undefined))?.size ?? 0;
     while ((await size()) < 1_000_000) await sleep(10);
     child.kill('SIGINT');
@@ -118,10 +119,10 @@ describe('turngraph models', () => {
     expect(hub.bytesServed).toBe(content.length);
   });
 
-  it('names the process that fetches the same model', async () => {
+  it('names the process that is downloading the same model', async () => {
     hub.maxBytesSent = 2 ** 16;
-    const child = starts(['models', 'download', 'Tiny', ...flags()], environment());
-    const end = ended(child);
+    const child = startCli(['models', 'download', 'Tiny', ...flags()], environment());
+    const end = untilExit(child);
     await new Promise<void>((resolve) => (hub.onBytesSent = resolve));
     const { err, code } = await models('download', 'Tiny');
     expect(err).toContain(`error: DOWNLOAD_ALREADY_ACTIVE (6004): process ${child.pid} works on ${file()} already`);
@@ -131,7 +132,7 @@ describe('turngraph models', () => {
   });
 
   it.each([['list'], ['info', 'Tiny'], ['download', 'Tiny'], ['verify'], ['delete', 'Tiny']])(
-    'says when a file is in the place of the models folder, with %s',
+    'reports a file in the place of the models folder: %s',
     async (...command) => {
       await writeFile(join(folder, 'store'), '');
       expect(await models(...command)).toEqual({
@@ -142,7 +143,7 @@ describe('turngraph models', () => {
     },
   );
 
-  it.each(['info', 'download', 'verify', 'delete'])('asks whether another name was meant, with %s', async (command) => {
+  it.each(['info', 'download', 'verify', 'delete'])('suggests a similar name: %s', async (command) => {
     const { err, out, code } = await models(command, 'Tinny');
     expect({ err, out, code }).toEqual({
       err: 'error: the catalogue has no model "Tinny"; did you mean "Tiny"?\n',

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
-import { runs } from './command.ts';
+import { runCli } from './command.ts';
 
 let folder = '';
-const at = (name: string): string => join(folder, name);
+const pathOf = (name: string): string => join(folder, name);
 
 const variant = (file: string) => ({ engine: 'llama-cpp', local_path: '.', files: [file] });
 const models = [
@@ -28,30 +28,30 @@ const graph = {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-render-'));
-  await writeFile(at('qwen.gguf'), familyGguf('Qwen3'));
-  await writeFile(at('nemo.gguf'), familyGguf('Mistral Nemo Instruct'));
-  await mkdir(at('store/ann/fetched'), { recursive: true });
-  await writeFile(at('store/ann/fetched/fetched.gguf'), familyGguf('Qwen3'));
-  await writeFile(at('models.json'), JSON.stringify({ models }));
-  await writeFile(at('graph.json'), JSON.stringify(graph));
+  await writeFile(pathOf('qwen.gguf'), familyGguf('Qwen3'));
+  await writeFile(pathOf('nemo.gguf'), familyGguf('Mistral Nemo Instruct'));
+  await mkdir(pathOf('store/ann/fetched'), { recursive: true });
+  await writeFile(pathOf('store/ann/fetched/fetched.gguf'), familyGguf('Qwen3'));
+  await writeFile(pathOf('models.json'), JSON.stringify({ models }));
+  await writeFile(pathOf('graph.json'), JSON.stringify(graph));
 });
 afterAll(() => rm(folder, { recursive: true }));
 
 const render = (...args: readonly string[]) =>
-  runs([
+  runCli([
     'tools',
     'render',
     '--catalogue',
-    at('models.json'),
+    pathOf('models.json'),
     '--graph',
-    at('graph.json'),
+    pathOf('graph.json'),
     '--message',
     'Shine!',
     ...args,
   ]);
 
 describe('turngraph tools render', () => {
-  it("writes the prompt with the model's own template", async () => {
+  it("prints the prompt in the model's own chat template", async () => {
     const { out, err, code } = await render(
       '--node',
       'detect',
@@ -74,7 +74,7 @@ describe('turngraph tools render', () => {
     `);
   });
 
-  it('writes our own wording where the format is not the one of the model, and warns of it', async () => {
+  it('prints the built-in tool prompt for another format than that of the model, with a warning', async () => {
     const { out, err, code } = await render('--node', 'detect', '--model', 'qwen', '--format', 'generic');
     expect({ out, code }).toMatchInlineSnapshot(`
       {
@@ -95,7 +95,7 @@ describe('turngraph tools render', () => {
     expect(err).toContain('the model was trained on chatml');
   });
 
-  it("writes our own wording in ChatML where the graph's model is not on disk", async () => {
+  it("prints the built-in tool prompt in ChatML when the graph's model is not on disk", async () => {
     const { out, err, code } = await render('--node', 'detect', '--var', 'who=a lamp');
     expect({ out, err, code }).toMatchInlineSnapshot(`
       {
@@ -114,7 +114,7 @@ describe('turngraph tools render', () => {
     `);
   });
 
-  it("takes the model of the node, and shows a node's prompt without tools too", async () => {
+  it('uses the model of the node, and prints the prompt of a node without tools too', async () => {
     const { out, err } = await render('--node', 'answer');
     expect({ out, err }).toEqual({ out: '<|im_start|>user\nShine!<|im_end|>\n<|im_start|>assistant\n', err: '' });
   });
@@ -125,7 +125,7 @@ describe('turngraph tools render', () => {
     ['a node without a model', ['--node', 'other'], 1, '"other" asks no model'],
     ['a format with a typo', ['--node', 'detect', '--format', 'chatlm'], 1, 'chatml'],
     ['no node', [], 2, '--node'],
-  ])('refuses %s', async (_, args, expected, why) => {
+  ])('rejects %s', async (_, args, expected, why) => {
     const { out, err, code } = await render(...args);
     expect({ out, code }).toEqual({ out: '', code: expected });
     expect(err).toContain(why);
@@ -134,9 +134,9 @@ describe('turngraph tools render', () => {
 
 describe('turngraph tools formats', () => {
   const formats = (...args: readonly string[]) =>
-    runs(['tools', 'formats', '--catalogue', at('models.json'), '--model', ...args]);
+    runCli(['tools', 'formats', '--catalogue', pathOf('models.json'), '--model', ...args]);
 
-  it('says which format a model gets, and who says so', async () => {
+  it('reports which format a model gets, and why', async () => {
     expect((await formats('qwen')).out).toMatchInlineSnapshot(`
       "qwen: chatml (read off the model)
           a node       comes first, if its tool_call_format names one
@@ -163,7 +163,7 @@ describe('turngraph tools formats', () => {
     `);
   });
 
-  it('prints a line of JSON when asked to', async () => {
+  it('prints a line of JSON with --json', async () => {
     const { out } = await formats('nemo', '--json');
     expect(JSON.parse(out)).toEqual({
       model: 'nemo',
@@ -174,12 +174,12 @@ describe('turngraph tools formats', () => {
     });
   });
 
-  it('looks at what was downloaded where the file of the user is not there', async () => {
-    const { out } = await formats('fetched', '--models', at('store'), '--json');
+  it('reads the downloaded file when there is no local one', async () => {
+    const { out } = await formats('fetched', '--models', pathOf('store'), '--json');
     expect(JSON.parse(out)).toMatchObject({ format: 'chatml', detected: 'chatml' });
   });
 
-  it('refuses a model with a typo', async () => {
+  it('rejects a model with a typo', async () => {
     const { err, code } = await formats('qwn');
     expect(err).toContain('did you mean "qwen"?');
     expect(code).toBe(2);

@@ -14,25 +14,25 @@ const guides = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf
 const pages = ['README.md', join('graphs', 'README.md'), ...guides.sort()];
 const textOf = (page: string): string => readFileSync(join(root, page), 'utf8');
 
-/** A piece of code in a page. */
-interface Block {
+/** A fenced code block. */
+interface CodeBlock {
   readonly language: string;
   readonly code: string;
 }
 
 const fenced = /^```([^\n]*)\n(.*?)^```$/gms;
-const blocksOf = (text: string): readonly Block[] =>
+const blocksOf = (text: string): readonly CodeBlock[] =>
   [...text.matchAll(fenced)].map(([, language = '', code = '']) => ({ language, code }));
 const withoutBlocks = (text: string): string => text.replaceAll(fenced, '');
 const withoutCode = (text: string): string => withoutBlocks(text).replaceAll(/`[^`\n]+`/g, '');
 
-/** Where the links of a page lead, those to other sites left out. */
+/** Targets of the relative links in a page. */
 const linksOf = (page: string): readonly string[] =>
   [...withoutCode(textOf(page)).matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = '']) => target)
     .filter((target) => !/^[a-z]+:/.test(target));
 
-/** The anchors of a page's headings, as forges make them. */
+/** Anchors of the headings in a page, as GitHub creates them. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const seen = new Map<string, number>();
   const slugs = [...withoutBlocks(textOf(page)).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => {
@@ -48,7 +48,7 @@ function anchorsOf(page: string): ReadonlySet<string> {
 }
 
 describe.each(pages)('%s', (page) => {
-  it('links to files that exist, and to headings that they have', () => {
+  it('links only to files and headings that exist', () => {
     const broken = linksOf(page).filter((target) => {
       const [path = '', anchor] = target.split('#');
       const file = path === '' ? page : relative(root, join(root, dirname(page), path));
@@ -58,7 +58,7 @@ describe.each(pages)('%s', (page) => {
     expect(broken).toEqual([]);
   });
 
-  it('has only JSON that is JSON', () => {
+  it('has only valid JSON in its json blocks', () => {
     const wrong = blocksOf(textOf(page)).filter(({ language, code }) => language === 'json' && !isJson(code));
     expect(wrong).toEqual([]);
   });
@@ -76,7 +76,7 @@ function isJson(text: string): boolean {
 const isGraph = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'start_node' in value && 'nodes' in value;
 
-/** The graphs that a page shows. */
+/** The graphs in the json blocks of a page. */
 const graphsOf = (page: string): readonly unknown[] =>
   blocksOf(textOf(page))
     .filter(({ language }) => language === 'json')
@@ -84,12 +84,12 @@ const graphsOf = (page: string): readonly unknown[] =>
     .filter(isGraph);
 
 describe.each(['README.md', 'docs/graphs.md', 'docs/templates.md'])('%s', (page) => {
-  it('shows graphs in which the server finds nothing wrong, and nothing to warn of', async () => {
+  it('shows only graphs without faults and warnings', async () => {
     const graphs = graphsOf(page);
     expect(graphs).not.toEqual([]);
     for (const graph of graphs) {
-      const verdict = await checkGraph(graph, { catalogue: join(root, 'models.json'), storageRoot: root });
-      expect({ graph, ...verdict }).toEqual({ graph, faults: [], warnings: [] });
+      const report = await checkGraph(graph, { catalogue: join(root, 'models.json'), storageRoot: root });
+      expect({ graph, ...report }).toEqual({ graph, faults: [], warnings: [] });
     }
   });
 });
@@ -102,7 +102,7 @@ describe('docs/launching.md', () => {
     .map(([, row = '']) => row.split('|').map((cell) => cell.trim().replaceAll('`', '')))
     .filter(([flag = '']) => /^--[a-z][a-z-]*$/.test(flag));
 
-  it('has a row for every option of serve, with its default and its variable, in their order', () => {
+  it('has a row for every option of serve with its default and variable, in order', () => {
     const expected = Object.entries(serverSchema.properties).map(([name, schema]) => {
       const { default: standard, type } = schema;
       const shown = type === 'boolean' || type === 'array' ? '' : String(standard);
@@ -111,7 +111,7 @@ describe('docs/launching.md', () => {
     expect(rows.map(([flag, standard, variable]) => [flag, standard, variable])).toEqual(expected);
   });
 
-  it('names no flag that serve does not have, but for those that npm needs for another system', () => {
+  it('names only flags of serve, apart from some of npm', () => {
     const named = [...text.matchAll(/(?<![\w-])--[a-z][a-z-]*/g)].map(([flag]) => flag);
     const others = ['--help', '--omit', '--os', '--cpu'];
     expect([...new Set(named)].filter((flag) => !others.includes(flag) && !flags.includes(flag))).toEqual([]);
@@ -124,7 +124,7 @@ describe('docs/metrics.md', () => {
     row.split('|').map((cell) => cell.trim().replaceAll('`', '')),
   );
 
-  it('has a row for every metric, with its type, its labels and its help, in their order', () => {
+  it('has a row for every metric with its type, labels and help, in order', () => {
     expect(rows).toEqual(
       Object.entries(metricDefinitions).map(([name, { type, labels, help }]) => [
         name,
@@ -135,15 +135,15 @@ describe('docs/metrics.md', () => {
     );
   });
 
-  it('advises to look at nothing that is not there', () => {
+  it('names only metrics that exist in its advice', () => {
     const advice = text.slice(text.indexOf('## What do I look at'), text.indexOf('## Every metric'));
     const named = [...advice.matchAll(/`(?:rate\()?([a-z]+(?:_[a-z]+){1,})(?:\{[^`]*)?(?:\[1m\]\))?`/g)].map(
       ([, name = '']) => name,
     );
-    const elsewhere = ['model_name', 'system_prompt', 'tool_call_format', 'warm_up', 'turngraph_'];
+    const otherNames = ['model_name', 'system_prompt', 'tool_call_format', 'warm_up', 'turngraph_'];
     const known = Object.keys(metricDefinitions).map((name) => name.replace('turngraph_', ''));
-    const without = named.map((name) => name.replace(/_(?:count|sum)$/, ''));
-    expect(without.length).toBeGreaterThan(15);
-    expect(without.filter((name) => !known.includes(name) && !elsewhere.includes(name))).toEqual([]);
+    const baseNames = named.map((name) => name.replace(/_(?:count|sum)$/, ''));
+    expect(baseNames.length).toBeGreaterThan(15);
+    expect(baseNames.filter((name) => !known.includes(name) && !otherNames.includes(name))).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ended, firstLine } from '../cli/command.ts';
+import { untilExit, readFirstLine } from '../cli/command.ts';
 import { repositoryPath } from '../helpers/server.ts';
 
 const run = promisify(execFile);
@@ -15,8 +15,8 @@ interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
-/** The package in an empty folder, with its own dependencies beside it and nothing else of the repository. */
-describe('the package, installed elsewhere', () => {
+/** Installs the package in an empty folder with only its own dependencies. */
+describe('the installed package', () => {
   let folder = '';
   let packed: Packed;
   beforeAll(async () => {
@@ -25,21 +25,21 @@ describe('the package, installed elsewhere', () => {
       cwd: repositoryPath('.'),
     });
     packed = (JSON.parse(stdout) as Packed[])[0] as Packed;
-    const home = join(folder, 'node_modules', 'turngraph');
-    await mkdir(home, { recursive: true });
-    await run('tar', ['-xzf', join(folder, packed.filename), '--strip-components=1', '-C', home]);
-    const { dependencies } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8')) as {
+    const packageFolder = join(folder, 'node_modules', 'turngraph');
+    await mkdir(packageFolder, { recursive: true });
+    await run('tar', ['-xzf', join(folder, packed.filename), '--strip-components=1', '-C', packageFolder]);
+    const { dependencies } = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8')) as {
       dependencies: Record<string, string>;
     };
     for (const name of Object.keys(dependencies)) {
-      const place = join(folder, 'node_modules', name);
-      await mkdir(dirname(place), { recursive: true });
-      await symlink(repositoryPath(`node_modules/${name}`), place);
+      const link = join(folder, 'node_modules', name);
+      await mkdir(dirname(link), { recursive: true });
+      await symlink(repositoryPath(`node_modules/${name}`), link);
     }
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('has what a user needs, and nothing of the workshop', () => {
+  it('contains the files for users, and no sources, tests or scripts', () => {
     const paths = packed.files.map(({ path }) => path);
     for (const needed of [
       'package.json',
@@ -66,13 +66,13 @@ describe('the package, installed elsewhere', () => {
     expect(packed.size).toBeLessThan(12 * 1024 * 1024);
   });
 
-  it('serves the shipped graphs on the bundled model, and its client talks to it', async () => {
+  it('serves the bundled graphs and model to its client', async () => {
     const cli = join(folder, 'node_modules', 'turngraph', 'dist', 'cli', 'turngraph.js');
     const server = spawn(process.execPath, [cli, 'serve', '--port', '0', '--json', '--stdin', '--log-level', 'error'], {
       cwd: folder,
     });
-    const end = ended(server);
-    const { port } = JSON.parse(await firstLine(server)) as { port: number };
+    const exit = untilExit(server);
+    const { port } = JSON.parse(await readFirstLine(server)) as { port: number };
     await writeFile(
       join(folder, 'client.mjs'),
       `import { connect } from 'turngraph/client';
@@ -85,15 +85,15 @@ describe('the package, installed elsewhere', () => {
     const { stdout } = await run(process.execPath, ['client.mjs'], { cwd: folder });
     expect(stdout).toBe('set_light {"name":"porch","on":true}\n');
     server.stdin.end();
-    expect(await end).toMatchObject({ code: 0, err: '' });
+    expect(await exit).toMatchObject({ code: 0, err: '' });
   });
 
-  it('types a program that uses it', async () => {
+  it('has types that a program compiles with', async () => {
     await writeFile(
       join(folder, 'program.mts'),
       `import { connect, type FinishedTurn } from 'turngraph/client';
        import { defineNode, startServer } from 'turngraph';
-       const nodeTypes = [defineNode({ type: 'Hush', summary: 'Says nothing.', exits: ['default'],
+       const nodeTypes = [defineNode({ type: 'Hush', summary: 'Sends nothing.', exits: ['default'],
          params: { type: 'object', properties: { often: { type: 'integer', default: 1 } } },
          create: async ({ often }) => ({ run: async (turn) => { turn.emitEvent('hushed', { often: often.toFixed(0) }); return 'default'; } }) })];
        const server = await startServer({ port: 0, nodeTypes });

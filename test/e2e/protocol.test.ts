@@ -24,38 +24,38 @@ import type { ScriptLine } from '../helpers/heldEngine.ts';
 const text = readFileSync(repositoryPath('proto/PROTOCOL.md'), 'utf8');
 const script = JSON.parse(readFileSync(repositoryPath('proto/golden/mock-script.json'), 'utf8')) as ScriptLine[];
 
-// The story is never told to its end. What else is slow waits until the text has shown what can happen meanwhile.
+// The generation of "story" never ends. That of "count" ends when the text has shown what happens before.
 const [story, count] = [new Gate(), new Gate()];
 const slow = new Map<string, Pick<ScriptLine, 'gate' | 'piecesBeforeGate'>>([
   ['story', { gate: story, piecesBeforeGate: 2 }],
   ['count', { gate: count, piecesBeforeGate: 0 }],
 ]);
-let home: HubFixture | undefined;
+let fixture: HubFixture | undefined;
 beforeAll(async () => {
-  home = await startHubServer({ script: script.map((line) => ({ ...line, delay_ms: 0, ...slow.get(line.match) })) });
-  home.hub.files.set('ann/tiny/model.gguf', { content: seededBytes(8_000) });
-  home.hub.maxBytesSent = 0;
+  fixture = await startHubServer({ script: script.map((line) => ({ ...line, delay_ms: 0, ...slow.get(line.match) })) });
+  fixture.hub.files.set('ann/tiny/model.gguf', { content: seededBytes(8_000) });
+  fixture.hub.maxBytesSent = 0;
 });
-afterAll(() => home?.[Symbol.asyncDispose]());
+afterAll(() => fixture?.[Symbol.asyncDispose]());
 
-/** The text under a heading, up to the next one of its level or above. */
-function under(heading: string): string {
+/** The text of a section, up to the next heading of its level or above. */
+function sectionOf(heading: string): string {
   const [, ...rest] = `\n${text}`.split(`\n${heading}\n`);
   const level = heading.split(' ')[0] ?? '';
   return rest.join('\n').split(new RegExp(`^#{1,${level.length}} `, 'm'))[0] ?? '';
 }
 
-const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const toSnakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** A frame of the text: who sends it, and its JSON. */
-interface Told {
+/** A frame of the text: its sender (client or server) and its JSON. */
+interface ExampleFrame {
   readonly from: 'C' | 'S';
   readonly json: string;
 }
 
-/** The frames of the code blocks in a piece of the text, block by block. */
-function framesIn(piece: string): readonly (readonly Told[])[] {
-  return [...piece.matchAll(/^ *```frames\n(.*?)^ *```$/gms)].map(([, block = '']) =>
+/** The frames in each code block of a section. */
+function framesIn(section: string): readonly (readonly ExampleFrame[])[] {
+  return [...section.matchAll(/^ *```frames\n(.*?)^ *```$/gms)].map(([, block = '']) =>
     block
       .replaceAll(/^ +(?=[CS]: )/gm, '')
       .replaceAll(/\n +/g, '')
@@ -67,18 +67,18 @@ function framesIn(piece: string): readonly (readonly Told[])[] {
 
 describe('PROTOCOL.md', () => {
   describe.each(Object.keys(byMessage((name) => name)) as MessageName[])('on %s', (name) => {
-    const section = under(`### ${name}`);
+    const section = sectionOf(`### ${name}`);
 
-    it('has a heading for it', () => {
+    it('has a section', () => {
       expect(section).not.toBe('');
     });
 
     it('mentions every field', () => {
-      const missing = fieldsOf(name).filter(([field]) => !section.includes(`\`${snake(field)}\``));
+      const missing = fieldsOf(name).filter(([field]) => !section.includes(`\`${toSnakeCase(field)}\``));
       expect(missing.map(([field]) => field)).toEqual([]);
     });
 
-    it('gives every enum value its number', () => {
+    it('lists every enum value with its number', () => {
       const values = fieldsOf(name).flatMap(([, shape]: readonly [string, FieldShape]) =>
         'enum' in shape ? shape.enum.map((value, number) => `\`${value}\` = ${number}`) : [],
       );
@@ -86,26 +86,29 @@ describe('PROTOCOL.md', () => {
     });
   });
 
-  it('has one row for every error code, and for no other', () => {
-    const rows = [...under('## Error codes').matchAll(/^\| (\d+) +\| `(\w+)` +\|/gm)];
+  it('has exactly one row for every error code', () => {
+    const rows = [...sectionOf('## Error codes').matchAll(/^\| (\d+) +\| `(\w+)` +\|/gm)];
     expect(rows.map(([, number, name]) => [name, Number(number)])).toEqual(Object.entries(codes));
   });
 
   it('has a row for every close code that the server uses', () => {
     const used = Object.values(closeCodes).filter((code) => code !== closeCodes.noCode);
-    const rows = [...under('## Close codes').matchAll(/^\| (\d+) /gm)].map(([, number]) => number);
+    const rows = [...sectionOf('## Close codes').matchAll(/^\| (\d+) /gm)].map(([, number]) => number);
     expect(used.filter((code) => !rows.includes(String(code)))).toEqual([]);
   });
 
-  it('names the flags of its limits with the defaults that they have', () => {
-    const rows = [...under('### Limits').matchAll(/^\| [^|]+\| ([\d,]+)(?: s)? +\| `--([\w-]+)`/gm)];
-    const told = rows.map(([, value = '', flag = '']) => [flag, Number(value.replaceAll(',', ''))]);
+  it('names the flags of limits with their defaults', () => {
+    const rows = [...sectionOf('### Limits').matchAll(/^\| [^|]+\| ([\d,]+)(?: s)? +\| `--([\w-]+)`/gm)];
+    const limits = rows.map(([, value = '', flag = '']) => [flag, Number(value.replaceAll(',', ''))]);
     const options: Readonly<Record<string, { readonly default?: unknown }>> = serverSchema.properties;
-    const known = Object.entries(options).map(([name, schema]) => [snake(name).replaceAll('_', '-'), schema.default]);
-    expect(told.length).toBeGreaterThan(5);
-    expect(told.filter(([flag, value]) => !known.some(([name, usual]) => name === flag && usual === value))).toEqual(
-      [],
-    );
+    const defaults = Object.entries(options).map(([name, schema]) => [
+      toSnakeCase(name).replaceAll('_', '-'),
+      schema.default,
+    ]);
+    expect(limits.length).toBeGreaterThan(5);
+    expect(
+      limits.filter(([flag, value]) => !defaults.some(([name, standard]) => name === flag && standard === value)),
+    ).toEqual([]);
   });
 
   it('links only to headings and files that exist', () => {
@@ -121,28 +124,28 @@ describe('PROTOCOL.md', () => {
     expect(files.filter((path) => !existsSync(repositoryPath(`proto/${path}`)))).toEqual([]);
   });
 
-  it('holds frames that the codecs read', () => {
+  it('contains only frames that the codecs decode', () => {
     const frames = framesIn(text).flat();
     expect(frames.length).toBeGreaterThan(50);
     const codecs = { C: serverCodecs['turngraph.v1.json'], S: clientCodecs['turngraph.v1.json'] };
-    const refused = frames.flatMap(({ from, json }) => {
+    const undecodable = frames.flatMap(({ from, json }) => {
       const decoded = codecs[from].decode(json);
-      // Some are there to be refused.
-      return decoded.ok || (from === 'C' && under('### Requests that are refused').includes(json)) ? [] : [json];
+      // This section shows invalid frames.
+      return decoded.ok || (from === 'C' && sectionOf('### Requests that are refused').includes(json)) ? [] : [json];
     });
-    expect(refused).toEqual([]);
+    expect(undecodable).toEqual([]);
   });
 });
 
 describe('a conversation of PROTOCOL.md', () => {
-  // The first is told from its first frame; the others begin as it does.
-  const [[...greeting] = []] = framesIn(under('## Conversations')).map((frames) => frames.slice(0, 3));
-  const titles = [...under('## Conversations').matchAll(/^### (.+)$/gm)].map(([, title = '']) => title);
+  // The first conversation is complete; the others begin after its first three frames.
+  const [[...greeting] = []] = framesIn(sectionOf('## Conversations')).map((frames) => frames.slice(0, 3));
+  const titles = [...sectionOf('## Conversations').matchAll(/^### (.+)$/gm)].map(([, title = '']) => title);
 
-  it.each(titles)('goes as it is told: %s', async (title) => {
-    const [frames = []] = framesIn(under(`### ${title}`));
+  it.each(titles)('happens as documented: %s', async (title) => {
+    const [frames = []] = framesIn(sectionOf(`### ${title}`));
     const whole = frames[0]?.from === 'S' ? frames : [...greeting, ...frames];
-    expect(await played(whole)).toEqual(whole.map(withoutChance));
+    expect(await replay(whole)).toEqual(whole.map(withoutVariableFields));
   });
 });
 
@@ -155,16 +158,16 @@ describe('the golden frames', () => {
   }
   const golden = JSON.parse(readFileSync(repositoryPath('proto/golden/golden.json'), 'utf8')) as readonly Golden[];
 
-  /** A golden frame as each codec reads it, and as each writes it then. */
-  function read({ direction, json, binary }: Golden) {
+  /** Decodes a golden frame with both codecs, and encodes the result again. */
+  function recode({ direction, json, binary }: Golden) {
     const writers = direction === 'client' ? clientCodecs : serverCodecs;
     const readers = direction === 'client' ? serverCodecs : clientCodecs;
     const [fromJson, fromBinary] = [
       readers['turngraph.v1.json'].decode(JSON.stringify(json)),
       readers['turngraph.v1.proto'].decode(Buffer.from(binary, 'hex')),
     ];
-    if (!fromJson.ok || !fromBinary.ok) throw new Error(`${JSON.stringify(json)} is refused`);
-    // The compiler does not follow from the direction to its frames.
+    if (!fromJson.ok || !fromBinary.ok) throw new Error(`${JSON.stringify(json)} cannot be decoded`);
+    // TypeScript cannot infer the frame type from the direction.
     const encode = (name: keyof typeof writers) => writers[name].encode(fromJson.frame as never);
     return {
       frames: [fromJson.frame, fromBinary.frame] as const,
@@ -173,82 +176,82 @@ describe('the golden frames', () => {
     };
   }
 
-  it.each(golden)('$name is the same in both encodings', (one) => {
-    const { frames, json, binary } = read(one);
+  it.each(golden)('$name is the same in both encodings', (goldenFrame) => {
+    const { frames, json, binary } = recode(goldenFrame);
     expect(frames[1]).toEqual(frames[0]);
-    expect(json).toBe(JSON.stringify(one.json));
-    expect(Buffer.from(binary).toString('hex')).toBe(one.binary);
+    expect(json).toBe(JSON.stringify(goldenFrame.json));
+    expect(Buffer.from(binary).toString('hex')).toBe(goldenFrame.binary);
   });
 
-  it('show every field of every message with a value that is not its default', () => {
+  it('contain every field of every message with a value other than its default', () => {
     const unseen = new Set(
       Object.entries(byMessage(fieldsOf))
         .filter(([name]) => !name.endsWith('Frame'))
         .flatMap(([name, fields]) => fields.map(([field]) => `${name}.${field}`)),
     );
-    const look = (name: MessageName, message: Fields): void => {
+    const visit = (name: MessageName, message: Fields): void => {
       for (const [field, shape] of fieldsOf(name)) {
         const value = message[field];
         if (JSON.stringify(value) !== JSON.stringify(defaultOf(shape))) unseen.delete(`${name}.${field}`);
         if (!('message' in shape) || !value) continue;
-        for (const inner of [value].flat()) look(shape.message, inner as Fields);
+        for (const inner of [value].flat()) visit(shape.message, inner as Fields);
       }
     };
     const seen = new Set<string>();
-    for (const one of golden) {
-      const [frame] = read(one).frames;
-      const bodies = bodiesOf(one.direction === 'client' ? 'ClientFrame' : 'ServerFrame');
+    for (const goldenFrame of golden) {
+      const [frame] = recode(goldenFrame).frames;
+      const bodies = bodiesOf(goldenFrame.direction === 'client' ? 'ClientFrame' : 'ServerFrame');
       const name = bodies.get(frame.body);
       if (!name) throw new Error(`${frame.body} is no message`);
       seen.add(name);
-      expect(one.name.split(' ')[0]).toBe(name);
-      look(name, messageOf(frame));
+      expect(goldenFrame.name.split(' ')[0]).toBe(name);
+      visit(name, messageOf(frame));
     }
     const all = [...bodiesOf('ClientFrame').values(), ...bodiesOf('ServerFrame').values()];
     expect(all.filter((name) => !seen.has(name))).toEqual([]);
     expect([...unseen]).toEqual([]);
   });
 
-  it('are what scripts/golden.mjs writes', () => {
+  it('are up to date with scripts/golden.mjs', () => {
     expect(() =>
       execFileSync(process.execPath, [repositoryPath('scripts/golden.mjs'), '--check'], { stdio: 'pipe' }),
     ).not.toThrow();
   });
 });
 
-/** Plays a conversation: sends what the client says, and waits where the server speaks. */
-async function played(frames: readonly Told[]): Promise<readonly unknown[]> {
-  const socket = new WebSocket(home?.server.url ?? '', ['turngraph.v1.json']);
-  const heard: string[] = [];
+/** Replays a conversation: sends the frames of the client and waits for those of the server. */
+async function replay(frames: readonly ExampleFrame[]): Promise<readonly unknown[]> {
+  const socket = new WebSocket(fixture?.server.url ?? '', ['turngraph.v1.json']);
+  const received: string[] = [];
   let wake = (): void => undefined;
   socket.on('message', (data: Buffer) => {
-    heard.push(data.toString());
+    received.push(data.toString());
     wake();
   });
   const next = async (): Promise<string> => {
-    while (heard.length === 0) await new Promise<void>((resolve) => (wake = resolve));
-    return heard.shift() ?? '';
+    while (received.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+    return received.shift() ?? '';
   };
   const all: unknown[] = [];
   for (const { from, json } of frames) {
     if (from === 'C') socket.send(json);
-    const told = from === 'C' ? json : await next();
-    all.push(withoutChance({ from, json: told }));
-    if (told.includes('"AGENT_BUSY"')) count.open();
-    if (told.includes('"DOWNLOAD_CANCELLED"') && home) home.hub.maxBytesSent = Infinity;
+    const limits = from === 'C' ? json : await next();
+    all.push(withoutVariableFields({ from, json: limits }));
+    if (limits.includes('"AGENT_BUSY"')) count.open();
+    if (limits.includes('"DOWNLOAD_CANCELLED"') && fixture) fixture.hub.maxBytesSent = Infinity;
   }
   socket.close();
   return all;
 }
 
-/** What differs from one time to the next. */
-const chance = /^(?:sessionId|resumeToken|serverVersion|callId|tokens\w+|\w+Ms)$/;
+/** Fields whose values differ from run to run. */
+const variableFields = /^(?:sessionId|resumeToken|serverVersion|callId|tokens\w+|\w+Ms)$/;
 
-/** A frame as a value, without what differs each time. */
-const withoutChance = ({ from, json }: Told): unknown => ({
+/** Parses a frame and replaces values that differ from run to run. */
+const withoutVariableFields = ({ from, json }: ExampleFrame): unknown => ({
   from,
   frame: JSON.parse(json, (key, value: unknown) => {
     if (key === 'sessionReady') return {};
-    return from === 'S' && chance.test(key) ? typeof value : value;
+    return from === 'S' && variableFields.test(key) ? typeof value : value;
   }) as unknown,
 });

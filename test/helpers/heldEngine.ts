@@ -21,7 +21,7 @@ export interface ScriptLine {
 
 /** A mock engine whose generations wait at the gate of their script line. */
 export function heldEngine(lines: readonly ScriptLine[]): Engine {
-  const mockLines = lines.map(({ gate: _, piecesBeforeGate: __, ...line }) => line);
+  const mockLines = lines.map(({ match, answer, delay_ms, chunk }) => ({ match, answer, delay_ms, chunk }));
   const mock = mockEngine({ script: readMockScript(JSON.stringify(mockLines), 'the script') });
   const lineFor = ({ messages }: Prompt): ScriptLine | undefined => {
     const message = messages.findLast(({ role }) => role === 'user')?.text ?? '';
@@ -53,7 +53,7 @@ function holdSequence(sequence: Sequence, lineFor: (prompt: Prompt) => ScriptLin
 
 function holdOptions(
   options: GenerateOptions,
-  { gate, piecesBeforeGate: piecesBeforeGate = 1 }: Partial<ScriptLine> = {},
+  { gate, piecesBeforeGate = 1 }: Partial<ScriptLine> = {},
 ): GenerateOptions {
   if (!gate) return options;
   let pieces = 0;

@@ -84,8 +84,12 @@ function parseSample(line: string): Sample {
 
 /** Checks that buckets increase up to +Inf, which equals the count, and that there is one sum. */
 function checkHistogram({ name, samples }: MetricFamily): void {
-  const otherLabels = ({ labels: { le: _, ...others } }: Sample): string =>
-    JSON.stringify(Object.entries(others).sort());
+  const otherLabels = ({ labels }: Sample): string =>
+    JSON.stringify(
+      Object.entries(labels)
+        .filter(([name]) => name !== 'le')
+        .sort(),
+    );
   for (const key of new Set(samples.map(otherLabels))) {
     const series = samples.filter((sample) => otherLabels(sample) === key);
     const buckets = series.filter((sample) => sample.name === `${name}_bucket`);

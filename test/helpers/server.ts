@@ -172,7 +172,7 @@ export class TestClient implements AsyncDisposable {
 
   /** Waits for a message of this name. Returns the first one received. */
   async receive<K extends ServerMessage>(body: K): Promise<ServerFrameBodies[K]> {
-    const frame = await this.waitFor((heard) => heard.body === body);
+    const frame = await this.waitFor((received) => received.body === body);
     return (frame as unknown as ServerFrameBodies)[body];
   }
 

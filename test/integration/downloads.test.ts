@@ -89,7 +89,7 @@ describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (
       bytesDone: size,
       bytesTotal: size,
     });
-    expect(client.received.filter(({ requestId }) => requestId === requestId).at(-1)?.body).toBe('downloadModel');
+    expect(client.received.filter((frame) => frame.requestId === requestId).at(-1)?.body).toBe('downloadModel');
     expect(await fetchModelInfo(client, 'Tiny')).toMatchObject({ status: 'DOWNLOADED', sizeBytes: size });
     expect((await fixture.readModelFile('ann/tiny/model.gguf')).equals(tinyFile)).toBe(true);
   });

@@ -16,7 +16,7 @@ import {
 } from '../../src/index.ts';
 import { setLight } from '../helpers/graphs.ts';
 import { useServer, repositoryPath, TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
-import { runs } from '../cli/command.ts';
+import { runCli } from '../cli/command.ts';
 
 const dice = defineNode({
   type: 'Dice',
@@ -165,12 +165,12 @@ describe('a node type and a format of an extension', () => {
 
   it('are known to commands with --extend', async () => {
     const [module, path] = [join(folder, 'extension.mjs'), join(folder, 'graph.json')];
-    expect(await runs(['check', '--extend', module, '--', path])).toMatchObject({ code: 0, out: `${path}: ok\n` });
-    expect(await runs(['check', path])).toMatchObject({
+    expect(await runCli(['check', '--extend', module, '--', path])).toMatchObject({ code: 0, out: `${path}: ok\n` });
+    expect(await runCli(['check', path])).toMatchObject({
       code: 1,
       err: expect.stringContaining('is no node type: "Silence"') as unknown,
     });
-    const { out } = await runs(['run', path, 'hello', '--engine', 'mock', '--extend', module]);
+    const { out } = await runCli(['run', path, 'hello', '--engine', 'mock', '--extend', module]);
     expect(out).toContain('"path":[{"nodeName":"hush","exit":"default"}]');
   });
 
@@ -182,7 +182,7 @@ describe('a node type and a format of an extension', () => {
       'exports neither nodeTypes nor formats',
     ],
   ])('cannot be loaded from %s', async (_, module, message) => {
-    expect(await runs(['check', 'graphs/chat.json', '--extend', module])).toMatchObject({
+    expect(await runCli(['check', 'graphs/chat.json', '--extend', module])).toMatchObject({
       code: 1,
       err: expect.stringContaining(message) as unknown,
     });

@@ -12,8 +12,8 @@ import { oneDayMs } from '../../helpers/heldEngine.ts';
 
 const run = promisify(execFile);
 
-/** Whether a command succeeds. */
-function works(command: string, ...args: readonly string[]): boolean {
+/** Whether a command exits with 0. */
+function succeeds(command: string, ...args: readonly string[]): boolean {
   try {
     execFileSync(command, args, { stdio: 'ignore' });
     return true;
@@ -22,69 +22,71 @@ function works(command: string, ...args: readonly string[]): boolean {
   }
 }
 
-// Debian's packages belong to Debian's Python, which need not be the first in the path.
-const python = ['/usr/bin/python3', 'python3'].find((one) => works(one, '-c', 'import websockets, google.protobuf'));
+// Debian's packages are installed for /usr/bin/python3, which may not be the first Python in the path.
+const python = ['/usr/bin/python3', 'python3'].find((command) =>
+  succeeds(command, '-c', 'import websockets, google.protobuf'),
+);
 const missing = [
   python === undefined ? 'python3-websockets and python3-protobuf' : '',
-  works('protoc', '--version') ? '' : 'protobuf-compiler (protoc)',
+  succeeds('protoc', '--version') ? '' : 'protobuf-compiler (protoc)',
 ].filter((name) => name !== '');
-const mend = `missing ${missing.join(' and ')}; apt-get install python3 python3-websockets python3-protobuf protobuf-compiler`;
-const demanded = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
-const leftOut = missing.length > 0 && !demanded;
+const hint = `missing ${missing.join(' and ')}; apt-get install python3 python3-websockets python3-protobuf protobuf-compiler`;
+const isRequired = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
+const isSkipped = missing.length > 0 && !isRequired;
 
-const slowly = new Gate();
+const slowAnswer = new Gate();
 const server = useServer({
   script: [
     {
       match: 'porch light',
       answer: '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": "true"}}',
     },
-    { match: 'slowly', answer: 'one two three four five six', gate: slowly },
+    { match: 'slowly', answer: 'one two three four five six', gate: slowAnswer },
     { match: 'never', answer: 'late', delay_ms: oneDayMs },
   ],
 });
 const locked = useServer({ token: 'open sesame' });
 
-describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'the Python client', () => {
+describe.runIf(!isSkipped)(isSkipped ? `the Python client (skipped: ${hint})` : 'the Python client', () => {
   let folder = '';
 
   beforeAll(async () => {
-    if (missing.length > 0) throw new Error(mend);
+    if (missing.length > 0) throw new Error(hint);
     folder = await mkdtemp(join(tmpdir(), 'turngraph-python-'));
     await run('protoc', ['-I', repositoryPath('proto/turngraph/v1'), `--python_out=${folder}`, 'wire.proto']);
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** Starts a Python file beside the client. */
-  function starts(file: string, ...args: readonly string[]) {
+  /** Starts a Python file with the client in its path. */
+  function startPython(file: string, ...args: readonly string[]) {
     const PYTHONPATH = `${repositoryPath('docs/clients/python')}:${folder}`;
     const env = { ...process.env, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1', PYTHONUTF8: '1' };
     return run(python ?? 'python3', ['-W', 'error', file, ...args], { env });
   }
 
-  /** Runs a Python file beside the client, and gives what it prints. */
-  const printed = async (file: string, ...args: readonly string[]): Promise<string> =>
-    (await starts(file, ...args)).stdout;
+  /** Runs a Python file with the client in its path. Returns its output. */
+  const runPython = async (file: string, ...args: readonly string[]): Promise<string> =>
+    (await startPython(file, ...args)).stdout;
 
-  describe.each(['json', 'proto'])('over %s', (form) => {
-    let story: Readonly<Record<string, unknown>> = {};
+  describe.each(['json', 'proto'])('over %s', (codec) => {
+    let results: Readonly<Record<string, unknown>> = {};
 
     beforeAll(async () => {
-      await using home = await startHubServer();
-      home.hub.files.set('ann/tiny/model.gguf', { content: seededBytes(8_000) });
-      home.hub.maxBytesSent = 0;
-      slowly.close();
-      const args = [server().url, locked().url, home.server.url, form, repositoryPath('proto/golden/golden.json')];
-      const telling = starts(repositoryPath('test/e2e/clients/story.py'), ...args);
-      telling.child.stderr?.on('data', (text: string) => {
-        if (text.includes('let the answer go on')) slowly.open();
-        if (text.includes('let the hub go on')) home.hub.maxBytesSent = Infinity;
+      await using fixture = await startHubServer();
+      fixture.hub.files.set('ann/tiny/model.gguf', { content: seededBytes(8_000) });
+      fixture.hub.maxBytesSent = 0;
+      slowAnswer.close();
+      const args = [server().url, locked().url, fixture.server.url, codec, repositoryPath('proto/golden/golden.json')];
+      const scenarios = startPython(repositoryPath('test/e2e/clients/scenarios.py'), ...args);
+      scenarios.child.stderr?.on('data', (text: string) => {
+        if (text.includes('release the answer')) slowAnswer.open();
+        if (text.includes('release the hub')) fixture.hub.maxBytesSent = Infinity;
       });
-      story = JSON.parse((await telling).stdout) as typeof story;
+      results = JSON.parse((await scenarios).stdout) as typeof results;
     });
 
-    it('streams an answer, and gives its account', () => {
-      expect(story['streams']).toMatchObject({
+    it('streams an answer, and returns its summary', () => {
+      expect(results['streams']).toMatchObject({
         pieces: [
           ['You ', true],
           ['said: ', true],
@@ -104,35 +106,38 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
       });
     });
 
-    it('hears of calls, with their arguments as values', () => {
-      expect(story['calls']).toMatchObject([
+    it('receives calls with typed arguments', () => {
+      expect(results['calls']).toMatchObject([
         { tool_name: 'set_light', arguments: { name: 'porch', on: true }, call_index: 0, known: true, issues: [] },
       ]);
     });
 
     it('cancels a turn, and the agent answers the next message', () => {
-      expect(story['cancels']).toMatchObject({
+      expect(results['cancels']).toMatchObject({
         status: 'CANCELLED',
         text: expect.stringMatching(/^one /) as unknown,
         after: 'You said: hello',
       });
     });
 
-    it('gives up on a turn after a timeout, and cancels it', () => {
-      expect(story['gives_up']).toMatchObject({ first: { kind: 'TimedOut', code: 1003 }, second: 'You said: hello' });
+    it('cancels a turn after a timeout', () => {
+      expect(results['times_out']).toMatchObject({
+        first: { kind: 'TimedOut', code: 1003 },
+        second: 'You said: hello',
+      });
     });
 
-    it('changes parameters, and hears which cannot change', () => {
-      expect(story['changes']).toMatchObject({ pieces: ['You said: he'], refused: { code: 3006 } });
+    it('changes parameters, and raises for one that cannot change', () => {
+      expect(results['changes']).toMatchObject({ pieces: ['You said: he'], rejected: { code: 3006 } });
     });
 
-    it('saves a conversation of many parts and goes on with it', () => {
+    it('exports a long conversation and continues it in another agent', () => {
       const last = { user: 'hello', assistant: 'You said: hello', variables: { place: 'tavern' } };
-      expect(story['saves']).toEqual({ same: true, turns: 4, last, cleared: [] });
+      expect(results['saves']).toEqual({ same: true, turns: 4, last, cleared: [] });
     });
 
-    it('makes string storages, and hears events of nodes', () => {
-      expect(story['guards']).toMatchObject({
+    it('creates string storages, and receives node events', () => {
+      expect(results['guards']).toMatchObject({
         entries: 2,
         events: [{ event_type: 'guardrail_triggered', payload: { pattern_index: 1 }, node_name: 'guard' }],
         debug: true,
@@ -140,10 +145,10 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
       });
     });
 
-    it('raises what is refused, with code, name and sentence', () => {
-      expect(story['is_refused']).toMatchObject({
+    it('raises errors with code, name and message', () => {
+      expect(results['raises']).toMatchObject({
         busy: { kind: 'TurngraphError', code: 3004, name: 'AGENT_BUSY' },
-        went_on: 'one two three four five six',
+        continued: 'one two three four five six',
         graph: { code: 3003, faults: ['/start_node', '/nodes/answer/exits/default'] },
         resume: { code: 2003, name: 'SESSION_NOT_RESUMABLE' },
         turn: { kind: 'TurnFailed', code: 4003, text: 'tick tick tick ', path: [{ exit: 'default' }, {}, {}] },
@@ -151,7 +156,7 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
     });
 
     it('lists, loads and unloads models', () => {
-      expect(story['meets_models']).toMatchObject({
+      expect(results['manages_models']).toMatchObject({
         models: expect.arrayContaining([
           expect.objectContaining({
             name: 'turngraph-demo',
@@ -164,12 +169,12 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
       });
     });
 
-    it('downloads models, leaves downloads, deletes, and hears how far the model of an agent is', () => {
-      expect(story['downloads']).toMatchObject({
+    it('downloads, cancels and deletes models, and receives the progress for an agent', () => {
+      expect(results['downloads']).toMatchObject({
         late: { kind: 'TimedOut' },
         cancelled: { code: 6011, name: 'DOWNLOAD_CANCELLED' },
         size: 8_000,
-        told: { model_name: 'Tiny', phase: 'DOWNLOADING', fraction: 1, bytes_done: 8_000, bytes_total: 8_000 },
+        progress: { model_name: 'Tiny', phase: 'DOWNLOADING', fraction: 1, bytes_done: 8_000, bytes_total: 8_000 },
         absent: { code: 6008 },
         status: 'ABSENT',
         phases: ['DOWNLOADING', 'LOADING'],
@@ -178,17 +183,17 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
       });
     });
 
-    it('talks to many agents at once', () => {
-      expect(story['many_at_once']).toEqual(Array.from({ length: 8 }, () => true));
+    it('runs many agents concurrently', () => {
+      expect(results['runs_many']).toEqual(Array.from({ length: 8 }, () => true));
     });
 
-    it('fails what waits when the connection drops, and says why', () => {
+    it('rejects pending requests when the connection drops, with the reason', () => {
       const dropped = {
         kind: 'ConnectionDropped',
         code: 1002,
         message: expect.stringMatching(/1009.*a frame may have 1048576 bytes/) as unknown,
       };
-      expect(story['drops']).toMatchObject({
+      expect(results['drops']).toMatchObject({
         dropped: { ...dropped, close_code: 1009 },
         turn: dropped,
         after: dropped,
@@ -196,31 +201,31 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
     });
 
     it('cannot connect without the token, or without a server', () => {
-      expect(story['without_token']).toMatchObject({
+      expect(results['without_token']).toMatchObject({
         kind: 'ConnectionFailed',
         message: expect.stringContaining('401') as unknown,
       });
-      expect(story['with_token']).toBeNull();
-      expect(story['without_server']).toMatchObject({ kind: 'ConnectionFailed', code: 1001 });
+      expect(results['with_token']).toBeNull();
+      expect(results['without_server']).toMatchObject({ kind: 'ConnectionFailed', code: 1001 });
     });
 
-    it('reads and writes the golden frames byte for byte', () => {
-      expect(story['golden']).toEqual([]);
+    it('decodes and encodes the golden frames byte for byte', () => {
+      expect(results['golden']).toEqual([]);
     });
 
     it('runs its example', async () => {
-      const said = await printed(
+      const output = await runPython(
         repositoryPath('docs/clients/python/example.py'),
         '--url',
         server().url,
         '--engine',
         'mock',
         '--form',
-        form,
+        codec,
       );
-      expect(said).toContain('the porch light goes on');
-      expect(said).toContain('keeper: You said: What did I say?  (2 interactions)');
-      expect(said).toContain('did you mean "answer"?');
+      expect(output).toContain('the porch light goes on');
+      expect(output).toContain('keeper: You said: What did I say?  (2 interactions)');
+      expect(output).toContain('did you mean "answer"?');
     });
   });
 
@@ -229,6 +234,6 @@ describe.runIf(!leftOut)(leftOut ? `the Python client (left out: ${mend})` : 'th
     const [, lines = ''] = /```python\n(.*?)```/s.exec(readme) ?? [];
     const file = join(folder, 'tenLines.py');
     await writeFile(file, lines.replace('ws://127.0.0.1:9100', server().url));
-    expect(await printed(file)).toBe("set_light {'name': 'porch', 'on': True}\n");
+    expect(await runPython(file)).toBe("set_light {'name': 'porch', 'on': True}\n");
   });
 });

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { ProgressThrottle, progressOf, type DownloadProgress } from '../../../src/download/progress.ts';
 import { seededBytes, sha256 } from '../../helpers/fakeHub.ts';
-import { useDownloadFixture, catchFault, tinyModel } from './scene.ts';
+import { useDownloadFixture, catchFault, tinyModel } from './downloadFixture.ts';
 import type { Downloads } from '../../../src/download/downloads.ts';
 
 const scene = useDownloadFixture();

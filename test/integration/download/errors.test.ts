@@ -7,7 +7,7 @@ import { Downloads } from '../../../src/download/downloads.ts';
 import { toDownloadFault } from '../../../src/download/toFault.ts';
 import { Fault } from '../../../src/fault.ts';
 import { seededBytes, sha256, type HubFile, type ResponseFault } from '../../helpers/fakeHub.ts';
-import { useDownloadFixture, catchFault, tinyModel } from './scene.ts';
+import { useDownloadFixture, catchFault, tinyModel } from './downloadFixture.ts';
 
 const scene = useDownloadFixture();
 const content = seededBytes(300_000);

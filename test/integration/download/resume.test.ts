@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DownloadProgress } from '../../../src/download/progress.ts';
 import { seededBytes, sha256, type HubFile, type ResponseFault } from '../../helpers/fakeHub.ts';
-import { useDownloadFixture, catchFault, tinyModel } from './scene.ts';
+import { useDownloadFixture, catchFault, tinyModel } from './downloadFixture.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const scene = useDownloadFixture();

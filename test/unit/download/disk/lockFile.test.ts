@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { acquireLock } from '../../../../src/download/disk/lockFile.ts';
 import { seededBytes } from '../../../helpers/fakeHub.ts';
-import { useDownloadFixture, catchFault, tinyModel } from '../../../integration/download/scene.ts';
+import { useDownloadFixture, catchFault, tinyModel } from '../../../integration/download/downloadFixture.ts';
 
 const scene = useDownloadFixture();
 const path = (file = 'model.gguf'): string => join(scene().folder, 'ann', 'tiny', file);

@@ -1,4 +1,7 @@
-"""What the Python client does on a server of the tests, told as one JSON object: story.py URL LOCKED_URL HUB_URL FORM GOLDEN."""
+"""Scenarios of the Python client on test servers; prints the results as JSON.
+
+Usage: scenarios.py URL LOCKED_URL HUB_URL CODEC GOLDEN_FILE
+"""
 
 import asyncio
 import json
@@ -34,20 +37,20 @@ LOOP = {
 }
 
 
-def told(error):
+def as_dict(error):
     return {"kind": type(error).__name__, "code": error.code, "name": error.name, "message": error.message}
 
 
-def ask_the_test(to):
-    """What the test holds back goes on when it reads this."""
-    print(to, file=sys.stderr, flush=True)
+def signal_test(message):
+    """Asks the test to open the gate that holds the answer or the hub."""
+    print(message, file=sys.stderr, flush=True)
 
 
 async def failure(awaitable):
     try:
         await awaitable
     except TurngraphError as error:
-        return {**told(error), "faults": [fault["pointer"] for fault in error.faults]}
+        return {**as_dict(error), "faults": [fault["pointer"] for fault in error.faults]}
     return None
 
 
@@ -74,7 +77,7 @@ async def cancels(client):
         return {"status": result.status, "text": result.text, "after": after.text}
 
 
-async def gives_up(client):
+async def times_out(client):
     agent = await client.create_agent(graph=CHAT)
     first = await failure(agent.send("never", timeout=0.2)._finish())
     second = await agent.send("hello")
@@ -85,8 +88,8 @@ async def changes(client):
     agent = await client.create_agent(graph=CHAT)
     await agent.change_params("answer", {"stream": False, "sampling": {"stop": ["llo"]}})
     pieces = [event.text async for event in agent.send("hello")]
-    refused = await failure(agent.change_params("answer", {"model_name": "x"}))
-    return {"pieces": pieces, "refused": refused}
+    rejected = await failure(agent.change_params("answer", {"model_name": "x"}))
+    return {"pieces": pieces, "rejected": rejected}
 
 
 async def saves(client):
@@ -113,29 +116,29 @@ async def guards(client):
     return {"entries": entries, "events": events, "debug": result.debug_info is not None, "keys": keys}
 
 
-async def is_refused(client):
+async def raises(client):
     agent = await client.create_agent(graph=CHAT)
     first, second = agent.send("slowly"), agent.send("and now?")
     busy = await failure(second._finish())
-    ask_the_test("let the answer go on")
-    went_on = (await first).text
+    signal_test("release the answer")
+    continued = (await first).text
     graph = {"start_node": "anwser", "nodes": {"answer": {"type": "Generate", "exits": {"default": "b"}}}}
     loop = await client.create_agent(graph=LOOP, max_steps_per_turn=3)
     try:
         await loop.send("go")
         failed = None
     except TurnFailed as error:
-        failed = {**told(error), "text": error.result.text, "path": [asdict(step) for step in error.result.path]}
+        failed = {**as_dict(error), "text": error.result.text, "path": [asdict(step) for step in error.result.path]}
     return {
         "busy": busy,
-        "went_on": went_on,
+        "continued": continued,
         "graph": await failure(client.create_agent(graph=graph)),
         "resume": await failure(client.request("resumeSession", {"sessionId": "x"})),
         "turn": failed,
     }
 
 
-async def meets_models(client):
+async def manages_models(client):
     models = [asdict(model) for model in await client.list_models()]
     await client.load_model(models[0]["name"])
     pinned = (await client.list_models())[0].pinned
@@ -144,32 +147,32 @@ async def meets_models(client):
 
 
 async def downloads(client):
-    """On a hub that sends nothing until the test lets it; a real engine, for the mock needs no files."""
-    told = []
-    asked = asyncio.create_task(client.download_model("Tiny", on_progress=lambda progress: asked.cancel()))
+    """The hub sends nothing until the test releases it. The engine is llama-cpp: the mock engine needs no files."""
+    progress = []
+    download = asyncio.create_task(client.download_model("Tiny", on_progress=lambda _: download.cancel()))
     try:
-        await asked
+        await download
     except asyncio.CancelledError:
         pass
     late = await failure(client.download_model("Tiny", timeout=0.05))
-    waiting = asyncio.create_task(failure(client.download_model("Tiny")))
+    pending = asyncio.create_task(failure(client.download_model("Tiny")))
     await asyncio.sleep(0)
     await client.cancel_download("Tiny")
-    cancelled = await waiting
-    ask_the_test("let the hub go on")
-    size = await client.download_model("Tiny", on_progress=lambda progress: told.append(asdict(progress)))
+    cancelled = await pending
+    signal_test("release the hub")
+    size = await client.download_model("Tiny", on_progress=lambda update: progress.append(asdict(update)))
     await client.delete_model("Tiny")
     absent = await failure(client.delete_model("Tiny"))
     status = {model.name: model.status for model in await client.list_models()}["Tiny"]
     phases = []
     agent = await client.create_agent(
-        graph=CHAT, default_model_name="Demo", on_progress=lambda progress: phases.append(progress.phase)
+        graph=CHAT, default_model_name="Demo", on_progress=lambda update: phases.append(update.phase)
     )
     return {
         "late": late,
         "cancelled": cancelled,
         "size": size,
-        "told": told[-1],
+        "progress": progress[-1],
         "absent": absent,
         "status": status,
         "phases": sorted(set(phases)),
@@ -178,7 +181,7 @@ async def downloads(client):
     }
 
 
-async def many_at_once(client):
+async def runs_many(client):
     agents = await asyncio.gather(*(client.create_agent(graph=CHAT) for _ in range(8)))
     results = await asyncio.gather(*(agent.send(f"number {agent.id}") for agent in agents))
     return [result.text == f"You said: number {agent.id}" for agent, result in zip(agents, results)]
@@ -192,7 +195,7 @@ async def drops(url, form):
         try:
             await agent.send("x" * (1024 * 1024 + 1))
         except ConnectionDropped as error:
-            dropped = {**told(error), "close_code": error.close_code}
+            dropped = {**as_dict(error), "close_code": error.close_code}
         return {"dropped": dropped, "turn": await failure(turn._finish()), "after": await failure(client.list_models())}
 
 
@@ -201,11 +204,11 @@ async def cannot_connect(url, form, **options):
         async with connect(url, form=form, **options):
             return None
     except ConnectionFailed as error:
-        return told(error)
+        return as_dict(error)
 
 
 def golden(path):
-    """The frames whose bytes do not say what their JSON says, or that we would write otherwise."""
+    """Names of the golden frames that the client decodes or encodes differently."""
     import wire_pb2
     from google.protobuf import json_format
 
@@ -222,23 +225,23 @@ def golden(path):
 
 
 async def main(url, locked, hub, form, path):
-    story = {}
+    results = {}
     async with connect(url, form=form) as client:
-        story["version"] = client.server_version
+        results["version"] = client.server_version
         await client.configure(engine="mock")
-        for scene in [
-            streams, calls, cancels, gives_up, changes, saves, guards, is_refused, meets_models, many_at_once
+        for scenario in [
+            streams, calls, cancels, times_out, changes, saves, guards, raises, manages_models, runs_many
         ]:  # fmt: skip
-            story[scene.__name__] = await scene(client)
+            results[scenario.__name__] = await scenario(client)
     async with connect(hub, form=form) as client:
         await client.configure(allow_auto_model_downloading=True)
-        story["downloads"] = await downloads(client)
-    story["drops"] = await drops(url, form)
-    story["without_token"] = await cannot_connect(locked, form)
-    story["with_token"] = await cannot_connect(locked, form, token="open sesame")
-    story["without_server"] = await cannot_connect("ws://127.0.0.1:1", form)
-    story["golden"] = golden(path)
-    print(json.dumps(story))
+        results["downloads"] = await downloads(client)
+    results["drops"] = await drops(url, form)
+    results["without_token"] = await cannot_connect(locked, form)
+    results["with_token"] = await cannot_connect(locked, form, token="open sesame")
+    results["without_server"] = await cannot_connect("ws://127.0.0.1:1", form)
+    results["golden"] = golden(path)
+    print(json.dumps(results))
 
 
 asyncio.run(main(*sys.argv[1:]))
