@@ -11,7 +11,14 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const guides = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.md'))
   .map((file) => join('docs', file));
-const pages = ['README.md', join('graphs', 'README.md'), ...guides.sort()];
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'CHANGELOG.md',
+  join('graphs', 'README.md'),
+  ...guides.sort(),
+];
 const textOf = (page: string): string => readFileSync(join(root, page), 'utf8');
 
 /** A fenced code block. */
@@ -136,7 +143,7 @@ describe('docs/metrics.md', () => {
   });
 
   it('names only metrics that exist in its advice', () => {
-    const advice = text.slice(text.indexOf('## What do I look at'), text.indexOf('## Every metric'));
+    const advice = text.slice(text.indexOf('## Troubleshooting performance'), text.indexOf('## All metrics'));
     const named = [...advice.matchAll(/`(?:rate\()?([a-z]+(?:_[a-z]+){1,})(?:\{[^`]*)?(?:\[1m\]\))?`/g)].map(
       ([, name = '']) => name,
     );
