@@ -1,4 +1,4 @@
-"""Talks to a turngraph server: python3 example.py [--url ws://127.0.0.1:9100] [--engine mock] [--form proto]"""
+"""Example of the turngraph client: python3 example.py [--url ws://127.0.0.1:9100] [--engine mock] [--form proto]"""
 
 import argparse
 import asyncio
@@ -18,7 +18,7 @@ async def main(url: str, token: str | None, engine: str, form: str) -> None:
         print(f"connected to turngraph {client.server_version}")
         await client.configure(engine=engine)
 
-        # A graph of the server's folder, with a tool. Running the tool is our business.
+        # A graph of the server's folder, with a tool. Running the tool is up to this program.
         lamp = await client.create_agent(graph_name="lamp-switch")
         async for event in lamp.send("Please turn on the porch light."):
             match event:
@@ -30,20 +30,20 @@ async def main(url: str, token: str | None, engine: str, form: str) -> None:
                     print(event)
         print()
 
-        # A graph of our own; it needs a model, which the mock engine does without.
+        # A graph of this program. It needs a model, except with the mock engine.
         model = "" if engine == "mock" else "turngraph-demo"
         keeper = await client.create_agent(graph=KEEPER, default_model_name=model)
         turn = await keeper.send("Good evening!", variables={"tavern": "The Prancing Pony"})
         print(f"keeper: {turn.text}  ({turn.duration_ms:.0f} ms, {turn.tokens_generated} tokens)")
 
-        # Saved, and gone on with.
+        # Save the dialog, and continue it with another agent.
         saved = await keeper.export_dialog()
         await keeper.destroy()
         keeper = await client.create_agent(graph=KEEPER, default_model_name=model, history=saved)
         turn = await keeper.send("What did I say?", variables={"tavern": "The Prancing Pony"})
         print(f"keeper: {turn.text}  ({len(await keeper.export_dialog())} interactions)")
 
-        # What is wrong is said in one sentence.
+        # An error is one sentence.
         try:
             await client.create_agent(graph={**KEEPER, "start_node": "anwser"})
         except TurngraphError as error:
@@ -56,5 +56,5 @@ if __name__ == "__main__":
     arguments.add_argument("--token")
     arguments.add_argument("--engine", default="", help='"mock" answers without a model')
     arguments.add_argument("--form", default="json", choices=["json", "proto"])
-    given = arguments.parse_args()
-    asyncio.run(main(given.url, given.token, given.engine, given.form))
+    options = arguments.parse_args()
+    asyncio.run(main(options.url, options.token, options.engine, options.form))

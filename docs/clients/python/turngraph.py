@@ -1,14 +1,14 @@
-"""A client for turngraph servers: one file, to be copied into a project and changed.
+"""An asyncio client for turngraph servers: one file, to be copied into a project and changed.
 
-It needs Python 3.10 and the websockets library (Debian: python3-websockets). For the binary form it also needs
-protobuf (Debian: python3-protobuf) and the module that protoc makes of wire.proto; see README.md.
+It needs Python 3.10 or later and the websockets library (Debian: python3-websockets). Binary frames also need protobuf
+(Debian: python3-protobuf) and the module that protoc generates from wire.proto; see README.md.
 
     async with connect("ws://127.0.0.1:9100") as client:
         agent = await client.create_agent(graph_name="lamp-switch")
         async for event in agent.send("Please turn on the porch light."):
             print(event)
 
-The words are those of proto/PROTOCOL.md, which says what each field means.
+The fields are those of proto/PROTOCOL.md, which explains each of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import websockets
 
 
 class TurngraphError(Exception):
-    """A request that failed: a number and a name of PROTOCOL.md's table, and a sentence."""
+    """A request that failed, with the code and name of PROTOCOL.md's table, and a sentence."""
 
     def __init__(self, code: int, name: str, message: str, detail: str = "") -> None:
         super().__init__(f"{code} {name}: {message}")
@@ -43,14 +43,14 @@ class TurngraphError(Exception):
 
 
 class ConnectionFailed(TurngraphError):
-    """There is no connection: no server, a wrong token, too many clients."""
+    """Connecting failed: no server, a wrong token, too many clients."""
 
     def __init__(self, message: str) -> None:
         super().__init__(1001, "CONNECTION_FAILED", message)
 
 
 class ConnectionDropped(TurngraphError):
-    """The connection ended, and with it the session; `close_code` as in PROTOCOL.md."""
+    """The connection ended, and with it the session; `close_code` is one of PROTOCOL.md."""
 
     def __init__(self, message: str, close_code: int = 1006) -> None:
         super().__init__(1002, "CONNECTION_DROPPED", message)
@@ -58,31 +58,31 @@ class ConnectionDropped(TurngraphError):
 
 
 class TimedOut(TurngraphError):
-    """The answer did not come in the time given."""
+    """No final answer within the timeout."""
 
     def __init__(self, message: str) -> None:
         super().__init__(1003, "TIMEOUT", message)
 
 
 class TurnFailed(TurngraphError):
-    """A turn that began and failed; `result` is its account. The agent can be used on."""
+    """A turn that began and failed; `result` is its summary. The agent stays usable."""
 
     def __init__(self, error: Mapping[str, Any], result: TurnResult) -> None:
         super().__init__(error.get("code", 5005), error.get("name", "INTERNAL"), error.get("message", ""))
         self.result = result
 
 
-def _error_of(message: Mapping[str, Any]) -> TurngraphError:
+def _to_error(message: Mapping[str, Any]) -> TurngraphError:
     code, name = message.get("code", 5005), message.get("name", "INTERNAL")
     return TurngraphError(code, name, message.get("message", ""), message.get("detail", ""))
 
 
-# ---------------------------------------------------------------- what a client hears
+# ---------------------------------------------------------------- events and results
 
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of the answer, to be appended to what came before."""
+    """A piece of the answer, to be appended to the previous ones."""
 
     text: str = ""
     node_name: str = ""
@@ -91,7 +91,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Issue:
-    """What is wrong with a call."""
+    """A problem of a tool call."""
 
     code: str = ""
     param: str = ""
@@ -100,7 +100,7 @@ class Issue:
 
 @dataclass(frozen=True)
 class Call:
-    """A call that the model wishes. Running it is your decision; check `known` first."""
+    """A tool call that was detected. Running it is your decision; check `known` first."""
 
     tool_name: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Call:
 
 @dataclass(frozen=True)
 class NodeEvent:
-    """Something that a node wants known beside its text: a `tool_insight` always, others from agents with diagnostics."""
+    """An event of a node: `tool_insight` is always sent, others only by agents with diagnostics."""
 
     event_type: str = ""
     payload: Any = None
@@ -128,7 +128,7 @@ Event = Union[Text, Call, NodeEvent]
 
 @dataclass(frozen=True)
 class Step:
-    """A node that was done, and the exit that it took."""
+    """A node of the path, and the exit that it took."""
 
     node_name: str = ""
     exit: str = ""
@@ -136,7 +136,7 @@ class Step:
 
 @dataclass(frozen=True)
 class TurnResult:
-    """The account of a turn: all that it said, and what TurnComplete tells."""
+    """The turn summary: all text, calls and events, and the fields of TurnComplete."""
 
     text: str = ""
     calls: Sequence[Call] = ()
@@ -157,7 +157,7 @@ class TurnResult:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a model is; `phase` is "DOWNLOADING" or "LOADING", fraction 0 to 1, bytes 0 where they are not known."""
+    """Progress of a model; `phase` is "DOWNLOADING" or "LOADING", fraction 0 to 1, bytes 0 if unknown."""
 
     model_name: str = ""
     phase: str = "DOWNLOADING"
@@ -197,16 +197,16 @@ def _camel(name: str) -> str:
 
 
 def _read(kind: type[T], message: Mapping[str, Any], **more: Any) -> T:
-    """A dataclass of a message's fields: what is absent keeps its default, what is unknown is passed over."""
+    """A dataclass of a message's fields: absent fields have their defaults, unknown ones are ignored."""
     known = {f.name: message[_camel(f.name)] for f in fields(kind) if _camel(f.name) in message}  # type: ignore[arg-type]
     return kind(**{**known, **more})
 
 
-# ---------------------------------------------------------------- the two forms of frames
+# ---------------------------------------------------------------- codecs
 
 
 class Form(Protocol):
-    """How frames travel. In between they are dictionaries as the JSON form has them."""
+    """A codec of frames. Decoded frames are dictionaries as in the JSON form."""
 
     subprotocol: str
 
@@ -220,7 +220,7 @@ class JsonForm:
 
     def encode(self, frame: Mapping[str, Any]) -> str:
         text = json.dumps(frame, ensure_ascii=False)
-        text.encode()  # half of a surrogate pair fails here, where the caller hears of it
+        text.encode()  # a lone surrogate fails here, in the call of the caller
         return text
 
     def decode(self, data: str | bytes) -> dict[str, Any]:
@@ -244,7 +244,7 @@ class ProtoForm:
         return self._json.ParseDict(frame, self._wire.ClientFrame()).SerializeToString()
 
     def decode(self, data: str | bytes) -> dict[str, Any]:
-        # Leaves out what has its default, as _read expects.
+        # Omits fields with default values; _read fills them in.
         return self._json.MessageToDict(self._wire.ServerFrame.FromString(data))
 
 
@@ -253,7 +253,7 @@ FORMS: dict[str, Callable[[], Form]] = {"json": JsonForm, "proto": ProtoForm}
 
 # ---------------------------------------------------------------- the connection
 
-# The final answer to each request; any other frame under its id comes before that.
+# The final answer to each request; any other frame with its id comes before that.
 FINAL = {
     "configureSession": "configureSession",
     "resumeSession": "resumeSession",
@@ -278,8 +278,8 @@ FINAL = {
 Answer = tuple[str, dict[str, Any]]
 
 
-class _Exchange:
-    """One request and the frames that answer it."""
+class _PendingRequest:
+    """A pending request: a queue of the frames that answer it."""
 
     def __init__(self, client: Client, request_id: int, name: str, timeout: float | None) -> None:
         self._client = client
@@ -288,27 +288,27 @@ class _Exchange:
         self._timeout = timeout
         self._deadline: float | None = None
         self._frames: asyncio.Queue[Answer | TurngraphError] = asyncio.Queue()
-        self.wait_at_most(timeout)
+        self.set_timeout(timeout)
 
-    def wait_at_most(self, seconds: float | None) -> None:
+    def set_timeout(self, seconds: float | None) -> None:
         self._deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
 
     def put(self, frame: Answer | TurngraphError) -> None:
         self._frames.put_nowait(frame)
 
     async def next(self) -> tuple[str, dict[str, Any], bool]:
-        """The next frame, and whether it is the final one. An error is raised; after TimedOut, more may come."""
+        """The next frame, and whether it is the final one. Raises errors; after TimedOut more frames may come."""
         frame = await self._wait()
         if isinstance(frame, TurngraphError):
             raise frame
         body, message = frame
         final = body == FINAL[self._name] and message.get("part", 0) == message.get("of", 0)
         if body == "error":
-            raise _error_of(message)
+            raise _to_error(message)
         return body, message, final
 
-    def forget(self) -> None:
-        self._client._exchanges.pop(self._id, None)
+    def discard(self) -> None:
+        self._client._pending.pop(self._id, None)
 
     async def _wait(self) -> Answer | TurngraphError:
         if self._deadline is None:
@@ -329,10 +329,10 @@ async def connect(
     timeout: float | None = 30.0,
     **socket_options: Any,
 ) -> AsyncIterator[Client]:
-    """Connects to a server, and closes the connection in the end.
+    """Connects to a server, and closes the connection at the end.
 
-    form: "json" or "proto". timeout: seconds for requests that neither generate nor load; None = no limit.
-    socket_options: for websockets.connect. Raises ConnectionFailed.
+    form: codec of the frames, "json" or "proto". timeout: seconds for requests that neither generate nor load; None = no
+    timeout. socket_options: passed to websockets.connect. Raises ConnectionFailed.
     """
     client = await Client.open(url, token=token, form=form, timeout=timeout, **socket_options)
     try:
@@ -342,21 +342,21 @@ async def connect(
 
 
 class Client:
-    """A session on a server. Made by `connect`, or by `Client.open` and ended by `close`."""
+    """A session on a server. Created by `connect`, or by `Client.open` and closed by `close`."""
 
     def __init__(self, socket: Any, form: Form, timeout: float | None) -> None:
         self._socket = socket
         self._form = form
         self._timeout = timeout
-        self._exchanges: dict[int, _Exchange] = {}
+        self._pending: dict[int, _PendingRequest] = {}
         self._last_id = 0
-        self._trouble: TurngraphError | None = None
+        self._server_error: TurngraphError | None = None
         self._ended: ConnectionDropped | None = None
         self._ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        # A queue keeps requests in the order of the calls that made them.
+        # A send queue: requests are sent in the order of the calls.
         self._outgoing: asyncio.Queue[str | bytes | None] = asyncio.Queue()
         self._writer = asyncio.create_task(self._write())
-        self._reader = asyncio.create_task(self._listen())
+        self._reader = asyncio.create_task(self._receive())
         self.session_id = ""
         self.server_version = ""
 
@@ -382,13 +382,13 @@ class Client:
         try:
             ready = await client._ready
         except ConnectionDropped as error:
-            raise ConnectionFailed(error.message) from client._trouble
+            raise ConnectionFailed(error.message) from client._server_error
         client.session_id = ready.get("sessionId", "")
         client.server_version = ready.get("serverVersion", "")
         return client
 
     async def close(self) -> None:
-        """Sends what was asked for and closes; what still waits raises ConnectionDropped."""
+        """Flushes the send queue and closes; pending requests raise ConnectionDropped."""
         self._outgoing.put_nowait(None)
         await self._writer
         await self._socket.close()
@@ -399,7 +399,7 @@ class Client:
     async def configure(
         self, *, engine: str = "", storage_data_folder: str = "", allow_auto_model_downloading: bool = False
     ) -> None:
-        """Chooses the engine and the storage folder, and whether `create_agent` may download a model that is absent.
+        """Sets the engine, the storage folder, and whether `create_agent` may download a model that is not on disk.
 
         Only before the first agent and the first storage.
         """
@@ -423,23 +423,23 @@ class Client:
         on_progress: Callable[[Progress], None] | None = None,
         timeout: float | None = None,
     ) -> Agent:
-        """Compiles a graph and begins a conversation, or goes on with one that `export_dialog` gave.
+        """Compiles a graph and starts a conversation, or continues one that `export_dialog` returned.
 
-        A model may take long to come, so it is waited for without a limit unless `timeout` gives one; on_progress is
-        told how far it is.
+        Loading or downloading a model can take long, so there is no timeout unless `timeout` is given; on_progress
+        receives its progress.
         """
         message = {
             "defaultModelName": default_model_name,
             "enableDiagnostics": enable_diagnostics,
             "maxStepsPerTurn": max_steps_per_turn,
-            "historyJson": _text(history),
+            "historyJson": _to_json(history),
             "warmUp": warm_up,
         }
         if graph is not None:
-            message["graphJson"] = _text(graph)
+            message["graphJson"] = _to_json(graph)
         if graph_name is not None:
             message["graphName"] = graph_name
-        answer = await self.request("createAgent", message, timeout=timeout, on_frame=_telling(on_progress))
+        answer = await self.request("createAgent", message, timeout=timeout, on_frame=_progress_handler(on_progress))
         return Agent(self, answer.get("agentId", 0), answer.get("warnings", []))
 
     async def list_models(self) -> list[Model]:
@@ -455,9 +455,9 @@ class Client:
     async def load_model(
         self, model_name: str, *, on_progress: Callable[[Progress], None] | None = None, timeout: float | None = None
     ) -> None:
-        """Loads a model and keeps it in memory until `unload_model`; on_progress is told how far it is."""
+        """Loads a model and keeps it in memory until `unload_model`; on_progress receives its progress."""
         message = {"modelName": model_name}
-        await self.request("loadModel", message, timeout=timeout, on_frame=_telling(on_progress))
+        await self.request("loadModel", message, timeout=timeout, on_frame=_progress_handler(on_progress))
 
     async def unload_model(self, model_name: str) -> None:
         await self.request("unloadModel", {"modelName": model_name})
@@ -465,33 +465,33 @@ class Client:
     async def download_model(
         self, model_name: str, *, on_progress: Callable[[Progress], None] | None = None, timeout: float | None = None
     ) -> int:
-        """Downloads a model to the server's disk, or waits for it with others; gives the bytes of its files.
+        """Downloads a model to the server's disk, or joins a running download; returns the bytes of its files.
 
-        When the task is cancelled or the timeout comes, the download is left; the next one goes on from there.
+        When the task is cancelled or times out, the download is cancelled for this session; the next one resumes.
         """
         message = {"modelName": model_name}
         try:
-            answer = await self.request("downloadModel", message, timeout=timeout, on_frame=_telling(on_progress))
+            answer = await self.request("downloadModel", message, timeout=timeout, on_frame=_progress_handler(on_progress))
         except BaseException as error:
-            # Who no longer waits leaves; what the server has refused is over.
+            # Cancel the download unless the server has already ended it with an error.
             if isinstance(error, TimedOut) or not isinstance(error, TurngraphError):
                 with contextlib.suppress(ConnectionDropped):
-                    self._begin("cancelDownload", message, None).forget()
+                    self._start_request("cancelDownload", message, None).discard()
             raise
         return int(answer.get("sizeBytes", 0))
 
     async def cancel_download(self, model_name: str) -> None:
-        """Leaves a download: what waits for it here raises 6011 DOWNLOAD_CANCELLED, agents in the making too."""
+        """Cancels a download for this session: what waits for it raises 6011 DOWNLOAD_CANCELLED, `create_agent` too."""
         await self.request("cancelDownload", {"modelName": model_name})
 
     async def delete_model(self, model_name: str) -> None:
-        """Deletes what was downloaded of a model; it must not be in use."""
+        """Deletes the downloaded files of a model; it must not be in use."""
         await self.request("deleteModel", {"modelName": model_name})
 
     async def create_string_storage(
         self, name: str, strings: Sequence[str] | Mapping[str, str] = (), *, kind: str = "", file_path: str = ""
     ) -> int:
-        """Names a list or a map of strings for the graphs of this session, and gives the number of its entries."""
+        """Creates a named list or map of strings for the graphs of this session; returns the number of its entries."""
         keys = list(strings) if isinstance(strings, Mapping) else []
         values = list(strings.values()) if isinstance(strings, Mapping) else list(strings)
         kind = kind or ("MAP" if keys else "LIST")
@@ -501,89 +501,89 @@ class Client:
     async def destroy_string_storage(self, name: str) -> None:
         await self.request("destroyStringStorage", {"name": name})
 
-    # -- what all of it rests on
+    # -- requests
 
     async def request(
         self,
         name: str,
         message: Mapping[str, Any],
         *,
-        timeout: float | None | str = "usual",
+        timeout: float | None | str = "default",
         on_frame: Callable[[str, Mapping[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
-        """Sends any request, named as in JSON, and gives its final answer as the JSON form has it.
+        """Sends any request, named as in JSON, and returns its final answer in the JSON form.
 
-        on_frame hears every frame of the answer, the final one included. Raises TurngraphError.
+        on_frame receives every frame of the answer, including the final one. Raises TurngraphError.
         """
-        exchange = self._begin(name, message, self._timeout if timeout == "usual" else timeout)  # type: ignore[arg-type]
+        pending = self._start_request(name, message, self._timeout if timeout == "default" else timeout)  # type: ignore[arg-type]
         try:
             while True:
-                body, answer, final = await exchange.next()
+                body, answer, final = await pending.next()
                 if on_frame:
                     on_frame(body, answer)
                 if final:
                     return answer
         finally:
-            exchange.forget()
+            pending.discard()
 
-    def _begin(self, name: str, message: Mapping[str, Any], timeout: float | None) -> _Exchange:
+    def _start_request(self, name: str, message: Mapping[str, Any], timeout: float | None) -> _PendingRequest:
         if self._ended:
             raise self._ended
         self._last_id += 1
         data = self._form.encode({"requestId": self._last_id, name: message})
-        exchange = self._exchanges[self._last_id] = _Exchange(self, self._last_id, name, timeout)
+        pending = self._pending[self._last_id] = _PendingRequest(self, self._last_id, name, timeout)
         self._outgoing.put_nowait(data)
-        return exchange
+        return pending
 
     async def _write(self) -> None:
         with contextlib.suppress(websockets.ConnectionClosed):
             while (data := await self._outgoing.get()) is not None:
                 await self._socket.send(data)
 
-    async def _listen(self) -> None:
+    async def _receive(self) -> None:
         what = ""
         try:
             async for data in self._socket:
-                self._deliver(self._form.decode(data))
+                self._dispatch(self._form.decode(data))
         except websockets.ConnectionClosed:
             pass
-        except Exception as error:  # a frame that cannot be read: there is no going on
+        except Exception as error:  # an unreadable frame: the connection is useless
             what = f"the server sent a frame that cannot be read: {error}"
             await self._socket.close(1002)
         code, reason = self._socket.close_code or 1006, self._socket.close_reason or ""
         what = what or f"the connection was closed with {code} {reason}".rstrip()
-        self._end(ConnectionDropped(f"{what}: {self._trouble.message}" if self._trouble else what, code))
+        self._end(ConnectionDropped(f"{what}: {self._server_error.message}" if self._server_error else what, code))
 
-    def _deliver(self, frame: dict[str, Any]) -> None:
+    def _dispatch(self, frame: dict[str, Any]) -> None:
         request_id = frame.pop("requestId", 0)
         frame.pop("seq", 0)
         for body, message in frame.items():
             if body == "sessionReady" and not self._ready.done():
                 self._ready.set_result(message)
-            elif request_id in self._exchanges:
-                self._exchanges[request_id].put((body, message))
+            elif request_id in self._pending:
+                self._pending[request_id].put((body, message))
             elif request_id == 0 and body == "error":
-                self._trouble = _error_of(message)  # why the server is about to close
+                self._server_error = _to_error(message)  # sent before the server closes the connection
 
     def _end(self, why: ConnectionDropped) -> None:
-        why.__cause__ = self._trouble
+        why.__cause__ = self._server_error
         self._ended = why
         if not self._ready.done():
             self._ready.set_exception(why)
-        for exchange in list(self._exchanges.values()):
-            exchange.put(why)
+        for pending in list(self._pending.values()):
+            pending.put(why)
         self._outgoing.put_nowait(None)
 
 
-def _telling(on_progress: Callable[[Progress], None] | None) -> Callable[[str, Mapping[str, Any]], None]:
-    def hear(body: str, message: Mapping[str, Any]) -> None:
+def _progress_handler(on_progress: Callable[[Progress], None] | None) -> Callable[[str, Mapping[str, Any]], None]:
+    def on_frame(body: str, message: Mapping[str, Any]) -> None:
         if body == "modelProgress" and on_progress:
             on_progress(_read(Progress, message))
 
-    return hear
+    return on_frame
 
 
-def _text(document: Any) -> str:
+def _to_json(document: Any) -> str:
     return document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
 
 
@@ -596,7 +596,7 @@ def _headers_option() -> str:
 
 
 class Agent:
-    """One conversation on the server. `async with agent:` destroys it in the end."""
+    """One conversation on the server. `async with agent:` destroys it at the end."""
 
     def __init__(self, client: Client, agent_id: int, warnings: Sequence[str]) -> None:
         self._client = client
@@ -604,24 +604,24 @@ class Agent:
         self.warnings = warnings
 
     def send(self, text: str, *, variables: Mapping[str, str] | None = None, timeout: float | None = None) -> Turn:
-        """Says something to the agent. The message is on its way at once; one turn at a time.
+        """Sends a user message and starts a turn immediately; one turn at a time.
 
         After `timeout` seconds the turn is cancelled, and TimedOut is raised.
         """
         return Turn(self._client, self.id, text, variables or {}, timeout)
 
     async def cancel(self) -> None:
-        """Cancels the turn that runs, if one does."""
+        """Cancels the running turn, if there is one."""
         await self._client.request("cancelTurn", {"agentId": self.id})
 
     async def change_params(self, node_name: str, params: Mapping[str, Any]) -> None:
-        """Changes live parameters of a node between turns: only those given; None restores a default."""
+        """Changes live parameters of a node between turns: only the given ones; None restores a default."""
         await self._client.request(
-            "changeParams", {"agentId": self.id, "nodeName": node_name, "paramsJson": _text(params)}
+            "changeParams", {"agentId": self.id, "nodeName": node_name, "paramsJson": _to_json(params)}
         )
 
     async def export_dialog(self) -> list[dict[str, Any]]:
-        """The conversation so far, for `create_agent(history=...)`: how a game saves."""
+        """The conversation so far, for `create_agent(history=...)`."""
         parts: list[str] = []
         await self._client.request(
             "exportDialog", {"agentId": self.id}, on_frame=lambda _, message: parts.append(message["historyJson"])
@@ -643,10 +643,10 @@ class Agent:
 
 
 class Turn:
-    """One message and its answer.
+    """A running turn: one user message and its answer.
 
-    Iterate for what comes as it comes, or await for the account; awaiting after iterating gives the same account.
-    Both raise TurnFailed when the turn fails. A cancelled turn is no failure: its status is "CANCELLED".
+    Iterate to stream its events, or await its summary; awaiting after iterating returns the same summary. Both raise
+    TurnFailed when the turn fails. A cancelled turn is not a failure: its status is "CANCELLED".
     """
 
     def __init__(
@@ -655,17 +655,17 @@ class Turn:
         message = {"agentId": agent_id, "text": text, "variables": dict(variables)}
         self._client = client
         self._agent_id = agent_id
-        self._exchange = client._begin("sendMessage", message, timeout)
-        self._said: list[str] = []
+        self._request = client._start_request("sendMessage", message, timeout)
+        self._texts: list[str] = []
         self._calls: list[Call] = []
         self._events: list[NodeEvent] = []
         self._payload = ""
         self._turn_id = 0
-        self._late: TimedOut | None = None
+        self._timeout_error: TimedOut | None = None
         self._outcome: TurnResult | TurngraphError | None = None
 
     async def cancel(self) -> None:
-        """Ends the turn early: the iteration ends soon, with what there is."""
+        """Cancels the turn: the iteration ends with the events so far."""
         if self._outcome is None:
             await self._client.request("cancelTurn", {"agentId": self._agent_id, "turnId": self._turn_id})
 
@@ -689,11 +689,11 @@ class Turn:
 
     async def _next(self) -> Event | None:
         try:
-            body, message, final = await self._exchange.next()
+            body, message, final = await self._request.next()
         except TimedOut as error:
-            if self._late is None:
-                self._late = error
-                self._give_up()
+            if self._timeout_error is None:
+                self._timeout_error = error
+                self._cancel_after_timeout()
                 return None
             return self._end(error)
         except TurngraphError as error:
@@ -701,23 +701,23 @@ class Turn:
         self._turn_id = message.get("turnId", self._turn_id)
         if not final:
             return self._event(body, message)
-        result = self._account(message)
-        cut_short = isinstance(result, TurnResult) and result.status == "CANCELLED"
-        return self._end(self._late if self._late and cut_short else result)
+        result = self._summarize(message)
+        is_cancelled = isinstance(result, TurnResult) and result.status == "CANCELLED"
+        return self._end(self._timeout_error if self._timeout_error and is_cancelled else result)
 
-    def _give_up(self) -> None:
-        # The agent is free for the next message only when the turn has ended, so that is waited for.
-        self._exchange.wait_at_most(5.0)
+    def _cancel_after_timeout(self) -> None:
+        # The agent takes the next message only when the turn has ended, so wait for that, at most 5 s.
+        self._request.set_timeout(5.0)
         with contextlib.suppress(ConnectionDropped):
-            self._client._begin("cancelTurn", {"agentId": self._agent_id, "turnId": self._turn_id}, None).forget()
+            self._client._start_request("cancelTurn", {"agentId": self._agent_id, "turnId": self._turn_id}, None).discard()
 
     def _end(self, outcome: TurnResult | TurngraphError) -> None:
-        self._exchange.forget()
+        self._request.discard()
         self._outcome = outcome
 
     def _event(self, body: str, message: dict[str, Any]) -> Event | None:
         if body == "answerText" and message.get("text"):
-            self._said.append(message["text"])
+            self._texts.append(message["text"])
             return _read(Text, message)
         if body == "toolCallNotification":
             issues = [_read(Issue, issue) for issue in message.get("issues", [])]
@@ -732,11 +732,11 @@ class Turn:
                 return self._events[-1]
         return None
 
-    def _account(self, message: dict[str, Any]) -> TurnResult | TurngraphError:
+    def _summarize(self, message: dict[str, Any]) -> TurnResult | TurngraphError:
         result = _read(
             TurnResult,
             message,
-            text="".join(self._said),
+            text="".join(self._texts),
             calls=self._calls,
             events=self._events,
             path=[_read(Step, step) for step in message.get("path", [])],
