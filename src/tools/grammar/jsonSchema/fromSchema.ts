@@ -27,7 +27,20 @@ export function ruleFromSchema(schema: unknown): ReadResult<Rule> {
 
 const maxSchemaDepth = 32;
 
-const annotations: ReadonlySet<string> = new Set(['title', 'description', 'default', 'examples', 'deprecated', 'readOnly', 'writeOnly', '$schema', '$id', '$comment', '$defs', 'definitions']);
+const annotations: ReadonlySet<string> = new Set([
+  'title',
+  'description',
+  'default',
+  'examples',
+  'deprecated',
+  'readOnly',
+  'writeOnly',
+  '$schema',
+  '$id',
+  '$comment',
+  '$defs',
+  'definitions',
+]);
 
 /** The keywords that restrict values. */
 const constraintsOf = (schema: JsonSchema): readonly string[] =>
