@@ -1,4 +1,5 @@
-// Three example graphs on the bundled model: a real server, a real WebSocket, and what a client hears.
+// npm run demo: runs three example graphs on the bundled model, with a real server and client, and prints what the client
+// receives.
 import { connect } from 'turngraph/client';
 import { startServer } from 'turngraph';
 import { fileURLToPath } from 'node:url';
@@ -42,14 +43,14 @@ for (const { graph, messages } of scenes) {
 
 await client.close();
 await server[Symbol.asyncDispose]();
-console.log(dim(`\ndone in ${since(began)}; talk to it yourself: npx turngraph chat tavern-npc`));
+console.log(dim(`\ndone in ${since(began)}; try it yourself: npx turngraph chat tavern-npc`));
 
 async function play(agent, message) {
   console.log(`\n  ${green('you')}    ${message}`);
-  let pieces = 0;
+  let pieceCount = 0;
   const turn = agent.send(message, {
     onText(piece, { nodeName, isDelta }) {
-      process.stdout.write(pieces++ === 0 ? `  ${cyan('answer')} ${piece}` : piece);
+      process.stdout.write(pieceCount++ === 0 ? `  ${cyan('answer')} ${piece}` : piece);
       if (!isDelta) process.stdout.write(dim(`  (whole, from ${nodeName})`));
     },
     onCall({ toolName, argumentsJson, typedArgumentsJson }) {
@@ -59,11 +60,11 @@ async function play(agent, message) {
       console.log(`  ${dim(`event  ${nodeName}: ${eventType} ${JSON.stringify(payload)}`)}`),
   });
   const { path, tokens, timeToFirstTokenMs, durationMs, warnings } = await turn.done;
-  if (pieces > 0) console.log(pieces > 1 ? dim(`  (streamed in ${pieces} pieces)`) : '');
+  if (pieceCount > 0) console.log(pieceCount > 1 ? dim(`  (streamed in ${pieceCount} pieces)`) : '');
   const steps = path.map(({ nodeName, exit }) => `${nodeName} -${exit}->`).join(' ');
   const cost =
     tokens.prompt === 0
-      ? 'no model was asked'
+      ? 'no model was used'
       : `prompt ${tokens.prompt} tokens, ${tokens.reused} of them reused, ${tokens.generated} generated, first after ${timeToFirstTokenMs.toFixed(0)} ms`;
   console.log(dim(`         ${steps} end; ${cost}, ${durationMs.toFixed(0)} ms`));
   for (const warning of warnings) console.log(dim(`         warning: ${warning}`));

@@ -1,4 +1,4 @@
-// npm run fuzz [NAME...] [--count N] [--seed N]: throws hostile inputs at a part of the program until one breaks it.
+// npm run fuzz [NAME...] [--count N] [--seed N]: feeds mutated inputs to a part of the program until one fails.
 import { readdir } from 'node:fs/promises';
 import { readArguments, exitWithUsageError } from './options.mjs';
 

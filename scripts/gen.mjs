@@ -1,4 +1,5 @@
-// Writes what follows from the one truths: `proto` needs only the proto, `graphs` and `models` need the built server.
+// npm run gen: writes generated files from their single sources. `proto` needs only wire.proto, `graphs` and `models` need the
+// built server.
 // usage: gen.mjs [proto] [graphs] [models] [--check]; with --check nothing is written, and the exit code is 1 when a file is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -27,9 +28,9 @@ const outputs = {
   },
 };
 
-const asked = process.argv.slice(2).filter((word) => word in outputs);
+const requested = process.argv.slice(2).filter((word) => word in outputs);
 const check = process.argv.includes('--check');
-for (const name of asked.length > 0 ? asked : Object.keys(outputs)) {
+for (const name of requested.length > 0 ? requested : Object.keys(outputs)) {
   for (const [path, make] of Object.entries(outputs[name])) await write(path, await make());
 }
 

@@ -1,5 +1,6 @@
-// Writes proto/golden/golden.json: one example of every message, as its JSON frame and as the bytes of its protobuf frame.
-// It encodes with the built server (npm run build). With --check it writes nothing and exits 1 when the file is stale.
+// Writes the golden frames, proto/golden/golden.json: an example of every message, as its JSON frame and as the bytes of its
+// protobuf frame. It encodes with the built server (npm run build). With --check it writes nothing and exits with code 1 when
+// the file is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
@@ -11,7 +12,7 @@ const graph = { start_node: 'answer', nodes: { answer: { type: 'Generate', param
 const history = [{ user: 'Who are you?', assistant: 'The keeper. Zwölf Räume, 12 €.' }];
 const ids = { agentId: 3, turnId: 300 };
 
-/** What is in the file: [name, who sends it, the frame]; the name is the message's, then what is particular about this one. */
+/** The examples: [name, sender, frame]; a name begins with that of the message. */
 const examples = [
   [
     'ConfigureSessionRequest',
@@ -318,9 +319,9 @@ const examples = [
 // [the codecs that write the frames of a direction, the codecs that read them]
 const sides = { client: [clientCodecs, serverCodecs], server: [serverCodecs, clientCodecs] };
 
-function golden([name, direction, given]) {
+function goldenFrame([name, direction, frame]) {
   const [writers, readers] = sides[direction];
-  const decoded = readers['turngraph.v1.json'].decode(JSON.stringify(given));
+  const decoded = readers['turngraph.v1.json'].decode(JSON.stringify(frame));
   if (!decoded.ok) throw new Error(`${name}: ${decoded.fault.message}`);
   return {
     name,
@@ -331,7 +332,7 @@ function golden([name, direction, given]) {
 }
 
 const options = { ...(await resolveConfig(file)), filepath: file };
-const text = await format(JSON.stringify(examples.map(golden)), options);
+const text = await format(JSON.stringify(examples.map(goldenFrame)), options);
 const stale = !existsSync(file) || readFileSync(file, 'utf8') !== text;
 if (stale && process.argv.includes('--check')) {
   console.error('proto/golden/golden.json is stale: run node scripts/golden.mjs');

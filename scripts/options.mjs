@@ -1,7 +1,7 @@
-// What a script is asked for on its command line; what it does not understand ends it with 2 and a sentence.
+// Command-line arguments of the scripts; invalid ones end the process with exit code 2 and a message.
 import { parseArgs } from 'node:util';
 
-/** The options and positionals that `parseArgs` reads by this description. */
+/** Parses the command line with `parseArgs` of node:util. */
 export function readArguments(description) {
   try {
     return parseArgs(description);
@@ -10,7 +10,7 @@ export function readArguments(description) {
   }
 }
 
-/** Says why, and ends the script. */
+/** Prints a message and exits with code 2. */
 export function exitWithUsageError(message) {
   console.error(message);
   process.exit(2);

@@ -1,4 +1,4 @@
-// A server whose only model is a file that is to be looked at, under the name that the shipped graphs use.
+// Starts a server whose only model is the file to evaluate, under the name that the shipped graphs use.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { connect } from '../../dist/client/index.js';
 import { startServer } from '../../dist/index.js';
 
-/** The name of the model. */
+/** The name of the model in the catalogue. */
 export const modelName = 'turngraph-demo';
 
-/** Calls with a client of such a server, which is gone afterwards. */
+/** Calls `use` with a client of such a server, then stops it. */
 export async function withClient(file, use) {
   const folder = await mkdtemp(join(tmpdir(), 'demo-model-'));
   const catalogue = join(folder, 'models.json');

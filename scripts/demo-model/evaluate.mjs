@@ -1,7 +1,7 @@
 // node scripts/demo-model/evaluate.mjs [--model FILE] [--mode free|strict] [--formats LIST] [--limit N] [--wrong] [--json]
-// How much of what it should a demo model calls: greedily, over a WebSocket, in each format, on three sets that training
-// never saw. `everyday`: written by hand, apart from the training text. `shipped`: the tools of the shipped examples in
-// other words. `generated`: tools, parameters, values and phrasings that the generator holds back.
+// Evaluates the demo model: tool calls with greedy sampling, through the server, in each format, on three held-out sets.
+// `everyday`: written by hand, apart from the training text. `shipped`: the tools of the shipped examples in other words.
+// `generated`: tools, parameters, values and phrasings that the generator holds out.
 import { readFile } from 'node:fs/promises';
 import { runItem } from '../evals/tools/runItem.mjs';
 import { compare } from '../evals/tools/compare.mjs';
@@ -12,7 +12,7 @@ import { documentsFrom } from './generate/documents.mjs';
 import { formatNames } from './generate/prompts.mjs';
 import { modelName, withClient } from './evalServer.mjs';
 
-const { values: given } = readArguments({
+const { values: options } = readArguments({
   options: {
     model: { type: 'string', default: 'models/turngraph-demo.gguf' },
     mode: { type: 'string', default: 'free' },
@@ -22,50 +22,50 @@ const { values: given } = readArguments({
     json: { type: 'boolean', default: false },
   },
 });
-const formats = given.formats.split(',');
+const formats = options.formats.split(',');
 known('formats', formats, formatNames);
-known('mode', [given.mode], ['free', 'strict']);
+known('mode', [options.mode], ['free', 'strict']);
 const columns = ['one', 'several', 'two', 'none', 'shipped', 'generated', 'generated none'];
 
 const items = [...(await read('everyday')), ...(await read('shipped')), ...generated(200, 50)].slice(
   0,
-  Number(given.limit ?? Infinity),
+  Number(options.limit ?? Infinity),
 );
-await withClient(given.model, async (client) => {
+await withClient(options.model, async (client) => {
   const rows = [];
   for (const format of formats) rows.push({ format, ...(await measure(client, format)) });
-  console.log(given.json ? JSON.stringify(rows, null, 2) : table(rows));
+  console.log(options.json ? JSON.stringify(rows, null, 2) : table(rows));
 });
 
 function known(option, names, all) {
-  const stranger = names.find((name) => !all.includes(name));
-  if (stranger !== undefined) exitWithUsageError(`--${option} knows ${all.join(', ')}, not "${stranger}"`);
+  const unknown = names.find((name) => !all.includes(name));
+  if (unknown !== undefined) exitWithUsageError(`--${option} knows ${all.join(', ')}, not "${unknown}"`);
 }
 
 async function measure(client, format) {
-  const faults = [];
+  const failures = [];
   const counts = Object.fromEntries(columns.map((name) => [name, { right: 0, all: 0 }]));
   for (const item of items) {
-    const heard = await runItem(client, modelName, item, { format, mode: given.mode }).catch((fault) => {
-      faults.push(fault.message);
+    const answer = await runItem(client, modelName, item, { format, mode: options.mode }).catch((fault) => {
+      failures.push(fault.message);
       return { calls: [], text: fault.message, failed: true };
     });
-    const outcome = heard.failed ? 'failed' : compare(item.calls, heard);
+    const outcome = answer.failed ? 'failed' : compare(item.calls, answer);
     counts[item.category].all++;
     if (outcome === 'exact') counts[item.category].right++;
-    else if (given.wrong)
+    else if (options.wrong)
       console.log(
         JSON.stringify({
           format,
           outcome,
           message: item.message,
           due: item.calls,
-          calls: heard.calls,
-          text: heard.text,
+          calls: answer.calls,
+          text: answer.text,
         }),
       );
   }
-  if (faults.length > 0) console.error(`${format}: ${faults.length} turns failed, the first with: ${faults[0]}`);
+  if (failures.length > 0) console.error(`${format}: ${failures.length} turns failed, the first with: ${failures[0]}`);
   return counts;
 }
 
@@ -73,7 +73,7 @@ async function read(name) {
   return JSON.parse(await readFile(new URL(`heldout/${name}.json`, import.meta.url), 'utf8'));
 }
 
-/** Items of the generator's held-out part: so many with calls, and so many where nothing fits. */
+/** Items of the generator's held-out part: `calling` items with calls, and `silent` ones that no tool fits. */
 function generated(calling, silent) {
   const { toolDocument } = documentsFrom(readCatalogue(), createRng(20_000), 'held');
   const expectsCall = { generated: calling, 'generated none': silent };

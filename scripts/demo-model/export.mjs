@@ -1,5 +1,5 @@
-// node scripts/demo-model/export.mjs --tensors DIR --corpus DIR --out FILE: puts the tensors that train/tensors.py wrote
-// together with the vocabulary of the corpus and the chat template, as a GGUF file.
+// node scripts/demo-model/export.mjs --tensors DIR --corpus DIR --out FILE: writes the GGUF file of the demo model from
+// the tensors of train/tensors.py, the vocabulary of the corpus and the chat template.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createHeader } from '../gguf/header.mjs';
@@ -18,7 +18,11 @@ const { gguf: vocab } = createVocabulary(json(`${values.corpus}/vocabulary.json`
 const { head, tensors } = createHeader({
   architecture: 'llama',
   name: 'turngraph-demo',
-  ...{ width, layers, heads, kvHeads: heads, hidden },
+  width,
+  layers,
+  heads,
+  kvHeads: heads,
+  hidden,
   contextLength: 2048,
   weights: type,
   vocab,

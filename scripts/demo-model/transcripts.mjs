@@ -1,4 +1,4 @@
-// node scripts/demo-model/transcripts.mjs [--model FILE]: ten conversations with the demo model as Markdown, as they come.
+// node scripts/demo-model/transcripts.mjs [--model FILE]: prints ten conversations with the demo model as Markdown.
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { withClient } from './evalServer.mjs';

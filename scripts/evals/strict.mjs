@@ -1,5 +1,5 @@
-// npm run strict [COUNT]: has models with random weights write calls and JSON under a grammar at temperature 1.5, checks
-// every one of them, and then compares strict calls of the demo model with free ones.
+// npm run strict [COUNT]: evaluates grammar-constrained decoding. Models with random weights generate calls and JSON at
+// temperature 1.5, each text is checked, and strict calls of the demo model are compared with unconstrained ones.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,14 +33,14 @@ const engine = llamaEngine();
 const failures = [];
 try {
   for (const [name, family] of families) {
-    const model = await opened(family);
+    const model = await loadFamily(family);
     for (const choice of choices) {
-      const tally = await checkCalls(model, { format: formats.get(name), tools, choice, count });
-      report(`${name}, ${choice.name ?? choice.kind} (${family})`, tally);
+      const result = await checkCalls(model, { format: formats.get(name), tools, choice, count });
+      report(`${name}, ${choice.name ?? choice.kind} (${family})`, result);
     }
     await model[Symbol.asyncDispose]();
   }
-  const model = await opened('Qwen2.5 Instruct');
+  const model = await loadFamily('Qwen2.5 Instruct');
   for (const schema of schemas) {
     const grammar = jsonGrammar(schema).value;
     report(
@@ -57,17 +57,17 @@ try {
 for (const failure of failures) console.error(failure);
 process.exitCode = failures.length > 0 ? 1 : 0;
 
-async function opened(family) {
+async function loadFamily(family) {
   const file = join(folder, 'model.gguf');
   await writeFile(file, familyGguf(family));
   return engine.load(file, load);
 }
 
-function report(what, { complete, cut, wrong, tokens, milliseconds }) {
+function report(title, { complete, cut, wrong, tokens, milliseconds }) {
   failures.push(...wrong);
   const share = ((100 * cut) / Math.max(1, complete + cut)).toFixed(1);
   const speed = Math.round((1000 * tokens) / milliseconds);
   console.log(
-    `${what.padEnd(60)} ${complete} complete, ${wrong.length} wrong, ${share} % cut off by the cap, ${speed} tokens/s`,
+    `${title.padEnd(60)} ${complete} complete, ${wrong.length} wrong, ${share} % cut off at max_tokens, ${speed} tokens/s`,
   );
 }

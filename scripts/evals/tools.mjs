@@ -1,4 +1,4 @@
-// npm run eval:tools [-- OPTIONS]: how well a model calls tools, in every format, free and strict.
+// npm run eval:tools [-- OPTIONS]: evaluates how well a model calls tools, in every format, free and strict.
 //   --model NAME      a model of the catalogue; default turngraph-demo
 //   --catalogue FILE  default: the models.json of this repository
 //   --formats LIST    default chatml,llama3,mistral,generic
@@ -6,7 +6,7 @@
 //   --limit N         only the first N items of each category
 //   --threads N       threads of inference; default 1, 0 = chosen by the engine
 //   --json            one JSON document instead of the table
-// A server in this process is asked over a WebSocket; the table goes to standard output, the rest to standard error.
+// It starts a server in this process and connects to it; the table goes to standard output, the rest to standard error.
 import { connect } from 'turngraph/client';
 import { startServer } from 'turngraph';
 import { fileURLToPath } from 'node:url';
@@ -19,12 +19,12 @@ import { readArguments, exitWithUsageError } from '../options.mjs';
 
 const known = { formats: ['chatml', 'llama3', 'mistral', 'generic'], modes: ['free', 'strict'] };
 const { model, catalogue, formats, modes, limit, threads, json } = readOptions();
-const say = (line) => process.stderr.write(`${line}\n`);
+const logLine = (line) => process.stderr.write(`${line}\n`);
 
 const began = performance.now();
 const items = await readItems(limit);
 await evaluate().catch((fault) => {
-  // A Fault is for the person at the terminal; anything else is a mistake in here.
+  // A Fault has a message for the user; anything else is a bug, and its stack is printed.
   console.error(typeof fault.code === 'number' ? fault.message : fault);
   process.exitCode = 1;
 });
@@ -44,31 +44,31 @@ async function evaluate() {
 
 function print(rows) {
   const seconds = Math.round((performance.now() - began) / 1000);
-  say(`${items.length} items, ${rows.length} rows, ${seconds} s`);
-  for (const { format, mode, failed } of rows) if (failed > 0) say(`${format} ${mode}: ${failed} turns failed`);
+  logLine(`${items.length} items, ${rows.length} rows, ${seconds} s`);
+  for (const { format, mode, failed } of rows) if (failed > 0) logLine(`${format} ${mode}: ${failed} turns failed`);
   console.log(
     json ? JSON.stringify({ model, items: items.length, threads, seconds, rows }, null, 2) : formatTable(rows),
   );
 }
 
 async function measure(client, allowed) {
-  const rows = formats.flatMap((format) => allowed.map((mode) => ({ format, mode, tally: new Score() })));
+  const rows = formats.flatMap((format) => allowed.map((mode) => ({ format, mode, score: new Score() })));
   const apart = Math.ceil(items.length / rows.length);
   for (let step = 0; step < items.length; step++) {
-    // In turn, so that all rows suffer the same noise; at different items, so that none finds a prompt evaluated.
+    // Rows alternate, so that noise hits all of them, and each is at another item, so that none finds its prompt in the cache.
     for (const [index, row] of rows.entries()) {
       const item = items[(step + index * apart) % items.length];
-      const heard = await runItem(client, model, item, row).catch((fault) => {
-        say(`\n${item.id}, ${row.format} ${row.mode}: ${fault.message}`);
+      const answer = await runItem(client, model, item, row).catch((fault) => {
+        logLine(`\n${item.id}, ${row.format} ${row.mode}: ${fault.message}`);
       });
-      row.tally.add(item.category, heard ? compare(item.calls, heard) : 'failed', heard);
+      row.score.add(item.category, answer ? compare(item.calls, answer) : 'failed', answer);
     }
     progress(step + 1, rows.length);
   }
-  return rows.map(({ format, mode, tally }) => ({ format, mode, ...tally.summary }));
+  return rows.map(({ format, mode, score }) => ({ format, mode, ...score.summary }));
 }
 
-// A model or format may know no strict calls: its server refuses the graph.
+// A model or format may not support strict calls: the server then refuses the graph.
 async function allowedModes(client) {
   if (!modes.includes('strict')) return modes;
   const graph = { default_model_name: model, ...graphOf(items[0].tools, { format: formats[0], mode: 'strict' }) };
@@ -78,7 +78,7 @@ async function allowedModes(client) {
     return modes;
   } catch (fault) {
     if (fault.code !== 3003) throw fault;
-    say(`strict is refused, its rows are left out: ${fault.message}`);
+    logLine(`strict is refused, its rows are left out: ${fault.message}`);
     return modes.filter((mode) => mode !== 'strict');
   }
 }
@@ -87,7 +87,7 @@ function progress(done, rows) {
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   const line = `${done * rows} of ${items.length * rows} turns, ${seconds} s`;
   if (process.stderr.isTTY) process.stderr.write(`\r${line}${done === items.length ? '\n' : ''}`);
-  else if (done % 25 === 0 || done === items.length) say(line);
+  else if (done % 25 === 0 || done === items.length) logLine(line);
 }
 
 function readOptions() {
@@ -113,13 +113,13 @@ function readOptions() {
 
 function listOf(option, text) {
   const names = text.split(',');
-  const stranger = names.find((name) => !known[option].includes(name));
-  if (stranger !== undefined) exitWithUsageError(`--${option} knows ${known[option].join(', ')}, not "${stranger}"`);
+  const unknown = names.find((name) => !known[option].includes(name));
+  if (unknown !== undefined) exitWithUsageError(`--${option} knows ${known[option].join(', ')}, not "${unknown}"`);
   return names;
 }
 
-function wholeNumber(option, text, least) {
-  if (!/^\d{1,6}$/.test(text) || Number(text) < least)
-    exitWithUsageError(`--${option} must be a whole number from ${least}, not "${text}"`);
+function wholeNumber(option, text, min) {
+  if (!/^\d{1,6}$/.test(text) || Number(text) < min)
+    exitWithUsageError(`--${option} must be a whole number from ${min}, not "${text}"`);
   return Number(text);
 }

@@ -49,7 +49,8 @@ function readOrRefuse(parseCatalogue, text) {
     return parseCatalogue(text, 'models.json');
   } catch (error) {
     if (error?.name !== 'UNKNOWN_MODEL' || error.code !== 6007) throw error;
-    if (!errorWithPlace.test(error.message)) throw new Error(`a refusal without a place: ${error.message}`);
+    if (!errorWithPlace.test(error.message))
+      throw new Error(`a refusal without a place: ${error.message}`, { cause: error });
     return undefined;
   }
 }
@@ -161,22 +162,37 @@ function mutatedValue(value, random, depth = 0) {
 }
 
 const inserts = [
-  ...['{', '}', '[', ']', '"', "'", ',', ':', '\\', '\n', '\0', '\uFEFF', '\u2028', '\ud800', '//', '/*', '*/', '#'],
-  ...[
-    'null',
-    'NaN',
-    '01',
-    '-',
-    '1e',
-    '1e999',
-    '\\u00',
-    '"a":1,',
-    '"name":"a",',
-    ',,',
-    '{}',
-    '"__proto__":{},',
-    '\u00a0',
-  ],
+  '{',
+  '}',
+  '[',
+  ']',
+  '"',
+  "'",
+  ',',
+  ':',
+  '\\',
+  '\n',
+  '\0',
+  '﻿',
+  '\u2028',
+  '\ud800',
+  '//',
+  '/*',
+  '*/',
+  '#',
+  'null',
+  'NaN',
+  '01',
+  '-',
+  '1e',
+  '1e999',
+  '\\u00',
+  '"a":1,',
+  '"name":"a",',
+  ',,',
+  '{}',
+  '"__proto__":{},',
+  '\xA0',
 ];
 
 const changes = [

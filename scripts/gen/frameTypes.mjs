@@ -1,4 +1,4 @@
-// TypeScript types, JSON shapes and error numbers, from the proto.
+// Generates TypeScript types, JSON shapes and error codes from the proto.
 import protobuf from 'protobufjs';
 import { readFileSync } from 'node:fs';
 
@@ -39,7 +39,7 @@ const enumOf = (field) =>
         .join(' | ')
     : undefined;
 
-// The codecs take an enum's number for the place of its name in this list.
+// The codecs use an enum's number as the index of its name in this list.
 function namesInOrder(one) {
   const names = Object.keys(one.values);
   if (names.some((name, index) => one.values[name] !== index))

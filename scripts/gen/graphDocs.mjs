@@ -1,4 +1,4 @@
-// The editor schema and the reference of the node types, from the registry of the built server.
+// Generates the editor schema of graphs and the reference of the node types from the registry of the built server.
 
 /** The text of graphs/graph.schema.json. */
 export async function graphSchemaText() {

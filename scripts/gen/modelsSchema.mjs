@@ -1,4 +1,4 @@
-// The editor schema of models.json, from the built server.
+// Generates the editor schema of models.json from the built server.
 
 /** The text of models.schema.json. */
 export async function modelsSchemaText() {

@@ -1,12 +1,12 @@
-// The binary codec as generated code: reflection needs Function(), which a page's Content-Security-Policy may forbid.
+// Generates the static protobuf codec: reflection needs Function(), which a page's Content-Security-Policy may forbid.
 import { promisify } from 'node:util';
 import pbjs from 'protobufjs-cli/pbjs.js';
 
-const leftOut = ['create', 'verify', 'convert', 'delimited', 'service', 'typeurl', 'comments', 'beautify'];
+const excluded = ['create', 'verify', 'convert', 'delimited', 'service', 'typeurl', 'comments', 'beautify'];
 
 /** The text of src/wire/frames.static.gen.ts. */
 export async function staticCodec(protoFile) {
-  const flags = leftOut.map((part) => `--no-${part}`);
+  const flags = excluded.map((part) => `--no-${part}`);
   const code = await promisify(pbjs.main)(['-t', 'static', '--root', 'turngraph', ...flags, protoFile]);
   if (/\beval\b|\bFunction\b/.test(code)) throw new Error('the generated codec would need unsafe-eval');
   return `// GENERATED from proto/turngraph/v1/wire.proto by npm run gen. Do not edit.

@@ -1,10 +1,10 @@
-// The head of a GGUF file: what the model is like, its vocabulary, and where each of its tensors stands.
+// GGUF header: the metadata of the model, its vocabulary, and the offset of each tensor.
 import { f32, flag, i32, list, number, padded, padding, real, string, text, u32, u64 } from './values.mjs';
 import { weightBytes, weightTypes } from './weights.mjs';
 
 /**
- * The head of a model as bytes, and its tensors in the order in which they follow. The architecture is `llama`, or with a
- * `window` one that has a second norm behind what it attends to and behind its hidden layer, as `gemma2` has.
+ * Creates the header of a GGUF file as bytes, and the list of its tensors in file order. With a `window` each layer has a
+ * second norm after attention and after the feed-forward network, as in the architecture `gemma2`.
  */
 export function createHeader({ vocab, chatTemplate, weights, ...shape }) {
   const tensors = tensorsOf({ ...shape, words: vocab.tokens.length }).map((tensor) => {
@@ -82,7 +82,7 @@ function vocabularyMetadata({
   return Object.entries(own).map(([key, value]) => [`tokenizer.ggml.${key}`, value]);
 }
 
-// Dimensions as ggml counts them, the fastest first; without output.weight the embeddings serve for it.
+// Dimensions in ggml's order, the fastest first; without output.weight llama.cpp uses the embeddings (tied weights).
 function tensorsOf({ width, layers, heads, kvHeads, hidden, words, window }) {
   const keys = (width / heads) * kvHeads;
   const block = {

@@ -1,4 +1,4 @@
-// Numbers and texts as the bytes of a GGUF file.
+// Encodes numbers and strings as GGUF does (little endian).
 
 const bytes = (size, write) => {
   const buffer = Buffer.alloc(size);
@@ -11,7 +11,7 @@ export const f32 = (value) => bytes(4, (buffer) => buffer.writeFloatLE(value));
 export const u64 = (value) => bytes(8, (buffer) => buffer.writeBigUInt64LE(BigInt(value)));
 export const string = (value) => Buffer.concat([u64(Buffer.byteLength(value)), Buffer.from(value)]);
 
-// Values of the metadata: the number of their type, then themselves.
+// Metadata values: the number of the type, then the value.
 export const number = (value) => Buffer.concat([u32(4), u32(value)]);
 export const real = (value) => Buffer.concat([u32(6), f32(value)]);
 export const flag = (value) => Buffer.concat([u32(7), Buffer.from([value ? 1 : 0])]);
@@ -20,6 +20,6 @@ export const list = (type, entries) => Buffer.concat([u32(9), u32(type), u64(ent
 
 const alignment = 32;
 
-/** So many zeros bring a piece of the file to where the next one may begin. */
+/** The number of padding bytes up to the next multiple of the alignment. */
 export const padding = (length) => (alignment - (length % alignment)) % alignment;
 export const padded = (piece) => Buffer.concat([piece, Buffer.alloc(padding(piece.length))]);

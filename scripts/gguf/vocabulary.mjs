@@ -1,9 +1,9 @@
-// Vocabularies of a few hundred tokens: every byte has one, frequent pairs have one, and so have the tokens of a family.
+// Tiny vocabularies of a few hundred tokens: the special tokens of a family, all bytes, and a few frequent merges.
 import { tokenType } from './gguf.mjs';
 
 const pairs = ['t h', 'i n', 'e r', 'o n', 'a t', 'o r', 'th e', 'i s', 'in g', 's t', 'r e', 'a n', 'an d'];
 
-/** Byte-level BPE with control tokens and user-defined ones (those that are only text) before the bytes. */
+/** Byte-level BPE, with control tokens and user-defined tokens before the bytes. */
 export function byteLevelVocab({ control, userDefined = [], ...rest }) {
   const space = byteCharacter(0x20);
   const merges = [...pairs, `${space} t`, `${space}t he`, `${space} a`];
@@ -21,7 +21,7 @@ export function byteLevelVocab({ control, userDefined = [], ...rest }) {
   };
 }
 
-/** SentencePiece with byte fallback; the first token is the unknown one. */
+/** SentencePiece with byte fallback; the first token is the unknown token. */
 export function sentencePieceVocab({ control, ...rest }) {
   const bytes = Array.from({ length: 256 }, (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`);
   const letters = Array.from({ length: 0x7f - 0x21 }, (_, index) => String.fromCharCode(0x21 + index));
@@ -43,7 +43,7 @@ export function sentencePieceVocab({ control, ...rest }) {
   };
 }
 
-// In byte-level BPE a byte is written as a letter: itself where it is visible, one from beyond Latin-1 where it is not.
+// Byte-level BPE writes each byte as one character: itself if printable, else one from beyond Latin-1 (as GPT-2 does).
 const visible = (byte) => (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 export const byteCharacters = Array.from({ length: 256 }, (_, byte) => byteCharacter(byte));
 

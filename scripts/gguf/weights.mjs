@@ -1,17 +1,17 @@
-// Weights as ggml stores them, and seeded random numbers to make them of.
+// Model weights in ggml's formats F32, F16 and Q8_0, from seeded random numbers.
 import { createRandom } from '../seededRandom.mjs';
 
-/** Weight types: the number ggml has for each, and the bytes of so many weights. */
+/** Weight types: ggml's ids, and the bytes of a block of weights. */
 export const weightTypes = {
   F32: { id: 0, fileType: 0, weights: 1, bytes: 4 },
   F16: { id: 1, fileType: 1, weights: 1, bytes: 2 },
   Q8_0: { id: 8, fileType: 7, weights: 32, bytes: 34 },
 };
 
-/** The bytes that a number of weights takes. */
+/** The size of `count` weights in bytes. */
 export const weightBytes = (type, count) => (count / weightTypes[type].weights) * weightTypes[type].bytes;
 
-/** Weights as bytes: `count` of them, a multiple of 32 for Q8_0, drawn with a standard deviation of `spread`. */
+/** Creates `count` weights as bytes, with a standard deviation of `spread`; Q8_0 needs a multiple of 32. */
 export function createWeights(type, count, draw, spread) {
   const buffer = Buffer.alloc(weightBytes(type, count));
   if (type === 'Q8_0') return quantize(buffer, draw, spread);
@@ -22,7 +22,7 @@ export function createWeights(type, count, draw, spread) {
   return buffer;
 }
 
-// A block: a scale in half precision and 32 whole numbers; these reach four standard deviations.
+// A Q8_0 block: a scale in half precision and 32 signed bytes; the values are clipped at four standard deviations.
 function quantize(buffer, draw, spread) {
   const scale = toHalfPrecision((4 * spread) / 127);
   for (let block = 0; block < buffer.length; block += 34) {
@@ -36,7 +36,7 @@ function quantize(buffer, draw, spread) {
 
 const single = new DataView(new ArrayBuffer(4));
 
-/** The bits of a small number in half precision, cut off and not rounded: weights are random anyway. */
+/** The bits of a number in half precision, truncated, not rounded: the weights are random anyway. */
 function toHalfPrecision(value) {
   single.setFloat32(0, value);
   const bits = single.getUint32(0);
@@ -46,7 +46,7 @@ function toHalfPrecision(value) {
   return exponent <= 0 ? sign : sign | (exponent << 10) | ((bits >>> 13) & 0x3ff);
 }
 
-/** Draws normally distributed numbers around 0 with a standard deviation of 1: the same ones for the same seed. */
+/** Creates a generator of normally distributed numbers (mean 0, standard deviation 1; Box-Muller). */
 export function createNormalRandom(seed) {
   const uniform = createRandom(seed);
   return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());

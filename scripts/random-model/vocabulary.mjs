@@ -1,16 +1,16 @@
-// Byte-level BPE of any size whose merges are made up: the punctuation of JSON, the pairs of letters that English uses
-// most, what can be put together of them, and some words. Ordinary text comes to about three letters a token, and JSON to
-// as many tokens as in the vocabulary of a real model.
+// Byte-level BPE vocabulary of any size with synthetic merges: JSON punctuation, the most frequent letter pairs of English,
+// their combinations, and some words. English text has about three characters per token, and JSON as many tokens as with the
+// vocabulary of a real model.
 import { tokenType } from '../gguf/gguf.mjs';
 import { byteCharacters, byteCharacter } from '../gguf/vocabulary.mjs';
 
-export const controlTokens = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
+const controlTokens = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 
 // The most frequent first.
 const letters = 'etaoinshrdlcumwfgypbvkjxqz';
 const space = byteCharacter(0x20);
 
-/** A vocabulary of so many tokens: control tokens, the 256 bytes, then what the merges make. */
+/** Creates a vocabulary of `size` tokens: control tokens, the 256 bytes, then the merges. */
 export function createVocabulary(size) {
   const room = size - controlTokens.length - byteCharacters.length;
   if (room < 0)
@@ -30,13 +30,13 @@ export function createVocabulary(size) {
   };
 }
 
-/** Tokens that must never be drawn: they end the text, or make no character. */
+/** Tokens that must never be sampled: control tokens, and bytes that are not printable ASCII. */
 export const silentTokens = () => [
   ...controlTokens.keys(),
   ...byteCharacters.flatMap((letter, byte) => (byte < 0x20 || byte > 0x7e ? [controlTokens.length + byte] : [])),
 ];
 
-// What stands in calls, and the words that English uses most.
+// Words of tool calls, and the most frequent words of English.
 const calls = 'name arguments parameters tool call item count place speed light true false null';
 const english =
   'the be to of and in that have it for not on with he as you do at this but his by from they we say her she or an will ' +
@@ -74,7 +74,7 @@ function* candidates(words) {
   );
 }
 
-/** Merges that make a word one token, of the tokens that it has by the merges so far. */
+/** The merges that turn a word into one token, given the merges so far. */
 function mergesOfWord(word, words) {
   const [first, ...rest] = partsOf(word, [...words.values()]);
   let whole = first;
@@ -96,7 +96,7 @@ function partsOf(word, merges) {
   }
 }
 
-// Both lists have their most frequent entries first, and so has the list of pairs.
+// Both lists are sorted by frequency, and so is the list of pairs.
 const byFrequency = (firsts, seconds) =>
   firsts
     .flatMap((first, a) => seconds.map((second, b) => ({ pair: [first, second], rank: (a + 1) * (b + 1) })))

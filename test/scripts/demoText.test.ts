@@ -35,12 +35,16 @@ describe('the text that people wrote for the demo model', () => {
     ['an unknown slot', { requests: ['{open=true}the {gate} and the {door}'] }, 'there is no parameter {gate}'],
     ['a slot left open', { requests: ['{open=true}let me in'] }, 'it leaves {door} open, which is not optional'],
     ['a value of another type', { requests: ['{open=wide}the {door}'] }, '{open=wide} is no value of {open}'],
-    ['a boolean without words', { requests: ['{door} {open}'] }, 'nothing tells how {open} is said; give it a value'],
-    ['stretches in each other', { requests: ['{open=true}{door}[ at [{speed}]]'] }, 'an optional stretch stands in'],
-    ['a stretch without an end', { requests: ['{open=true}{door}[ at {speed}'] }, 'a bracket stands alone'],
-    ['a stretch without a beginning', { requests: ['{open=true}{door} at {speed}]'] }, 'a bracket stands alone'],
-    ['a slot without an end', { requests: ['{open=true}{door}, {speed'] }, 'a bracket stands alone'],
-    ['a slot without a beginning', { requests: ['{open=true}{door}, speed}'] }, 'a bracket stands alone'],
+    ['a boolean without words', { requests: ['{door} {open}'] }, '{open} has no wording; give it a value'],
+    [
+      'stretches in each other',
+      { requests: ['{open=true}{door}[ at [{speed}]]'] },
+      'optional segments cannot be nested',
+    ],
+    ['a stretch without an end', { requests: ['{open=true}{door}[ at {speed}'] }, 'an unpaired bracket'],
+    ['a stretch without a beginning', { requests: ['{open=true}{door} at {speed}]'] }, 'an unpaired bracket'],
+    ['a slot without an end', { requests: ['{open=true}{door}, {speed'] }, 'an unpaired bracket'],
+    ['a slot without a beginning', { requests: ['{open=true}{door}, speed}'] }, 'an unpaired bracket'],
     ['an unknown pool', { parameters: { door: { names: ['door'], type: 'string', values: 'rooms' } } }, 'called rooms'],
     ['numbers without a range', { parameters: { count } }, '{ "from", "to" }'],
     ['numbers without a first one', { parameters: { count: { ...count, values: { to: 9 } } } }, '{ "from", "to" }'],
@@ -53,7 +57,7 @@ describe('the text that people wrote for the demo model', () => {
 
   it('is refused where two actions are called the same', () => {
     expect(findProblems({ actions: [door, { ...door, topic: 'castle' }], values })).toEqual([
-      'castle.json, door: another action is called so',
+      'castle.json, door: another action has this name',
     ]);
   });
 
@@ -68,7 +72,7 @@ describe('the text that people wrote for the demo model', () => {
     [
       'a slot that is left open in an aside',
       { asides: { refusals: ['not the {room'] } },
-      'asides.json, refusals, "not the {room": a bracket stands alone',
+      'asides.json, refusals, "not the {room": an unpaired bracket',
     ],
     [
       'a slot in small talk, which nothing fills',

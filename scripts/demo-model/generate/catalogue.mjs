@@ -1,4 +1,4 @@
-// What the training text is made of, as people wrote it: actions, values and talk.
+// Reads the hand-written sources of the training text: actions, values and small talk.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -63,16 +63,16 @@ export function readCatalogue() {
   return { actions, values: read('values.json'), chat: read('chat.json'), asides: read('asides.json') };
 }
 
-// The tools of the items that were written by hand, here and for `npm run eval:tools`.
+// The tool names of the hand-written items, here and of `npm run eval:tools`.
 function namesInItems() {
   const own = JSON.parse(readFileSync(new URL('../heldout/everyday.json', import.meta.url), 'utf8'));
   return [...own, ...evalItems].flatMap(({ tools }) => tools.map(({ name }) => name));
 }
 
-// A tool may be written in camel case.
+// A name without case and underscores, because a tool may be written in camel case.
 const normalizedName = (name) => name.replaceAll('_', '').toLowerCase();
 
-/** Whether a text is one of the share that training never sees; the same answer for ever. */
+/** Whether a text belongs to the held-out share, by its hash; the answer never changes. */
 export function heldOut(text, share) {
   let hash = 0x811c9dc5;
   for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
@@ -80,15 +80,15 @@ export function heldOut(text, share) {
   return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32 < share;
 }
 
-/** Of a list, what belongs to a part, `train` or `held`. Lists that would be empty are given whole. */
+/** The entries of a list that belong to a part, `train` or `held`; the whole list if there are none. */
 export function partOf(part, list, share, text = String) {
   const kept = list.filter((entry) => heldOut(text(entry), share) === (part === 'held'));
   return kept.length > 0 ? kept : list;
 }
 
 /**
- * How alike two actions are, from 0 to 1: by the words of their names, descriptions and requests, rare ones counting more.
- * Actions of different files can mean the same, and a request for the one is then no request that the other cannot serve.
+ * The similarity of two actions, from 0 to 1 (TF-IDF cosine over the words of their names, descriptions and requests).
+ * Actions of different files can mean the same; a request for the one then fits the tool of the other.
  */
 export function similarityOf(actions) {
   const texts = actions.map(({ names, descriptions, requests }) => [...names, ...descriptions, ...requests].join(' '));
@@ -110,7 +110,7 @@ export function similarityOf(actions) {
   };
 }
 
-// The first letters serve for a stem.
+// Counts words by their first five letters, a simple stem.
 function countStems(words) {
   const bag = new Map();
   for (const word of words) bag.set(word.slice(0, 5), (bag.get(word.slice(0, 5)) ?? 0) + 1);

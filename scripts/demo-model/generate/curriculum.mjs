@@ -1,14 +1,14 @@
-// In which order the model learns: to copy, then tools one at a time, then to choose among them, then everything, then more of
-// what is hard, and last more silence.
+// The curriculum of the training: copying, then single tools, then choosing among tools, then everything, then more hard
+// messages, and last more messages without a call.
 import { copyRecord, toRecord, textsOf } from './encode.mjs';
 import { hardMix, finalMix } from './lessonMix.mjs';
 
 const maxRecordTokens = { early: 640, late: 1152 };
 
-// Where the later parts of the course begin: at these shares of the whole text.
+// The later phases begin at these shares of the whole corpus.
 const phaseStarts = { hard: 0.25, last: 0.6 };
 
-/** Records without end; `progress()` tells how much of the training they are for is done, from 0 to 1. */
+/** Generates records endlessly; `progress()` returns the share of the training that is done, from 0 to 1. */
 export function* createRecords({ toolDocument, talkDocument }, { vocabulary, rng, progress }) {
   const plain = vocabulary.gguf.types.flatMap((type, id) => (type === 1 && id > 320 ? [id] : []));
   for (;;) {
@@ -32,18 +32,18 @@ export function* createRecords({ toolDocument, talkDocument }, { vocabulary, rng
     return toolDocument();
   }
 
-  function lateDocument(lesson) {
-    if (rng.chance(0.1)) return talkDocument(lesson);
-    if (rng.chance(0.14)) return toolDocument({ ...lesson, ...shipped(), several: 0.1, quiet: lesson.quiet - 0.1 });
-    if (rng.chance(0.15)) return toolDocument({ ...lesson, ...manyTools(), several: 0.15 });
-    return toolDocument(lesson);
+  function lateDocument(mix) {
+    if (rng.chance(0.1)) return talkDocument(mix);
+    if (rng.chance(0.14)) return toolDocument({ ...mix, ...shipped(), several: 0.1, quiet: mix.quiet - 0.1 });
+    if (rng.chance(0.15)) return toolDocument({ ...mix, ...manyTools(), several: 0.15 });
+    return toolDocument(mix);
   }
 
   function shipped() {
     return { own: true, tools: rng.pick([1, 1, 3, 3, 4, 5]) };
   }
 
-  // Few words each, and many tools: which one is meant?
+  // Many tools and short messages, to learn which tool is meant.
   function manyTools() {
     const tools = rng.pick([2, 3, 3, 4, 4, 5, 6]);
     return { tools, messages: 2 * tools + rng.below(8) };

@@ -1,5 +1,5 @@
-// Documents to learn from. One list of tools (or one character) is followed by many messages that do not know of each
-// other, so that a long list of tools is read once and used often.
+// Generates training documents. One list of tools (or one character) is the shared prefix of many independent messages, so
+// that a long list is evaluated once and used often.
 import { heldOut, similarityOf, partOf } from './catalogue.mjs';
 import { withStyle, withPunctuation, isQuestion } from './styleVariation.mjs';
 import { repeatedCallRequest } from './repeatedCalls.mjs';
@@ -11,11 +11,11 @@ import { toolOf } from './tools.mjs';
 import { valuesFrom } from './values.mjs';
 import { blockFor, formatNames, resultMessage } from './prompts.mjs';
 
-// What training never sees of actions, and of the requests of those that it sees.
+// Held-out shares of the actions, and of the requests of the other actions.
 const shares = { actions: 0.07, requests: 0.06 };
 
-// How alike actions of different files may be: to stand in one list; for one to be asked for where only the other is (and
-// where that is a shipped tool); and for training to have the one while the other is held out.
+// The largest similarity of actions of different files: in one list; of a requested action to those of the list (and to shipped
+// ones); and of a training action to a held-out one.
 const maxSimilarity = { together: 0.38, instead: 0.22, insteadOfShipped: 0.12, besideHeld: 0.55 };
 
 /**
@@ -56,7 +56,12 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
   const requestFactory = (way) => (tool, calls) => way(tool, { requests: requests.get(tool.action), draw, rng, calls });
   const asked = requestFactory(createRequest);
   const { message, remark } = messagesFrom({
-    ...{ asked, inTurn: requestFactory(repeatedCallRequest), foreignTo, talk, draw, rng },
+    asked,
+    inTurn: requestFactory(repeatedCallRequest),
+    foreignTo,
+    talk,
+    draw,
+    rng,
     asides: characterAsides(chat, part),
     remarks: inPart(asides.remarks),
     refusals: inPart(asides.refusals),
@@ -82,7 +87,7 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
     return tools;
   }
 
-  /** A request that none of the tools can serve; undefined where the chance fell on one that might. */
+  /** A request that none of the tools can serve; undefined if the random action resembles one of them. */
   function foreignTo(tools, { own, strangers }) {
     const offered = new Set(tools.map(({ action }) => action));
     const topics = new Set(tools.map(({ action }) => action.topic));
@@ -95,24 +100,24 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
     return asked(toolOf(action, { rng, part }));
   }
 
-  /** A list of `tools` tools (of the shipped ones: `own`) and so many messages about it; the rest of what is given is a lesson. */
-  function toolDocument(given) {
+  /** A list of `tools` tools (of the shipped ones: `own`) and `messages` messages; the other options are a mix (lessonMix.mjs). */
+  function toolDocument(options) {
     const {
       format = rng.pick(formatNames),
       tools: count = rng.pick([1, 1, 2, 2, 3, 3, 4, 5, 6]),
       messages,
       own = false,
-      ...lesson
-    } = { ...defaultMix, ...given };
+      ...mix
+    } = { ...defaultMix, ...options };
     const tools = toolsOf(own ? Math.min(count, shipped.length) : count, { own });
     const declarations = tools.map(({ declaration }) => declaration);
     const wanted = messages ?? 5 + rng.below(5 + 2 * tools.length);
     const branches = [];
     for (let index = 0; branches.length < wanted; index++) {
-      const said = message(tools, format, index, { own, ...lesson });
+      const said = message(tools, format, index, { own, ...mix });
       if (said) branches.push({ turns: turnsOf(said, format), calls: said.calls });
     }
-    const history = rng.chance(lesson.past) ? earlier(tools, lesson) : [];
+    const history = rng.chance(mix.past) ? earlier(tools, mix) : [];
     return { format, system: systemPrompt(), tools: blockFor(declarations, format), declarations, history, branches };
   }
 
@@ -121,7 +126,7 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
     return rng.chance(0.25) ? characterPrompt(chat, rng) : rng.pick(instructions);
   }
 
-  // Now and then the result of a call is told, and something is said about it.
+  // Sometimes the result of a call follows, and an answer about it.
   function turnsOf({ text, answer, calls }, format) {
     const turn = { said: { role: 'user', text }, answer };
     if (calls.length !== 1 || !rng.chance(0.04)) return [turn];
@@ -129,7 +134,7 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
     return [turn, { said: resultMessage(format, result), answer: reply }];
   }
 
-  // What was said before, as the node that looks for calls is shown it: words, never calls.
+  // Earlier turns as the ToolCall node sees them: text, never calls.
   function earlier(tools, { busy, replies }) {
     const turns = Array.from({ length: rng.pick([1, 1, 2, 3]) }, () => {
       const one = rng.chance(busy) ? asked(rng.pick(tools)) : undefined;
@@ -142,7 +147,7 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
     return turns.flat().filter(({ text }) => text !== '');
   }
 
-  /** A character, or a helpful assistant, and some conversations; before them some things may have been done. */
+  /** A character or a helpful assistant, and some conversations, sometimes after earlier tool turns. */
   function talkDocument({ replies } = defaultMix) {
     const { system, intents, unsure } = characterTalk(chat, rng, part);
     const history = rng.chance(0.25)
@@ -163,7 +168,7 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
     return { text: rng.pick(ways), answer };
   }
 
-  // What a character has no words for.
+  // A message that the character has no answer for.
   function unexpected({ question, remark: comment, request }) {
     const one = rng.chance(0.3) ? asked(toolOf(rng.pick(others), { rng, part })) : undefined;
     if (one) return { text: withStyle(one, rng), answer: request };
@@ -174,10 +179,10 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
   return { toolDocument, talkDocument };
 }
 
-// What is the same for every chance takes seconds to find, and is found once for a catalogue.
+// The split takes seconds and does not depend on the random generator, so it is cached per catalogue.
 const splits = new WeakMap();
 
-// The shipped tools are in every list of their own, whatever the part: of them only requests are held out.
+// The shipped tools are in both parts: only their requests are held out.
 function splitActions(actions) {
   if (splits.has(actions)) return splits.get(actions);
   const alike = similarityOf(actions);
@@ -194,7 +199,7 @@ function splitActions(actions) {
 const isHeld = ({ action }) => heldOut(`action ${action}`, shares.actions);
 
 const requestsOf = (action, part) =>
-  // Of an action that training never sees, everything is unseen.
+  // All requests of a held-out action are held out.
   isHeld(action) && action.topic !== 'shipped'
     ? action.requests
     : partOf(part, action.requests, shares.requests, (text) => `request ${text}`);

@@ -1,9 +1,9 @@
-// A document as tokens: what all its messages share, then each message with its answers; only answers are learnt.
+// Encodes a document as tokens: the shared prefix, then each message with its answers; only answers are trained on.
 import { end, promptText } from './prompts.mjs';
 
 const mark = '\u{f8ff}';
 
-/** The text that the branches of a document share, and theirs: stretches of text, each learnt or not. */
+/** The shared prefix of a document as text, and the segments of its branches, each trained on (`learnt`) or not. */
 export function textsOf({ system, tools, history, branches }) {
   const opening = [...(system === '' ? [] : [{ role: 'system', text: system }]), ...history];
   const asked = promptText([...opening, { role: 'user', text: mark }], tools);
@@ -25,8 +25,8 @@ function segments(turns, ending) {
 const learntBit = 0x8000;
 
 /**
- * A document as 16-bit numbers: the length of all tokens, that of the shared ones, the number of branches, the length of
- * each branch, then the tokens; those that are learnt have the highest bit set.
+ * A document as 16-bit numbers: the number of all tokens, of the shared ones and of the branches, the length of each branch,
+ * then the tokens; tokens that are trained on have the highest bit set.
  */
 export function toRecord({ shared, branches }, encode) {
   const first = encode(shared);
@@ -36,7 +36,7 @@ export function toRecord({ shared, branches }, encode) {
   return packRecord(first, rest);
 }
 
-/** Random tokens, and stretches of them once more: from these a model learns to copy before it can read. */
+/** A record of random tokens and copies of segments of them, from which the model learns to copy. */
 export function copyRecord(rng, tokens) {
   const draw = (count) => Array.from({ length: count }, () => rng.pick(tokens));
   const first = draw(12 + rng.below(60));

@@ -15,9 +15,14 @@ const acknowledgements = ['Done.', 'Here you go.', 'As you wish.', 'Consider it 
  * @type {object}
  */
 export const defaultMix = {
-  ...{ quiet: 0.4, strangers: ['far', 'any'], mentions: 0 },
-  ...{ several: 0.2, ways: ['row', 'row', 'list', 'list', 'turn'] },
-  ...{ past: 0.25, busy: 0.6, replies: acknowledgements },
+  quiet: 0.4,
+  strangers: ['far', 'any'],
+  mentions: 0,
+  several: 0.2,
+  ways: ['row', 'row', 'list', 'list', 'turn'],
+  past: 0.25,
+  busy: 0.6,
+  replies: acknowledgements,
 };
 
 /**
@@ -25,10 +30,15 @@ export const defaultMix = {
  * @type {object}
  */
 export const hardMix = {
-  ...{ quiet: 0.4, strangers: ['far', 'near', 'any'], mentions: 0.6 },
-  ...{ several: 0.3, ways: ['apart', 'apart', 'apart', 'row', 'list', 'list', 'turn'] },
+  quiet: 0.4,
+  strangers: ['far', 'near', 'any'],
+  mentions: 0.6,
+  several: 0.3,
+  ways: ['apart', 'apart', 'apart', 'row', 'list', 'list', 'turn'],
+  past: 0.45,
+  busy: 0.8,
   // Many graphs end with the call and answer nothing.
-  ...{ past: 0.45, busy: 0.8, replies: [...acknowledgements, ...acknowledgements.map(() => '')] },
+  replies: [...acknowledgements, ...acknowledgements.map(() => '')],
 };
 
 /**

@@ -1,4 +1,4 @@
-// What is said to a list of tools: requests of one call and of several, and messages that ask for nothing on offer.
+// Generates messages to a list of tools: requests for one call or several, and messages that need no call.
 import { withStyle, withPunctuation } from './styleVariation.mjs';
 import { asideAnswer, noToolAnswer } from './smallTalk.mjs';
 import { callText } from './prompts.mjs';
@@ -6,10 +6,10 @@ import { callText } from './prompts.mjs';
 const joints = ' and | and | and |, then |, and then |, | and also |; |. Also |. Then |. '.split('|');
 
 /**
- * Gives `message`, which makes messages to tools, and `remark`, which says what asks for nothing. `asked(tool, calls)` and
- * `inTurn(tool, calls)` word a request (see requests.mjs and inTurn.mjs), `foreignTo(tools, { own, strangers })` one that none
- * of the tools fits; `talk` and `asides` are intents with ways to say them; `remarks` ask for nothing and `refusals` call
- * something off, both texts with `{pools}` in them. What the messages are like is said by a lesson (lesson.mjs).
+ * Creates `message`, which generates messages to tools, and `remark`, which generates remarks that need no call.
+ * `asked(tool, calls)` and `inTurn(tool, calls)` create a request (see requests.mjs and repeatedCalls.mjs),
+ * `foreignTo(tools, { own, strangers })` one that none of the tools fits; `talk` and `asides` are intents; `remarks` need no call
+ * and `refusals` cancel something, both texts with `{pools}` in them. A mix (lessonMix.mjs) sets the shares.
  */
 export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, refusals, draw, rng }) {
   const filled = (text) =>
@@ -23,7 +23,7 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
 
   return { message, remark };
 
-  /** A message and the calls that are due; undefined where the chance fell on what cannot be said with these tools. */
+  /** A message and the expected calls; undefined if the random choice is not possible with these tools. */
   function message(tools, format, index, { quiet, several, own, ways, strangers, mentions }) {
     const expectsCall = ({ text, calls }) => ({ text, calls, answer: callText(format, calls) });
     if (rng.chance(quiet)) return withoutCall(tools, { own, strangers, mentions });
@@ -33,7 +33,7 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
     return one && expectsCall({ calls: one.calls, text: withRemark(one) });
   }
 
-  // Two or three calls: one request with several values, or several requests in a row, `apart` each to another tool.
+  // Two or three calls: one request with several values, or several requests, with `apart` each to another tool.
   function severalCalls(tools, ways) {
     const count = rng.chance(0.15) ? 3 : 2;
     const way = rng.pick(ways);
@@ -52,7 +52,7 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
     return { calls, text: withStyle({ text, opensWithValue: first.opensWithValue }, rng) };
   }
 
-  // Small talk, or what none of the tools on offer can do.
+  // Small talk, or a request that none of the tools can serve.
   function withoutCall(tools, { own, strangers, mentions }) {
     if (rng.chance(0.2)) {
       const text = rng.chance(0.1)
@@ -68,14 +68,14 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
     return one && { text: withRemark(one), answer: noToolAnswer, calls: [] };
   }
 
-  // Remarks with a value in them that one of the tools could take, if there are any.
+  // Remarks with a value that one of the tools takes, if there are any.
   function relatedRemarks(tools) {
     const pools = tools.flatMap(({ slots }) => Object.values(slots).map(({ values }) => values));
     const known = pools.flatMap((pool) => byPool.get(pool) ?? []);
     return known.length > 0 ? known : remarks;
   }
 
-  // People say why, or something else, before they say what they want, and after: only one thing is to be done.
+  // People add a reason or a remark before or after a request: still only one call is expected.
   function withRemark(one) {
     const text = withStyle(one, rng);
     if (rng.chance(0.75)) return text;

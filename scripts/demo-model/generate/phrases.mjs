@@ -1,9 +1,9 @@
-// Stretches of text that stand in every prompt with tools, each a token of its own: the formats' wording, JSON's joints.
+// Phrases that occur in every prompt with tools, each a token of its own: the formats' wording and JSON punctuation.
 import { blockFor, formatNames } from './prompts.mjs';
 
 const probe = { name: 'PROBE', description: '', parameters: [] };
 
-// What a format writes before the first tool and behind the last one.
+// The text of a format before the first tool and after the last one.
 function frames(format) {
   const { text } = blockFor([probe], format);
   const behind = text.lastIndexOf('}}}}') + 4;
@@ -15,42 +15,44 @@ function frames(format) {
 }
 
 const joints = [
-  ...[
-    '{"type": "function", "function": {"name": "',
-    '", "description": "',
-    '", "parameters": {"type": "object", "properties": {',
-  ],
-  ...['": {"type": "string"', '": {"type": "integer"', '": {"type": "number"', '": {"type": "boolean"'],
-  ...[
-    '": {"type": "array", "items": {"type": "string"}',
-    ', "description": "',
-    ', "enum": ["',
-    '}, "required": ["',
-    '"]}}}',
-  ],
-  ...[
-    '<tool_call>\n',
-    '\n</tool_call>',
-    '[TOOL_CALLS] [',
-    '{"name": "',
-    '{"tool": "',
-    '", "arguments": {',
-    '", "parameters": {',
-  ],
-  ...[
-    '", "args": {',
-    '<tool_response>\n',
-    '\n</tool_response>',
-    '[TOOL_RESULTS]',
-    '[/TOOL_RESULTS]',
-    '", "',
-    '"}, "',
-    '}, "',
-  ],
-  ...['": "', '": ["', '": ', '"}}', '}}', '"]}', ', "', '{"'],
+  '{"type": "function", "function": {"name": "',
+  '", "description": "',
+  '", "parameters": {"type": "object", "properties": {',
+  '": {"type": "string"',
+  '": {"type": "integer"',
+  '": {"type": "number"',
+  '": {"type": "boolean"',
+  '": {"type": "array", "items": {"type": "string"}',
+  ', "description": "',
+  ', "enum": ["',
+  '}, "required": ["',
+  '"]}}}',
+  '<tool_call>\n',
+  '\n</tool_call>',
+  '[TOOL_CALLS] [',
+  '{"name": "',
+  '{"tool": "',
+  '", "arguments": {',
+  '", "parameters": {',
+  '", "args": {',
+  '<tool_response>\n',
+  '\n</tool_response>',
+  '[TOOL_RESULTS]',
+  '[/TOOL_RESULTS]',
+  '", "',
+  '"}, "',
+  '}, "',
+  '": "',
+  '": ["',
+  '": ',
+  '"}}',
+  '}}',
+  '"]}',
+  ', "',
+  '{"',
 ];
 
-/** The phrases, in an order that stays. */
+/** The phrases, in a fixed order. */
 export const phrases = [...new Set([...formatNames.flatMap(frames), ...joints])].filter(
   (text) => text.trim().length > 1,
 );

@@ -1,12 +1,12 @@
-// One request with other values in turn: "water the roses for ten minutes and the lawn for thirty".
+// Repeated calls: one request with several sets of values, "water the roses for ten minutes and the lawn for thirty".
 import { startsWithValue, callOf, chooseParts, isSlot, valueFor } from './requests.mjs';
 
 const repeatable = /(?:^|\s)((?:the|my|our|your|a|an|some)\s)$/;
 const words = (text) => text.trim().split(/\s+/).filter(Boolean).length;
 
 /**
- * A message of several calls of one tool in which two or more slots have other values each time; undefined where the request
- * that was chosen has no such stretch. What stands before the first slot is said once, what follows the last one once or again.
+ * A message with several calls of one tool, in which two or more slots have different values in each call; undefined if the
+ * chosen request has no such segment. The text before the first slot occurs once, the text after the last one once or more.
  */
 export function repeatedCallRequest(tool, { requests, draw, rng, calls }) {
   const parts = chooseParts(tool, requests, rng);
@@ -39,7 +39,7 @@ export function repeatedCallRequest(tool, { requests, draw, rng, calls }) {
   };
 }
 
-// The values of one call, and how they are said.
+// The values of one call, and their wording.
 function valuesOfCall({ slots }, parts, { draw }) {
   const given = new Map();
   const spoken = new Map();

@@ -31,7 +31,7 @@ function requestsOf(list) {
   return parsed.get(list);
 }
 
-// An optional stretch is said or not; it cannot be where the tool lacks a parameter of it.
+// Keeps an optional segment or not; it is impossible if the tool lacks one of its parameters.
 function resolveOptions(parts, slots, rng) {
   return parts.flatMap((part) => {
     if (!part.option) return [part];
@@ -48,7 +48,7 @@ const canExpress = (part, slots) => {
   return slot.kind === 'choice' ? Object.hasOwn(slot.choices, part.fixed) : true;
 };
 
-/** The parts of a request that this tool can be asked with, or undefined. */
+/** The parts of a random request that fits this tool, or undefined. */
 export function chooseParts({ slots }, list, rng) {
   const all = requestsOf(list);
   for (let tries = 0; tries < 20; tries++) {
@@ -66,20 +66,20 @@ const fixedValue = (slot, text) => {
   return slot.kind === 'number' ? Number(text) : slot.kind === 'list' ? [text] : text;
 };
 
-/** Whether a part of a request is where a value is said. */
+/** Whether a part of a request is a slot for a value. */
 export const isSlot = ({ key, fixed }) => key !== undefined && fixed === undefined;
 
-/** Whether what is said first is a value: it keeps its case. */
+/** Whether a request begins with a value, which keeps its case. */
 export const startsWithValue = (parts) => {
   const first = parts.find((part) => part.text?.trim() || isSlot(part));
   return first !== undefined && isSlot(first);
 };
 
-/** The value that a slot of a request gets, and how it is said; values that are `given` already are said again. */
+/** The value of a slot and its wording; a key that is in `given` already keeps its value. */
 export function valueFor({ key, fixed }, slots, { given, draw }) {
   if (fixed !== undefined) return { value: fixedValue(slots[key], fixed), said: '' };
   if (given.has(key)) return again(given.get(key));
-  // From here to here is not a way: what is drawn for one slot is another text than that of the slots before.
+  // "From here to here" makes no sense: a new value differs from those of the other slots.
   for (let tries = 0; ; tries++) {
     const drawn = draw(slots[key]);
     if (tries === 10 || typeof drawn.value !== 'string' || ![...given.values()].includes(drawn.value)) return drawn;
@@ -96,13 +96,13 @@ export function callOf({ slots, declaration }, given) {
   };
 }
 
-// Slots that may have several values in one message: names, and one of three choices or more.
+// Slots that may have several values in one message: texts, and choices of three or more.
 const listable = ({ kind, values, choices }) =>
   kind === 'text' ? values !== 'message' : kind === 'choice' && Object.keys(choices).length > 2;
 
 /**
- * A message without its ends, and the calls that are due: more than one where one slot is said with several values
- * ("the porch and the hall"). Undefined where no request of the list fits the tool.
+ * A request without capital and punctuation, and the expected calls: several if one slot has several values ("the porch and
+ * the hall"). Undefined if no request of the list fits the tool.
  */
 export function createRequest(tool, { requests, draw, rng, calls = 1 }) {
   const parts = chooseParts(tool, requests, rng);

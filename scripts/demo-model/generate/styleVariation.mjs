@@ -1,7 +1,7 @@
-// How people dress up what they ask: please and thanks, a reason first, a capital or none, a full stop or none.
+// Style variation of messages: politeness, reasons, greetings, capitals and punctuation.
 import { capitalised } from './words.mjs';
 
-// What a command begins with; only before a command do "please" and "could you" stand.
+// Verbs that begin a command; "please" and "could you" are added only to commands.
 const commands = new Set(
   `let put get make give take tell turn set show bring start go stop keep add check switch send look open drop use run write
   throw change find move call leave hold save pull come hit count shut play pick say fire close note mark fill cut ask hand
@@ -22,83 +22,80 @@ const commands = new Set(
 );
 
 const before = [
-  ...[
-    'please ',
-    'please ',
-    'can you ',
-    'can you ',
-    'could you ',
-    'could you please ',
-    'would you ',
-    'would you mind, ',
-  ],
-  ...[
-    'I want you to ',
-    "I'd like you to ",
-    'I need you to ',
-    'go and ',
-    'quickly ',
-    'just ',
-    'now ',
-    'be so kind and ',
-  ],
+  'please ',
+  'please ',
+  'can you ',
+  'can you ',
+  'could you ',
+  'could you please ',
+  'would you ',
+  'would you mind, ',
+  'I want you to ',
+  "I'd like you to ",
+  'I need you to ',
+  'go and ',
+  'quickly ',
+  'just ',
+  'now ',
+  'be so kind and ',
 ];
 const openers = [
-  ...[
-    'hey, ',
-    'hey, ',
-    'ok, ',
-    'okay ',
-    'so, ',
-    'well, ',
-    'oh, ',
-    'hi, ',
-    'hello, ',
-    'right, ',
-    'listen, ',
-    'alright, ',
-  ],
-  ...['good morning, ', 'good evening, ', 'excuse me, ', 'one more thing: ', 'computer, ', 'my friend, ', 'um, '],
+  'hey, ',
+  'hey, ',
+  'ok, ',
+  'okay ',
+  'so, ',
+  'well, ',
+  'oh, ',
+  'hi, ',
+  'hello, ',
+  'right, ',
+  'listen, ',
+  'alright, ',
+  'good morning, ',
+  'good evening, ',
+  'excuse me, ',
+  'one more thing: ',
+  'computer, ',
+  'my friend, ',
+  'um, ',
 ];
 const reasons = [
-  ...[
-    'I just got home. ',
-    "It's getting late. ",
-    "I'm in a hurry. ",
-    'Good morning! ',
-    'Hi there. ',
-    'Thanks for that. ',
-  ],
-  ...[
-    "I can't do it myself right now. ",
-    'My hands are full. ',
-    'Nice to see you. ',
-    'Quick question. ',
-    'Guests are coming. ',
-  ],
-  ...[
-    "Let's go on. ",
-    'Before I forget. ',
-    'I had a long day. ',
-    "You're the best. ",
-    'Sorry to bother you. ',
-    'One thing. ',
-  ],
+  'I just got home. ',
+  "It's getting late. ",
+  "I'm in a hurry. ",
+  'Good morning! ',
+  'Hi there. ',
+  'Thanks for that. ',
+  "I can't do it myself right now. ",
+  'My hands are full. ',
+  'Nice to see you. ',
+  'Quick question. ',
+  'Guests are coming. ',
+  "Let's go on. ",
+  'Before I forget. ',
+  'I had a long day. ',
+  "You're the best. ",
+  'Sorry to bother you. ',
+  'One thing. ',
 ];
 const after = [
-  ...[
-    ' please',
-    ' please',
-    ', please',
-    ', please',
-    ' now',
-    ' for me',
-    ', thanks',
-    ', thank you',
-    ', will you',
-    ' if you can',
-  ],
-  ...[' right away', ', ok', ', would you', ', my friend', ' when you have a moment', ', quickly'],
+  ' please',
+  ' please',
+  ', please',
+  ', please',
+  ' now',
+  ' for me',
+  ', thanks',
+  ', thank you',
+  ', will you',
+  ' if you can',
+  ' right away',
+  ', ok',
+  ', would you',
+  ', my friend',
+  ' when you have a moment',
+  ', quickly',
 ];
 const questions = new Set(
   `can could would will what what's how how's is are do does did where where's when when's who who's which why should shall
@@ -110,7 +107,7 @@ export const isQuestion = (text) => questions.has(firstWord(text));
 
 const firstWord = (text) => text.split(/[\s,:]/, 1)[0].toLowerCase();
 
-/** A request (text without its ends) as somebody would write it. */
+/** A request in a random style. */
 export function withStyle({ text, opensWithValue = false }, rng) {
   let said = text.trim();
   let question = isQuestion(said);
@@ -129,7 +126,7 @@ export function withStyle({ text, opensWithValue = false }, rng) {
   return withPunctuation(said, { rng, question, opens, reason });
 }
 
-/** A text with the capital and the mark that it ends in, or without. */
+/** A text with random capitalisation and final punctuation. */
 export function withPunctuation(text, { rng, question = isQuestion(text), opens = false, reason = '' }) {
   const upper = reason || (!opens && rng.chance(0.75));
   const written = reason + (upper && !opens ? capitalised(text) : text);

@@ -1,17 +1,17 @@
-// The vocabulary: byte-level BPE made for copying. A word has the same pieces wherever it stands: in the message, in the
+// Tokenizer of the demo model: byte-level BPE made for copying. A word has the same tokens everywhere: in the message, in the
 // schema and in the call. The space before it and its capital are merged last, and tie the token to that of the bare word.
 import { byteCharacters, byteCharacter } from '../../gguf/vocabulary.mjs';
 import { tokenType } from '../../gguf/gguf.mjs';
 
-// How GPT-2 cuts a text into words before it merges letters.
+// GPT-2's pre-tokenizer: splits a text into words before the merges.
 const words = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 const space = byteCharacter(0x20);
 const byteCharactersOf = (text) => [...Buffer.from(text)].map((byte) => byteCharacters[byte]);
 const isLetter = (text) => /^[a-z]+$/.test(text);
 
-export const controlTokens = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
+const controlTokens = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 
-/** Learns the merges of a vocabulary of at most `size` tokens, phrases and all, from a count of words (a Map). */
+/** Learns the merges of a vocabulary of at most `size` tokens, phrases included, from word counts (a Map). */
 export function learnVocabulary(counts, { phrases, size, spaced, capitals }) {
   const merges = learnMerges(
     wordsOf(counts),
@@ -24,7 +24,7 @@ export function learnVocabulary(counts, { phrases, size, spaced, capitals }) {
   return [...ranked, ...last].map((pair) => pair.join(' '));
 }
 
-// Lower-case words by their counts, without the space before them: what merges are learnt from.
+// The words that merges are learnt from: lower-case, without the space before them, with their counts.
 function wordsOf(counts) {
   const bare = new Map();
   for (const [word, count] of counts) {
@@ -51,8 +51,8 @@ function learnMerges(list, wanted) {
   while (merges.length < wanted) {
     let best = '';
     for (const [key, { count }] of pairs) {
-      const most = pairs.get(best)?.count ?? 1;
-      if (count > most || (count === most && key < best)) best = key;
+      const bestCount = pairs.get(best)?.count ?? 1;
+      if (count > bestCount || (count === bestCount && key < best)) best = key;
     }
     if (best === '') break;
     const [a, b] = best.split(' ');
@@ -78,7 +78,7 @@ function merged(parts, a, b) {
   return out;
 }
 
-// How often the first token of a word stands behind a space, and with a capital.
+// How often the first token of a word follows a space, and how often it has a capital.
 function usage(counts, merges) {
   const bpe = encoder(merges);
   const tally = { spaced: new Map(), capital: new Map() };
@@ -102,7 +102,7 @@ const topOf = (tally, size) =>
     .slice(0, size)
     .map(([token]) => token);
 
-// With a capital a word is put together as without: what begins it is written large at every step.
+// The merges of a capitalised word: those of the lower-case word, with a capital in the first token at every step.
 function capitalMerges(merges, tally, size) {
   const made = new Map(merges.map(([a, b], rank) => [a + b, { a, b, rank }]));
   const chosen = new Map();
@@ -163,7 +163,7 @@ export function createVocabulary({ phrases, merges }) {
   const own = pairs.map(([a, b]) => a + b);
   const tokens = [...controlTokens, ...phrases, ...byteCharacters, ...own];
   const ids = new Map(tokens.map((token, id) => [token, id]));
-  if (ids.size < tokens.length) throw new Error('a token stands twice in the vocabulary');
+  if (ids.size < tokens.length) throw new Error('the vocabulary has a duplicate token');
   const bpe = encoder(pairs);
   const known = new Map();
   const special = longestFirst(phrases);
@@ -198,7 +198,7 @@ export function createVocabulary({ phrases, merges }) {
   };
 }
 
-// The token of the bare lower-case word, and what was added to it.
+// The id of the bare lower-case token, and whether a space and a capital were added to it.
 function tieOf(token, id, ids) {
   const behindSpace = token.length > 1 && token.startsWith(space) && ids.has(token.slice(1));
   const bare = behindSpace ? token.slice(1) : token;
@@ -211,7 +211,7 @@ const longestFirst = (phrases) =>
   [...controlTokens, ...phrases].sort((a, b) => Buffer.byteLength(b) - Buffer.byteLength(a));
 const anyOf = (texts) => new RegExp(texts.map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'));
 
-// Control strings and phrases are cut out first, the longest first, as llama.cpp does.
+// Special tokens and phrases are split off first, the longest first, as llama.cpp does.
 function pieces(text, special, some) {
   if (!some.test(text)) return [{ text }];
   let all = [{ text }];
@@ -229,7 +229,7 @@ function pieces(text, special, some) {
   return all;
 }
 
-/** Counts the words of a text into a Map; phrases are no words. */
+/** Adds the words of a text to the counts (a Map); phrases do not count as words. */
 export function countWords(text, phrases, counts) {
   const special = longestFirst(phrases);
   const some = anyOf(special);

@@ -1,8 +1,8 @@
-// A tool as one of many programmers would have declared it: an action with names, descriptions and parameters chosen.
+// Declares a tool for an action, with random names, descriptions and parameters, as different programmers would.
 import { heldOut } from './catalogue.mjs';
 import { capitalised, inventedWord } from './words.mjs';
 
-// Names of parameters that training never sees.
+// The held-out share of the parameter names.
 const heldNames = 0.12;
 
 const decorations = [
@@ -16,7 +16,7 @@ const decorations = [
 ];
 const inCamel = (name) => name.replaceAll(/_(.)/g, (_, letter) => letter.toUpperCase());
 
-/** Chooses the declaration of an action; `plain` = the first of everything, as the action is written. */
+/** Creates the declaration of an action; `plain` uses the first name and description of everything. */
 export function toolOf(action, { rng, part, camel = false, plain = false }) {
   const pick = plain ? (list) => list[0] : rng.pick;
   const written = (name) => (camel ? inCamel(name) : name);
@@ -51,7 +51,7 @@ export function toolOf(action, { rng, part, camel = false, plain = false }) {
 
 function toolName({ names }, { rng, plain, written }) {
   if (plain) return names[0];
-  // A name that says nothing: the description has to be read.
+  // A meaningless name, so that the description matters.
   if (rng.chance(0.05))
     return rng.pick([inventedWord(rng), `${inventedWord(rng)}_${inventedWord(rng)}`, `tool${rng.below(20)}`]);
   const name = rng.pick(names);

@@ -3,7 +3,7 @@ import { parseRequest } from './requests.mjs';
 
 const types = ['string', 'integer', 'number', 'boolean', 'array'];
 const slots = /\{[^{}[\]=]+(?:=[^{}[\]]*)?\}/g;
-const unpairedBracket = 'a bracket stands alone';
+const unpairedBracket = 'an unpaired bracket';
 const made = ['person', 'fullname', 'email', 'phone', 'code'];
 
 /**
@@ -15,7 +15,7 @@ export function findProblems({ actions = [], values = {}, chat = { talk: [], cha
   const pools = new Set([...Object.keys(values), ...made]);
   const fillable = new Set([...pools, 'n']);
   return [
-    ...actions.filter(isDuplicate).map(({ action, topic }) => `${topic}.json, ${action}: another action is called so`),
+    ...actions.filter(isDuplicate).map(({ action, topic }) => `${topic}.json, ${action}: another action has this name`),
     ...actions.flatMap((action) => actionProblems(action, pools)),
     ...Object.entries(asides).flatMap(([kind, texts]) =>
       texts.flatMap((text) => placeholderProblems(text, fillable, noPool)).map(at(`asides.json, ${kind}`)),
@@ -58,7 +58,7 @@ function parameterProblems({ names, type, values, enum: members, said }, pools) 
 }
 
 function requestProblems(request, parameters) {
-  if (/\[[^\]]*\[/.test(request)) return ['an optional stretch stands in another one'];
+  if (/\[[^\]]*\[/.test(request)) return ['optional segments cannot be nested'];
   if (/[[\]{}]/.test(request.replaceAll(slots, '').replaceAll(/\[[^[\]]+\]/g, ''))) return [unpairedBracket];
   const parts = parseRequest(request);
   const all = parts.flatMap((part) => part.option ?? [part]).filter(({ key }) => key);
@@ -76,7 +76,7 @@ function slotProblems({ key, fixed }, parameter) {
   const { type, said, enum: members } = parameter;
   if (fixed === undefined) {
     const mute = type === 'boolean' && !(said?.true?.length > 0 && said?.false?.length > 0);
-    return mute ? [`nothing tells how {${key}} is said; give it a value, {${key}=true}`] : [];
+    return mute ? [`{${key}} has no wording; give it a value, {${key}=true}`] : [];
   }
   const fits =
     type === 'boolean'
@@ -87,7 +87,7 @@ function slotProblems({ key, fixed }, parameter) {
   return fits ? [] : [`{${key}=${fixed}} is no value of {${key}}`];
 }
 
-// What is said to somebody is said as it stands; of what a character says, its name is filled in.
+// User messages have no placeholders; answers of a character may contain its name.
 const talkProblems = (intents, known) =>
   intents.flatMap(({ asked, answer }) => [...asked.flatMap(unfilled(none)), ...unfilled(known)(answer)]);
 
@@ -101,7 +101,7 @@ const none = new Set();
 const named = new Set(['name']);
 const unfilled = (known) => (text) => placeholderProblems(text, known, (name) => `nothing fills {${name}}`);
 
-// Faults of a text with names in braces, which something else takes the place of.
+// Problems of a text with placeholders in braces.
 function placeholderProblems(text, known, stranger) {
   const names = [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
   const faults = names.filter((name) => !known.has(name)).map(stranger);

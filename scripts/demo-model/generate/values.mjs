@@ -1,4 +1,4 @@
-// Values for parameters: what stands in the call, and how a person says it.
+// Random parameter values: the value in the call, and its wording in the message.
 import { partOf } from './catalogue.mjs';
 import { capitalised, inventedWord, inWords } from './words.mjs';
 
@@ -9,7 +9,7 @@ const proper = new Set(
 const heldShare = 0.15;
 const extensions = 'txt pdf jpg png mp3 doc csv zip json log md gpx wav html'.split(' ');
 
-/** Draws values of a part (`train` or `held`) for the parameters of tools. */
+/** Creates a generator of parameter values of a part (`train` or `held`). */
 export function valuesFrom(pools, rng, part) {
   const lists = new Map();
   const listed = (list) => {
@@ -26,7 +26,7 @@ export function valuesFrom(pools, rng, part) {
     code: () =>
       `${rng.pick([...'ABCDEFGHKLMNPRSTVWXZ'])}${rng.pick(['-', '', ''])}${rng.below(rng.pick([10, 100, 1000]))}`,
   };
-  // What has a form of its own is made in that form.
+  // Values with a format of their own.
   const two = (number) => String(number).padStart(2, '0');
   const formed = {
     time: () => {

@@ -1,4 +1,4 @@
-// Words that no list holds, so that copying is learnt and not the lists.
+// Invented words, so that the model learns to copy instead of learning lists by heart; and numbers in words.
 
 const onsets =
   'b br ch d dr f fl g gr h j k kl l m n p pl qu r s sh sk st t tr th v w z bl cr gl kr sn sp sw vr x'.split(' ');

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 LEARNT = 0x8000
-ROWS = 256  # most rows of a unit of branches
+ROWS = 256  # maximum number of rows of a unit of branches
 
 
 class Unit:
@@ -41,7 +41,7 @@ class Batch:
             position[at : at + shared] = np.arange(shared)
             self.units.append(Unit(at, 0, (at, at + shared), torch.zeros(shared, dtype=torch.int64)))
             self._branches(position, at, shared, lengths)
-            # A row predicts the token behind it; the first of a branch is never learnt.
+            # A row predicts the next token; the first token of a branch is never learnt.
             due = np.nonzero(tokens & LEARNT)[0]
             learning.append(at + due - 1)
             target.append(clean[due])
@@ -83,7 +83,7 @@ class Records:
         return self.next, tuple(self.waiting)
 
     def _has(self, at):
-        """Whether a whole record stands there by now."""
+        """Whether a complete record is in the buffer."""
         for _ in range(2):
             if at + 3 < len(self.data) and at + 3 + int(self.data[at + 2]) + int(self.data[at]) <= len(self.data):
                 return True

@@ -1,4 +1,4 @@
-"""What a run has kept: weights.pt of its end, or checkpoint.pt, whichever has seen more of the text."""
+"""Loads the latest checkpoint of a run: weights.pt of its end, or checkpoint.pt, whichever has seen more tokens."""
 
 import os
 import sys
@@ -7,11 +7,11 @@ import torch
 
 
 def latest_checkpoint(run):
-    """Weights, shape and so on; which file they are from is told on standard error."""
+    """Weights, shape and so on; prints the name of their file to standard error."""
     files = [f"{run}/{name}" for name in ("weights.pt", "checkpoint.pt") if os.path.exists(f"{run}/{name}")]
     if not files:
         sys.exit(f"{run} holds neither weights.pt nor checkpoint.pt")
-    all_kept = {file: torch.load(file, map_location="cpu") for file in files}
-    file = max(files, key=lambda file: all_kept[file]["seen"])
-    print(f"{file}: {all_kept[file]['seen']} tokens seen", file=sys.stderr)
-    return all_kept[file]
+    checkpoints = {file: torch.load(file, map_location="cpu") for file in files}
+    file = max(files, key=lambda file: checkpoints[file]["seen"])
+    print(f"{file}: {checkpoints[file]['seen']} tokens seen", file=sys.stderr)
+    return checkpoints[file]

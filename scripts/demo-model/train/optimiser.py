@@ -4,7 +4,7 @@ import torch
 
 from model import is_matrix
 
-# How many matrices stand in one weight, one under the other.
+# The number of matrices stacked in one weight.
 STACKED = {"qkv": 3, "out": 1, "gate_up": 2, "down": 1}
 
 

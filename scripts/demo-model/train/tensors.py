@@ -2,8 +2,8 @@
 
     python3 tensors.py --run DIR --corpus DIR --out DIR [--type F16|Q8_0] [--beside DIR ... --share 0.2]
 
-With --beside the weights are a mean of several runs, of which each other one has this share: of runs that went on from one
-checkpoint the mean is better with what none has seen than the best of them.
+With --beside the weights are a mean with those of other runs, each with this share (model averaging): for runs that continued
+from one checkpoint the mean generalises better than the best of them.
 """
 
 import argparse

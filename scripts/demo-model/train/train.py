@@ -1,8 +1,8 @@
-"""Trains the demo model on a corpus that corpus.mjs wrote. Goes on where it stopped when the folder holds a checkpoint.
+"""Trains the demo model on a corpus of corpus.mjs. Resumes from the checkpoint of the output folder, if there is one.
 
     python3 train.py --corpus DIR --out DIR [--tokens N] [--seed N] [--workers N] [--device cuda]
 
-Ctrl-C stops it and keeps a checkpoint. `--out` gets checkpoint.pt while it runs, log.jsonl (one line every 50 steps), and weights.pt at the end.
+Ctrl-C stops it and writes a checkpoint. `--out` gets checkpoint.pt while it runs, log.jsonl (one line every 50 steps), and weights.pt at the end.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-// Strict calls beside free ones of the demo model: what is called, and how long the writing of it takes.
+// Compares strict (grammar-constrained) calls of the demo model with unconstrained ones: the calls and their generation time.
 import { fileURLToPath } from 'node:url';
 import { toFunctionDefinition } from '../../../dist/tools/formats/functionJson.js';
 import { formats } from '../../../dist/tools/formats/index.js';
@@ -36,11 +36,11 @@ const requests = [
 ];
 const rounds = 15;
 
-/** Prints, for each request, what the demo model calls and in what time, freely and strictly. */
+/** Prints, for each request, the calls and the median time in milliseconds, unconstrained and strict. */
 export async function compareStrictAndFree(engine) {
   const model = await engine.load(demo, { contextSize: 1024, slots: 1, threads: 1, gpu: 'off' });
   const format = formats.get('chatml');
-  const ways = { free: undefined, strict: format.grammar(tools, { kind: 'auto' }) };
+  const modes = { free: undefined, strict: format.grammar(tools, { kind: 'auto' }) };
   const block = {
     format: format.name,
     definitions: tools.map(toFunctionDefinition),
@@ -49,27 +49,27 @@ export async function compareStrictAndFree(engine) {
   };
   const sequence = model.openSequence();
   const right = { free: 0, strict: 0 };
-  for (const [text, wanted] of requests) {
+  for (const [text, expected] of requests) {
     const prompt = { messages: [{ role: 'user', text }], tools: block };
     const times = { free: [], strict: [] };
-    const said = {};
+    const answers = {};
     for (let round = 0; round < rounds; round++) {
-      const order = round % 2 === 0 ? Object.entries(ways) : Object.entries(ways).toReversed();
-      for (const [way, grammar] of order) {
+      const order = round % 2 === 0 ? Object.entries(modes) : Object.entries(modes).toReversed();
+      for (const [mode, grammar] of order) {
         const completion = await generate(sequence, prompt, grammar);
-        const { total, waited } = completion.timings;
-        // The first rounds fill the cache, learn the grammars and warm the program up.
-        if (round > 2) times[way].push(total - waited);
-        said[way] = describeCalls(format.detect(completion.text));
+        const { totalMs, queuedMs } = completion.timings;
+        // Warm-up: the first rounds fill the KV cache and the grammar caches.
+        if (round > 2) times[mode].push(totalMs - queuedMs);
+        answers[mode] = describeCalls(format.detect(completion.text));
       }
     }
-    for (const way of Object.keys(ways)) right[way] += said[way] === wanted ? 1 : 0;
+    for (const mode of Object.keys(modes)) right[mode] += answers[mode] === expected ? 1 : 0;
     const ratio = median(times.strict) / median(times.free);
     console.log(
-      `${text.padEnd(32)} free ${said.free.padEnd(44)} strict ${said.strict.padEnd(44)} ${median(times.free).toFixed(1)} -> ${median(times.strict).toFixed(1)} ms (${ratio.toFixed(2)})`,
+      `${text.padEnd(32)} free ${answers.free.padEnd(44)} strict ${answers.strict.padEnd(44)} ${median(times.free).toFixed(1)} -> ${median(times.strict).toFixed(1)} ms (${ratio.toFixed(2)})`,
     );
   }
-  console.log(`as wished: ${right.free} of ${requests.length} freely, ${right.strict} strictly`);
+  console.log(`correct: ${right.free} of ${requests.length} free, ${right.strict} strict`);
   await model[Symbol.asyncDispose]();
 }
 

@@ -1,6 +1,6 @@
-// One item, asked over the wire: an agent with a single ToolCall node, one message, what the client hears.
+// Runs one item through the server: an agent with a single ToolCall node, and one message.
 
-// No answer that is due is nearly as long; a model that babbles is stopped here.
+// Expected answers are much shorter.
 const maxTokens = 256;
 
 /** The graph of an item; its model is the agent's. */
@@ -13,7 +13,7 @@ export const graphOf = (tools, { format, mode }) => ({
         tools,
         tool_call_format: format,
         ...(mode === 'strict' && { strict: true }),
-        // The text is heard too: one that looks like a call, but is none, tells of a decode failure.
+        // The text is sent too: one that looks like a call, but is none, is a decode failure.
         generate_on_no_tool: true,
         sampling: { temperature: 0, max_tokens: maxTokens },
       },
@@ -21,7 +21,10 @@ export const graphOf = (tools, { format, mode }) => ({
   },
 });
 
-/** Asks an item of a model; gives what was heard and what it cost. A turn that fails rejects with its Fault. */
+/**
+ * Runs an item; returns the answer (see compare.mjs), its generated tokens and its time in milliseconds.
+ * @throws {Error} The Fault of a turn that failed.
+ */
 export async function runItem(client, model, item, row) {
   const graph = { default_model_name: model, ...graphOf(item.tools, row) };
   const agent = await client.createAgent({ graph });
@@ -42,7 +45,7 @@ export async function runItem(client, model, item, row) {
   }
 }
 
-// A call without a required parameter is not notified but told of as an insight; here it is a call, and a wrong one.
+// A call without a required parameter is reported as an insight instead of a call; here it counts as a (wrong) call.
 const incompleteCalls = (events) =>
   events
     .filter(({ eventType }) => eventType === 'tool_insight')

@@ -1,24 +1,24 @@
-// Outcomes counted, and the counts as rates.
+// Scores of the tool-call evaluation: counts of outcomes, and their rates.
 import { callCategories, categories } from './items.mjs';
 
 const outcomes = ['exact', 'wrong', 'wrongCount', 'decodeFailure', 'falseCall', 'missed', 'failed'];
 
-/** Counts of one row: outcomes by category, and what its calls cost. */
+/** The score of one row: outcomes by category, and tokens and time of its calls. */
 export class Score {
   #counts = new Map(categories.map((category) => [category, Object.fromEntries(outcomes.map((name) => [name, 0]))]));
   #cost = { calls: 0, tokens: 0, ms: 0 };
 
-  /** Counts an item; `heard` is absent where the turn failed. */
-  add(category, outcome, heard) {
+  /** Counts an item; `answer` is undefined when the turn failed. */
+  add(category, outcome, answer) {
     this.#counts.get(category)[outcome]++;
-    const calls = heard?.calls.length ?? 0;
+    const calls = answer?.calls.length ?? 0;
     if (calls === 0) return;
     this.#cost.calls += calls;
-    this.#cost.tokens += heard.tokens;
-    this.#cost.ms += heard.ms;
+    this.#cost.tokens += answer.tokens;
+    this.#cost.ms += answer.ms;
   }
 
-  /** The rates of the row, from 0 to 1, null where nothing was asked: of the items where a call is due, and false calls. */
+  /** Rates from 0 to 1, null without items: of the items that expect a call, and `falseCall` of the others. */
   get summary() {
     const { calls, tokens, ms } = this.#cost;
     return {

@@ -1,4 +1,4 @@
-// The figures as a table in Markdown.
+// Formats the scores as a Markdown table.
 
 const percent = (rate) => (rate === null ? '' : `${(100 * rate).toFixed(0)} %`);
 const number = (value) => (value === null ? '' : value.toFixed(0));
@@ -20,7 +20,7 @@ const columns = [
   ['ms/call', ({ msPerCall }) => number(msPerCall)],
 ];
 
-/** A line for each row under a head, figures to the right. */
+/** One line for each row under a header line, numbers aligned to the right. */
 export function formatTable(rows) {
   const cells = rows.map((row) => columns.map(([, show]) => show(row)));
   const widths = columns.map(([head], at) => Math.max(head.length, ...cells.map((line) => line[at].length)));
