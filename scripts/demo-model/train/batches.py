@@ -83,7 +83,7 @@ class Records:
         return self.next, tuple(self.waiting)
 
     def _has(self, at):
-        """Whether a complete record is in the buffer."""
+        """Whether a complete record is in the file; the file may still grow."""
         for _ in range(2):
             if at + 3 < len(self.data) and at + 3 + int(self.data[at + 2]) + int(self.data[at]) <= len(self.data):
                 return True
