@@ -55,7 +55,7 @@ export async function downloadRange(range: RangeRequest): Promise<number | undef
   const wholeBytes = expected.bytes ?? responseBytes;
   onBytes(partialFile.bytes);
   let spaceCheckedAt = partialFile.bytes;
-  // Reads on at the expected size, to the end of the body: one that is too long must fail verification.
+  // At the expected size it reads once more: a body that is too long must fail verification.
   while (partialFile.bytes <= (wholeBytes ?? Infinity)) {
     const chunk = await readChunk(response.body, stallTimeout);
     if (!chunk) break;
@@ -66,7 +66,7 @@ export async function downloadRange(range: RangeRequest): Promise<number | undef
     spaceCheckedAt = partialFile.bytes;
     await checkSpace(Math.max(0, (wholeBytes ?? 0) - partialFile.bytes));
   }
-  // A 200 response that is complete by its own Content-Length has the wrong size: verification reports that. Others were cut.
+  // A 200 response that is complete by its own Content-Length has the wrong size, which verification reports; any other short response was cut.
   const isCompleteResponse = response.status === 200 && responseBytes === partialFile.bytes;
   if (partialFile.bytes < (wholeBytes ?? 0) && !isCompleteResponse) throw new TransientError('the connection was cut');
   return wholeBytes;

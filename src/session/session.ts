@@ -145,6 +145,7 @@ export class Session implements AsyncDisposable {
     try {
       return await creation;
     } catch (error) {
+      // An id whose creation failed was never handed out, so the next agent may have it.
       if (this.#lastAgentId === id) this.#lastAgentId--;
       throw error;
     } finally {

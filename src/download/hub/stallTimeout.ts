@@ -29,8 +29,9 @@ export class StallTimeout implements Disposable {
 
   /** Waits for one read, and aborts the exchange with a TransientError when it takes longer than `stallMs`. */
   async guard<T>(read: Promise<T>): Promise<T> {
-    const stalled = new TransientError(`nothing came for ${this.#stallMs / 1000} seconds`);
-    const timer = setTimeout(() => this.#controller.abort(stalled), this.#stallMs);
+    const timer = setTimeout(() => {
+      this.#controller.abort(new TransientError(`nothing came for ${this.#stallMs / 1000} seconds`));
+    }, this.#stallMs);
     try {
       return await read;
     } finally {

@@ -116,6 +116,7 @@ export class StateSwap {
         this.#bytes -= bytes;
         if (this.#states.get(owner) === thisState) this.#states.delete(owner);
       };
+      // The caller has set it: this runs after the first await of swapOut.
       const thisState = this.#states.get(owner);
       file = await this.#store.reserve(Math.ceil(tokens.length * this.#bytesPerToken * sizeMargin), onDrop);
       if (!file) return undefined;
@@ -137,7 +138,7 @@ export class StateSwap {
   }
 }
 
-/** Fewer tokens are prefilled before a file is open. */
+/** Prefilling fewer tokens takes less time than opening a file. */
 const minTokensToSwap = 16;
 /** The size of a state may exceed the estimate by this factor. */
 const sizeMargin = 1.05;
