@@ -51,10 +51,10 @@ const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
   .sort();
 const generated = (file: string): boolean => file.endsWith('.gen.ts');
-const written = files.filter((file) => !generated(file));
+const sources = files.filter((file) => !generated(file));
 const textOf = new Map(files.map((file) => [file, readFileSync(join(source, file), 'utf8')]));
 
-// Comments and strings of prose do not count: import and export statements, and dynamic imports, do.
+// Matches import and export statements and dynamic imports, but not text in comments and strings.
 const importPattern = /^(?:import|export)\b[^'"`;]*?\bfrom\s+'([^']+)'|^import\s+'([^']+)'|\bimport\(\s*'([^']+)'/gm;
 const importsOf = (file: string): readonly string[] =>
   [...(textOf.get(file) ?? '').matchAll(importPattern)].map(([, a, b, c]) => a ?? b ?? c ?? '');
@@ -85,7 +85,7 @@ describe('the architecture of src', () => {
   });
 
   it('imports only from the own module and from lower layers', () => {
-    const wrong = files.flatMap((file) =>
+    const violations = files.flatMap((file) =>
       insideOf(file)
         .filter(
           (target) =>
@@ -93,7 +93,7 @@ describe('the architecture of src', () => {
         )
         .map((target) => `${file} -> ${target}`),
     );
-    expect(wrong).toEqual([]);
+    expect(violations).toEqual([]);
   });
 
   it('imports only files that exist', () => {
@@ -122,18 +122,18 @@ describe('the architecture of src', () => {
   });
 
   it('has no file of more than 250 lines', () => {
-    const long = written
+    const long = sources
       .map((file) => [file, (textOf.get(file) ?? '').split('\n').length - 1] as const)
       .filter(([, lines]) => lines > 250);
     expect(long).toEqual([]);
   });
 
   it('has no any, no default export, no enum, no namespace', () => {
-    const loose =
+    const forbidden =
       /(?::|\bas|<|\|)\s*any\b|@ts-ignore|@ts-nocheck|^export default|^\s*(?:export )?(?:const )?enum\s|^\s*(?:export )?namespace\s/gm;
     expect(
-      written.flatMap((file) =>
-        [...withoutComments(textOf.get(file) ?? '').matchAll(loose)].map(([found]) => `${file}: ${found}`),
+      sources.flatMap((file) =>
+        [...withoutComments(textOf.get(file) ?? '').matchAll(forbidden)].map(([found]) => `${file}: ${found}`),
       ),
     ).toEqual([]);
   });
@@ -149,7 +149,7 @@ describe('the architecture of src', () => {
       'prom-client': /^metrics\//,
       'cli-progress': /^cli\//,
     };
-    const wrong = files.flatMap((file) =>
+    const violations = files.flatMap((file) =>
       importsOf(file)
         .filter((path) =>
           Object.entries(only).some(
@@ -158,10 +158,10 @@ describe('the architecture of src', () => {
         )
         .map((path) => `${file} -> ${path}`),
     );
-    expect(wrong).toEqual([]);
+    expect(violations).toEqual([]);
   });
 
-  it('keeps what a browser loads free of Node and of ajv', () => {
+  it('has no Node or ajv imports in the client for browsers', () => {
     const reached = new Set<string>();
     const reach = (file: string): void => {
       if (reached.has(file)) return;
@@ -183,11 +183,11 @@ describe('the architecture of src', () => {
     ).not.toThrow();
   });
 
-  it('has no file that nothing uses', () => {
+  it('has no unused file', () => {
     const used = new Set(files.flatMap(insideOf));
-    const doors = ['index.ts', 'client/index.ts', 'cli/turngraph.ts'];
+    const entryPoints = ['index.ts', 'client/index.ts', 'cli/turngraph.ts'];
     expect(
-      written.filter((file) => !used.has(file) && !doors.includes(file)).map((file) => relative('.', file)),
+      sources.filter((file) => !used.has(file) && !entryPoints.includes(file)).map((file) => relative('.', file)),
     ).toEqual([]);
   });
 });

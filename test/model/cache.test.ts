@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as breath } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContextSequence, type Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ describe('a KV cache', () => {
 
   const tokens = (text: string): Token[] => demo.weights.tokenize(text, true);
 
-  it('keeps nothing behind a changed middle, though later tokens are the same', async () => {
+  it('keeps nothing after the first changed token, even if later tokens are the same', async () => {
     const [before, after] = [tokens('one two three four five six'), tokens('one two nine four five six')];
     await reusePrefix(cache, []);
     await cache.evaluateWithoutGeneratingNewTokens(before);
@@ -32,7 +32,7 @@ describe('a KV cache', () => {
     expect(cache.contextTokens).toEqual(before.slice(0, kept));
   });
 
-  it('keeps no tail when the prompt is a strict prefix of what it holds', async () => {
+  it('keeps no tail when the prompt is a strict prefix of the cached tokens', async () => {
     await reusePrefix(cache, []);
     await cache.evaluateWithoutGeneratingNewTokens(tokens('one two three four five six'));
     expect(await reusePrefix(cache, tokens('one two three'))).toBe(tokens('one two three').length);
@@ -58,34 +58,34 @@ describe('a KV cache with a sliding window', () => {
     await rm(folder, { recursive: true });
   });
 
-  const read = Array.from({ length: 1000 }, (_, index) => (300 + ((index * 37) % 1500)) as Token);
-  const sharing = (count: number): Token[] => [...read.slice(0, count), 2000 as Token];
+  const prefilled = Array.from({ length: 1000 }, (_, index) => (300 + ((index * 37) % 1500)) as Token);
+  const sharingPrefix = (count: number): Token[] => [...prefilled.slice(0, count), 2000 as Token];
 
-  /** How many tokens are kept, and how many are evaluated for that in a step that nobody can halt. */
-  async function aligned(tokens: Token[]): Promise<{ kept: number; evaluated: number }> {
+  /** Tokens that reusePrefix keeps, and tokens that it evaluates itself, which cannot be aborted. */
+  async function measureReuse(tokens: Token[]): Promise<{ kept: number; evaluated: number }> {
     await reusePrefix(cache, []);
-    await cache.evaluateWithoutGeneratingNewTokens(read);
+    await cache.evaluateWithoutGeneratingNewTokens(prefilled);
     const before = cache.tokenMeter.usedInputTokens;
     const kept = await reusePrefix(cache, tokens);
     return { kept, evaluated: cache.tokenMeter.usedInputTokens - before };
   }
 
-  it('keeps what is the same as long as the window before it is there', async () => {
-    expect(await aligned(sharing(990))).toEqual({ kept: 990, evaluated: 0 });
+  it('keeps the common prefix while the window before it is cached', async () => {
+    expect(await measureReuse(sharingPrefix(990))).toEqual({ kept: 990, evaluated: 0 });
     const start = cache.stateCellsStartIndex;
     expect(start).toBeGreaterThan(window);
-    expect(await aligned(sharing(start + window))).toEqual({ kept: start + window, evaluated: 0 });
+    expect(await measureReuse(sharingPrefix(start + window))).toEqual({ kept: start + window, evaluated: 0 });
   });
 
-  it('keeps nothing where a part of the window is gone, and evaluates nothing for it', async () => {
+  it('keeps nothing when a part of the window is no longer cached, and evaluates nothing', async () => {
     const start = cache.stateCellsStartIndex;
-    expect(await aligned(sharing(start + window - 2))).toEqual({ kept: 0, evaluated: 0 });
-    expect(await aligned(sharing(start - 1))).toEqual({ kept: 0, evaluated: 0 });
+    expect(await measureReuse(sharingPrefix(start + window - 2))).toEqual({ kept: 0, evaluated: 0 });
+    expect(await measureReuse(sharingPrefix(start - 1))).toEqual({ kept: 0, evaluated: 0 });
     expect(cache.contextTokens).toEqual([]);
   });
 
-  it('holds what is the same from the start on', async () => {
-    expect(await aligned([...read, 2000 as Token])).toEqual({ kept: 1000, evaluated: 0 });
+  it('keeps the whole cache when the prompt extends it', async () => {
+    expect(await measureReuse([...prefilled, 2000 as Token])).toEqual({ kept: 1000, evaluated: 0 });
   });
 });
 
@@ -96,170 +96,170 @@ describe('a sequence', () => {
 
   const tokensOf = (prompt: Prompt): Token[] => demo.renderer.tokens(demo.renderer.render(prompt));
 
-  /** What is in the one slot of a context. */
-  async function opened(): Promise<{
+  /** A sequence of a context with one slot, and a function that reads the tokens in its KV cache. */
+  async function openSequence(): Promise<{
     sequence: ReturnType<Awaited<ReturnType<Demo['open']>>['sequence']>;
-    held: () => Promise<Token[]>;
+    readCachedTokens: () => Promise<Token[]>;
   }> {
     const { slots, sequence } = await demo.open(1);
-    const speaker = sequence();
-    const held = async (): Promise<Token[]> => {
-      const slot = await slots.acquire(speaker, [], neverAborted);
+    const owner = sequence();
+    const readCachedTokens = async (): Promise<Token[]> => {
+      const slot = await slots.acquire(owner, [], neverAborted);
       if (!slot) throw new Error('no slot');
       const { contextTokens } = slot.cache;
       slots.release(slot);
       return contextTokens;
     };
-    return { sequence: speaker, held };
+    return { sequence: owner, readCachedTokens };
   }
 
-  /** What the model writes behind tokens that were never seen before. */
-  async function freshly(tokens: Token[], count: number): Promise<Token[]> {
+  /** Generates greedily after `tokens` in a new context. */
+  async function generateFresh(tokens: Token[], count: number): Promise<Token[]> {
     const context = await demo.weights.createContext({ contextSize, batchSize: 256, threads: 1, flashAttention: true });
-    const written: Token[] = [];
+    const generated: Token[] = [];
     for await (const token of context.getSequence().evaluate(tokens, { temperature: 0 })) {
-      written.push(token);
-      if (written.length === count) break;
+      generated.push(token);
+      if (generated.length === count) break;
     }
     await context.dispose();
-    return written;
+    return generated;
   }
 
-  it('evaluates a changed middle anew', async () => {
-    const { sequence } = await opened();
+  it('evaluates the prompt again from the first changed token', async () => {
+    const { sequence } = await openSequence();
     const prompt = nextPrompt(userPrompt('How are you today?'), 'I am fine.', 'Tell me a joke');
     const changed = nextPrompt(userPrompt('How is she today?'), 'I am fine.', 'Tell me a joke');
     await generate(sequence, prompt);
     const { tokens, text } = await generate(sequence, changed);
     const [a, b] = [tokensOf(prompt), tokensOf(changed)];
     expect(tokens.reused).toBe(b.findIndex((token, index) => token !== a[index]));
-    const fresh = await freshly(b, 30);
+    const fresh = await generateFresh(b, 30);
     expect(text).not.toBe('');
     expect(demo.weights.detokenize(fresh).startsWith(text)).toBe(true);
   });
 
-  it('leaves no tail of a longer prompt', async () => {
-    const { sequence, held } = await opened();
+  it('keeps no tail of a longer prompt', async () => {
+    const { sequence, readCachedTokens } = await openSequence();
     const short = userPrompt('How are you today?');
     await generate(sequence, nextPrompt(short, 'I am fine.', 'Tell me a joke'));
     const { tokens } = await generate(sequence, short, { sampling: { max_tokens: 1 } });
     expect(tokens.reused).toBe(tokens.prompt - 1);
-    expect(await held()).toEqual(tokensOf(short));
+    expect(await readCachedTokens()).toEqual(tokensOf(short));
   });
 
-  it('evaluates the new message and nothing else over five turns, and answers as if it had never read before', async () => {
-    const { sequence, held } = await opened();
+  it('evaluates only the new message in each of five turns, and answers as without a cache', async () => {
+    const { sequence, readCachedTokens } = await openSequence();
     let prompt = userPrompt('How are you today?');
     let { text } = await generate(sequence, prompt);
     for (const message of ['Tell me a joke', 'Who are you?', 'Thank you', 'What is your name?']) {
       prompt = nextPrompt(prompt, text, message);
-      // The end of the answer, the new message in its frame, and the opening of the next answer.
-      const news = demo.weights.tokenize(
+      // The end of the last answer, the new message with its control tokens, and the start of the next answer.
+      const newTokens = demo.weights.tokenize(
         `<|im_end|>\n<|im_start|>user\n${message}<|im_end|>\n<|im_start|>assistant\n`,
         true,
       );
       const next = await generate(sequence, prompt);
-      expect(next.tokens.prompt - next.tokens.reused).toBe(news.length);
-      const all = await held();
-      const written = await freshly(all.slice(0, next.tokens.prompt), next.tokens.generated);
-      expect(all.slice(next.tokens.prompt)).toEqual(written);
+      expect(next.tokens.prompt - next.tokens.reused).toBe(newTokens.length);
+      const all = await readCachedTokens();
+      const generated = await generateFresh(all.slice(0, next.tokens.prompt), next.tokens.generated);
+      expect(all.slice(next.tokens.prompt)).toEqual(generated);
       text = next.text;
     }
   });
 
-  it('reuses its own spelling of an answer where the tokeniser would have spelt it otherwise', async () => {
+  it('reuses the generated tokens of an answer when the tokenizer would choose others for its text', async () => {
     const prompt = userPrompt('Tell me a joke');
     for (let seed = 1; seed <= 20; seed++) {
-      const { sequence, held } = await opened();
+      const { sequence, readCachedTokens } = await openSequence();
       const { text, tokens } = await generate(sequence, prompt, { sampling: { temperature: 3, seed, max_tokens: 30 } });
-      const spelt = (await held()).slice(tokens.prompt);
-      if (isDeepStrictEqual(spelt, demo.weights.tokenize(text, false).slice(0, spelt.length))) continue;
+      const generated = (await readCachedTokens()).slice(tokens.prompt);
+      if (isDeepStrictEqual(generated, demo.weights.tokenize(text, false).slice(0, generated.length))) continue;
       const next = await generate(sequence, nextPrompt(prompt, text, 'Thank you'));
-      return expect(next.tokens.reused).toBe(tokens.prompt + spelt.length);
+      return expect(next.tokens.reused).toBe(tokens.prompt + generated.length);
     }
-    expect.fail('the model spells as the tokeniser does, whatever the seed');
+    expect.fail('the model chooses the tokens of the tokenizer for every seed');
   });
 
-  it('reads an answer anew that is not the one it wrote, from its beginning', async () => {
-    const { sequence } = await opened();
+  it('evaluates an answer again when it is not the generated one', async () => {
+    const { sequence } = await openSequence();
     const prompt = userPrompt('How are you today?');
     const { tokens } = await generate(sequence, prompt);
     const next = await generate(sequence, nextPrompt(prompt, 'Never better!', 'Thank you'));
     expect(next.tokens.reused).toBe(tokens.prompt);
   });
 
-  it('holds a prefix of prompt and answer after an abort at any moment', async () => {
-    const { sequence, held } = await opened();
+  it('holds a prefix of prompt and answer after an abort at any time', async () => {
+    const { sequence, readCachedTokens } = await openSequence();
     const prompt = userPrompt(`${'The lamp stands in the hall. '.repeat(60)} Tell me a long story about the sea.`);
-    const all = [...tokensOf(prompt), ...(await freshly(tokensOf(prompt), 60))];
+    const all = [...tokensOf(prompt), ...(await generateFresh(tokensOf(prompt), 60))];
     const lengths: number[] = [];
-    for (const moment of [-1, 0, 1, 2, 5, 10, 20, 40]) {
+    for (const abortAtPiece of [-1, 0, 1, 2, 5, 10, 20, 40]) {
       const control = new AbortController();
       let pieces = 0;
-      const cutting = generate(sequence, prompt, {
+      const pending = generate(sequence, prompt, {
         signal: control.signal,
         sampling: { max_tokens: 60 },
-        onText: () => void (++pieces === moment && control.abort()),
+        onText: () => void (++pieces === abortAtPiece && control.abort()),
       });
-      if (moment === 0) await breath();
-      if (moment <= 0) control.abort();
-      await cutting;
-      const now = await held();
-      expect(now).toEqual(all.slice(0, now.length));
-      lengths.push(now.length);
-      await generate(sequence, userPrompt(`Something else ${moment}.`), { sampling: { max_tokens: 2 } });
+      if (abortAtPiece === 0) await yieldToEventLoop();
+      if (abortAtPiece <= 0) control.abort();
+      await pending;
+      const cachedTokens = await readCachedTokens();
+      expect(cachedTokens).toEqual(all.slice(0, cachedTokens.length));
+      lengths.push(cachedTokens.length);
+      await generate(sequence, userPrompt(`Something else ${abortAtPiece}.`), { sampling: { max_tokens: 2 } });
     }
-    const read = tokensOf(prompt).length;
-    expect(lengths.slice(0, 2).every((length) => length < read)).toBe(true);
-    expect(lengths.slice(2).every((length) => length >= read)).toBe(true);
+    const prefilled = tokensOf(prompt).length;
+    expect(lengths.slice(0, 2).every((length) => length < prefilled)).toBe(true);
+    expect(lengths.slice(2).every((length) => length >= prefilled)).toBe(true);
   });
 
-  it('goes on in a long conversation until the context is full, and says so', async () => {
-    const { sequence } = await opened();
+  it('reuses the cache in a long conversation until the prompt no longer fits', async () => {
+    const { sequence } = await openSequence();
     let prompt = userPrompt('How are you today?');
     let turns = 0;
-    const talk = async (): Promise<void> => {
+    const converse = async (): Promise<void> => {
       for (;;) {
         const { text, tokens } = await generate(sequence, prompt, { sampling: { max_tokens: 20 } });
         expect(tokens.prompt - tokens.reused).toBeLessThan(60);
         prompt = nextPrompt(prompt, text, `Tell me more about number ${++turns}, please.`);
       }
     };
-    await expect(talk()).rejects.toMatchObject({ name: 'PROMPT_TOO_LARGE' });
+    await expect(converse()).rejects.toMatchObject({ name: 'PROMPT_TOO_LARGE' });
     expect(turns).toBeGreaterThan(10);
   });
 
-  it('hands its slot to another without a trace of what it held', async () => {
+  it('leaves nothing in its slot for the next owner', async () => {
     const { sequence: open } = await demo.open(1);
-    const [mine, yours] = [open(), open()];
-    await generate(mine, userPrompt('My secret word is walrus.', 'You keep secrets.'));
-    const { text, tokens } = await generate(yours, userPrompt('Which secret word?', 'You tell all.'));
+    const [first, second] = [open(), open()];
+    await generate(first, userPrompt('My secret word is walrus.', 'You keep secrets.'));
+    const { text, tokens } = await generate(second, userPrompt('Which secret word?', 'You tell all.'));
     const [a, b] = [
       tokensOf(userPrompt('My secret word is walrus.', 'You keep secrets.')),
       tokensOf(userPrompt('Which secret word?', 'You tell all.')),
     ];
     expect(tokens.reused).toBe(b.findIndex((token, index) => token !== a[index]));
-    expect(demo.weights.detokenize(await freshly(b, 40)).startsWith(text)).toBe(true);
-    expect((await generate(mine, userPrompt('My secret word is walrus.', 'You keep secrets.'))).finishReason).toBe(
+    expect(demo.weights.detokenize(await generateFresh(b, 40)).startsWith(text)).toBe(true);
+    expect((await generate(first, userPrompt('My secret word is walrus.', 'You keep secrets.'))).finishReason).toBe(
       'end',
     );
   });
 
-  it('warms the head of a prompt without disturbing what follows it', async () => {
-    const { sequence, held } = await opened();
+  it('prefills the start of a prompt, and keeps what is cached after it', async () => {
+    const { sequence, readCachedTokens } = await openSequence();
     await sequence.prefill(userPrompt('anything', 'You are a lamp in a long hall.'), neverAborted);
-    const head = await held();
+    const head = await readCachedTokens();
     expect(demo.weights.detokenize(head, true)).toBe(
       '<|im_start|>system\nYou are a lamp in a long hall.<|im_end|>\n<|im_start|>user\n',
     );
     const prompt = userPrompt('How are you today?', 'You are a lamp in a long hall.');
     expect((await generate(sequence, prompt)).tokens.reused).toBe(head.length);
-    const before = await held();
+    const before = await readCachedTokens();
     await sequence.prefill(prompt, neverAborted);
-    expect(await held()).toEqual(before);
+    expect(await readCachedTokens()).toEqual(before);
   });
 
-  it('begins with an empty cache after the engine has failed in it', async () => {
+  it('starts with an empty cache after a failure of the engine', async () => {
     const { slots, sequence: open } = await demo.open(2);
     const [broken, whole] = [open(), open()];
     const fine = (await generate(broken, userPrompt('How are you today?'))).text;

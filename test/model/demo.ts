@@ -11,7 +11,7 @@ import { Tokenizer } from '../../src/engine/llama/tokenizer/tokenizer.ts';
 /** The bundled model. */
 export const demoFile = fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url));
 
-/** The demo model taken apart, so that a test sees tokens and caches. */
+/** The parts of the loaded demo model, so that a test can read tokens and caches. */
 export interface Demo {
   readonly llama: Llama;
   readonly weights: LlamaModel;

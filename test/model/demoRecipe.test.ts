@@ -15,7 +15,7 @@ import { repositoryPath } from '../helpers/server.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 const recipe = 'scripts/demo-model';
-const learnt = JSON.parse(await readFile(repositoryPath(`${recipe}/vocabulary.json`), 'utf8'));
+const learntVocabulary = JSON.parse(await readFile(repositoryPath(`${recipe}/vocabulary.json`), 'utf8'));
 
 describe('the text that the demo model learns from', () => {
   let demo: Demo;
@@ -40,15 +40,15 @@ describe('the text that the demo model learns from', () => {
       { name: 'set_light', arguments: { on: true } },
       { name: 'say', arguments: { text: 'a "quoted" word', loud: false } },
     ];
-    const found = formats.get(format)?.detect(callText(format, calls));
-    expect(found?.calls.map(({ name, arguments: given }) => ({ name, arguments: Object.fromEntries(given) }))).toEqual(
+    const detected = formats.get(format)?.detect(callText(format, calls));
+    expect(detected?.calls.map(({ name, arguments: args }) => ({ name, arguments: Object.fromEntries(args) }))).toEqual(
       calls,
     );
-    expect(found?.residual).toBe('');
+    expect(detected?.residual).toBe('');
   });
 
-  it('is cut into the tokens of the model file, whatever the text', () => {
-    const { encode } = createVocabulary(learnt);
+  it('is tokenized as by the model file, whatever the text', () => {
+    const { encode } = createVocabulary(learntVocabulary);
     const chance = createRng(5);
     const pieces = [
       () => String.fromCodePoint(chance.below(0x80)),
@@ -69,8 +69,8 @@ describe('the text that the demo model learns from', () => {
           '日本',
           '²',
         ]),
-      () => chance.pick<string>(learnt.phrases),
-      () => chance.pick<string>(learnt.phrases).slice(chance.below(6), 3 + chance.below(12)),
+      () => chance.pick<string>(learntVocabulary.phrases),
+      () => chance.pick<string>(learntVocabulary.phrases).slice(chance.below(6), 3 + chance.below(12)),
       () => chance.pick(['<|im_start|>', '<|im_end|>', '<|endoftext|>']),
     ];
     for (let count = 0; count < 10_000; count++) {
@@ -88,25 +88,25 @@ describe('the evaluation of the demo model', () => {
   it.each([
     ['--formats', 'chatml,chatlm', '--formats knows chatml, llama3, mistral, generic, not "chatlm"'],
     ['--mode', 'stric', '--mode knows free, strict, not "stric"'],
-  ])('refuses %s %s, and says what there is', async (option, value, sentence) => {
-    const refused = node('evaluate.mjs', option, value);
-    await expect(refused).rejects.toMatchObject({ code: 2, stderr: `${sentence}\n` });
+  ])('rejects %s %s, and lists the valid values', async (option, value, sentence) => {
+    const failure = node('evaluate.mjs', option, value);
+    await expect(failure).rejects.toMatchObject({ code: 2, stderr: `${sentence}\n` });
   });
 
-  it('tells how many turns failed', async () => {
+  it('reports how many turns failed', async () => {
     const { stderr } = await node('evaluate.mjs', '--model', 'nowhere.gguf', '--formats', 'chatml', '--limit', '2');
     expect(stderr).toMatch(/^chatml: 2 turns failed, the first with: .*nowhere\.gguf/);
   });
 });
 
 const python = '/usr/bin/python3';
-const demanded = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
-const mend = 'missing python3-torch, python3-numpy or gcc; apt-get install python3-torch python3-numpy gcc';
+const isRequired = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
+const hint = 'missing python3-torch, python3-numpy or gcc; apt-get install python3-torch python3-numpy gcc';
 
-describe.runIf(demanded || hasTorch())(`the recipe of the demo model (needs PyTorch)`, () => {
+describe.runIf(isRequired || hasTorch())('the recipe of the demo model (needs PyTorch)', () => {
   let folder = '';
   beforeAll(async () => {
-    if (!hasTorch()) throw new Error(mend);
+    if (!hasTorch()) throw new Error(hint);
     folder = await mkdtemp(join(tmpdir(), 'turngraph-recipe-'));
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -114,7 +114,7 @@ describe.runIf(demanded || hasTorch())(`the recipe of the demo model (needs PyTo
   const train = (script: string, ...args: readonly string[]) =>
     run(python, [repositoryPath(`${recipe}/train/${script}`), ...args]);
 
-  it('leads from text to a file that answers as the trained network does', async () => {
+  it('produces a model file that answers like the trained network', async () => {
     const [vocabulary, corpus, runs, tensors, file] = ['words.json', 'corpus', 'run', 'tensors', 'tiny.gguf'].map(
       (name) => join(folder, name),
     ) as [string, string, string, string, string];
@@ -146,57 +146,57 @@ describe.runIf(demanded || hasTorch())(`the recipe of the demo model (needs PyTo
     const prompts = ['Turn on the light', 'How are you?', 'Play some music'].map((text) =>
       weights.tokenize(promptText([{ role: 'user', text }]), true),
     );
-    const written: Token[][] = [];
+    const answers: Token[][] = [];
     for (const prompt of prompts) {
       const answer: Token[] = [];
       await sequence.clearHistory();
       for await (const token of sequence.evaluate(prompt, { temperature: 0 })) {
         if (weights.isEogToken(token) || answer.push(token) === 20) break;
       }
-      written.push(answer);
+      answers.push(answer);
     }
     await llama.dispose();
 
-    const asked = join(folder, 'prompts.jsonl');
-    await writeFile(asked, prompts.map((prompt) => `${JSON.stringify(prompt)}\n`).join(''));
-    expect(await answersTo(asked, ['--run', runs, '--corpus', corpus, '--longest', '20'])).toEqual(written);
+    const promptFile = join(folder, 'prompts.jsonl');
+    await writeFile(promptFile, prompts.map((prompt) => `${JSON.stringify(prompt)}\n`).join(''));
+    expect(await runNetwork(promptFile, ['--run', runs, '--corpus', corpus, '--longest', '20'])).toEqual(answers);
   });
 
-  it('takes of a run what has seen more, the weights of its end or a checkpoint', async () => {
-    const kept = await tells(`import json, sys, torch
-from kept import kept_by
+  it('resumes from the checkpoint that has seen most tokens', async () => {
+    const checkpoint = await runPython(`import json, sys, torch
+from checkpoint import latest_checkpoint
 for name, seen in (("weights", 5), ("checkpoint", 9)):
     torch.save({"seen": seen}, f"{sys.argv[1]}/{name}.pt")
-print(json.dumps(kept_by(sys.argv[1])))`);
-    expect(kept.said).toEqual({ seen: 9 });
-    expect(kept.beside).toContain('checkpoint.pt: 9 tokens seen');
+print(json.dumps(latest_checkpoint(sys.argv[1])))`);
+    expect(checkpoint.result).toEqual({ seen: 9 });
+    expect(checkpoint.log).toContain('checkpoint.pt: 9 tokens seen');
   });
 
-  it('lays circuits in the layers that there are, and has kernels for the shapes that these fit', async () => {
-    const { said } = await tells(`import json
+  it('places its initial circuits in the existing layers, and has kernels for some shapes', async () => {
+    const { result } = await runPython(`import json
 from model import SHAPE, Vocabulary, fresh
 from ops import kernels_fit
 others = ({}, {"layers": 3}, {"layers": 1}, {"heads": 8}, {"heads": 32}, {"width": 192}, {"hidden": 48})
 shapes = [{**SHAPE, **other} for other in others]
 weights = [len(fresh(shape, Vocabulary([[0, 0, 0]]), 1)) for shape in shapes]
 print(json.dumps({"weights": weights, "fit": [kernels_fit(shape) for shape in shapes]}))`);
-    expect(said).toEqual({
+    expect(result).toEqual({
       weights: [39, 21, 9, 39, 39, 39, 39],
       fit: [true, true, true, false, false, false, false],
     });
   });
 
-  /** What a script says that has the files of the training, as JSON, and what it says beside that. */
-  async function tells(script: string): Promise<{ said: unknown; beside: string }> {
+  /** Runs Python code in the folder of the training scripts. Returns its output, parsed as JSON, and its log. */
+  async function runPython(script: string): Promise<{ result: unknown; log: string }> {
     const { stdout, stderr } = await run(python, ['-c', script, folder], { cwd: repositoryPath(`${recipe}/train`) });
-    return { said: JSON.parse(stdout), beside: stderr };
+    return { result: JSON.parse(stdout), log: stderr };
   }
 
-  async function answersTo(file: string, args: readonly string[]): Promise<unknown[]> {
-    const saying = run(python, [repositoryPath(`${recipe}/train/generate.py`), ...args]);
-    const { stdin } = saying.child;
+  async function runNetwork(file: string, args: readonly string[]): Promise<unknown[]> {
+    const generation = run(python, [repositoryPath(`${recipe}/train/generate.py`), ...args]);
+    const { stdin } = generation.child;
     if (stdin) createReadStream(file).pipe(stdin);
-    const { stdout } = await saying;
+    const { stdout } = await generation;
     return stdout
       .trim()
       .split('\n')

@@ -3,7 +3,7 @@ import type { Token } from 'node-llama-cpp';
 import { StreamingDetokenizer } from '../../src/engine/llama/tokenizer/streamingDetokenizer.ts';
 import { openDemo, type Demo } from './demo.ts';
 
-describe('the text of a generation', () => {
+describe('a streaming detokenizer', () => {
   let demo: Demo;
   beforeAll(async () => void (demo = await openDemo()));
   afterAll(() => demo.close());
@@ -24,43 +24,43 @@ describe('the text of a generation', () => {
     return { pieces, text };
   }
 
-  const bytesOf = (text: string): Token[] => demo.tokenizer.tokenizePlain(text);
+  const tokenize = (text: string): Token[] => demo.tokenizer.tokenizePlain(text);
 
-  it('comes in whole characters, though a character may be several tokens', () => {
+  it('emits whole characters, even if a character has several tokens', () => {
     const whole = 'Zürich, 東京 🎉👩‍👩‍👧 नमस्ते';
-    expect(bytesOf('🎉').length).toBeGreaterThan(2);
-    const { pieces, text } = stream(bytesOf(whole));
+    expect(tokenize('🎉').length).toBeGreaterThan(2);
+    const { pieces, text } = stream(tokenize(whole));
     expect(pieces.join('')).toBe(whole);
     expect(text.exactPrefix().text).toBe(whole);
     for (const piece of pieces) expect(piece).not.toMatch(/\p{Surrogate}|\uFFFD/u);
   });
 
-  it('leaves out a character that was cut off, and its tokens', () => {
-    const { text } = stream(bytesOf('Hi 🎉').slice(0, -1));
+  it('drops an incomplete character at the end, and its tokens', () => {
+    const { text } = stream(tokenize('Hi 🎉').slice(0, -1));
     expect(text.text).toBe('Hi ');
-    expect(text.exactPrefix()).toEqual({ text: 'Hi ', tokens: bytesOf('Hi ') });
+    expect(text.exactPrefix()).toEqual({ text: 'Hi ', tokens: tokenize('Hi ') });
   });
 
-  it('shows bytes that are no character, and goes on', () => {
-    const broken = bytesOf('🎉').slice(0, 1);
-    const { text } = stream([...broken, ...bytesOf(' and so on')]);
+  it('emits U+FFFD for invalid bytes, and continues', () => {
+    const broken = tokenize('🎉').slice(0, 1);
+    const { text } = stream([...broken, ...tokenize(' and so on')]);
     expect(text.text).toBe('\uFFFD and so on');
   });
 
-  it('holds control tokens only when asked to', () => {
+  it('emits control tokens only when controlTokens is set', () => {
     const tokens = demo.tokenizer.tokenizeWithControl('a<|im_start|>b');
     expect(stream(tokens).text.text).toBe('ab');
     expect(stream(tokens, { controlTokens: true }).text.text).toBe('a<|im_start|>b');
   });
 
-  it('is not taken for its tokens where control tokens are among them', () => {
+  it('has no exact prefix when there are control tokens', () => {
     const tokens = demo.tokenizer.tokenizeWithControl('a<|im_start|>b');
     expect(stream(tokens).text.exactPrefix()).toEqual({ text: '', tokens: [] });
     expect(stream(tokens, { controlTokens: true }).text.exactPrefix()).toEqual({ text: '', tokens: [] });
   });
 
-  it('ends before a stop string of several tokens, and is then not taken for its tokens', () => {
-    const { pieces, text } = stream(bytesOf('one two three four'), { stop: ['two three'] });
+  it('ends before a stop string of several tokens, and then has no exact prefix', () => {
+    const { pieces, text } = stream(tokenize('one two three four'), { stop: ['two three'] });
     expect(pieces.join('')).toBe('one ');
     expect(text.stopped).toBe(true);
     expect(text.exactPrefix()).toEqual({ text: '', tokens: [] });

@@ -12,16 +12,16 @@ describe('a failure of the library', () => {
   });
   afterAll(() => demo.close());
 
-  it('while an answer is written ends it with what was said before, and nothing is said later', async () => {
+  it('during a generation rejects it, and nothing is emitted afterwards', async () => {
     const { slots, sequence: open, deferredQueue } = await demo.open(1);
     const sequence = open();
     const { text } = await generate(sequence, userPrompt('Tell me a joke'));
     const slot = await slots.acquire(sequence, [], neverAborted);
     if (!slot) throw new Error('no slot');
     const { evaluate } = slot.cache;
-    slot.cache.evaluate = async function* (...given: Parameters<typeof evaluate>) {
+    slot.cache.evaluate = async function* (...args: Parameters<typeof evaluate>) {
       let left = 4;
-      for await (const token of evaluate.apply(slot.cache, given)) {
+      for await (const token of evaluate.apply(slot.cache, args)) {
         if (left-- === 0) throw new Error('out of memory');
         yield token;
       }
@@ -30,22 +30,22 @@ describe('a failure of the library', () => {
     const pieces: string[] = [];
     const failing = generate(sequence, userPrompt('Tell me a joke'), { onText: (piece) => pieces.push(piece) });
     await expect(failing).rejects.toMatchObject({ name: 'INFERENCE_FAILED' });
-    const said = pieces.join('');
-    expect(said).not.toBe('');
-    expect(text.startsWith(said)).toBe(true);
-    // The next batch of somebody else.
+    const emitted = pieces.join('');
+    expect(emitted).not.toBe('');
+    expect(text.startsWith(emitted)).toBe(true);
+    // The next batch of another sequence.
     deferredQueue.runDeferred();
     await generate(open(), userPrompt('How are you today?'));
-    expect(pieces.join('')).toBe(said);
+    expect(pieces.join('')).toBe(emitted);
   });
 
-  it('to draw a token fails one sequence, and no other', async () => {
+  it('to sample a token fails only that sequence', async () => {
     const { context, sequence: open } = await demo.open(2);
     const native: object = Reflect.get(context, '_ctx');
-    const own: (...given: unknown[]) => Promise<unknown> = Reflect.get(native, 'sampleToken');
-    let draws = 0;
-    const failing = (...given: unknown[]): Promise<unknown> =>
-      ++draws === 7 ? Promise.reject(new Error('a native exception')) : own.apply(native, given);
+    const sampleToken: (...args: unknown[]) => Promise<unknown> = Reflect.get(native, 'sampleToken');
+    let samples = 0;
+    const failing = (...args: unknown[]): Promise<unknown> =>
+      ++samples === 7 ? Promise.reject(new Error('a native exception')) : sampleToken.apply(native, args);
     Object.defineProperty(native, 'sampleToken', { value: failing, configurable: true });
     hookBatches(context, { onStart: () => {}, onEnd: () => {} });
     const outcomes = await Promise.allSettled(
@@ -58,7 +58,7 @@ describe('a failure of the library', () => {
 });
 
 describe('an engine', () => {
-  it('holds on to no signal of a load that is over', async () => {
+  it('removes its listeners from the signal when a load ends', async () => {
     await using engine = llamaEngine();
     const { signal } = new AbortController();
     const options = { contextSize: 256, slots: 1, threads: 1, gpu: 'off', signal } as const;
@@ -69,18 +69,18 @@ describe('an engine', () => {
 });
 
 describe('an engine that is disposed of', () => {
-  it('ends the loads that are under way', async () => {
+  it('rejects pending loads', async () => {
     const engine = llamaEngine();
     const loading = engine.load(demoFile, { contextSize: 256, slots: 1, threads: 1, gpu: 'off' });
     const outcome = loading.then(
       () => 'loaded',
-      () => 'refused',
+      () => 'rejected',
     );
     await engine[Symbol.asyncDispose]();
-    expect(await outcome).toBe('refused');
+    expect(await outcome).toBe('rejected');
   });
 
-  it('frees each model once, however often that is asked', async () => {
+  it('frees each model once, even if it is disposed of several times', async () => {
     const engine = llamaEngine();
     const load = () => engine.load(demoFile, { contextSize: 256, slots: 1, threads: 1, gpu: 'off' });
     const model = await load();

@@ -15,31 +15,35 @@ describe('a long prompt', () => {
 
   const long = userPrompt(longText(140));
 
-  it('lets others write a token for every 65 of its own', async () => {
+  it('lets another sequence generate a token for every 65 prompt tokens', async () => {
     const other = model.openSequence();
-    let reading = true;
-    const reader = generate(model.openSequence(), long, { sampling: { max_tokens: 1 } }).finally(
-      () => (reading = false),
+    let isPrefilling = true;
+    const prefill = generate(model.openSequence(), long, { sampling: { max_tokens: 1 } }).finally(
+      () => (isPrefilling = false),
     );
-    let written = 0;
-    while (reading)
+    let tokensGenerated = 0;
+    while (isPrefilling)
       await generate(other, userPrompt('Tell me a joke'), {
         sampling: { max_tokens: 20 },
-        onText: () => void written++,
+        onText: () => void tokensGenerated++,
       });
-    const { tokens } = await reader;
+    const { tokens } = await prefill;
     expect(tokens.prompt).toBeGreaterThan(1500);
-    // It says a short answer again and again, and every new turn takes batches of its own.
-    expect(written).toBeGreaterThan((0.3 * tokens.prompt) / 65);
+    // The other sequence generates short answers, and the prefill of each takes batches, too.
+    expect(tokensGenerated).toBeGreaterThan((0.3 * tokens.prompt) / 65);
   });
 
-  it('does not keep a short one waiting', async () => {
+  it('does not delay a short one', async () => {
     const order: string[] = [];
-    const read = async (name: string, prompt: typeof long): Promise<void> => {
+    const prefillPrompt = async (name: string, prompt: typeof long): Promise<void> => {
       await generate(model.openSequence(), prompt, { sampling: { max_tokens: 1 } });
       order.push(name);
     };
-    await Promise.all([read('long', long), read('another long', long), read('short', userPrompt('Hm'))]);
+    await Promise.all([
+      prefillPrompt('long', long),
+      prefillPrompt('another long', long),
+      prefillPrompt('short', userPrompt('Hm')),
+    ]);
     expect(order[0]).toBe('short');
   });
 });

@@ -8,13 +8,13 @@ describe('a GGUF header', () => {
   beforeAll(async () => void (header = (await readFile(demoFile)).subarray(0, 140_000)));
 
   /** The header with its first `from` replaced by `to`, of the same length. */
-  function changed(from: string, to: string): Buffer {
+  function withReplacement(from: string, to: string): Buffer {
     const copy = Buffer.from(header);
     copy.write(to, copy.indexOf(from), 'latin1');
     return copy;
   }
 
-  it('tells its values and its tensors', () => {
+  it('contains values and tensors', () => {
     const { values, tensors, hasDuplicateTokens: ambiguous } = parseHeader(header);
     expect(values.get('general.architecture')).toBe('llama');
     expect(values.get('llama.context_length')).toBe(2048);
@@ -27,33 +27,33 @@ describe('a GGUF header', () => {
     expect(ambiguous).toBe(false);
   });
 
-  it('needs more where it is cut short', () => {
+  it('is incomplete when it is truncated', () => {
     for (let length = 0; length < 120_000; length += 997) {
       expect(() => parseHeader(header.subarray(0, length))).toThrow(IncompleteHeader);
     }
   });
 
   it.each([
-    ['an invalid key', () => changed('llama.rope.dim', '\0\0ama.rope.dim'), 'invalid key'],
-    ['a key twice', () => changed('tokenizer.ggml.bos_token_id', 'tokenizer.ggml.eos_token_id'), 'twice'],
-    ['another beginning', () => changed('GGUF', 'GGML'), 'begin'],
-  ])('is refused for %s', (_, broken, why) => {
-    expect(() => parseHeader(broken())).toThrow(why);
+    ['an invalid key', () => withReplacement('llama.rope.dim', '\0\0ama.rope.dim'), 'invalid key'],
+    ['a key twice', () => withReplacement('tokenizer.ggml.bos_token_id', 'tokenizer.ggml.eos_token_id'), 'twice'],
+    ['another beginning', () => withReplacement('GGUF', 'GGML'), 'begin'],
+  ])('is rejected for %s', (_, corrupt, why) => {
+    expect(() => parseHeader(corrupt())).toThrow(why);
   });
 
-  it('is ambiguous when two tokens are the same word to llama.cpp', () => {
-    expect(parseHeader(changed('market', 'a\0\0\0\0\0')).hasDuplicateTokens).toBe(true);
+  it('has duplicate tokens when llama.cpp reads two tokens as the same text', () => {
+    expect(parseHeader(withReplacement('market', 'a\0\0\0\0\0')).hasDuplicateTokens).toBe(true);
   });
 
-  it('never hangs and never fails otherwise than with a reason, whatever is changed in it', () => {
+  it('is parsed or rejected with an Error, whatever bytes are changed', () => {
     let state = 12345;
     const random = (below: number): number => (state = (Math.imul(state, 1103515245) + 12345) >>> 0) % below;
     for (let round = 0; round < 300; round++) {
-      const broken = Buffer.from(header);
+      const corrupt = Buffer.from(header);
       for (let change = 0; change <= random(3); change++)
-        broken.fill(random(256), ...span(random(62_000), 1 + random(8)));
+        corrupt.fill(random(256), ...span(random(62_000), 1 + random(8)));
       try {
-        parseHeader(broken);
+        parseHeader(corrupt);
       } catch (error) {
         expect(error).toBeInstanceOf(Error);
         expect(error).not.toBeInstanceOf(TypeError);

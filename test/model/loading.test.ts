@@ -25,7 +25,7 @@ describe('loading a GGUF file', () => {
   const load = (file: string, options: Partial<LoadOptions> = {}) =>
     engine.load(file, { contextSize: 256, slots: 1, threads: 1, gpu: 'off', ...options });
 
-  async function fileOf(content: Uint8Array): Promise<string> {
+  async function writeModel(content: Uint8Array): Promise<string> {
     const file = join(folder, 'broken.gguf');
     await writeFile(file, content);
     return file;
@@ -33,7 +33,7 @@ describe('loading a GGUF file', () => {
 
   it.each([
     [
-      'is not there',
+      'does not exist',
       (): Promise<string> => Promise.resolve(join(folder, 'none.gguf')),
       'there is no file none.gguf: check the path',
     ],
@@ -46,83 +46,87 @@ describe('loading a GGUF file', () => {
       'there is no file whole-00002-of-00002.gguf',
     ],
     ['is a folder', () => Promise.resolve(folder), 'it is no file'],
-    ['is empty', () => fileOf(new Uint8Array()), 'it is no GGUF file'],
-    ['is a text', () => fileOf(Buffer.from('Once upon a time there was a lamp.')), 'it is no GGUF file'],
+    ['is empty', () => writeModel(new Uint8Array()), 'it is no GGUF file'],
+    ['is a text', () => writeModel(Buffer.from('Once upon a time there was a lamp.')), 'it is no GGUF file'],
     [
       'is of another version',
-      () => fileOf(Buffer.concat([whole.subarray(0, 4), Buffer.from([9, 0, 0, 0]), whole.subarray(8)])),
+      () => writeModel(Buffer.concat([whole.subarray(0, 4), Buffer.from([9, 0, 0, 0]), whole.subarray(8)])),
       'its GGUF version is 9',
     ],
-    ['ends in its header', () => fileOf(whole.subarray(0, 5000)), 'download it again'],
-    ['ends in its vocabulary', () => fileOf(whole.subarray(0, 20_000)), 'download it again'],
-    ['ends in its weights', () => fileOf(whole.subarray(0, 4_000_000)), 'download it again'],
-    ['ends a byte too early', () => fileOf(whole.subarray(0, -1)), 'download it again'],
-    ['counts more entries than it has', () => fileOf(patched(16, 9_999_999_999n)), 'download it again'],
-    ['counts more tensors than it has', () => fileOf(patched(8, 2n ** 60n)), 'download it again'],
-    ['says nothing of its size', () => fileOf(renamed('llama.context_length')), 'context_length is missing'],
-    ['says nothing of its width', () => fileOf(renamed('llama.feed_forward_length')), 'feed_forward_length is missing'],
-    ['has a token twice', () => fileOf(renamed('market', 'a')), 'has a token twice'],
-  ])('refuses one that %s', async (_, file, why) => {
+    ['ends in its header', () => writeModel(whole.subarray(0, 5000)), 'download it again'],
+    ['ends in its vocabulary', () => writeModel(whole.subarray(0, 20_000)), 'download it again'],
+    ['ends in its weights', () => writeModel(whole.subarray(0, 4_000_000)), 'download it again'],
+    ['ends a byte too early', () => writeModel(whole.subarray(0, -1)), 'download it again'],
+    ['counts more entries than it has', () => writeModel(withNumberAt(16, 9_999_999_999n)), 'download it again'],
+    ['counts more tensors than it has', () => writeModel(withNumberAt(8, 2n ** 60n)), 'download it again'],
+    ['has no context length', () => writeModel(withRenamedKey('llama.context_length')), 'context_length is missing'],
+    [
+      'has no feed forward length',
+      () => writeModel(withRenamedKey('llama.feed_forward_length')),
+      'feed_forward_length is missing',
+    ],
+    ['has a token twice', () => writeModel(withRenamedKey('market', 'a')), 'has a token twice'],
+  ])('rejects one that %s', async (_, file, why) => {
     await expect(load(await file())).rejects.toMatchObject({
       name: 'MODEL_LOAD_FAILED',
       message: expect.stringContaining(why),
     });
   });
 
-  /** The file with a name in its header overwritten, and filled up with what C takes for its end. */
-  function renamed(name: string, other = name.replace('llama.', 'lemon.')): Buffer {
+  /** The file with a text in its header replaced, and padded with NUL bytes. */
+  function withRenamedKey(name: string, other = name.replace('llama.', 'lemon.')): Buffer {
     const copy = Buffer.from(whole);
     copy.write(other.padEnd(name.length, '\0'), copy.indexOf(name), 'latin1');
     return copy;
   }
 
-  function patched(at: number, value: bigint): Buffer {
+  function withNumberAt(offset: number, value: bigint): Buffer {
     const copy = Buffer.from(whole);
-    copy.writeBigUInt64LE(value, at);
+    copy.writeBigUInt64LE(value, offset);
     return copy;
   }
 
-  it('refuses more slots than memory holds, with both numbers', async () => {
+  it('rejects more slots than fit in memory, with both numbers', async () => {
     await expect(load(demoFile, { slots: 200_000, contextSize: 2048 })).rejects.toMatchObject({
       name: 'MODEL_LOAD_FAILED',
       message: expect.stringMatching(/200000 slots of 2048 tokens need \d+ MB of memory and \d+ MB are free: lower/),
     });
   });
 
-  it('takes the trained context for 0, and no more than that, and says so', async () => {
+  it('uses the trained context size for 0, and as the maximum, with a note', async () => {
     const trained = await load(demoFile, { contextSize: 0 });
     expect([trained.contextSize, trained.notes]).toEqual([2048, []]);
-    const asked = await load(demoFile, { contextSize: 10_000 });
-    expect(asked.contextSize).toBe(2048);
-    expect(asked.notes).toEqual([expect.stringContaining('10000')]);
+    const larger = await load(demoFile, { contextSize: 10_000 });
+    expect(larger.contextSize).toBe(2048);
+    expect(larger.notes).toEqual([expect.stringContaining('10000')]);
   });
 
   it.each(['q8_0', 'q4_0'] as const)(
-    'keeps the context as %s when asked, and says that this is experimental',
+    'uses a KV cache of type %s, with a note that it is experimental',
     async (kvCacheType) => {
-      const [usual, small] = [await load(demoFile), await load(demoFile, { kvCacheType })];
-      expect(usual.notes).toEqual([]);
-      expect(small.notes).toEqual([expect.stringMatching(`kv_cache_type ${kvCacheType} is experimental`)]);
-      expect(await saidBy(small)).toMatch(/\w+ \w+/);
+      const [f16Model, quantizedModel] = [await load(demoFile), await load(demoFile, { kvCacheType })];
+      expect(f16Model.notes).toEqual([]);
+      expect(quantizedModel.notes).toEqual([expect.stringMatching(`kv_cache_type ${kvCacheType} is experimental`)]);
+      expect(await generateText(quantizedModel)).toMatch(/\w+ \w+/);
     },
   );
 
-  it('names the mend where the library cannot keep the context so', async () => {
-    const file = await fileOf(familyGguf('Qwen3'));
+  it('rejects an unsupported KV cache type with a hint', async () => {
+    const file = await writeModel(familyGguf('Qwen3'));
     await expect(load(file, { kvCacheType: 'q8_0' })).rejects.toMatchObject({
       name: 'MODEL_LOAD_FAILED',
       message: expect.stringMatching(/kv_cache_type q8_0, which is experimental .*: take f16$/),
     });
   });
 
-  async function saidBy(model: Model): Promise<string> {
+  async function generateText(model: Model): Promise<string> {
     await using sequence = model.openSequence();
     const sampling = { ...defaultSampling, temperature: 0, max_tokens: 24 };
     const messages = [{ role: 'user', text: 'Hello! What do you sell?' }] as const;
     return (await sequence.generate({ messages }, { sampling, signal: new AbortController().signal })).text;
   }
 
-  it('stops when it is cancelled', async () => {
+  it('stops when its signal is aborted', async () => {
     const control = new AbortController();
     const loading = load(demoFile, { signal: control.signal, onProgress: () => control.abort() });
     await expect(loading).rejects.toMatchObject({
@@ -131,7 +135,7 @@ describe('loading a GGUF file', () => {
     });
   });
 
-  it('knows no tool-call format of the demo model', async () => {
+  it('detects no tool-call format in the demo model', async () => {
     expect((await load(demoFile)).detectedFormat).toBeUndefined();
   });
 });

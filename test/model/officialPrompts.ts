@@ -16,7 +16,7 @@ interface OfficialMessage {
   }[];
 }
 
-/** A tool as the official layouts have it. */
+/** A tool in the format of the official chat templates. */
 export interface OfficialTool {
   readonly function: {
     readonly name: string;
@@ -25,7 +25,7 @@ export interface OfficialTool {
   };
 }
 
-/** A conversation and the text that the template of a family makes of it. */
+/** A conversation and the text that the official chat template of a family renders for it. */
 export interface OfficialPrompt {
   readonly family: string;
   readonly format: string;
@@ -35,19 +35,24 @@ export interface OfficialPrompt {
   readonly text: string;
 }
 
-/** All of them. */
+/** All official prompts. */
 export const officialPrompts = JSON.parse(
   readFileSync(new URL('../fixtures/cases/prompts.json', import.meta.url), 'utf8'),
 ) as readonly OfficialPrompt[];
 
-/** Tools as a node puts them into its prompts. */
+/** Creates the tools of a prompt like a node does. */
 export function toToolBlock(format: string, definitions: readonly OfficialTool[]): ToolBlock {
-  const written = formats.get(format);
-  if (!written) throw new Error(`there is no format ${format}`);
+  const toolFormat = formats.get(format);
+  if (!toolFormat) throw new Error(`there is no format ${format}`);
   const tools = definitions.map((definition) =>
     unwrapParam('', readTool({ consequential: false, ...definition.function })),
   );
-  return { format, definitions: tools.map(toFunctionDefinition), place: written.place, text: written.render(tools) };
+  return {
+    format,
+    definitions: tools.map(toFunctionDefinition),
+    place: toolFormat.place,
+    text: toolFormat.render(tools),
+  };
 }
 
 function toMessage({
@@ -65,7 +70,7 @@ function toMessage({
   return { role, text: 'a call', toolExchange: { kind: 'calls', text: content, calls: made } };
 }
 
-/** An official prompt as the projections hand it to the engine. */
+/** Converts an official prompt to a prompt for the engine. */
 export const toPrompt = ({ format, messages, tools }: OfficialPrompt): Prompt => ({
   messages: messages.map(toMessage),
   ...(tools.length > 0 && { tools: toToolBlock(format, tools) }),

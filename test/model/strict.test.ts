@@ -17,19 +17,19 @@ import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.
 import { userPrompt, generate } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 
-const toolOf = (declaration: object): Tool => {
+const toTool = (declaration: object): Tool => {
   const reading = readTool({ consequential: false, ...declaration } as ToolDeclaration);
   if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value;
 };
 
-const answerOf = (schema: object): CallGrammar => {
+const toGrammar = (schema: object): CallGrammar => {
   const reading = jsonGrammar(schema);
   if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value;
 };
 
-const tools = declarations.map(toolOf);
+const testTools = declarations.map(toTool);
 const load = { contextSize: 2048, slots: 2, threads: 1, gpu: 'off' } as const;
 const folder = mkdtempSync(join(tmpdir(), 'strict-'));
 let engine: Engine;
@@ -49,7 +49,7 @@ async function withModel(file: string, work: (model: Model) => Promise<void>): P
   }
 }
 
-function family(name: string): string {
+function writeFamilyModel(name: string): string {
   const file = join(folder, `${name}.gguf`);
   writeFileSync(file, familyGguf(name));
   return file;
@@ -64,31 +64,31 @@ describe('a model with random weights at temperature 1.5', () => {
     ['mistral', 'Mistral 7B Instruct v0.3'],
     ['mistral', 'Mistral Nemo Instruct'],
     ['generic', 'Qwen3'],
-  ])('writes only calls that fit in %s (%s)', async (name, of) => {
+  ])('generates only valid calls in %s (%s)', async (name, of) => {
     const format = formats.get(name) ?? chatml;
-    await withModel(family(of), async (model) => {
+    await withModel(writeFamilyModel(of), async (model) => {
       for (const choice of choices) {
-        const { complete, wrong } = await checkCalls(model, { format, tools, choice, count: 7 });
+        const { complete, wrong } = await checkCalls(model, { format, tools: testTools, choice, count: 7 });
         expect(wrong).toEqual([]);
         expect(complete).toBeGreaterThanOrEqual(7);
       }
     });
   });
 
-  it('writes only answers that fit their schema', async () => {
-    await withModel(family('Mistral 7B Instruct v0.3'), async (model) => {
+  it('generates only answers that fit their schema', async () => {
+    await withModel(writeFamilyModel('Mistral 7B Instruct v0.3'), async (model) => {
       for (const schema of schemas) {
-        const { complete, wrong } = await checkJson(model, { grammar: answerOf(schema), schema, count: 10 });
+        const { complete, wrong } = await checkJson(model, { grammar: toGrammar(schema), schema, count: 10 });
         expect(wrong).toEqual([]);
         expect(complete).toBe(10);
       }
     });
   });
 
-  it('writes characters of several tokens within strings', async () => {
-    await withModel(family('Qwen2.5 Instruct'), async (model) => {
+  it('generates characters of several tokens within strings', async () => {
+    await withModel(writeFamilyModel('Qwen2.5 Instruct'), async (model) => {
       const sequence = model.openSequence();
-      const grammar = answerOf({ type: 'string', minLength: 250, maxLength: 250 });
+      const grammar = toGrammar({ type: 'string', minLength: 250, maxLength: 250 });
       const { text } = await generate(sequence, userPrompt('?'), {
         grammar,
         sampling: { temperature: 1.5, max_tokens: 1500 },
@@ -100,7 +100,7 @@ describe('a model with random weights at temperature 1.5', () => {
 });
 
 describe('the demo model', () => {
-  const light = toolOf({
+  const light = toTool({
     name: 'set_light',
     description: 'Turn a named light on or off.',
     parameters: [
@@ -108,22 +108,22 @@ describe('the demo model', () => {
       { name: 'on', type: 'boolean', description: 'true to turn it on.' },
     ],
   });
-  const timer = toolOf({
+  const timer = toTool({
     name: 'set_timer',
     description: 'Start a timer.',
     parameters: [{ name: 'minutes', type: 'integer', description: 'How many minutes.' }],
   });
-  const both = [light, timer];
-  const offered = {
+  const tools = [light, timer];
+  const toolBlock = {
     format: 'chatml',
-    definitions: both.map(toFunctionDefinition),
+    definitions: tools.map(toFunctionDefinition),
     place: 'system',
-    text: chatml.render(both),
+    text: chatml.render(tools),
   };
-  const request = (text: string): Prompt => ({ messages: [{ role: 'user', text }], tools: offered }) as Prompt;
+  const request = (text: string): Prompt => ({ messages: [{ role: 'user', text }], tools: toolBlock }) as Prompt;
   const [strict, required, named] = (
     [{ kind: 'auto' }, { kind: 'required' }, { kind: 'tool', name: 'set_timer' }] as const
-  ).map((choice) => chatml.grammar?.(both, choice) ?? answerOf({ const: '' })) as [
+  ).map((choice) => chatml.grammar?.(tools, choice) ?? toGrammar({ const: '' })) as [
     CallGrammar,
     CallGrammar,
     CallGrammar,
@@ -140,28 +140,31 @@ describe('the demo model', () => {
     ['Turn the porch light on.', '{"name": "set_light", "arguments": {"name": "porch", "on": true}}'],
     ['Switch off the kitchen light.', '{"name": "set_light", "arguments": {"name": "kitchen", "on": false}}'],
     ['Set a timer for 12 minutes.', '{"name": "set_timer", "arguments": {"minutes": 12}}'],
-  ])('calls under a grammar what it calls without: %s', async (text, call) => {
-    const free = await generate(sequence, request(text), { controlTokens: true });
-    const bound = await generate(sequence, request(text), { controlTokens: true, grammar: strict });
-    expect(free.text).toBe(`<tool_call>\n${call}\n</tool_call>`);
-    const { generated } = free.tokens;
-    expect(bound).toMatchObject({ text: free.text, finishReason: 'end', tokens: { generated } });
+  ])('generates the same call with and without a grammar: %s', async (text, call) => {
+    const unconstrained = await generate(sequence, request(text), { controlTokens: true });
+    const constrained = await generate(sequence, request(text), { controlTokens: true, grammar: strict });
+    expect(unconstrained.text).toBe(`<tool_call>\n${call}\n</tool_call>`);
+    const { generated } = unconstrained.tokens;
+    expect(constrained).toMatchObject({ text: unconstrained.text, finishReason: 'end', tokens: { generated } });
   });
 
-  it('answers freely where it calls nothing', async () => {
-    const free = await generate(sequence, request('How are you today?'), { controlTokens: true });
-    const bound = await generate(sequence, request('How are you today?'), { controlTokens: true, grammar: strict });
-    expect(bound.text).toBe(free.text);
+  it('generates the same answer with and without a grammar when it calls nothing', async () => {
+    const unconstrained = await generate(sequence, request('How are you today?'), { controlTokens: true });
+    const constrained = await generate(sequence, request('How are you today?'), {
+      controlTokens: true,
+      grammar: strict,
+    });
+    expect(constrained.text).toBe(unconstrained.text);
   });
 
-  it('calls the tool it has to, and then ends', async () => {
+  it('calls the required tool, and then ends', async () => {
     const { text, pieces, finishReason } = await generate(sequence, request('How are you today?'), { grammar: named });
     expect(text).toMatch(/^<tool_call>\n\{"name": "set_timer", "arguments": \{"minutes": -?\d+\}\}\n<\/tool_call>$/);
     expect(pieces.join('')).toBe(text);
     expect(finishReason).toBe('end');
   });
 
-  it('completes a call whatever the sampling says of length and stops', async () => {
+  it('completes a call in spite of max_tokens and stop strings', async () => {
     const sampling = { max_tokens: 3, stop: ['"', 'call'] };
     const { text, finishReason } = await generate(sequence, request('Turn the porch light on.'), {
       grammar: required,
@@ -171,12 +174,12 @@ describe('the demo model', () => {
     expect(chatml.detect(text).calls).toHaveLength(1);
   });
 
-  it('is cut off in a call by the budget of the grammar, and in an answer by max_tokens', async () => {
+  it('is truncated in a call by the budget of the grammar, and in an answer by max_tokens', async () => {
     const cut = await generate(sequence, request('Turn the porch light on.'), { grammar: { ...required, budget: 5 } });
     expect(cut).toMatchObject({ finishReason: 'length', tokens: { generated: 5 } });
     expect(chatml.detect(cut.text)).toMatchObject({ calls: [], truncated: true });
     const answer = await generate(sequence, request('Hello'), {
-      grammar: answerOf({
+      grammar: toGrammar({
         type: 'object',
         properties: { a_long_name_of_a_key: { type: 'string' } },
         required: ['a_long_name_of_a_key'],
@@ -187,7 +190,7 @@ describe('the demo model', () => {
     expect('{"a_long_name_of_a_key": "'.startsWith(answer.text)).toBe(true);
   });
 
-  it('ends at once when aborted in a call, and is usable afterwards', async () => {
+  it('ends when aborted in a call, and is usable afterwards', async () => {
     const control = new AbortController();
     const cut = await generate(sequence, request('Turn the porch light on.'), {
       grammar: strict,
@@ -200,7 +203,7 @@ describe('the demo model', () => {
     expect(chatml.detect(whole.text).calls).toHaveLength(1);
   });
 
-  it('goes on where it has paused', async () => {
+  it('continues a call after backpressure', async () => {
     const whole = await generate(sequence, request('Turn the porch light on.'), { grammar: required });
     const paused = await generate(sequence, request('Turn the porch light on.'), {
       grammar: required,
@@ -213,14 +216,14 @@ describe('the demo model', () => {
     });
   });
 
-  it('writes a text in which nothing is to be chosen without drawing any', async () => {
+  it('emits text that the grammar forces completely without sampling', async () => {
     const { text, finishReason } = await generate(sequence, request('Hello'), {
-      grammar: answerOf({ const: { a: 'b' } }),
+      grammar: toGrammar({ const: { a: 'b' } }),
     });
     expect({ text, finishReason }).toEqual({ text: '{"a": "b"}', finishReason: 'end' });
   });
 
-  it('keeps calls apart that are written at once', async () => {
+  it('keeps concurrent constrained generations apart', async () => {
     const other = model.openSequence();
     const [one, two] = await Promise.all([
       generate(sequence, request('Turn the porch light on.'), { grammar: strict }),

@@ -6,11 +6,11 @@ import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { userPrompt, generate } from '../contracts/generation.ts';
 import { demoWithTemplate } from './demoTemplate.ts';
 
-// Trailing spaces fill the template up to its old length, so that the mark is not the very end of the prompt.
+// The template is padded with spaces to its old length, so the prompt does not end exactly with the tag.
 const template =
   '{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n<think>\n';
 
-describe('a model whose template has it begin by reasoning', () => {
+describe('a model whose chat template ends with a reasoning tag', () => {
   const engine = llamaEngine();
   let folder = '';
   beforeAll(async () => {
@@ -22,7 +22,7 @@ describe('a model whose template has it begin by reasoning', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('has the mark at the beginning of its text, streamed and whole', async () => {
+  it('emits the tag at the start of its text', async () => {
     const model = await engine.load(join(folder, 'thinker.gguf'), {
       contextSize: 256,
       slots: 1,

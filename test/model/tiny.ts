@@ -7,28 +7,28 @@ import { probeChatTemplate } from '../../src/engine/llama/prompt/chatTemplate.ts
 import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts';
 import { Tokenizer } from '../../src/engine/llama/tokenizer/tokenizer.ts';
 
-/** A tiny model of a family, taken apart as the engine takes it. */
+/** The parts of a loaded tiny model of a family. */
 export interface TinyModel {
   readonly weights: LlamaModel;
   readonly tokenizer: Tokenizer;
   readonly renderer: PromptRenderer;
 }
 
-/** Writes tiny models of families to a folder of their own and opens them. */
+/** Writes tiny models of the families to a temporary folder and loads them. */
 export async function openTinyModels(families: readonly string[]): Promise<{
-  readonly of: (family: string) => TinyModel;
+  readonly get: (family: string) => TinyModel;
   readonly pathOf: (family: string) => string;
   readonly close: () => Promise<void>;
 }> {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-tiny-'));
-  const fileOf = (family: string): string => join(folder, `${family.replaceAll(' ', '-')}.gguf`);
+  const pathOf = (family: string): string => join(folder, `${family.replaceAll(' ', '-')}.gguf`);
   const llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
   const models = new Map<string, TinyModel>();
   for (const family of families) {
-    await writeFile(fileOf(family), familyGguf(family));
-    models.set(family, toTinyModel(await llama.loadModel({ modelPath: fileOf(family) })));
+    await writeFile(pathOf(family), familyGguf(family));
+    models.set(family, toTinyModel(await llama.loadModel({ modelPath: pathOf(family) })));
   }
-  const of = (family: string): TinyModel => {
+  const get = (family: string): TinyModel => {
     const model = models.get(family);
     if (!model) throw new Error(`no model was made for ${family}`);
     return model;
@@ -37,7 +37,7 @@ export async function openTinyModels(families: readonly string[]): Promise<{
     await llama.dispose();
     await rm(folder, { recursive: true });
   };
-  return { of, pathOf: fileOf, close };
+  return { get, pathOf, close };
 }
 
 function toTinyModel(weights: LlamaModel): TinyModel {

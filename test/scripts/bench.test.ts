@@ -16,13 +16,13 @@ describe('the statistics of the benchmark', () => {
     [[4, 1, 3, 2], 2.5],
   ])('take the median of %j', (numbers, middle) => expect(median(numbers)).toBe(middle));
 
-  it('take quantiles between neighbours', () => {
+  it('interpolate quantiles', () => {
     expect(quantile([0, 10], 0.25)).toBe(2.5);
     expect(quantile([5, 1, 4, 2, 3], 1)).toBe(5);
     expect(() => median([])).toThrow('no numbers');
   });
 
-  it('interleave the sides in turn, and leave the warm-up out', async () => {
+  it('interleave the runs of both sides, and drop the warm-up', async () => {
     const order: string[] = [];
     const side = (name: string) => (round: number) => {
       order.push(`${name}${round}`);
@@ -39,12 +39,12 @@ describe('the statistics of the benchmark', () => {
     ['lower', 1.05, 1.05, true],
     ['lower', 1.06, 1.05, false],
     ['lower', 1.06, null, null],
-  ] as const)('judge by the direction: where %s is better, %d of a goal of %s is met: %s', (better, ratio, goal, met) =>
+  ] as const)('compare by direction: if %s is better, %d meets a goal of %s: %s', (better, ratio, goal, met) =>
     expect(isGoalMet({ ratio, goal, better })).toBe(met),
   );
 });
 
-describe('a figure', () => {
+describe('a result', () => {
   const slow = createResult({
     name: 'stream',
     of: 'demo',
@@ -54,10 +54,17 @@ describe('a figure', () => {
     tokens: 12,
     all: [1],
   });
-  const told = createResult({ name: 'start', of: 'listening', ratio: 812.4, unit: 'ms', goal: null, better: 'lower' });
+  const reported = createResult({
+    name: 'start',
+    of: 'listening',
+    ratio: 812.4,
+    unit: 'ms',
+    goal: null,
+    better: 'lower',
+  });
 
-  it('is plain data for machines', () =>
-    expect(JSON.parse(JSON.stringify([slow, told]))).toEqual([
+  it('is plain data as JSON', () =>
+    expect(JSON.parse(JSON.stringify([slow, reported]))).toEqual([
       {
         name: 'stream',
         of: 'demo',
@@ -80,8 +87,8 @@ describe('a figure', () => {
       },
     ]));
 
-  it('is a line of a table for a person', () =>
-    expect(formatTable([slow, told])).toMatchInlineSnapshot(`
+  it('is a row of the table', () =>
+    expect(formatTable([slow, reported])).toMatchInlineSnapshot(`
     "| name   | of        | figure | goal     | met | measured  |
     | ------ | --------- | ------ | -------- | --- | --------- |
     | stream | demo      | 0.500  | >= 0.9   | NO  | tokens 12 |
@@ -90,7 +97,7 @@ describe('a figure', () => {
 });
 
 describe('the benchmark', () => {
-  it('has every row of the quality table', () =>
+  it('has a case for every row of the quality table', () =>
     expect(cases.map(({ name }) => name).toSorted()).toEqual(
       [
         'stream',
@@ -119,14 +126,14 @@ describe('a random model', () => {
     await rm(folder, { recursive: true });
   });
 
-  async function written(weights: 'F16' | 'Q8_0', seed = 1): Promise<LlamaModel> {
+  async function loadRandomModel(weights: 'F16' | 'Q8_0', seed = 1): Promise<LlamaModel> {
     const file = join(folder, `${weights}-${seed}.gguf`);
     await writeRandomModel(file, { ...shapes.tiny, weights, seed });
     return llama.loadModel({ modelPath: file });
   }
 
-  async function answerOf(weights: 'F16' | 'Q8_0', seed: number, count: number): Promise<string> {
-    const model = await written(weights, seed);
+  async function generate(weights: 'F16' | 'Q8_0', seed: number, count: number): Promise<string> {
+    const model = await loadRandomModel(weights, seed);
     const context = await model.createContext({ contextSize: 256, batchSize: 256, threads: 1, flashAttention: true });
     const prompt = model.tokenize('<|im_start|>user\nHello!<|im_end|>\n<|im_start|>assistant\n', true);
     const tokens = [];
@@ -142,22 +149,22 @@ describe('a random model', () => {
   }
 
   it.each(['F16', 'Q8_0'] as const)(
-    'with weights in %s loads and writes more than one word without an end',
+    'with %s weights can be loaded and generates varied text without an end token',
     async (weights) => {
-      const text = await answerOf(weights, 1, 48);
+      const text = await generate(weights, 1, 48);
       expect(new Set(text).size).toBeGreaterThan(3);
       expect(text).toMatch(/^[\x20-\x7e]+$/);
     },
   );
 
-  it('says something else with another seed, and the same with the same', async () => {
-    const said = await answerOf('Q8_0', 1, 16);
-    expect(await answerOf('Q8_0', 1, 16)).toBe(said);
-    expect(await answerOf('Q8_0', 2, 16)).not.toBe(said);
+  it('generates another text with another seed, and the same with the same seed', async () => {
+    const text = await generate('Q8_0', 1, 16);
+    expect(await generate('Q8_0', 1, 16)).toBe(text);
+    expect(await generate('Q8_0', 2, 16)).not.toBe(text);
   });
 
-  it('has a vocabulary that takes text apart and puts it together again', async () => {
-    const model = await written('Q8_0');
+  it('has a vocabulary that tokenizes and detokenizes text', async () => {
+    const model = await loadRandomModel('Q8_0');
     const text = 'The keeper said: {"name": "Zoë", "arguments": {}} 42\n';
     const tokens = model.tokenize(text, false);
     expect(model.detokenize(tokens)).toBe(text);
@@ -165,7 +172,7 @@ describe('a random model', () => {
     await model.dispose();
   });
 
-  it('refuses a shape that cannot be', async () => {
+  it('rejects an invalid shape', async () => {
     const file = join(folder, 'none.gguf');
     await expect(writeRandomModel(file, { ...shapes.tiny, width: 65 })).rejects.toThrow('multiple of 32');
     await expect(writeRandomModel(file, { ...shapes.tiny, kvHeads: 3 })).rejects.toThrow('multiple');

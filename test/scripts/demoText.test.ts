@@ -11,8 +11,8 @@ import { repositoryPath } from '../helpers/server.ts';
 
 const catalogue = readCatalogue();
 
-describe('the text that people wrote for the demo model', () => {
-  it('has no fault', () => {
+describe('the hand-written text for the demo model', () => {
+  it('has no problem', () => {
     expect(findProblems(catalogue)).toEqual([]);
   });
 
@@ -33,29 +33,29 @@ describe('the text that people wrote for the demo model', () => {
 
   it.each<[string, Partial<Action>, string]>([
     ['an unknown slot', { requests: ['{open=true}the {gate} and the {door}'] }, 'there is no parameter {gate}'],
-    ['a slot left open', { requests: ['{open=true}let me in'] }, 'it leaves {door} open, which is not optional'],
+    ['a missing required slot', { requests: ['{open=true}let me in'] }, 'it leaves {door} open, which is not optional'],
     ['a value of another type', { requests: ['{open=wide}the {door}'] }, '{open=wide} is no value of {open}'],
     ['a boolean without words', { requests: ['{door} {open}'] }, '{open} has no wording; give it a value'],
     [
-      'stretches in each other',
+      'nested optional segments',
       { requests: ['{open=true}{door}[ at [{speed}]]'] },
       'optional segments cannot be nested',
     ],
-    ['a stretch without an end', { requests: ['{open=true}{door}[ at {speed}'] }, 'an unpaired bracket'],
-    ['a stretch without a beginning', { requests: ['{open=true}{door} at {speed}]'] }, 'an unpaired bracket'],
+    ['an optional segment without an end', { requests: ['{open=true}{door}[ at {speed}'] }, 'an unpaired bracket'],
+    ['an optional segment without a beginning', { requests: ['{open=true}{door} at {speed}]'] }, 'an unpaired bracket'],
     ['a slot without an end', { requests: ['{open=true}{door}, {speed'] }, 'an unpaired bracket'],
     ['a slot without a beginning', { requests: ['{open=true}{door}, speed}'] }, 'an unpaired bracket'],
     ['an unknown pool', { parameters: { door: { names: ['door'], type: 'string', values: 'rooms' } } }, 'called rooms'],
     ['numbers without a range', { parameters: { count } }, '{ "from", "to" }'],
     ['numbers without a first one', { parameters: { count: { ...count, values: { to: 9 } } } }, '{ "from", "to" }'],
-    ['a name too few', { names: ['door'] }, 'it needs two names or more'],
-  ])('is refused with the place of %s', (_, changes, fault) => {
+    ['too few names', { names: ['door'] }, 'it needs two names or more'],
+  ])('is rejected with the location of %s', (_, changes, fault) => {
     const [first] = findProblems({ actions: [{ ...door, requests: [], ...changes }], values });
     expect(first).toContain('home.json, door');
     expect(first).toContain(fault);
   });
 
-  it('is refused where two actions are called the same', () => {
+  it('is rejected when two actions have the same name', () => {
     expect(findProblems({ actions: [door, { ...door, topic: 'castle' }], values })).toEqual([
       'castle.json, door: another action has this name',
     ]);
@@ -65,39 +65,39 @@ describe('the text that people wrote for the demo model', () => {
 
   it.each<[string, Pick<Partial<Catalogue>, 'chat' | 'asides'>, string]>([
     [
-      'a pool that an aside names and nobody has',
+      'an unknown pool in an aside',
       { asides: { remarks: ['the {room} is {colour}'] } },
       'asides.json, remarks, "the {room} is {colour}": no pool of values.json is called colour',
     ],
     [
-      'a slot that is left open in an aside',
+      'an unclosed slot in an aside',
       { asides: { refusals: ['not the {room'] } },
       'asides.json, refusals, "not the {room": an unpaired bracket',
     ],
     [
-      'a slot in small talk, which nothing fills',
+      'a slot in small talk, which is never filled',
       { chat: { talk: [{ asked: ['how is the {room}'], answer: 'Fine.' }], characters: [] } },
       'chat.json, talk, "how is the {room}": nothing fills {room}',
     ],
     [
-      'a slot in what is said to a character',
+      'a slot in a message to a character',
       { chat: { talk: [], characters: [{ ...lamp, talk: [{ asked: ['hi {name}'], answer: 'I am {name}.' }] }] } },
       'chat.json, lamp, "hi {name}": nothing fills {name}',
     ],
-  ])('is refused with the place of %s', (_, parts, fault) => {
+  ])('is rejected with the location of %s', (_, parts, fault) => {
     expect(findProblems({ actions: [], values, ...parts })).toEqual([fault]);
   });
 });
 
-describe('the text that is made of it', () => {
+describe('the generated training text', () => {
   const { toolDocument } = documentsFrom(catalogue, createRng(1));
 
-  it('has at the beginning of a message what is copied into its calls, letter for letter', () => {
+  it('copies argument values exactly from the start of a message', () => {
     const documents = Array.from({ length: 400 }, () => toolDocument(hardMix));
-    const torn = documents.flatMap(({ declarations, branches }) => {
-      // What is one of a few values is not copied.
+    const inexact = documents.flatMap(({ declarations, branches }) => {
+      // A parameter with an enum is not copied.
       const isCopied = (name: string) =>
-        declarations.some(({ parameters }) => parameters.some((own) => own.name === name && !own.enum));
+        declarations.some(({ parameters }) => parameters.some((ownWords) => ownWords.name === name && !ownWords.enum));
       return branches.flatMap(({ turns: [first], calls }) =>
         calls
           .flatMap((call) => Object.entries(call.arguments).flatMap(([name, value]) => (isCopied(name) ? [value] : [])))
@@ -107,31 +107,31 @@ describe('the text that is made of it', () => {
           .map((value) => `${value}: ${first?.said.text}`),
       );
     });
-    expect(torn).toEqual([]);
+    expect(inexact).toEqual([]);
   });
 });
 
-describe('the items that the demo model is asked about', async () => {
+describe('the held-out items of the demo model', async () => {
   const heldOut = (name: string): Item[] =>
     JSON.parse(readFileSync(repositoryPath(`scripts/demo-model/heldout/${name}.json`), 'utf8'));
   const everyday = [...heldOut('everyday'), ...(await readItems())];
 
-  it('are asked in words that the text has not', () => {
-    const told = toldBy(linesOf(catalogue));
-    const known = [...everyday, ...heldOut('shipped')].filter(({ message }) => told(message));
+  it('have messages that are not in the training text', () => {
+    const isInText = createMatcher(linesOf(catalogue));
+    const known = [...everyday, ...heldOut('shipped')].filter(({ message }) => isInText(message));
     expect(known.map(({ id, message }) => `${id}: ${message}`)).toEqual([]);
   });
 
-  it('have tools that are called as no tool of the text, but for those of the shipped graphs', () => {
+  it('have tools whose names are not in the training text, apart from those of the bundled graphs', () => {
     const bare = (name: string) => name.replaceAll('_', '').toLowerCase();
     const used = new Set(catalogue.actions.flatMap(({ names }) => names.map(bare)));
-    const own = namesInGraphs();
+    const ownWords = namesInGraphs();
     const tools = new Set(everyday.flatMap((item) => item.tools.map(({ name }) => name)));
-    expect([...tools].filter((name) => !own.has(name) && used.has(bare(name)))).toEqual([]);
+    expect([...tools].filter((name) => !ownWords.has(name) && used.has(bare(name)))).toEqual([]);
   });
 });
 
-/** Everything that somebody may say in the text. */
+/** All message templates of the training text. */
 function linesOf({ actions, chat, asides }: Catalogue): string[] {
   const talk = [...chat.talk, ...chat.characters.flatMap((character) => character.talk)];
   return [
@@ -142,7 +142,7 @@ function linesOf({ actions, chat, asides }: Catalogue): string[] {
 }
 
 const slot = '_';
-const folded = (text: string) =>
+const normalize = (text: string) =>
   text
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_]/gu, '')
@@ -151,42 +151,46 @@ const folded = (text: string) =>
     .replace(/^(?:please|can you|could you|would you) | (?:please|for me|now)$/g, '');
 
 /**
- * Whether a message stands among lines: case, marks and a please away, optional stretches said or not, and any four words for
- * a slot, as long as two words and half of the message are the line's own.
+ * Creates a matcher that reports whether a message fits one of the templates. Case, punctuation and polite words are
+ * ignored, optional parts may be absent, and a slot matches up to four words, as long as two words and half of the
+ * message are those of the template.
  */
-function toldBy(lines: readonly string[]): (message: string) => boolean {
-  const forms = new Set(lines.flatMap((line) => spoken(parseRequest(line))).map(folded));
-  const open = [...forms].flatMap((form) => {
-    const own = form.split(/[ _]+/).filter(Boolean).length;
-    const [before = '', ...rest] = form.split(slot);
-    const behind = rest.at(-1);
-    return own < 2 || behind === undefined ? [] : [{ own, form, before, behind }];
+function createMatcher(lines: readonly string[]): (message: string) => boolean {
+  const variants = new Set(lines.flatMap((line) => expandTemplate(parseRequest(line))).map(normalize));
+  const withSlots = [...variants].flatMap((variant) => {
+    const ownWords = variant.split(/[ _]+/).filter(Boolean).length;
+    const [prefix = '', ...rest] = variant.split(slot);
+    const suffix = rest.at(-1);
+    return ownWords < 2 || suffix === undefined ? [] : [{ ownWords, variant, prefix, suffix }];
   });
   return (message) => {
-    const said = folded(message);
-    const words = said.split(' ').length;
-    const fits = ({ own, form, before, behind }: (typeof open)[number]) =>
-      own * 2 >= words && said.startsWith(before) && said.endsWith(behind) && patternOf(form).test(said);
-    return forms.has(said) || open.some(fits);
+    const normalized = normalize(message);
+    const words = normalized.split(' ').length;
+    const fits = ({ ownWords, variant, prefix, suffix }: (typeof withSlots)[number]) =>
+      ownWords * 2 >= words &&
+      normalized.startsWith(prefix) &&
+      normalized.endsWith(suffix) &&
+      patternOf(variant).test(normalized);
+    return variants.has(normalized) || withSlots.some(fits);
   };
 }
 
-const patternOf = (form: string) => new RegExp(`^${form.replaceAll(slot, '\\S+(?: \\S+){0,3}')}$`);
+const patternOf = (variant: string) => new RegExp(`^${variant.replaceAll(slot, '\\S+(?: \\S+){0,3}')}$`);
 
-/** The texts that a request can become, with a mark for each slot. */
-function spoken(parts: readonly RequestPart[]): string[] {
+/** All variants of a template, with `slot` for each slot. */
+function expandTemplate(parts: readonly RequestPart[]): string[] {
   return parts.reduce<string[]>(
     (texts, { text, fixed, option }) =>
-      texts.flatMap((before) =>
+      texts.flatMap((prefix) =>
         option
-          ? [before, ...spoken(option).map((more) => before + more)]
-          : [before + (text ?? (fixed === undefined ? slot : ''))],
+          ? [prefix, ...expandTemplate(option).map((more) => prefix + more)]
+          : [prefix + (text ?? (fixed === undefined ? slot : ''))],
       ),
     [''],
   );
 }
 
-/** What the tools of the shipped graphs are called. */
+/** Names of the tools in the bundled graphs. */
 function namesInGraphs(): Set<string> {
   const names = new Set<string>();
   for (const file of readdirSync(repositoryPath('graphs')).filter((name) => name.endsWith('.json'))) {

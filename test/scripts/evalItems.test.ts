@@ -5,29 +5,29 @@ import { createReader } from '../../src/schema.ts';
 import { readTool, toolSchema, type Tool } from '../../src/tools/tool.ts';
 
 const items = await readItems();
-const of = (category: string): readonly Item[] => items.filter((item) => item.category === category);
+const itemsOf = (category: string): readonly Item[] => items.filter((item) => item.category === category);
 const readDeclaration = createReader(toolSchema);
 
-/** The tool of a declaration, as a server reads it. */
-function toolOf(declaration: unknown): Tool {
+/** Reads a tool declaration like a server does. */
+function toTool(declaration: unknown): Tool {
   const checked = readDeclaration(declaration);
   const reading = checked.ok ? readTool(checked.value) : checked;
   if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value;
 }
 
-const fits: Readonly<Record<string, (value: unknown, items?: unknown) => boolean>> = {
+const hasType: Readonly<Record<string, (value: unknown, items?: unknown) => boolean>> = {
   string: (value) => typeof value === 'string',
   integer: Number.isInteger,
   number: (value) => typeof value === 'number',
   boolean: (value) => typeof value === 'boolean',
   array: (value, element) =>
-    Array.isArray(value) && value.every((one) => fits[(element as { readonly type: string }).type]?.(one)),
+    Array.isArray(value) && value.every((entry) => hasType[(element as { readonly type: string }).type]?.(entry)),
 };
 
-/** What is wrong with a call that an item expects. */
-function faultsOf({ name, arguments: args }: ExpectedCall, tools: readonly Tool[]): string[] {
-  const tool = tools.find((one) => one.name === name);
+/** Problems of an expected call. */
+function findProblems({ name, arguments: args }: ExpectedCall, tools: readonly Tool[]): string[] {
+  const tool = tools.find((entry) => entry.name === name);
   if (!tool) return [`${name} is not on offer`];
   const { properties = {}, required = [] } = tool.parameters;
   const missing = required.filter((param) => !Object.hasOwn(args, param));
@@ -35,38 +35,38 @@ function faultsOf({ name, arguments: args }: ExpectedCall, tools: readonly Tool[
     const schema = properties[param];
     if (!schema) return [`${name}.${param} is not declared`];
     if (allowed.length === 0) return [`${name}.${param} allows nothing`];
-    const strangers = allowed.filter((value) => {
+    const invalidValues = allowed.filter((value) => {
       if (value === null) return required.includes(param);
-      if (!fits[schema.type ?? '']?.(value, schema['items'])) return true;
+      if (!hasType[schema.type ?? '']?.(value, schema['items'])) return true;
       const values = schema['enum'] as readonly unknown[] | undefined;
       return values !== undefined && !values.includes(value);
     });
-    return strangers.map((value) => `${name}.${param} cannot be ${JSON.stringify(value)}`);
+    return invalidValues.map((value) => `${name}.${param} cannot be ${JSON.stringify(value)}`);
   });
   return [...missing.map((param) => `${name}.${param} is required`), ...wrong];
 }
 
 describe('the items of the evaluation', () => {
-  it.each(categories)('are at least 40 in %s', (category) => {
-    expect(of(category).length).toBeGreaterThanOrEqual(40);
+  it.each(categories)('are at least 40 of category %s', (category) => {
+    expect(itemsOf(category).length).toBeGreaterThanOrEqual(40);
   });
 
-  it('have ids and messages of their own', () => {
+  it('have unique ids and messages', () => {
     expect(new Set(items.map(({ id }) => id)).size).toBe(items.length);
     expect(new Set(items.map(({ message }) => message.trim())).size).toBe(items.length);
     expect(items.filter(({ id, message }) => !/^[a-zA-Z]+(?:-[a-z]+)+$/.test(id) || message.trim() === '')).toEqual([]);
   });
 
-  it('offer tools that a server accepts, each once', () => {
+  it('have valid tools with unique names', () => {
     for (const { id, tools } of items) {
-      const names = tools.map((tool) => toolOf(tool).name);
+      const names = tools.map((tool) => toTool(tool).name);
       expect(new Set(names).size, id).toBe(names.length);
     }
   });
 
-  it('expect calls of tools on offer, with declared arguments of the right types', () => {
+  it('expect only calls of their tools with valid arguments', () => {
     const faults = items.flatMap(({ id, tools, calls }) =>
-      calls.flatMap((call) => faultsOf(call, tools.map(toolOf))).map((fault) => `${id}: ${fault}`),
+      calls.flatMap((call) => findProblems(call, tools.map(toTool))).map((fault) => `${id}: ${fault}`),
     );
     expect(faults).toEqual([]);
   });
@@ -83,15 +83,15 @@ describe('the items of the evaluation', () => {
         new Set(calls.map(({ name }) => name)).size === calls.length,
     ],
     ['irrelevance', ({ tools, calls }) => tools.length >= 1 && calls.length === 0],
-  ])('are what %s says', (category, isSo) => {
+  ])('fit the category %s', (category, fitsCategory) => {
     expect(
-      of(category)
-        .filter((item) => !isSo(item))
+      itemsOf(category)
+        .filter((item) => !fitsCategory(item))
         .map(({ id }) => id),
     ).toEqual([]);
   });
 
-  it('are met by the calls that they expect', () => {
+  it('score exact for their expected calls', () => {
     const first = (call: ExpectedCall) => ({
       name: call.name,
       arguments: Object.fromEntries(
@@ -110,11 +110,11 @@ describe('an answer', () => {
   const call = (name: string, args: object = {}) => ({ name, arguments: args as Readonly<Record<string, unknown>> });
 
   it.each<[string, Outcome, readonly ExpectedCall[], ModelAnswer]>([
-    ['with the values that are due', 'exact', [lamp], { calls: [call('lamp', { room: 'hall', percent: 50 })] }],
+    ['with the expected values', 'exact', [lamp], { calls: [call('lamp', { room: 'hall', percent: 50 })] }],
     ['with another allowed value', 'exact', [lamp], { calls: [call('lamp', { room: 'the hall' })] }],
     ['that differs in case and punctuation', 'exact', [lamp], { calls: [call('lamp', { room: ' "The-Hall!" ' })] }],
-    ['with null where absent will do', 'exact', [lamp], { calls: [call('lamp', { room: 'hall', percent: null })] }],
-    ['with a number written otherwise', 'exact', [lamp], { calls: [call('lamp', { room: 'hall', percent: 5e1 })] }],
+    ['with null for an optional argument', 'exact', [lamp], { calls: [call('lamp', { room: 'hall', percent: null })] }],
+    ['with another notation of a number', 'exact', [lamp], { calls: [call('lamp', { room: 'hall', percent: 5e1 })] }],
     ['with a list in another case', 'exact', [list], { calls: [call('pack', { things: ['tent', 'Stove'] })] }],
     ['with a list in another order', 'wrong', [list], { calls: [call('pack', { things: ['stove', 'tent'] })] }],
     ['with a shorter list', 'wrong', [list], { calls: [call('pack', { things: ['tent'] })] }],
@@ -122,7 +122,7 @@ describe('an answer', () => {
     ['with a number as text', 'wrong', [lamp], { calls: [call('lamp', { room: 'hall', percent: '50' })] }],
     ['with nothing but punctuation', 'wrong', [lamp], { calls: [call('lamp', { room: '?!' })] }],
     ['without a required argument', 'wrong', [lamp], { calls: [call('lamp', { percent: 50 })] }],
-    ['with an argument that is not due', 'wrong', [lamp], { calls: [call('lamp', { room: 'hall', color: 'red' })] }],
+    ['with an unexpected argument', 'wrong', [lamp], { calls: [call('lamp', { room: 'hall', color: 'red' })] }],
     ['with another name', 'wrong', [lamp], { calls: [call('lamps', { room: 'hall' })] }],
     [
       'with its calls in another order',
@@ -131,7 +131,7 @@ describe('an answer', () => {
       { calls: [call('pack', { things: ['tent', 'stove'] }), call('lamp', { room: 'hall' })] },
     ],
     [
-      'with a call that could stand for either of two',
+      'with a call that fits two expected calls',
       'exact',
       [attic, lamp],
       { calls: [call('lamp', { room: 'hall' }), call('lamp', { room: 'attic' })] },
@@ -149,14 +149,14 @@ describe('an answer', () => {
       [lamp],
       { calls: [call('lamp', { room: 'hall' }), call('lamp', { room: 'attic' })] },
     ],
-    ['in words where a call is due', 'missed', [lamp], { calls: [], text: 'The hall is dark.' }],
-    ['with a tag and no call', 'decodeFailure', [lamp], { calls: [], text: '<tool_call>\nlamp\n</tool_call>' }],
+    ['in plain text when a call is expected', 'missed', [lamp], { calls: [], text: 'The hall is dark.' }],
+    ['with a tag but no call', 'decodeFailure', [lamp], { calls: [], text: '<tool_call>\nlamp\n</tool_call>' }],
     ['with half a call', 'decodeFailure', [lamp], { calls: [], text: '{"name": "lamp", "argum' }],
-    ['that the server says was cut off', 'decodeFailure', [lamp], { calls: [], text: '', truncated: true }],
-    ['with half a call where none is due', 'decodeFailure', [], { calls: [], text: '[TOOL_CALLS] [{"na' }],
-    ['with a call where none is due', 'falseCall', [], { calls: [call('lamp')] }],
-    ['in words where none is due', 'exact', [], { calls: [], text: 'The {moon} is far away.' }],
-  ])('%s counts as it should', (_, outcome, expectsCall, heard) => {
-    expect(compare(expectsCall, heard)).toBe(outcome);
+    ['that the server reports as truncated', 'decodeFailure', [lamp], { calls: [], text: '', truncated: true }],
+    ['with half a call when none is expected', 'decodeFailure', [], { calls: [], text: '[TOOL_CALLS] [{"na' }],
+    ['with a call when none is expected', 'falseCall', [], { calls: [call('lamp')] }],
+    ['in plain text when no call is expected', 'exact', [], { calls: [], text: 'The {moon} is far away.' }],
+  ])('%s is scored as %s', (_, outcome, expectsCall, answer) => {
+    expect(compare(expectsCall, answer)).toBe(outcome);
   });
 });

@@ -6,7 +6,7 @@ import { finalResponse } from '../../src/client/responses.ts';
 import type { AnswerText, ServerFrame, TurnComplete } from '../../src/frames.gen.ts';
 import { clientFrame, serverFrame } from '../../src/wire/frame.ts';
 
-/** Half an hour, a sample every five seconds. */
+/** Samples of half an hour, one every five seconds. */
 function run(value: (seconds: number, noise: () => number) => number, seed = 1): readonly Sample[] {
   const chance = createRng(seed);
   const noise = (): number => chance.between(-1, 1) + chance.between(-1, 1) + chance.between(-1, 1);
@@ -19,9 +19,9 @@ const seeds = Array.from({ length: 40 }, (_, index) => index + 1);
 describe('the trend of memory', () => {
   it.each<[string, (seconds: number, noise: () => number) => number]>([
     ['that never changes', () => 200],
-    ['that wavers', (_, noise) => 200 + noise()],
+    ['that fluctuates', (_, noise) => 200 + noise()],
     ['that grows only while the server warms up', (seconds, noise) => 200 + 50 * Math.min(1, seconds / 500) + noise()],
-    ['that a garbage collector draws as a saw', (seconds, noise) => 200 + sawtooth(seconds) + noise()],
+    ['that garbage collection makes a sawtooth', (seconds, noise) => 200 + sawtooth(seconds) + noise()],
     ['that falls', (seconds, noise) => 200 - seconds / 100 + noise()],
     ['that grows by a megabyte an hour under noise of three', (seconds, noise) => 200 + seconds / 3600 + noise()],
   ])('of a server %s is flat', (_, value) => {
@@ -38,27 +38,27 @@ describe('the trend of memory', () => {
 
   it.each<[string, (seconds: number, noise: () => number) => number]>([
     ['a megabyte a minute', (seconds, noise) => 200 + seconds / 60 + noise()],
-    ['that under a saw', (seconds, noise) => 200 + seconds / 60 + sawtooth(seconds) + noise()],
-    ['it in steps', (seconds, noise) => 200 + 10 * Math.floor(seconds / 300) + noise()],
-  ])('of a server that loses %s rises', (_, value) => {
+    ['a megabyte a minute under a sawtooth', (seconds, noise) => 200 + seconds / 60 + sawtooth(seconds) + noise()],
+    ['a megabyte a minute in steps', (seconds, noise) => 200 + 10 * Math.floor(seconds / 300) + noise()],
+  ])('of a server that leaks %s rises', (_, value) => {
     expect(seeds.filter((seed) => !trendOf(run(value, seed)).rising)).toEqual([]);
   });
 
-  it('tells the slope with an interval that holds the true one', () => {
+  it('has a slope with a confidence interval that contains the true one', () => {
     const { perHour } = trendOf(run((seconds, noise) => 200 + seconds / 60 + noise()));
     expect(perHour?.slope).toBeCloseTo(60, -0.5);
     expect(perHour?.low).toBeLessThan(60);
     expect(perHour?.high).toBeGreaterThan(60);
   });
 
-  it('is not told from a handful of samples', () => {
+  it('is not computed from fewer than ten samples', () => {
     expect(trendOf(run(() => 200).slice(0, 9))).toMatchObject({ enough: false, rising: false });
     expect(trendOf([])).toMatchObject({ enough: false, rising: false });
   });
 });
 
 describe('a quantile', () => {
-  it('lies between its neighbours in proportion', () => {
+  it('is interpolated', () => {
     expect(median([3, 1, 2])).toBe(2);
     expect(median([4, 1, 2, 3])).toBe(2.5);
     expect(quantile([10, 20, 30, 40, 50], 0.99)).toBeCloseTo(49.6);
@@ -66,7 +66,7 @@ describe('a quantile', () => {
   });
 });
 
-describe('the checker of a session', () => {
+describe('the protocol checker', () => {
   const ids = { agentId: 1, turnId: 1, nodeName: 'answer' };
   const text: AnswerText = { ...ids, text: 'Hello!', isDelta: true, isFinal: false };
   const last: AnswerText = { ...ids, text: '', isDelta: false, isFinal: true };
@@ -91,11 +91,12 @@ describe('the checker of a session', () => {
     resumeToken: '',
     serverVersion: '',
   });
-  const says = (seq: number, told: AnswerText): ServerFrame => serverFrame(1, seq, 'answerText', told);
-  const ends = (seq: number, told: TurnComplete = complete): ServerFrame => serverFrame(1, seq, 'turnComplete', told);
+  const answerText = (seq: number, body: AnswerText): ServerFrame => serverFrame(1, seq, 'answerText', body);
+  const turnComplete = (seq: number, body: TurnComplete = complete): ServerFrame =>
+    serverFrame(1, seq, 'turnComplete', body);
 
-  /** What is found wrong with the answers to one message. */
-  function faultsOf(frames: readonly ServerFrame[]): readonly string[] {
+  /** Violations in the answers to one message. */
+  function findViolations(frames: readonly ServerFrame[]): readonly string[] {
     const checker = new ProtocolChecker(finalResponse);
     checker.frameReceived(greeting);
     checker.requestSent(clientFrame(1, 'sendMessage', { agentId: 1, text: 'Hello!' }));
@@ -104,20 +105,32 @@ describe('the checker of a session', () => {
     return checker.violations;
   }
 
-  it('finds nothing wrong with a turn as it should be', () => {
-    expect(faultsOf([says(1, text), says(2, last), ends(3)])).toEqual([]);
+  it('accepts a valid turn', () => {
+    expect(findViolations([answerText(1, text), answerText(2, last), turnComplete(3)])).toEqual([]);
   });
 
   it.each<[string, readonly ServerFrame[], RegExp]>([
-    ['a gap', [says(1, text), says(3, last), ends(4)], /seq 3 where 2 was due/],
-    ['two final answers', [says(1, last), ends(2), ends(3)], /has had its final answer/],
-    ['no final answer', [says(1, text), says(2, last)], /has had no final answer/],
-    ['no last text', [says(1, text), ends(2)], /turnComplete without a last text/],
-    ['text after the last text', [says(1, last), says(2, text), ends(3)], /answerText after the last text/],
-    ["another agent's text", [says(1, { ...text, agentId: 2 }), says(2, last), ends(3)], /agent 2 speaks in a turn of/],
-    ["another turn's text", [says(1, text), says(2, { ...last, turnId: 7 }), ends(3)], /turn 7 within turn 1/],
-    ['a failed turn', [says(1, last), ends(2, { ...complete, status: 'ERROR' })], /a turn failed/],
-  ])('notices %s', (_, frames, sentence) => {
-    expect(faultsOf(frames)).toEqual([expect.stringMatching(sentence)]);
+    ['a gap', [answerText(1, text), answerText(3, last), turnComplete(4)], /seq 3 where 2 was due/],
+    ['two final answers', [answerText(1, last), turnComplete(2), turnComplete(3)], /has had its final answer/],
+    ['no final answer', [answerText(1, text), answerText(2, last)], /has had no final answer/],
+    ['no last text', [answerText(1, text), turnComplete(2)], /turnComplete without a last text/],
+    [
+      'text after the last text',
+      [answerText(1, last), answerText(2, text), turnComplete(3)],
+      /answerText after the last text/,
+    ],
+    [
+      "another agent's text",
+      [answerText(1, { ...text, agentId: 2 }), answerText(2, last), turnComplete(3)],
+      /agent 2 speaks in a turn of/,
+    ],
+    [
+      "another turn's text",
+      [answerText(1, text), answerText(2, { ...last, turnId: 7 }), turnComplete(3)],
+      /turn 7 within turn 1/,
+    ],
+    ['a failed turn', [answerText(1, last), turnComplete(2, { ...complete, status: 'ERROR' })], /a turn failed/],
+  ])('reports %s', (_, frames, sentence) => {
+    expect(findViolations(frames)).toEqual([expect.stringMatching(sentence)]);
   });
 });

@@ -1,42 +1,42 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createYielder } from '../../src/eventLoop.ts';
 
-describe('long work in pieces', () => {
+describe('a yielder', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  /** A clock that stands still unless the test moves it, and whether anybody else had a turn meanwhile. */
-  const watched = (): { passes: (ms: number) => void; others: () => number } => {
+  /** A clock that only the test advances, and a counter of event loop turns. */
+  const fakeClock = (): { advance: (ms: number) => void; eventLoopTurns: () => number } => {
     let now = 1000;
     let turns = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);
-    setImmediate(function again() {
+    setImmediate(function countTurn() {
       turns++;
-      if (turns < 100) setImmediate(again);
+      if (turns < 100) setImmediate(countTurn);
     });
-    return { passes: (ms) => (now += ms), others: () => turns };
+    return { advance: (ms) => (now += ms), eventLoopTurns: () => turns };
   };
 
-  it('lets nobody else go on before its time is over', async () => {
-    const { passes, others } = watched();
-    const breathe = createYielder(10);
+  it('does not yield before its time has passed', async () => {
+    const { advance, eventLoopTurns } = fakeClock();
+    const yieldIfDue = createYielder(10);
     for (let count = 0; count < 9; count++) {
-      passes(1);
-      await breathe();
+      advance(1);
+      await yieldIfDue();
     }
-    expect(others()).toBe(0);
+    expect(eventLoopTurns()).toBe(0);
   });
 
-  it('lets others go on each time that its time is over', async () => {
-    const { passes, others } = watched();
-    const breathe = createYielder(10);
-    passes(10);
-    await breathe();
-    const before = others();
+  it('yields each time its time has passed', async () => {
+    const { advance, eventLoopTurns } = fakeClock();
+    const yieldIfDue = createYielder(10);
+    advance(10);
+    await yieldIfDue();
+    const before = eventLoopTurns();
     expect(before).toBeGreaterThan(0);
-    await breathe();
-    expect(others()).toBe(before);
-    passes(10);
-    await breathe();
-    expect(others()).toBeGreaterThan(before);
+    await yieldIfDue();
+    expect(eventLoopTurns()).toBe(before);
+    advance(10);
+    await yieldIfDue();
+    expect(eventLoopTurns()).toBeGreaterThan(before);
   });
 });

@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeFolder } from '../../src/filesystem.ts';
 
-describe('a folder that is to be made', () => {
+describe('makeFolder', () => {
   let root = '';
   beforeEach(async () => void (root = await mkdtemp(join(tmpdir(), 'turngraph-'))));
   afterEach(() => rm(root, { recursive: true }));
 
-  it('is made with those above it, for nobody else if that is wanted', async () => {
+  it('creates a folder and its parents with the given mode', async () => {
     await makeFolder(join(root, 'a', 'b', 'c'), 0o700);
     for (const path of ['a', 'a/b', 'a/b/c']) expect((await stat(join(root, path))).mode & 0o77, path).toBe(0);
   });
 
-  it('may be there, or be made by two at the same time', async () => {
+  it('accepts existing folders and concurrent calls', async () => {
     await makeFolder(root);
     await Promise.all([makeFolder(join(root, 'a', 'b')), makeFolder(join(root, 'a', 'b'))]);
     await symlink(join(root, 'a'), join(root, 'link'));
@@ -23,14 +23,14 @@ describe('a folder that is to be made', () => {
     expect(existsSync(join(root, 'link', 'b'))).toBe(true);
   });
 
-  it('is not made where a file is', async () => {
+  it('fails when a file is in the place of a folder', async () => {
     const file = join(root, 'file');
     await writeFile(file, '');
     await expect(makeFolder(file)).rejects.toMatchObject({ code: 'EEXIST', path: file });
     await expect(makeFolder(join(file, 'a', 'b'))).rejects.toMatchObject({ code: 'EEXIST', path: file });
   });
 
-  it.skipIf(!existsSync('/proc/self'))('is given up where the system makes none', async () => {
+  it.skipIf(!existsSync('/proc/self'))('fails when the system does not allow it', async () => {
     await expect(makeFolder('/proc/turngraph/a')).rejects.toMatchObject({ code: 'ENOENT', path: '/proc/turngraph' });
   });
 });

@@ -25,58 +25,58 @@ const catalogue = await readCatalogue(repositoryPath('models.json'));
 
 const token = (name: string | number): string => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 
-/** One way to break a graph: the broken document, and the pointer that its faults must name. */
-interface Break {
+/** A graph with one invalid value, and the pointer that its faults must contain. */
+interface InvalidGraph {
   readonly what: string;
   readonly document: Json;
   readonly pointer: string;
 }
 
-/** All ways to break one value of a document, told by where it stands. */
-function* breaksOf(value: Json, pointer: string, put: (other: Json) => Json): Generator<Break> {
+/** Yields variants of a document in which one value is invalid. */
+function* invalidVariants(value: Json, pointer: string, withValue: (other: Json) => Json): Generator<InvalidGraph> {
   const wrong = typeof value === 'number' ? 'many' : 4711;
-  // Enums, types and targets are strings too: a number is right in none of their places.
-  yield { what: `${JSON.stringify(wrong)} at ${pointer || 'the root'}`, document: put(wrong), pointer };
+  // A number is invalid in place of any string, including enums, types and exit targets.
+  yield { what: `${JSON.stringify(wrong)} at ${pointer || 'the root'}`, document: withValue(wrong), pointer };
   if (value === null || typeof value !== 'object') return;
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      yield* breaksOf(item, pointer + token(index), (other) => put(value.with(index, other)));
+      yield* invalidVariants(item, pointer + token(index), (other) => withValue(value.with(index, other)));
     }
     return;
   }
-  if (closed(pointer))
+  if (hasFixedKeys(pointer))
     yield {
-      what: `a stranger in ${pointer || 'the root'}`,
-      document: put({ ...value, strangr: 1 }),
+      what: `an unknown field in ${pointer || 'the root'}`,
+      document: withValue({ ...value, strangr: 1 }),
       pointer: `${pointer}/strangr`,
     };
   for (const [key, member] of Object.entries(value)) {
-    yield* breaksOf(member, pointer + token(key), (other) => put({ ...value, [key]: other }));
+    yield* invalidVariants(member, pointer + token(key), (other) => withValue({ ...value, [key]: other }));
   }
 }
 
-// Objects that take names of the author's choosing: nodes, and what a JSON Schema holds.
-const closed = (pointer: string): boolean => pointer !== '/nodes';
+// The keys of `nodes` are names that the author chooses.
+const hasFixedKeys = (pointer: string): boolean => pointer !== '/nodes';
 
-const breaks = examples.flatMap(([file, document]) =>
-  [...breaksOf(document, '', (other) => other)].map((one) => [`${file}: ${one.what}`, one] as const),
+const invalidGraphs = examples.flatMap(([file, document]) =>
+  [...invalidVariants(document, '', (other) => other)].map((variant) => [`${file}: ${variant.what}`, variant] as const),
 );
 
-describe('a graph that is broken in one place', () => {
-  it('is broken in more than 200 ways here', () => {
-    expect(breaks.length).toBeGreaterThan(200);
+describe('a graph with one invalid value', () => {
+  it('is tested in more than 200 variants', () => {
+    expect(invalidGraphs.length).toBeGreaterThan(200);
   });
 
-  it.each(breaks)('is refused with the pointer to it: %s', async (_, { document, pointer }) => {
+  it.each(invalidGraphs)('is rejected with the pointer to it: %s', async (_, { document, pointer }) => {
     const { faults } = await checkGraph(document, { registry, catalogue, storageRoot: folder });
     expect(faults.map((fault) => fault.pointer)).toContain(pointer);
     for (const { message } of faults) expect(message).toMatch(/\S+ .+/);
   });
 
-  it('leaves nothing behind of what was made before', async () => {
+  it('leaves no model in use', async () => {
     await using pool = new ModelPool(mockEngine(), { catalogue, idleMs: 0, slots: 1, threads: 1, gpu: 'off' });
     const storages = new SessionStorages(new StorageRoot(folder), Infinity);
-    const usual = {
+    const options = {
       id: 1,
       registry,
       pool,
@@ -87,9 +87,9 @@ describe('a graph that is broken in one place', () => {
       history: [],
       turnTimeoutMs: 1000,
     };
-    for (const [, { document }] of breaks) {
+    for (const [, { document }] of invalidGraphs) {
       await expect(
-        Agent.create({ ...usual, graph: document, limits: limitsOf(defaultServerOptions()) }),
+        Agent.create({ ...options, graph: document, limits: limitsOf(defaultServerOptions()) }),
       ).rejects.toBeInstanceOf(Fault);
     }
     expect([...catalogue.models.keys()].filter((name) => pool.state(name).uses > 0)).toEqual([]);

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { PortFile } from '../../../src/cli/portFile.ts';
 
 describe('the port file', () => {
-  it('goes with its server, but not with one that has ended late, after another has written its own', async () => {
+  it('is deleted by the server that wrote it last, and not by an earlier one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
     const path = join(folder, 'port.json');
     const [old, next] = [new PortFile(path), new PortFile(path)];

@@ -14,11 +14,11 @@ const collect = async (turn: TurnHandle): Promise<string[]> => {
   return pieces;
 };
 
-describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => {
-  it('knows its session, configures it and makes agents of graphs or of their names', async () => {
+describe.each(['proto', 'json'] as const)('a client over %s', (codec) => {
+  it('configures its session, and creates agents from graphs or names of graphs', async () => {
     const { client, received } = await connectToFakeServer(
-      (frame, say, socket) =>
-        frame.body === 'configureSession' ? say('configureSession') : acceptAgents(frame, say, socket),
+      (frame, send, socket) =>
+        frame.body === 'configureSession' ? send('configureSession') : acceptAgents(frame, send, socket),
       { codec },
     );
     expect(client.session).toMatchObject({ protocolVersion: 1, sessionId: 's1' });
@@ -37,18 +37,18 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     ]);
   });
 
-  it('hears a turn as it goes, and its account at the end', async () => {
+  it('streams a turn, and resolves with its summary', async () => {
     const { client, received } = await connectToFakeServer(
-      (frame, say, socket) => {
-        if (frame.body !== 'sendMessage') return acceptAgents(frame, say, socket);
+      (frame, send, socket) => {
+        if (frame.body !== 'sendMessage') return acceptAgents(frame, send, socket);
         const turn = { agentId: 5, turnId: 9, nodeName: 'answer' };
-        say('answerText', { ...turn, text: 'Hel', isDelta: true });
-        say('nodeEvent', { ...turn, eventType: 'guard', payloadJson: '{"hit":', part: 1, of: 2 });
-        say('nodeEvent', { ...turn, eventType: 'guard', payloadJson: 'true}', part: 2, of: 2 });
-        say('answerText', { ...turn, text: 'lo', isDelta: true });
-        say('toolCallNotification', { ...turn, callId: 'c', toolName: 'lamp', typedArgumentsJson: '{"on":true}' });
-        say('answerText', { ...turn, isFinal: true });
-        say('turnComplete', {
+        send('answerText', { ...turn, text: 'Hel', isDelta: true });
+        send('nodeEvent', { ...turn, eventType: 'guard', payloadJson: '{"hit":', part: 1, of: 2 });
+        send('nodeEvent', { ...turn, eventType: 'guard', payloadJson: 'true}', part: 2, of: 2 });
+        send('answerText', { ...turn, text: 'lo', isDelta: true });
+        send('toolCallNotification', { ...turn, callId: 'c', toolName: 'lamp', typedArgumentsJson: '{"on":true}' });
+        send('answerText', { ...turn, isFinal: true });
+        send('turnComplete', {
           ...turn,
           status: 'SUCCESS',
           path: [{ nodeName: 'answer', exit: 'default' }],
@@ -58,17 +58,17 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
       },
       { codec },
     );
-    const told: unknown[] = [];
+    const callbackArgs: unknown[] = [];
     const turn = (await createTestAgent(client)).send('hello', {
       variables: { mood: 'calm' },
-      onText: (piece, { nodeName }) => told.push([piece, nodeName]),
-      onCall: (call) => told.push(call.arguments),
-      onEvent: (event) => told.push(event),
+      onText: (piece, { nodeName }) => callbackArgs.push([piece, nodeName]),
+      onCall: (call) => callbackArgs.push(call.arguments),
+      onEvent: (event) => callbackArgs.push(event),
     });
     expect(await collect(turn)).toEqual(['Hel', 'lo']);
     expect(await collect(turn)).toEqual(['Hel', 'lo']);
     const event = { nodeName: 'answer', eventType: 'guard', payload: { hit: true } };
-    expect(told).toEqual([['Hel', 'answer'], event, ['lo', 'answer'], { on: true }]);
+    expect(callbackArgs).toEqual([['Hel', 'answer'], event, ['lo', 'answer'], { on: true }]);
     expect(await turn.done).toMatchObject({
       text: 'Hello',
       status: 'SUCCESS',
@@ -82,17 +82,17 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     expect(received[1]).toMatchObject({ sendMessage: { agentId: 5, text: 'hello', variables: { mood: 'calm' } } });
   });
 
-  it('cancels a turn by signal or by hand, which is no failure', async () => {
+  it('cancels a turn by signal or method, which is no error', async () => {
     let turnRequest: SendFrame | undefined;
     const { client, received } = await connectToFakeServer(
-      (frame, say, socket) => {
+      (frame, send, socket) => {
         if (frame.body === 'sendMessage') {
-          turnRequest = say;
-          say('answerText', { turnId: 9, text: 'Once', isDelta: true });
+          turnRequest = send;
+          send('answerText', { turnId: 9, text: 'Once', isDelta: true });
         } else if (frame.body === 'cancelTurn') {
-          say('ack');
+          send('ack');
           turnRequest?.('turnComplete', { turnId: 9, status: 'CANCELLED' });
-        } else acceptAgents(frame, say, socket);
+        } else acceptAgents(frame, send, socket);
       },
       { codec },
     );
@@ -112,22 +112,22 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
   });
 
   it.each<[string, number, (first: SendFrame, second: SendFrame) => void, number]>([
-    ['has its number', 1, (_, second) => second('answerText', { turnId: 9, text: 'Once', isDelta: true }), 9],
-    ['is alone', 1, (first) => first('turnComplete', { turnId: 8, status: 'SUCCESS' }), 0],
-    ['is alone again', 0, (_, second) => second('error', { name: 'AGENT_BUSY' }), 0],
-  ])('keeps the cancel of one of two turns back until that %s', async (_, cancelled, tell, turnId) => {
-    const says: SendFrame[] = [];
+    ['has an id', 1, (_, second) => second('answerText', { turnId: 9, text: 'Once', isDelta: true }), 9],
+    ['is the only one', 1, (first) => first('turnComplete', { turnId: 8, status: 'SUCCESS' }), 0],
+    ['is the only one again', 0, (_, second) => second('error', { name: 'AGENT_BUSY' }), 0],
+  ])('delays the cancel of one of two pending turns until that %s', async (_, cancelled, respond, turnId) => {
+    const responses: SendFrame[] = [];
     const { client, received } = await connectToFakeServer(
-      (frame, say, socket) => {
-        if (frame.body === 'sendMessage') says.push(say);
+      (frame, send, socket) => {
+        if (frame.body === 'sendMessage') responses.push(send);
         else if (frame.body === 'listModels') {
-          say('listModels');
-          const [first, second] = says;
-          if (first && second) tell(first, second);
+          send('listModels');
+          const [first, second] = responses;
+          if (first && second) respond(first, second);
         } else if (frame.body === 'cancelTurn') {
-          say('ack');
-          for (const end of says) end('turnComplete', { status: 'CANCELLED' });
-        } else acceptAgents(frame, say, socket);
+          send('ack');
+          for (const end of responses) end('turnComplete', { status: 'CANCELLED' });
+        } else acceptAgents(frame, send, socket);
       },
       { codec },
     );
@@ -144,15 +144,18 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     ]);
   });
 
-  it('rejects a turn that fails with the Fault of the server, and needs nobody to catch it', async () => {
+  it('rejects a failed turn with the fault of the server, without an unhandled rejection', async () => {
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
     cleanups.push(() => process.off('unhandledRejection', unhandled));
     const { client } = await connectToFakeServer(
-      (frame, say, socket) => {
-        if (frame.body !== 'sendMessage') return acceptAgents(frame, say, socket);
-        say('answerText', { turnId: 9, text: 'Half', isDelta: true });
-        say('turnComplete', { status: 'ERROR', error: { code: 4003, name: 'MAX_STEPS_EXCEEDED', message: 'too far' } });
+      (frame, send, socket) => {
+        if (frame.body !== 'sendMessage') return acceptAgents(frame, send, socket);
+        send('answerText', { turnId: 9, text: 'Half', isDelta: true });
+        send('turnComplete', {
+          status: 'ERROR',
+          error: { code: 4003, name: 'MAX_STEPS_EXCEEDED', message: 'too far' },
+        });
       },
       { codec },
     );
@@ -163,10 +166,10 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     await expect(turn.done).rejects.toMatchObject({ code: 4003, name: 'MAX_STEPS_EXCEEDED' });
   });
 
-  it('turns an ErrorResponse into a Fault, of any request', async () => {
+  it('rejects any request with the fault of an ErrorResponse', async () => {
     const detail = '[{"node":"a"}]';
     const { client } = await connectToFakeServer(
-      (_, say) => say('error', { code: 3003, name: 'GRAPH_COMPILATION_FAILED', message: 'no', detail }),
+      (_, send) => send('error', { code: 3003, name: 'GRAPH_COMPILATION_FAILED', message: 'no', detail }),
       { codec },
     );
     await expect(createTestAgent(client)).rejects.toMatchObject({ code: 3003, message: 'no', detail });
@@ -175,18 +178,18 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
 
   it('lists models over pages, loads them with progress, and joins an exported dialog', async () => {
     const { client } = await connectToFakeServer(
-      (frame, say, socket) => {
+      (frame, send, socket) => {
         if (frame.body === 'listModels') {
           const first = frame.listModels.pageToken === '';
-          return say('listModels', { models: [model(first ? 'a' : 'b')], nextPageToken: first ? '2' : '' });
+          return send('listModels', { models: [model(first ? 'a' : 'b')], nextPageToken: first ? '2' : '' });
         }
         if (frame.body === 'loadModel') {
-          say('modelProgress', { modelName: 'a', phase: 'LOADING', fraction: 0.5 });
-          return say('loadModel');
+          send('modelProgress', { modelName: 'a', phase: 'LOADING', fraction: 0.5 });
+          return send('loadModel');
         }
-        if (frame.body !== 'exportDialog') return acceptAgents(frame, say, socket);
-        say('exportDialog', { part: 1, of: 2, historyJson: '[{"user"' });
-        say('exportDialog', { part: 2, of: 2, historyJson: ':"hi"}]' });
+        if (frame.body !== 'exportDialog') return acceptAgents(frame, send, socket);
+        send('exportDialog', { part: 1, of: 2, historyJson: '[{"user"' });
+        send('exportDialog', { part: 2, of: 2, historyJson: ':"hi"}]' });
       },
       { codec },
     );
@@ -197,14 +200,14 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     expect(await (await createTestAgent(client)).exportDialog()).toBe('[{"user":"hi"}]');
   });
 
-  it('downloads models and deletes them, and hears how far the model of an agent is', async () => {
+  it('downloads and deletes models, and reports the progress for an agent', async () => {
     const { client, received } = await connectToFakeServer(
-      (frame, say, socket) => {
-        if (frame.body === 'cancelDownload' || frame.body === 'deleteModel') return say('ack');
-        say('modelProgress', { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5, bytesDone: 4, bytesTotal: 8 });
+      (frame, send, socket) => {
+        if (frame.body === 'cancelDownload' || frame.body === 'deleteModel') return send('ack');
+        send('modelProgress', { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5, bytesDone: 4, bytesTotal: 8 });
         return frame.body === 'downloadModel'
-          ? say('downloadModel', { sizeBytes: 8 })
-          : acceptAgents(frame, say, socket);
+          ? send('downloadModel', { sizeBytes: 8 })
+          : acceptAgents(frame, send, socket);
       },
       { codec },
     );
@@ -223,27 +226,27 @@ describe.each(['proto', 'json'] as const)('a client that speaks %s', (codec) => 
     ]);
   });
 
-  it('leaves a download when its signal is aborted or its listener throws, and not before or after', async () => {
-    let silent = true;
+  it('cancels a download only while it runs, when its signal is aborted or its listener throws', async () => {
+    let isStalled = true;
     const { client, received } = await connectToFakeServer(
-      (frame, say) => {
-        if (frame.body === 'cancelDownload') return say('ack');
-        say('modelProgress', { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5 });
-        if (!silent) say('downloadModel', { sizeBytes: 8 });
+      (frame, send) => {
+        if (frame.body === 'cancelDownload') return send('ack');
+        send('modelProgress', { modelName: 'a', phase: 'DOWNLOADING', fraction: 0.5 });
+        if (!isStalled) send('downloadModel', { sizeBytes: 8 });
       },
       { codec },
     );
     const aborter = new AbortController();
-    const enough = new Error('enough');
-    const onProgress = (): void => aborter.abort(enough);
+    const reason = new Error('enough');
+    const onProgress = (): void => aborter.abort(reason);
     const { signal } = aborter;
-    await expect(client.downloadModel('a', { onProgress, signal })).rejects.toBe(enough);
-    await expect(client.downloadModel('a', { signal })).rejects.toBe(enough);
-    const broken = (): never => {
+    await expect(client.downloadModel('a', { onProgress, signal })).rejects.toBe(reason);
+    await expect(client.downloadModel('a', { signal })).rejects.toBe(reason);
+    const throwing = (): never => {
       throw new TypeError('no such bar');
     };
-    await expect(client.downloadModel('a', { onProgress: broken })).rejects.toThrow('no such bar');
-    silent = false;
+    await expect(client.downloadModel('a', { onProgress: throwing })).rejects.toThrow('no such bar');
+    isStalled = false;
     const later = new AbortController();
     await client.downloadModel('a', { signal: later.signal });
     later.abort();

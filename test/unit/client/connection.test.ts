@@ -14,7 +14,7 @@ import {
 } from '../../helpers/fakeServer.ts';
 
 describe('connecting', () => {
-  it('is refused with CONNECTION_FAILED where nobody listens', async () => {
+  it('fails with CONNECTION_FAILED when no server listens', async () => {
     await expect(connect('ws://127.0.0.1:1/?token=secret')).rejects.toMatchObject({
       code: 1001,
       message: expect.stringMatching(/^cannot connect to ws:\/\/127\.0\.0\.1:1\/: no server listens there/) as string,
@@ -22,7 +22,7 @@ describe('connecting', () => {
     await expect(connect('nonsense')).rejects.toMatchObject({ code: 1001 });
   });
 
-  it('is refused with the HTTP status that the server gives', async () => {
+  it('fails with the HTTP status of the server', async () => {
     const server = createServer().on('upgrade', (_, socket) => socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n'));
     await once(server.listen(0, '127.0.0.1'), 'listening');
     cleanups.push(() => server.close());
@@ -30,22 +30,22 @@ describe('connecting', () => {
     await expect(connect(`ws://127.0.0.1:${port}`)).rejects.toThrow(/401/);
   });
 
-  it('is refused with the reason that the server gives instead of a greeting', async () => {
-    const { url } = await startFakeServer(undefined, (say, socket) => {
-      say('error', { code: 5004, name: 'PROTOCOL_VERSION_MISMATCH', message: 'speak turngraph.v1.json' });
+  it('fails with the error that the server sends instead of sessionReady', async () => {
+    const { url } = await startFakeServer(undefined, (send, socket) => {
+      send('error', { code: 5004, name: 'PROTOCOL_VERSION_MISMATCH', message: 'speak turngraph.v1.json' });
       socket.close(4406);
     });
     await expect(connect(url)).rejects.toThrow(/closed with 4406: speak turngraph\.v1\.json$/);
   });
 
-  it('ends when its signal says so', async () => {
+  it('fails with the reason of its signal', async () => {
     const aborter = new AbortController();
-    const enough = new Error('enough');
-    const { url } = await startFakeServer(undefined, () => aborter.abort(enough));
-    await expect(connect(url, { signal: aborter.signal })).rejects.toBe(enough);
+    const reason = new Error('enough');
+    const { url } = await startFakeServer(undefined, () => aborter.abort(reason));
+    await expect(connect(url, { signal: aborter.signal })).rejects.toBe(reason);
   });
 
-  it('sends the token as a header, or in the address through a class that sets none', async () => {
+  it('sends the token as a header, or in the URL for a WebSocket class without headers', async () => {
     const { url, handshakes } = await startFakeServer();
     await using one = await connect(url, { token: 'a b' });
     await using two = await connect(url, { token: 'a b', WebSocket });
@@ -57,10 +57,10 @@ describe('connecting', () => {
   });
 });
 
-describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec) => {
-  it('rejects all that is pending when the connection drops, and all that comes after', async () => {
+describe.each(['proto', 'json'] as const)('a connection over %s', (codec) => {
+  it('rejects pending and later requests when it drops', async () => {
     const { client } = await connectToFakeServer(
-      (frame, say, socket) => (frame.body === 'sendMessage' ? socket.terminate() : acceptAgents(frame, say, socket)),
+      (frame, send, socket) => (frame.body === 'sendMessage' ? socket.terminate() : acceptAgents(frame, send, socket)),
       { codec },
     );
     const agent = await createTestAgent(client);
@@ -73,15 +73,15 @@ describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec)
     await agent[Symbol.asyncDispose]();
   });
 
-  it('says why the server hung up', async () => {
+  it('reports why the server closed it', async () => {
     const onUnsolicited = vi.fn();
-    let hangUp = (): void => undefined;
+    let closeByServer = (): void => undefined;
     const server = await startFakeServer(
-      () => hangUp(),
-      (say, socket) => {
-        sendGreeting(say);
-        hangUp = () => {
-          say('error', { code: 2001, name: 'SERVER_SHUTTING_DOWN', message: 'the server stops' });
+      () => closeByServer(),
+      (send, socket) => {
+        sendGreeting(send);
+        closeByServer = () => {
+          send('error', { code: 2001, name: 'SERVER_SHUTTING_DOWN', message: 'the server stops' });
           socket.close(1001, 'shutdown');
         };
       },
@@ -95,7 +95,7 @@ describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec)
     expect(await client.closed).toEqual({ code: 1001, reason: 'shutdown' });
   });
 
-  it('gives up on a request after its time, or when its signal says so', async () => {
+  it('rejects a request after its timeout, or when its signal is aborted', async () => {
     const { client } = await connectToFakeServer(() => {}, { codec });
     await expect(client.request('listModels', {}, { timeoutMs: 10 })).rejects.toMatchObject({ code: 1003 });
     await expect(client.loadModel('a', { signal: AbortSignal.timeout(10) })).rejects.toMatchObject({
@@ -103,7 +103,7 @@ describe.each(['proto', 'json'] as const)('a connection that speaks %s', (codec)
     });
   });
 
-  it('hangs up on a server that sends what cannot be read', async () => {
+  it('closes when a frame of the server cannot be decoded', async () => {
     const { client } = await connectToFakeServer((_, __, socket) => socket.send('{"requestId":'), { codec });
     await expect(client.listModels()).rejects.toMatchObject({ code: 1002, cause: { code: 5001 } });
     await client.closed;

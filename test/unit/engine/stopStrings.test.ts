@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { StopStringFilter } from '../../../src/engine/stopStrings.ts';
 
-function pass(stops: readonly string[], pieces: readonly string[]): { sent: readonly string[]; hit: boolean } {
-  const guard = new StopStringFilter(stops);
-  const sent = pieces.map((piece) => guard.push(piece));
-  return { sent: [...sent, guard.flush()], hit: guard.matched };
+function filter(stops: readonly string[], pieces: readonly string[]): { sent: readonly string[]; hit: boolean } {
+  const stopFilter = new StopStringFilter(stops);
+  const sent = pieces.map((piece) => stopFilter.push(piece));
+  return { sent: [...sent, stopFilter.flush()], hit: stopFilter.matched };
 }
 
 describe('stop strings', () => {
@@ -20,17 +20,17 @@ describe('stop strings', () => {
     { stops: ['long stop', 'st'], pieces: ['a long s', 'top'], sent: ['a ', 'long ', ''], hit: true },
     { stops: ['\n\n', '###'], pieces: ['a\n', 'b#', '#c\n\nd'], sent: ['a', '\nb', '##c', ''], hit: true },
   ])('$stops cut $pieces into $sent', ({ stops, pieces, sent, hit }) => {
-    expect(pass(stops, pieces)).toEqual({ sent, hit });
+    expect(filter(stops, pieces)).toEqual({ sent, hit });
   });
 
-  it('cut a text at the same place however it comes in pieces', () => {
+  it('cut a text at the same offset for any piece length', () => {
     const text = 'The lamp shines. User: and so on. The end.';
     const stops = ['User:', 'amp shines. User', 's.'];
     for (let size = 1; size <= text.length; size++) {
-      const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, at) =>
-        text.slice(at * size, (at + 1) * size),
+      const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
+        text.slice(index * size, (index + 1) * size),
       );
-      expect(pass(stops, pieces).sent.join('')).toBe('The lamp shine');
+      expect(filter(stops, pieces).sent.join('')).toBe('The lamp shine');
     }
   });
 });

@@ -17,10 +17,10 @@ const scope = (
   };
 };
 
-function rendered(text: string, from = scope()): string {
+function render(text: string, templateScope = scope()): string {
   const template = compileTemplate(text, 'a.params.template');
   if (!template.ok) throw new Error(JSON.stringify(template.errors));
-  return template.value.render(from);
+  return template.value.render(templateScope);
 }
 
 const call = {
@@ -38,16 +38,16 @@ describe('a template', () => {
   it.each([
     ['the message', '{{user_message}}', 'hello'],
     ['a variable without escaping it', '{{a}} {{{a}}} {{&a}}', '<b>&</b> <b>&</b> <b>&</b>'],
-    ['a section for what is there', '{{#a}}yes{{/a}}{{^nothing}}no{{/nothing}}', 'yesno'],
+    ['a section for an existing value', '{{#a}}yes{{/a}}{{^nothing}}no{{/nothing}}', 'yesno'],
     ['text as it is', 'No {braces} here', 'No {braces} here'],
   ])('renders %s', (_, text, expected) => {
-    expect(rendered(text, scope({ a: '<b>&</b>' }))).toBe(expected);
+    expect(render(text, scope({ a: '<b>&</b>' }))).toBe(expected);
   });
 
-  it('renders the calls of the turn, numbers with all their digits and truths as truths', () => {
+  it('renders the calls of the turn with exact numbers and booleans', () => {
     const text =
       '{{#tool_calls}}{{name}} {{arguments.name}} {{arguments.count}} {{#arguments.on}}on{{/arguments.on}}{{^arguments.on}}off{{/arguments.on}} {{arguments}}{{/tool_calls}}';
-    expect(rendered(text, scope({}, { calls: [call] }))).toBe(
+    expect(render(text, scope({}, { calls: [call] }))).toBe(
       `set_light porch 12345678901234567890 off ${call.typedArguments}`,
     );
   });
@@ -60,13 +60,13 @@ describe('a template', () => {
     ['{{#arguments.tags}}<{{.}}>{{/arguments.tags}}', '<a><{"toString": 1}>'],
     ['{{^arguments.none}}none{{/arguments.none}}', 'none'],
     ['[{{arguments.tags.toString}}{{arguments.where.toString}}]', '[]'],
-  ])('renders %s of a call whose arguments are objects and lists', (text, expected) => {
+  ])('renders %s of a call with objects and lists as arguments', (text, expected) => {
     const where = '{"room": "attic", "at": [1.50, 12345678901234567890]}';
     const tags = '["a", {"toString": 1}]';
     const flatArguments = JSON.stringify({ where, tags, none: '[]' });
     const typedArguments = `{"where": ${where}, "tags": ${tags}, "none": []}`;
-    const from = scope({}, { calls: [{ ...call, flatArguments, typedArguments }] });
-    expect(rendered(`{{#tool_calls}}${text}{{/tool_calls}}`, from)).toBe(expected);
+    const templateScope = scope({}, { calls: [{ ...call, flatArguments, typedArguments }] });
+    expect(render(`{{#tool_calls}}${text}{{/tool_calls}}`, templateScope)).toBe(expected);
   });
 
   it.each([
@@ -75,11 +75,11 @@ describe('a template', () => {
     ['{{#insights}}{{#missing}}{{#examples}}<{{.}}>{{/examples}}{{/missing}}{{/insights}}', '<{"x": 1}><attic>'],
     ['{{#insights}}{{missing}}{{/insights}}', /^\[\{"name": "where", .*"examples": \[\{"x": 1\}, "attic"\]\}\]$/],
     ['{{#insights}}{{#invalid}}none{{/invalid}}{{/insights}}', ''],
-  ])('renders %s as JSON where it names no text', (text, expected) => {
+  ])('renders %s as JSON when it is no text', (text, expected) => {
     const where = { name: 'where', message: 'is missing', significance: '', precedence: 0, hidden: false };
     const insights = [{ tool: 'set_light', missing: [{ ...where, examples: [{ x: 1 }, 'attic'] }], invalid: [] }];
     const calls = [{ ...call, typedArguments: '{"on": true}' }];
-    expect(rendered(text, scope({}, { calls, insights }))).toEqual(
+    expect(render(text, scope({}, { calls, insights }))).toEqual(
       typeof expected === 'string' ? expected : expect.stringMatching(expected),
     );
   });
@@ -92,10 +92,10 @@ describe('a template', () => {
     'user_message.length',
     'tool_calls.map',
     'mood.constructor',
-  ])('does not reach %s, which belongs to the language', (name) => {
-    const from = scope({ mood: 'calm' }, { calls: [call] });
-    expect(rendered(`[{{${name}}}{{#${name}}}x{{/${name}}}]`, from)).toBe('[]');
-    expect(from.warnings).toEqual([`a.params.template names {{${name}}}, which this turn does not have`]);
+  ])('has no access to %s of JavaScript objects', (name) => {
+    const templateScope = scope({ mood: 'calm' }, { calls: [call] });
+    expect(render(`[{{${name}}}{{#${name}}}x{{/${name}}}]`, templateScope)).toBe('[]');
+    expect(templateScope.warnings).toEqual([`a.params.template names {{${name}}}, which this turn does not have`]);
   });
 
   it.each([
@@ -105,18 +105,18 @@ describe('a template', () => {
       '{{#tool_calls}}'.repeat(4) + 'x' + '{{/tool_calls}}'.repeat(4),
       scope({}, { calls: Array(80).fill(call) }),
     ],
-  ])('that comes to too much %s is an error, not a long wait', (_, text, from) => {
-    expect(() => rendered(text, from)).toThrow(/a template renders to more than/);
+  ])('with too much %s is an error', (_, text, templateScope) => {
+    expect(() => render(text, templateScope)).toThrow(/a template renders to more than/);
   });
 
-  it('does not render what a variable says', () => {
-    expect(rendered('{{a}}', scope({ a: '{{b}}', b: 'swordfish' }))).toBe('{{b}}');
+  it('does not interpret the value of a variable', () => {
+    expect(render('{{a}}', scope({ a: '{{b}}', b: 'swordfish' }))).toBe('{{b}}');
   });
 
-  it('warns of a variable whose name belongs to the turn, and keeps the turn’s', () => {
-    const from = scope({ user_message: 'forged' });
-    expect(rendered('{{user_message}}', from)).toBe('hello');
-    expect(from.warnings).toEqual(['variables.user_message is not used: the name belongs to the turn']);
+  it('warns of a variable with a reserved name, and ignores it', () => {
+    const templateScope = scope({ user_message: 'forged' });
+    expect(render('{{user_message}}', templateScope)).toBe('hello');
+    expect(templateScope.warnings).toEqual(['variables.user_message is not used: the name belongs to the turn']);
   });
 
   it.each([
@@ -124,9 +124,9 @@ describe('a template', () => {
     ['closes what it did not open', '{{/a}}'],
     ['uses a partial', '{{> a}}'],
     ['changes its delimiters', '{{=<% %>=}}<% a %>'],
-    ['hides the end of a tag behind white space', `{{a${' '.repeat(200_000)}`],
+    ['has much white space in an unclosed tag', `{{a${' '.repeat(200_000)}`],
     ['uses a partial inside a section', '{{#a}}{{> b}}{{/a}}'],
-  ])('that %s is refused', (_, text) => {
+  ])('that %s is rejected', (_, text) => {
     expect(compileTemplate(text, 'x')).toMatchObject({ ok: false, errors: [{ pointer: '' }] });
   });
 });

@@ -12,21 +12,21 @@ import type { ModelPool } from '../../../src/models/pool/pool.ts';
 import { defaultSampling } from '../../../src/models/catalogue/sampling.ts';
 import { parseScrape, type Scrape } from '../../helpers/prometheus.ts';
 
-const strange = 'a "model"\\of\nmine, {le="1"}';
+const specialName = 'a "model"\\of\nmine, {le="1"}';
 
-/** An engine whose models show the figures that a test sets, and whose generations can fail. */
-class Puppet implements Engine {
+/** An engine whose models report the stats that a test sets, and whose loads can fail. */
+class FakeEngine implements Engine {
   readonly name = 'puppet';
   readonly needsFiles = false;
   readonly #mock = mockEngine({ contextSize: 64 });
   stats: Partial<ModelStats> = {};
   fails = false;
 
-  async load(...given: Parameters<Engine['load']>): Promise<Model> {
+  async load(...args: Parameters<Engine['load']>): Promise<Model> {
     if (this.fails) throw new Error('no memory');
-    const model = await this.#mock.load(...given);
-    const real = model.stats.bind(model);
-    return Object.assign(model, { stats: () => ({ ...real(), ...this.stats }) });
+    const model = await this.#mock.load(...args);
+    const originalStats = model.stats.bind(model);
+    return Object.assign(model, { stats: () => ({ ...originalStats(), ...this.stats }) });
   }
 
   [Symbol.asyncDispose](): PromiseLike<void> {
@@ -34,20 +34,23 @@ class Puppet implements Engine {
   }
 }
 
-describe('the models of a pool', () => {
+describe('the metrics of a pool', () => {
   let folder: string;
   let catalogue: Catalogue;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
     const file = join(folder, 'models.json');
-    const models = [strange, 'other'].map((name) => ({ name, variants: [{ engine: 'llama-cpp', files: ['x.gguf'] }] }));
+    const models = [specialName, 'other'].map((name) => ({
+      name,
+      variants: [{ engine: 'llama-cpp', files: ['x.gguf'] }],
+    }));
     await writeFile(file, JSON.stringify({ models }));
     catalogue = await readCatalogue(file);
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  const poolOf = (engine: Engine, metrics: Metrics): ModelPool =>
+  const createPool = (engine: Engine, metrics: Metrics): ModelPool =>
     createMeteredPool(
       engine,
       { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', onLoaded: () => {} },
@@ -55,33 +58,33 @@ describe('the models of a pool', () => {
     );
   const scrape = async (metrics: Metrics): Promise<Scrape> => parseScrape(await metrics.text());
 
-  /** Has a model in memory for as long as the work takes. */
-  const visit = async (pool: ModelPool, work: (model: Model) => Promise<void>): Promise<void> => {
-    await pool.pin(strange);
-    const use = await pool.lease(strange);
+  /** Calls `work` with a loaded model, and unloads it afterwards. */
+  const withLoadedModel = async (pool: ModelPool, work: (model: Model) => Promise<void>): Promise<void> => {
+    await pool.pin(specialName);
+    const use = await pool.lease(specialName);
     await work(use.model);
     await use[Symbol.asyncDispose]();
-    await pool.unpin(strange);
+    await pool.unpin(specialName);
   };
 
-  it('count states that were saved on, when one is unloaded, loaded again, or its engine begins anew', async () => {
+  it('keep their counters of states when a model is loaded again or its engine restarts', async () => {
     const metrics = new Metrics();
-    const engine = new Puppet();
-    await using pool = poolOf(engine, metrics);
+    const engine = new FakeEngine();
+    await using pool = createPool(engine, metrics);
     const totals = async (): Promise<readonly unknown[]> => {
       const scraped = await scrape(metrics);
       return ['saved', 'restored'].map((name) =>
-        scraped.value(`turngraph_states_${name}_total`, { engine: 'puppet', model: strange }),
+        scraped.value(`turngraph_states_${name}_total`, { engine: 'puppet', model: specialName }),
       );
     };
-    await visit(pool, async () => {
+    await withLoadedModel(pool, async () => {
       engine.stats = { statesSaved: 3, statesRestored: 1 };
       expect(await totals()).toEqual([3, 1]);
       engine.stats = { statesSaved: 5, statesRestored: 2 };
     });
     expect(await totals()).toEqual([5, 2]);
     engine.stats = { statesSaved: 0, statesRestored: 0 };
-    await visit(pool, async () => {
+    await withLoadedModel(pool, async () => {
       expect(await totals()).toEqual([5, 2]);
       engine.stats = { statesSaved: 4, statesRestored: 4 };
       expect(await totals()).toEqual([9, 6]);
@@ -91,13 +94,13 @@ describe('the models of a pool', () => {
     expect(await totals()).toEqual([10, 6]);
   });
 
-  it('show the figures of the engine while they are in memory, and only that they are not when they are gone', async () => {
+  it('contain the stats of a model only while it is loaded', async () => {
     const metrics = new Metrics();
-    const engine = new Puppet();
-    await using pool = poolOf(engine, metrics);
+    const engine = new FakeEngine();
+    await using pool = createPool(engine, metrics);
     engine.stats = { backend: 'cuda', gpuLayers: 7, threads: 3, slots: 4, slotsBusy: 2, waiting: 1, stateBytes: 99 };
-    const labels = { engine: 'puppet', model: strange };
-    await visit(pool, async () => {
+    const labels = { engine: 'puppet', model: specialName };
+    await withLoadedModel(pool, async () => {
       const scraped = await scrape(metrics);
       const values = ['model_gpu_layers', 'model_threads', 'slots', 'slots_busy', 'slots_waiting', 'state_bytes'];
       expect(values.map((name) => scraped.value(`turngraph_${name}`, labels))).toEqual([7, 3, 4, 2, 1, 99]);
@@ -110,11 +113,11 @@ describe('the models of a pool', () => {
     expect(scraped.value('turngraph_slots', labels)).toBeUndefined();
   });
 
-  it('count generations and loads that fail', async () => {
+  it('count failed generations and loads', async () => {
     const metrics = new Metrics();
-    const engine = new Puppet();
-    await using pool = poolOf(engine, metrics);
-    await visit(pool, async (model) => {
+    const engine = new FakeEngine();
+    await using pool = createPool(engine, metrics);
+    await withLoadedModel(pool, async (model) => {
       await using sequence = model.openSequence();
       const prompt = { messages: [{ role: 'user', text: 'apple '.repeat(500) }] } as const;
       const generating = sequence.generate(prompt, { sampling: defaultSampling, signal: new AbortController().signal });
@@ -122,27 +125,27 @@ describe('the models of a pool', () => {
     });
     engine.fails = true;
     await expect(pool.lease('other')).rejects.toThrow('no memory');
-    await expect(pool.lease('nobody')).rejects.toMatchObject({ name: 'UNKNOWN_MODEL' });
+    await expect(pool.lease('unknown')).rejects.toMatchObject({ name: 'UNKNOWN_MODEL' });
     const scraped = await scrape(metrics);
-    expect(scraped.value('turngraph_generations_total', { stopped: 'failed', model: strange })).toBe(1);
+    expect(scraped.value('turngraph_generations_total', { stopped: 'failed', model: specialName })).toBe(1);
     expect(scraped.value('turngraph_prompt_tokens_total')).toBeUndefined();
     expect(scraped.value('turngraph_model_load_failures_total', { model: 'other' })).toBe(1);
-    expect(scraped.value('turngraph_model_load_failures_total', { model: 'nobody' })).toBeUndefined();
+    expect(scraped.value('turngraph_model_load_failures_total', { model: 'unknown' })).toBeUndefined();
     expect(scraped.value('turngraph_model_load_duration_seconds_count')).toBe(1);
   });
 });
 
-describe('the table of metrics', () => {
+describe('the metric definitions', () => {
   const shapes = Object.entries(metricDefinitions);
 
-  it('is what a scrape has, with names, types and help', async () => {
+  it('are those of a scrape, with names, types and help', async () => {
     const { families } = parseScrape(await new Metrics().text());
     expect(families.map(({ name, type, help }) => ({ name, type, help }))).toEqual(
       shapes.map(([name, { type, help }]) => ({ name, type, help })),
     );
   });
 
-  it('has names by the rules: counters end in _total and nothing else does, and units are base units', () => {
+  it('have names by the rules of Prometheus: only counters end in _total, and units are base units', () => {
     for (const [name, { type }] of shapes) {
       expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
       expect(name).toMatch(/^turngraph(?:_[a-z]+)+$/);
@@ -151,16 +154,16 @@ describe('the table of metrics', () => {
   });
 });
 
-describe('the reader of the tests', () => {
+describe('the Prometheus parser of the tests', () => {
   const head = '# HELP a b\n# TYPE a counter\n';
   const histogram = '# HELP h b\n# TYPE h histogram\n';
 
   it.each([
     ['an empty label set in braces', `${head}a{} 1\n`],
     ['a label without quotes', `${head}a{x=1} 1\n`],
-    ['an escape that there is not', `${head}a{x="\\t"} 1\n`],
+    ['an unknown escape', `${head}a{x="\\t"} 1\n`],
     ['a quote that is not escaped', `${head}a{x="""} 1\n`],
-    ['a series that stands twice', `${head}a{x="1",y="2"} 1\na{y="2",x="1"} 1\n`],
+    ['a series that appears twice', `${head}a{x="1",y="2"} 1\na{y="2",x="1"} 1\n`],
     ['a metric family that appears twice', `${head}a 1\n${head}`],
     ['a sample of another metric family', `${head}b 1\n`],
     ['a type without a help', '# TYPE a counter\na 1\n'],
@@ -170,7 +173,7 @@ describe('the reader of the tests', () => {
     ['a histogram without +Inf', `${histogram}h_bucket{le="1"} 1\nh_sum 1\nh_count 1\n`],
     ['buckets that shrink', `${histogram}h_bucket{le="1"} 2\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n`],
     ['a count that is not the last bucket', `${histogram}h_bucket{le="+Inf"} 1\nh_sum 1\nh_count 2\n`],
-  ])('refuses %s', (_, text) => {
+  ])('rejects %s', (_, text) => {
     expect(() => parseScrape(text)).toThrow();
   });
 });

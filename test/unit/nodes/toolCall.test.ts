@@ -21,7 +21,7 @@ const catalogue = await readCatalogue(repositoryPath('models.json'));
 
 describe('a ToolCall node', () => {
   const compiled: ToolChoice['kind'][] = [];
-  const counting = defineFormat({
+  const countingFormat = defineFormat({
     ...chatml,
     name: 'counting',
     grammar(tools, choice) {
@@ -47,7 +47,7 @@ describe('a ToolCall node', () => {
     agent = await Agent.create({
       id: 1,
       graph: lamp({ strict: true, tool_call_format: 'counting' }),
-      registry: registryWith({ formats: [counting] }),
+      registry: registryWith({ formats: [countingFormat] }),
       pool,
       storages: new SessionStorages(new StorageRoot('.'), Infinity),
       defaultModelName: '',
@@ -85,7 +85,7 @@ describe('a ToolCall node', () => {
     expect(compiled).toEqual(['auto', 'required']);
   });
 
-  it('tokenizes the dialog once in a turn with calls, and not at all in others', async () => {
+  it('splits the dialog into words once in a turn with calls, and never in others', async () => {
     vi.mocked(collectMentions).mockClear();
     await turn();
     expect(collectMentions).toHaveBeenCalledOnce();

@@ -7,7 +7,7 @@ import { placeTemplate, placements } from '../../../src/projection/placement.ts'
 import type { Projection } from '../../../src/projection/projection.ts';
 import { toolProjection } from '../../../src/projection/withTools.ts';
 
-/** A model that counts a token for each character, and none for the frame. */
+/** A model that counts one token per character, without overhead. */
 const model = (contextSize: number): Model => ({
   contextSize,
   detectedFormat: undefined,
@@ -15,7 +15,7 @@ const model = (contextSize: number): Model => ({
   overhead: { prompt: 0, message: 0 },
   count: (texts) => Promise.resolve(texts.map(({ length }) => length)),
   countTools: ({ text }) => Promise.resolve(text.length),
-  render: (prompt) => Promise.resolve(script(prompt)),
+  render: (prompt) => Promise.resolve(toText(prompt)),
   openSequence: () => {
     throw new Error('nothing is generated here');
   },
@@ -25,21 +25,21 @@ const model = (contextSize: number): Model => ({
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });
 
-const block = (slot: ToolBlock['place']): ToolBlock => ({
+const toolBlock = (slot: ToolBlock['place']): ToolBlock => ({
   format: 'chatml',
   definitions: [],
   place: slot,
   text: 'TOOLS',
 });
 
-const talk = (count: number, words = 'xxxx'): Interaction[] =>
-  Array.from({ length: count }, (_, index) => ({ user: `u${index}${words}`, assistant: `a${index}${words}` }));
+const createDialog = (count: number, filler = 'xxxx'): Interaction[] =>
+  Array.from({ length: count }, (_, index) => ({ user: `u${index}${filler}`, assistant: `a${index}${filler}` }));
 
-const script = ({ messages }: Prompt): string => messages.map(({ role, text }) => `${role}: ${text}`).join('\n');
+const toText = ({ messages }: Prompt): string => messages.map(({ role, text }) => `${role}: ${text}`).join('\n');
 
 describe.each<[string, (model: Model) => Projection]>([
   ['the projection of a conversation', chatProjection],
-  ['the projection with tools', (of) => toolProjection(of, block('system'))],
+  ['the projection with tools', (model) => toolProjection(model, toolBlock('system'))],
 ])('%s', (_, projectionFor) => {
   let projection: Projection;
   beforeEach(() => {
@@ -48,9 +48,9 @@ describe.each<[string, (model: Model) => Projection]>([
   const project = (interactions: readonly Interaction[], message = 'now', system = 'be kind') =>
     projection.project({ dialog: { interactions }, system, current: placeTemplate(message), maxTokens: 1000 });
 
-  it('puts the system message first, then what was said, then the message', async () => {
+  it('contains the system message, then the dialog, then the message', async () => {
     const { prompt, dropped } = await project([{ user: 'hello', assistant: 'hi' }]);
-    expect(script(prompt)).toMatchInlineSnapshot(`
+    expect(toText(prompt)).toMatchInlineSnapshot(`
       "system: be kind
       user: hello
       assistant: hi
@@ -60,34 +60,34 @@ describe.each<[string, (model: Model) => Projection]>([
   });
 
   it('has no system message when there is none', async () => {
-    expect(script((await project([], 'now', '')).prompt)).toBe('user: now');
+    expect(toText((await project([], 'now', '')).prompt)).toBe('user: now');
   });
 
-  it('shows a cancelled answer as far as the user saw it, and no turn that failed before it said a word', async () => {
+  it('contains the sent part of a cancelled answer, and no failed turn without text', async () => {
     const { prompt } = await project([
       { user: 'tell', assistant: 'Once up', mark: 'cancelled' },
       { user: 'much too long', assistant: '', mark: 'failed' },
       { user: 'silent', assistant: '' },
     ]);
-    expect(script(prompt)).toBe('system: be kind\nuser: tell\nassistant: Once up\nuser: silent\nuser: now');
+    expect(toText(prompt)).toBe('system: be kind\nuser: tell\nassistant: Once up\nuser: silent\nuser: now');
   });
 
-  it('drops the oldest above the high mark, down to three quarters of it, and keeps them dropped', async () => {
-    const all = talk(40, '');
-    const seen: number[] = [];
-    for (let turn = 0; turn < 40; turn++) seen.push((await project(all.slice(0, turn))).dropped);
-    expect(seen.slice(0, 10)).toEqual(Array(10).fill(0));
-    expect([...seen].sort((a, b) => a - b)).toEqual(seen);
-    const cuts = seen.filter((dropped, turn) => turn > 0 && dropped > (seen[turn - 1] ?? 0)).length;
-    expect(seen.at(-1)).toBeGreaterThan(3 * cuts);
+  it('drops the oldest interactions above the high-water mark, and keeps them dropped', async () => {
+    const dialog = createDialog(40, '');
+    const droppedCounts: number[] = [];
+    for (let turn = 0; turn < 40; turn++) droppedCounts.push((await project(dialog.slice(0, turn))).dropped);
+    expect(droppedCounts.slice(0, 10)).toEqual(Array(10).fill(0));
+    expect([...droppedCounts].sort((a, b) => a - b)).toEqual(droppedCounts);
+    const cuts = droppedCounts.filter((dropped, turn) => turn > 0 && dropped > (droppedCounts[turn - 1] ?? 0)).length;
+    expect(droppedCounts.at(-1)).toBeGreaterThan(3 * cuts);
   });
 
-  it('begins anew when the dialog was cleared, however long it has become since', async () => {
-    await project(talk(12));
-    expect((await project(talk(3, 'new!'))).dropped).toBe(0);
+  it('drops nothing of a new dialog after a clear', async () => {
+    await project(createDialog(12));
+    expect((await project(createDialog(3, 'new!'))).dropped).toBe(0);
   });
 
-  it('refuses what is never cut when it does not fit, with the numbers', async () => {
+  it('rejects a message that does not fit, with the numbers', async () => {
     await expect(project([], 'x'.repeat(90))).rejects.toMatchObject({
       name: 'PROMPT_TOO_LARGE',
       message: expect.stringMatching(/9\d|10\d/),
@@ -109,19 +109,21 @@ describe('tools in a prompt', () => {
     ['as the system message when there is none', 'system', [...history, ...messages], 'TOOLS|hello|hi|now'],
     ['before the first message of the user', 'first-user', [...history, ...messages], 'TOOLShello|hi|now'],
     ['before the last message of the user', 'last-user', [...history, ...messages], 'hello|hi|TOOLSnow'],
-  ] as const)('stand %s', (_, where, all, expected) => {
+  ] as const)('are placed %s', (_, where, dialog, expected) => {
     expect(
-      insertTools({ messages: all, tools: block(where) })
+      insertTools({ messages: dialog, tools: toolBlock(where) })
         .map(({ text }) => text)
         .join('|'),
     ).toBe(expected);
   });
 });
 
-describe('a template', () => {
-  it.each(placements.map((placement) => [placement] as const))('stands %s', (placement) => {
-    const shown = placeTemplate('MESSAGE', { text: 'TEMPLATE', placement }).map(({ role, text }) => `${role} ${text}`);
-    expect(shown).toEqual(
+describe('the placement of a template', () => {
+  it.each(placements.map((placement) => [placement] as const))('can be %s', (placement) => {
+    const rendered = placeTemplate('MESSAGE', { text: 'TEMPLATE', placement }).map(
+      ({ role, text }) => `${role} ${text}`,
+    );
+    expect(rendered).toEqual(
       {
         in_place_of_user: ['user TEMPLATE'],
         before_user_as_system: ['system TEMPLATE', 'user MESSAGE'],
@@ -132,7 +134,7 @@ describe('a template', () => {
     );
   });
 
-  it('that renders empty is left out', () => {
+  it('has no effect when the template renders to an empty text', () => {
     expect(placeTemplate('MESSAGE', { text: '', placement: 'in_place_of_user' })).toEqual([
       { role: 'user', text: 'MESSAGE' },
     ]);

@@ -9,11 +9,11 @@ codecContract('turngraph.v1.json');
 const json = serverCodecs['turngraph.v1.json'];
 const proto = serverCodecs['turngraph.v1.proto'];
 
-const refused = (decoded: ReturnType<typeof json.decode>): string =>
-  decoded.ok ? 'no refusal' : `${decoded.fault.code} #${decoded.requestId}: ${decoded.fault.message}`;
+const errorOf = (decoded: ReturnType<typeof json.decode>): string =>
+  decoded.ok ? 'no error' : `${decoded.fault.code} #${decoded.requestId}: ${decoded.fault.message}`;
 
 describe('a JSON frame', () => {
-  it('is written with every scalar and list, and without what is absent', () => {
+  it('is encoded with every scalar and list, and without absent messages', () => {
     expect(json.encode(serverFrame(3, 12, 'answerText', { agentId: 1, text: 'hi' }))).toBe(
       '{"requestId":3,"seq":12,"answerText":{"agentId":1,"turnId":0,"nodeName":"","text":"hi","isDelta":false,"isFinal":false}}',
     );
@@ -23,7 +23,7 @@ describe('a JSON frame', () => {
     );
   });
 
-  it('may leave out what has a default, and give null for what is absent', () => {
+  it('may omit fields with a default, and have null for absent messages', () => {
     const frame = clientFrame(0, 'sendMessage', { text: 'hello' });
     expect(json.decode('{"sendMessage": {"text": "hello", "agentId": null}, "cancelTurn": null}')).toEqual({
       ok: true,
@@ -32,7 +32,7 @@ describe('a JSON frame', () => {
     expect(json.decode(new TextEncoder().encode('{"sendMessage":{"text":"hello"}}'))).toEqual({ ok: true, frame });
   });
 
-  it('may give graph, history and params as values, whose keys keep their order', () => {
+  it('may contain graph, history and params as JSON values, whose keys keep their order', () => {
     expect(json.decode('{"createAgent":{"graph":{"b":1,"a":[null]},"history":[{"user":"hi"}]}}')).toEqual({
       ok: true,
       frame: clientFrame(0, 'createAgent', { graphJson: '{"b":1,"a":[null]}', historyJson: '[{"user":"hi"}]' }),
@@ -110,31 +110,31 @@ describe('a JSON frame', () => {
       '{"submitToolResults":{"results":[{"lifespan":1}]}}',
       '5001 #0: submitToolResults.results[0].lifespan must be one of TURN, DIALOG, not 1',
     ],
-  ])('is refused: %s', (text, sentence) => {
-    expect(refused(json.decode(text))).toEqual(
+  ])('is rejected: %s', (text, sentence) => {
+    expect(errorOf(json.decode(text))).toEqual(
       typeof sentence === 'string' ? sentence : expect.stringMatching(sentence),
     );
   });
 
-  it('is refused with a short sentence however long its names and values are', () => {
+  it('is rejected with a short message, however long its names and values are', () => {
     const long = 'x'.repeat(500_000);
-    expect(refused(json.decode(`{"${long}":{}}`)).length).toBeLessThan(200);
-    expect(refused(json.decode(`{"sendMessage":{"agentId":"${long}","${long}":1}}`)).length).toBeLessThan(200);
+    expect(errorOf(json.decode(`{"${long}":{}}`)).length).toBeLessThan(200);
+    expect(errorOf(json.decode(`{"sendMessage":{"agentId":"${long}","${long}":1}}`)).length).toBeLessThan(200);
   });
 
-  it('is refused, not walked to the end of the stack, when it nests half a million deep', () => {
+  it('is rejected without a stack overflow when it is nested half a million levels deep', () => {
     const deep = '['.repeat(500_000) + ']'.repeat(500_000);
-    expect(refused(json.decode(deep))).toBe('5001 #0: the frame must be an object, not a list');
-    expect(refused(json.decode(`{"requestId":2,"createAgent":{"graph":${deep}}}`))).toBe(
+    expect(errorOf(json.decode(deep))).toBe('5001 #0: the frame must be an object, not a list');
+    expect(errorOf(json.decode(`{"requestId":2,"createAgent":{"graph":${deep}}}`))).toBe(
       '5001 #2: the frame nests too deeply',
     );
   });
 
-  it('is refused when its bytes are not UTF-8', () => {
-    expect(refused(json.decode(Uint8Array.of(0x22, 0xff, 0x22)))).toMatch(/^5001 #0: the frame is not JSON: /);
+  it('is rejected when its bytes are not UTF-8', () => {
+    expect(errorOf(json.decode(Uint8Array.of(0x22, 0xff, 0x22)))).toMatch(/^5001 #0: the frame is not JSON: /);
   });
 
-  it('from a newer server may hold fields that this client does not know', () => {
+  it('from a newer server may contain unknown fields', () => {
     const decoded = clientCodecs['turngraph.v1.json'].decode('{"requestId":1,"new":1,"ack":{"newer":[]}}');
     expect(decoded).toEqual({ ok: true, frame: serverFrame(1, 0, 'ack') });
   });
@@ -147,13 +147,17 @@ describe('a binary frame', () => {
   it.each([
     ['without anything', bytes(), /^5002 #0: the frame holds no message/],
     [
-      'with a body of no known number',
+      'with an unknown message number',
       bytes(8, 4, 0xfa, 0x01, 0),
       '5002 #4: field 31 of wire type 2 is no message of this protocol',
     ],
-    ['with a stray field', bytes(8, 4, 0x62, 0, 0xf8, 0x01, 1), '5001 #4: field 31 of wire type 0 is not known here'],
     [
-      'with a stray field in its body',
+      'with an unknown field',
+      bytes(8, 4, 0x62, 0, 0xf8, 0x01, 1),
+      '5001 #4: field 31 of wire type 0 is not known here',
+    ],
+    [
+      'with an unknown field in its message',
       bytes(8, 4, 0x62, 2, 0x78, 1),
       '5001 #4: field 15 of wire type 0 in listModels is not known here',
     ],
@@ -172,23 +176,23 @@ describe('a binary frame', () => {
       bytes(8, 4, 0x2a, 3, 0x12, 1, 0xff),
       /^5001 #4: the frame is not a ClientFrame of turngraph\.v1: /,
     ],
-    ['that is cut off', bytes(8, 4, 0x2a, 9, 0x12), /^5001 #4: the frame is not a ClientFrame of turngraph\.v1: /],
+    ['that is truncated', bytes(8, 4, 0x2a, 9, 0x12), /^5001 #4: the frame is not a ClientFrame of turngraph\.v1: /],
     [
-      'that is cut off in its request id',
+      'that is truncated in its request id',
       bytes(8, 0xff),
       /^5001 #0: the frame is not a ClientFrame of turngraph\.v1: /,
     ],
-  ])('is refused %s', (_, data, sentence) => {
-    expect(refused(proto.decode(data))).toEqual(
+  ])('is rejected %s', (_, data, sentence) => {
+    expect(errorOf(proto.decode(data))).toEqual(
       typeof sentence === 'string' ? sentence : expect.stringMatching(sentence),
     );
   });
 
-  it('is refused when it comes as text', () => {
-    expect(refused(proto.decode('{"listModels":{}}'))).toMatch(/^5001 #0: the frame is text/);
+  it('is rejected as a text frame', () => {
+    expect(errorOf(proto.decode('{"listModels":{}}'))).toMatch(/^5001 #0: the frame is text/);
   });
 
-  it('is refused with a number that is not finite', () => {
+  it('is rejected with a number that is not finite', () => {
     const frame = serverFrame(1, 1, 'modelProgress', { fraction: Number.NaN });
     const decoded = clientCodecs['turngraph.v1.proto'].decode(proto.encode(frame));
     expect(decoded).toMatchObject({
@@ -197,7 +201,7 @@ describe('a binary frame', () => {
     });
   });
 
-  it('from a newer server may hold fields that this client does not know', () => {
+  it('from a newer server may contain unknown fields', () => {
     const decoded = clientCodecs['turngraph.v1.proto'].decode(bytes(8, 1, 0x8a, 0x01, 2, 0x78, 1, 0xf8, 0x07, 1));
     expect(decoded).toEqual({ ok: true, frame: serverFrame(1, 0, 'ack') });
   });

@@ -1,5 +1,5 @@
 import { syncBuiltinESMExports } from 'node:module';
-import timers, { setImmediate as breath } from 'node:timers/promises';
+import timers, { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -11,29 +11,29 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 const load = { contextSize: 0, slots: 1, threads: 1, gpu: 'off' } as const;
 
-async function opened(script: readonly object[] = []) {
+async function openMock(script: readonly object[] = []) {
   const engine = mockEngine({ script: readMockScript(JSON.stringify(script), 'script.json') });
   const model = await engine.load('', load);
   return { engine, model, sequence: model.openSequence() };
 }
 
-/** Waits until no more than a few of some things are still in memory, which nobody here holds. */
-async function forgotten(things: readonly WeakRef<object>[]): Promise<void> {
+/** Waits until all but a few of the objects are garbage-collected. */
+async function untilCollected(references: readonly WeakRef<object>[]): Promise<void> {
   do {
-    // What is looked at stays until the next turn of the event loop.
-    await breath();
+    // deref() keeps an object alive until the next turn of the event loop.
+    await yieldToEventLoop();
     collectGarbage();
-  } while (things.filter((thing) => thing.deref()).length >= 10);
+  } while (references.filter((reference) => reference.deref()).length >= 10);
 }
 
 describe('the mock engine', () => {
-  it("says the user's message back without a script", async () => {
-    const { sequence } = await opened();
+  it("repeats the user's message without a script", async () => {
+    const { sequence } = await openMock();
     expect((await generate(sequence, userPrompt('Hello there'))).text).toBe('You said: Hello there');
   });
 
   it('answers with the first entry that matches', async () => {
-    const { sequence } = await opened([
+    const { sequence } = await openMock([
       { match: '^turn (on|off)', answer: 'Click.' },
       { match: '(?i)TURN', answer: 'No.' },
     ]);
@@ -42,15 +42,15 @@ describe('the mock engine', () => {
     expect((await generate(sequence, userPrompt('What?'))).text).toBe('You said: What?');
   });
 
-  it('remembers the prompts it was given', async () => {
-    const { engine, sequence } = await opened();
+  it('records its prompts', async () => {
+    const { engine, sequence } = await openMock();
     await generate(sequence, userPrompt('one'));
     await generate(sequence, userPrompt('two'));
     expect(engine.prompts).toEqual([userPrompt('one'), userPrompt('two')]);
   });
 
-  it('speaks in words, or in chunks of so many characters', async () => {
-    const { sequence } = await opened([
+  it('emits words, or chunks of a number of characters', async () => {
+    const { sequence } = await openMock([
       { match: 'chunk', answer: '🎉🎊a b', chunk: 2 },
       { match: 'word', answer: 'one  two\nthree' },
     ]);
@@ -59,7 +59,7 @@ describe('the mock engine', () => {
   });
 
   it('waits before each chunk', async () => {
-    const { sequence } = await opened([{ match: '', answer: 'a b c', delay_ms: 10 }]);
+    const { sequence } = await openMock([{ match: '', answer: 'a b c', delay_ms: 10 }]);
     const waits: number[] = [];
     const wait = vi.spyOn(timers, 'setTimeout').mockImplementation(async (ms = 0) => void waits.push(ms));
     syncBuiltinESMExports();
@@ -71,40 +71,40 @@ describe('the mock engine', () => {
     expect(waits).toEqual([10, 10, 10]);
   });
 
-  it('counts one token for four characters', async () => {
-    const { model, sequence } = await opened([{ match: '', answer: 'twelve chars' }]);
+  it('counts one token per four characters', async () => {
+    const { model, sequence } = await openMock([{ match: '', answer: 'twelve chars' }]);
     expect(await model.count(['', 'a', 'four', 'five.'])).toEqual([0, 1, 1, 2]);
     const { tokens } = await generate(sequence, userPrompt('four', 'five.'));
     expect(tokens).toEqual({ prompt: 3 + (4 + 2) + (4 + 1), reused: 0, generated: 3 });
   });
 
-  it('holds control tokens back unless they are asked for', async () => {
-    const { sequence } = await opened([{ match: '', answer: '[TOOL_CALLS][{}]<|python_tag|>' }]);
+  it('omits control tokens unless controlTokens is set', async () => {
+    const { sequence } = await openMock([{ match: '', answer: '[TOOL_CALLS][{}]<|python_tag|>' }]);
     expect((await generate(sequence, userPrompt('x'))).text).toBe('[{}]');
     expect((await generate(sequence, userPrompt('x'), { controlTokens: true })).text).toBe(
       '[TOOL_CALLS][{}]<|python_tag|>',
     );
   });
 
-  it('forgets what it has answered while the conversation goes on', async () => {
-    const { sequence } = await opened();
+  it('does not keep completions in memory', async () => {
+    const { sequence } = await openMock();
     const completions: WeakRef<object>[] = [];
     for (let count = 0; count < 300; count++)
       completions.push(
         new WeakRef(await sequence.generate(userPrompt('x'), { sampling: greedy, signal: neverAborted })),
       );
-    await forgotten(completions);
+    await untilCollected(completions);
     await sequence[Symbol.asyncDispose]();
   });
 
-  it('forgets a model that was freed', async () => {
-    const { engine } = await opened();
+  it('does not keep a disposed model in memory', async () => {
+    const { engine } = await openMock();
     const models: WeakRef<object>[] = [];
     for (let count = 0; count < 30; count++) {
       await using model = await engine.load('', load);
       models.push(new WeakRef(model));
     }
-    await forgotten(models);
+    await untilCollected(models);
     await engine[Symbol.asyncDispose]();
   });
 });
@@ -118,7 +118,7 @@ describe('a mock script', () => {
     ['[{"match": "a", "answer": 3}]', '/0/answer must be a string, not 3'],
     ['[{"match": "a", "answer": "b"}, {"match": "(", "answer": "b"}]', 's.json: /1/match: is no pattern'],
     ['[{"match": "(?=a)", "answer": "b"}]', 'is no pattern that can run in linear time'],
-  ])('%s is refused: %s', (text, why) => {
+  ])('%s is rejected: %s', (text, why) => {
     expect(() => readMockScript(text, 's.json')).toThrow(why);
   });
 });

@@ -6,7 +6,7 @@ import { fuzzTarget } from '../../../../scripts/fuzz/catalogue.mjs';
 import type { Fault } from '../../../../src/fault.ts';
 import { parseCatalogue, readCatalogue } from '../../../../src/models/catalogue/catalogue.ts';
 
-/** A catalogue with a model on each of its lines, and a good one as the last. */
+/** A catalogue with one model per line, of which the last is valid. */
 const withModels = (...models: readonly string[]): string =>
   `{\n  "models": [\n${[...models, model('good')].join(',\n')}\n  ]\n}\n`;
 const variant = (members = ''): string => `{ "engine": "llama-cpp", "files": ["x.gguf"]${members} }`;
@@ -17,7 +17,7 @@ const withFile = (file: string): string =>
   withModels(model('bad', '', `{ "engine": "llama-cpp", "files": ["a.gguf", ${file}] }`));
 const withSampling = (members: string): string => withModels(model('bad', `, "default_sampling": { ${members} }`));
 
-const thrown = (text: string): Fault => {
+const catchFault = (text: string): Fault => {
   try {
     parseCatalogue(text, 'models.json');
   } catch (error) {
@@ -26,10 +26,10 @@ const thrown = (text: string): Fault => {
   throw new Error('the catalogue was read');
 };
 
-/** What is wrong, the catalogue that has it, and what is told of it, from the line on. */
-type Row = readonly [what: string, text: string, told: string];
+/** What is invalid, a catalogue with it, and the problem that is reported, starting with its line. */
+type Row = readonly [what: string, text: string, problem: string];
 
-describe('a catalogue with a bad entry', () => {
+describe('a catalogue with an invalid entry', () => {
   it.each<Row>([
     // The entry itself.
     ['a number for a model', withModels('4711'), '3:1: /models/0 must be an object, not 4711'],
@@ -58,7 +58,11 @@ describe('a catalogue with a bad entry', () => {
       withModels(model('bad', ', "descripton": ""')),
       '3:80: /models/0/descripton is not known here; did you mean "description"?',
     ],
-    ['a field of nowhere', withModels(model('bad', ', "zzz": 1')), '3:80: /models/0/zzz is not known here'],
+    [
+      'an unknown field without a similar one',
+      withModels(model('bad', ', "zzz": 1')),
+      '3:80: /models/0/zzz is not known here',
+    ],
     [
       'a field like a part of JavaScript',
       withModels(model('bad', ', "__proto__": 1')),
@@ -147,7 +151,11 @@ describe('a catalogue with a bad entry', () => {
       inVariant('"huggingface_repo": "a/.."'),
       '3:77: /models/0/variants/0/huggingface_repo must fit',
     ],
-    ['a revision that leads away', inVariant('"revision": "x/../y"'), '3:77: /models/0/variants/0/revision must fit'],
+    [
+      'a revision that leaves the repository',
+      inVariant('"revision": "x/../y"'),
+      '3:77: /models/0/variants/0/revision must fit',
+    ],
     [
       'an empty local path',
       inVariant('"local_path": ""'),
@@ -220,13 +228,13 @@ describe('a catalogue with a bad entry', () => {
       '3:80: /models/0/name is a duplicate key: an object can have "name" only once',
     ],
     ['a field of a variant twice', inVariant('"files": ["y"]'), '3:77: /models/0/variants/0/files is a duplicate key'],
-  ])('tells of %s, and serves the others', (_, text, problem) => {
+  ])('reports %s, and contains the other models', (_, text, problem) => {
     const { models, problems } = parseCatalogue(text, 'models.json');
     expect([...models.keys()]).toEqual(['good']);
     expect(problems).toEqual([expect.stringContaining(`models.json:${problem}`)]);
   });
 
-  it('tells of all that is wrong with it', () => {
+  it('reports all its problems', () => {
     const text = withModels(model('bad', ', "a": 1, "b": 2'), '{}');
     expect(parseCatalogue(text, 'm.json').problems).toEqual([
       'm.json:3:80: /models/0/a is not known here',
@@ -236,14 +244,14 @@ describe('a catalogue with a bad entry', () => {
     ]);
   });
 
-  it('serves the first of two models with the same name', () => {
+  it('contains the first of two models with the same name', () => {
     const { models, problems } = parseCatalogue(withModels(model('good', ', "description": "first"')), 'm.json');
     expect(models.get('good')?.description).toBe('first');
     expect(problems).toEqual(['m.json:4:3: /models/1/name is a duplicate: "good"; the entry at 3:3 is used']);
   });
 });
 
-describe('a catalogue that cannot be read as a whole', () => {
+describe('an unreadable catalogue', () => {
   it.each<Row>([
     ['is empty', '', '1:1: the catalogue is no JSON: value expected'],
     ['is a word', 'models', '1:1: the catalogue is no JSON: invalid symbol'],
@@ -279,8 +287,8 @@ describe('a catalogue that cannot be read as a whole', () => {
       '{"models":'.repeat(100_000) + '[]' + '}'.repeat(100_000),
       '1:1: the catalogue is nested too deeply',
     ],
-  ])('because it %s is refused with the place', (_, text, why) => {
-    expect(thrown(text)).toMatchObject({
+  ])('that %s is rejected with the location', (_, text, why) => {
+    expect(catchFault(text)).toMatchObject({
       name: 'UNKNOWN_MODEL',
       message: expect.stringContaining(`models.json:${why}`),
     });
@@ -288,7 +296,7 @@ describe('a catalogue that cannot be read as a whole', () => {
 
   it('may begin with a byte order mark', () => {
     expect([...parseCatalogue(`\uFEFF${withModels()}`, 'm.json').models.keys()]).toEqual(['good']);
-    expect(thrown('\uFEFF{,}').message).toContain('models.json:1:2: ');
+    expect(catchFault('\uFEFF{,}').message).toContain('models.json:1:2: ');
   });
 });
 
@@ -297,7 +305,7 @@ describe('the file of a catalogue', () => {
   beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'turngraph-'))));
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('is asked for by its mend when it is not there', async () => {
+  it('is missing: the error has a hint', async () => {
     const path = join(folder, 'none.json');
     await expect(readCatalogue(path)).rejects.toMatchObject({
       name: 'UNKNOWN_MODEL',
@@ -307,13 +315,13 @@ describe('the file of a catalogue', () => {
     });
   });
 
-  it('is no folder', async () => {
+  it('is not a folder', async () => {
     const path = join(folder, 'models');
     await mkdir(path);
     await expect(readCatalogue(path)).rejects.toThrow(/models cannot be read: it is a folder; /);
   });
 
-  it('is where local files are looked for', async () => {
+  it('is the base of local paths', async () => {
     const path = join(folder, 'models.json');
     await writeFile(path, withModels(model('near', '', variant(', "local_path": "weights"'))));
     const { models } = await readCatalogue(path);
@@ -325,7 +333,7 @@ describe('the file of a catalogue', () => {
 describe('the variants of a model', () => {
   const other = '{ "engine": "mlx", "files": 1, "bits": 4 }';
 
-  it('are used from the first that an engine can run; others are told of', () => {
+  it('are used if an engine can run them; others are reported', () => {
     const text = withModels(model('two', '', `${other}, ${variant(', "context_size": 7')}, ${variant()}`));
     const { models, problems } = parseCatalogue(text, 'm.json');
     expect(models.get('two')?.variants.map(({ context_size }) => context_size)).toEqual([7, 0]);
@@ -334,7 +342,7 @@ describe('the variants of a model', () => {
     ]);
   });
 
-  it('are refused at their own place, also behind one that is left out', () => {
+  it('are rejected with their own location, also after an ignored one', () => {
     const { models, problems } = parseCatalogue(
       withModels(model('two', '', `${other}, ${variant(', "sha2566": 1')}`)),
       'm.json',
@@ -343,7 +351,7 @@ describe('the variants of a model', () => {
     expect(problems[1]).toContain('/models/0/variants/1/sha2566 is not known here; did you mean "sha256"?');
   });
 
-  it('make no model when no engine can run one', () => {
+  it('are no model when no engine can run one', () => {
     const { models, problems } = parseCatalogue(withModels(model('none', '', other)), 'm.json');
     expect([...models.keys()]).toEqual(['good']);
     expect(problems[0]).toContain('/models/0/variants/0');
@@ -351,7 +359,7 @@ describe('the variants of a model', () => {
 });
 
 describe('any catalogue', () => {
-  it('is read or refused with its places, whatever was done to it', () => {
+  it('is parsed or rejected with a location, whatever was changed', () => {
     const { read, faults, problems } = fuzzTarget({ parseCatalogue }, { count: 3000, seed: 20 });
     expect(Math.min(read, faults, problems)).toBeGreaterThan(100);
   });

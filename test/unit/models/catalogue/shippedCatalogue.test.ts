@@ -9,13 +9,13 @@ const textOf = (file: string): string => readFileSync(repositoryPath(file), 'utf
 const { models, problems } = parseCatalogue(textOf('models.json'), repositoryPath('models.json'));
 const [demo, ...others] = [...models.values()];
 
-/** The rows of the table of models: name, repository, file. */
-const seen = [...textOf('docs/catalogue-sources.md').matchAll(/^\| (.+) \|$/gm)]
+/** Rows of the table of models: name, repository, file, page, stated fields. */
+const documented = [...textOf('docs/catalogue-sources.md').matchAll(/^\| (.+) \|$/gm)]
   .map(([, row = '']) => row.split('|').map((cell) => cell.trim().replaceAll('`', '')))
   .filter(([, , file = '']) => file.endsWith('.gguf'));
 
 describe('the shipped catalogue', () => {
-  it('has nothing to tell of, so that its names are unique, too', () => {
+  it('has no problems', () => {
     expect(problems).toEqual([]);
   });
 
@@ -23,62 +23,65 @@ describe('the shipped catalogue', () => {
     expect(demo).toMatchObject({ name: 'turngraph-demo', file: repositoryPath('models/turngraph-demo.gguf') });
   });
 
-  it('has at least twelve more, and some in each format', () => {
+  it('has at least twelve more models, and some for each format', () => {
     expect(others.length).toBeGreaterThanOrEqual(12);
-    const spoken = new Set(others.map(({ tool_call_format }) => tool_call_format));
-    expect([...spoken].sort()).toEqual([...formats.keys()].sort());
+    const formatNames = new Set(others.map(({ tool_call_format }) => tool_call_format));
+    expect([...formatNames].sort()).toEqual([...formats.keys()].sort());
   });
 
-  it.each(others.map((entry) => [entry.name, entry] as const))('says of %s all that a download needs', (_, entry) => {
-    expect(entry.description).not.toBe('');
-    expect(entry.file).toBeUndefined();
-    for (const { huggingface_repo, files, license, context_size, kv_cache_type } of entry.variants) {
-      expect(huggingface_repo).toMatch(/^[^/]+\/[^/]+$/);
-      expect(files.filter((file) => !file.endsWith('.gguf'))).toEqual([]);
-      expect(license).not.toBe('');
-      expect(context_size).toBeGreaterThan(0);
-      expect(kv_cache_type).toBe('f16');
-    }
-  });
+  it.each(others.map((entry) => [entry.name, entry] as const))(
+    'has all fields of %s that a download needs',
+    (_, entry) => {
+      expect(entry.description).not.toBe('');
+      expect(entry.file).toBeUndefined();
+      for (const { huggingface_repo, files, license, context_size, kv_cache_type } of entry.variants) {
+        expect(huggingface_repo).toMatch(/^[^/]+\/[^/]+$/);
+        expect(files.filter((file) => !file.endsWith('.gguf'))).toEqual([]);
+        expect(license).not.toBe('');
+        expect(context_size).toBeGreaterThan(0);
+        expect(kv_cache_type).toBe('f16');
+      }
+    },
+  );
 
-  it('has a repository and a file in docs/catalogue-sources.md for each, and no more', () => {
+  it('has the same repositories and files as docs/catalogue-sources.md', () => {
     const listed = others.flatMap(({ name, variants }) =>
       variants.flatMap(({ huggingface_repo, files }) => files.map((file) => [name, huggingface_repo, file])),
     );
-    expect(seen.map((row) => row.slice(0, 3))).toEqual(listed);
-    for (const [, , , pages] of seen) expect(pages).toMatch(/\[page\]\(https:\/\/\S+\)/);
+    expect(documented.map((row) => row.slice(0, 3))).toEqual(listed);
+    for (const [, , , pages] of documented) expect(pages).toMatch(/\[page\]\(https:\/\/\S+\)/);
   });
 
-  it('states hashes and sizes only where their page does', () => {
-    const stated = others.map(({ variants: [variant] }) =>
-      (['sha256', 'size_bytes'] as const).filter((figure) => variant?.[figure] !== undefined).join(', '),
+  it('has hashes and sizes only for models whose page states them', () => {
+    const statedFields = others.map(({ variants: [variant] }) =>
+      (['sha256', 'size_bytes'] as const).filter((field) => variant?.[field] !== undefined).join(', '),
     );
-    expect(seen.map((row) => row[4])).toEqual(stated);
+    expect(documented.map((row) => row[4])).toEqual(statedFields);
   });
 });
 
-interface Described {
+interface SchemaNode {
   readonly description?: string;
   readonly default?: unknown;
   readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, Described>>;
-  readonly items?: Described;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
 }
 
 describe('models.schema.json', () => {
-  const { definitions } = modelsSchema() as { readonly definitions: { readonly model: Described } };
+  const { definitions } = modelsSchema() as { readonly definitions: { readonly model: SchemaNode } };
 
-  it.each(fieldsOf(definitions.model))('describes %s, and says what holds without it', (_, field, isRequired) => {
+  it.each(fieldsOf(definitions.model))('describes %s and its default', (_, field, isRequired) => {
     expect(field.description).toMatch(/\S/);
     if (!isRequired) expect(field.default !== undefined || /absent = /.test(field.description ?? '')).toBe(true);
   });
 
-  function fieldsOf({ properties = {}, required = [], items }: Described): [string, Described, boolean][] {
+  function fieldsOf({ properties = {}, required = [], items }: SchemaNode): [string, SchemaNode, boolean][] {
     const inner = items ? fieldsOf(items) : [];
     return Object.entries(properties)
-      .flatMap(([name, field]): [string, Described, boolean][] => [
+      .flatMap(([name, field]): [string, SchemaNode, boolean][] => [
         [name, field, required.includes(name)],
-        ...fieldsOf(field).map(([below, ...rest]): [string, Described, boolean] => [`${name}.${below}`, ...rest]),
+        ...fieldsOf(field).map(([child, ...rest]): [string, SchemaNode, boolean] => [`${name}.${child}`, ...rest]),
       ])
       .concat(inner);
   }

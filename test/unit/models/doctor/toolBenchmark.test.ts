@@ -10,8 +10,8 @@ import { formats } from '../../../../src/tools/formats/index.ts';
 const call = (name: string, args: object): string =>
   `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
 
-/** What the doctor makes of a model that answers by a script, in chatml. */
-async function trialOf(script: Readonly<Record<string, string>>): Promise<FormatScore> {
+/** Benchmarks a mock model that answers by a script, in chatml. */
+async function benchmarkScript(script: Readonly<Record<string, string>>): Promise<FormatScore> {
   const entries = Object.entries(script).map(([match, answer]) => ({ match, answer }));
   await using engine = mockEngine({ script: readMockScript(JSON.stringify(entries), 'script') });
   const model = await engine.load('', { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
@@ -21,9 +21,9 @@ async function trialOf(script: Readonly<Record<string, string>>): Promise<Format
   return await benchmarkFormat(model, format, { sampling: defaultSampling, signal, onAnswer: () => undefined });
 }
 
-describe('a trial of a tool-call format', () => {
-  it('knows a right call by its name and its values, whatever their type and case', async () => {
-    const { free, strict } = await trialOf({
+describe('the benchmark of a tool-call format', () => {
+  it('compares calls by name and values, ignoring types and case', async () => {
+    const { free, strict } = await benchmarkScript({
       kitchen: call('set_light', { room: 'Kitchen', on: 'true' }),
       bedroom: call('set_light', { room: 'the bedroom', on: false }),
       apples: call('give_item', { item: 'apples', count: '3' }),
@@ -32,12 +32,12 @@ describe('a trial of a tool-call format', () => {
       evening: 'Very well, thank you.',
     });
     expect([countRight(free), free.length]).toEqual([6, 6]);
-    // What is bound by grammar has its types right, or it is none.
+    // A constrained call with wrong types counts as no call.
     expect(strict?.map(({ outcome }) => outcome)).toEqual(['no call', 'right', 'no call', 'right', 'right', 'right']);
   });
 
-  it('says of the others what is wrong', async () => {
-    const { free } = await trialOf({
+  it('reports what is wrong with other calls', async () => {
+    const { free } = await benchmarkScript({
       kitchen: call('set_light', { room: 'hall', on: true }),
       bedroom: call('set_light', { room: 'bedroom', on: false }) + call('set_light', { room: 'bedroom', on: false }),
       apples: call('give_item', { item: 'apples', count: 3, now: true }),
@@ -70,7 +70,7 @@ describe('a trial of a tool-call format', () => {
   });
 });
 
-describe('the format that is advised', () => {
+describe('the advised format', () => {
   const answers = (right: number) =>
     Array.from({ length: 6 }, (_, index) => ({
       message: '',
@@ -78,7 +78,7 @@ describe('the format that is advised', () => {
       expectsCall: index < 5,
       outcome: index < right ? ('right' as const) : ('no call' as const),
     }));
-  const trial = (format: string, right: number): FormatScore => ({ format, free: answers(right), strict: undefined });
+  const score = (format: string, right: number): FormatScore => ({ format, free: answers(right), strict: undefined });
   const entry = (tool_call_format = ''): CatalogueEntry => ({
     name: 'model',
     description: '',
@@ -87,31 +87,31 @@ describe('the format that is advised', () => {
     variants: [],
     file: undefined,
   });
-  const trials = [trial('chatml', 1), trial('llama3', 4), trial('generic', 4)];
+  const scores = [score('chatml', 1), score('llama3', 4), score('generic', 4)];
 
   it.each<[string, CatalogueEntry, string | undefined, readonly FormatScore[] | undefined, object]>([
-    ['what models.json says', entry('mistral'), 'chatml', trials, { name: 'mistral', isFound: true }],
-    ['else what the model shows', entry(), 'chatml', trials, { name: 'chatml', isFound: true }],
-    ['else what it did best in', entry(), undefined, trials, { name: 'llama3', isFound: true }],
-    ['else the usual one', entry(), undefined, undefined, { name: 'chatml', isFound: false }],
-    ['the usual one of a model that calls nothing', entry(), undefined, [trial('llama3', 0)], { isFound: false }],
-  ])('is %s', (_, given, detected, tried, expected) => {
-    expect(formatFor(given, detected, tried)).toMatchObject(expected);
+    ['that of models.json', entry('mistral'), 'chatml', scores, { name: 'mistral', isFound: true }],
+    ['else the detected one', entry(), 'chatml', scores, { name: 'chatml', isFound: true }],
+    ['else the one with the best score', entry(), undefined, scores, { name: 'llama3', isFound: true }],
+    ['else the default', entry(), undefined, undefined, { name: 'chatml', isFound: false }],
+    ['the default for a model that calls nothing', entry(), undefined, [score('llama3', 0)], { isFound: false }],
+  ])('is %s', (_, catalogueEntry, detected, measured, expected) => {
+    expect(formatFor(catalogueEntry, detected, measured)).toMatchObject(expected);
   });
 
-  it('comes with a word where another does clearly better', () => {
-    const of = (format: string): readonly string[] => [
+  it('comes with a note when another format is clearly better', () => {
+    const adviceFor = (format: string): readonly string[] => [
       ...adviseOn({
         target: { entry: entry(format), isListed: true, files: [], existingName: undefined },
         eogTokens: ['</s>'],
         detectedFormat: undefined,
         format: formatFor(entry(format)),
-        trials,
+        trials: scores,
       }),
     ];
-    expect(of('chatml')).toEqual([
+    expect(adviceFor('chatml')).toEqual([
       'llama3 got 4 answers right and chatml 1: "tool_call_format": "llama3" may work better',
     ]);
-    expect(of('generic')).toEqual([]);
+    expect(adviceFor('generic')).toEqual([]);
   });
 });

@@ -12,7 +12,7 @@ import { ModelPool, type ModelLease } from '../../../../src/models/pool/pool.ts'
 import { modelHandlers } from '../../../../src/session/modelHandlers.ts';
 import type { Session } from '../../../../src/session/session.ts';
 
-/** An engine whose loads end when a test says so, or when they are stopped. */
+/** An engine whose loads wait until a test calls `finish`, or until they are aborted. */
 class SlowEngine implements Engine {
   readonly name = 'slow';
   readonly needsFiles = false;
@@ -33,26 +33,26 @@ class SlowEngine implements Engine {
   }
 }
 
-/** An engine whose models take their time to leave the memory: others could look for the files and load them meanwhile. */
-class LingeringEngine implements Engine {
+/** An engine whose models are disposed of slowly, so that other work can run in between. */
+class SlowDisposalEngine implements Engine {
   readonly name = 'lingering';
   readonly needsFiles = true;
   readonly #mock = mockEngine();
   #alive = 0;
-  /** Models that were in memory at the same time, at the most. */
-  most = 0;
-  beginsToLeave = (): void => undefined;
-  readonly leaving = new Promise<void>((resolve) => (this.beginsToLeave = resolve));
+  /** Maximum of models in memory at the same time. */
+  maxLoaded = 0;
+  onDisposal = (): void => undefined;
+  readonly disposing = new Promise<void>((resolve) => (this.onDisposal = resolve));
 
   async load(file: string, options: LoadOptions): Promise<Model> {
     const model = await this.#mock.load(file, options);
-    this.most = Math.max(this.most, ++this.#alive);
-    const free = async (): Promise<void> => {
-      this.beginsToLeave();
+    this.maxLoaded = Math.max(this.maxLoaded, ++this.#alive);
+    const dispose = async (): Promise<void> => {
+      this.onDisposal();
       for (let times = 0; times < 50; times++) await stat(file).catch(() => undefined);
       this.#alive--;
     };
-    return Object.assign(model, { [Symbol.asyncDispose]: free });
+    return Object.assign(model, { [Symbol.asyncDispose]: dispose });
   }
 
   [Symbol.asyncDispose](): PromiseLike<void> {
@@ -60,13 +60,13 @@ class LingeringEngine implements Engine {
   }
 }
 
-describe('a model that is being loaded to stay', () => {
+describe('a model that is loaded by pin', () => {
   let folder: string;
   let catalogue: Catalogue;
   let engine: SlowEngine;
   let pool: ModelPool;
   let closing: AbortController;
-  const why = new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down');
+  const reason = new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down');
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
@@ -82,52 +82,52 @@ describe('a model that is being loaded to stay', () => {
     closing = new AbortController();
   });
 
-  it('is waited for no longer than a signal lets one, and then loaded no further', async () => {
-    const pinned = pool.pin('big', { signal: closing.signal });
+  it('stops loading when the signal of its only waiter is aborted', async () => {
+    const pin = pool.pin('big', { signal: closing.signal });
     expect(pool.state('big')).toMatchObject({ loaded: false, pinned: true, uses: 1 });
-    closing.abort(why);
-    await expect(pinned).rejects.toBe(why);
+    closing.abort(reason);
+    await expect(pin).rejects.toBe(reason);
     expect(pool.state('big')).toMatchObject({ pinned: false, uses: 0 });
     expect(pool.loading).toEqual([]);
     await pool[Symbol.asyncDispose]();
     expect(engine.stopped).toBe(true);
   });
 
-  it('is loaded on for an agent that waits for it, too, and then belongs to that alone', async () => {
-    const pinned = pool.pin('big', { signal: closing.signal });
-    const using = pool.lease('big');
-    closing.abort(why);
-    await expect(pinned).rejects.toBe(why);
+  it('continues loading for an agent when the signal of the pin is aborted', async () => {
+    const pin = pool.pin('big', { signal: closing.signal });
+    const lease = pool.lease('big');
+    closing.abort(reason);
+    await expect(pin).rejects.toBe(reason);
     engine.finish();
-    await using use = await using;
+    await using use = await lease;
     expect(use.name).toBe('big');
     expect(engine.stopped).toBe(false);
     expect(pool.state('big')).toMatchObject({ loaded: true, pinned: false, uses: 1 });
   });
 
-  it('stops being loaded when the pool goes', async () => {
-    const pinned = pool.pin('big');
+  it('stops loading when the pool is disposed of', async () => {
+    const pin = pool.pin('big');
     await pool[Symbol.asyncDispose]();
     expect(engine.stopped).toBe(true);
-    await expect(pinned).rejects.toMatchObject({ name: 'MODEL_LOAD_FAILED' });
+    await expect(pin).rejects.toMatchObject({ name: 'MODEL_LOAD_FAILED' });
   });
 });
 
-describe('a model that leaves the memory', () => {
-  const both = ['a.gguf', 'b.gguf'];
+describe('a model that is being unloaded', () => {
+  const modelFiles = ['a.gguf', 'b.gguf'];
   let folder: string;
-  let engine: LingeringEngine;
+  let engine: SlowDisposalEngine;
   let downloads: Downloads;
   let pool: ModelPool;
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    await bring();
+    await writeFiles();
     const file = join(folder, 'models.json');
-    const variants = [{ engine: 'llama-cpp', huggingface_repo: 'ann/big', files: both }];
+    const variants = [{ engine: 'llama-cpp', huggingface_repo: 'ann/big', files: modelFiles }];
     await writeFile(file, JSON.stringify({ models: [{ name: 'big', variants }] }));
     downloads = new Downloads(folder, { env: { HF_HUB_CACHE: join(folder, 'cache') } });
-    engine = new LingeringEngine();
+    engine = new SlowDisposalEngine();
     const fileOf = downloads.findFile.bind(downloads);
     const catalogue = await readCatalogue(file);
     pool = new ModelPool(engine, { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', findFile: fileOf });
@@ -138,69 +138,69 @@ describe('a model that leaves the memory', () => {
     await rm(folder, { recursive: true });
   });
 
-  /** Puts the files of the model where a download would. */
-  const bring = async (): Promise<void> => {
+  /** Writes the files of the model like a download does. */
+  const writeFiles = async (): Promise<void> => {
     await mkdir(join(folder, 'ann', 'big'), { recursive: true });
-    for (const file of both) await writeFile(join(folder, 'ann', 'big', file), 'weights');
+    for (const file of modelFiles) await writeFile(join(folder, 'ann', 'big', file), 'weights');
   };
-  const files = async (): Promise<readonly string[]> => (await readdir(join(folder, 'ann', 'big'))).sort();
-  /** Deletes the model as a client does. */
-  const removal = (): Promise<void> => {
+  const listFiles = async (): Promise<readonly string[]> => (await readdir(join(folder, 'ann', 'big'))).sort();
+  /** Deletes the model like a request of a client does. */
+  const deleteModel = (): Promise<void> => {
     const context = { pools: { 'llama-cpp': pool }, downloads };
     const session = { pool, context, signal: new AbortController().signal } as unknown as Session;
     return modelHandlers.deleteModel(session, { modelName: 'big' }, () => undefined);
   };
 
-  it('is loaded anew when it has gone, and never beside itself', async () => {
+  it('is loaded again only when it was disposed of', async () => {
     const freed = pool.unpin('big');
     await using use = await pool.lease('big');
     await freed;
     expect(use.name).toBe('big');
-    expect(engine.most).toBe(1);
+    expect(engine.maxLoaded).toBe(1);
   });
 
   it.each([
-    ['has it already', async () => undefined, 'MODEL_IN_USE'],
-    ['asks for it while it is freed', () => engine.leaving, 'MODEL_NOT_ON_DISK'],
+    ['uses it already', async () => undefined, 'MODEL_IN_USE'],
+    ['requests it while it is disposed of', () => engine.disposing, 'MODEL_NOT_ON_DISK'],
     [
-      'asks for it when one of its files is gone',
+      'requests it when one of its files is deleted',
       async () => {
-        while ((await files()).includes('a.gguf')) await sleep(0);
+        while ((await listFiles()).includes('a.gguf')) await sleep(0);
       },
       'MODEL_NOT_ON_DISK',
     ],
-  ])('is deleted whole or not at all when an agent %s', async (_, moment, fault) => {
-    const removing = removal();
-    const using = moment().then(() => pool.lease('big'));
-    const [removed, used] = await Promise.allSettled([removing, using]);
+  ])('is deleted completely or not at all when an agent %s', async (_, waitForStage, fault) => {
+    const deletion = deleteModel();
+    const lease = waitForStage().then(() => pool.lease('big'));
+    const [removed, used] = await Promise.allSettled([deletion, lease]);
     const kept = fault === 'MODEL_IN_USE';
-    const [refused, done] = kept ? [removed, used] : [used, removed];
-    expect(refused).toMatchObject({ status: 'rejected', reason: { name: fault } });
-    expect(done).toMatchObject({ status: 'fulfilled' });
-    expect(await files()).toEqual(kept ? both : []);
+    const [rejected, fulfilled] = kept ? [removed, used] : [used, removed];
+    expect(rejected).toMatchObject({ status: 'rejected', reason: { name: fault } });
+    expect(fulfilled).toMatchObject({ status: 'fulfilled' });
+    expect(await listFiles()).toEqual(kept ? modelFiles : []);
   });
 
-  it('is downloaded again, once it is deleted, for an agent that may and asked meanwhile', async () => {
-    const removing = removal();
-    await engine.leaving;
-    const waited: string[] = [];
-    const using: Promise<ModelLease> = pool.lease('big', {
-      onWait: () => waited.push('waits'),
+  it('is downloaded again after its deletion for an agent that requested it during that', async () => {
+    const deletion = deleteModel();
+    await engine.disposing;
+    const events: string[] = [];
+    const lease: Promise<ModelLease> = pool.lease('big', {
+      onWait: () => events.push('waiting'),
       download: async () => {
-        waited.push(`fetches beside ${(await files()).length} files`);
-        await bring();
+        events.push(`downloading with ${(await listFiles()).length} files`);
+        await writeFiles();
       },
     });
-    expect(waited).toEqual(['waits']);
-    await removing;
-    await using use = await using;
+    expect(events).toEqual(['waiting']);
+    await deletion;
+    await using use = await lease;
     expect(use.name).toBe('big');
-    expect(waited).toContain('fetches beside 0 files');
-    expect(engine.most).toBe(1);
+    expect(events).toContain('downloading with 0 files');
+    expect(engine.maxLoaded).toBe(1);
   });
 
-  it('is refused to one that deletes it again with the reason that it is gone', async () => {
-    const outcomes = await Promise.allSettled([removal(), removal()]);
+  it('cannot be deleted twice', async () => {
+    const outcomes = await Promise.allSettled([deleteModel(), deleteModel()]);
     expect(outcomes).toMatchObject([{ status: 'fulfilled' }, { reason: { name: 'MODEL_NOT_ON_DISK' } }]);
     await expect(pool.lease('big')).rejects.toMatchObject({ name: 'MODEL_NOT_ON_DISK' });
   });

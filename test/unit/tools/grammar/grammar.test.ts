@@ -122,13 +122,13 @@ describe('a rule from a schema', () => {
     ],
     ['a UUID', { type: 'string', format: 'uuid' }, ['"123e4567-E89b-12d3-a456-426614174000"'], ['"123e4567"']],
     ['an address', { type: 'string', format: 'email' }, ['"a.b@c-d.org"'], ['"a@b"', '"@b.c"', '"a..b@c.d"']],
-  ])('is for %s', (_, schema, fitting, others) => {
+  ])('accepts %s', (_, schema, accepted, rejected) => {
     const rule = ruleFor(schema);
-    expect(fitting.filter((text) => !fits(text, rule))).toEqual([]);
-    expect(others.filter((text) => fits(text, rule))).toEqual([]);
+    expect(accepted.filter((text) => !fits(text, rule))).toEqual([]);
+    expect(rejected.filter((text) => fits(text, rule))).toEqual([]);
   });
 
-  it('leaves out what only explains', () => {
+  it('ignores annotations', () => {
     const schema = { type: 'string', title: 't', description: 'd', default: 'x', examples: ['x'], 'x-mine': 1 };
     expect(ruleFromSchema(schema)).toEqual(ruleFromSchema({ type: 'string' }));
   });
@@ -148,12 +148,12 @@ describe('a schema that no grammar can express', () => {
     ['a sum of schemas', { allOf: [{ type: 'string' }] }, '/allOf', '"allOf"'],
     ['an unknown format', { type: 'string', format: 'uri' }, '/format', 'does not know "uri"; it knows date, time'],
     [
-      'a length beside a format',
+      'a length with a format',
       { format: 'date', type: 'string', maxLength: 5 },
       '/maxLength',
       'together with "format"',
     ],
-    ['a long least length', { type: 'string', minLength: 300 }, '/minLength', 'from 0 to 256'],
+    ['a large minimum length', { type: 'string', minLength: 300 }, '/minLength', 'from 0 to 256'],
     [
       'lengths that exclude each other',
       { type: 'string', minLength: 3, maxLength: 2 },
@@ -162,7 +162,7 @@ describe('a schema that no grammar can express', () => {
     ],
     ['a divisor', { type: 'integer', multipleOf: 5 }, '/multipleOf', '"multipleOf"'],
     ['limits that exclude each other', { type: 'integer', minimum: 3, maximum: 2 }, '', 'no number between 3 and 2'],
-    ['a broken limit of a number', { type: 'number', minimum: 0.5 }, '/minimum', 'a whole number'],
+    ['a fractional limit of a number', { type: 'number', minimum: 0.5 }, '/minimum', 'a whole number'],
     ['an open limit of a number', { type: 'number', exclusiveMinimum: 0 }, '/exclusiveMinimum', '"exclusiveMinimum"'],
     ['keys by pattern', { type: 'object', patternProperties: {} }, '/patternProperties', '"patternProperties"'],
     [
@@ -173,24 +173,24 @@ describe('a schema that no grammar can express', () => {
     ],
     ['a key that is not declared', { type: 'object', properties: {}, required: ['a'] }, '/required', 'names "a"'],
     ['a list of schemas', { type: 'array', items: [{ type: 'string' }] }, '/items', 'a list of schemas'],
-    ['unlike elements', { type: 'array', items: {}, uniqueItems: true }, '/uniqueItems', '"uniqueItems"'],
+    ['unique elements', { type: 'array', items: {}, uniqueItems: true }, '/uniqueItems', '"uniqueItems"'],
     ['branches that overlap', { oneOf: [{ type: 'integer' }, { type: 'number' }] }, '/oneOf', 'keep apart'],
-    ['something beside an enum', { type: 'string', enum: ['a'], minLength: 1 }, '/minLength', 'together with "enum"'],
+    ['a length with an enum', { type: 'string', enum: ['a'], minLength: 1 }, '/minLength', 'together with "enum"'],
     ['an enum of another type', { type: 'string', enum: [1] }, '/enum', 'has no value'],
     ['an unknown type', { type: 'date' }, '/type', 'is no type: "date"'],
-    ['nothing at all', false, '', 'is no schema'],
+    ['false', false, '', 'is no schema'],
     [
-      'something deep inside',
+      'a nested pattern',
       object({ a: { anyOf: [{ type: 'array', items: object({ 'b/c': { type: 'string', pattern: 'x' } }) }] } }),
       '/properties/a/anyOf/0/items/properties/b~1c/pattern',
       '"pattern"',
     ],
-  ])('is refused: %s', (_, schema, pointer, message) => {
+  ])('is rejected: %s', (_, schema, pointer, message) => {
     const errors = [{ pointer, message: expect.stringContaining(message) }];
     expect(ruleFromSchema(schema)).toEqual({ ok: false, errors: expect.arrayContaining(errors) });
   });
 
-  it('is told about in full', () => {
+  it('is rejected with all its problems', () => {
     const reading = ruleFromSchema(object({ a: { type: 'string', pattern: 'x' }, b: { $ref: '#' } }));
     expect(reading.ok ? [] : reading.errors.map(({ pointer }) => pointer)).toEqual([
       '/properties/a/pattern',
@@ -199,58 +199,58 @@ describe('a schema that no grammar can express', () => {
   });
 });
 
-describe('a walk along a rule', () => {
-  it('knows what has to come', () => {
+describe('a grammar matcher', () => {
+  it('reports forced text', () => {
     const rule = ruleFor(object({ name: { enum: ['set_light', 'set_mood'] }, on: { type: 'boolean' } }));
-    const { texts, matcher: walk } = GrammarMatcher.start(rule).forcedText();
+    const { texts, matcher } = GrammarMatcher.start(rule).forcedText();
     expect(texts.map(({ text }) => text).join('')).toBe('{"name": "set_');
-    const next = walk.accept('light').matcher.forcedText();
+    const next = matcher.accept('light').matcher.forcedText();
     expect(next.texts.map(({ text }) => text).join('')).toBe('", "on": ');
     const last = next.matcher.accept('f').matcher.forcedText();
     expect(last.texts.map(({ text }) => text).join('')).toBe('alse}');
     expect(last.matcher.mustEnd).toBe(true);
   });
 
-  it('stops where a text no longer fits', () => {
-    const { length, matcher: walk } = GrammarMatcher.start(ruleFor({ type: 'string', maxLength: 2 })).accept('"🎉ab"');
+  it('stops where a text no longer matches', () => {
+    const { length, matcher } = GrammarMatcher.start(ruleFor({ type: 'string', maxLength: 2 })).accept('"🎉ab"');
     expect(length).toBe('"🎉a'.length);
-    expect(walk.forcedText().texts).toEqual([{ kind: 'text', text: '"' }]);
+    expect(matcher.forcedText().texts).toEqual([{ kind: 'text', text: '"' }]);
   });
 
-  it('is quick however many ways lead to the same place', () => {
+  it('takes linear time for ambiguous rules', () => {
     const rule = ruleFor({ type: 'array', items: { anyOf: [{ type: 'integer' }, { type: 'number' }, {}] } });
     const text = `[${Array.from({ length: 2000 }, (_, index) => index).join(', ')}]`;
     expect(fits(text, rule)).toBe(true);
   });
 
-  it.each(schemas.map((schema) => [JSON.stringify(schema), schema]))('ends in what fits %s', (_, schema) => {
+  it.each(schemas.map((schema) => [JSON.stringify(schema), schema]))('accepts only values of %s', (_, schema) => {
     const validate = new Ajv({ strict: false, formats: { date: true, 'date-time': true, uuid: true, email: true } });
     const isValid = validate.compile(schema);
-    const draw = numbers(7);
-    const texts = Array.from({ length: 50 }, () => strolled(GrammarMatcher.start(ruleFor(schema)), draw));
+    const random = createRandom(7);
+    const texts = Array.from({ length: 50 }, () => generateText(GrammarMatcher.start(ruleFor(schema)), random));
     expect(texts.filter((text) => !isValid(JSON.parse(text)))).toEqual([]);
   });
 });
 
-/** A text that comes of walking on at random. */
-function strolled(from: GrammarMatcher, draw: () => number): string {
+/** Generates a random text that the matcher accepts. */
+function generateText(from: GrammarMatcher, random: () => number): string {
   let text = '';
-  for (let walk = from; !(walk.canEnd && (walk.mustEnd || draw() < 0.3));) {
-    const ways = walk.continuations.flatMap(([first]) => first ?? []);
-    const rule = ways[Math.floor(draw() * ways.length)];
-    const range = rule?.kind === 'char' ? rule.ranges[Math.floor(draw() * rule.ranges.length)] : undefined;
+  for (let matcher = from; !(matcher.canEnd && (matcher.mustEnd || random() < 0.3));) {
+    const rules = matcher.continuations.flatMap(([first]) => first ?? []);
+    const rule = rules[Math.floor(random() * rules.length)];
+    const range = rule?.kind === 'char' ? rule.ranges[Math.floor(random() * rule.ranges.length)] : undefined;
     const next = range
-      ? String.fromCodePoint(range[0] + Math.floor(draw() * (range[1] - range[0] + 1)))
+      ? String.fromCodePoint(range[0] + Math.floor(random() * (range[1] - range[0] + 1)))
       : rule?.kind === 'text'
         ? rule.text
         : '';
     text += next;
-    walk = walk.accept(next).matcher;
+    matcher = matcher.accept(next).matcher;
   }
   return text;
 }
 
-function numbers(seed: number): () => number {
+function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -258,37 +258,37 @@ function numbers(seed: number): () => number {
   };
 }
 
-describe('an opening', () => {
+describe('a trigger', () => {
   const rule = { kind: 'text', text: '' } as const;
-  const openings: readonly Trigger[] = [
+  const triggers: readonly Trigger[] = [
     { text: '<tool_call>', where: 'anywhere', rule },
     { text: '{', where: 'first', rule },
   ];
-  const end = (words: string, from = { start: 0, searchedTo: 0 }): number | undefined =>
-    findTrigger(words, openings, from)?.end;
+  const end = (text: string, from = { start: 0, searchedTo: 0 }): number | undefined =>
+    findTrigger(text, triggers, from)?.end;
 
-  it('is a tag anywhere, and a brace where nothing precedes it', () => {
+  it('is a tag at any offset, or a brace at the start', () => {
     expect(end('Well, <tool_call>')).toBe(17);
     expect(end(' \n{"')).toBe(3);
     expect(end('Well, {')).toBeUndefined();
   });
 
-  it('may follow a call, with separators between them', () => {
+  it('may follow a call and a separator', () => {
     expect(end('{}; {', { start: 2, searchedTo: 4 })).toBe(5);
   });
 
-  it('is not found twice', () => {
+  it('is not found again in text that was searched', () => {
     expect(end('<tool_call>', { start: 0, searchedTo: 11 })).toBeUndefined();
     expect(end('a<tool_call>', { start: 0, searchedTo: 11 })).toBe(12);
   });
 
-  it('does not count in reasoning', () => {
+  it('is ignored in reasoning', () => {
     expect(end('<think><tool_call>')).toBeUndefined();
     expect(end('<think></think><tool_call>')).toBe(26);
     expect(end('<think>{')).toBeUndefined();
   });
 
-  it('is a brace behind reasoning, too', () => {
+  it('is a brace after reasoning, too', () => {
     expect(end('<think>{ }</think>\n{"')).toBe(20);
     expect(end('{}; <think>and</think> {', { start: 2, searchedTo: 4 })).toBe(24);
     expect(end('<think>a</think> So: {')).toBeUndefined();
@@ -309,7 +309,7 @@ describe('the grammar of calls', () => {
     ['llama3', '{"name": "light", "parameters": {"on": true}}'],
     ['mistral', '[TOOL_CALLS] [{"name": "light", "arguments": {"on": true}}]'],
     ['generic', '{"tool": "light", "args": {"on": true}}'],
-  ])('is the wire form of %s', (name, text) => {
+  ])('accepts the format %s', (name, text) => {
     const grammar = formats.get(name)?.grammar?.(tools, { kind: 'required' });
     const rule = grammar?.kind === 'full' ? grammar.rule : ruleFor({ const: '' });
     expect(fits(text, rule)).toBe(true);
@@ -317,7 +317,7 @@ describe('the grammar of calls', () => {
     expect(fits(text.replace('{"on": true}', '{}').replace('light', 'wait'), rule)).toBe(true);
   });
 
-  it('refuses tools by name, keyword and place', () => {
+  it('rejects tools with name, keyword and location', () => {
     const bad = tool('code', { type: 'object', properties: { zip: { type: 'string', pattern: '^\\d+$' } } });
     expect(() => formats.get('chatml')?.grammar?.([...tools, bad], { kind: 'auto' })).toThrow(
       'the tool "code": /properties/zip/pattern is "pattern", which a grammar cannot express',

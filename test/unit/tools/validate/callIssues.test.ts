@@ -7,30 +7,30 @@ import { validateCall } from '../../../../src/tools/validate/callIssues.ts';
 import { readTool, type Tool, type ToolDeclaration } from '../../../../src/tools/tool.ts';
 import { stringifyJson, type JsonObject } from '../../../../src/tools/json/value.ts';
 
-function toolOf(declaration: Partial<ToolDeclaration>): Tool {
+function createTool(declaration: Partial<ToolDeclaration>): Tool {
   const reading = readTool({ name: 'f', description: 'd', parameters: [], consequential: false, ...declaration });
   if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value;
 }
 
-/** Arguments as they are read out of a model's text. */
-function argumentsOf(args: object | string): JsonObject {
+/** Arguments as they are parsed from the text of a model. */
+function parseArguments(args: object | string): JsonObject {
   const text = typeof args === 'string' ? args : JSON.stringify(args);
   const [call] = chatml.detect(`<tool_call>{"name": "f", "arguments": ${text}}</tool_call>`).calls;
   if (!call) throw new Error(`no call in ${text}`);
   return call.arguments;
 }
 
-const found = (tool: Tool | undefined, args: object | string, said: readonly string[] = []): string[] =>
+const issuesOf = (tool: Tool | undefined, args: object | string, messages: readonly string[] = []): string[] =>
   validateCall(
     'f',
-    tool ? coerceArguments(argumentsOf(args), tool) : argumentsOf(args),
+    tool ? coerceArguments(parseArguments(args), tool) : parseArguments(args),
     tool,
-    collectMentions(said),
+    collectMentions(messages),
   ).map(({ code, param }) => `${code} ${param}`.trim());
 
-describe('a call is checked against its tool', () => {
-  const tool = toolOf({
+describe('the validation of a call', () => {
+  const tool = createTool({
     parameters: [
       { name: 'text', type: 'string' },
       { name: 'count', type: 'integer', required: false },
@@ -42,7 +42,7 @@ describe('a call is checked against its tool', () => {
       { name: 'where', type: 'object', required: false },
     ],
   });
-  const nested = toolOf({
+  const nested = createTool({
     parameters: {
       type: 'object',
       properties: {
@@ -58,89 +58,88 @@ describe('a call is checked against its tool', () => {
 
   it.each<[string, Tool | undefined, object | string, string[]]>([
     [
-      'with nothing to find',
+      'finds nothing in a valid call',
       tool,
       { text: 'x', count: 3, ratio: 1.5, on: true, mode: 'a', level: 2, list: [1, 2], where: {} },
       [],
     ],
-    ['of a tool that nobody declared', undefined, {}, ['unknown_tool']],
-    ['without what is required', tool, {}, ['missing_param text']],
-    ['with what nobody asked for', tool, { text: 'x', more: 1 }, ['unexpected_param more']],
-    ['with a word for a number', tool, { text: 'x', count: 'three' }, ['wrong_type count']],
-    ['with a number for a word, which loses nothing', tool, { text: 5 }, []],
-    ['with a fraction for a whole number', tool, { text: 'x', count: 2.5 }, ['wrong_type count']],
-    ['with a whole number written as a fraction', tool, '{"text": "x", "count": 2.0}', []],
+    ['finds an unknown tool', undefined, {}, ['unknown_tool']],
+    ['finds a missing parameter', tool, {}, ['missing_param text']],
+    ['finds an unexpected parameter', tool, { text: 'x', more: 1 }, ['unexpected_param more']],
+    ['finds a word for a number', tool, { text: 'x', count: 'three' }, ['wrong_type count']],
+    ['accepts a number for a string', tool, { text: 5 }, []],
+    ['finds a fraction for an integer', tool, { text: 'x', count: 2.5 }, ['wrong_type count']],
+    ['accepts an integer with decimals', tool, '{"text": "x", "count": 2.0}', []],
+    ['accepts numbers and booleans as strings', tool, { text: 'x', count: '3', ratio: '1.5', on: 'true' }, []],
+    ['finds null for a string', tool, { text: null }, ['wrong_type text']],
     [
-      'with numbers and truths as strings, which loses nothing',
-      tool,
-      { text: 'x', count: '3', ratio: '1.5', on: 'true' },
-      [],
-    ],
-    ['with null for a word', tool, { text: null }, ['wrong_type text']],
-    [
-      'with a value that is not allowed',
+      'finds a value outside of an enum',
       tool,
       { text: 'x', mode: 'c', level: 3 },
       ['not_in_enum mode', 'not_in_enum level'],
     ],
-    ['with a wrong item', tool, { text: 'x', list: [1, 'x', 2.5] }, ['wrong_type list[1]', 'wrong_type list[2]']],
-    ['with a list for an object', tool, { text: 'x', where: [1] }, ['wrong_type where']],
-    ['with something missing inside', nested, { to: { zip: null } }, ['missing_param to.city']],
+    ['finds an invalid item', tool, { text: 'x', list: [1, 'x', 2.5] }, ['wrong_type list[1]', 'wrong_type list[2]']],
+    ['finds a list for an object', tool, { text: 'x', where: [1] }, ['wrong_type where']],
+    ['finds a missing nested parameter', nested, { to: { zip: null } }, ['missing_param to.city']],
     [
-      'with something strange inside',
+      'finds an unexpected nested parameter',
       nested,
       { to: { city: 'x', zip: 5, street: 'y' } },
       ['unexpected_param to.street'],
     ],
     [
-      'with keys that every object has',
+      'finds keys that every object has',
       tool,
       '{"text": "x", "constructor": 1, "__proto__": 2}',
       ['unexpected_param constructor', 'unexpected_param __proto__'],
     ],
   ])('%s', (_, checked, args, issues) => {
-    expect(found(checked, args)).toEqual(issues);
+    expect(issuesOf(checked, args)).toEqual(issues);
   });
 });
 
-describe('a value of one of several types', () => {
-  const tool = toolOf({
+describe('a value with several allowed types', () => {
+  const tool = createTool({
     parameters: {
       type: 'object',
       properties: { size: { type: ['string', 'integer'], enum: ['auto', 1] }, level: { type: ['integer', 'string'] } },
     },
   });
 
-  it.each(['{"size": 1, "level": "5"}', '{"size": "auto", "level": 5}'])('stays as it is: %s', (text) => {
-    expect(stringifyJson(coerceArguments(argumentsOf(text), tool))).toBe(text);
-    expect(found(tool, text)).toEqual([]);
+  it.each(['{"size": 1, "level": "5"}', '{"size": "auto", "level": 5}'])('is not coerced: %s', (text) => {
+    expect(stringifyJson(coerceArguments(parseArguments(text), tool))).toBe(text);
+    expect(issuesOf(tool, text)).toEqual([]);
   });
 });
 
-describe('a tool is refused', () => {
-  const refusalsOf = (parameters: object): string[] => {
+describe('a tool is rejected', () => {
+  const errorsOf = (parameters: object): string[] => {
     const reading = readTool({ name: 'f', description: 'd', parameters: parameters as never, consequential: false });
     return reading.ok ? [] : reading.errors.map(({ pointer, message }) => `${pointer} ${message}`);
   };
-  const to = { type: 'object', properties: { city: { type: 'string' } }, required: true };
+  const destination = { type: 'object', properties: { city: { type: 'string' } }, required: true };
 
   it.each<[string, object, string]>([
-    ['of an object', { type: 'object', properties: { to } }, '/parameters/properties/to/required'],
+    ['of an object', { type: 'object', properties: { to: destination } }, '/parameters/properties/to/required'],
     [
       'of an item of a list',
-      { type: 'object', properties: { stops: { type: 'array', items: to } } },
+      { type: 'object', properties: { stops: { type: 'array', items: destination } } },
       '/parameters/properties/stops/items/required',
     ],
-    ['of an item of a parameter', [{ name: 'stops', type: 'array', items: to }], '/parameters/0/items/required'],
-  ])('when what is required %s is no list', (_, parameters, pointer) => {
-    expect(refusalsOf(parameters)).toEqual([`${pointer} must be a list of names`]);
+    [
+      'of an item of a parameter',
+      [{ name: 'stops', type: 'array', items: destination }],
+      '/parameters/0/items/required',
+    ],
+  ])('when required %s is no list', (_, parameters, pointer) => {
+    expect(errorsOf(parameters)).toEqual([`${pointer} must be a list of names`]);
   });
 });
 
-describe('a value is grounded in what the user has said', () => {
-  const grounded = (value: unknown, ...said: string[]): boolean => {
-    const members = argumentsOf({ value });
-    return isGrounded(members.get('value') ?? null, collectMentions(said));
+describe('the grounding of a value', () => {
+  const grounded = (value: unknown, ...messages: string[]): boolean => {
+    const members = parseArguments({ value });
+    return isGrounded(members.get('value') ?? null, collectMentions(messages));
   };
 
   it.each<[unknown, string, boolean]>([
@@ -173,22 +172,22 @@ describe('a value is grounded in what the user has said', () => {
     [5, 'open gate-5', true],
     [-5, 'open gate-5', false],
     [-5, 'set it to -5 degrees', true],
-  ])('%j in "%s": %s', (value, said, expected) => {
-    expect(grounded(value, said)).toBe(expected);
+  ])('of %j in "%s" is %s', (value, messages, expected) => {
+    expect(grounded(value, messages)).toBe(expected);
   });
 
-  it('also when it was said earlier', () => {
+  it('includes earlier messages', () => {
     expect(grounded('Ada', 'I am Ada', 'send it to me')).toBe(true);
   });
 
-  it('but not when its words were said in different messages', () => {
+  it('does not combine words of different messages', () => {
     expect(grounded('Ada Lovelace', 'I am Ada', 'not Lovelace')).toBe(false);
   });
 });
 
 describe('an insight', () => {
   const transfer = (consequential: boolean): Tool =>
-    toolOf({
+    createTool({
       consequential,
       parameters: [
         { name: 'amount', type: 'number', source: 'customer', significance: 'how much to send', precedence: 2 },
@@ -204,42 +203,45 @@ describe('an insight', () => {
         { name: 'note', type: 'string', source: 'customer', required: false },
       ],
     });
-  const insight = (tool: Tool, args: object, said: string) =>
-    createInsight(tool, validateCall('f', coerceArguments(argumentsOf(args), tool), tool, collectMentions([said])));
+  const insight = (tool: Tool, args: object, messages: string) =>
+    createInsight(
+      tool,
+      validateCall('f', coerceArguments(parseArguments(args), tool), tool, collectMentions([messages])),
+    );
 
-  it('takes the place of a call whose required value the user never said', () => {
-    const made = insight(
+  it('replaces a call with an ungrounded required value', () => {
+    const result = insight(
       transfer(false),
       { amount: 500, recipient: 'Bob', account: 'main' },
       'transfer 500 to my friend',
     );
-    expect(made).toMatchObject({
+    expect(result).toMatchObject({
       tool: 'f',
       missing: [],
       invalid: [{ name: 'recipient', significance: 'who gets it', examples: ['Ada'] }],
     });
   });
 
-  it('takes the place of a call with something missing', () => {
+  it('replaces a call with a missing parameter', () => {
     expect(insight(transfer(false), { amount: 500, account: 'main' }, '500')).toMatchObject({
       missing: [{ name: 'recipient' }],
       invalid: [],
     });
   });
 
-  it('is made of any issue of a consequential tool, and not of another', () => {
+  it('is created for any issue of a consequential tool only', () => {
     const args = { amount: 500, recipient: 'Ada', account: 'main', note: 'rent' };
     expect(insight(transfer(true), args, '500 to Ada')).toMatchObject({ invalid: [{ name: 'note' }] });
     expect(insight(transfer(false), args, '500 to Ada')).toBeUndefined();
   });
 
-  it('is not made of a call with nothing to find', () => {
+  it('is not created for a valid call', () => {
     expect(insight(transfer(true), { amount: 500, recipient: 'Ada', account: 'main' }, '500 to Ada')).toBeUndefined();
   });
 
-  it('shows a template no hidden parameter, and only what is to be asked for first', () => {
-    const made = insight(transfer(true), {}, 'transfer something');
-    expect(made?.missing.map(({ name }) => name)).toEqual(['amount', 'recipient', 'account']);
-    expect(made && visibleInsight(made).missing.map(({ name }) => name)).toEqual(['recipient']);
+  it('shows templates only the visible parameters of the first precedence', () => {
+    const result = insight(transfer(true), {}, 'transfer something');
+    expect(result?.missing.map(({ name }) => name)).toEqual(['amount', 'recipient', 'account']);
+    expect(result && visibleInsight(result).missing.map(({ name }) => name)).toEqual(['recipient']);
   });
 });

@@ -4,46 +4,46 @@ import { scheduleBatch, batchLoad } from '../../../../../src/engine/llama/batchi
 
 const size = 256;
 
-// The tokens themselves are never looked at.
-const waiting = (tokens: number): BatchItem => ({ tokens: Array(tokens).fill(0), logits: [], evaluationPriority: 5 });
+// The scheduler does not read the values of tokens.
+const batchItem = (tokens: number): BatchItem => ({ tokens: Array(tokens).fill(0), logits: [], evaluationPriority: 5 });
 
-/** What of each item goes into a batch. */
-function shares(...tokens: number[]): readonly number[] {
-  const items = tokens.map(waiting);
+/** Schedules items with these numbers of tokens. Returns how many tokens of each are in the batch. */
+function scheduledTokens(...tokens: number[]): readonly number[] {
+  const items = tokens.map(batchItem);
   const batch = scheduleBatch(items, size);
   return items.map((item) => batch.find((other) => other.item === item)?.processAmount ?? 0);
 }
 
 describe('a batch', () => {
-  it('is a whole chunk of a prompt while nobody writes', () => {
-    expect(shares(4000)).toEqual([256]);
-    expect(shares(100)).toEqual([100]);
+  it('is filled by one prompt while no sequence decodes', () => {
+    expect(scheduledTokens(4000)).toEqual([256]);
+    expect(scheduledTokens(100)).toEqual([100]);
   });
 
-  it('holds the next token of all who write, and a piece of a long prompt of which 64 are left when they have one', () => {
-    expect(shares(1, 4000, 1, 1)).toEqual([1, 65, 1, 1]);
+  it('contains the next token of all decoding sequences and 65 tokens of a long prompt', () => {
+    expect(scheduledTokens(1, 4000, 1, 1)).toEqual([1, 65, 1, 1]);
   });
 
-  it('takes short prompts whole beside a long one', () => {
-    expect(shares(4000, 20)).toEqual([65, 20]);
-    expect(shares(4000, 20, 1)).toEqual([65, 20, 1]);
+  it('contains short prompts completely in addition to a long one', () => {
+    expect(scheduledTokens(4000, 20)).toEqual([65, 20]);
+    expect(scheduledTokens(4000, 20, 1)).toEqual([65, 20, 1]);
   });
 
-  it('divides evenly among long prompts', () => {
-    expect(shares(4000, 4000)).toEqual([128, 128]);
-    expect(shares(1, 4000, 4000)).toEqual([1, 32, 33]);
+  it('is shared evenly by long prompts', () => {
+    expect(scheduledTokens(4000, 4000)).toEqual([128, 128]);
+    expect(scheduledTokens(1, 4000, 4000)).toEqual([1, 32, 33]);
   });
 
-  it('is never overfull, and nobody is left out for long', () => {
+  it('never exceeds its size', () => {
     const many = Array.from({ length: 300 }, () => 1);
-    expect(shares(...many).reduce((sum, share) => sum + share)).toBe(256);
+    expect(scheduledTokens(...many).reduce((sum, share) => sum + share)).toBe(256);
     const prompts = Array.from({ length: 100 }, () => 50);
-    expect(shares(1, ...prompts).reduce((sum, share) => sum + share)).toBe(256);
-    expect(shares(...Array.from({ length: 256 }, () => 1), 50).at(-1)).toBe(0);
+    expect(scheduledTokens(1, ...prompts).reduce((sum, share) => sum + share)).toBe(256);
+    expect(scheduledTokens(...Array.from({ length: 256 }, () => 1), 50).at(-1)).toBe(0);
   });
 
-  it('tells how many write and how many tokens are read', () => {
-    expect(batchLoad(scheduleBatch([waiting(1), waiting(4000), waiting(1)], size))).toEqual({
+  it('has a load of decoding sequences and prefill tokens', () => {
+    expect(batchLoad(scheduleBatch([batchItem(1), batchItem(4000), batchItem(1)], size))).toEqual({
       decode: 2,
       prefill: 65,
     });

@@ -2,124 +2,124 @@ import { describe, expect, it } from 'vitest';
 import type { LlamaContext } from 'node-llama-cpp';
 import { SlotPool, type Slot } from '../../../../../src/engine/llama/kvCache/slots.ts';
 
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
-/** Slots over caches that are only names: a, b, c; each says how much of any prompt it holds. */
-function slotsOf(count: number, held: Readonly<Record<string, number>> = {}): SlotPool {
+/** Slots with fake KV caches named a, b, c, d; the prefix length that each reports is given by name. */
+function createSlots(count: number, cachedPrefixLengths: Readonly<Record<string, number>> = {}): SlotPool {
   const names = ['a', 'b', 'c', 'd'];
   const getSequence = () => {
     const name = names.shift() ?? '';
-    const compareContextTokens = () => ({ firstDifferentIndex: held[name] ?? 0 });
+    const compareContextTokens = () => ({ firstDifferentIndex: cachedPrefixLengths[name] ?? 0 });
     return { name, compareContextTokens, dispose: async () => {} };
   };
-  // The slots ask a context for nothing else.
+  // SlotPool uses no other members of a context.
   return new SlotPool({ totalSequences: count, getSequence } as unknown as LlamaContext);
 }
 
 const nameOf = (slot: Slot | undefined): unknown => slot && 'name' in slot.cache && slot.cache.name;
 
-async function taken(slots: SlotPool, owner: object, signal = never): Promise<Slot> {
+async function acquire(slots: SlotPool, owner: object, signal = neverAborted): Promise<Slot> {
   const slot = await slots.acquire(owner, [], signal);
   if (!slot) throw new Error('no slot');
   return slot;
 }
 
 describe('slots', () => {
-  it('are given to their last owner again, then free, then the longest idle', async () => {
-    const slots = slotsOf(2);
+  it('prefer the slot of the same owner, then a free one, then the least recently used', async () => {
+    const slots = createSlots(2);
     const [ann, bob, cid] = [{}, {}, {}];
-    const first = await taken(slots, ann);
-    const second = await taken(slots, bob);
+    const first = await acquire(slots, ann);
+    const second = await acquire(slots, bob);
     expect([nameOf(first), nameOf(second)]).toEqual(['a', 'b']);
     slots.release(second);
     slots.release(first);
-    const again = await taken(slots, bob);
+    const again = await acquire(slots, bob);
     expect(nameOf(again)).toBe('b');
     slots.release(again);
-    expect(nameOf(await taken(slots, cid))).toBe('a');
-    expect(nameOf(await taken(slots, ann))).toBe('b');
+    expect(nameOf(await acquire(slots, cid))).toBe('a');
+    expect(nameOf(await acquire(slots, ann))).toBe('b');
   });
 
-  it('go to those who wait in the order in which they came', async () => {
-    const slots = slotsOf(1);
+  it('are acquired in order of the requests', async () => {
+    const slots = createSlots(1);
     const order: string[] = [];
-    const slot = await taken(slots, {});
-    const waiting = ['first', 'second', 'third'].map(async (name) => {
-      const got = await taken(slots, { name });
+    const slot = await acquire(slots, {});
+    const pending = ['first', 'second', 'third'].map(async (name) => {
+      const acquired = await acquire(slots, { name });
       order.push(name);
-      slots.release(got);
+      slots.release(acquired);
     });
     slots.release(slot);
-    await Promise.all(waiting);
+    await Promise.all(pending);
     expect(order).toEqual(['first', 'second', 'third']);
   });
 
-  it('are waited for no longer than the signal lets one', async () => {
-    const slots = slotsOf(1);
-    const slot = await taken(slots, {});
+  it('are no longer awaited when the signal is aborted', async () => {
+    const slots = createSlots(1);
+    const slot = await acquire(slots, {});
     const control = new AbortController();
-    const waiting = slots.acquire({}, [], control.signal);
-    const next = slots.acquire({}, [], never);
+    const pending = slots.acquire({}, [], control.signal);
+    const next = slots.acquire({}, [], neverAborted);
     control.abort();
-    expect(await waiting).toBeUndefined();
+    expect(await pending).toBeUndefined();
     slots.release(slot);
     expect(nameOf(await next)).toBe('a');
     expect(await slots.acquire({}, [], AbortSignal.abort())).toBeUndefined();
   });
 
-  it('are never two for one owner, who does not hold up others', async () => {
-    const slots = slotsOf(2);
+  it('are acquired once per owner, whose second request does not block others', async () => {
+    const slots = createSlots(2);
     const ann = {};
-    const slot = await taken(slots, ann);
-    const again = slots.acquire(ann, [], never);
-    expect(nameOf(await taken(slots, {}))).toBe('b');
+    const slot = await acquire(slots, ann);
+    const again = slots.acquire(ann, [], neverAborted);
+    expect(nameOf(await acquire(slots, {}))).toBe('b');
     slots.release(slot);
     expect(nameOf(await again)).toBe('a');
   });
 
-  it('are free when their owner leaves, who waits no longer', async () => {
-    const slots = slotsOf(2);
+  it('are free when their owner is forgotten, whose request ends', async () => {
+    const slots = createSlots(2);
     const [ann, bob, cid] = [{}, {}, {}];
-    const first = await taken(slots, ann);
-    const second = await taken(slots, bob);
-    const waiting = slots.acquire(cid, [], never);
+    const first = await acquire(slots, ann);
+    const second = await acquire(slots, bob);
+    const pending = slots.acquire(cid, [], neverAborted);
     slots.forgetOwner(cid);
-    expect(await waiting).toBeUndefined();
+    expect(await pending).toBeUndefined();
     slots.release(first);
     slots.release(second);
     slots.forgetOwner(bob);
-    expect(nameOf(await taken(slots, cid))).toBe('b');
+    expect(nameOf(await acquire(slots, cid))).toBe('b');
   });
 
-  it('that nobody owns go to whoever finds most of the prompt there', async () => {
-    const held: Record<string, number> = {};
-    const slots = slotsOf(3, held);
+  it('without an owner are chosen by the longest cached prefix', async () => {
+    const cachedPrefixLengths: Record<string, number> = {};
+    const slots = createSlots(3, cachedPrefixLengths);
     const owners = [{}, {}, {}];
-    for (const slot of await Promise.all(owners.map((owner) => taken(slots, owner)))) slots.release(slot);
+    for (const slot of await Promise.all(owners.map((owner) => acquire(slots, owner)))) slots.release(slot);
     owners.forEach((owner) => slots.forgetOwner(owner));
-    Object.assign(held, { a: 3, b: 40, c: 7 });
-    expect(nameOf(await taken(slots, {}))).toBe('b');
-    expect(nameOf(await taken(slots, {}))).toBe('c');
+    Object.assign(cachedPrefixLengths, { a: 3, b: 40, c: 7 });
+    expect(nameOf(await acquire(slots, {}))).toBe('b');
+    expect(nameOf(await acquire(slots, {}))).toBe('c');
   });
 
-  it('say who loses with them what they hold', async () => {
-    const slots = slotsOf(1);
+  it('report the evicted owner', async () => {
+    const slots = createSlots(1);
     const [ann, bob] = [{}, {}];
-    const hers = await taken(slots, ann);
-    expect(hers.evicted).toBeUndefined();
-    slots.release(hers);
-    const his = await taken(slots, bob);
-    expect(his.evicted).toBe(ann);
-    slots.release(his);
-    expect((await taken(slots, bob)).evicted).toBeUndefined();
+    const first = await acquire(slots, ann);
+    expect(first.evicted).toBeUndefined();
+    slots.release(first);
+    const second = await acquire(slots, bob);
+    expect(second.evicted).toBe(ann);
+    slots.release(second);
+    expect((await acquire(slots, bob)).evicted).toBeUndefined();
   });
 
-  it('are emptied after a failure', async () => {
-    const slots = slotsOf(1);
+  it('are reset after a failure', async () => {
+    const slots = createSlots(1);
     const ann = {};
-    const slot = await taken(slots, ann);
+    const slot = await acquire(slots, ann);
     await slots.reset(slot);
     slots.release(slot);
-    expect(nameOf(await taken(slots, ann))).toBe('b');
+    expect(nameOf(await acquire(slots, ann))).toBe('b');
   });
 });

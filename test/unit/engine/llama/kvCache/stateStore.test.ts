@@ -4,68 +4,68 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StateStore, type StateFile } from '../../../../../src/engine/llama/kvCache/stateStore.ts';
 
-describe('the folder of states', () => {
+describe('the state store', () => {
   let cache: string;
-  let folder: StateStore;
+  let store: StateStore;
   beforeEach(async () => {
     cache = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    folder = new StateStore(cache, 100);
+    store = new StateStore(cache, 100);
   });
   afterEach(async () => {
-    await folder[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
     await rm(cache, { recursive: true });
   });
 
-  /** A state of so many bytes; its name is added to `dropped` when it has to go. */
-  async function put(bytes: number, dropped: string[] = [], name = ''): Promise<StateFile | undefined> {
-    const slot = await folder.reserve(bytes, () => dropped.push(name));
-    if (!slot) return undefined;
-    await writeFile(slot.path, Buffer.alloc(bytes));
-    slot.commit(bytes);
-    return slot;
+  /** Saves a state of this size; its name is added to `dropped` when it is evicted. */
+  async function saveState(bytes: number, dropped: string[] = [], name = ''): Promise<StateFile | undefined> {
+    const file = await store.reserve(bytes, () => dropped.push(name));
+    if (!file) return undefined;
+    await writeFile(file.path, Buffer.alloc(bytes));
+    file.commit(bytes);
+    return file;
   }
 
-  it('makes room by dropping what has lain longest', async () => {
+  it('evicts the least recently used state', async () => {
     const dropped: string[] = [];
-    for (const name of ['a', 'b', 'c']) await put(40, dropped, name);
+    for (const name of ['a', 'b', 'c']) await saveState(40, dropped, name);
     expect(dropped).toEqual(['a']);
-    expect(folder.bytes).toBe(80);
-    const [own] = await readdir(join(cache, 'states'));
-    expect(await readdir(join(cache, 'states', own ?? ''))).toHaveLength(2);
-    expect((await stat(join(cache, 'states', own ?? ''))).mode & 0o77).toBe(0);
+    expect(store.bytes).toBe(80);
+    const [ownFolder] = await readdir(join(cache, 'states'));
+    expect(await readdir(join(cache, 'states', ownFolder ?? ''))).toHaveLength(2);
+    expect((await stat(join(cache, 'states', ownFolder ?? ''))).mode & 0o77).toBe(0);
   });
 
-  it('drops nothing that is being read or written', async () => {
+  it('evicts no state that is being read or written', async () => {
     const dropped: string[] = [];
-    const read = await put(40, dropped, 'read');
+    const read = await saveState(40, dropped, 'read');
     read?.beginRead();
-    const writing = await folder.reserve(40, () => dropped.push('writing'));
+    const writing = await store.reserve(40, () => dropped.push('writing'));
     expect(writing).toBeDefined();
-    expect(await put(40)).toBeUndefined();
+    expect(await saveState(40)).toBeUndefined();
     expect(dropped).toEqual([]);
     await read?.drop();
-    expect(await put(40)).toBeDefined();
+    expect(await saveState(40)).toBeDefined();
   });
 
-  it('takes nothing that is larger than all of it', async () => {
-    expect(await put(101)).toBeUndefined();
-    expect(folder.bytes).toBe(0);
+  it('rejects a state above its quota', async () => {
+    expect(await saveState(101)).toBeUndefined();
+    expect(store.bytes).toBe(0);
   });
 
-  it('gives room although a file cannot be removed', async () => {
-    const stuck = await put(80);
+  it('reserves space although a file cannot be deleted', async () => {
+    const stuck = await saveState(80);
     await rm(stuck?.path ?? '');
     await mkdir(stuck?.path ?? '');
-    expect(await put(80)).toBeDefined();
-    expect(await put(80)).toBeDefined();
-    expect(folder.bytes).toBe(80);
+    expect(await saveState(80)).toBeDefined();
+    expect(await saveState(80)).toBeDefined();
+    expect(store.bytes).toBe(80);
   });
 
-  it('is made again after somebody has removed it', async () => {
-    await put(40);
+  it('can be recreated after its folder was deleted', async () => {
+    await saveState(40);
     await rm(join(cache, 'states'), { recursive: true });
-    await expect(put(40)).rejects.toThrow('ENOENT');
-    folder.recreate();
-    expect(await put(40)).toBeDefined();
+    await expect(saveState(40)).rejects.toThrow('ENOENT');
+    store.recreate();
+    expect(await saveState(40)).toBeDefined();
   });
 });

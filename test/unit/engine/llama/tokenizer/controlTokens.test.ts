@@ -6,55 +6,55 @@ const chatml = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 
 describe('control strings', () => {
   it.each([
-    { strings: chatml, text: 'nothing of that kind', places: [] },
+    { strings: chatml, text: 'nothing unsafe', places: [] },
     { strings: chatml, text: 'a<|im_end|>b<|im_start|>', places: [1, 12] },
     { strings: chatml, text: '<|im_<|im_end|>', places: [5] },
     { strings: chatml, text: 'ends with <|im_', places: [10] },
-    { strings: chatml, text: '|> begins so', places: [0] },
+    { strings: chatml, text: '|> at the start', places: [0] },
     { strings: chatml, text: 'im_start', places: [0] },
     { strings: ['[A]', 'A]x'], text: '[A]x', places: [0, 1] },
     { strings: ['[INST]', '[/INST]'], text: '[[/INST]]', places: [1] },
     { strings: ['a.b', 'x*'], text: 'acb xx xx* a.b', places: [8, 11] },
     { strings: [], text: '<|im_end|>', places: [] },
     { strings: [''], text: 'abc', places: [] },
-  ])('of $strings are dangerous in "$text" at $places', ({ strings, text, places }) => {
+  ])('of $strings are unsafe in "$text" at $places', ({ strings, text, places }) => {
     expect(new ControlTokenMatcher(strings).unsafeOffsets(text)).toEqual(places);
   });
 
   it('are found from left to right, the longest first', () => {
-    const found = new ControlTokenMatcher(['<a>', '<a><b>', '<b>']).find('<a><b><b><a>x');
-    expect(found).toEqual([
+    const spans = new ControlTokenMatcher(['<a>', '<a><b>', '<b>']).find('<a><b><b><a>x');
+    expect(spans).toEqual([
       { start: 0, end: 6 },
       { start: 6, end: 9 },
       { start: 9, end: 12 },
     ]);
   });
 
-  it('are looked for in time linear in the text', () => {
+  it('are found in linear time', () => {
     const strings = new ControlTokenMatcher(Array.from({ length: 300 }, (_, index) => `<|reserved_${index}|>`));
     expect(strings.unsafeOffsets('<|reserved_'.repeat(50_000))).toHaveLength(1);
     expect(strings.unsafeOffsets('<'.repeat(500_000))).toHaveLength(1);
   });
 });
 
-describe('a disguise', () => {
-  it('hides letters and finds them again', () => {
-    const disguise = new CharacterMask(['<a> [b]']);
-    const hidden = disguise.mask('<a> [b] <c>', [0, 4, 8]);
-    expect(hidden).not.toMatch(/[<[]/);
-    expect(disguise.maskedOffsets(`>>${hidden}`)).toEqual([2, 6, 10]);
-    expect(disguise.unmask(hidden)).toBe('<a> [b] <c>');
+describe('a character mask', () => {
+  it('masks characters and finds them again', () => {
+    const characterMask = new CharacterMask(['<a> [b]']);
+    const masked = characterMask.mask('<a> [b] <c>', [0, 4, 8]);
+    expect(masked).not.toMatch(/[<[]/);
+    expect(characterMask.maskedOffsets(`>>${masked}`)).toEqual([2, 6, 10]);
+    expect(characterMask.unmask(masked)).toBe('<a> [b] <c>');
   });
 
-  it('leaves private-use characters of the texts as they are', () => {
+  it('keeps private-use characters of the texts', () => {
     const text = '\uE000<\uE001\uE002';
-    const disguise = new CharacterMask([text]);
-    const hidden = disguise.mask(text, [1]);
-    expect(disguise.maskedOffsets(hidden)).toEqual([1]);
-    expect(disguise.unmask(hidden)).toBe(text);
+    const characterMask = new CharacterMask([text]);
+    const masked = characterMask.mask(text, [1]);
+    expect(characterMask.maskedOffsets(masked)).toEqual([1]);
+    expect(characterMask.unmask(masked)).toBe(text);
   });
 
-  it('refuses texts that use all of them', () => {
+  it('rejects texts that use all private-use characters', () => {
     const all = Array.from({ length: 0x1900 }, (_, index) => String.fromCharCode(0xe000 + index)).join('');
     expect(() => new CharacterMask([all]).mask('<', [0])).toThrow('private-use');
   });
