@@ -1,57 +1,58 @@
 // GENERATED from proto/turngraph/v1/wire.proto by npm run gen. Do not edit.
 
-/** The first frame on every connection, sent before the client has said anything. */
+/** The first frame on every connection, sent before any request. */
 export interface SessionReady {
   /** Version of this protocol: 1. */
   readonly protocolVersion: number;
   readonly sessionId: string;
-  /** Secret that a later connection shows to take the session over. */
+  /** Secret for resume_session on a later connection. Reserved: sessions cannot be resumed in this version. */
   readonly resumeToken: string;
   readonly serverVersion: string;
 }
 
-/** Settings of the session; optional, and only before its first agent is made. */
+/** Settings of the session; optional, and only before its first agent is created. */
 export interface ConfigureSessionRequest {
   /** "llama-cpp" (also when empty) or "mock". */
   readonly engine: string;
   /** Folder of the session's storages, relative to the server's storage root. */
   readonly storageDataFolder: string;
-  /** Whether create_agent may download a model that is absent. */
+  /** Whether create_agent may download a model that is not on disk. */
   readonly allowAutoModelDownloading: boolean;
 }
 
 export interface ConfigureSessionResponse {
 }
 
-/** Takes an earlier session over; only as the first request of a connection. */
+/** Resumes an earlier session; only as the first request of a connection.
+ * Reserved: not implemented in this version, answered with SESSION_NOT_RESUMABLE. */
 export interface ResumeSessionRequest {
   readonly sessionId: string;
   readonly resumeToken: string;
-  /** The highest seq that the client has read. */
+  /** The highest seq that the client has received. */
   readonly lastSeq: number;
 }
 
-/** Followed by the missed frames. */
+/** Followed by the missed frames. Reserved: not sent in this version. */
 export interface ResumeSessionResponse {
-  /** How many frames are sent again. */
+  /** Number of frames that are sent again. */
   readonly replayed: number;
 }
 
-/** Compiles a graph and begins a conversation with it. */
+/** Compiles a graph and starts a conversation with it. */
 export interface CreateAgentRequest {
   /** A graph document as JSON text (in JSON frames also as the value itself, under "graph"). */
   readonly graphJson?: string;
-  /** A file in the server's graphs folder, without its ending. */
+  /** A file in the server's graphs folder, without the file ending. */
   readonly graphName?: string;
-  /** Model of the nodes that name none; before the graph's own default. */
+  /** Model of nodes without model_name; takes precedence over the graph's own default. */
   readonly defaultModelName: string;
-  /** Sends guardrail events and fills TurnComplete.debug_info. */
+  /** Sends guardrail events, and fills TurnComplete.debug_info. */
   readonly enableDiagnostics: boolean;
   /** Nodes that one turn may visit; 0 = 64. */
   readonly maxStepsPerTurn: number;
-  /** What export_dialog gave, or a JSON list of {"user", "assistant"} (in JSON frames also the value itself, under "history"). */
+  /** The result of export_dialog, or a JSON list of {"user", "assistant"} (in JSON frames also the value itself, under "history"). */
   readonly historyJson: string;
-  /** Evaluates system prompts and tools before the answer. */
+  /** Prefills system prompts and tools before the answer. */
   readonly warmUp: boolean;
 }
 
@@ -60,22 +61,22 @@ export interface CreateAgentResponse {
   readonly warnings: readonly string[];
 }
 
-/** One user message: one turn. */
+/** A user message, which starts a turn. */
 export interface SendMessageRequest {
   readonly agentId: number;
   readonly text: string;
-  /** Values that templates of this turn can name. */
+  /** Template variables of this turn. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** Ends a turn early; acknowledged also when no such turn runs. */
+/** Cancels a turn; acknowledged even if no such turn is running. */
 export interface CancelTurnRequest {
   readonly agentId: number;
   /** 0 = the current one. */
   readonly turnId: number;
 }
 
-/** What came of one detected call. */
+/** Result of one detected call. */
 export interface ToolResult {
   readonly callId: string;
   readonly ok: boolean;
@@ -84,6 +85,7 @@ export interface ToolResult {
   readonly lifespan: 'TURN' | 'DIALOG';
 }
 
+/** Reserved: not implemented in this version, answered with NO_RESULTS_AWAITED. */
 export interface SubmitToolResultsRequest {
   readonly agentId: number;
   readonly turnId: number;
@@ -102,7 +104,7 @@ export interface ExportDialogRequest {
   readonly agentId: number;
 }
 
-/** One part of an exported dialog; the parts joined in order are one JSON document. */
+/** One part of an exported dialog; all parts joined in order are one JSON document. */
 export interface ExportDialogResponse {
   /** From 1. */
   readonly part: number;
@@ -124,20 +126,20 @@ export interface AnswerText {
   readonly turnId: number;
   readonly nodeName: string;
   readonly text: string;
-  /** True for a piece of text as it is generated, false for a whole one. */
+  /** true: a delta while text is generated; false: a whole text. */
   readonly isDelta: boolean;
-  /** True on the one empty frame that ends the text of a turn. */
+  /** true on the one empty frame that ends the text of a turn. */
   readonly isFinal: boolean;
 }
 
-/** What is wrong with a call, in a stable code and a sentence. */
+/** A problem of a call, as a stable code and a sentence. */
 export interface ToolCallIssue {
   readonly code: string;
   readonly param: string;
   readonly message: string;
 }
 
-/** A call that the model wishes; the server never runs it. */
+/** A tool call that was detected in the model's text; the server never runs it. */
 export interface ToolCallNotification {
   readonly agentId: number;
   readonly turnId: number;
@@ -149,25 +151,25 @@ export interface ToolCallNotification {
   readonly toolName: string;
   /** A flat JSON object whose values are all strings. */
   readonly argumentsJson: string;
-  /** A JSON object with the values as the model wrote them, coerced to the declared types where nothing is lost. */
+  /** A JSON object with the values as the model wrote them, coerced to the declared types where this loses nothing. */
   readonly typedArgumentsJson: string;
   /** Whether the node declares a tool of this name. */
   readonly known: boolean;
-  /** Whether the text of the call had to be read leniently. */
+  /** Whether only the lenient parser could read the call. */
   readonly repaired: boolean;
   readonly consequential: boolean;
-  /** The guideline that brought the tool, if one did. */
+  /** The guideline that selected the tool, if one did. Reserved: empty in this version. */
   readonly because: string;
   readonly issues: readonly ToolCallIssue[];
 }
 
-/** Something that a node wants known beside its text. */
+/** An event of a node, in addition to its text. */
 export interface NodeEvent {
   readonly agentId: number;
   readonly turnId: number;
   readonly nodeName: string;
   readonly eventType: string;
-  /** A JSON object; the parts of one event joined in order. */
+  /** A part of a JSON object; join all parts of one event in order. */
   readonly payloadJson: string;
   /** From 1. */
   readonly part: number;
@@ -187,7 +189,7 @@ export interface TurnError {
   readonly message: string;
 }
 
-/** The account of a turn; its last frame. */
+/** Turn summary: the last frame of a turn. */
 export interface TurnComplete {
   readonly agentId: number;
   readonly turnId: number;
@@ -196,21 +198,22 @@ export interface TurnComplete {
   readonly error: TurnError | null;
   readonly path: readonly PathStep[];
   readonly stopReason: 'NONE' | 'END' | 'LENGTH' | 'STOP' | 'ABORTED';
-  /** Tokens of all prompts of the turn, the reused ones included. */
+  /** Tokens of all prompts of the turn, including reused ones. */
   readonly tokensPrompt: number;
+  /** Prompt tokens reused from a KV cache (prefix reuse). */
   readonly tokensReused: number;
   readonly tokensGenerated: number;
-  /** Interactions that the budget has cut from the prompts of this turn, at most over its nodes. */
+  /** Interactions that did not fit into a prompt of this turn; the maximum over its nodes. */
   readonly interactionsDropped: number;
   /** Milliseconds from the request to the first generated token; 0 when none was generated. */
   readonly timeToFirstTokenMs: number;
   readonly durationMs: number;
   readonly warnings: readonly string[];
-  /** A JSON document with diagnostics on, else empty. */
+  /** With diagnostics a JSON document, else empty. */
   readonly debugInfo: string;
 }
 
-/** Parameters of sampling. */
+/** Sampling parameters. */
 export interface Sampling {
   readonly temperature: number;
   readonly topP: number;
@@ -229,32 +232,32 @@ export interface ModelInfo {
   readonly status: 'ABSENT' | 'DOWNLOADING' | 'DOWNLOADED' | 'LOCAL' | 'LOADED';
   /** Loaded by load_model, until unloaded. */
   readonly pinned: boolean;
-  /** Agents that use it now. */
+  /** Number of agents that use it. */
   readonly agents: number;
   /** Bytes on disk, or expected; 0 = unknown. */
   readonly sizeBytes: number;
   /** Tokens. */
   readonly contextSize: number;
   readonly toolCallFormat: string;
-  /** Whether the format was read off the loaded model rather than from the catalogue. */
+  /** Whether the format was detected in the loaded model, not taken from the catalogue. */
   readonly toolCallFormatDetected: boolean;
   readonly huggingfaceRepo: string;
   readonly files: readonly string[];
   readonly license: string;
   readonly defaultSampling: Sampling | null;
   readonly description: string;
-  /** What computes while it is loaded: cpu, cuda, vulkan, metal; empty = not loaded. */
+  /** Backend while it is loaded: cpu, cuda, vulkan, metal; empty = not loaded. */
   readonly backend: string;
-  /** Layers on the graphics card. */
+  /** Layers on the GPU. */
   readonly gpuLayers: number;
-  /** Threads that evaluate tokens now. */
+  /** Threads for inference at present. */
   readonly threads: number;
-  /** Sequences that it holds in memory at once; 0 = not loaded. */
+  /** Slots (KV caches): sequences in memory at a time; 0 = not loaded. */
   readonly slots: number;
 }
 
 export interface ListModelsRequest {
-  /** Empty for the first page, then next_page_token of the one before. */
+  /** Empty for the first page, then next_page_token of the previous page. */
   readonly pageToken: string;
 }
 
@@ -284,7 +287,7 @@ export interface LoadModelRequest {
 export interface LoadModelResponse {
 }
 
-/** Takes the pin off; the model is freed when nobody uses it. */
+/** Unpins a model; it is unloaded when no agent uses it. */
 export interface UnloadModelRequest {
   readonly modelName: string;
 }
@@ -293,7 +296,7 @@ export interface DeleteModelRequest {
   readonly modelName: string;
 }
 
-/** How far a download or a load has come; sent under the request that waits for it. */
+/** Progress of a download or a load; sent with the id of the request that waits for it. */
 export interface ModelProgress {
   readonly modelName: string;
   readonly phase: 'DOWNLOADING' | 'LOADING';
@@ -303,11 +306,11 @@ export interface ModelProgress {
   readonly bytesTotal: number;
 }
 
-/** Names a list or map of strings for the graphs of this session. */
+/** Creates a named list or map of strings for the graphs of this session. */
 export interface CreateStringStorageRequest {
   readonly name: string;
   readonly kind: 'LIST' | 'MAP' | 'MULTIMAP';
-  /** The entries, when file_path is empty. */
+  /** The entries, if file_path is empty. */
   readonly strings: readonly string[];
   /** For MAP and MULTIMAP: the key of each entry. */
   readonly keys: readonly string[];
@@ -330,9 +333,9 @@ export interface Ack {
 export interface ErrorResponse {
   readonly code: number;
   readonly name: string;
-  /** One sentence that names the place and the mend. */
+  /** One sentence with the place and a fix. */
   readonly message: string;
-  /** More, where there is more: for a graph a JSON list of faults. */
+  /** For a graph a JSON list of faults, else empty. */
   readonly detail: string;
 }
 
@@ -358,7 +361,7 @@ export interface ClientFrameBodies {
   readonly destroyStringStorage: DestroyStringStorageRequest;
 }
 
-/** One request of a client: one WebSocket message. */
+/** A request of a client: one WebSocket message. */
 export type ClientFrame = {
   readonly [K in keyof ClientFrameBodies]: { readonly requestId: number; readonly body: K } & {
     readonly [P in K]: ClientFrameBodies[P];
@@ -385,7 +388,7 @@ export interface ServerFrameBodies {
   readonly error: ErrorResponse;
 }
 
-/** One answer or event of the server: one WebSocket message. */
+/** An answer or event of the server: one WebSocket message. */
 export type ServerFrame = {
   readonly [K in keyof ServerFrameBodies]: { readonly requestId: number; readonly seq: number; readonly body: K } & {
     readonly [P in K]: ServerFrameBodies[P];
