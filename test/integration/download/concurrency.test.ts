@@ -6,7 +6,7 @@ import { mkdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { ProgressThrottle, progressOf, type DownloadProgress } from '../../../src/download/progress.ts';
+import type { DownloadProgress } from '../../../src/download/progress.ts';
 import { seededBytes, sha256 } from '../../helpers/fakeHub.ts';
 import { useDownloadFixture, catchFault, tinyModel } from './downloadFixture.ts';
 import type { Downloads } from '../../../src/download/downloads.ts';
@@ -104,21 +104,6 @@ describe('several requests for the same model', () => {
     await downloads[Symbol.asyncDispose]();
     expect((await pending)[0]).toBe(6011);
     expect(await scene().listFiles()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
-  });
-});
-
-describe('a progress throttle', () => {
-  it('reports at most four times in any second, and always the last update', () => {
-    let now = 0;
-    const updates: number[] = [];
-    const listener = new ProgressThrottle(
-      () => updates.push(now),
-      () => now,
-    );
-    for (; now < 5000; now += 10) listener.update(progressOf(now, 5000));
-    listener.flush();
-    expect(updates.at(-1)).toBe(5000);
-    expect(updates.filter((at) => updates.filter((other) => other >= at && other < at + 1000).length > 4)).toEqual([]);
   });
 });
 

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Interaction, Prompt, ToolBlock } from '../../../src/dialog.ts';
-import { insertTools } from '../../../src/dialog.ts';
 import type { Model } from '../../../src/engine/engine.ts';
 import { chatProjection } from '../../../src/projection/chat.ts';
-import { placeTemplate, placements } from '../../../src/projection/placement.ts';
+import { placeTemplate } from '../../../src/projection/placement.ts';
 import type { Projection } from '../../../src/projection/projection.ts';
 import { toolProjection } from '../../../src/projection/withTools.ts';
 
@@ -92,51 +91,5 @@ describe.each<[string, (model: Model) => Projection]>([
       name: 'PROMPT_TOO_LARGE',
       message: expect.stringMatching(/9\d|10\d/),
     });
-  });
-});
-
-describe('tools in a prompt', () => {
-  const messages = placeTemplate('now');
-  const history = [{ role: 'user', text: 'hello' } as const, { role: 'assistant', text: 'hi' } as const];
-
-  it.each([
-    [
-      'at the end of the system message',
-      'system',
-      [{ role: 'system', text: 'be kind' }, ...history, ...messages],
-      'be kind\n\nTOOLS|hello|hi|now',
-    ],
-    ['as the system message when there is none', 'system', [...history, ...messages], 'TOOLS|hello|hi|now'],
-    ['before the first message of the user', 'first-user', [...history, ...messages], 'TOOLShello|hi|now'],
-    ['before the last message of the user', 'last-user', [...history, ...messages], 'hello|hi|TOOLSnow'],
-  ] as const)('are placed %s', (_, where, dialog, expected) => {
-    expect(
-      insertTools({ messages: dialog, tools: toolBlock(where) })
-        .map(({ text }) => text)
-        .join('|'),
-    ).toBe(expected);
-  });
-});
-
-describe('the placement of a template', () => {
-  it.each(placements.map((placement) => [placement] as const))('can be %s', (placement) => {
-    const rendered = placeTemplate('MESSAGE', { text: 'TEMPLATE', placement }).map(
-      ({ role, text }) => `${role} ${text}`,
-    );
-    expect(rendered).toEqual(
-      {
-        in_place_of_user: ['user TEMPLATE'],
-        before_user_as_system: ['system TEMPLATE', 'user MESSAGE'],
-        before_user_as_user: ['user TEMPLATE', 'user MESSAGE'],
-        after_user_as_system: ['user MESSAGE', 'system TEMPLATE'],
-        after_user_as_user: ['user MESSAGE', 'user TEMPLATE'],
-      }[placement],
-    );
-  });
-
-  it('has no effect when the template renders to an empty text', () => {
-    expect(placeTemplate('MESSAGE', { text: '', placement: 'in_place_of_user' })).toEqual([
-      { role: 'user', text: 'MESSAGE' },
-    ]);
   });
 });

@@ -1,7 +1,5 @@
-import { compileTemplate } from '../../../../../src/engine/llama/prompt/jinja.ts';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../../../../src/dialog.ts';
-import { detectToolFormat } from '../../../../../src/engine/llama/tokenizer/detectToolFormat.ts';
 import { strftimeAt } from '../../../../../src/engine/llama/prompt/jinja.ts';
 import { probeChatTemplate } from '../../../../../src/engine/llama/prompt/chatTemplate.ts';
 
@@ -136,36 +134,5 @@ describe('a chat template', () => {
     const { notes } = probeChatTemplate(source, ends);
     expect(notes).toEqual([expect.stringContaining(why)]);
     expect(notes[0]).toContain('ChatML');
-  });
-});
-
-describe('the tool-call format of a model', () => {
-  const tokenSet = (...known: readonly string[]) => ({ has: (spelling: string): boolean => known.includes(spelling) });
-
-  it.each([
-    ['chatml', '... <tool_call> ...', tokenSet()],
-    ['mistral', "... '[TOOL_CALLS]' ...", tokenSet()],
-    ['mistral', anyRole, tokenSet('[TOOL_CALLS]')],
-    ['llama3', '<|start_header_id|> ... {"name": f, "parameters": p}', tokenSet()],
-    [undefined, '<|start_header_id|>', tokenSet()],
-    [undefined, anyRole, tokenSet('<tool_call>')],
-  ])('is %s for the tags in its template', (format, template, tokenizer) => {
-    expect(detectToolFormat(template, tokenizer)).toBe(format);
-  });
-});
-
-describe('the option enable_thinking', () => {
-  const template =
-    '{% for m in messages %}{{ m.content }}{% endfor %}{% if enable_thinking is defined %}{{ enable_thinking }}{% endif %}';
-  const prompt = [{ role: 'user', text: 'Q' }] as const;
-
-  it.each([
-    [undefined, 'Q'],
-    [true, 'Qtrue'],
-    [false, 'Qfalse'],
-  ])('is passed to the template only when it is set: %s', (thinking, expected) => {
-    expect(compileTemplate(template, { bos: '', eos: '' })(prompt, undefined, thinking).toLowerCase()).toBe(
-      expected.toLowerCase(),
-    );
   });
 });

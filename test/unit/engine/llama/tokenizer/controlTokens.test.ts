@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { ControlTokenMatcher } from '../../../../../src/engine/llama/tokenizer/controlTokens.ts';
-import { CharacterMask } from '../../../../../src/engine/llama/prompt/controlTokenMask.ts';
 
 const chatml = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
 
@@ -34,28 +33,5 @@ describe('control strings', () => {
     const strings = new ControlTokenMatcher(Array.from({ length: 300 }, (_, index) => `<|reserved_${index}|>`));
     expect(strings.unsafeOffsets('<|reserved_'.repeat(50_000))).toHaveLength(1);
     expect(strings.unsafeOffsets('<'.repeat(500_000))).toHaveLength(1);
-  });
-});
-
-describe('a character mask', () => {
-  it('masks characters and finds them again', () => {
-    const characterMask = new CharacterMask(['<a> [b]']);
-    const masked = characterMask.mask('<a> [b] <c>', [0, 4, 8]);
-    expect(masked).not.toMatch(/[<[]/);
-    expect(characterMask.maskedOffsets(`>>${masked}`)).toEqual([2, 6, 10]);
-    expect(characterMask.unmask(masked)).toBe('<a> [b] <c>');
-  });
-
-  it('keeps private-use characters of the texts', () => {
-    const text = '\uE000<\uE001\uE002';
-    const characterMask = new CharacterMask([text]);
-    const masked = characterMask.mask(text, [1]);
-    expect(characterMask.maskedOffsets(masked)).toEqual([1]);
-    expect(characterMask.unmask(masked)).toBe(text);
-  });
-
-  it('rejects texts that use all private-use characters', () => {
-    const all = Array.from({ length: 0x1900 }, (_, index) => String.fromCharCode(0xe000 + index)).join('');
-    expect(() => new CharacterMask([all]).mask('<', [0])).toThrow('private-use');
   });
 });

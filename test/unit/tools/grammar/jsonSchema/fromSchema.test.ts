@@ -1,25 +1,7 @@
-import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
-import { schemas } from '../../../../scripts/evals/strict/cases.mjs';
-import { formats } from '../../../../src/tools/formats/index.ts';
-import type { Trigger } from '../../../../src/tools/grammar/grammar.ts';
-import { findTrigger } from '../../../../src/tools/grammar/triggers.ts';
-import { ruleFromSchema } from '../../../../src/tools/grammar/jsonSchema/fromSchema.ts';
-import type { Rule } from '../../../../src/tools/grammar/rule.ts';
-import { fits, GrammarMatcher } from '../../../../src/tools/grammar/matcher.ts';
-import { readTool, type Tool } from '../../../../src/tools/tool.ts';
-
-const ruleFor = (schema: object): Rule => {
-  const reading = ruleFromSchema(schema);
-  if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
-  return reading.value;
-};
-
-const object = (properties: object, required: readonly string[] = Object.keys(properties)): object => ({
-  type: 'object',
-  properties,
-  required,
-});
+import { ruleFromSchema } from '../../../../../src/tools/grammar/jsonSchema/fromSchema.ts';
+import { fits } from '../../../../../src/tools/grammar/matcher.ts';
+import { objectSchema, ruleFor } from '../../../../helpers/grammarRules.ts';
 
 describe('a rule from a schema', () => {
   it.each<[string, object, readonly string[], readonly string[]]>([
@@ -70,33 +52,33 @@ describe('a rule from a schema', () => {
     ],
     [
       'an object',
-      object({ a: { type: 'integer' }, b: { type: 'boolean' } }),
+      objectSchema({ a: { type: 'integer' }, b: { type: 'boolean' } }),
       ['{"a": 1, "b": true}'],
       ['{"b": true, "a": 1}', '{"a": 1}', '{}', '{"a": 1, "b": true, "c": 1}'],
     ],
     [
       'optional members',
-      object({ a: { enum: [1] }, b: { enum: [2] }, c: { enum: [3] } }, ['b']),
+      objectSchema({ a: { enum: [1] }, b: { enum: [2] }, c: { enum: [3] } }, ['b']),
       ['{"b": 2}', '{"a": 1, "b": 2}', '{"b": 2, "c": 3}', '{"a": 1, "b": 2, "c": 3}'],
       ['{}', '{"a": 1}', '{, "b": 2}', '{"c": 3, "b": 2}'],
     ],
     [
       'only optional members',
-      object({ a: { enum: [1] }, b: { enum: [2] } }, []),
+      objectSchema({ a: { enum: [1] }, b: { enum: [2] } }, []),
       ['{}', '{"a": 1}', '{"b": 2}', '{"a": 1, "b": 2}'],
       ['{"b": 2, "a": 1}', '{"a": 1, }'],
     ],
     ['an object without members', { type: 'object', properties: {} }, ['{}'], ['{"a": 1}', '{ }']],
     [
       'one of several schemas',
-      { anyOf: [object({ a: { enum: [1] } }), object({ b: { enum: [2] } })] },
+      { anyOf: [objectSchema({ a: { enum: [1] } }), objectSchema({ b: { enum: [2] } })] },
       ['{"a": 1}', '{"b": 2}'],
       ['{"a": 2}', '{"a": 1, "b": 2}'],
     ],
     ['schemas of different types', { oneOf: [{ type: 'string' }, { type: 'integer' }] }, ['"a"', '1'], ['true']],
     [
       'schemas told apart by a member',
-      { oneOf: [object({ kind: { const: 'a' } }), object({ kind: { const: 'b' } })] },
+      { oneOf: [objectSchema({ kind: { const: 'a' } }), objectSchema({ kind: { const: 'b' } })] },
       ['{"kind": "a"}', '{"kind": "b"}'],
       ['{"kind": "c"}'],
     ],
@@ -134,7 +116,7 @@ describe('a rule from a schema', () => {
   });
 
   it('is plain data', () => {
-    const rule = ruleFor(object({ a: { type: 'string' }, b: { type: 'array' } }, ['a']));
+    const rule = ruleFor(objectSchema({ a: { type: 'string' }, b: { type: 'array' } }, ['a']));
     expect(JSON.parse(JSON.stringify(rule))).toEqual(rule);
   });
 });
@@ -181,7 +163,9 @@ describe('a schema that no grammar can express', () => {
     ['false', false, '', 'is no schema'],
     [
       'a nested pattern',
-      object({ a: { anyOf: [{ type: 'array', items: object({ 'b/c': { type: 'string', pattern: 'x' } }) }] } }),
+      objectSchema({
+        a: { anyOf: [{ type: 'array', items: objectSchema({ 'b/c': { type: 'string', pattern: 'x' } }) }] },
+      }),
       '/properties/a/anyOf/0/items/properties/b~1c/pattern',
       '"pattern"',
     ],
@@ -191,137 +175,10 @@ describe('a schema that no grammar can express', () => {
   });
 
   it('is rejected with all its problems', () => {
-    const reading = ruleFromSchema(object({ a: { type: 'string', pattern: 'x' }, b: { $ref: '#' } }));
+    const reading = ruleFromSchema(objectSchema({ a: { type: 'string', pattern: 'x' }, b: { $ref: '#' } }));
     expect(reading.ok ? [] : reading.errors.map(({ pointer }) => pointer)).toEqual([
       '/properties/a/pattern',
       '/properties/b/$ref',
     ]);
-  });
-});
-
-describe('a grammar matcher', () => {
-  it('reports forced text', () => {
-    const rule = ruleFor(object({ name: { enum: ['set_light', 'set_mood'] }, on: { type: 'boolean' } }));
-    const { texts, matcher } = GrammarMatcher.start(rule).forcedText();
-    expect(texts.map(({ text }) => text).join('')).toBe('{"name": "set_');
-    const next = matcher.accept('light').matcher.forcedText();
-    expect(next.texts.map(({ text }) => text).join('')).toBe('", "on": ');
-    const last = next.matcher.accept('f').matcher.forcedText();
-    expect(last.texts.map(({ text }) => text).join('')).toBe('alse}');
-    expect(last.matcher.mustEnd).toBe(true);
-  });
-
-  it('stops where a text no longer matches', () => {
-    const { length, matcher } = GrammarMatcher.start(ruleFor({ type: 'string', maxLength: 2 })).accept('"🎉ab"');
-    expect(length).toBe('"🎉a'.length);
-    expect(matcher.forcedText().texts).toEqual([{ kind: 'text', text: '"' }]);
-  });
-
-  it('takes linear time for ambiguous rules', () => {
-    const rule = ruleFor({ type: 'array', items: { anyOf: [{ type: 'integer' }, { type: 'number' }, {}] } });
-    const text = `[${Array.from({ length: 2000 }, (_, index) => index).join(', ')}]`;
-    expect(fits(text, rule)).toBe(true);
-  });
-
-  it.each(schemas.map((schema) => [JSON.stringify(schema), schema]))('accepts only values of %s', (_, schema) => {
-    const validate = new Ajv({ strict: false, formats: { date: true, 'date-time': true, uuid: true, email: true } });
-    const isValid = validate.compile(schema);
-    const random = createRandom(7);
-    const texts = Array.from({ length: 50 }, () => generateText(GrammarMatcher.start(ruleFor(schema)), random));
-    expect(texts.filter((text) => !isValid(JSON.parse(text)))).toEqual([]);
-  });
-});
-
-/** Generates a random text that the matcher accepts. */
-function generateText(from: GrammarMatcher, random: () => number): string {
-  let text = '';
-  for (let matcher = from; !(matcher.canEnd && (matcher.mustEnd || random() < 0.3));) {
-    const rules = matcher.continuations.flatMap(([first]) => first ?? []);
-    const rule = rules[Math.floor(random() * rules.length)];
-    const range = rule?.kind === 'char' ? rule.ranges[Math.floor(random() * rule.ranges.length)] : undefined;
-    const next = range
-      ? String.fromCodePoint(range[0] + Math.floor(random() * (range[1] - range[0] + 1)))
-      : rule?.kind === 'text'
-        ? rule.text
-        : '';
-    text += next;
-    matcher = matcher.accept(next).matcher;
-  }
-  return text;
-}
-
-function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
-describe('a trigger', () => {
-  const rule = { kind: 'text', text: '' } as const;
-  const triggers: readonly Trigger[] = [
-    { text: '<tool_call>', where: 'anywhere', rule },
-    { text: '{', where: 'first', rule },
-  ];
-  const end = (text: string, from = { start: 0, searchedTo: 0 }): number | undefined =>
-    findTrigger(text, triggers, from)?.end;
-
-  it('is a tag at any offset, or a brace at the start', () => {
-    expect(end('Well, <tool_call>')).toBe(17);
-    expect(end(' \n{"')).toBe(3);
-    expect(end('Well, {')).toBeUndefined();
-  });
-
-  it('may follow a call and a separator', () => {
-    expect(end('{}; {', { start: 2, searchedTo: 4 })).toBe(5);
-  });
-
-  it('is not found again in text that was searched', () => {
-    expect(end('<tool_call>', { start: 0, searchedTo: 11 })).toBeUndefined();
-    expect(end('a<tool_call>', { start: 0, searchedTo: 11 })).toBe(12);
-  });
-
-  it('is ignored in reasoning', () => {
-    expect(end('<think><tool_call>')).toBeUndefined();
-    expect(end('<think></think><tool_call>')).toBe(26);
-    expect(end('<think>{')).toBeUndefined();
-  });
-
-  it('is a brace after reasoning, too', () => {
-    expect(end('<think>{ }</think>\n{"')).toBe(20);
-    expect(end('{}; <think>and</think> {', { start: 2, searchedTo: 4 })).toBe(24);
-    expect(end('<think>a</think> So: {')).toBeUndefined();
-  });
-});
-
-describe('the grammar of calls', () => {
-  const tool = (name: string, parameters: object): Tool => {
-    const reading = readTool({ name, description: '', consequential: false, parameters: parameters as never });
-    if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
-    return reading.value;
-  };
-  const on = { name: 'on', type: 'boolean' };
-  const tools = [tool('light', [on]), tool('wait', [])];
-
-  it.each([
-    ['chatml', '<tool_call>\n{"name": "light", "arguments": {"on": true}}\n</tool_call>'],
-    ['llama3', '{"name": "light", "parameters": {"on": true}}'],
-    ['mistral', '[TOOL_CALLS] [{"name": "light", "arguments": {"on": true}}]'],
-    ['generic', '{"tool": "light", "args": {"on": true}}'],
-  ])('accepts the format %s', (name, text) => {
-    const grammar = formats.get(name)?.grammar?.(tools, { kind: 'required' });
-    const rule = grammar?.kind === 'full' ? grammar.rule : ruleFor({ const: '' });
-    expect(fits(text, rule)).toBe(true);
-    expect(fits(text.replace('light', 'wait'), rule)).toBe(false);
-    expect(fits(text.replace('{"on": true}', '{}').replace('light', 'wait'), rule)).toBe(true);
-  });
-
-  it('rejects tools with name, keyword and location', () => {
-    const bad = tool('code', { type: 'object', properties: { zip: { type: 'string', pattern: '^\\d+$' } } });
-    expect(() => formats.get('chatml')?.grammar?.([...tools, bad], { kind: 'auto' })).toThrow(
-      'the tool "code": /properties/zip/pattern is "pattern", which a grammar cannot express',
-    );
-    expect(() => formats.get('chatml')?.grammar?.([...tools, bad], { kind: 'tool', name: 'light' })).not.toThrow();
   });
 });

@@ -2,15 +2,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine, Model, ModelStats } from '../../../src/engine/engine.ts';
-import { mockEngine } from '../../../src/engine/mock/engine.ts';
-import { Metrics } from '../../../src/metrics/metrics.ts';
-import { metricDefinitions } from '../../../src/metrics/definitions.ts';
-import { readCatalogue, type Catalogue } from '../../../src/models/catalogue/catalogue.ts';
-import { createMeteredPool } from '../../../src/models/pool/poolMetrics.ts';
-import type { ModelPool } from '../../../src/models/pool/pool.ts';
-import { defaultSampling } from '../../../src/models/catalogue/sampling.ts';
-import { parseScrape, type Scrape } from '../../helpers/prometheus.ts';
+import type { Engine, Model, ModelStats } from '../../../../src/engine/engine.ts';
+import { mockEngine } from '../../../../src/engine/mock/engine.ts';
+import { Metrics } from '../../../../src/metrics/metrics.ts';
+import { readCatalogue, type Catalogue } from '../../../../src/models/catalogue/catalogue.ts';
+import { createMeteredPool } from '../../../../src/models/pool/poolMetrics.ts';
+import type { ModelPool } from '../../../../src/models/pool/pool.ts';
+import { defaultSampling } from '../../../../src/models/catalogue/sampling.ts';
+import { parseScrape, type Scrape } from '../../../helpers/prometheus.ts';
 
 const specialName = 'a "model"\\of\nmine, {le="1"}';
 
@@ -132,48 +131,5 @@ describe('the metrics of a pool', () => {
     expect(scraped.value('turngraph_model_load_failures_total', { model: 'other' })).toBe(1);
     expect(scraped.value('turngraph_model_load_failures_total', { model: 'unknown' })).toBeUndefined();
     expect(scraped.value('turngraph_model_load_duration_seconds_count')).toBe(1);
-  });
-});
-
-describe('the metric definitions', () => {
-  const shapes = Object.entries(metricDefinitions);
-
-  it('are those of a scrape, with names, types and help', async () => {
-    const { families } = parseScrape(await new Metrics().text());
-    expect(families.map(({ name, type, help }) => ({ name, type, help }))).toEqual(
-      shapes.map(([name, { type, help }]) => ({ name, type, help })),
-    );
-  });
-
-  it('have names by the rules of Prometheus: only counters end in _total, and units are base units', () => {
-    for (const [name, { type }] of shapes) {
-      expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
-      expect(name).toMatch(/^turngraph(?:_[a-z]+)+$/);
-      expect(name).not.toMatch(/_(?:ms|milliseconds|minutes|kb|mb|percent)(?:_|$)/);
-    }
-  });
-});
-
-describe('the Prometheus parser of the tests', () => {
-  const head = '# HELP a b\n# TYPE a counter\n';
-  const histogram = '# HELP h b\n# TYPE h histogram\n';
-
-  it.each([
-    ['an empty label set in braces', `${head}a{} 1\n`],
-    ['a label without quotes', `${head}a{x=1} 1\n`],
-    ['an unknown escape', `${head}a{x="\\t"} 1\n`],
-    ['a quote that is not escaped', `${head}a{x="""} 1\n`],
-    ['a series that appears twice', `${head}a{x="1",y="2"} 1\na{y="2",x="1"} 1\n`],
-    ['a metric family that appears twice', `${head}a 1\n${head}`],
-    ['a sample of another metric family', `${head}b 1\n`],
-    ['a type without a help', '# TYPE a counter\na 1\n'],
-    ['a counter below zero', `${head}a -1\n`],
-    ['a value that is no number', `${head}a one\n`],
-    ['a last line without an end', `${head}a 1`],
-    ['a histogram without +Inf', `${histogram}h_bucket{le="1"} 1\nh_sum 1\nh_count 1\n`],
-    ['buckets that shrink', `${histogram}h_bucket{le="1"} 2\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n`],
-    ['a count that is not the last bucket', `${histogram}h_bucket{le="+Inf"} 1\nh_sum 1\nh_count 2\n`],
-  ])('rejects %s', (_, text) => {
-    expect(() => parseScrape(text)).toThrow();
   });
 });

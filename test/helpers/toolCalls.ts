@@ -1,0 +1,18 @@
+import { chatml } from '../../src/tools/formats/chatml.ts';
+import type { JsonObject } from '../../src/tools/json/value.ts';
+import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
+
+/** Reads a tool declaration; fields that are not given have a default. @throws Error when it is invalid. */
+export function createTool(declaration: Partial<ToolDeclaration>): Tool {
+  const reading = readTool({ name: 'f', description: 'd', parameters: [], consequential: false, ...declaration });
+  if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
+  return reading.value;
+}
+
+/** Arguments as they are parsed from the text of a model. */
+export function parseArguments(args: object | string): JsonObject {
+  const text = typeof args === 'string' ? args : JSON.stringify(args);
+  const [call] = chatml.detect(`<tool_call>{"name": "f", "arguments": ${text}}</tool_call>`).calls;
+  if (!call) throw new Error(`no call in ${text}`);
+  return call.arguments;
+}

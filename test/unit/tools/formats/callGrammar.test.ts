@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { formats } from '../../../../src/tools/formats/index.ts';
+import { fits } from '../../../../src/tools/grammar/matcher.ts';
+import { readTool, type Tool } from '../../../../src/tools/tool.ts';
+import { ruleFor } from '../../../helpers/grammarRules.ts';
+
+describe('the grammar of calls', () => {
+  const tool = (name: string, parameters: object): Tool => {
+    const reading = readTool({ name, description: '', consequential: false, parameters: parameters as never });
+    if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
+    return reading.value;
+  };
+  const on = { name: 'on', type: 'boolean' };
+  const tools = [tool('light', [on]), tool('wait', [])];
+
+  it.each([
+    ['chatml', '<tool_call>\n{"name": "light", "arguments": {"on": true}}\n</tool_call>'],
+    ['llama3', '{"name": "light", "parameters": {"on": true}}'],
+    ['mistral', '[TOOL_CALLS] [{"name": "light", "arguments": {"on": true}}]'],
+    ['generic', '{"tool": "light", "args": {"on": true}}'],
+  ])('accepts the format %s', (name, text) => {
+    const grammar = formats.get(name)?.grammar?.(tools, { kind: 'required' });
+    const rule = grammar?.kind === 'full' ? grammar.rule : ruleFor({ const: '' });
+    expect(fits(text, rule)).toBe(true);
+    expect(fits(text.replace('light', 'wait'), rule)).toBe(false);
+    expect(fits(text.replace('{"on": true}', '{}').replace('light', 'wait'), rule)).toBe(true);
+  });
+
+  it('rejects tools with name, keyword and location', () => {
+    const bad = tool('code', { type: 'object', properties: { zip: { type: 'string', pattern: '^\\d+$' } } });
+    expect(() => formats.get('chatml')?.grammar?.([...tools, bad], { kind: 'auto' })).toThrow(
+      'the tool "code": /properties/zip/pattern is "pattern", which a grammar cannot express',
+    );
+    expect(() => formats.get('chatml')?.grammar?.([...tools, bad], { kind: 'tool', name: 'light' })).not.toThrow();
+  });
+});
