@@ -35,7 +35,7 @@ const retiredFiles =
 const bareConstant =
   /^(?:export )?(?:const|let) (?:longest|shortest|most|fewest|least|kept|usual|enough|soon|seldom|rarely|wide|slow|better|crowded|never|nobody|nothing|told|others|mine|low|high)\b/;
 
-// What somebody who knows llama.cpp, vLLM, Node and ws searches for.
+// Terms that an engineer who knows llama.cpp, vLLM, Node and ws searches for.
 const terms = [
   'prefill',
   'sampler',

@@ -15,7 +15,7 @@ export function codecContract(subprotocol: Subprotocol): void {
     direction('ClientFrame', client, server, (body) => clientFrame(0, body as keyof ClientFrameBodies));
     direction('ServerFrame', server, client, (body) => serverFrame(0, 0, body as keyof ServerFrameBodies));
 
-    it('knows its name and whether it is binary', () => {
+    it('has its name, and is binary or not', () => {
       expect(server.subprotocol).toBe(subprotocol);
       expect(server.binary).toBe(client.encode(clientFrame(1, 'listModels')) instanceof Uint8Array);
       expect(server.binary).toBe(client.binary);
@@ -51,8 +51,8 @@ export function codecContract(subprotocol: Subprotocol): void {
 
     it('decodes any bytes to a frame or a fault, and never throws', () => {
       const only = { serverCodecs: { [subprotocol]: server }, clientCodecs: { [subprotocol]: client } };
-      const tally = fuzzTarget({ ...only, shapes }, { count: 3000, seed: 20 });
-      expect(Math.min(tally.frames, tally.faults)).toBeGreaterThan(100);
+      const counts = fuzzTarget({ ...only, shapes }, { count: 3000, seed: 20 });
+      expect(Math.min(counts.frames, counts.faults)).toBeGreaterThan(100);
     });
   });
 }

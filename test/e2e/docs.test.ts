@@ -112,8 +112,8 @@ describe('docs/launching.md', () => {
   it('has a row for every option of serve with its default and variable, in order', () => {
     const expected = Object.entries(serverSchema.properties).map(([name, schema]) => {
       const { default: standard, type } = schema;
-      const shown = type === 'boolean' || type === 'array' ? '' : String(standard);
-      return [flagOf(name), shown, variableOf(name)];
+      const defaultText = type === 'boolean' || type === 'array' ? '' : String(standard);
+      return [flagOf(name), defaultText, variableOf(name)];
     });
     expect(rows.map(([flag, standard, variable]) => [flag, standard, variable])).toEqual(expected);
   });

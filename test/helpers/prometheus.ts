@@ -61,8 +61,8 @@ export function parseScrape(text: string): Scrape {
   return { families, value };
 }
 
-const hasLabels = ({ labels }: Sample, wanted: Readonly<Record<string, string>>): boolean =>
-  Object.entries(wanted).every(([name, value]) => labels[name] === value);
+const hasLabels = ({ labels }: Sample, expected: Readonly<Record<string, string>>): boolean =>
+  Object.entries(expected).every(([name, value]) => labels[name] === value);
 
 const namesOf = ({ name, type }: MetricFamily): readonly string[] =>
   type === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name];

@@ -81,12 +81,12 @@ describe.each(subprotocols)('over %s, requests to an agent that is still being c
     await using server = await startServer();
     await using client = await TestClient.connect(server.url, subprotocol);
     const receivedRequests = countRequests();
-    const made = requestAgent(client);
+    const creation = requestAgent(client);
     client.send('changeParams', newWord);
     const early = client.send('sendMessage', hello);
     await receivedRequests(3);
     gates['old']?.open();
-    await client.finalResponse(made);
+    await client.finalResponse(creation);
     // A message that does not wait for the change would be answered before this.
     await client.request('listModels');
     gates['new']?.open();
@@ -97,11 +97,11 @@ describe.each(subprotocols)('over %s, requests to an agent that is still being c
     await using server = await startServer();
     await using client = await TestClient.connect(server.url, subprotocol);
     const receivedRequests = countRequests();
-    const made = requestAgent(client);
+    const creation = requestAgent(client);
     client.send('changeParams', newWord);
     await receivedRequests(2);
     gates['old']?.open();
-    await client.finalResponse(made);
+    await client.finalResponse(creation);
     const later = client.send('sendMessage', hello);
     await client.request('listModels');
     gates['new']?.open();

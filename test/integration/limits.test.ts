@@ -48,10 +48,10 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());
     holdTimers();
-    const asked = client.send('sendMessage', { agentId, text: 'slowly' });
-    await client.waitFor(({ requestId, body }) => requestId === asked && body === 'answerText');
+    const requestId = client.send('sendMessage', { agentId, text: 'slowly' });
+    await client.waitFor((frame) => frame.requestId === requestId && frame.body === 'answerText');
     vi.advanceTimersByTime(1000 * turnTimeoutSeconds);
-    const turn = await client.turnOf(asked);
+    const turn = await client.turnOf(requestId);
     expect(turn).toMatchObject({ status: 'ERROR', error: { code: 4002, name: 'INFERENCE_TIMEOUT' }, text: 'one ' });
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ status: 'SUCCESS' });
   });
@@ -346,11 +346,11 @@ describe('a server that shuts down', () => {
     const engines = { 'llama-cpp': holdLoads(llamaEngine(), new Gate()) };
     const server = await startTestServer({ graceMs: testCase.graceMs, engines });
     const client = await TestClient.connect(server.url, testCase.subprotocol, 'llama-cpp');
-    const asked = client.send(testCase.body, testCase.fields);
-    await client.waitFor(({ requestId }) => requestId === asked);
+    const requestId = client.send(testCase.body, testCase.fields);
+    await client.waitFor((frame) => frame.requestId === requestId);
     expect(client.received.map(({ body }) => body)).not.toContain(testCase.body);
     const disposal = server[Symbol.asyncDispose]();
-    expect(errorOf(await client.finalResponse(asked))).toMatchObject({
+    expect(errorOf(await client.finalResponse(requestId))).toMatchObject({
       code: 2001,
       message: 'the server is shutting down; connect again later',
     });

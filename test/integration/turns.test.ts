@@ -111,13 +111,13 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
 
   it('an endless turn ends at the limit of steps, and the agent stays usable', async () => {
     await using client = await connect();
-    const say = (text: string, next: string) => ({
+    const cannedNode = (text: string, next: string) => ({
       type: 'CannedResponse',
       params: { inline_strings: [text] },
       exits: { default: next },
     });
     const agentId = await client.createAgent(
-      { start_node: 'tick', nodes: { tick: say('tick', 'tock'), tock: say('tock', 'tick') } },
+      { start_node: 'tick', nodes: { tick: cannedNode('tick', 'tock'), tock: cannedNode('tock', 'tick') } },
       { maxStepsPerTurn: 5 },
     );
     const turn = await client.sendMessage(agentId, 'go');

@@ -303,10 +303,10 @@ describe.each([...families.keys()])('a tool of %s', (family) => {
     expect(control(promptWith('Shine!', hostileTools))).toEqual(
       control(promptWith('Shine!', toToolBlock(format, [lamp]))),
     );
-    const written = render(models.get(family), promptWith('Shine!', hostileTools));
+    const rendered = render(models.get(family), promptWith('Shine!', hostileTools));
     const detokenized = weights.detokenize(tokensOf(models.get(family), promptWith('Shine!', hostileTools)), true);
-    expect(singleSpaced(detokenized)).toBe(singleSpaced(written));
-    expect(written).toContain(JSON.stringify(text));
+    expect(singleSpaced(detokenized)).toBe(singleSpaced(rendered));
+    expect(rendered).toContain(JSON.stringify(text));
   });
 
   it('tokenizes a call and its result as plain text', () => {

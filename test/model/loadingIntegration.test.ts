@@ -33,8 +33,8 @@ describe.each(subprotocols)('a model that is not in memory, over %s', (subprotoc
     gate.open();
     const answers = await Promise.all(requests.map(({ client, requestId }) => client.finalResponse(requestId)));
     expect(new Set(answers.map(({ body }) => body))).toEqual(new Set(['createAgent']));
-    for (const { received: heard } of clients) {
-      const progress = heard.flatMap((frame) => (frame.body === 'modelProgress' ? [frame.modelProgress] : []));
+    for (const { received } of clients) {
+      const progress = received.flatMap((frame) => (frame.body === 'modelProgress' ? [frame.modelProgress] : []));
       expect(progress.at(-1)).toMatchObject({ modelName: model, phase: 'LOADING', fraction: 1 });
     }
     const scraped = await metrics();

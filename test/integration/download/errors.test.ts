@@ -9,29 +9,29 @@ import { Fault } from '../../../src/fault.ts';
 import { seededBytes, sha256, type HubFile, type ResponseFault } from '../../helpers/fakeHub.ts';
 import { useDownloadFixture, catchFault, tinyModel } from './downloadFixture.ts';
 
-const scene = useDownloadFixture();
+const fixture = useDownloadFixture();
 const content = seededBytes(300_000);
 const other = seededBytes(300_000, 5);
 const page = Buffer.from('<html>login');
 const owner = {};
 const offerFile = (file: Partial<HubFile> = {}): void =>
-  void scene().hub.files.set('ann/tiny/model.gguf', { content, ...file });
+  void fixture().hub.files.set('ann/tiny/model.gguf', { content, ...file });
 
 describe('a download fails', () => {
   it('with 6001 when the server keeps failing', async () => {
     offerFile();
-    scene().hub.faults.hub.push(...Array<ResponseFault>(6).fill({ kind: 'status', status: 502 }));
-    const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
+    fixture().hub.faults.hub.push(...Array<ResponseFault>(6).fill({ kind: 'status', status: 502 }));
+    const [code, message] = await catchFault(fixture().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
     expect(message).toMatch(
       /^model.gguf of ann\/tiny: localhost:\d+ answers 502; 6 tries in a row brought nothing, try later$/,
     );
-    expect(scene().waits).toHaveLength(5);
+    expect(fixture().waits).toHaveLength(5);
   });
 
   it('with 6001 when the server is unreachable', async () => {
-    await scene().hub[Symbol.asyncDispose]();
-    const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
+    await fixture().hub[Symbol.asyncDispose]();
+    const [code, message] = await catchFault(fixture().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
     expect(message).toMatch(/localhost:\d+ cannot be reached \(ECONNREFUSED\); 6 tries in a row brought nothing/);
   });
@@ -39,37 +39,37 @@ describe('a download fails', () => {
   it('with 6001 when every connection is cut and the server supports no ranges', async () => {
     offerFile();
     const responseFaults: ResponseFault[] = [{ kind: 'cut', after: 65_536 }];
-    scene().hub.faults.store.push(...Array<ResponseFault[]>(20).fill(responseFaults).flat());
+    fixture().hub.faults.store.push(...Array<ResponseFault[]>(20).fill(responseFaults).flat());
     offerFile({ linkedEtag: '', etag: '' });
-    expect((await catchFault(scene().createDownloads().start(tinyModel(), owner)))[0]).toBe(6001);
-    expect(scene().hub.contentRequests()).toHaveLength(6);
+    expect((await catchFault(fixture().createDownloads().start(tinyModel(), owner)))[0]).toBe(6001);
+    expect(fixture().hub.contentRequests()).toHaveLength(6);
   });
 
   it('with 6001 when its lock file cannot be read, instead of trying for ever', async () => {
     offerFile();
-    await mkdir(join(scene().folder, 'ann/tiny/model.gguf.lock'), { recursive: true });
-    const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
+    await mkdir(join(fixture().folder, 'ann/tiny/model.gguf.lock'), { recursive: true });
+    const [code, message] = await catchFault(fixture().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
     expect(message).toContain('EISDIR');
   });
 
   it('with 6001 when the server asks for a long wait', async () => {
     offerFile();
-    scene().hub.faults.hub.push({ kind: 'status', status: 429, headers: { 'retry-after': '86400' } });
-    const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
+    fixture().hub.faults.hub.push({ kind: 'status', status: 429, headers: { 'retry-after': '86400' } });
+    const [code, message] = await catchFault(fixture().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6001);
     expect(message).toContain('answers 429 and asks to wait 86400 seconds; try later');
   });
 
   it('with 6001 and the address of the licence when the repository is gated', async () => {
     offerFile();
-    scene().hub.gated.add('ann/tiny');
-    const page = `${scene().hub.url}/ann/tiny`;
-    expect(await catchFault(scene().createDownloads().start(tinyModel(), owner))).toEqual([
+    fixture().hub.gated.add('ann/tiny');
+    const page = `${fixture().hub.url}/ann/tiny`;
+    expect(await catchFault(fixture().createDownloads().start(tinyModel(), owner))).toEqual([
       6001,
       `the hub refuses ann/tiny (401): it is gated, private or not there; accept its licence at ${page} and set HF_TOKEN to a token of your account`,
     ]);
-    const wrong = scene().createDownloads({ env: { ...scene().env, HF_TOKEN: 'hf_other' } });
+    const wrong = fixture().createDownloads({ env: { ...fixture().env, HF_TOKEN: 'hf_other' } });
     expect(await catchFault(wrong.start(tinyModel(), owner))).toEqual([
       6001,
       `the hub refuses ann/tiny (401): accept its licence at ${page} with the account that HF_TOKEN belongs to, or set another HF_TOKEN`,
@@ -77,9 +77,9 @@ describe('a download fails', () => {
   });
 
   it('with 6002 when the hub has no such file', async () => {
-    const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(), owner));
+    const [code, message] = await catchFault(fixture().createDownloads().start(tinyModel(), owner));
     expect(code).toBe(6002);
-    expect(message).toBe(`the hub has no model.gguf of ann/tiny; look at ${scene().hub.url}/ann/tiny`);
+    expect(message).toBe(`the hub has no model.gguf of ann/tiny; look at ${fixture().hub.url}/ann/tiny`);
   });
 
   it.each([
@@ -107,13 +107,13 @@ describe('a download fails', () => {
     ],
   ])('with 6002, without a request, when the environment %s', async (_, env, sentence) => {
     const [code, message] = await catchFault(
-      scene()
-        .createDownloads({ env: { ...scene().env, ...env } })
+      fixture()
+        .createDownloads({ env: { ...fixture().env, ...env } })
         .start(tinyModel(), owner),
     );
     expect([code, message]).toEqual([6002, expect.stringContaining(sentence)]);
     expect(message).not.toContain('secret');
-    expect(scene().hub.requests).toEqual([]);
+    expect(fixture().hub.requests).toEqual([]);
   });
 
   it.each([
@@ -127,17 +127,17 @@ describe('a download fails', () => {
     ['a revision that leads out', tinyModel({ revision: '..' }), 'its revision ".." is invalid'],
   ])('with 6002, without a request, for an entry with %s', async (_, entry, sentence) => {
     const source = { ...tinyModel(), ...entry };
-    const downloads = scene().createDownloads();
+    const downloads = fixture().createDownloads();
     expect(await catchFault(downloads.start(source, owner))).toEqual([6002, expect.stringContaining(sentence)]);
     expect(await downloads.readStatus(source)).toBe('ABSENT');
-    expect(scene().hub.requests).toEqual([]);
-    expect(await scene().listFiles()).toEqual([]);
+    expect(fixture().hub.requests).toEqual([]);
+    expect(await fixture().listFiles()).toEqual([]);
   });
 
   it('with 6003, before a byte is downloaded, when the disk has too little space', async () => {
     offerFile();
     const [code, message] = await catchFault(
-      scene()
+      fixture()
         .createDownloads({ freeBytes: async () => 50e6 })
         .start(tinyModel(), owner),
     );
@@ -145,18 +145,18 @@ describe('a download fails', () => {
     expect(message).toContain(
       'has 50.0 MB free, and 67.4 MB are needed: 0.3 MB to fetch, and 67.1 MB that stay free for others; make room, or choose another folder with --models',
     );
-    expect(scene().hub.contentRequests()).toEqual([]);
+    expect(fixture().hub.contentRequests()).toEqual([]);
   });
 
   it('with 6003, keeping the partial file, when the disk fills up during the download', async () => {
     const big = seededBytes(40 * 2 ** 20);
     offerFile({ content: big });
-    let asked = 0;
-    const freeBytes = async (): Promise<number> => (asked++ === 0 ? 1e12 : 1e6);
-    expect((await catchFault(scene().createDownloads({ freeBytes }).start(tinyModel(), owner)))[0]).toBe(6003);
-    expect(await scene().createDownloads().readKeptBytes(tinyModel())).toBeGreaterThanOrEqual(16 * 2 ** 20);
-    await scene().createDownloads().start(tinyModel(), owner);
-    expect(await scene().createDownloads().readStatus(tinyModel())).toBe('DOWNLOADED');
+    let calls = 0;
+    const freeBytes = async (): Promise<number> => (calls++ === 0 ? 1e12 : 1e6);
+    expect((await catchFault(fixture().createDownloads({ freeBytes }).start(tinyModel(), owner)))[0]).toBe(6003);
+    expect(await fixture().createDownloads().readKeptBytes(tinyModel())).toBeGreaterThanOrEqual(16 * 2 ** 20);
+    await fixture().createDownloads().start(tinyModel(), owner);
+    expect(await fixture().createDownloads().readStatus(tinyModel())).toBe('DOWNLOADED');
   });
 
   it('with 6003 when a write finds the disk full, and with 6001 when a folder cannot be written', async () => {
@@ -166,8 +166,8 @@ describe('a download fails', () => {
       message: 'the disk of /models is full; what came so far is kept',
     });
     offerFile();
-    await writeFile(scene().folder, 'a file where the folder should be');
-    expect(await catchFault(scene().createDownloads().start(tinyModel(), owner))).toEqual([
+    await writeFile(fixture().folder, 'a file where the folder should be');
+    expect(await catchFault(fixture().createDownloads().start(tinyModel(), owner))).toEqual([
       6001,
       expect.stringMatching(
         /models cannot be written or read: a file is in the place of a folder \(EEXIST\); choose another folder with --models$/,
@@ -195,7 +195,7 @@ describe('a download fails', () => {
 
   it.skipIf(!existsSync('/proc/self'))('with 6001 when the folder cannot be created', async () => {
     offerFile();
-    const downloads = new Downloads('/proc/turngraph', { env: scene().env });
+    const downloads = new Downloads('/proc/turngraph', { env: fixture().env });
     expect(await catchFault(downloads.start(tinyModel(), owner))).toEqual([
       6001,
       '/proc/turngraph cannot be written or read: it is not there, and cannot be made (ENOENT); choose another folder with --models',
@@ -212,17 +212,17 @@ describe('a download fails', () => {
     ['nothing at all', { content: Buffer.alloc(0), linkedEtag: '' }, {}, []],
   ])('with 6005, and quarantines the file, when it receives %s', async (_, file, overrides, responseFaults) => {
     offerFile(file);
-    scene().hub.faults.store.push(...responseFaults);
-    const downloads = scene().createDownloads();
+    fixture().hub.faults.store.push(...responseFaults);
+    const downloads = fixture().createDownloads();
     const [code, message] = await catchFault(downloads.start(tinyModel(overrides), owner));
     expect(code).toBe(6005);
     expect(message).toMatch(/ it is set aside as \S+model.gguf.bad[,;] /);
-    expect(await scene().listFiles()).toEqual(['model.gguf.bad']);
+    expect(await fixture().listFiles()).toEqual(['model.gguf.bad']);
     expect(await downloads.readStatus(tinyModel(overrides))).toBe('ABSENT');
   });
 
   it('with a hint that fits the cause', async () => {
-    const [downloads, bad] = [scene().createDownloads(), join(scene().folder, 'ann', 'tiny', 'model.gguf.bad')];
+    const [downloads, bad] = [fixture().createDownloads(), join(fixture().folder, 'ann', 'tiny', 'model.gguf.bad')];
     const prefix = 'model.gguf of ann/tiny came with';
     offerFile({ content: page, linkedEtag: '' });
     expect((await catchFault(downloads.start(tinyModel(), owner)))[1]).toBe(
@@ -246,32 +246,32 @@ describe('a download fails', () => {
     'with 6005, before a byte is downloaded, when the hub reports another %s than the catalogue',
     async (_, overrides, sentence) => {
       offerFile();
-      const [code, message] = await catchFault(scene().createDownloads().start(tinyModel(overrides), owner));
+      const [code, message] = await catchFault(fixture().createDownloads().start(tinyModel(overrides), owner));
       expect([code, message]).toEqual([6005, expect.stringContaining(sentence)]);
-      expect(scene().hub.contentRequests()).toEqual([]);
+      expect(fixture().hub.contentRequests()).toEqual([]);
     },
   );
 
   it('with 6011 when it is cancelled, and the next one resumes from there', async () => {
     offerFile();
     const stop = new AbortController();
-    scene().hub.faults.store.push({ kind: 'stall', after: 131_072 });
-    const cancelled = catchFault(scene().createDownloads().start(tinyModel(), owner, { signal: stop.signal }));
-    while ((await scene().createDownloads().readKeptBytes(tinyModel())) < 131_072) await sleep(5);
+    fixture().hub.faults.store.push({ kind: 'stall', after: 131_072 });
+    const cancelled = catchFault(fixture().createDownloads().start(tinyModel(), owner, { signal: stop.signal }));
+    while ((await fixture().createDownloads().readKeptBytes(tinyModel())) < 131_072) await sleep(5);
     stop.abort();
     expect(await cancelled).toEqual([6011, 'the download of "Tiny" was cancelled; what came so far is kept']);
-    const kept = await scene().createDownloads().readKeptBytes(tinyModel());
+    const kept = await fixture().createDownloads().readKeptBytes(tinyModel());
     expect(kept).toBe(131_072);
-    await scene().createDownloads().start(tinyModel(), owner);
-    expect(scene().hub.contentRequests()[1]?.headers.range).toBe(`bytes=${kept}-`);
-    expect((await readFile(join(scene().folder, 'ann/tiny/model.gguf'))).equals(content)).toBe(true);
+    await fixture().createDownloads().start(tinyModel(), owner);
+    expect(fixture().hub.contentRequests()[1]?.headers.range).toBe(`bytes=${kept}-`);
+    expect((await readFile(join(fixture().folder, 'ann/tiny/model.gguf'))).equals(content)).toBe(true);
   });
 
   it('with a message that contains neither the token nor the signature of an address', async () => {
     offerFile();
-    scene().hub.gated.add('ann/tiny');
-    scene().hub.faults.store.push(...Array<ResponseFault>(6).fill({ kind: 'status', status: 500 }));
-    const downloads = scene().createDownloads({ env: { ...scene().env, HF_TOKEN: 'hf_secret' } });
+    fixture().hub.gated.add('ann/tiny');
+    fixture().hub.faults.store.push(...Array<ResponseFault>(6).fill({ kind: 'status', status: 500 }));
+    const downloads = fixture().createDownloads({ env: { ...fixture().env, HF_TOKEN: 'hf_secret' } });
     const thrown: unknown = await downloads.start(tinyModel(), owner).catch((error: unknown) => error);
     expect(thrown).toBeInstanceOf(Fault);
     const texts: string[] = [];
@@ -281,7 +281,7 @@ describe('a download fails', () => {
   });
 
   it('with 2001 once the downloads are closed', async () => {
-    const downloads = new Downloads(scene().folder, { env: scene().env });
+    const downloads = new Downloads(fixture().folder, { env: fixture().env });
     await downloads[Symbol.asyncDispose]();
     expect((await catchFault(downloads.start(tinyModel(), owner)))[0]).toBe(2001);
   });

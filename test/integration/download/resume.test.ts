@@ -6,17 +6,17 @@ import { seededBytes, sha256, type HubFile, type ResponseFault } from '../../hel
 import { useDownloadFixture, catchFault, tinyModel } from './downloadFixture.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const scene = useDownloadFixture();
+const fixture = useDownloadFixture();
 const content = seededBytes(300_000);
 const owner = {};
 const offerFile = (file: Partial<HubFile> = {}, path = 'ann/tiny/model.gguf'): void =>
-  void scene().hub.files.set(path, { content, ...file });
-const path = (file = 'model.gguf'): string => join(scene().folder, 'ann', 'tiny', file);
+  void fixture().hub.files.set(path, { content, ...file });
+const path = (file = 'model.gguf'): string => join(fixture().folder, 'ann', 'tiny', file);
 
 describe('a download', () => {
   it('moves the file into place, records it, and leaves no other file', async () => {
     offerFile();
-    const downloads = scene().createDownloads();
+    const downloads = fixture().createDownloads();
     const updates: DownloadProgress[] = [];
     expect(await downloads.readStatus(tinyModel())).toBe('ABSENT');
     const done = await downloads.start(tinyModel(), owner, { onProgress: (progress) => updates.push(progress) });
@@ -25,8 +25,8 @@ describe('a download', () => {
     expect(updates.at(-1)).toEqual({ phase: 'DOWNLOADING', bytesDone: 300_000, bytesTotal: 300_000, fraction: 1 });
     expect(await downloads.readStatus(tinyModel())).toBe('DOWNLOADED');
     expect(await downloads.findFile(tinyModel())).toBe(path());
-    expect(await scene().listFiles()).toEqual(['downloads.json', 'model.gguf']);
-    const { files } = JSON.parse(await readFile(join(scene().folder, 'downloads.json'), 'utf8')) as { files: object };
+    expect(await fixture().listFiles()).toEqual(['downloads.json', 'model.gguf']);
+    const { files } = JSON.parse(await readFile(join(fixture().folder, 'downloads.json'), 'utf8')) as { files: object };
     expect(files).toEqual({
       'ann/tiny/model.gguf': {
         bytes: 300_000,
@@ -39,9 +39,9 @@ describe('a download', () => {
 
   it('downloads nothing that is on disk', async () => {
     offerFile();
-    await scene().createDownloads().start(tinyModel(), owner);
-    expect(await scene().createDownloads().start(tinyModel(), owner)).toEqual({ bytes: content.length });
-    expect(scene().hub.contentRequests()).toHaveLength(1);
+    await fixture().createDownloads().start(tinyModel(), owner);
+    expect(await fixture().createDownloads().start(tinyModel(), owner)).toEqual({ bytes: content.length });
+    expect(fixture().hub.contentRequests()).toHaveLength(1);
   });
 
   it('downloads all files of a split model, with one progress over all', async () => {
@@ -50,7 +50,7 @@ describe('a download', () => {
     offerFile({ content: seededBytes(100_000, 2) }, `ann/tiny/${files[1]}`);
     const updates: DownloadProgress[] = [];
     const split = tinyModel({ files });
-    const downloads = scene().createDownloads();
+    const downloads = fixture().createDownloads();
     await downloads.start(split, owner, { onProgress: (progress) => updates.push(progress) });
     expect(new Set(updates.map(({ bytesTotal }) => bytesTotal))).toEqual(new Set([400_000]));
     expect(updates.at(-1)).toMatchObject({ bytesDone: 400_000, fraction: 1 });
@@ -59,27 +59,31 @@ describe('a download', () => {
 
   it('keeps another revision in a folder of its own', async () => {
     offerFile();
-    await scene().createDownloads().start(tinyModel(), owner);
+    await fixture().createDownloads().start(tinyModel(), owner);
     const other = tinyModel({ revision: 'refs/pr/1' });
-    expect(await scene().createDownloads().readStatus(other)).toBe('ABSENT');
-    await scene().createDownloads().start(other, owner);
-    expect(await scene().createDownloads().findFile(other)).toContain(join('ann', 'tiny@refs%2Fpr%2F1', 'model.gguf'));
-    expect(scene().hub.contentRequests()[1]?.path).toBe('/ann/tiny/resolve/refs%2Fpr%2F1/model.gguf');
+    expect(await fixture().createDownloads().readStatus(other)).toBe('ABSENT');
+    await fixture().createDownloads().start(other, owner);
+    expect(await fixture().createDownloads().findFile(other)).toContain(
+      join('ann', 'tiny@refs%2Fpr%2F1', 'model.gguf'),
+    );
+    expect(fixture().hub.contentRequests()[1]?.path).toBe('/ann/tiny/resolve/refs%2Fpr%2F1/model.gguf');
   });
 
   it('accepts a file that the hub delivers without a redirect', async () => {
     offerFile({ direct: true });
-    await scene().createDownloads().start(tinyModel(), owner);
+    await fixture().createDownloads().start(tinyModel(), owner);
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
   it('sends the token to the hub and to no other host', async () => {
     offerFile();
-    scene().hub.gated.add('ann/tiny');
-    await scene()
-      .createDownloads({ env: { ...scene().env, HF_TOKEN: 'hf_secret' } })
+    fixture().hub.gated.add('ann/tiny');
+    await fixture()
+      .createDownloads({ env: { ...fixture().env, HF_TOKEN: 'hf_secret' } })
       .start(tinyModel(), owner);
-    const sentTokens = scene().hub.requests.map(({ host, headers }) => `${host} ${headers.authorization ?? 'nothing'}`);
+    const sentTokens = fixture().hub.requests.map(
+      ({ host, headers }) => `${host} ${headers.authorization ?? 'nothing'}`,
+    );
     expect(new Set(sentTokens)).toEqual(new Set(['hub Bearer hf_secret', 'store nothing']));
     expect(sentTokens.at(-1)).toBe('store nothing');
   });
@@ -90,21 +94,21 @@ describe('an interrupted download', () => {
 
   it('resumes where the connection was cut', async () => {
     offerFile();
-    scene().hub.faults.store.push(cut, cut);
-    await scene().createDownloads().start(tinyModel(), owner);
-    const ranges = scene()
+    fixture().hub.faults.store.push(cut, cut);
+    await fixture().createDownloads().start(tinyModel(), owner);
+    const ranges = fixture()
       .hub.contentRequests()
       .map(({ headers }) => headers.range);
     expect(ranges).toEqual([undefined, 'bytes=100000-', 'bytes=200000-']);
     expect(
       new Set(
-        scene()
+        fixture()
           .hub.contentRequests()
           .slice(1)
           .map(({ headers }) => headers['if-range']),
       ),
     ).toEqual(new Set([`"${sha256(content).slice(0, 32)}"`]));
-    expect(scene().hub.bytesServed).toBe(content.length);
+    expect(fixture().hub.bytesServed).toBe(content.length);
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
@@ -112,10 +116,10 @@ describe('an interrupted download', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     offerFile();
-    scene().hub.faults.store.push({ kind: 'stall', after: 65_536 });
+    fixture().hub.faults.store.push({ kind: 'stall', after: 65_536 });
     const retries: string[] = [];
     const onRetry = (sentence: string): void => void retries.push(sentence);
-    const downloads = scene().createDownloads({ stallMs: 200 });
+    const downloads = fixture().createDownloads({ stallMs: 200 });
     const done = downloads.start(tinyModel(), owner, { onRetry });
     while ((await downloads.readKeptBytes(tinyModel())) < 65_536) await sleep(1);
     while (retries.length === 0) {
@@ -131,63 +135,63 @@ describe('an interrupted download', () => {
 
   it('resumes from the partial file of an earlier process', async () => {
     offerFile();
-    scene().hub.faults.store.push(cut);
-    expect((await catchFault(scene().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner)))[0]).toBe(6001);
-    expect(await scene().listFiles()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
-    expect(await scene().createDownloads().readKeptBytes(tinyModel())).toBe(100_000);
-    await scene().createDownloads().start(tinyModel(), owner);
-    expect(scene().hub.bytesServed).toBe(content.length);
+    fixture().hub.faults.store.push(cut);
+    expect((await catchFault(fixture().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner)))[0]).toBe(6001);
+    expect(await fixture().listFiles()).toEqual(['model.gguf.part', 'model.gguf.part.json']);
+    expect(await fixture().createDownloads().readKeptBytes(tinyModel())).toBe(100_000);
+    await fixture().createDownloads().start(tinyModel(), owner);
+    expect(fixture().hub.bytesServed).toBe(content.length);
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
   it('starts over when the server sends the whole file instead of the rest', async () => {
     offerFile();
-    scene().hub.faults.store.push(cut, { kind: 'whole' });
-    await scene().createDownloads().start(tinyModel(), owner);
+    fixture().hub.faults.store.push(cut, { kind: 'whole' });
+    await fixture().createDownloads().start(tinyModel(), owner);
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
   it('starts over when the file has changed between two attempts', async () => {
     offerFile();
-    scene().hub.faults.store.push(cut);
-    await catchFault(scene().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner));
+    fixture().hub.faults.store.push(cut);
+    await catchFault(fixture().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner));
     const other = seededBytes(280_000, 7);
     offerFile({ content: other });
-    await scene().createDownloads().start(tinyModel(), owner);
+    await fixture().createDownloads().start(tinyModel(), owner);
     expect((await readFile(path())).equals(other)).toBe(true);
   });
 
   it('starts over when the file changes and gets shorter during the download', async () => {
     offerFile();
     const other = seededBytes(90_000, 7);
-    scene().hub.faults.store.push(cut);
+    fixture().hub.faults.store.push(cut);
     const onRetry = (): void => offerFile({ content: other });
-    await scene().createDownloads().start(tinyModel(), owner, { onRetry });
+    await fixture().createDownloads().start(tinyModel(), owner, { onRetry });
     expect((await readFile(path())).equals(other)).toBe(true);
   });
 
   it('starts over when only the ETag of the delivering host has changed', async () => {
     offerFile({ linkedEtag: '' });
-    scene().hub.faults.store.push(cut);
+    fixture().hub.faults.store.push(cut);
     const other = seededBytes(300_000, 7);
     const onRetry = (): void => offerFile({ content: other, linkedEtag: '' });
-    await scene().createDownloads().start(tinyModel(), owner, { onRetry });
+    await fixture().createDownloads().start(tinyModel(), owner, { onRetry });
     expect((await readFile(path())).equals(other)).toBe(true);
   });
 
   it('starts over after 416', async () => {
     offerFile();
-    scene().hub.faults.store.push(cut, { kind: 'status', status: 416 });
-    await scene().createDownloads().start(tinyModel(), owner);
+    fixture().hub.faults.store.push(cut, { kind: 'status', status: 416 });
+    await fixture().createDownloads().start(tinyModel(), owner);
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
   it('starts over when there is no ETag to compare', async () => {
     offerFile({ linkedEtag: '', etag: '' });
-    scene().hub.faults.store.push(cut);
-    await scene().createDownloads().start(tinyModel(), owner);
+    fixture().hub.faults.store.push(cut);
+    await fixture().createDownloads().start(tinyModel(), owner);
     expect(
-      scene()
+      fixture()
         .hub.contentRequests()
         .map(({ headers }) => headers.range),
     ).toEqual([undefined, undefined]);
@@ -196,23 +200,23 @@ describe('an interrupted download', () => {
 
   it('discards a partial file without valid metadata', async () => {
     offerFile();
-    scene().hub.faults.store.push(cut);
-    await catchFault(scene().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner));
+    fixture().hub.faults.store.push(cut);
+    await catchFault(fixture().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner));
     await writeFile(path('model.gguf.part.json'), '{"repo": "ann/ti');
     await writeFile(path('model.gguf.part'), seededBytes(100_000, 9));
-    await scene().createDownloads().start(tinyModel(), owner);
+    await fixture().createDownloads().start(tinyModel(), owner);
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
   it('keeps only the bytes that were flushed before the machine restarted', async () => {
     offerFile();
-    scene().hub.faults.store.push(cut);
-    await catchFault(scene().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner));
+    fixture().hub.faults.store.push(cut);
+    await catchFault(fixture().createDownloads({ maxAttempts: 1 }).start(tinyModel(), owner));
     const metadata = JSON.parse(await readFile(path('model.gguf.part.json'), 'utf8')) as { bootedAt: number };
     await writeFile(path('model.gguf.part.json'), JSON.stringify({ ...metadata, bootedAt: metadata.bootedAt - 3600 }));
     await writeFile(path('model.gguf.part'), Buffer.alloc(50_000), { flag: 'a' });
-    await scene().createDownloads().start(tinyModel(), owner);
-    expect(scene().hub.contentRequests()[1]?.headers.range).toBe('bytes=100000-');
+    await fixture().createDownloads().start(tinyModel(), owner);
+    expect(fixture().hub.contentRequests()[1]?.headers.range).toBe('bytes=100000-');
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
@@ -223,10 +227,10 @@ describe('an interrupted download', () => {
       status: code,
       headers,
     });
-    scene().hub.faults.hub.push(status(429, { 'retry-after': '7' }), status(503));
-    scene().hub.faults.store.push(status(429, { 'retry-after': '11' }), status(500), status(403));
-    await scene().createDownloads().start(tinyModel(), owner);
-    expect(scene().waits).toHaveLength(5);
-    expect(scene().waits).toEqual(expect.arrayContaining([7000, 11_000]));
+    fixture().hub.faults.hub.push(status(429, { 'retry-after': '7' }), status(503));
+    fixture().hub.faults.store.push(status(429, { 'retry-after': '11' }), status(500), status(403));
+    await fixture().createDownloads().start(tinyModel(), owner);
+    expect(fixture().waits).toHaveLength(5);
+    expect(fixture().waits).toEqual(expect.arrayContaining([7000, 11_000]));
   });
 });
