@@ -2,7 +2,10 @@ import { distance } from 'fastest-levenshtein';
 
 const maxNameLength = 64;
 
-/** The known name with the smallest edit distance (Levenshtein) to a misspelt one; undefined when none is close. */
+/**
+ * The known name with the smallest edit distance (Levenshtein) to a misspelt one, or else the first that begins with it;
+ * undefined when none is close.
+ */
 function closestName(name: string, names: Iterable<string>): string | undefined {
   // The comparison takes time in the product of the lengths, and a longer name is no misspelling.
   if (name.length > maxNameLength) return undefined;
@@ -10,8 +13,13 @@ function closestName(name: string, names: Iterable<string>): string | undefined 
     .filter((candidate) => candidate.length <= maxNameLength)
     .map((candidate) => ({ candidate, edits: distance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.edits - b.edits);
-  return best && best.edits <= maxEdits(name.length) ? best.candidate : undefined;
+  if (best && best.edits <= maxEdits(name.length)) return best.candidate;
+  return [...names].find((candidate) => isCutName(name, candidate));
 }
+
+/** Whether a name lacks only whole words at the end of a known one: `start` for `start_node`. */
+const isCutName = (name: string, candidate: string): boolean =>
+  name.length > 2 && candidate.toLowerCase().startsWith(`${name.toLowerCase()}_`);
 
 // Two swapped letters count as two edits. Names of one or two letters are too short for a guess.
 function maxEdits(length: number): number {

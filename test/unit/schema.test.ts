@@ -1,0 +1,36 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createReader } from '../../src/schema.ts';
+
+const readLamp = createReader({
+  type: 'object',
+  additionalProperties: false,
+  properties: { start_node: { type: 'string' }, default_model_name: { type: 'string' }, on: { type: 'boolean' } },
+});
+
+const messagesFor = (value: unknown): readonly string[] => {
+  const result = readLamp(value);
+  return result.ok ? [] : result.errors.map(({ pointer, message }) => `${pointer} ${message}`);
+};
+
+describe('a schema validator', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it('does not format a value with tens of thousands of unknown keys for each of them', () => {
+    const value = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`key${index}`, index]));
+    const stringify = vi.spyOn(JSON, 'stringify');
+    expect(messagesFor(value).length).toBeLessThan(500);
+    expect(stringify).not.toHaveBeenCalledWith(expect.objectContaining({ key0: 0 }));
+  });
+
+  it.each([
+    ['start', 'start_node'],
+    ['default_model', 'default_model_name'],
+    ['strat_node', 'start_node'],
+  ])('suggests a name for %s', (name, known) => {
+    expect(messagesFor({ [name]: 'a' })).toEqual([`/${name} is not known here; did you mean "${known}"?`]);
+  });
+
+  it('suggests nothing for a name that only resembles the beginning of a word', () => {
+    expect(messagesFor({ st: 'a' })).toEqual(['/st is not known here']);
+  });
+});
