@@ -11,6 +11,7 @@ import { Session, type ServerContext } from '../session/session.ts';
 import { serverCodecs, type Codec, type Subprotocol } from '../wire/codec.ts';
 import { serverFrame } from '../wire/frame.ts';
 import { version } from '../version.ts';
+import type { LogRejection } from './rejectionLog.ts';
 import { SendBuffer, type SendBufferLimits } from './backpressure.ts';
 
 const protocolVersion = 1;
@@ -38,6 +39,7 @@ export interface ConnectionOptions {
   readonly sendBuffer: SendBufferLimits;
   /** Called before each frame is written, to coalesce writes. */
   readonly coalesce: () => void;
+  readonly logRejection: LogRejection;
 }
 
 /** One client connection: a WebSocket, its codec, its send buffer and its session, which ends with the connection. */
@@ -49,10 +51,14 @@ export class ClientConnection implements AsyncDisposable {
   readonly #dispatcher: RequestDispatcher;
   readonly #ping: NodeJS.Timeout;
   readonly #metrics: Metrics;
+  readonly #logFrameError: (fault: Fault) => void;
   #alive = true;
   #disposal: Promise<void> | undefined;
 
-  constructor(socket: ClientSocket, { subprotocol, context, pingMs, sendBuffer, coalesce }: ConnectionOptions) {
+  constructor(
+    socket: ClientSocket,
+    { subprotocol, context, pingMs, sendBuffer, coalesce, logRejection }: ConnectionOptions,
+  ) {
     this.#socket = socket;
     this.#coalesce = coalesce;
     this.#codec = serverCodecs[subprotocol];
@@ -65,12 +71,17 @@ export class ClientConnection implements AsyncDisposable {
       () => this.#metrics.add('turngraph_slow_reader_pauses_total', {}),
     );
     const id = randomUUID();
+    // Without the message: it may quote what the user wrote.
+    this.#logFrameError = ({ code, name }) => logRejection({ session: id, code, error: name }, 'frame rejected');
     this.#dispatcher = new RequestDispatcher(new Session(id, context, () => this.#sendBuffer.drained()), {
       send: (frame) => this.#send(frame),
       closeWithError: (fault) => this.#closeWithError(fault, closeCodes.limitExceeded),
     });
     const tooLarge = new Fault('FRAME_TOO_LARGE', `a frame may have ${maxFrameBytes} bytes; send less at a time`);
-    socket.onTooLarge = () => this.#sendError(tooLarge);
+    socket.onTooLarge = () => {
+      this.#logFrameError(tooLarge);
+      this.#sendError(tooLarge);
+    };
     socket.on('message', (data: RawData, isBinary: boolean) => this.#receive(data, isBinary));
     socket.on('pong', () => (this.#alive = true));
     // ws emits this before it closes the socket for a protocol error.
@@ -119,7 +130,9 @@ export class ClientConnection implements AsyncDisposable {
     const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [Buffer.from(data)]);
     // The JSON codec gets text as bytes: ws does not validate UTF-8 here, so that the codec can answer with an error.
     const asBytes = isBinary || !this.#codec.binary;
-    this.#dispatcher.receive(this.#codec.decode(asBytes ? bytes : bytes.toString('utf8')));
+    const decoded = this.#codec.decode(asBytes ? bytes : bytes.toString('utf8'));
+    if (!decoded.ok) this.#logFrameError(decoded.fault);
+    this.#dispatcher.receive(decoded);
   }
 
   #send(frame: ServerFrame): void {

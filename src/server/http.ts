@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { STATUS_CODES, type IncomingMessage, type RequestListener } from 'node:http';
+import { ServerResponse, STATUS_CODES, type IncomingMessage, type RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { describeError } from '../fault.ts';
 import { editorSchema } from '../graph/editorSchema.ts';
@@ -12,6 +13,7 @@ interface HttpResponse {
   /** Default: text/plain for a string, application/json for an object. */
   readonly type?: string;
   readonly body: object | string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto and /graphs. */
@@ -20,10 +22,10 @@ export function answerHttp(
   context: ServerContext,
 ): RequestListener {
   return (request, response) => {
-    const respond = ({ status, body, type }: HttpResponse): void => {
+    const respond = ({ status, body, type, headers }: HttpResponse): void => {
       const isText = typeof body === 'string';
       const defaultType = isText ? 'text/plain; charset=utf-8' : 'application/json';
-      response.writeHead(status, { 'content-type': type ?? defaultType });
+      response.writeHead(status, { 'content-type': type ?? defaultType, ...headers });
       response.end(isText ? body : `${JSON.stringify(body)}\n`);
     };
     createResponse(request, checkAccess, context).then(respond, (error: unknown) => {
@@ -39,6 +41,7 @@ async function createResponse(
   context: ServerContext,
 ): Promise<HttpResponse> {
   const [path] = splitTarget(request);
+  if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed(request.method);
   if (path === '/health/live') return { status: 200, body: { status: 'live' } };
   if (path === '/health/ready') return readiness(context);
   const denied = checkAccess(request);
@@ -51,6 +54,12 @@ async function createResponse(
   if (path.startsWith('/graphs/')) return readGraph(path.slice('/graphs/'.length), context);
   return { status: 404, body: { error: `nothing is at ${path}; clients connect over WebSocket at /` } };
 }
+
+const methodNotAllowed = (method: string | undefined): HttpResponse => ({
+  status: 405,
+  headers: { allow: 'GET, HEAD' },
+  body: { error: `${method} is not allowed here; use GET` },
+});
 
 async function readGraph(name: string, { graphs }: ServerContext): Promise<HttpResponse> {
   try {
@@ -74,6 +83,19 @@ function findBusyReason({ closing, pools }: ServerContext): string | undefined {
   if (closing.aborted) return 'the server is shutting down';
   const [loading] = Object.values(pools).flatMap((pool) => pool.loading);
   return loading === undefined ? undefined : `the model "${loading}" is being loaded`;
+}
+
+/**
+ * Answers a request with an Upgrade header for another protocol than WebSocket, such as `h2c` (Java's HttpClient,
+ * `curl --http2`), as plain HTTP/1.1: a server may ignore an upgrade (RFC 9110, 7.8).
+ */
+export function ignoreUpgrade(answer: RequestListener, request: IncomingMessage, socket: Duplex): void {
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  socket.on('error', () => socket.destroy());
+  response.on('finish', () => socket.end());
+  response.assignSocket(socket as Socket);
+  answer(request, response);
 }
 
 /** Rejects a client during the handshake: an HTTP error instead of a WebSocket. */

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { WebSocketServer, type Server as SocketServer } from 'ws';
 import { closeCodes } from '../closeCodes.ts';
 import type { ServerOptions } from '../config.ts';
-import { Fault } from '../fault.ts';
+import { Fault, truncateMessage } from '../fault.ts';
 import { maxFrameBytes } from '../frameSize.ts';
 import { countError } from '../metrics/metrics.ts';
 import type { ServerContext } from '../session/session.ts';
@@ -15,9 +15,10 @@ import { bind } from './bind.ts';
 import { coalesceWrites } from './coalesceWrites.ts';
 import { chooseSubprotocol, ClientConnection, ClientSocket, rejectConnection } from './connection.ts';
 import { createAccessCheck, isLoopback, splitTarget } from './access.ts';
-import { answerHttp, rejectUpgrade } from './http.ts';
+import { answerHttp, ignoreUpgrade, rejectUpgrade } from './http.ts';
 import { defaultSendBufferLimits, type SendBufferLimits } from './backpressure.ts';
 import { rateLimit } from './rateLimit.ts';
+import { createRejectionLog } from './rejectionLog.ts';
 
 const pingMs = 30_000;
 
@@ -59,6 +60,7 @@ export async function listen(
   const isRateAllowed = rateLimit(maxConnectionRate);
   const checkAccess = createAccessCheck(options);
   const sockets = createSocketServer();
+  const logRejection = createRejectionLog(context.log);
 
   const checkCapacity = (): string | undefined => {
     if (!isRateAllowed()) return `more than ${maxConnectionRate} connections a second are not allowed; wait a little`;
@@ -70,20 +72,33 @@ export async function listen(
     const subprotocol = chooseSubprotocol(offeredBy(request));
     const reject = (fault: Fault, closeCode: number): void => {
       countError(context.metrics, 'connection', fault);
+      const address = request.socket.remoteAddress;
+      logRejection({ address, code: fault.code, reason: fault.message }, 'connection rejected');
       rejectConnection(socket, subprotocol ?? 'turngraph.v1.json', fault, closeCode);
     };
     if (!subprotocol) return reject(unknownSubprotocol(), closeCodes.unknownSubprotocol);
     const excess = checkCapacity();
     if (excess) return reject(new Fault('LIMIT_EXCEEDED', excess), closeCodes.limitExceeded);
     const coalesce = coalesceWrites(request.socket);
-    const connection = new ClientConnection(socket, { subprotocol, context, pingMs, sendBuffer, coalesce });
+    const connection = new ClientConnection(socket, {
+      subprotocol,
+      context,
+      pingMs,
+      sendBuffer,
+      coalesce,
+      logRejection,
+    });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
   };
 
+  const answer = answerHttp(checkAccess, context);
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket') return ignoreUpgrade(answer, request, socket);
     const reject = (status: number, reason: string): void => {
       context.metrics.add('turngraph_handshakes_refused_total', { status: String(status) });
+      const address = request.socket.remoteAddress;
+      logRejection({ address, status, reason: truncateMessage(reason) }, 'handshake rejected');
       rejectUpgrade(socket, status, reason);
     };
     const denied = checkAccess(request);
@@ -106,7 +121,7 @@ export async function listen(
   });
 
   const servers = await bind(options, (server) => {
-    server.on('request', answerHttp(checkAccess, context));
+    server.on('request', answer);
     server.on('upgrade', upgrade);
   });
   const { port } = servers[0].address() as AddressInfo;

@@ -1,4 +1,5 @@
 import { get, type IncomingMessage } from 'node:http';
+import { createConnection } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { chat } from '../helpers/graphs.ts';
@@ -188,6 +189,22 @@ describe('plain HTTP', () => {
       expect((await fetchPage(`http://127.0.0.1:${open().port}${path}`)).status).toBe(404);
     },
   );
+
+  it.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('answers 405 to %s', async (method) => {
+    for (const path of ['/graphs', '/metrics', '/health/live', '/nothing']) {
+      const response = await fetch(`http://127.0.0.1:${open().port}${path}`, { method });
+      expect([path, response.status, response.headers.get('allow')]).toEqual([path, 405, 'GET, HEAD']);
+    }
+  });
+
+  it('answers a request that offers another protocol than WebSocket as plain HTTP', async () => {
+    const socket = createConnection({ port: open().port, host: '127.0.0.1' });
+    const head = ['GET /health/live HTTP/1.1', 'Host: localhost', 'Connection: Upgrade, HTTP2-Settings'];
+    socket.write([...head, 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__', '', ''].join('\r\n'));
+    const text = Buffer.concat(await socket.toArray()).toString();
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(text).toContain('{"status":"live"}');
+  });
 
   it('requires the token for everything else, and rejects other origins', async () => {
     expect(await fetchStatus(`http://127.0.0.1:${locked().port}/metrics`)).toBe(401);
