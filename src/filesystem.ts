@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { mkdir, mkdtemp, open, rename, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
@@ -35,6 +36,8 @@ const errorReasons: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder',
   ENOENT: 'it is not there, and cannot be made',
   ENOSPC: 'its disk is full',
+  ENOTREG: 'it is not a regular file',
+  EMFILE: 'too many files are open',
 };
 
 /** The reason of a file system error in words, with its code. */
@@ -91,4 +94,22 @@ export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => undefined);
   await handle?.close();
+}
+
+/**
+ * Reads a regular file. Unlike `readFile` it never blocks on a FIFO, whose open would occupy a thread of the pool until a
+ * writer comes.
+ * @throws the system's error; code EISDIR for a folder, ENOTREG for anything else that is not a regular file.
+ */
+export async function readRegularFile(path: string): Promise<Buffer> {
+  // Windows has no O_NONBLOCK, and no FIFOs in folders.
+  const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const info = await handle.stat();
+    if (info.isFile()) return await handle.readFile();
+    const code = info.isDirectory() ? 'EISDIR' : 'ENOTREG';
+    throw Object.assign(new Error(`${path} is not a regular file`), { code });
+  } finally {
+    await handle.close();
+  }
 }

@@ -1,6 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault, describeError } from '../fault.ts';
+import { describeFsError, readRegularFile } from '../filesystem.ts';
 import { findDuplicateKeys } from '../jsonLocations.ts';
 import { didYouMean } from '../didYouMean.ts';
 
@@ -15,9 +16,15 @@ export class GraphFolder {
     this.#path = path;
   }
 
-  /** Names of the graphs; [] if the folder cannot be read. */
+  /**
+   * Names of the graphs; [] if there is no folder.
+   * @throws Fault GRAPH_COMPILATION_FAILED when the folder cannot be read, for example for want of file handles.
+   */
   async names(): Promise<readonly string[]> {
-    const files = await readdir(this.#path).catch(() => []);
+    const files = await readdir(this.#path).catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') return [];
+      throw unreadable('the graphs folder', cause);
+    });
     return files
       .filter((file) => file.endsWith(fileExtension) && file !== schemaFile)
       .map((file) => file.slice(0, -fileExtension.length));
@@ -34,9 +41,16 @@ export class GraphFolder {
       const hint = didYouMean(name, names) || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
       throw new Fault('GRAPH_COMPILATION_FAILED', `the graphs folder has no graph "${name}"${hint}`);
     }
-    return parseGraph(await readFile(join(this.#path, name + fileExtension), 'utf8'), `graph "${name}"`);
+    const file = join(this.#path, name + fileExtension);
+    const text = await readRegularFile(file).catch((cause: unknown) => {
+      throw unreadable(`graph "${name}"`, cause);
+    });
+    return parseGraph(text.toString('utf8'), `graph "${name}"`);
   }
 }
+
+const unreadable = (subject: string, cause: unknown): Fault =>
+  new Fault('GRAPH_COMPILATION_FAILED', `${subject} cannot be read: ${describeFsError(cause)}`, { cause });
 
 /**
  * Parses the text of a graph.

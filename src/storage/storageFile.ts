@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { Fault, describeError } from '../fault.ts';
+import { readRegularFile } from '../filesystem.ts';
 import { isObject } from '../jsonTypes.ts';
 import {
   invalidStorage,
@@ -37,7 +37,7 @@ export async function readStorageFile(file: string, kind: StorageKind, name: str
 }
 
 const readBytes = (file: string, name: string): Promise<Uint8Array> =>
-  readFile(file).catch((cause: NodeJS.ErrnoException) => {
+  readRegularFile(file).catch((cause: NodeJS.ErrnoException) => {
     throw new Fault('STORAGE_FILE_NOT_FOUND', `"${name}" cannot be read: ${cause.code ?? cause.message}`, { cause });
   });
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { WebSocket } from 'ws';
 import { chat } from '../helpers/graphs.ts';
 import { repositoryPath, TestClient, errorOf } from '../helpers/server.ts';
 import { untilExit, readFirstLine, runCli, startCli } from './command.ts';
@@ -144,6 +145,7 @@ describe('turngraph serve', () => {
 
   it.each([
     ['SIGTERM', (child: ChildProcessWithoutNullStreams): unknown => child.kill('SIGTERM')],
+    ['SIGHUP', (child: ChildProcessWithoutNullStreams): unknown => child.kill('SIGHUP')],
     ['the end of its standard input', (child: ChildProcessWithoutNullStreams): unknown => child.stdin.end()],
   ])('shuts down on %s while it preloads a model', async (_, stop) => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
@@ -162,6 +164,31 @@ describe('turngraph serve', () => {
     expect((await client.closed).code).toBe(1001);
     expect(await end).toMatchObject({ code: 0, out: '', err: expect.stringContaining('shutting down') as unknown });
     await rm(folder, { recursive: true });
+  });
+
+  it('logs at info why it rejects a client, and neither the token nor the content of a frame', async () => {
+    const child = startCli(['serve', '--port', '0', '--json', '--log-level', 'info', '--token', 'sesame']);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let log = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
+    const { port } = JSON.parse(await readFirstLine(child)) as ListeningEvent;
+    const url = `ws://127.0.0.1:${port}`;
+    const failed = (options: object, query = ''): Promise<unknown> =>
+      once(new WebSocket(url + query, options), 'error');
+    await failed({ origin: 'https://evil.example' });
+    await failed({ headers: { authorization: 'Bearer wrong-token' } });
+    const socket = new WebSocket(`${url}?token=sesame`);
+    await once(socket, 'open');
+    socket.send('{"requestId": 1, "sendMessage": {"text": ["a private word"]}}');
+    while (!log.includes('frame rejected')) await once(child.stderr, 'data');
+    const lines = log.split('\n').filter((line) => line.includes('rejected'));
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { msg: 'handshake rejected', status: 403, reason: expect.stringContaining('evil.example') as unknown },
+      { msg: 'handshake rejected', status: 401 },
+      { msg: 'frame rejected', code: 5001, session: expect.any(String) as unknown },
+    ]);
+    expect(log).not.toMatch(/sesame|wrong-token|private/);
+    socket.terminate();
   });
 
   it('ends on SIGTERM while it loads an extension', async () => {

@@ -1,9 +1,12 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeFolder } from '../../src/filesystem.ts';
+import { makeFolder, readRegularFile } from '../../src/filesystem.ts';
+import { GraphFolder } from '../../src/graph/graphFolder.ts';
+import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
 
 describe('makeFolder', () => {
   let root = '';
@@ -32,5 +35,39 @@ describe('makeFolder', () => {
 
   it.skipIf(!existsSync('/proc/self'))('fails when the system does not allow it', async () => {
     await expect(makeFolder('/proc/turngraph/a')).rejects.toMatchObject({ code: 'ENOENT', path: '/proc/turngraph' });
+  });
+});
+
+describe('readRegularFile', () => {
+  let root = '';
+  beforeEach(async () => void (root = await mkdtemp(join(tmpdir(), 'turngraph-'))));
+  afterEach(() => rm(root, { recursive: true }));
+
+  it('reads a file, also through a link', async () => {
+    await writeFile(join(root, 'a.txt'), 'content');
+    await symlink(join(root, 'a.txt'), join(root, 'link'));
+    expect((await readRegularFile(join(root, 'link'))).toString()).toBe('content');
+  });
+
+  it('refuses a folder and a missing file', async () => {
+    await expect(readRegularFile(root)).rejects.toMatchObject({ code: 'EISDIR' });
+    await expect(readRegularFile(join(root, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it.skipIf(process.platform === 'win32')('does not wait for the writer of a FIFO', async () => {
+    const fifo = join(root, 'lamp.json');
+    execFileSync('mkfifo', [fifo]);
+    await expect(readRegularFile(fifo)).rejects.toMatchObject({ code: 'ENOTREG' });
+    await expect(new GraphFolder(root).read('lamp')).rejects.toThrow(
+      'graph "lamp" cannot be read: it is not a regular',
+    );
+    await expect(readCatalogue(fifo)).rejects.toThrow('cannot be read: it is not a regular file');
+  });
+});
+
+describe('a graphs folder that cannot be read', () => {
+  it('is not reported as an empty one', async () => {
+    const path = 'a'.repeat(300);
+    await expect(new GraphFolder(path).read('lamp')).rejects.toThrow('the graphs folder cannot be read: ');
   });
 });

@@ -44,7 +44,7 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
 }
 
 /**
- * A signal that is aborted when the server must stop: on SIGTERM or SIGINT, when the parent process ends, or when stdin
+ * A signal that is aborted when the server must stop: on SIGTERM, SIGINT or SIGHUP, when the parent process ends, or when stdin
  * closes.
  */
 function watchForStop({ parentPid, stdin }: ServerOptions, log: Log): AbortSignal {
@@ -52,6 +52,8 @@ function watchForStop({ parentPid, stdin }: ServerOptions, log: Log): AbortSigna
   const stop = (): void => controller.abort();
   // `on`, not `once`: if no SIGTERM listener remains, the exit hook of a library kills the process.
   process.on('SIGTERM', stop);
+  // The terminal was closed. Without a listener Node ends without draining.
+  process.on('SIGHUP', stop);
   process.once('SIGINT', () => {
     stop();
     process.once('SIGINT', () => process.exit(interruptedExitCode));

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Fault } from '../../fault.ts';
+import { readRegularFile } from '../../filesystem.ts';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../../jsonLocations.ts';
 import { escapePointerToken } from '../../jsonPointer.ts';
 import { createReader, type FromSchema, type ObjectSchema, type SchemaError } from '../../schema.ts';
@@ -41,13 +41,14 @@ const validateCatalogue = createReader(catalogueSchema);
  * @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with the place of each error.
  */
 export async function readCatalogue(path: string): Promise<Catalogue> {
-  const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    const reason = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[cause.code ?? ''] ?? cause.message;
+  const bytes = await readRegularFile(path).catch((cause: NodeJS.ErrnoException) => {
+    const reasons = { ENOENT: 'there is no such file', EISDIR: 'it is a folder', ENOTREG: 'it is not a regular file' };
+    const reason = new Map(Object.entries(reasons)).get(cause.code ?? '') ?? cause.message;
     const hint =
       'name another with --catalogue; without that option, and without a models.json here, the bundled one is used';
     throw new Fault('UNKNOWN_MODEL', `the model catalogue ${path} cannot be read: ${reason}; ${hint}`, { cause });
   });
-  return parseCatalogue(text, path);
+  return parseCatalogue(bytes.toString('utf8'), path);
 }
 
 /**
