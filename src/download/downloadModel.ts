@@ -58,8 +58,11 @@ export async function downloadModel(model: ModelDownload): Promise<number> {
   const report = (): void => model.onProgress(progressOf(totalDone(), bytesTotal));
   report();
   await makeFolder(model.folder);
-  const checkSpace = (missingBytes: number): Promise<void> =>
-    checkDiskSpace(model, Math.max(missingBytes, bytesTotal - totalDone()));
+  const checkSpace = async (missingBytes: number): Promise<void> => {
+    const neededBytes = Math.max(missingBytes, bytesTotal - totalDone());
+    // A body of unknown size may be endless: it must leave the reserve, however little is known to be missing.
+    if (missing.length > 0 && (neededBytes > 0 || bytesTotal === 0)) await checkDiskSpace(model, neededBytes);
+  };
   await checkSpace(0);
   for (const [index, file] of missing.entries()) {
     const onBytes = (bytes: number): void => {
@@ -118,7 +121,6 @@ async function downloadMissing(
 }
 
 async function checkDiskSpace({ freeBytes, folder }: ModelDownload, missingBytes: number): Promise<void> {
-  if (missingBytes <= 0) return;
   const free = await freeBytes(folder);
   const needed = missingBytes + reservedBytes;
   if (free >= needed) return;

@@ -22,6 +22,8 @@ export interface HubFile {
   readonly etag?: string;
   /** The hub delivers the content itself instead of a redirect. */
   readonly direct?: boolean;
+  /** The content is sent without a Content-Length. */
+  readonly chunked?: boolean;
 }
 
 /** A fault of one response. */
@@ -143,7 +145,7 @@ export class FakeHub implements AsyncDisposable {
     response: ServerResponse,
     responseFault?: ResponseFault,
   ): Promise<void> {
-    const { content, etag = `"${sha256(content).slice(0, 32)}"` } = file;
+    const { content, chunked = false, etag = `"${sha256(content).slice(0, 32)}"` } = file;
     const size = content.length;
     const { range = '', 'if-range': ifRange } = request.headers;
     const isSame = ifRange === undefined || (etag !== '' && ifRange === etag);
@@ -152,7 +154,11 @@ export class FakeHub implements AsyncDisposable {
     if (from > 0 && from >= size) return void response.writeHead(416, { 'content-range': `bytes */${size}` }).end();
     const to = responseFault?.kind === 'short' ? from + responseFault.bytes : size;
     const span = from > 0 ? { 'content-range': `bytes ${from}-${size - 1}/${size}` } : {};
-    response.writeHead(from > 0 ? 206 : 200, { ...validator, ...span, 'content-length': to - from });
+    response.writeHead(from > 0 ? 206 : 200, {
+      ...validator,
+      ...span,
+      ...(!chunked && { 'content-length': to - from }),
+    });
     if (request.method === 'HEAD') return void response.end();
     const end =
       responseFault?.kind === 'cut' || responseFault?.kind === 'stall' ? Math.min(to, from + responseFault.after) : to;

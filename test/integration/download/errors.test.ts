@@ -148,6 +148,14 @@ describe('a download fails', () => {
     expect(fixture().hub.contentRequests()).toEqual([]);
   });
 
+  it('with 6003 when a file of unknown size would fill the disk down to the reserve', async () => {
+    offerFile({ content: seededBytes(40 * 2 ** 20), linkedEtag: '', linkedBytes: NaN, chunked: true });
+    let calls = 0;
+    const freeBytes = async (): Promise<number> => (calls++ === 0 ? 1e12 : 60e6);
+    const [code, message] = await catchFault(fixture().createDownloads({ freeBytes }).start(tinyModel(), owner));
+    expect([code, message]).toEqual([6003, expect.stringContaining('has 60.0 MB free, and 67.1 MB are needed')]);
+  });
+
   it('with 6003, keeping the partial file, when the disk fills up during the download', async () => {
     const big = seededBytes(40 * 2 ** 20);
     offerFile({ content: big });
