@@ -1,19 +1,20 @@
-// npm run prepare: builds dist after `npm ci`. Without the dev dependencies (`npm ci --omit=dev`) there is no compiler: then
-// an existing build is used as it is.
+// npm run prepare: builds dist after `npm ci`. Without the dev dependencies (`npm ci --omit=dev`) it cannot be built: then an
+// existing build is used as it is. The compiler itself may be there all the same, as an optional peer of a dependency.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 const { resolve } = createRequire(join(process.cwd(), 'package.json'));
-const hasCompiler = () => {
+const isInstalled = (name) => {
   try {
-    return resolve('typescript/package.json') !== '';
+    return resolve(`${name}/package.json`) !== '';
   } catch {
     return false;
   }
 };
 
-if (hasCompiler()) execFileSync('npm', ['run', 'build'], { stdio: 'inherit', shell: process.platform === 'win32' });
+if (isInstalled('typescript') && isInstalled('@types/node') && isInstalled('@types/ws'))
+  execFileSync('npm', ['run', 'build'], { stdio: 'inherit', shell: process.platform === 'win32' });
 else if (!existsSync('dist'))
   console.error('turngraph is not built: the dev dependencies were left out. Run npm ci, then npm run build.');

@@ -9,12 +9,13 @@ const maxNameLength = 64;
 function closestName(name: string, names: Iterable<string>): string | undefined {
   // The comparison takes time in the product of the lengths, and a longer name is no misspelling.
   if (name.length > maxNameLength) return undefined;
-  const [best] = [...names]
+  const known = [...names];
+  const [best] = known
     .filter((candidate) => candidate.length <= maxNameLength)
     .map((candidate) => ({ candidate, edits: distance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.edits - b.edits);
   if (best && best.edits <= maxEdits(name.length)) return best.candidate;
-  return [...names].find((candidate) => isCutName(name, candidate));
+  return known.find((candidate) => isCutName(name, candidate));
 }
 
 /** Whether a name lacks only whole words at the end of a known one: `start` for `start_node`. */

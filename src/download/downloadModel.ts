@@ -58,10 +58,11 @@ export async function downloadModel(model: ModelDownload): Promise<number> {
   const report = (): void => model.onProgress(progressOf(totalDone(), bytesTotal));
   report();
   await makeFolder(model.folder);
+  const isSizeKnown = totalBytes(presentBytes, missing) > 0;
   const checkSpace = async (missingBytes: number): Promise<void> => {
     const neededBytes = Math.max(missingBytes, bytesTotal - totalDone());
     // A body of unknown size may be endless: it must leave the reserve, however little is known to be missing.
-    if (missing.length > 0 && (neededBytes > 0 || bytesTotal === 0)) await checkDiskSpace(model, neededBytes);
+    if (missing.length > 0 && (neededBytes > 0 || !isSizeKnown)) await checkDiskSpace(model, neededBytes);
   };
   await checkSpace(0);
   for (const [index, file] of missing.entries()) {

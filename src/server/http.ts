@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { ServerResponse, STATUS_CODES, type IncomingMessage, type RequestListener } from 'node:http';
-import type { Socket } from 'node:net';
+import { STATUS_CODES, type IncomingMessage, type RequestListener } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { describeError } from '../fault.ts';
 import { editorSchema } from '../graph/editorSchema.ts';
@@ -22,11 +21,10 @@ export function answerHttp(
   context: ServerContext,
 ): RequestListener {
   return (request, response) => {
-    const respond = ({ status, body, type, headers }: HttpResponse): void => {
-      const isText = typeof body === 'string';
-      const defaultType = isText ? 'text/plain; charset=utf-8' : 'application/json';
-      response.writeHead(status, { 'content-type': type ?? defaultType, ...headers });
-      response.end(isText ? body : `${JSON.stringify(body)}\n`);
+    const respond = (content: HttpResponse): void => {
+      const { type, text } = serialize(content);
+      response.writeHead(content.status, { 'content-type': type, ...content.headers });
+      response.end(text);
     };
     createResponse(request, checkAccess, context).then(respond, (error: unknown) => {
       context.log.error({ err: error }, 'HTTP request failed with an internal error');
@@ -50,7 +48,7 @@ async function createResponse(
     return { status: 200, body: await context.metrics.text(), type: context.metrics.contentType };
   if (path === '/schema/graph.schema.json') return { status: 200, body: editorSchema(context.registry) };
   if (path === '/proto/wire.proto') return { status: 200, body: await readFile(protoFile, 'utf8') };
-  if (path === '/graphs') return { status: 200, body: { graphs: await context.graphs.names() } };
+  if (path === '/graphs') return listGraphs(context);
   if (path.startsWith('/graphs/')) return readGraph(path.slice('/graphs/'.length), context);
   return { status: 404, body: { error: `nothing is at ${path}; clients connect over WebSocket at /` } };
 }
@@ -60,6 +58,14 @@ const methodNotAllowed = (method: string | undefined): HttpResponse => ({
   headers: { allow: 'GET, HEAD' },
   body: { error: `${method} is not allowed here; use GET` },
 });
+
+async function listGraphs({ graphs }: ServerContext): Promise<HttpResponse> {
+  try {
+    return { status: 200, body: { graphs: await graphs.names() } };
+  } catch (error) {
+    return { status: 503, body: { error: describeError(error) } };
+  }
+}
 
 async function readGraph(name: string, { graphs }: ServerContext): Promise<HttpResponse> {
   try {
@@ -87,28 +93,47 @@ function findBusyReason({ closing, pools }: ServerContext): string | undefined {
 
 /**
  * Answers a request with an Upgrade header for another protocol than WebSocket, such as `h2c` (Java's HttpClient,
- * `curl --http2`), as plain HTTP/1.1: a server may ignore an upgrade (RFC 9110, 7.8).
+ * `curl --http2`), as plain HTTP/1.1: a server may ignore an upgrade (RFC 9110, 7.8). Then it closes the connection.
  */
-export function ignoreUpgrade(answer: RequestListener, request: IncomingMessage, socket: Duplex): void {
-  const response = new ServerResponse(request);
-  response.shouldKeepAlive = false;
+export function ignoreUpgrade(
+  checkAccess: (request: IncomingMessage) => AccessDenied | undefined,
+  context: ServerContext,
+  request: IncomingMessage,
+  socket: Duplex,
+): void {
   socket.on('error', () => socket.destroy());
-  response.on('finish', () => socket.end());
-  response.assignSocket(socket as Socket);
-  answer(request, response);
+  createResponse(request, checkAccess, context).then(
+    (response) => writeResponse(socket, response, request.method === 'HEAD'),
+    (error: unknown) => {
+      context.log.error({ err: error }, 'HTTP request failed with an internal error');
+      socket.destroy();
+    },
+  );
 }
 
 /** Rejects a client during the handshake: an HTTP error instead of a WebSocket. */
 export function rejectUpgrade(socket: Duplex, status: number, reason: string): void {
-  const body = `${JSON.stringify({ error: reason })}\n`;
+  socket.on('error', () => socket.destroy());
+  writeResponse(socket, { status, body: { error: reason } });
+}
+
+// For a socket that Node has handed over as an upgrade: its own response object cannot be used any more.
+function writeResponse(socket: Duplex, response: HttpResponse, isHead = false): void {
+  const { status, headers = {} } = response;
+  const { type, text } = serialize(response);
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     'Connection: close',
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
+    `Content-Type: ${type}`,
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ];
-  socket.on('error', () => socket.destroy());
   // Do not wait for the client to close its side.
   socket.once('finish', () => socket.destroy());
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  socket.end(`${head.join('\r\n')}\r\n\r\n${isHead ? '' : text}`);
+}
+
+function serialize({ body, type }: HttpResponse): { readonly type: string; readonly text: string } {
+  if (typeof body === 'string') return { type: type ?? 'text/plain; charset=utf-8', text: body };
+  return { type: type ?? 'application/json', text: `${JSON.stringify(body)}\n` };
 }

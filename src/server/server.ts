@@ -92,9 +92,9 @@ export async function listen(
     socket.on('close', () => connections.delete(connection));
   };
 
-  const answer = answerHttp(checkAccess, context);
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    if (request.headers.upgrade?.toLowerCase() !== 'websocket') return ignoreUpgrade(answer, request, socket);
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket')
+      return ignoreUpgrade(checkAccess, context, request, socket);
     const reject = (status: number, reason: string): void => {
       context.metrics.add('turngraph_handshakes_refused_total', { status: String(status) });
       const address = request.socket.remoteAddress;
@@ -121,7 +121,7 @@ export async function listen(
   });
 
   const servers = await bind(options, (server) => {
-    server.on('request', answer);
+    server.on('request', answerHttp(checkAccess, context));
     server.on('upgrade', upgrade);
   });
   const { port } = servers[0].address() as AddressInfo;

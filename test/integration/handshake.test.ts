@@ -3,7 +3,7 @@ import { createConnection } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { chat } from '../helpers/graphs.ts';
-import { useServer, TestClient, subprotocols } from '../helpers/server.ts';
+import { startTestServer, useServer, TestClient, subprotocols } from '../helpers/server.ts';
 
 const open = useServer();
 const locked = useServer({
@@ -204,6 +204,19 @@ describe('plain HTTP', () => {
     const text = Buffer.concat(await socket.toArray()).toString();
     expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     expect(text).toContain('{"status":"live"}');
+  });
+
+  it('survives such a request in a pipeline, and a client that keeps its side open', async () => {
+    const own = await startTestServer({});
+    const socket = createConnection({ port: own.port, host: '127.0.0.1', allowHalfOpen: true });
+    const request = (...lines: readonly string[]): string =>
+      ['GET /health/live HTTP/1.1', 'Host: localhost', ...lines, '', ''].join('\r\n');
+    socket.write(request() + request('Connection: Upgrade', 'Upgrade: h2c'));
+    const text = Buffer.concat(await socket.toArray()).toString();
+    expect(text).toContain('HTTP/1.1 200 OK');
+    expect(await fetchStatus(`http://127.0.0.1:${own.port}/health/live`)).toBe(200);
+    await own[Symbol.asyncDispose]();
+    socket.destroy();
   });
 
   it('requires the token for everything else, and rejects other origins', async () => {

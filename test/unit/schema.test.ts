@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { didYouMean } from '../../src/didYouMean.ts';
 import { createReader } from '../../src/schema.ts';
 
 const readLamp = createReader({
@@ -28,6 +29,10 @@ describe('a schema validator', () => {
     ['strat_node', 'start_node'],
   ])('suggests a name for %s', (name, known) => {
     expect(messagesFor({ [name]: 'a' })).toEqual([`/${name} is not known here; did you mean "${known}"?`]);
+  });
+
+  it('suggests such a name also from an iterator, which can be read once', () => {
+    expect(didYouMean('answer', new Map([['answer_player', 1]]).keys())).toBe('; did you mean "answer_player"?');
   });
 
   it('suggests nothing for a name that only resembles the beginning of a word', () => {
