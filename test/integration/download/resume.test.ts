@@ -119,16 +119,19 @@ describe('an interrupted download', () => {
     fixture().hub.faults.store.push({ kind: 'stall', after: 65_536 });
     const retries: string[] = [];
     const onRetry = (sentence: string): void => void retries.push(sentence);
-    const downloads = fixture().createDownloads({ stallMs: 200 });
+    const stallMs = 200;
+    const downloads = fixture().createDownloads({ stallMs });
     const done = downloads.start(tinyModel(), owner, { onRetry });
     while ((await downloads.readKeptBytes(tinyModel())) < 65_536) await sleep(1);
     while (retries.length === 0) {
-      vi.advanceTimersByTime(200);
+      vi.advanceTimersByTime(stallMs);
       await sleep(1);
     }
     await done;
     expect(retries).toEqual([
-      expect.stringMatching(/^model.gguf of ann\/tiny: nothing came for 0.2 seconds; trying again in \d+ s$/),
+      expect.stringMatching(
+        new RegExp(`^model.gguf of ann/tiny: nothing came for ${stallMs / 1000} seconds; trying again in \\d+ s$`),
+      ),
     ]);
     expect((await readFile(path())).equals(content)).toBe(true);
   });

@@ -59,7 +59,8 @@ describe('the mock engine', () => {
   });
 
   it('waits before each chunk', async () => {
-    const { sequence } = await openMock([{ match: '', answer: 'a b c', delay_ms: 10 }]);
+    const delayMs = 10;
+    const { sequence } = await openMock([{ match: '', answer: 'a b c', delay_ms: delayMs }]);
     const waits: number[] = [];
     const wait = vi.spyOn(timers, 'setTimeout').mockImplementation(async (ms = 0) => void waits.push(ms));
     syncBuiltinESMExports();
@@ -68,7 +69,7 @@ describe('the mock engine', () => {
       syncBuiltinESMExports();
     });
     await generate(sequence, userPrompt('x'));
-    expect(waits).toEqual([10, 10, 10]);
+    expect(waits).toEqual([delayMs, delayMs, delayMs]);
   });
 
   it('counts one token per four characters', async () => {
