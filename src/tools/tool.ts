@@ -79,7 +79,7 @@ export interface Tool {
   readonly name: string;
   readonly description: string;
   readonly parameters: ArgumentsSchema;
-  /** Whether a call has consequences outside of the conversation: any issue keeps it from being sent. */
+  /** Whether a call has consequences outside of the conversation. If so, an issue of whatever kind keeps it from being sent. */
   readonly consequential: boolean;
   /** Declared facts of the parameters that are not part of the JSON Schema, by parameter name. */
   readonly notes: ReadonlyMap<string, ParamNotes>;
