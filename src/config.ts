@@ -217,6 +217,8 @@ export function defaultServerOptions(): ServerOptions {
   return reading.value;
 }
 
-// The file or folder of the working directory, or the one of this package.
-const ownOrBundled = (name: string): string =>
-  existsSync(name) ? name : fileURLToPath(new URL(`../${name}`, import.meta.url));
+/** The path of a file or folder that is bundled with this package: `graphs`, `models.json`. */
+export const bundledPath = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url));
+
+// The file or folder of the working directory, or the bundled one.
+const ownOrBundled = (name: string): string => (existsSync(name) ? name : bundledPath(name));

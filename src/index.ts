@@ -2,7 +2,7 @@ import { checkGraph as check, type GraphCheckResult } from './agent/checkGraph.t
 import { defaultServerOptions, readServerOptions, type ServerOptions } from './config.ts';
 import { editorSchema } from './graph/editorSchema.ts';
 import { start } from './start.ts';
-import { readCatalogue } from './models/catalogue/catalogue.ts';
+import { readCatalogue } from './models/catalogue/readCatalogue.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
 import type { TurngraphServer } from './server/server.ts';
 

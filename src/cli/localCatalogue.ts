@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import type { ServerOptions } from '../config.ts';
 import { Downloads } from '../download/downloads.ts';
 import { assertFolder } from '../filesystem.ts';
-import { readCatalogue, type Catalogue } from '../models/catalogue/catalogue.ts';
+import type { Catalogue } from '../models/catalogue/catalogue.ts';
+import { readCatalogue } from '../models/catalogue/readCatalogue.ts';
 
 /**
  * Reads the catalogue that the options name; entries of downloaded models get the path of their file, as entries with a
@@ -10,12 +11,12 @@ import { readCatalogue, type Catalogue } from '../models/catalogue/catalogue.ts'
  */
 export async function localCatalogue({ catalogue: path, models: folder }: ServerOptions): Promise<Catalogue> {
   await assertFolder('--models', folder);
-  const { models, problems } = await readCatalogue(path);
+  const { models, ...catalogue } = await readCatalogue(path);
   const downloads = new Downloads(folder);
   const entries = [...models].map(
     async ([name, entry]) => [name, { ...entry, file: (await downloads.findFile(entry)) ?? entry.file }] as const,
   );
-  return { models: new Map(await Promise.all(entries)), problems };
+  return { ...catalogue, models: new Map(await Promise.all(entries)) };
 }
 
 /** Whether the catalogue has a model of this name whose file exists. */

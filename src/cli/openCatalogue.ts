@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import type { ServerOptions } from '../config.ts';
 import { Downloads } from '../download/downloads.ts';
 import { assertFolder } from '../filesystem.ts';
-import { readCatalogue, type Catalogue, type CatalogueEntry } from '../models/catalogue/catalogue.ts';
+import type { Catalogue, CatalogueEntry } from '../models/catalogue/catalogue.ts';
+import { readCatalogue } from '../models/catalogue/readCatalogue.ts';
 import { unknownModel } from '../models/catalogue/unknownModel.ts';
 import { serverFlags, serverOptions, UsageError } from './options.ts';
 
@@ -26,8 +27,8 @@ export async function openCatalogue(flags: Readonly<Record<string, unknown>>): P
 }
 
 /** A model of the catalogue. @throws UsageError when it has none of that name. */
-export function requireEntry({ models }: Catalogue, name: string): CatalogueEntry {
-  const entry = models.get(name);
+export function requireEntry(catalogue: Catalogue, name: string): CatalogueEntry {
+  const entry = catalogue.models.get(name);
   if (entry) return entry;
-  throw new UsageError(unknownModel(name, models));
+  throw new UsageError(unknownModel(name, catalogue));
 }

@@ -119,6 +119,48 @@ describe('turngraph run', () => {
   });
 });
 
+describe('a models.json with an invalid entry', () => {
+  const problem = '/models/0/descripton is not known here; did you mean "description"?';
+  let catalogue = '';
+  beforeAll(async () => {
+    const variants = [{ engine: 'llama-cpp', local_path: '.', files: ['mine.gguf'] }];
+    catalogue = await write('models.json', JSON.stringify({ models: [{ name: 'mine', descripton: '', variants }] }));
+  });
+
+  it.each([
+    ['chat', ['chat', 'chat', '--model', 'mine'], 1],
+    ['run', ['run', 'chat', '--model', 'mine', 'hello'], 1],
+    ['doctor', ['doctor', 'mine'], 2],
+    ['models info', ['models', 'info', 'mine'], 2],
+  ])('makes %s say what is wrong with the model', async (_, args, code) => {
+    const ran = await runCli([...args, '--catalogue', catalogue], 'hello\n');
+    expect(ran).toMatchObject({ code, out: '' });
+    expect(ran.err).toMatch(
+      /error: .*the catalogue has an entry "mine", but it cannot be used: .*models\.json:1:\d+: /,
+    );
+    expect(ran.err.trimEnd().split('\n').at(-1)).toContain(problem);
+  });
+
+  it('is listed without it, with the problem on stderr', async () => {
+    const { out, err, code } = await runCli(['models', 'list', '--catalogue', catalogue]);
+    expect({ err, code }).toEqual({ err: expect.stringContaining(problem) as unknown, code: 0 });
+    expect(out).not.toContain('mine');
+    expect(out).toContain('turngraph-demo  LOCAL');
+  });
+
+  it('still serves the bundled model', async () => {
+    const { out, code } = await runCli([
+      'run',
+      'lamp-switch',
+      '--catalogue',
+      catalogue,
+      'Please turn on the porch light.',
+    ]);
+    expect(jsonLines(out)[0]).toMatchObject({ toolCallNotification: { toolName: 'set_light' } });
+    expect(code).toBe(0);
+  });
+});
+
 describe('turngraph chat', () => {
   it('answers each line until the input ends', async () => {
     const { out, err, code } = await runCli(['chat', 'tavern-npc'], 'Give me 2 apples.\n\nWhat do you sell?\n');

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { families, familyGguf } from '../../scripts/gguf/families.mjs';
 import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
 import { threadCandidates } from '../../src/engine/llama/threads/threadTuner.ts';
-import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
+import { readCatalogue } from '../../src/models/catalogue/readCatalogue.ts';
 import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
 import { repositoryPath } from '../helpers/server.ts';
 import { runCli } from './command.ts';

@@ -19,7 +19,7 @@ beforeEach(async () => {
     { name: 'Tiny', description: 'A small one.', tool_call_format: 'chatml', variants: [variant] },
     { name: 'Lost', variants: [{ ...variant, files: ['lost.gguf'] }] },
   ];
-  await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
+  await writeFile(join(folder, 'models.json'), JSON.stringify({ extends: false, models }));
 });
 afterEach(async () => {
   await hub[Symbol.asyncDispose]();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeFolder, readRegularFile } from '../../src/filesystem.ts';
 import { GraphFolder } from '../../src/graph/graphFolder.ts';
-import { readCatalogue } from '../../src/models/catalogue/catalogue.ts';
+import { readCatalogue } from '../../src/models/catalogue/readCatalogue.ts';
 
 describe('makeFolder', () => {
   let root = '';

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { checkGraph, type GraphCheckResult } from '../../agent/checkGraph.ts';
 import { loadExtension } from '../../extensions.ts';
-import { readCatalogue } from '../../models/catalogue/catalogue.ts';
+import { readCatalogue } from '../../models/catalogue/readCatalogue.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { readGraphFile, type GraphFile } from '../graphFile.ts';
 import { serverFlags, serverOptions } from '../options.ts';

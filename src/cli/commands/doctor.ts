@@ -26,10 +26,10 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const catalogue = await localCatalogue(options);
   for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
   const target = await findTarget(nameOrPath, catalogue, dirname(options.catalogue));
-  if (!target) throw new UsageError(unknownModel(nameOrPath, catalogue.models, ', and there is no such file'));
+  if (!target) throw new UsageError(unknownModel(nameOrPath, catalogue, ', and there is no such file'));
   const { llamaEngine } = await import('../../engine/llama/engine.ts');
   const { entry } = target;
-  const ownCatalogue = { models: new Map([[entry.name, entry]]), problems: [] };
+  const ownCatalogue = { models: new Map([[entry.name, entry]]), problems: [], rejected: new Map() };
   await using pool = new ModelPool(llamaEngine(), { ...options, catalogue: ownCatalogue, idleMs: 0 });
   const diagnosis = await withProgress(entry.name, (onStep) =>
     diagnose(pool, target, { formats, quick, signal: new AbortController().signal, onStage: onStep }),

@@ -17,6 +17,11 @@ export const catalogueSchema = {
   required: ['models'],
   properties: {
     $schema: { type: 'string', description: 'Where editors find the schema; absent = nowhere.' },
+    extends: {
+      type: 'boolean',
+      default: true,
+      description: 'Whether the bundled models are in the catalogue, too; false = only the models of this file.',
+    },
     models: { type: 'array', items: {}, description: 'The models that graphs and clients can name.' },
   },
 } as const satisfies ObjectSchema;
@@ -32,15 +37,23 @@ export interface Catalogue {
   readonly models: ReadonlyMap<string, CatalogueEntry>;
   /** One sentence for each error in an entry, with file, line and JSON pointer. Entries with errors are not in `models`. */
   readonly problems: readonly string[];
+  /** Entries that are not in `models`: their problems, by name; those of entries without a name under "". */
+  readonly rejected: ReadonlyMap<string, string>;
+}
+
+/** The content of one catalogue file. */
+export interface ParsedCatalogue extends Catalogue {
+  /** Whether the bundled models are to be added. */
+  readonly extends: boolean;
 }
 
 const validateCatalogue = createReader(catalogueSchema);
 
 /**
- * Reads a catalogue file.
+ * Reads one catalogue file.
  * @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with the place of each error.
  */
-export async function readCatalogue(path: string): Promise<Catalogue> {
+export async function readCatalogueFile(path: string): Promise<ParsedCatalogue> {
   const bytes = await readRegularFile(path).catch((cause: NodeJS.ErrnoException) => {
     const reasons = { ENOENT: 'there is no such file', EISDIR: 'it is a folder', ENOTREG: 'it is not a regular file' };
     const reason = new Map(Object.entries(reasons)).get(cause.code ?? '') ?? cause.message;
@@ -55,9 +68,9 @@ export async function readCatalogue(path: string): Promise<Catalogue> {
  * Parses the text of a catalogue file.
  * @param textWithBom may begin with a byte order mark, as some Windows editors write it.
  * @param path names the file in messages; local files are relative to its folder.
- * @throws Fault UNKNOWN_MODEL as `readCatalogue`.
+ * @throws Fault UNKNOWN_MODEL as `readCatalogueFile`.
  */
-export function parseCatalogue(textWithBom: string, path: string): Catalogue {
+export function parseCatalogue(textWithBom: string, path: string): ParsedCatalogue {
   const text = textWithBom.replace(/^\uFEFF/, '');
   const syntaxError = findSyntaxError(text);
   if (syntaxError)
@@ -79,27 +92,38 @@ export function parseCatalogue(textWithBom: string, path: string): Catalogue {
 
   const models = new Map<string, CatalogueEntry>();
   const problems: string[] = [];
+  const rejected = new Map<string, string>();
   const positionOfName = new Map<string, string>();
   reading.value.models.forEach((value, index) => {
     const entryPointer = `/models${escapePointerToken(index)}`;
-    const addProblem = (error: SchemaError): void =>
-      void problems.push(describeSchemaError({ ...error, pointer: entryPointer + error.pointer }));
+    const describeProblem = (error: SchemaError): string =>
+      describeSchemaError({ ...error, pointer: entryPointer + error.pointer });
     const entryDuplicates = duplicateKeys.filter(({ pointer }) => pointer.startsWith(`${entryPointer}/`));
     const { model, errors } = parseEntry(value);
-    problems.push(...entryDuplicates.map(({ sentence }) => sentence));
-    errors.forEach(addProblem);
-    if (!model || entryDuplicates.length > 0) return;
+    const entryProblems = [...entryDuplicates.map(({ sentence }) => sentence), ...errors.map(describeProblem)];
+    problems.push(...entryProblems);
+    if (!model || entryDuplicates.length > 0) {
+      const name = nameOf(value);
+      rejected.set(name, [...(rejected.has(name) ? [rejected.get(name)] : []), ...entryProblems].join('; '));
+      return;
+    }
     const firstPosition = positionOfName.get(model.name);
     if (firstPosition !== undefined)
-      return addProblem({
-        pointer: '/name',
-        message: `is a duplicate: "${model.name}"; the entry at ${firstPosition} is used`,
-      });
+      return void problems.push(
+        describeProblem({
+          pointer: '/name',
+          message: `is a duplicate: "${model.name}"; the entry at ${firstPosition} is used`,
+        }),
+      );
     positionOfName.set(model.name, locations.positionOf(`${entryPointer}/name`));
     models.set(model.name, { ...model, file: localFilePath(model, dirname(path)) });
   });
-  return { models, problems };
+  for (const name of models.keys()) rejected.delete(name);
+  return { models, problems, rejected, extends: reading.value.extends };
 }
+
+const nameOf = (entry: unknown): string =>
+  typeof entry === 'object' && entry !== null && 'name' in entry && typeof entry.name === 'string' ? entry.name : '';
 
 function localFilePath({ variants }: FromSchema<typeof modelSchema>, folder: string): string | undefined {
   const [variant] = variants;

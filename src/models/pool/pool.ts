@@ -136,11 +136,11 @@ export class ModelPool implements AsyncDisposable {
 
   /** Catalogue entry of a model. @throws Fault UNKNOWN_MODEL */
   entry(name: string): CatalogueEntry {
-    const { models } = this.#options.catalogue;
-    const entry = models.get(name);
+    const { catalogue } = this.#options;
+    const entry = catalogue.models.get(name);
     if (entry) return entry;
     if (name === '' && !this.needsName) return unnamedEntry;
-    throw new Fault('UNKNOWN_MODEL', unknownModel(name, models));
+    throw new Fault('UNKNOWN_MODEL', unknownModel(name, catalogue));
   }
 
   // Files that are being deleted still exist, so wait for the deletion before looking for them, and look again after it.

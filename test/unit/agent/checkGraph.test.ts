@@ -6,7 +6,7 @@ import { Agent } from '../../../src/agent/agent.ts';
 import { defaultServerOptions, limitsOf } from '../../../src/config.ts';
 import { mockEngine } from '../../../src/engine/mock/engine.ts';
 import { Fault } from '../../../src/fault.ts';
-import { readCatalogue } from '../../../src/models/catalogue/catalogue.ts';
+import { readCatalogue } from '../../../src/models/catalogue/readCatalogue.ts';
 import { ModelPool } from '../../../src/models/pool/pool.ts';
 import { registryWith } from '../../../src/nodes/index.ts';
 import { StorageRoot } from '../../../src/storage/storageRoot.ts';

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fuzzTarget } from '../../../../scripts/fuzz/catalogue.mjs';
 import type { Fault } from '../../../../src/fault.ts';
-import { parseCatalogue, readCatalogue } from '../../../../src/models/catalogue/catalogue.ts';
+import { parseCatalogue } from '../../../../src/models/catalogue/catalogue.ts';
+import { readCatalogue } from '../../../../src/models/catalogue/readCatalogue.ts';
 
 /** A catalogue with one model per line, of which the last is valid. */
 const withModels = (...models: readonly string[]): string =>

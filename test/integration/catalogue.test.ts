@@ -1,0 +1,47 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { subprotocols, TestClient, useServer } from '../helpers/server.ts';
+
+let folder = '';
+const cataloguePath = (): string => join(folder, 'models.json');
+const variant = { engine: 'llama-cpp', local_path: '.', files: ['x.gguf'] };
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  const models = [{ name: 'mine', variants: [{ ...variant, contxt_size: 1 }] }];
+  await writeFile(cataloguePath(), JSON.stringify({ models }));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe.each(subprotocols)('a models.json with an invalid entry, over %s', (subprotocol) => {
+  const server = useServer({
+    get catalogue() {
+      return cataloguePath();
+    },
+  });
+  const problem = (): string =>
+    `the catalogue has an entry "mine", but it cannot be used: ${cataloguePath()}:1:97: ` +
+    '/models/0/variants/0/contxt_size is not known here; did you mean "context_size"?';
+  const graph = { start_node: 'say', nodes: { say: { type: 'Generate', params: {} } } };
+
+  it('says why the model is not there, in each answer that names it', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
+    const graphJson = JSON.stringify(graph);
+    expect(await client.request('createAgent', { graphJson, defaultModelName: 'mine' })).toMatchObject({
+      error: { message: expect.stringContaining(problem()) as unknown },
+    });
+    for (const body of ['loadModel', 'unloadModel', 'downloadModel', 'cancelDownload', 'deleteModel'] as const)
+      expect(await client.request(body, { modelName: 'mine' })).toMatchObject({
+        error: { code: 6007, message: problem() },
+      });
+  });
+
+  it('serves the bundled models', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
+    const graphJson = JSON.stringify(graph);
+    expect(await client.request('createAgent', { graphJson, defaultModelName: 'turngraph-demo' })).toHaveProperty(
+      'createAgent',
+    );
+  });
+});
