@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { serverSchema, variableOf } from '../../src/config.ts';
 import { checkGraph } from '../../src/index.ts';
 import { metricDefinitions } from '../../src/metrics/definitions.ts';
+import { anchorsOf, blocksOf, linksOf } from '../helpers/markdown.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -21,46 +22,13 @@ const pages = [
 ];
 const textOf = (page: string): string => readFileSync(join(root, page), 'utf8');
 
-/** A fenced code block. */
-interface CodeBlock {
-  readonly language: string;
-  readonly code: string;
-}
-
-const fenced = /^```([^\n]*)\n(.*?)^```$/gms;
-const blocksOf = (text: string): readonly CodeBlock[] =>
-  [...text.matchAll(fenced)].map(([, language = '', code = '']) => ({ language, code }));
-const withoutBlocks = (text: string): string => text.replaceAll(fenced, '');
-const withoutCode = (text: string): string => withoutBlocks(text).replaceAll(/`[^`\n]+`/g, '');
-
-/** Targets of the relative links in a page. */
-const linksOf = (page: string): readonly string[] =>
-  [...withoutCode(textOf(page)).matchAll(/\]\(([^)\s]+)\)/g)]
-    .map(([, target = '']) => target)
-    .filter((target) => !/^[a-z]+:/.test(target));
-
-/** Anchors of the headings in a page, as GitHub creates them. */
-function anchorsOf(page: string): ReadonlySet<string> {
-  const seen = new Map<string, number>();
-  const slugs = [...withoutBlocks(textOf(page)).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => {
-    const slug = heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replaceAll(' ', '-');
-    const before = seen.get(slug) ?? 0;
-    seen.set(slug, before + 1);
-    return before === 0 ? slug : `${slug}-${before}`;
-  });
-  return new Set(slugs);
-}
-
 describe.each(pages)('%s', (page) => {
   it('links only to files and headings that exist', () => {
-    const broken = linksOf(page).filter((target) => {
+    const broken = linksOf(textOf(page)).filter((target) => {
       const [path = '', anchor] = target.split('#');
       const file = path === '' ? page : relative(root, join(root, dirname(page), path));
       if (!existsSync(join(root, file))) return true;
-      return anchor !== undefined && file.endsWith('.md') && !anchorsOf(file).has(anchor);
+      return anchor !== undefined && file.endsWith('.md') && !anchorsOf(textOf(file)).has(anchor);
     });
     expect(broken).toEqual([]);
   });

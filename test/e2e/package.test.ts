@@ -1,10 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { untilExit, readFirstLine } from '../cli/command.ts';
+import { anchorsOf, linksOf } from '../helpers/markdown.ts';
 import { repositoryPath } from '../helpers/server.ts';
 
 const run = promisify(execFile);
@@ -52,6 +53,10 @@ describe('the installed package', () => {
       'graphs/graph.schema.json',
       'proto/turngraph/v1/wire.proto',
       'proto/PROTOCOL.md',
+      'proto/golden/golden.json',
+      'docs/README.md',
+      'docs/api/README.md',
+      'docs/clients/python/turngraph.py',
       'dist/index.js',
       'dist/index.d.ts',
       'dist/client/index.js',
@@ -60,10 +65,38 @@ describe('the installed package', () => {
     ]) {
       expect(paths).toContain(needed);
     }
-    expect(
-      paths.filter((path) => /^(src|test|scripts|docs|\.ci)\/|tsconfig|vitest|prettier|golden/.test(path)),
-    ).toEqual([]);
+    expect(paths.filter((path) => /^(src|test|scripts|\.ci)\/|tsconfig|vitest|prettier/.test(path))).toEqual([]);
     expect(packed.size).toBeLessThan(12 * 1024 * 1024);
+  });
+
+  it('has pages whose links lead to files and headings that it contains', async () => {
+    const paths = packed.files.map(({ path }) => path);
+    const pages = paths.filter((path) => path.endsWith('.md'));
+    expect(pages.length).toBeGreaterThan(25);
+    const readPage = (page: string) => readFile(join(folder, 'node_modules', 'turngraph', page), 'utf8');
+    const texts = new Map(await Promise.all(pages.map(async (page) => [page, await readPage(page)] as const)));
+    const isBroken = (page: string, target: string): boolean => {
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? page : posix.join(posix.dirname(page), path);
+      if (!paths.some((packedPath) => packedPath === file || packedPath.startsWith(`${file}/`))) return true;
+      return anchor !== undefined && !anchorsOf(texts.get(file) ?? '').has(anchor);
+    };
+    const broken = [...texts].flatMap(([page, text]) =>
+      linksOf(text).flatMap((target) => (isBroken(page, target) ? [`${page}: ${target}`] : [])),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('has pages that say where to run the scripts that it does not contain', async () => {
+    const pages = packed.files.map(({ path }) => path).filter((path) => path.endsWith('.md'));
+    const texts = await Promise.all(
+      pages.map((page) => readFile(join(folder, 'node_modules', 'turngraph', page), 'utf8')),
+    );
+    const silent = pages.filter((_, index) => {
+      const text = (texts[index] ?? '').replaceAll(/<!--.*?-->/gs, '');
+      return /npm run |scripts\//.test(text) && !/\b(?:checkout|repository|clone)\b/.test(text);
+    });
+    expect(silent).toEqual([]);
   });
 
   it('serves the bundled graphs and model to its client', async () => {
