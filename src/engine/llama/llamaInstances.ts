@@ -1,5 +1,6 @@
 import { getLlama, LlamaLogLevel, type Llama } from 'node-llama-cpp';
 import type { LoadOptions } from '../engine.ts';
+import { toLibraryFault } from './libraryFault.ts';
 
 /**
  * Pool of `Llama` instances (node-llama-cpp's handle of llama.cpp). Each loaded model has its own, because the number of
@@ -9,11 +10,15 @@ export class LlamaInstancePool {
   readonly #all: Llama[] = [];
   readonly #free = new Map<LoadOptions['gpu'], Llama[]>();
 
-  /** An unused instance, or a new one with or without a GPU backend. */
+  /**
+   * An unused instance, or a new one with or without a GPU backend.
+   * @throws Fault MODEL_LOAD_FAILED when the llama.cpp library is missing or cannot be loaded.
+   */
   async acquire(gpu: LoadOptions['gpu']): Promise<Llama> {
     const free = this.#free.get(gpu)?.pop();
     if (free) return free;
     const instance = await getLlama({
+      // Never compiles llama.cpp and never downloads it: a missing library is an error.
       build: 'never',
       skipDownload: true,
       progressLogs: false,
@@ -21,7 +26,7 @@ export class LlamaInstancePool {
       // No limit: each batch sets its own number of threads.
       maxThreads: 0,
       logLevel: LlamaLogLevel.disabled,
-    });
+    }).catch(async (error: unknown) => Promise.reject(await toLibraryFault(error)));
     this.#all.push(instance);
     return instance;
   }

@@ -1,0 +1,120 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { libraryPackage } from '../../src/engine/llama/libraryFault.ts';
+import { repositoryPath, subprotocols, TestClient } from '../helpers/server.ts';
+import { readFirstLine, untilExit } from './command.ts';
+
+const packageName = libraryPackage(process) ?? '';
+const modules = repositoryPath('node_modules');
+let folder = '';
+
+/**
+ * An install of turngraph without a llama.cpp library: node-llama-cpp itself is copied, because Node looks for the library
+ * from its real place.
+ */
+async function install(name: string): Promise<string> {
+  const root = join(folder, name);
+  const own = join(root, 'node_modules');
+  await mkdir(own, { recursive: true });
+  for (const file of await readdir(modules)) {
+    if (!['@node-llama-cpp', 'node-llama-cpp', '.bin'].includes(file))
+      await symlink(join(modules, file), join(own, file));
+  }
+  const filter = (source: string): boolean => !source.endsWith('gitRelease.bundle');
+  await cp(join(modules, 'node-llama-cpp'), join(own, 'node-llama-cpp'), { recursive: true, filter });
+  for (const part of ['dist', 'package.json', 'models.json', 'models', 'graphs', 'proto'])
+    await cp(repositoryPath(part), join(root, part), { recursive: true });
+  return root;
+}
+
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'turngraph-'))));
+afterAll(() => rm(folder, { recursive: true }));
+
+const cliOf = (root: string): string => join(root, 'dist', 'cli', 'turngraph.js');
+
+describe.each([
+  [
+    'is missing',
+    async () => undefined,
+    `the llama.cpp library is missing: the npm package ${packageName} is not installed; run npm install again without --omit=optional`,
+  ],
+  [
+    'cannot be loaded',
+    async (root: string) => {
+      const target = join(root, 'node_modules', packageName);
+      const keep = (source: string): boolean => !/\.(?:so|dylib|dll)$/.test(source);
+      await cp(join(modules, packageName), target, { recursive: true, filter: keep });
+      for (const bin of await readdir(join(target, 'bins')))
+        await writeFile(join(target, 'bins', bin, 'llama-addon.node'), 'no library');
+    },
+    `the llama.cpp library of the npm package ${packageName} cannot be loaded (`,
+  ],
+])('an install whose llama.cpp library %s', (name, prepare, sentence) => {
+  let root = '';
+  let installed: readonly string[] = [];
+  const readLibraryFiles = async (): Promise<readonly string[]> => {
+    const library = join(root, 'node_modules', 'node-llama-cpp');
+    return (await readdir(library, { recursive: true })).toSorted();
+  };
+  beforeAll(async () => {
+    root = await install(name.replaceAll(' ', '-'));
+    await prepare(root);
+    installed = await readLibraryFiles();
+  });
+
+  it.each([
+    ['chat', ['chat', 'chat', '--gpu', 'off']],
+    ['run', ['run', 'chat', 'hello', '--gpu', 'off']],
+    ['doctor', ['doctor', 'turngraph-demo', '--gpu', 'off']],
+  ])('is told by %s, which names the package', async (_, args) => {
+    const child = spawn(process.execPath, [cliOf(root), ...args], { cwd: root });
+    child.stdin.end('hello\n');
+    const { out, err, code } = await untilExit(child);
+    expect({ out, code }).toEqual({ out: '', code: 1 });
+    expect(err).toContain('error: MODEL_LOAD_FAILED (6009): ');
+    expect(err).toContain(sentence);
+    expect(err).not.toContain('download it again');
+  });
+
+  it.each(subprotocols)('is told to clients with 6009 over %s, and the server goes on', async (subprotocol) => {
+    const child = spawn(process.execPath, [cliOf(root), 'serve', '--port', '0', '--json', '--gpu', 'off'], {
+      cwd: root,
+    });
+    const { port } = JSON.parse(await readFirstLine(child)) as { readonly port: number };
+    await using client = await TestClient.connect(`ws://127.0.0.1:${port}`, subprotocol, 'llama-cpp');
+    const request = { graphName: 'chat' };
+    for (const attempt of [
+      await client.request('createAgent', request),
+      await client.request('createAgent', request),
+    ]) {
+      expect(attempt).toMatchObject({ error: { message: expect.stringContaining(sentence) as unknown } });
+    }
+    expect(await client.request('loadModel', { modelName: 'turngraph-demo' })).toMatchObject({
+      error: { code: 6009, message: expect.stringContaining(sentence) as unknown },
+    });
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  it('compiles and downloads nothing', async () => {
+    expect(await readLibraryFiles()).toEqual(installed);
+  });
+});
+
+describe('the package of a system', () => {
+  it('is named as npm has it', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '-p',
+      `JSON.stringify(require(${JSON.stringify(join(modules, 'node-llama-cpp', 'package.json'))}).optionalDependencies)`,
+    ]);
+    const published = Object.keys(JSON.parse(stdout) as object);
+    for (const platform of ['linux', 'darwin', 'win32'])
+      for (const arch of ['x64', 'arm64']) expect(published).toContain(libraryPackage({ platform, arch }));
+    expect(libraryPackage({ platform: 'sunos', arch: 'x64' })).toBeUndefined();
+  });
+});
