@@ -17,6 +17,7 @@ const layers: Readonly<Record<string, number>> = {
   abort: 1,
   ownership: 1,
   filesystem: 1,
+  portablePath: 1,
   didYouMean: 1,
   jsonPointer: 1,
   jsonTypes: 1,

@@ -1,5 +1,6 @@
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import { Fault } from '../fault.ts';
+import { findPathProblem } from '../portablePath.ts';
 
 /** What a download needs to know of a model; an entry of the catalogue has it. */
 export interface ModelSource {
@@ -54,8 +55,11 @@ export function targetsOf({ name, file: own, variants: [variant] }: ModelSource,
     bytes: files.length === 1 ? variant?.size_bytes : undefined,
     sha256: files.length === 1 ? variant?.sha256 : undefined,
   };
+  const repoFolder = `${repo}${revision === 'main' ? '' : `@${encodeURIComponent(revision)}`}`;
   return files.map((file) => {
-    const key = `${repo}${revision === 'main' ? '' : `@${encodeURIComponent(revision)}`}/${file}`;
+    const key = `${repoFolder}/${file}`;
+    const problem = findPathProblem(key);
+    if (problem !== undefined) return refuse(`${key} ${problem}`);
     return { repo, revision, file, key, path: join(folder, ...key.split('/')), expected };
   });
 }

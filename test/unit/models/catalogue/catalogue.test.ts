@@ -180,6 +180,34 @@ describe('a catalogue with an invalid entry', () => {
           '3:76: /models/0/variants/0/files/1 must fit',
         ] as const,
     ),
+    // Files that are others, or none, on Windows.
+    ...(
+      [
+        ['CON', 'has "CON" in it, which is a device on Windows'],
+        ['NUL.gguf', 'has "NUL.gguf" in it, which is a device on Windows'],
+        ['x.gguf.', 'has "x.gguf." in it: Windows drops a dot or space at the end of a name'],
+        ['a./x.gguf', 'has "a." in it: Windows drops a dot or space at the end of a name'],
+        ['.. /x.gguf', 'has ".. " in it: Windows drops a dot or space at the end of a name'],
+        ['a?.gguf', 'has "?" in it, which no file name on Windows can have'],
+      ] as const
+    ).map(
+      ([file, reason]) =>
+        [
+          `the file "${file}"`,
+          withFile(JSON.stringify(file)),
+          `3:76: /models/0/variants/0/files/1 ${reason}`,
+        ] as const,
+    ),
+    [
+      'a repository that is a device on Windows',
+      inVariant('"huggingface_repo": "ann/nul"'),
+      '3:77: /models/0/variants/0/huggingface_repo has "nul" in it, which is a device on Windows',
+    ],
+    [
+      'a revision that ends with a dot',
+      inVariant('"revision": "v1."'),
+      '3:77: /models/0/variants/0/revision has "@v1." in it: Windows drops a dot or space at the end of a name',
+    ],
     [
       'a file name without end',
       withFile(`"${'x'.repeat(201)}"`),
