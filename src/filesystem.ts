@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { mkdir, mkdtemp, open, rename, rmdir, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rename, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /**
@@ -78,7 +78,7 @@ const probeFilePrefix = '.probe-';
  * @param draft the path that is written first and then renamed.
  */
 export async function writeAtomic(path: string, text: string, draft = `${path}.new`): Promise<void> {
-  const file = await open(draft, 'w');
+  const file = await createFile(draft);
   try {
     await file.writeFile(text);
     await file.sync();
@@ -87,6 +87,18 @@ export async function writeAtomic(path: string, text: string, draft = `${path}.n
   }
   await rename(draft, path);
   await syncFolder(dirname(path));
+}
+
+/**
+ * Creates a file, and opens it for reading and writing. What has its name is removed first: a symbolic link is not
+ * followed, and another name of the same file (hard link) keeps its content.
+ * @throws the system's error.
+ */
+export async function createFile(path: string): Promise<FileHandle> {
+  await unlink(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+  return open(path, 'wx+');
 }
 
 /** Flushes the directory entries of a folder, where the system can: renames in it then survive a power cut. */

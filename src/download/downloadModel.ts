@@ -5,7 +5,7 @@ import { formatMegabytes } from '../units.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { DownloadManifest } from './disk/manifest.ts';
 import { fileSize } from './disk/modelFile.ts';
-import { resumableBytes } from './disk/partialFile.ts';
+import { resumableBytes } from './disk/resumeInfo.ts';
 import { downloadFile, type MissingFile } from './downloadFile.ts';
 import type { HubSettings } from './hub/endpoint.ts';
 import { fetchRemoteFile } from './hub/remoteFile.ts';

@@ -30,13 +30,13 @@ const checkSpaceEveryBytes = 16 * 2 ** 20;
 
 /**
  * Downloads the rest of a file with one HTTP Range request and appends it to the partial file. The request resumes, with
- * If-Range where possible, when a strong ETag of the delivering host or a SHA-256 can show that both parts are of one file;
- * without them it asks for the whole file.
+ * If-Range where possible, when a validator of the delivering host (`validatorOf`) or a SHA-256 can show that both parts are
+ * of one file; without them it asks for the whole file.
  *
  * | response | what happens |
  * | --- | --- |
  * | 200, of the same version | the partial file starts over with this body |
- * | 206, resumed, of the same version, from our last byte on, with our size and server ETag | the body is appended |
+ * | 206, resumed, of the same version, from our last byte on, with our size and validator (with a SHA-256 also without) | the body is appended |
  * | other 2xx or 3xx, 416 | the partial file starts over; TransientError |
  * | other error status | `requestFile` throws |
  * | body ends early, or stalls | TransientError; the bytes so far are kept |
@@ -47,8 +47,9 @@ const checkSpaceEveryBytes = 16 * 2 ** 20;
 export async function downloadRange(range: RangeRequest): Promise<number | undefined> {
   const { hub, target, expected, partialFile, lock, signal, stallMs, onBytes, checkSpace } = range;
   using stallTimeout = new StallTimeout(signal, stallMs);
-  const resumes = partialFile.bytes > 0 && (isStrongEtag(partialFile.serverEtag) || expected.sha256 !== undefined);
-  const ifRange = isStrongEtag(partialFile.serverEtag) ? { 'if-range': partialFile.serverEtag } : {};
+  const { validator } = partialFile;
+  const resumes = partialFile.bytes > 0 && (validator !== '' || expected.sha256 !== undefined);
+  const ifRange = validator === '' ? {} : { 'if-range': validator };
   const headers = resumes ? { range: `bytes=${partialFile.bytes}-`, ...ifRange } : {};
   const response = await requestFile(hub, target, { method: 'GET', headers, stallTimeout });
   const responseBytes = await preparePartialFile(range, response, resumes);
@@ -87,17 +88,19 @@ async function preparePartialFile(
   resumes: boolean,
 ): Promise<number | undefined> {
   const isSameVersion = fileHeaders.etag === undefined || fileHeaders.etag === remoteFile.etag;
-  const serverEtag = headers.get('etag') ?? '';
   if (status === 200 && isSameVersion) {
-    await partialFile.restart(remoteFile, serverEtag);
+    await partialFile.restart(remoteFile, validatorOf(headers));
     return parseContentLength(headers.get('content-length'));
   }
   if (status === 206 && isSameVersion && resumes) {
     const { from, wholeBytes } = parseContentRange(headers);
     const startsAtOurEnd = from === partialFile.bytes;
     const hasExpectedSize = wholeBytes === (expected.bytes ?? wholeBytes);
-    const isSameServerFile =
-      serverEtag === partialFile.serverEtag || serverEtag === '' || partialFile.serverEtag === '';
+    const { validator } = partialFile;
+    const sent = headers.get(isStrongEtag(validator) ? 'etag' : 'last-modified') ?? '';
+    // Where no SHA-256 finds a mixed file in the end, a host that ignores If-Range must not mix two.
+    const isUnverifiable = validator === '' || sent === '';
+    const isSameServerFile = isUnverifiable ? expected.sha256 !== undefined : sent === validator;
     if (startsAtOurEnd && hasExpectedSize && isSameServerFile) return wholeBytes;
   }
   await partialFile.restart(remoteFile, '');
@@ -107,6 +110,20 @@ async function preparePartialFile(
 function parseContentRange(headers: Headers): { readonly from?: number; readonly wholeBytes?: number } {
   const match = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '');
   return match ? { from: Number(match[1]), wholeBytes: Number(match[2]) } : {};
+}
+
+const minLastModifiedAgeMs = 60_000;
+
+/**
+ * The validator of a response for If-Range: its strong ETag, else its Last-Modified where that is a strong validator, which
+ * it is when it is at least a minute older than the response (RFC 9110, 8.8.2.2); else "".
+ */
+function validatorOf(headers: Headers): string {
+  const etag = headers.get('etag') ?? '';
+  if (isStrongEtag(etag)) return etag;
+  const lastModified = headers.get('last-modified') ?? '';
+  const ageMs = Date.parse(headers.get('date') ?? '') - Date.parse(lastModified);
+  return ageMs >= minLastModifiedAgeMs ? lastModified : '';
 }
 
 const isStrongEtag = (etag: string): boolean => /^"[^"]*"$/.test(etag);

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../fault.ts';
 import { isLocked } from './disk/lockFile.ts';
 import { DownloadManifest } from './disk/manifest.ts';
-import { fileSize } from './disk/modelFile.ts';
-import { partialPath } from './disk/partialFile.ts';
+import { fileSize, partialFileSize } from './disk/modelFile.ts';
+import { partialPath } from './disk/resumeInfo.ts';
 import { downloadModel, systemFreeBytes, type FreeBytes } from './downloadModel.ts';
 import { hubCacheFolder, readHubSettings, type Environment } from './hub/endpoint.ts';
 import { locateModel, type LocatedModel, type SearchPaths } from './locate.ts';
@@ -112,7 +112,7 @@ export class Downloads implements AsyncDisposable {
   async readKeptBytes(source: ModelSource): Promise<number> {
     const targets = targetsOrEmpty(source, this.#paths.folder);
     const sizes = await Promise.all(
-      targets.map(async ({ path }) => (await fileSize(path)) ?? (await fileSize(partialPath(path)))),
+      targets.map(async ({ path }) => (await fileSize(path)) ?? (await partialFileSize(partialPath(path)))),
     );
     return sizes.reduce<number>((sum, bytes = 0) => sum + bytes, 0);
   }

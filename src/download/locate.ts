@@ -1,4 +1,4 @@
-import { fileSize } from './disk/modelFile.ts';
+import { fileSize, hasModelMagic } from './disk/modelFile.ts';
 import { findInHubCache } from './hub/localCache.ts';
 import type { FileRecord, DownloadManifest } from './disk/manifest.ts';
 import { localFiles, targetsOrEmpty, type Target, type ModelSource } from './target.ts';
@@ -42,16 +42,18 @@ export async function locateModel(
   const cachedFiles = (await Promise.all(targets.map((target) => findInHubCache(cache, target)))).filter(
     (path) => path !== undefined,
   );
-  if (cachedFiles.length < targets.length) return undefined;
+  const areModels = await Promise.all(cachedFiles.map(hasModelMagic));
+  if (cachedFiles.length < targets.length || areModels.includes(false)) return undefined;
   const cached = await findAll('cache', cachedFiles);
   const expectedBytes = targets.length === 1 ? targets[0]?.expected.bytes : undefined;
   return expectedBytes === undefined || cached?.bytes === expectedBytes ? cached : undefined;
 }
 
-/** Whether a file of the models folder is complete: as large as its record and the catalogue say, and of the expected hash. */
+/** Whether a file of the models folder is complete: a model, as large as its record and the catalogue say, and of the expected hash. */
 export async function isComplete({ path, expected }: Target, record: FileRecord | undefined): Promise<boolean> {
   const bytes = await fileSize(path);
   if (bytes === undefined || bytes !== (record?.bytes ?? bytes) || bytes !== (expected.bytes ?? bytes)) return false;
+  if (!(await hasModelMagic(path))) return false;
   return !record?.sha256 || record.sha256 === (expected.sha256 ?? record.sha256);
 }
 

@@ -3,7 +3,8 @@ import { Fault } from '../fault.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { LockWait } from './disk/manifest.ts';
 import { fileSize } from './disk/modelFile.ts';
-import { badPath, partialPath, resumeInfoPath } from './disk/partialFile.ts';
+import { badPath } from './disk/partialFile.ts';
+import { partialPath, resumeInfoPath } from './disk/resumeInfo.ts';
 import { locateModel, type LocatedModel, type SearchPaths } from './locate.ts';
 import { targetsOrEmpty, type ModelSource, type Target } from './target.ts';
 

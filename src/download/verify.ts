@@ -1,7 +1,9 @@
-import { realpath, rename } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
+import { open, realpath, rename, stat } from 'node:fs/promises';
+import { isSameFile } from './disk/exclusiveFile.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { LockWait } from './disk/manifest.ts';
-import { fileSize, findMismatch, readFileMagic } from './disk/modelFile.ts';
+import { fileSize, findMismatch, readMagic } from './disk/modelFile.ts';
 import { badPath } from './disk/partialFile.ts';
 import { hashFile } from './disk/sha256.ts';
 import { blobHash } from './hub/localCache.ts';
@@ -44,7 +46,8 @@ export async function verify(
     const variant = located.files.length === 1 ? source.variants[0] : undefined;
     for (const file of located.files) {
       const expected = { bytes: variant?.size_bytes, sha256: variant?.sha256 ?? blobHash(await realpath(file)) };
-      results.push({ ...(await verifyFile(file, expected, options)), quarantined: '' });
+      const { identity: _, ...result } = await verifyFile(file, expected, options);
+      results.push({ ...result, quarantined: '' });
     }
     return results;
   }
@@ -59,34 +62,50 @@ async function verifyDownloaded(
   { manifest }: SearchPaths,
   options: VerifyOptions,
 ): Promise<Verified> {
-  const record = (await manifest.read()).get(key);
-  const result = await verifyFile(
-    path,
-    { bytes: expected.bytes ?? record?.bytes, sha256: expected.sha256 ?? (record?.sha256 || undefined) },
-    options,
-  );
-  const quarantined = result.verdict === 'BAD' ? await quarantine(path) : '';
-  const { bytes, sha256 } = result;
-  // Records a hash that was not known before; the update drops the record of a file that was quarantined.
-  const newRecord = { commit: '', completed: '', ...record, bytes, sha256 };
-  if (record?.sha256 !== sha256) await manifest.update((records) => void records.set(key, newRecord), options);
-  return { ...result, quarantined };
+  for (;;) {
+    const record = (await manifest.read()).get(key);
+    const known = { bytes: expected.bytes ?? record?.bytes, sha256: expected.sha256 ?? (record?.sha256 || undefined) };
+    const { identity, ...result } = await verifyFile(path, known, options);
+    const quarantined = result.verdict === 'BAD' ? await quarantine(path, identity) : '';
+    // The file was replaced while it was read, by a download for example: the result is not that of the new one.
+    if (quarantined === undefined || (quarantined === '' && !(await isUnchanged(path, identity)))) continue;
+    const { bytes, sha256 } = result;
+    // Records a hash that was not known before; the update drops the record of a file that was quarantined.
+    const newRecord = { commit: '', completed: '', ...record, bytes, sha256 };
+    if (record?.sha256 !== sha256) await manifest.update((records) => void records.set(key, newRecord), options);
+    return { ...result, quarantined };
+  }
 }
 
-async function verifyFile(
-  file: string,
-  expected: ExpectedFile,
-  options: VerifyOptions,
-): Promise<Omit<Verified, 'quarantined'>> {
-  const sha256 = await hashFile(file, options);
-  const bytes = (await fileSize(file)) ?? 0;
-  const why = findMismatch({ bytes, sha256, magic: await readFileMagic(file) }, expected) ?? '';
-  const verdict = why !== '' ? 'BAD' : expected.sha256 === undefined ? 'UNKNOWN' : 'GOOD';
-  return { file, bytes, sha256, verdict, why };
+interface VerifiedContent extends Omit<Verified, 'quarantined'> {
+  readonly identity: BigIntStats;
 }
 
-async function quarantine(file: string): Promise<string> {
+// Size, magic and hash are read from one open file, so that they are of one file also when another takes its name.
+async function verifyFile(file: string, expected: ExpectedFile, options: VerifyOptions): Promise<VerifiedContent> {
+  const handle = await open(file);
+  try {
+    const identity = await handle.stat({ bigint: true });
+    const sha256 = await hashFile(handle, options);
+    const bytes = Number((await handle.stat({ bigint: true })).size);
+    const why = findMismatch({ bytes, sha256, magic: await readMagic(handle) }, expected) ?? '';
+    const verdict = why !== '' ? 'BAD' : expected.sha256 === undefined ? 'UNKNOWN' : 'GOOD';
+    return { file, bytes, sha256, verdict, why, identity };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Whether a path still has the file, with the content, that was verified. */
+async function isUnchanged(path: string, identity: BigIntStats): Promise<boolean> {
+  const now = await stat(path, { bigint: true });
+  return isSameFile(now, identity) && now.size === identity.size && now.mtimeNs === identity.mtimeNs;
+}
+
+/** Returns the new path of a bad file; undefined = it was replaced by another one, and left alone. */
+async function quarantine(file: string, identity: BigIntStats): Promise<string | undefined> {
   await using _ = await acquireLock(file);
+  if (!(await isUnchanged(file, identity))) return undefined;
   await rename(file, badPath(file));
   return badPath(file);
 }

@@ -20,6 +20,10 @@ export interface HubFile {
   readonly linkedBytes?: number;
   /** ETag of the host that delivers the content; default: one of the content; "" = none. */
   readonly etag?: string;
+  /** Last-Modified of the host that delivers the content, dated one day later; default: none. */
+  readonly lastModified?: string;
+  /** The host ignores If-Range, and its 206 responses name no version. */
+  readonly careless?: boolean;
   /** The hub delivers the content itself instead of a redirect. */
   readonly direct?: boolean;
   /** The content is sent without a Content-Length. */
@@ -145,17 +149,24 @@ export class FakeHub implements AsyncDisposable {
     response: ServerResponse,
     responseFault?: ResponseFault,
   ): Promise<void> {
-    const { content, chunked = false, etag = `"${sha256(content).slice(0, 32)}"` } = file;
+    const {
+      content,
+      chunked = false,
+      careless = false,
+      etag = `"${sha256(content).slice(0, 32)}"`,
+      lastModified,
+    } = file;
     const size = content.length;
     const { range = '', 'if-range': ifRange } = request.headers;
-    const isSame = ifRange === undefined || (etag !== '' && ifRange === etag);
+    const isSame =
+      careless || ifRange === undefined || (ifRange !== '' && (ifRange === etag || ifRange === lastModified));
     const from = responseFault?.kind !== 'whole' && isSame ? Number(/^bytes=(\d+)-$/.exec(range)?.[1] ?? 0) : 0;
-    const validator = etag === '' ? {} : { etag };
+    const dates = lastModified !== undefined && { 'last-modified': lastModified, date: nextDay(lastModified) };
     if (from > 0 && from >= size) return void response.writeHead(416, { 'content-range': `bytes */${size}` }).end();
     const to = responseFault?.kind === 'short' ? from + responseFault.bytes : size;
     const span = from > 0 ? { 'content-range': `bytes ${from}-${size - 1}/${size}` } : {};
     response.writeHead(from > 0 ? 206 : 200, {
-      ...validator,
+      ...(!(careless && from > 0) && { ...(etag !== '' && { etag }), ...dates }),
       ...span,
       ...(!chunked && { 'content-length': to - from }),
     });
@@ -207,6 +218,8 @@ export class FakeHub implements AsyncDisposable {
     }
   }
 }
+
+const nextDay = (date: string): string => new Date(Date.parse(date) + 86_400_000).toUTCString();
 
 /** The SHA-256 of a content. */
 export const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { link, lstat, lutimes, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { Fault } from '../../fault.ts';
@@ -45,6 +45,7 @@ const tokensOfThisProcess = new Set<string>();
  * | of this host, its process does not run | yes |
  * | with the id of this process, but of no lock of this process | yes: the id was reused |
  * | with invalid content | no: it may be being written |
+ * | a symbolic link, which is never followed | yes |
  *
  * @param read reads the lock file at a heartbeat and at a check; for tests.
  * @throws Fault DOWNLOAD_ALREADY_ACTIVE that names the process that holds it; the system's error.
@@ -97,12 +98,9 @@ interface LockFileState {
 
 async function readLockFile(file: string): Promise<LockFileState> {
   const path = lockPath(file);
-  const [text, stats] = await Promise.all([readFile(path, 'utf8'), stat(path)]).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return [];
-      throw error;
-    },
-  );
+  const stats = await lstat(path).catch(undefinedIfMissing);
+  if (stats?.isSymbolicLink()) return { text: undefined, holder: undefined, isStale: true };
+  const text = await readFile(path, 'utf8').catch(undefinedIfMissing);
   if (text === undefined || stats === undefined) return { text: undefined, holder: undefined, isStale: false };
   const holder = parseHolder(text);
   const idleMs = Date.now() - stats.mtimeMs;
@@ -131,7 +129,8 @@ async function removeStale(path: string, staleText: string | undefined): Promise
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw error;
   }
-  if ((await readFile(renamed, 'utf8')) !== staleText) await link(renamed, path).catch(() => undefined);
+  const isLink = (await lstat(renamed)).isSymbolicLink();
+  if (!isLink && (await readFile(renamed, 'utf8')) !== staleText) await link(renamed, path).catch(() => undefined);
   await rm(renamed, { force: true });
 }
 
@@ -143,7 +142,7 @@ function createLock(path: string, token: string, read: ReadText): Lock {
       isLost ||= parseHolder(text)?.token !== token;
       lastHeartbeatAt = Date.now();
     } finally {
-      if (!isLost) await utimes(path, new Date(), new Date()).catch(() => undefined);
+      if (!isLost) await lutimes(path, new Date(), new Date()).catch(() => undefined);
     }
   };
   // A lock file that cannot be read now is not lost for that: `check` reads it again when it matters.
@@ -162,6 +161,10 @@ function createLock(path: string, token: string, read: ReadText): Lock {
       if (!isLost) await rm(path, { force: true });
     },
   };
+}
+
+function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
 }
 
 function emptyIfMissing(error: NodeJS.ErrnoException): string {

@@ -1,4 +1,4 @@
-import { open, stat, type FileHandle } from 'node:fs/promises';
+import { lstat, open, stat, type FileHandle } from 'node:fs/promises';
 import type { ExpectedFile } from '../target.ts';
 
 /** The first four characters of every GGUF file. */
@@ -44,6 +44,17 @@ export async function readFileMagic(path: string): Promise<string> {
 export async function fileSize(path: string): Promise<number | undefined> {
   const stats = await stat(path).catch(() => undefined);
   return stats?.isFile() ? stats.size : undefined;
+}
+
+/** Size of a partial file in bytes; undefined when there is none. A symbolic link is none. */
+export async function partialFileSize(path: string): Promise<number | undefined> {
+  const stats = await lstat(path).catch(() => undefined);
+  return stats?.isFile() ? stats.size : undefined;
+}
+
+/** Whether a file begins like a model. One that cannot be read counts: the error of its load says why. */
+export async function hasModelMagic(path: string): Promise<boolean> {
+  return (await readFileMagic(path).catch(() => ggufMagic)) === ggufMagic;
 }
 
 const printable = (text: string): string => text.replaceAll(/[^ -~]/g, '.');

@@ -1,43 +1,24 @@
 import { createHash, type Hash } from 'node:crypto';
-import { constants, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
-import { uptime } from 'node:os';
+import { lstat, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { Fault } from '../../fault.ts';
 import { makeFolder, syncFolder, writeAtomic } from '../../filesystem.ts';
-import { createReader, type FromSchema, type ObjectSchema } from '../../schema.ts';
 import type { RemoteFile } from '../hub/remoteFile.ts';
 import type { Target } from '../target.ts';
-import { fileSize, readMagic } from './modelFile.ts';
+import { isSameFile, openExclusive } from './exclusiveFile.ts';
+import { readMagic } from './modelFile.ts';
+import {
+  createResumeInfo,
+  isSameBoot,
+  isSameVersion,
+  partialPath,
+  readResumeInfo,
+  resumeInfoPath,
+  type ResumeInfo,
+} from './resumeInfo.ts';
 import { hashRange } from './sha256.ts';
 
-const stringType = { type: 'string' } as const;
-const numberType = { type: 'number' } as const;
-
-// Resume metadata (`.part.json`), written before the first byte. A partial file without matching metadata is discarded.
-const resumeInfoSchema = {
-  type: 'object',
-  required: ['repo', 'revision', 'file', 'etag', 'bytes', 'serverTag', 'flushed', 'digest', 'bootedAt'],
-  properties: {
-    repo: stringType,
-    revision: stringType,
-    file: stringType,
-    // What the hub reported: its ETag, and the size of the whole file (0 = not known).
-    etag: stringType,
-    bytes: numberType,
-    // ETag of the host that delivers, which need not be the hub: for If-Range.
-    serverTag: stringType,
-    // This many bytes were flushed to the disk and survive a power cut; `digest` is their SHA-256.
-    flushed: numberType,
-    digest: stringType,
-    // When the machine started, in Unix seconds. Bytes that were written but not flushed are lost when it goes down.
-    bootedAt: numberType,
-  },
-} as const satisfies ObjectSchema;
-
-type ResumeInfo = FromSchema<typeof resumeInfoSchema>;
-
-const parseResumeInfo = createReader(resumeInfoSchema);
 const flushEveryBytes = 32 * 2 ** 20;
-const bootToleranceSeconds = 60;
 
 /**
  * Partial file of a download (`.part`, with resume metadata in `.part.json`): grows, survives the end of the process, and
@@ -51,6 +32,7 @@ const bootToleranceSeconds = 60;
  * | crash in `restart` | an empty file with old metadata, or with new | none |
  * | crash in `commit` after the rename | the complete file, and metadata | the file; the metadata is overwritten |
  * | metadata is missing, invalid, or of another file, revision or ETag | no matter what | none |
+ * | a symbolic link, or a file with a second name | not followed, not written to: replaced by a new file | none |
  * | the file is shorter than `flushed`, or longer than the whole file | no matter what | none |
  */
 export class PartialFile implements AsyncDisposable {
@@ -78,10 +60,10 @@ export class PartialFile implements AsyncDisposable {
     const resumeInfo = createResumeInfo(target, remoteFile);
     await makeFolder(dirname(path));
     const previous = await readResumeInfo(path);
-    const file = await open(path, constants.O_RDWR | constants.O_CREAT);
+    const file = await openExclusive(path);
     try {
       const prefix =
-        previous && isSameVersion(previous, resumeInfo) ? await readTrustedPrefix(path, previous, signal) : undefined;
+        previous && isSameVersion(previous, resumeInfo) ? await readTrustedPrefix(file, previous, signal) : undefined;
       if (previous && prefix) {
         await file.truncate(prefix.bytes);
         const resumed = { ...previous, bootedAt: resumeInfo.bootedAt };
@@ -103,20 +85,20 @@ export class PartialFile implements AsyncDisposable {
     return this.#bytes;
   }
 
-  /** ETag of the host that delivered the bytes so far; "" = none. */
-  get serverEtag(): string {
+  /** Validator of the host that delivered the bytes so far, for If-Range: a strong ETag or a date; "" = none. */
+  get validator(): string {
     return this.#resumeInfo.serverTag;
   }
 
   /** Discards all bytes, and records which version of the file the next ones belong to. */
-  async restart(remoteFile: RemoteFile, serverEtag: string): Promise<void> {
+  async restart(remoteFile: RemoteFile, validator: string): Promise<void> {
     await this.#flushing;
     await this.#file.truncate(0);
     // Empty on disk before the new metadata is: old bytes must never appear to belong to the new version.
     await this.#file.sync();
     this.#hash = createHash('sha256');
     this.#bytes = 0;
-    this.#resumeInfo = { ...createResumeInfo(this.#target, remoteFile), serverTag: serverEtag };
+    this.#resumeInfo = { ...createResumeInfo(this.#target, remoteFile), serverTag: validator };
     await writeAtomic(resumeInfoPath(this.#path), JSON.stringify(this.#resumeInfo));
   }
 
@@ -146,10 +128,16 @@ export class PartialFile implements AsyncDisposable {
     return readMagic(this.#file);
   }
 
-  /** Flushes the complete file and renames it to its target, atomically. */
+  /**
+   * Flushes the complete file and renames it to its target, atomically.
+   * @throws Fault DOWNLOAD_FAILED when another file is in its place now; the system's error.
+   */
   async commit(): Promise<void> {
     await this.#flushing;
     await this.#file.sync();
+    const inPlace = await lstat(this.#path, { bigint: true });
+    if (!isSameFile(await this.#file.stat({ bigint: true }), inPlace))
+      throw new Fault('DOWNLOAD_FAILED', `something else took the place of ${this.#path}; remove it, and try again`);
     await this.#close();
     await rename(this.#path, this.#target.path);
     await syncFolder(dirname(this.#path));
@@ -189,60 +177,21 @@ export class PartialFile implements AsyncDisposable {
   }
 }
 
-/** Path of the partial file of a target. */
-export const partialPath = (target: string): string => `${target}.part`;
 /** Path of a target whose content turned out to be wrong. */
 export const badPath = (target: string): string => `${target}.bad`;
-/** Path of the resume metadata of a partial file. */
-export const resumeInfoPath = (partialFile: string): string => `${partialFile}.json`;
-
-/** Bytes of an earlier attempt at this version of the file; `PartialFile.open` may trust fewer of them. */
-export async function resumableBytes(target: Target, remoteFile: RemoteFile): Promise<number> {
-  const path = partialPath(target.path);
-  const previous = await readResumeInfo(path);
-  if (!previous || !isSameVersion(previous, createResumeInfo(target, remoteFile))) return 0;
-  return (await fileSize(path)) ?? 0;
-}
-
-const currentBootedAt = (): number => Date.now() / 1000 - uptime();
-
-const createResumeInfo = ({ repo, revision, file }: Target, { etag, bytes = 0 }: RemoteFile): ResumeInfo => ({
-  repo,
-  revision,
-  file,
-  etag,
-  bytes,
-  serverTag: '',
-  flushed: 0,
-  digest: '',
-  bootedAt: currentBootedAt(),
-});
-
-async function readResumeInfo(partialFile: string): Promise<ResumeInfo | undefined> {
-  try {
-    const result = parseResumeInfo(JSON.parse(await readFile(resumeInfoPath(partialFile), 'utf8')));
-    return result.ok ? result.value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const isSameVersion = (a: ResumeInfo, b: ResumeInfo): boolean =>
-  (['repo', 'revision', 'file', 'etag', 'bytes'] as const).every((name) => a[name] === b[name]);
-
 // The bytes after the flushed ones need no hash of their own in the same boot: appending leaves no hole when a process is killed.
 async function readTrustedPrefix(
-  partialFile: string,
-  { bytes: wholeBytes, flushed, digest, bootedAt }: ResumeInfo,
+  partialFile: FileHandle,
+  resumeInfo: ResumeInfo,
   signal: AbortSignal,
 ): Promise<{ readonly bytes: number; readonly hash: Hash } | undefined> {
-  const size = (await fileSize(partialFile)) ?? 0;
+  const { bytes: wholeBytes, flushed, digest } = resumeInfo;
+  const { size } = await partialFile.stat();
   if (size < flushed || (wholeBytes > 0 && size > wholeBytes)) return undefined;
-  const isSameBoot = Math.abs(currentBootedAt() - bootedAt) < bootToleranceSeconds;
   const hash = createHash('sha256');
   await hashRange(hash, partialFile, { from: 0, to: flushed, signal });
   if (flushed > 0 && hash.copy().digest('hex') !== digest) return undefined;
-  if (!isSameBoot) return { bytes: flushed, hash };
+  if (!isSameBoot(resumeInfo)) return { bytes: flushed, hash };
   await hashRange(hash, partialFile, { from: flushed, to: size, signal });
   return { bytes: size, hash };
 }

@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 
 /** A byte range of a file, and how it is read. */
 export interface ByteRange {
@@ -12,10 +13,22 @@ export interface ByteRange {
   readonly onBytes?: (bytes: number) => void;
 }
 
-/** Adds a byte range of a file to a hash. @throws the signal's reason when it is aborted; the system's error. */
-export async function hashRange(hash: Hash, path: string, { from, to, signal, onBytes }: ByteRange): Promise<void> {
+/**
+ * Adds a byte range of a file to a hash.
+ * @param file its path, or the open file, which stays open.
+ * @throws the signal's reason when it is aborted; the system's error.
+ */
+export async function hashRange(
+  hash: Hash,
+  file: string | FileHandle,
+  { from, to, signal, onBytes }: ByteRange,
+): Promise<void> {
   if (to <= from) return;
-  const stream = createReadStream(path, { start: from, end: to - 1, highWaterMark: 2 ** 18 });
+  const options = { start: from, end: to - 1, highWaterMark: 2 ** 18 };
+  const stream =
+    typeof file === 'string'
+      ? createReadStream(file, options)
+      : file.createReadStream({ ...options, autoClose: false });
   for await (const chunk of stream) {
     signal?.throwIfAborted();
     hash.update(chunk as Buffer);
@@ -23,9 +36,9 @@ export async function hashRange(hash: Hash, path: string, { from, to, signal, on
   }
 }
 
-/** The SHA-256 of a file, in hexadecimal. @throws the signal's reason when it is aborted; the system's error. */
-export async function hashFile(path: string, options: Partial<ByteRange> = {}): Promise<string> {
+/** The SHA-256 of a file, in hexadecimal. Parameters and errors as `hashRange`. */
+export async function hashFile(file: string | FileHandle, options: Partial<ByteRange> = {}): Promise<string> {
   const hash = createHash('sha256');
-  await hashRange(hash, path, { from: 0, to: Infinity, ...options });
+  await hashRange(hash, file, { from: 0, to: Infinity, ...options });
   return hash.digest('hex');
 }

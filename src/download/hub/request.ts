@@ -98,6 +98,11 @@ function redirectTarget(response: Response, from: URL): URL | undefined {
   const location = response.headers.get('location') ?? '';
   if (!URL.canParse(location, from.href)) return undefined;
   const next = new URL(location, from);
+  if (!/^https?:$/.test(next.protocol))
+    throw new Fault(
+      'DOWNLOAD_FAILED',
+      `${from.host} redirects to "${next.protocol}", and only http and https are followed`,
+    );
   if (from.protocol !== 'https:' || next.protocol === 'https:') return next;
   throw new Fault('DOWNLOAD_FAILED', `${from.host} redirects to an address without encryption, on ${next.host}`);
 }

@@ -29,6 +29,25 @@ describe('a download fails', () => {
     expect(fixture().waits).toHaveLength(5);
   });
 
+  it.each([
+    ['data:application/octet-stream;base64,R0dVRg==', 'data:'],
+    ['file:///etc/hostname', 'file:'],
+    ['ftp://127.0.0.1/model.gguf', 'ftp:'],
+    ['blob:nodedata:1', 'blob:'],
+  ])('with 6001 when the hub redirects to %s', async (location, scheme) => {
+    offerFile({ linkedEtag: '' });
+    const redirect: ResponseFault = { kind: 'status', status: 302, headers: { location } };
+    for (const faults of [[redirect], []]) {
+      // Once for the HEAD request, once for the GET after it.
+      fixture().hub.faults.hub.push(...faults);
+      fixture().hub.faults.store.push(redirect);
+      const [code, message] = await catchFault(fixture().createDownloads().start(tinyModel(), owner));
+      expect(code).toBe(6001);
+      expect(message).toMatch(new RegExp(`redirects to "${scheme}", and only http and https are followed`));
+      expect(await fixture().listFiles()).not.toContain('model.gguf');
+    }
+  });
+
   it('with 6001 when the server is unreachable', async () => {
     await fixture().hub[Symbol.asyncDispose]();
     const [code, message] = await catchFault(fixture().createDownloads().start(tinyModel(), owner));
@@ -124,6 +143,9 @@ describe('a download fails', () => {
     ['an absolute file', tinyModel({ files: ['/etc/x.gguf'] }), 'must be a path within'],
     ['a file with backslashes', tinyModel({ files: ['..\\x.gguf'] }), 'must be a path within'],
     ['a file on another drive', tinyModel({ files: ['c:x.gguf'] }), 'must be a path within'],
+    ['a file that is a device on Windows', tinyModel({ files: ['NUL.gguf'] }), 'is a device on Windows'],
+    ['a folder whose end Windows drops', tinyModel({ files: ['.. /x.gguf'] }), 'Windows drops a dot or space'],
+    ['a repository that is a device', tinyModel({ huggingface_repo: 'ann/aux' }), 'is a device on Windows'],
     ['a revision that leads out', tinyModel({ revision: '..' }), 'its revision ".." is invalid'],
   ])('with 6002, without a request, for an entry with %s', async (_, entry, sentence) => {
     const source = { ...tinyModel(), ...entry };

@@ -201,6 +201,50 @@ describe('an interrupted download', () => {
     expect((await readFile(path())).equals(content)).toBe(true);
   });
 
+  it('does not join a 206 without an ETag, of a host that ignores If-Range, to the half of another file', async () => {
+    const etag = '"one"';
+    offerFile({ linkedEtag: '', etag });
+    fixture().hub.faults.store.push(cut);
+    const other = seededBytes(300_000, 7);
+    const onRetry = (): void => offerFile({ content: other, linkedEtag: '', etag: '"two"', careless: true });
+    await fixture().createDownloads().start(tinyModel(), owner, { onRetry });
+    expect((await readFile(path())).equals(other)).toBe(true);
+  });
+
+  it('resumes by Last-Modified where there is no ETag, and starts over when it has changed', async () => {
+    const dates = ['Mon, 05 Jan 2026 10:00:00 GMT', 'Tue, 06 Jan 2026 10:00:00 GMT'] as const;
+    const offer = (bytes: Buffer, lastModified: string): void =>
+      offerFile({ content: bytes, linkedEtag: '', etag: '', lastModified });
+    offer(content, dates[0]);
+    fixture().hub.faults.store.push(cut, cut);
+    const other = seededBytes(300_000, 7);
+    let retries = 0;
+    const onRetry = (): void => void (++retries === 2 && offer(other, dates[1]));
+    await fixture().createDownloads().start(tinyModel(), owner, { onRetry });
+    expect((await readFile(path())).equals(other)).toBe(true);
+    const requests = fixture().hub.contentRequests();
+    expect(requests.map(({ headers }) => headers.range)).toEqual([undefined, 'bytes=100000-', 'bytes=200000-']);
+    expect(requests[1]?.headers['if-range']).toBe(dates[0]);
+  });
+
+  it('starts over with a weak ETag', async () => {
+    offerFile({ linkedEtag: '', etag: 'W/"one"' });
+    fixture().hub.faults.store.push(cut);
+    await fixture().createDownloads().start(tinyModel(), owner);
+    expect(fixture().hub.contentRequests()[1]?.headers.range).toBeUndefined();
+    expect((await readFile(path())).equals(content)).toBe(true);
+  });
+
+  it('resumes without an ETag where a SHA-256 guards the whole', async () => {
+    offerFile({ linkedEtag: '', etag: '' });
+    fixture().hub.faults.store.push(cut);
+    await fixture()
+      .createDownloads()
+      .start(tinyModel({ sha256: sha256(content) }), owner);
+    expect(fixture().hub.contentRequests()[1]?.headers.range).toBe('bytes=100000-');
+    expect((await readFile(path())).equals(content)).toBe(true);
+  });
+
   it('discards a partial file without valid metadata', async () => {
     offerFile();
     fixture().hub.faults.store.push(cut);

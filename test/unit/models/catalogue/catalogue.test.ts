@@ -192,11 +192,7 @@ describe('a catalogue with an invalid entry', () => {
       ] as const
     ).map(
       ([file, reason]) =>
-        [
-          `the file "${file}"`,
-          withFile(JSON.stringify(file)),
-          `3:76: /models/0/variants/0/files/1 ${reason}`,
-        ] as const,
+        [`the file "${file}"`, withFile(JSON.stringify(file)), `3:76: /models/0/variants/0/files/1 ${reason}`] as const,
     ),
     [
       'a repository that is a device on Windows',

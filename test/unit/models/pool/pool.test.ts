@@ -142,7 +142,7 @@ describe('a model that is being unloaded', () => {
   /** Writes the files of the model like a download does. */
   const writeFiles = async (): Promise<void> => {
     await mkdir(join(folder, 'ann', 'big'), { recursive: true });
-    for (const file of modelFiles) await writeFile(join(folder, 'ann', 'big', file), 'weights');
+    for (const file of modelFiles) await writeFile(join(folder, 'ann', 'big', file), 'GGUF weights');
   };
   const listFiles = async (): Promise<readonly string[]> => (await readdir(join(folder, 'ann', 'big'))).sort();
   /** Deletes the model like a request of a client does. */
