@@ -1,4 +1,6 @@
+import { documentText } from '../wire/documentText.ts';
 import type { Connection } from './connection.ts';
+import { checks } from './options.ts';
 import { TurnHandle, type SendOptions } from './turn.ts';
 
 /**
@@ -34,7 +36,10 @@ export class AgentHandle implements AsyncDisposable {
    * @throws Fault when a field is invalid or not live; nothing is changed then.
    */
   async changeParams(nodeName: string, params: object): Promise<void> {
-    await this.#connection.request('changeParams', { agentId: this.id, nodeName, paramsJson: JSON.stringify(params) });
+    checks.string(nodeName, 'changeParams.nodeName');
+    checks.params(params, 'changeParams.params');
+    const paramsJson = documentText(params, 'changeParams.params');
+    await this.#connection.request('changeParams', { agentId: this.id, nodeName, paramsJson });
   }
 
   /** The dialog so far as JSON text, to save it and to pass it to `createAgent({ history })` later. */

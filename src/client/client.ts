@@ -7,9 +7,11 @@ import type {
   ModelProgress,
   SessionReady,
 } from '../frames.gen.ts';
+import { documentText } from '../wire/documentText.ts';
 import { AgentHandle } from './agent.ts';
-import type { ResponseTo, RequestName } from './responses.ts';
 import type { CloseInfo, Connection, RequestOptions } from './connection.ts';
+import { checks, optionsCheck } from './options.ts';
+import type { ResponseTo, RequestName } from './responses.ts';
 
 /** Options of `createAgent`. Give either `graph` or `graphName`. */
 export interface CreateAgentOptions extends Partial<
@@ -20,7 +22,7 @@ export interface CreateAgentOptions extends Partial<
   /** The name of a graph in the server's graphs folder. */
   readonly graphName?: string;
   /** A dialog to continue: the result of `exportDialog`, or a list of `{ user, assistant }`. */
-  readonly history?: object | string;
+  readonly history?: readonly object[] | string;
   /**
    * Called with the progress of a model that the agent waits for: its download, if the session allows that, and its
    * load.
@@ -48,9 +50,33 @@ export interface DownloadModelOptions {
   readonly signal?: AbortSignal;
 }
 
+const checkProgressOptions = { onProgress: checks.callback, signal: checks.signal } as const;
+const checkLoadOptions = optionsCheck<LoadModelOptions>('loadModel', checkProgressOptions);
+const checkDownloadOptions = optionsCheck<DownloadModelOptions>('downloadModel', checkProgressOptions);
+
+const checkAgentOptions = optionsCheck<CreateAgentOptions>('createAgent', {
+  graph: checks.graph,
+  graphName: checks.field,
+  defaultModelName: checks.field,
+  enableDiagnostics: checks.field,
+  maxStepsPerTurn: checks.field,
+  history: checks.history,
+  warmUp: checks.field,
+  onProgress: checks.callback,
+  signal: checks.signal,
+  timeoutMs: checks.timeoutMs,
+});
+
+const checkRequestOptions = optionsCheck<RequestOptions>('request', {
+  signal: checks.signal,
+  timeoutMs: checks.timeoutMs,
+  onFrame: checks.callback,
+});
+
 /**
  * A session on a server.
- * @throws Fault from all methods: an error of the server, FRAME_TOO_LARGE for a request of more than 1 MiB,
+ * @throws Fault from all methods: an error of the server, MALFORMED_MESSAGE with the path for an argument of the wrong
+ * type or a misspelt option, FRAME_TOO_LARGE for a request of more than 1 MiB,
  * CONNECTION_DROPPED when the connection ends before the response.
  */
 export class Client implements AsyncDisposable {
@@ -79,21 +105,19 @@ export class Client implements AsyncDisposable {
    * MODEL_LOAD_FAILED and others.
    */
   async createAgent(options: CreateAgentOptions): Promise<AgentHandle> {
+    checkAgentOptions(options);
     const { graph, graphName, history, onProgress, signal, timeoutMs, ...settings } = options;
     if (graph !== undefined && graphName !== undefined) {
       throw new Fault('MALFORMED_MESSAGE', 'createAgent takes graph or graphName, not both');
     }
     const fields = {
       ...settings,
-      ...(graph !== undefined && { graphJson: toJsonText(graph) }),
+      ...(graph !== undefined && { graphJson: toJsonText(graph, 'createAgent.graph') }),
       ...(graphName !== undefined && { graphName }),
-      ...(history !== undefined && { historyJson: toJsonText(history) }),
+      ...(history !== undefined && { historyJson: toJsonText(history, 'createAgent.history') }),
     };
-    const { agentId, warnings } = await this.request('createAgent', fields, {
-      signal,
-      timeoutMs,
-      onFrame: onModelProgress(onProgress),
-    });
+    const onFrame = onModelProgress(onProgress);
+    const { agentId, warnings } = await this.#connection.request('createAgent', fields, { signal, timeoutMs, onFrame });
     return new AgentHandle(this.#connection, agentId, warnings);
   }
 
@@ -106,7 +130,7 @@ export class Client implements AsyncDisposable {
       if (requestedTokens.has(pageToken))
         throw new Fault('MALFORMED_MESSAGE', `the server sent the page token "${pageToken}" twice`);
       requestedTokens.add(pageToken);
-      const page = await this.request('listModels', { pageToken });
+      const page = await this.#connection.request('listModels', { pageToken });
       models.push(...page.models);
       pageToken = page.nextPageToken;
     } while (pageToken !== '');
@@ -117,13 +141,17 @@ export class Client implements AsyncDisposable {
    * Loads a model from the server's disk and keeps it in memory (pinned) until `unloadModel`.
    * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED
    */
-  async loadModel(modelName: string, { onProgress, signal }: LoadModelOptions = {}): Promise<void> {
-    await this.request('loadModel', { modelName }, { signal, onFrame: onModelProgress(onProgress) });
+  async loadModel(modelName: string, options: LoadModelOptions = {}): Promise<void> {
+    checks.string(modelName, 'loadModel.modelName');
+    checkLoadOptions(options);
+    const { onProgress, signal } = options;
+    await this.#connection.request('loadModel', { modelName }, { signal, onFrame: onModelProgress(onProgress) });
   }
 
   /** Unpins a model; it is freed when no agent uses it. */
   async unloadModel(modelName: string): Promise<void> {
-    await this.request('unloadModel', { modelName });
+    checks.string(modelName, 'unloadModel.modelName');
+    await this.#connection.request('unloadModel', { modelName });
   }
 
   /**
@@ -131,7 +159,10 @@ export class Client implements AsyncDisposable {
    * @returns the size of its files in bytes.
    * @throws Fault DOWNLOAD_CANCELLED, INSUFFICIENT_DISK_SPACE and others.
    */
-  async downloadModel(modelName: string, { onProgress, signal }: DownloadModelOptions = {}): Promise<number> {
+  async downloadModel(modelName: string, options: DownloadModelOptions = {}): Promise<number> {
+    checks.string(modelName, 'downloadModel.modelName');
+    checkDownloadOptions(options);
+    const { onProgress, signal } = options;
     // An error of the cancel is ignored: the download then fails with the same one.
     const cancel = (): void => void this.cancelDownload(modelName).catch(() => {});
     const reportProgress = (progress: ModelProgress): void => {
@@ -143,7 +174,8 @@ export class Client implements AsyncDisposable {
         throw thrown;
       }
     };
-    const response = this.request('downloadModel', { modelName }, { signal, onFrame: onModelProgress(reportProgress) });
+    const onFrame = onModelProgress(reportProgress);
+    const response = this.#connection.request('downloadModel', { modelName }, { signal, onFrame });
     signal?.addEventListener('abort', cancel);
     try {
       return (await response).sizeBytes;
@@ -157,20 +189,23 @@ export class Client implements AsyncDisposable {
    * `createAgent` included.
    */
   async cancelDownload(modelName: string): Promise<void> {
-    await this.request('cancelDownload', { modelName });
+    checks.string(modelName, 'cancelDownload.modelName');
+    await this.#connection.request('cancelDownload', { modelName });
   }
 
   /** Deletes the downloaded files of a model. @throws Fault MODEL_IN_USE */
   async deleteModel(modelName: string): Promise<void> {
-    await this.request('deleteModel', { modelName });
+    checks.string(modelName, 'deleteModel.modelName');
+    await this.#connection.request('deleteModel', { modelName });
   }
 
   /** Sends any request of the protocol and waits for its final response. Missing fields take their defaults. */
-  request<Name extends RequestName>(
+  async request<Name extends RequestName>(
     name: Name,
     fields?: Partial<ClientFrameBodies[Name]>,
-    options?: RequestOptions,
+    options: RequestOptions = {},
   ): Promise<ResponseTo<Name>> {
+    checkRequestOptions(options);
     return this.#connection.request(name, fields, options);
   }
 
@@ -190,5 +225,5 @@ const onModelProgress =
   (frame) =>
     frame.body === 'modelProgress' && onProgress?.(frame.modelProgress);
 
-const toJsonText = (document: object | string): string =>
-  typeof document === 'string' ? document : JSON.stringify(document);
+const toJsonText = (document: object | string, path: string): string =>
+  typeof document === 'string' ? document : documentText(document, path);

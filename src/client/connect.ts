@@ -3,6 +3,7 @@ import type { ServerFrame } from '../frames.gen.ts';
 import { clientCodecs } from '../wire/codec.ts';
 import { Client } from './client.ts';
 import { Connection } from './connection.ts';
+import { checks, optionsCheck } from './options.ts';
 import { openSocket, type WebSocketClass } from './socket.ts';
 
 /** Options of `connect`. */
@@ -21,10 +22,20 @@ export interface ConnectOptions {
   readonly onUnsolicited?: (frame: ServerFrame) => void;
 }
 
+const checkConnectOptions = optionsCheck<ConnectOptions>('connect', {
+  codec: checks.codec,
+  token: checks.string,
+  signal: checks.signal,
+  timeoutMs: checks.timeoutMs,
+  WebSocket: checks.webSocketClass,
+  onUnsolicited: checks.callback,
+});
+
 /**
  * Connects to a server and waits for its first frame, `sessionReady`.
  * @param url `ws://HOST:PORT`
- * @throws Fault CONNECTION_FAILED with a hint; the signal's reason when it is aborted.
+ * @throws Fault CONNECTION_FAILED with a hint, MALFORMED_MESSAGE for a misspelt option or one of the wrong type; the
+ * signal's reason when it is aborted.
  *
  * @example
  * const client = await connect('ws://127.0.0.1:9100');
@@ -34,8 +45,9 @@ export interface ConnectOptions {
  * const { calls } = await turn.done;
  */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
+  checkConnectOptions(options);
   const { codec = 'proto', token, signal, WebSocket, onUnsolicited, timeoutMs = 10_000 } = options;
-  const timeout = AbortSignal.timeout(timeoutMs);
+  const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
   signal?.throwIfAborted();
   const { subprotocol } = clientCodecs[`turngraph.v1.${codec}`];
   try {
@@ -49,7 +61,7 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
     if (signal?.aborted) throw signal.reason;
     const timeoutMessage = timeout.aborted ? `the server did not answer within ${timeoutMs} ms` : undefined;
     const reason = timeoutMessage ?? hintFor(describeError(thrown));
-    const address = url.replace(/[?#].*/s, '');
+    const address = String(url).replace(/[?#].*/s, '');
     throw new Fault('CONNECTION_FAILED', `cannot connect to ${address}: ${reason}`, { cause: thrown });
   }
 }

@@ -3,9 +3,12 @@ import { Fault } from '../fault.ts';
 import { maxFrameBytes } from '../frameSize.ts';
 import type { ClientFrame, ClientFrameBodies, ServerFrame, SessionReady } from '../frames.gen.ts';
 import type { Codec } from '../wire/codec.ts';
-import { clientFrame } from '../wire/frame.ts';
+import { requestFrame } from '../wire/requestFrame.ts';
 import { toFault, finalResponse, type ResponseTo, type RequestName } from './responses.ts';
 import type { WebSocketLike } from './socket.ts';
+
+// `WebSocket.CLOSING`; `CLOSED` is greater.
+const closing = 2;
 
 /** How a connection ended: the close code and reason of its socket. */
 export interface CloseInfo {
@@ -76,8 +79,8 @@ export class Connection {
   }
 
   /**
-   * Sends a request and waits for its final response.
-   * @throws Fault the error of an ErrorResponse, FRAME_TOO_LARGE, TIMEOUT, CONNECTION_DROPPED
+   * Sends a request and waits for its final response. Nothing is sent when a field has the wrong type.
+   * @throws Fault the error of an ErrorResponse, MALFORMED_MESSAGE, FRAME_TOO_LARGE, TIMEOUT, CONNECTION_DROPPED
    */
   async request<Name extends RequestName>(
     name: Name,
@@ -85,8 +88,11 @@ export class Connection {
     options: RequestOptions = {},
   ): Promise<ResponseTo<Name>> {
     options.signal?.throwIfAborted();
-    if (this.#dropped) throw this.#dropped;
+    const ended = this.#ended();
+    if (ended) throw ended;
     const requestId = ++this.#lastRequestId;
+    const data = this.#codec.encode(requestFrame(requestId, name, fields));
+    assertFits(data, name);
     let release = (): void => {};
     try {
       return await new Promise((resolve, reject) => {
@@ -97,8 +103,6 @@ export class Connection {
           const response = finalResponse(name, frame);
           if (response) resolve(response);
         };
-        const data = this.#codec.encode(clientFrame(requestId, name, fields));
-        assertFits(data, name);
         this.#pending.set(requestId, { receive, fail: reject });
         this.#socket.send(data);
       });
@@ -148,11 +152,22 @@ export class Connection {
     }
   }
 
+  // What a request rejects with when the connection has ended. A socket that is closing sends nothing more, but its
+  // close event may be far away.
+  #ended(): Fault | undefined {
+    if (this.#dropped || this.#socket.readyState < closing) return this.#dropped;
+    return this.#droppedBy('the connection is closing');
+  }
+
   #drop(event: string): void {
     if (this.#dropped) return;
-    const message = this.#error ? `${event}: ${this.#error.message}` : event;
-    this.#dropped = new Fault('CONNECTION_DROPPED', message, { cause: this.#error });
+    this.#dropped = this.#droppedBy(event);
     for (const { fail } of this.#pending.values()) fail(this.#dropped);
+  }
+
+  #droppedBy(event: string): Fault {
+    const message = this.#error ? `${event}: ${this.#error.message}` : event;
+    return new Fault('CONNECTION_DROPPED', message, { cause: this.#error });
   }
 }
 

@@ -1,6 +1,7 @@
 /** The part of the standard WebSocket that the client uses. */
 export interface WebSocketLike {
   binaryType: string;
+  readonly readyState: number;
   send(data: string | Uint8Array<ArrayBuffer>): void;
   close(code?: number, reason?: string): void;
   addEventListener(type: 'message', listen: (event: { readonly data: unknown }) => void): void;

@@ -2,6 +2,7 @@ import type { AnswerText, PathStep, ServerFrame, TurnComplete } from '../frames.
 import { toFault } from './responses.ts';
 import { parseToolCall, EventJoiner, type ToolCall, type TurnEvent } from './toolCall.ts';
 import type { Connection } from './connection.ts';
+import { checks, optionsCheck } from './options.ts';
 import { ReplayStream } from './replayStream.ts';
 
 /** Options of `agent.send`: what is sent with the message, and callbacks for its turn. */
@@ -19,6 +20,14 @@ export interface SendOptions {
   /** Called with each event of a node. */
   readonly onEvent?: (event: TurnEvent) => void;
 }
+
+const checkSendOptions = optionsCheck<SendOptions>('send', {
+  variables: checks.field,
+  signal: checks.signal,
+  onText: checks.callback,
+  onCall: checks.callback,
+  onEvent: checks.callback,
+});
 
 /** Turn summary of a finished or cancelled turn. */
 export interface FinishedTurn {
@@ -110,16 +119,10 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
   }
 
   async #run(text: string): Promise<FinishedTurn> {
-    const { signal, variables = {} } = this.#options;
-    const cancel = (): void => this.cancel();
     try {
-      signal?.throwIfAborted();
-      signal?.addEventListener('abort', cancel);
-      const fields = { agentId: this.#agentId, text, variables };
-      const complete = await this.#connection.request('sendMessage', fields, {
-        onFrame: (frame) => this.#receive(frame),
-      });
-      const finished = this.#finish(complete);
+      checkSendOptions(this.#options);
+      checks.string(text, 'sendMessage.text');
+      const finished = this.#finish(await this.#request(text));
       this.#text.end();
       this.#calls.end();
       return finished;
@@ -129,6 +132,19 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
       throw thrown;
     } finally {
       this.#end();
+    }
+  }
+
+  async #request(text: string): Promise<TurnComplete> {
+    const { signal, variables } = this.#options;
+    const cancel = (): void => this.cancel();
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', cancel);
+    try {
+      const fields = { agentId: this.#agentId, text, ...(variables !== undefined && { variables }) };
+      const onFrame = (frame: ServerFrame): void => this.#receive(frame);
+      return await this.#connection.request('sendMessage', fields, { onFrame });
+    } finally {
       signal?.removeEventListener('abort', cancel);
     }
   }

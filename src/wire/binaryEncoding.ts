@@ -4,6 +4,8 @@ import type { Fields } from './messageShape.ts';
 
 /** The protobuf encoding of frame fields, as the generated code decodes them: scalars have their types already. */
 export const binaryEncoding: FieldEncoding = {
+  isSet: (value) => value !== undefined && value !== null,
+
   fields: (_, value) => value as Fields,
 
   // Includes a field with a known number and a wrong wire type.

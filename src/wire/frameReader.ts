@@ -9,7 +9,9 @@ import { bodiesOf, defaultOf, fieldsOf, type Fields, type MessageName } from './
  * @throws Fault MALFORMED_MESSAGE that names the path, for a value of the wrong type.
  */
 export interface FieldEncoding {
-  /** The fields of a message by name; an absent one is null or undefined. */
+  /** Whether a field is given; otherwise it takes its default. */
+  isSet(value: unknown): boolean;
+  /** The fields of a message by name. */
   fields(name: MessageName, value: unknown, path: string): Fields;
   /** The first field of a message that the proto does not have; undefined when all are known. */
   unknown(name: MessageName, value: unknown, path: string): UnknownField | undefined;
@@ -51,7 +53,7 @@ export function frameReader<E extends Envelope>(envelope: E, encoding: FieldEnco
 
   return (value) => {
     const fields = encoding.fields(envelope, value, '');
-    const [first, second] = [...bodies].filter(([name]) => isSet(fields[name]));
+    const [first, second] = [...bodies].filter(([name]) => encoding.isSet(fields[name]));
     if (!first) throw unknownBody(encoding.unknown(envelope, value, ''));
     const [body, message] = first;
     rejectUnknown(envelope, value, '');
@@ -89,7 +91,7 @@ export function frameReader<E extends Envelope>(envelope: E, encoding: FieldEnco
   }
 
   function readField(shape: FieldShape, value: unknown, path: string): unknown {
-    if (!isSet(value)) return defaultOf(shape);
+    if (!encoding.isSet(value)) return defaultOf(shape);
     if (!shape.repeated) return readItem(shape, value, path);
     return encoding.list(value, path).map((item, index) => readItem(shape, item, `${path}[${index}]`));
   }
@@ -101,8 +103,6 @@ export function frameReader<E extends Envelope>(envelope: E, encoding: FieldEnco
     return encoding.scalars[shape.scalar](value, path);
   }
 }
-
-const isSet = (value: unknown): boolean => value !== undefined && value !== null;
 
 function unknownBody(unknown: UnknownField | undefined): Fault {
   return new Fault(

@@ -16,8 +16,23 @@ export const wellFormed = (text: string): string =>
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(truncateForError(value));
   if (Array.isArray(value)) return 'a list';
-  return typeof value === 'object' && value !== null ? 'an object' : String(value);
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  return isPlainObject(value) ? 'an object' : `an instance of ${truncateForError(classNameOf(value))}`;
 }
+
+/** Whether an object is none of a class: an object literal, of any window or frame, or one without a prototype. */
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+const classNameOf = (value: object): string => {
+  const { name }: { readonly name?: unknown } = value.constructor ?? {};
+  return typeof name === 'string' && name !== '' ? name : 'a class';
+};
 
 /** The first 40 characters of a text, for an error message. */
 export const truncateForError = (text: string): string =>

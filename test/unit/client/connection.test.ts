@@ -73,6 +73,41 @@ describe.each(['proto', 'json'] as const)('a connection over %s', (codec) => {
     await agent[Symbol.asyncDispose]();
   });
 
+  it('rejects requests at once after the close frame of a server that then hangs', async () => {
+    let socketOfServer: WebSocket | undefined;
+    const server = await startFakeServer(undefined, (send, socket) => {
+      sendGreeting(send);
+      socketOfServer = socket;
+    });
+    const sockets: WebSocket[] = [];
+    class RecordedSocket extends WebSocket {
+      constructor(url: string, subprotocol: string) {
+        super(url, subprotocol);
+        sockets.push(this);
+      }
+    }
+    const client = await connect(server.url, { codec, WebSocket: RecordedSocket });
+    const closed = vi.fn();
+    void client.closed.then(closed);
+    socketOfServer?.close(1001, 'shutdown');
+    socketOfServer?.pause();
+    while (sockets[0]?.readyState === WebSocket.OPEN) await new Promise((resolve) => setImmediate(resolve));
+    await expect(client.listModels()).rejects.toMatchObject({ code: 1002, message: 'the connection is closing' });
+    expect([sockets[0]?.readyState, closed.mock.calls, server.received]).toEqual([WebSocket.CLOSING, [], []]);
+  });
+
+  it('rejects requests after close() at once', async () => {
+    const { client } = await connectToFakeServer(acceptAgents, { codec });
+    const agent = await createTestAgent(client);
+    const closing = client.close();
+    const outcomes = [agent.send('hi').done, agent.exportDialog(), client.listModels()];
+    for (const outcome of outcomes) {
+      await expect(outcome).rejects.toMatchObject({ code: 1002, message: 'the client closed the connection' });
+    }
+    await closing;
+    await expect(agent.send('hi').done).rejects.toMatchObject({ code: 1002 });
+  });
+
   it('reports why the server closed it', async () => {
     const onUnsolicited = vi.fn();
     let closeByServer = (): void => undefined;

@@ -1,0 +1,67 @@
+import type { Fields } from '../wire/messageShape.ts';
+import { wrongType } from '../wire/jsonEncoding.ts';
+import { readOptions } from '../wire/requestFrame.ts';
+
+/** A check of one option. Each throws a Fault MALFORMED_MESSAGE for a value of the wrong type. */
+type OptionCheck = (value: unknown, path: string) => void;
+
+// A timer of the platform expires at once after a longer delay.
+const maxTimeoutMs = 0x7fff_ffff;
+
+/** A check of an option by what it must be, in words, and a test. */
+const mustBe =
+  (expected: string, isRight: (value: unknown) => boolean): OptionCheck =>
+  (value, path) => {
+    if (!isRight(value)) throw wrongType(path, expected, value);
+  };
+
+/** The checks of options that several methods have. */
+export const checks = {
+  /** An option of the request itself, which its frame checks. */
+  field: () => {},
+  graph: mustBe('an object or JSON text', (value) => typeof value === 'string' || isRecord(value)),
+  history: mustBe('a list or JSON text', (value) => typeof value === 'string' || Array.isArray(value)),
+  params: mustBe('an object', isRecord),
+  callback: mustBe('a function', (value) => typeof value === 'function'),
+  codec: mustBe('"proto" or "json"', (value) => value === 'proto' || value === 'json'),
+  webSocketClass: mustBe('a class', (value) => typeof value === 'function'),
+  string: mustBe('a string', (value) => typeof value === 'string'),
+  signal: mustBe('an AbortSignal', isAbortSignal),
+  timeoutMs: mustBe(
+    `a number of milliseconds from 0 to ${maxTimeoutMs}`,
+    (value) => typeof value === 'number' && value >= 0 && value <= maxTimeoutMs,
+  ),
+} as const satisfies Readonly<Record<string, OptionCheck>>;
+
+/**
+ * Creates the check of a method's options: none is misspelt, and each has its type. Undefined means absent.
+ * @returns a function that throws a Fault MALFORMED_MESSAGE with the path, such as `createAgent.timeoutMs`.
+ */
+export function optionsCheck<Options extends object>(
+  method: string,
+  optionChecks: { readonly [Name in keyof Required<Options>]: OptionCheck },
+): (options: Options) => void {
+  const known = new Set(Object.keys(optionChecks));
+  const entries = Object.entries<OptionCheck>(optionChecks);
+  return (options) => {
+    const values: Fields = readOptions(method, options, known);
+    for (const [name, check] of entries) {
+      if (values[name] !== undefined) check(values[name], `${method}.${name}`);
+    }
+  };
+}
+
+function isRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// Not instanceof: a signal may come from another window or from a polyfill.
+function isAbortSignal(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'aborted' in value &&
+    'addEventListener' in value &&
+    'reason' in value
+  );
+}
