@@ -102,9 +102,12 @@ export interface Model extends AsyncDisposable {
   readonly notes: readonly string[];
   /** Tokens that the chat template adds to a prompt, and to each message, in addition to the text (measured at load). */
   readonly overhead: { readonly prompt: number; readonly message: number };
-  /** The number of tokens of each text, tokenized as plain text (no control tokens). */
+  /**
+   * The number of tokens of each text, tokenized as plain text (no control tokens). Of a text that does not fit in the
+   * context it is any number above `contextSize`: counting may end there.
+   */
   count(texts: readonly string[]): Promise<readonly number[]>;
-  /** The number of tokens that tools add to a prompt of this model. */
+  /** The number of tokens that tools add to a prompt of this model; any number above `contextSize` when they do not fit. */
   countTools(tools: ToolBlock): Promise<number>;
   /**
    * Applies the chat template: the prompt as the model sees it, control tokens by name.

@@ -6,6 +6,9 @@ import { Fault } from '../fault.ts';
 // prefill; this makes the next one many turns away.
 const trimTarget = 0.75;
 
+// Interactions in one prompt. A chat template renders all messages in one synchronous call.
+const maxInteractions = 500;
+
 /**
  * Context window truncation: a window over a dialog whose start only moves forward, and in large steps, so that the
  * prompts of consecutive turns share a prefix and the KV cache can be reused.
@@ -21,7 +24,7 @@ export class ContextWindow {
   }
 
   /**
-   * The newest interactions that fit in addition to `fixed`, which is never dropped: texts of messages, and tokens of
+   * The newest interactions, at most 500, that fit in addition to `fixed`, which is never dropped: texts of messages, and tokens of
    * anything else.
    * @param maxTokens largest number of tokens of the answer; at most a quarter of the context is reserved for it.
    * @throws Fault PROMPT_TOO_LARGE with the numbers, when `fixed` alone does not fit.
@@ -37,20 +40,31 @@ export class ContextWindow {
     const characters = fixed.texts.reduce((sum, text) => sum + text.length, 0);
     if (characters > contextSize * maxTokenCharacters) throw tooLarge(`${characters} characters`, limit, contextSize);
     const fixedTokens = this.#model.overhead.prompt + fixed.tokens + (await this.#count(fixed.texts));
-    if (fixedTokens > limit) throw tooLarge(`${fixedTokens} tokens`, limit, contextSize);
+    // Above the context size, the model may have stopped counting.
+    const size = fixedTokens > contextSize ? `more than ${contextSize} tokens` : `${fixedTokens} tokens`;
+    if (fixedTokens > limit) throw tooLarge(size, limit, contextSize);
     // A dialog that was cleared no longer has the interaction that was trimmed last.
     if (interactions[this.#trimmed - 1] !== this.#lastTrimmed) this.#trimmed = 0;
-    const sizes = await Promise.all(interactions.slice(this.#trimmed).map((interaction) => this.#size(interaction)));
-    let total = fixedTokens + sizes.reduce((sum, size) => sum + size, 0);
-    if (total > limit) {
-      for (const size of sizes) {
-        if (total <= trimTarget * limit) break;
-        total -= size;
-        this.#trimmed++;
-      }
-    }
+    this.#trimmed = await this.#findStart(interactions, fixedTokens, limit);
     this.#lastTrimmed = interactions[this.#trimmed - 1];
     return { visible: interactions.slice(this.#trimmed), dropped: this.#trimmed };
+  }
+
+  /**
+   * The index of the oldest interaction that is kept. Counts from the newest on and no further than the limit, so that
+   * the work does not grow with the dialog.
+   */
+  async #findStart(interactions: readonly Interaction[], fixedTokens: number, limit: number): Promise<number> {
+    let total = fixedTokens;
+    let trimmedStart = interactions.length;
+    for (let index = interactions.length - 1; index >= this.#trimmed; index--) {
+      const interaction = interactions[index];
+      if (interaction) total += await this.#size(interaction);
+      const count = interactions.length - index;
+      if (total > limit || count > maxInteractions) return trimmedStart;
+      if (total <= trimTarget * limit && count <= trimTarget * maxInteractions) trimmedStart = index;
+    }
+    return this.#trimmed;
   }
 
   /** Tokens of an interaction, counted once. */

@@ -101,6 +101,18 @@ describe.each(subprotocols)('the demo model over %s', (subprotocol) => {
     });
   });
 
+  it('rejects a message as long as it may be, whatever it consists of, and answers others', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(chat({ model_name: model }));
+    for (const part of ['{"type": "string", "name": "p1"}, ', '\n', '🎉', '<|im_end|>']) {
+      const turn = client.send('sendMessage', { agentId, text: part.repeat(262_144 / Buffer.byteLength(part)) });
+      expect(await client.turnOf(turn)).toMatchObject({
+        error: { code: 4004, message: expect.stringContaining('more than 2048 tokens') as unknown },
+      });
+    }
+    expect(await client.sendMessage(agentId, 'Hello!')).toMatchObject({ text: 'Hello! How can I help you?' });
+  });
+
   it('can be cancelled during prefill and generation, and then answers like a new agent', async () => {
     await using client = await connect();
     const graph = chat({ model_name: model, sampling: { max_tokens: 400, stop: [] } });

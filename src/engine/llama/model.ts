@@ -61,15 +61,24 @@ export class LlamaModel implements Model {
   }
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
-    return texts.map((text) => this.#tokenizer.tokenizePlain(text).length);
+    const counts: number[] = [];
+    for (const text of texts) counts.push(await this.#tokenizer.count(text, this.contextSize));
+    return counts;
   }
 
   // The larger of two: without a system message the template may have to add one for the tools.
   async countTools(tools: ToolBlock): Promise<number> {
-    const toolTokens = [[ask], [rule, ask]].map(
-      (messages) => this.#promptTokens({ messages, tools }) - this.#promptTokens({ messages }),
-    );
-    return Math.max(0, ...toolTokens);
+    let largest = 0;
+    for (const messages of [[ask], [rule, ask]]) {
+      const rendered = this.#renderer.render({ messages, tools });
+      const tokens = await this.#renderer.tokensYielding(
+        rendered,
+        0,
+        this.contextSize + this.#promptTokens({ messages }),
+      );
+      largest = Math.max(largest, tokens.length - this.#promptTokens({ messages }));
+    }
+    return Math.min(largest, this.contextSize + 1);
   }
 
   async render(prompt: Prompt): Promise<string> {

@@ -54,7 +54,7 @@ export class LlamaSequence implements Sequence {
   async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
     const elapsedMs = stopwatch();
     const rendered = this.#parts.renderer.render(prompt);
-    const tokens = this.#history.tokens(rendered);
+    const tokens = await this.#history.tokens(rendered);
     if (tokens.length >= this.#parts.contextSize) throw promptTooLargeFault(tokens.length, this.#parts.contextSize);
     // A reasoning tag that the chat template opens is part of the model's text: without it the reasoning after it could
     // not be recognised.
@@ -98,7 +98,7 @@ export class LlamaSequence implements Sequence {
   }
 
   async prefill(prompt: Prompt, signal: AbortSignal): Promise<void> {
-    const tokens = this.#stablePrefix(prompt);
+    const tokens = await this.#stablePrefix(prompt);
     if (tokens.length >= this.#parts.contextSize) return;
     const { prefillChunkTokens } = this.#parts;
     await this.#withSlot(tokens, signal, (slot) =>
@@ -212,13 +212,15 @@ export class LlamaSequence implements Sequence {
   }
 
   /** The tokens of a prompt that do not depend on the text of its last message. */
-  #stablePrefix(prompt: Prompt): Token[] {
-    const [tokens, variant] = ['A', 'B'].map((text) => {
+  async #stablePrefix(prompt: Prompt): Promise<Token[]> {
+    const { renderer } = this.#parts;
+    const tokensWith = (text: string): Promise<Token[]> => {
       const last = prompt.messages.at(-1);
       const messages: readonly Message[] = last ? [...prompt.messages.slice(0, -1), { ...last, text }] : [];
-      return this.#parts.renderer.tokens(this.#parts.renderer.render({ ...prompt, messages }));
-    });
-    if (!tokens || !variant) return [];
+      return renderer.tokensYielding(renderer.render({ ...prompt, messages }));
+    };
+    const tokens = await tokensWith('A');
+    const variant = await tokensWith('B');
     const end = commonPrefixLength(tokens, variant);
     return end === tokens.length ? [] : tokens.slice(0, end);
   }

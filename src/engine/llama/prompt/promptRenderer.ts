@@ -1,5 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import { insertTools, type Message, type Prompt, type ToolDefinition } from '../../../dialog.ts';
+import { createYielder } from '../../../eventLoop.ts';
 import { Fault, describeError } from '../../../fault.ts';
 import type { TextSpan } from '../tokenizer/controlTokens.ts';
 import { CharacterMask } from './controlTokenMask.ts';
@@ -76,23 +77,51 @@ export class PromptRenderer {
    * The tokens of a prompt, or of its rest.
    * @param from where the rest starts: at the `start` of one of its control spans.
    */
-  tokens({ text, maskedOffsets, controlSpans }: RenderedPrompt, from = 0): Token[] {
-    const tokens: Token[] = [];
+  tokens(prompt: RenderedPrompt, from = 0): Token[] {
+    return [...this.#pieces(prompt, from)].flat();
+  }
+
+  /**
+   * As `tokens`; yields to the event loop meanwhile.
+   * @param atMost tokens after which the rest of the prompt is left out.
+   */
+  async tokensYielding(prompt: RenderedPrompt, from = 0, atMost = Infinity): Promise<Token[]> {
+    const yieldToOthers = createYielder();
+    const pieces: (readonly Token[])[] = [];
+    let count = 0;
+    for (const piece of this.#pieces(prompt, from)) {
+      pieces.push(piece);
+      count += piece.length;
+      if (count > atMost) break;
+      await yieldToOthers();
+    }
+    return pieces.flat();
+  }
+
+  *#pieces(prompt: RenderedPrompt, from = 0): Generator<readonly Token[]> {
+    const { bosToken } = this.#tokenizer;
+    let isFirst = from === 0 && bosToken !== undefined;
+    for (const tokens of this.#textTokens(prompt, from)) {
+      if (isFirst && tokens.length === 0) continue;
+      if (isFirst && bosToken !== undefined && tokens[0] !== bosToken) yield [bosToken];
+      isFirst = false;
+      yield tokens;
+    }
+    if (isFirst && bosToken !== undefined) yield [bosToken];
+  }
+
+  *#textTokens({ text, maskedOffsets, controlSpans }: RenderedPrompt, from: number): Generator<readonly Token[]> {
     let tokenizedEnd = from;
     let maskIndex = 0;
     for (const { start, end } of textBetweenControls(controlSpans, from, text.length)) {
       while ((maskedOffsets[maskIndex] ?? Infinity) < start) maskIndex++;
       const hasMask = (maskedOffsets[maskIndex] ?? Infinity) < end;
       if (!hasMask) continue;
-      tokens.push(
-        ...this.#tokenizer.tokenizeWithControl(text.slice(tokenizedEnd, start)),
-        ...this.#tokenizer.tokenizePlain(text.slice(start, end)),
-      );
+      yield* this.#tokenizer.tokenizeInPieces(text.slice(tokenizedEnd, start), true);
+      yield* this.#tokenizer.tokenizeInPieces(text.slice(start, end), false);
       tokenizedEnd = end;
     }
-    tokens.push(...this.#tokenizer.tokenizeWithControl(text.slice(tokenizedEnd)));
-    const { bosToken } = this.#tokenizer;
-    return from > 0 || bosToken === undefined || tokens[0] === bosToken ? tokens : [bosToken, ...tokens];
+    yield* this.#tokenizer.tokenizeInPieces(text.slice(tokenizedEnd), true);
   }
 
   // A template that supports tools decides where they are and how they are written. Any other gets them as text.

@@ -30,17 +30,17 @@ export class TokenHistory {
    * The tokens of a prompt: remembered ones up to the last control string of the template before the first difference to
    * the remembered text, new ones from there on.
    */
-  tokens(prompt: RenderedPrompt): Token[] {
+  async tokens(prompt: RenderedPrompt): Promise<Token[]> {
     const snapshot = this.#snapshot;
-    if (!snapshot) return this.#renderer.tokens(prompt);
+    if (!snapshot) return this.#renderer.tokensYielding(prompt);
     const equalLength = equalPromptLength(snapshot, prompt);
     const resumeAt = prompt.controlSpans.findLast(
       ({ start }) => start > 0 && start <= equalLength && snapshot.resumePoints.has(start),
     );
-    if (!resumeAt) return this.#renderer.tokens(prompt);
+    if (!resumeAt) return this.#renderer.tokensYielding(prompt);
     return [
       ...snapshot.tokens.slice(0, snapshot.resumePoints.get(resumeAt.start)),
-      ...this.#renderer.tokens(prompt, resumeAt.start),
+      ...(await this.#renderer.tokensYielding(prompt, resumeAt.start)),
     ];
   }
 

@@ -1,6 +1,8 @@
 import type { LlamaModel, Token } from 'node-llama-cpp';
+import { createYielder } from '../../../eventLoop.ts';
 import { reasoningTags } from '../../../tools/reasoning/reasoningTags.ts';
 import { ControlTokenMatcher } from './controlTokens.ts';
+import { TextSplitter, type TextPiece } from './textSplitter.ts';
 
 /** A model's tokenizer and detokenizer, with its control tokens: tokens that steer the model and are no text. */
 export class Tokenizer {
@@ -12,6 +14,7 @@ export class Tokenizer {
   readonly #reasoningTokens: ReadonlySet<Token>;
   /** Whether the tokenizer puts a space before each text (SentencePiece's `add_dummy_prefix`). */
   readonly #addsLeadingSpace: boolean;
+  readonly #splitter: TextSplitter;
 
   constructor(model: LlamaModel) {
     this.#model = model;
@@ -28,6 +31,12 @@ export class Tokenizer {
     );
     this.controlTokens = new ControlTokenMatcher([...this.#controlTokens].map((token) => spellings[token] ?? ''));
     this.#addsLeadingSpace = this.detokenize(this.tokenizePlain('a'), this.tokenizePlain('a'), false) !== 'a';
+    const isLookedUp = (token: Token): boolean => this.isControl(token) || model.getTokenAttributes(token).userDefined;
+    this.#splitter = new TextSplitter({
+      lookedUp: spellings.filter((_, index) => isLookedUp(index as Token)),
+      words: spellings.filter((_, index) => !isLookedUp(index as Token)),
+      addsLeadingSpace: this.#addsLeadingSpace,
+    });
     this.bosToken = model.tokens.shouldPrependBosToken ? (model.tokens.bos ?? undefined) : undefined;
   }
 
@@ -57,9 +66,32 @@ export class Tokenizer {
     return this.#model.tokenize(text, false);
   }
 
+  /**
+   * The tokens of a text in pieces, so that a caller can yield to the event loop between them.
+   * @param withControl whether its control strings become control tokens.
+   */
+  *tokenizeInPieces(text: string, withControl: boolean): Generator<readonly Token[]> {
+    for (const piece of this.#splitter.pieces(text)) yield this.#tokenizePiece(piece, withControl);
+  }
+
+  /**
+   * The number of tokens of a plain text; yields to the event loop meanwhile.
+   * @param atMost counting ends above it: the result is then any number above it.
+   */
+  async count(text: string, atMost: number): Promise<number> {
+    const yieldToOthers = createYielder();
+    let count = 0;
+    for (const tokens of this.tokenizeInPieces(text, false)) {
+      count += tokens.length;
+      if (count > atMost) break;
+      await yieldToOthers();
+    }
+    return count;
+  }
+
   /** The tokens of a plain text that continues another one: without the leading space of a first text. */
   tokenizeContinuation(text: string): Token[] {
-    return this.#addsLeadingSpace ? this.#model.tokenize(text, false, 'trimLeadingSpace') : this.tokenizePlain(text);
+    return this.#tokenizePiece({ text, continuesWord: true }, false);
   }
 
   /**
@@ -71,4 +103,17 @@ export class Tokenizer {
     const showsControl = withControl || tokens.some((token) => this.#reasoningTokens.has(token));
     return this.#model.detokenize(tokens, showsControl, precedingTokens);
   }
+
+  #tokenizePiece({ text, continuesWord }: TextPiece, withControl: boolean): Token[] {
+    if (!continuesWord || !this.#addsLeadingSpace) return this.#model.tokenize(text, withControl);
+    // The tokenizer puts its space before the separator, whose tokens are then left out. Not node-llama-cpp's
+    // 'trimLeadingSpace', which keeps the space before a text that starts with a line break.
+    const separatorTokens = this.#model.tokenize(separator, false);
+    const tokens = this.#model.tokenize(separator + text, withControl);
+    const isKept = separatorTokens.every((token, index) => tokens[index] === token);
+    return isKept ? tokens.slice(separatorTokens.length) : this.#model.tokenize(text, withControl);
+  }
 }
+
+// A control character: tokenizers have it as a byte, which merges with nothing.
+const separator = '\u0001';
