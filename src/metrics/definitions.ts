@@ -88,7 +88,7 @@ export const metricDefinitions = {
   turngraph_model_gpu_layers: gauge('Layers on the graphics card.', perModel),
   turngraph_model_threads: gauge('Threads that evaluate tokens.', perModel),
   turngraph_model_load_duration_seconds: histogram('Time of loading a model into memory.', loadBuckets, perModel),
-  turngraph_model_load_failures_total: counter('Loads that failed.', perModel),
+  turngraph_model_load_failures_total: counter('Loads that failed, without those that clients gave up.', perModel),
 
   turngraph_turns_total: counter('Turns that have ended.', { status: turnStatuses }),
   turngraph_turns_running: gauge('Turns that are running.'),

@@ -139,7 +139,9 @@ export class RequestDispatcher implements AsyncDisposable {
   #sendError(requestId: number, error: unknown): void {
     this.#unanswered--;
     const { code, name, message, detail, cause } = Fault.from(error);
-    countError(this.#session.context.metrics, 'request', { code, name });
+    const { metrics, closing } = this.#session.context;
+    // What a client that has left was waiting for did not fail.
+    if (!this.#disposed || closing.aborted) countError(metrics, 'request', { code, name });
     if (name === 'INTERNAL')
       this.#session.context.log.error(
         { session: this.#session.id, requestId, err: cause },

@@ -7,7 +7,8 @@ import { parseScrape, type Scrape } from '../helpers/prometheus.ts';
 import { useServer, TestClient, startTestServer, subprotocols, type TurnResult } from '../helpers/server.ts';
 import { ProcessMetrics } from '../../src/metrics/process.ts';
 import { Gate } from '../helpers/gate.ts';
-import { oneDayMs } from '../helpers/heldEngine.ts';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { holdLoads, oneDayMs } from '../helpers/heldEngine.ts';
 
 const script = [
   {
@@ -177,6 +178,19 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
     const scraped = await scrape(server);
     expect(scraped.value('turngraph_slow_reader_pauses_total')).toBeGreaterThan(0);
     expect(scraped.value('turngraph_slow_readers')).toBe(0);
+  });
+
+  it('count no failed load, and no error, for a client that leaves while its model is loaded', async () => {
+    const model = 'turngraph-demo';
+    const engines = { 'llama-cpp': holdLoads(llamaEngine(), new Gate()) };
+    await using server = await startTestServer({ engines });
+    const client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
+    const requestId = client.send('createAgent', { graphJson: JSON.stringify(chat({ model_name: model })) });
+    await client.waitFor((frame) => frame.requestId === requestId);
+    client.socket.terminate();
+    const scraped = await scrapeWhenIdle(server);
+    expect(scraped.value('turngraph_model_load_failures_total', { engine: 'llama-cpp', model })).toBeUndefined();
+    expect(scraped.value('turngraph_errors_total', { at: 'request' })).toBeUndefined();
   });
 
   it('of a model are those of TurnComplete, and remain after it is unloaded', async () => {

@@ -160,7 +160,7 @@ export class ModelPool implements AsyncDisposable {
     const listeners = new Set<OnProgress>();
     const loadAbort = new AbortController();
     const onProgress: OnProgress = (fraction) => listeners.forEach((listen) => listen(fraction));
-    const loading = this.#load(entry, { onProgress, signal: loadAbort.signal });
+    const loading = this.#load(entry, loadAbort.signal, onProgress);
     const record: LoadedModel = {
       loading,
       loadAbort,
@@ -178,15 +178,14 @@ export class ModelPool implements AsyncDisposable {
     return record;
   }
 
-  async #load(entry: CatalogueEntry, progress: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<Model> {
+  async #load(entry: CatalogueEntry, signal: AbortSignal, onProgress: OnProgress): Promise<Model> {
     const { slots, threads, gpu, wrapLoad = (_, load) => load() } = this.#options;
     const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = entry.variants[0] ?? {};
     const pendingUnload = this.#unloadBarrier.pending(entry.name);
     if (pendingUnload) await pendingUnload;
     const file = this.#engine.needsFiles ? await this.#requireFile(entry) : '';
-    return wrapLoad(entry.name, () =>
-      this.#engine.load(file, { contextSize, kvCacheType, slots, threads, gpu, ...progress }),
-    );
+    const options: LoadOptions = { contextSize, kvCacheType, slots, threads, gpu, onProgress, signal };
+    return wrapLoad(entry.name, () => this.#engine.load(file, options), signal);
   }
 
   async #waitUntilLoaded(name: string, record: LoadedModel, { onProgress, onWait, signal }: LoadWait): Promise<Model> {

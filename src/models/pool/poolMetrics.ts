@@ -20,10 +20,10 @@ export interface MeteredPoolOptions extends Omit<PoolOptions, 'wrapLoad'> {
 export function createMeteredPool(engine: Engine, options: MeteredPoolOptions, metrics: Metrics): ModelPool {
   // Only models that were requested at least once export metrics.
   const requestedModels = new Set<string>();
-  const wrapLoad = async (model: string, load: () => Promise<Model>): Promise<Model> => {
+  const wrapLoad = async (model: string, load: () => Promise<Model>, signal: AbortSignal): Promise<Model> => {
     requestedModels.add(model);
     const start = performance.now();
-    const loaded = await meteredLoad({ engine: engine.name, model }, load, metrics);
+    const loaded = await meteredLoad({ engine: engine.name, model }, { load, signal, metrics });
     options.onLoaded(model, loaded.stats(), performance.now() - start);
     return loaded;
   };
@@ -34,10 +34,17 @@ export function createMeteredPool(engine: Engine, options: MeteredPoolOptions, m
   return pool;
 }
 
-async function meteredLoad(labels: Labels, load: () => Promise<Model>, metrics: Metrics): Promise<Model> {
+interface MeteredLoad {
+  readonly load: () => Promise<Model>;
+  readonly signal: AbortSignal;
+  readonly metrics: Metrics;
+}
+
+async function meteredLoad(labels: Labels, { load, signal, metrics }: MeteredLoad): Promise<Model> {
   const start = performance.now();
   const model = await load().catch((error: unknown) => {
-    metrics.add('turngraph_model_load_failures_total', labels);
+    // A load that no client waits for any more was given up, and did not fail.
+    if (!signal.aborted) metrics.add('turngraph_model_load_failures_total', labels);
     throw error;
   });
   metrics.observe('turngraph_model_load_duration_seconds', labels, seconds(performance.now() - start));

@@ -10,6 +10,9 @@ export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gp
   readonly idleMs: number;
   /** Finds the file of a model; undefined: not on disk. Default: the local file of its catalogue entry. */
   readonly findFile?: (entry: CatalogueEntry) => Promise<string | undefined>;
-  /** Runs each load and returns the model to use, for metrics; default: calls `load` and nothing else. */
-  readonly wrapLoad?: (name: string, load: () => Promise<Model>) => Promise<Model>;
+  /**
+   * Runs each load and returns the model to use, for metrics; default: calls `load` and nothing else. The signal is aborted
+   * when no caller waits for the load any more.
+   */
+  readonly wrapLoad?: (name: string, load: () => Promise<Model>, signal: AbortSignal) => Promise<Model>;
 }
