@@ -8,7 +8,7 @@ import { threadCandidates } from '../../src/engine/llama/threads/threadTuner.ts'
 import { readCatalogue } from '../../src/models/catalogue/readCatalogue.ts';
 import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
 import { repositoryPath } from '../helpers/server.ts';
-import { runCli } from './command.ts';
+import { runCli, startCli, untilExit } from './command.ts';
 
 let folder = '';
 const pathOf = (name: string): string => join(folder, name);
@@ -61,8 +61,10 @@ describe('turngraph doctor', () => {
   it('reports what the server does with the bundled model', async () => {
     const { out, err, code } = await doctor('demo', '--quick');
     // Values that depend on the machine are replaced by #.
-    const withoutNumbers = out.replaceAll(folder, '').replaceAll(/(?<=^ {2}(?:free|reads|writes) +)[\d.,]+ \w+/gm, '#');
-    expect({ code, err }).toEqual({ code: 0, err: 'loading demo\ntiming how fast it reads and writes\n' });
+    const withoutNumbers = out
+      .replaceAll(folder, '')
+      .replaceAll(/(?<=^ {2}(?:free|prefill|decode) +)[\d.,]+ \w+/gm, '#');
+    expect({ code, err }).toEqual({ code: 0, err: 'loading demo\nmeasuring prefill and decode speed\n' });
     expect(withoutNumbers).toMatchInlineSnapshot(`
       "demo
       /demo.gguf
@@ -80,7 +82,7 @@ describe('turngraph doctor', () => {
         tools             written in our own wording
         detected          none in template and vocabulary
         tool-call format  chatml (models.json names it)
-        begin token       <|endoftext|>, but not put before prompts
+        BOS token         <|endoftext|>, but not put before prompts
         end tokens        <|im_end|>
         tool tokens       <tool_call> (plain text), </tool_call> (plain text)
 
@@ -92,8 +94,11 @@ describe('turngraph doctor', () => {
       Speed
         backend           cpu
         threads           1
-        reads             #/s
-        writes            #/s
+        prefill           #/s
+        decode            #/s
+
+      Tool questions
+        not asked (--quick)
 
       Entry for models.json
       {
@@ -115,6 +120,25 @@ describe('turngraph doctor', () => {
       "
     `);
     expect(parseEntry(out)).toEqual(entries[0]);
+  });
+
+  it.each([
+    ['without a models.json', undefined, []],
+    ['with a models.json', { models: [] }, []],
+    ['named by --catalogue', { models: [] }, ['--catalogue', 'models.json']],
+  ])('prints an entry for a bundled model that has its file when pasted, %s', async (_, document, args) => {
+    const project = await mkdtemp(join(folder, 'project-'));
+    const own = join(project, 'models.json');
+    if (document) await writeFile(own, JSON.stringify(document));
+    const cli = startCli(
+      ['doctor', 'turngraph-demo', '--quick', '--threads', '1', '--gpu', 'off', ...args],
+      {},
+      project,
+    );
+    const { out } = await untilExit(cli);
+    await writeFile(own, JSON.stringify({ extends: false, models: [parseEntry(out)] }));
+    const listed = await untilExit(startCli(['models', 'list'], {}, project));
+    expect(listed).toMatchObject({ out: expect.stringMatching(/^turngraph-demo  LOCAL  /) as unknown, err: '' });
   });
 
   it('asks tool questions in each format, unconstrained and strict', async () => {
@@ -224,7 +248,7 @@ describe('turngraph doctor', () => {
   it('warns of a catalogue that contradicts its model', async () => {
     const { out } = await doctor('lamp', '--quick');
     expect(out).toContain('models.json names generic, but the model was trained on chatml');
-    expect(out).not.toContain('Tool questions');
+    expect(out).toContain('Tool questions\n  not asked (--quick)\n');
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
+import { bundledPath } from '../../config.ts';
 import { unknownModel } from '../../models/catalogue/unknownModel.ts';
 import { diagnose } from '../../models/doctor/diagnose.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
@@ -25,7 +26,10 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const options = serverOptions(flags);
   const catalogue = await localCatalogue(options);
   for (const problem of catalogue.problems) process.stderr.write(`${problem}\n`);
-  const target = await findTarget(nameOrPath, catalogue, dirname(options.catalogue));
+  const folder = dirname(options.catalogue);
+  // The entry is for the models.json of the working directory, not for that of the package.
+  const isBundled = options.catalogue === bundledPath('models.json');
+  const target = await findTarget(nameOrPath, catalogue, { catalogue: folder, entry: isBundled ? '.' : folder });
   if (!target) throw new UsageError(unknownModel(nameOrPath, catalogue, ', and there is no such file'));
   const { llamaEngine } = await import('../../engine/llama/engine.ts');
   const { entry } = target;

@@ -32,7 +32,7 @@ export class DoctorProgress implements Disposable {
       case 'loading':
         return `loading ${this.#name}`;
       case 'timing':
-        return 'timing how fast it reads and writes';
+        return 'measuring prefill and decode speed';
       case 'asking':
         return `asking ${step.all} tool questions`;
       default:

@@ -16,7 +16,9 @@ export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
     section('Prompts', promptRows(diagnosis), colors),
     section('Memory', memoryRows(diagnosis), colors),
     section('Speed', speedRows(diagnosis), colors),
-    ...(trials ? [trialLines(trials, diagnosis.format.name, colors)] : []),
+    trials
+      ? trialLines(trials, diagnosis.format.name, colors)
+      : [colors.bold('Tool questions'), '  not asked (--quick)'],
     ...(notes.length > 0
       ? [[colors.bold('Notes'), ...notes.map((note) => `  - ${colors.warning(stripControl(note))}`)]]
       : []),
@@ -65,7 +67,7 @@ function promptRows({ model, detectedFormat, format }: Diagnosis): readonly Row[
     ['tools', describeTools(template.supportsTools, detectedFormat === format.name)],
     ['detected', detected],
     ['tool-call format', `${format.name} (${format.reason})`],
-    ['begin token', describeBos(tokens)],
+    ['BOS token', describeBos(tokens)],
     ['end tokens', tokens.eog.join(', ') || 'none'],
     ['tool tokens', toolTokens.join(', ') || `${format.name} needs none`],
   ];
@@ -98,8 +100,8 @@ function speedRows({ model, stats, speed }: Diagnosis): readonly Row[] {
     // llama.cpp counts the output layer, too.
     ['backend', gpuLayers > 0 ? `${backend}, with ${gpuLayers} of ${model.layers + 1} layers` : backend],
     ['threads', `${threads}${benchmark}`],
-    ['reads', perSecond(speed.prefillPerSecond)],
-    ['writes', perSecond(speed.decodePerSecond)],
+    ['prefill', perSecond(speed.prefillPerSecond)],
+    ['decode', perSecond(speed.decodePerSecond)],
   ];
 }
 
