@@ -1,5 +1,4 @@
 import { execFile, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { lstat, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
@@ -9,6 +8,7 @@ import { connect } from '../../src/client/index.ts';
 import { readFirstLine, untilExit } from '../cli/command.ts';
 import { blocksOf } from '../helpers/markdown.ts';
 import { startNpmRegistry } from '../helpers/npmRegistry.ts';
+import { isSkipped } from '../helpers/requirements.mjs';
 import { repositoryPath } from '../helpers/server.ts';
 
 const run = promisify(execFile);
@@ -48,7 +48,7 @@ describe('the packages that the page on shipping names', () => {
 });
 
 /** Runs the commands of the page as they stand, with a registry on loopback that serves this checkout's node_modules. */
-describe.skipIf(!existsSync(repositoryPath('node_modules/@node-llama-cpp/linux-x64')))('a server for a game', () => {
+describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
   let folder = '';
   let bundle = '';
   beforeAll(async () => {

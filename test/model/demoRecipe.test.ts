@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,7 @@ import { createVocabulary } from '../../scripts/demo-model/generate/tokenizer.mj
 import { createRng } from '../../scripts/seededRandom.mjs';
 import type { Message } from '../../src/dialog.ts';
 import { formats } from '../../src/tools/formats/index.ts';
+import { checkRequirement, findPython, isSkipped } from '../helpers/requirements.mjs';
 import { repositoryPath } from '../helpers/server.ts';
 import { openDemo, type Demo } from './demo.ts';
 
@@ -99,14 +100,12 @@ describe('the evaluation of the demo model', () => {
   });
 });
 
-const python = '/usr/bin/python3';
-const isRequired = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
-const hint = 'missing python3-torch, python3-numpy or gcc; apt-get install python3-torch python3-numpy gcc';
+const python = findPython('torch, numpy') ?? 'python3';
 
-describe.runIf(isRequired || hasTorch())('the recipe of the demo model (needs PyTorch)', () => {
+describe.skipIf(isSkipped('demoModelRecipe'))('the recipe of the demo model', () => {
   let folder = '';
   beforeAll(async () => {
-    if (!hasTorch()) throw new Error(hint);
+    checkRequirement('demoModelRecipe');
     folder = await mkdtemp(join(tmpdir(), 'turngraph-recipe-'));
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -203,12 +202,3 @@ print(json.dumps({"weights": weights, "fit": [kernels_fit(shape) for shape in sh
       .map((line) => JSON.parse(line));
   }
 });
-
-function hasTorch(): boolean {
-  try {
-    execFileSync(python, ['-c', 'import torch, numpy'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeFolder, readRegularFile } from '../../src/filesystem.ts';
 import { GraphFolder } from '../../src/graph/graphFolder.ts';
 import { readCatalogue } from '../../src/models/catalogue/readCatalogue.ts';
+import { isSkipped } from '../helpers/requirements.mjs';
 
 describe('makeFolder', () => {
   let root = '';
@@ -33,7 +34,7 @@ describe('makeFolder', () => {
     await expect(makeFolder(join(file, 'a', 'b'))).rejects.toMatchObject({ code: 'EEXIST', path: file });
   });
 
-  it.skipIf(!existsSync('/proc/self'))('fails when the system does not allow it', async () => {
+  it.skipIf(isSkipped('systemError'))('fails when the system does not allow it', async () => {
     await expect(makeFolder('/proc/turngraph/a')).rejects.toMatchObject({ code: 'ENOENT', path: '/proc/turngraph' });
   });
 });
@@ -54,7 +55,7 @@ describe('readRegularFile', () => {
     await expect(readRegularFile(join(root, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it.skipIf(process.platform === 'win32')('does not wait for the writer of a FIFO', async () => {
+  it.skipIf(isSkipped('fifo'))('does not wait for the writer of a FIFO', async () => {
     const fifo = join(root, 'lamp.json');
     execFileSync('mkfifo', [fifo]);
     await expect(readRegularFile(fifo)).rejects.toMatchObject({ code: 'ENOTREG' });

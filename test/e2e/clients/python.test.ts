@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,33 +6,14 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seededBytes } from '../../helpers/fakeHub.ts';
 import { startHubServer } from '../../helpers/hubFixture.ts';
+import { checkRequirement, findPython, isSkipped } from '../../helpers/requirements.mjs';
 import { useServer, repositoryPath } from '../../helpers/server.ts';
 import { Gate } from '../../helpers/gate.ts';
 import { oneDayMs } from '../../helpers/heldEngine.ts';
 
 const run = promisify(execFile);
 
-/** Whether a command exits with 0. */
-function succeeds(command: string, ...args: readonly string[]): boolean {
-  try {
-    execFileSync(command, args, { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-// Debian's packages are installed for /usr/bin/python3, which may not be the first Python in the path.
-const python = ['/usr/bin/python3', 'python3'].find((command) =>
-  succeeds(command, '-c', 'import websockets, google.protobuf'),
-);
-const missing = [
-  python === undefined ? 'python3-websockets and python3-protobuf' : '',
-  succeeds('protoc', '--version') ? '' : 'protobuf-compiler (protoc)',
-].filter((name) => name !== '');
-const hint = `missing ${missing.join(' and ')}; apt-get install python3 python3-websockets python3-protobuf protobuf-compiler`;
-const isRequired = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
-const isSkipped = missing.length > 0 && !isRequired;
+const python = findPython('websockets, google.protobuf') ?? 'python3';
 
 const slowAnswer = new Gate();
 const server = useServer({
@@ -47,11 +28,11 @@ const server = useServer({
 });
 const locked = useServer({ token: 'open sesame' });
 
-describe.runIf(!isSkipped)(isSkipped ? `the Python client (skipped: ${hint})` : 'the Python client', () => {
+describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
   let folder = '';
 
   beforeAll(async () => {
-    if (missing.length > 0) throw new Error(hint);
+    checkRequirement('pythonClient');
     folder = await mkdtemp(join(tmpdir(), 'turngraph-python-'));
     await run('protoc', ['-I', repositoryPath('proto/turngraph/v1'), `--python_out=${folder}`, 'wire.proto']);
   });
@@ -61,7 +42,7 @@ describe.runIf(!isSkipped)(isSkipped ? `the Python client (skipped: ${hint})` : 
   function startPython(file: string, ...args: readonly string[]) {
     const PYTHONPATH = `${repositoryPath('docs/clients/python')}:${folder}`;
     const env = { ...process.env, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1', PYTHONUTF8: '1' };
-    return run(python ?? 'python3', ['-W', 'error', file, ...args], { env });
+    return run(python, ['-W', 'error', file, ...args], { env });
   }
 
   /** Runs a Python file with the client in its path. Returns its output. */

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,6 +6,7 @@ import { Downloads } from '../../../src/download/downloads.ts';
 import { toDownloadFault } from '../../../src/download/toFault.ts';
 import { Fault } from '../../../src/fault.ts';
 import { seededBytes, sha256, type HubFile, type ResponseFault } from '../../helpers/fakeHub.ts';
+import { isSkipped } from '../../helpers/requirements.mjs';
 import { useDownloadFixture, catchFault, tinyModel } from './downloadFixture.ts';
 
 const fixture = useDownloadFixture();
@@ -223,7 +223,7 @@ describe('a download fails', () => {
     );
   });
 
-  it.skipIf(!existsSync('/proc/self'))('with 6001 when the folder cannot be created', async () => {
+  it.skipIf(isSkipped('unwritableFolder'))('with 6001 when the folder cannot be created', async () => {
     offerFile();
     const downloads = new Downloads('/proc/turngraph', { env: fixture().env });
     expect(await catchFault(downloads.start(tinyModel(), owner))).toEqual([

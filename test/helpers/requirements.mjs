@@ -1,0 +1,108 @@
+// What some tests need beyond Node and the npm packages. The tests skip themselves by these conditions, and
+// scripts/test-info.mjs lists them by the same ones.
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+
+/**
+ * @typedef {object} Requirement
+ * @property {string} title title of the tests, as it is in the file
+ * @property {string} file
+ * @property {string} [install] command that installs what is missing; without it this system cannot have it
+ * @property {boolean} [isRequired] the tests fail for want of it and are not skipped
+ * @property {() => readonly string[]} findMissing
+ */
+
+/** @type {(command: string, ...args: string[]) => boolean} */
+function succeeds(command, ...args) {
+  try {
+    execFileSync(command, args, { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The first Python with the modules. Debian's packages are for /usr/bin/python3, which may not be the first in the path. */
+export const findPython = (/** @type {string} */ modules) =>
+  ['/usr/bin/python3', 'python3'].find((command) => succeeds(command, '-c', `import ${modules}`));
+
+/** @type {(names: Readonly<Record<string, boolean>>) => readonly string[]} */
+const absentOf = (names) => Object.keys(names).filter((name) => !names[name]);
+
+const isPythonRequired = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
+
+/** @satisfies {Record<string, Requirement>} */
+export const requirements = {
+  pythonClient: {
+    title: 'the Python client',
+    file: 'test/e2e/clients/python.test.ts',
+    install: 'apt-get install python3 python3-websockets python3-protobuf protobuf-compiler',
+    isRequired: isPythonRequired,
+    findMissing: () =>
+      absentOf({
+        'python3-websockets and python3-protobuf': findPython('websockets, google.protobuf') !== undefined,
+        'protobuf-compiler (protoc)': succeeds('protoc', '--version'),
+      }),
+  },
+  demoModelRecipe: {
+    title: 'the recipe of the demo model',
+    file: 'test/model/demoRecipe.test.ts',
+    install: 'apt-get install python3-torch python3-numpy gcc',
+    isRequired: isPythonRequired,
+    findMissing: () =>
+      absentOf({
+        'python3-torch and python3-numpy': findPython('torch, numpy') !== undefined,
+        gcc: succeeds('gcc', '--version'),
+      }),
+  },
+  bundle: {
+    title: 'a server for a game',
+    file: 'test/e2e/bundle.test.ts',
+    findMissing: () =>
+      absentOf({
+        'Linux x64 with glibc': existsSync(new URL('../../node_modules/@node-llama-cpp/linux-x64', import.meta.url)),
+      }),
+  },
+  unwritableFolder: {
+    title: 'with 6001 when the folder cannot be created',
+    file: 'test/integration/download/errors.test.ts',
+    findMissing: () => absentOf({ '/proc': existsSync('/proc/self') }),
+  },
+  systemError: {
+    title: 'fails when the system does not allow it',
+    file: 'test/unit/filesystem.test.ts',
+    findMissing: () => absentOf({ '/proc': existsSync('/proc/self') }),
+  },
+  fifo: {
+    title: 'does not wait for the writer of a FIFO',
+    file: 'test/unit/filesystem.test.ts',
+    findMissing: () => absentOf({ 'a system with FIFOs': process.platform !== 'win32' }),
+  },
+};
+
+/** Names that tests take for missing, to test what is said of them: `TURNGRAPH_TEST_WITHOUT=pythonClient,fifo`. */
+const assumedMissing = new Set(process.env['TURNGRAPH_TEST_WITHOUT']?.split(','));
+
+/** @type {Map<string, readonly string[]>} */
+const found = new Map();
+
+/** What the tests of a requirement lack on this machine. */
+export function missingFor(/** @type {keyof typeof requirements} */ name) {
+  if (assumedMissing.has(name)) return ['what TURNGRAPH_TEST_WITHOUT names'];
+  const missing = found.get(name) ?? requirements[name].findMissing();
+  found.set(name, missing);
+  return missing;
+}
+
+/** Whether the tests of a requirement are skipped on this machine. */
+export function isSkipped(/** @type {keyof typeof requirements} */ name) {
+  const { isRequired } = /** @type {Requirement} */ (requirements[name]);
+  return isRequired !== true && missingFor(name).length > 0;
+}
+
+/** Fails where something is missing although it is required. */
+export function checkRequirement(/** @type {keyof typeof requirements} */ name) {
+  const missing = missingFor(name);
+  const { install } = /** @type {Requirement} */ (requirements[name]);
+  if (missing.length > 0) throw new Error(`missing ${missing.join(' and ')}; ${install ?? 'not for this system'}`);
+}
