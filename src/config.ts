@@ -126,6 +126,18 @@ export const serverSchema = {
       description: 'max seconds per handshake',
     },
     maxRequests: { type: 'integer', minimum: 1, default: 1024, description: 'max unanswered requests per connection' },
+    maxQueuedBytes: {
+      type: 'integer',
+      minimum: 1,
+      default: 4_194_304,
+      description: 'bytes of waiting requests above which a connection is not read',
+    },
+    maxTotalQueuedBytes: {
+      type: 'integer',
+      minimum: 1,
+      default: 67_108_864,
+      description: 'bytes of waiting requests above which connections take turns to be read',
+    },
     maxNodes: { type: 'integer', minimum: 1, default: 256, description: 'max nodes per graph' },
     maxTools: { type: 'integer', minimum: 1, default: 128, description: 'max tools per node' },
     maxSteps: {

@@ -12,3 +12,45 @@ export function createYielder(maxBlockedMs = 10): () => Promise<void> {
     lastYield = performance.now();
   };
 }
+
+/** Asks to start a piece of synchronous work: undefined when it may start now, else a promise to wait for. */
+export type Admission = () => Promise<void> | undefined;
+
+/** Clock and event loop of an admission; tests replace them. */
+export interface AdmissionClock {
+  /** Monotonic time in milliseconds. */
+  readonly now: () => number;
+  /** Calls back in the next round of the event loop. */
+  readonly onNextRound: (callback: () => void) => void;
+}
+
+const processClock: AdmissionClock = {
+  now: () => performance.now(),
+  onNextRound: (callback) => setImmediate(callback),
+};
+
+/**
+ * Creates the admission of work that several owners share: once work has taken `maxBlockedMs` in one round of the event
+ * loop, each later round starts one piece, in the order of asking. So however many pieces are ready, the event loop is
+ * held for `maxBlockedMs` and the longest piece.
+ */
+export function createAdmission(maxBlockedMs = 10, { now, onNextRound } = processClock): Admission {
+  const waiting: (() => void)[] = [];
+  let roundStart: number | undefined;
+  const beginRound = (): void => {
+    roundStart = now();
+    onNextRound(endRound);
+  };
+  const endRound = (): void => {
+    roundStart = undefined;
+    const start = waiting.shift();
+    if (!start) return;
+    beginRound();
+    start();
+  };
+  return () => {
+    if (roundStart === undefined) beginRound();
+    if (waiting.length === 0 && roundStart !== undefined && now() - roundStart < maxBlockedMs) return undefined;
+    return new Promise((resolve) => waiting.push(resolve));
+  };
+}

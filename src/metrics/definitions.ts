@@ -115,6 +115,8 @@ export const metricDefinitions = {
   turngraph_agents_created_total: counter('Agents created.'),
   turngraph_agent_warnings_total: counter('Warnings in CreateAgentResponse.'),
   turngraph_unsent_bytes: gauge('Bytes in send buffers that clients have not read yet.'),
+  turngraph_queued_request_bytes: gauge('Bytes of requests that wait to be handled.'),
+  turngraph_paused_connections: gauge('Connections that are not read, because too many bytes of requests wait.'),
   turngraph_slow_readers: gauge('Connections under backpressure: their turns wait until the client has read more.'),
   turngraph_slow_reader_pauses_total: counter('Times that backpressure began on a connection.'),
 

@@ -6,7 +6,9 @@ import { maxFrameBytes } from '../frameSize.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { countError, type Metrics } from '../metrics/metrics.ts';
 import { metricDefinitions, type LabelsOf } from '../metrics/definitions.ts';
+import type { Admission } from '../eventLoop.ts';
 import { RequestDispatcher } from '../session/dispatcher.ts';
+import type { RequestQueues } from '../session/requestQueue.ts';
 import { Session, type ServerContext } from '../session/session.ts';
 import { serverCodecs, type Codec, type Subprotocol } from '../wire/codec.ts';
 import { serverFrame } from '../wire/frame.ts';
@@ -37,6 +39,8 @@ export interface ConnectionOptions {
   /** Milliseconds between pings; a connection without a pong in between is terminated. */
   readonly pingMs: number;
   readonly sendBuffer: SendBufferLimits;
+  readonly requestQueues: RequestQueues;
+  readonly admission: Admission;
   /** Called before each frame is written, to coalesce writes. */
   readonly coalesce: () => void;
   readonly logRejection: LogRejection;
@@ -53,11 +57,13 @@ export class ClientConnection implements AsyncDisposable {
   readonly #metrics: Metrics;
   readonly #logFrameError: (fault: Fault) => void;
   #alive = true;
+  #paused = false;
+  #closing = false;
   #disposal: Promise<void> | undefined;
 
   constructor(
     socket: ClientSocket,
-    { subprotocol, context, pingMs, sendBuffer, coalesce, logRejection }: ConnectionOptions,
+    { subprotocol, context, pingMs, sendBuffer, requestQueues, admission, coalesce, logRejection }: ConnectionOptions,
   ) {
     this.#socket = socket;
     this.#coalesce = coalesce;
@@ -73,16 +79,19 @@ export class ClientConnection implements AsyncDisposable {
     const id = randomUUID();
     // Without the message: it may quote what the user wrote.
     this.#logFrameError = ({ code, name }) => logRejection({ session: id, code, error: name }, 'frame rejected');
-    this.#dispatcher = new RequestDispatcher(new Session(id, context, () => this.#sendBuffer.drained()), {
-      send: (frame) => this.#send(frame),
-      closeWithError: (fault) => this.#closeWithError(fault, closeCodes.limitExceeded),
-    });
+    const queue = requestQueues.open({ pause: () => this.#pause(), resume: () => this.#resume() });
+    const sink = {
+      send: (frame: ServerFrame): void => this.#send(frame),
+      closeWithError: (fault: Fault): void => this.#closeWithError(fault, closeCodes.limitExceeded),
+    };
+    const session = new Session(id, context, () => this.#sendBuffer.drained());
+    this.#dispatcher = new RequestDispatcher(session, sink, { queue, admission });
     const tooLarge = new Fault('FRAME_TOO_LARGE', `a frame may have ${maxFrameBytes} bytes; send less at a time`);
     socket.onTooLarge = () => {
       this.#logFrameError(tooLarge);
       this.#sendError(tooLarge);
     };
-    socket.on('message', (data: RawData, isBinary: boolean) => this.#receive(data, isBinary));
+    socket.on('message', (data: RawData, isBinary: boolean) => this.#closing || this.#receive(data, isBinary));
     socket.on('pong', () => (this.#alive = true));
     // ws emits this before it closes the socket for a protocol error.
     socket.on('error', (error) => context.log.debug({ session: id, err: error }, 'socket failed'));
@@ -112,6 +121,7 @@ export class ClientConnection implements AsyncDisposable {
   /** Ends the session, cancelling its turns, and then closes the socket. */
   async close(code: number, reason: string): Promise<void> {
     await this[Symbol.asyncDispose]();
+    this.#closing = true;
     closeSocket(this.#socket, code, reason);
   }
 
@@ -127,12 +137,25 @@ export class ClientConnection implements AsyncDisposable {
   }
 
   #receive(data: RawData, isBinary: boolean): void {
-    const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [Buffer.from(data)]);
+    const bytes = ownBytes(data);
     // The JSON codec gets text as bytes: ws does not validate UTF-8 here, so that the codec can answer with an error.
     const asBytes = isBinary || !this.#codec.binary;
-    const decoded = this.#codec.decode(asBytes ? bytes : bytes.toString('utf8'));
-    if (!decoded.ok) this.#logFrameError(decoded.fault);
-    this.#dispatcher.receive(decoded);
+    this.#dispatcher.receive({
+      bytes: bytes.length,
+      decode: () => this.#codec.decode(asBytes ? bytes : bytes.toString('utf8')),
+    });
+  }
+
+  #pause(): void {
+    this.#paused = true;
+    this.#socket.pause();
+  }
+
+  #resume(): void {
+    this.#paused = false;
+    // The pong may be behind what was not read: begin a new period.
+    this.#alive = true;
+    this.#socket.resume();
   }
 
   #send(frame: ServerFrame): void {
@@ -149,14 +172,26 @@ export class ClientConnection implements AsyncDisposable {
 
   #closeWithError(fault: Fault, closeCode: number): void {
     this.#sendError(fault);
+    this.#closing = true;
     closeSocket(this.#socket, closeCode, fault.name);
   }
 
   #checkAlive(): void {
-    if (!this.#alive) return this.#socket.terminate();
-    this.#alive = false;
+    // A paused socket is pinged, because a failed write is the only sign of a closed peer, but its pong is not read.
+    if (!this.#alive && !this.#paused) return this.#socket.terminate();
+    this.#alive = this.#paused;
     this.#socket.ping();
   }
+}
+
+// The bytes of a message in a buffer of about their size: a short message can be a view of the whole chunk in which it
+// came, and would keep it in memory while it waits.
+function ownBytes(data: RawData): Buffer {
+  if (!Buffer.isBuffer(data)) return Buffer.concat(Array.isArray(data) ? data : [Buffer.from(data)]);
+  if (2 * data.length >= data.buffer.byteLength) return data;
+  const copy = Buffer.allocUnsafeSlow(data.length);
+  data.copy(copy);
+  return copy;
 }
 
 // A client can close with any of thousands of codes; labels must stay few.
@@ -174,6 +209,9 @@ export function rejectConnection(socket: WebSocket, subprotocol: Subprotocol, fa
 // Closes a socket; terminates it after a timeout, because a client that does not read does not answer the close frame.
 function closeSocket(socket: WebSocket, closeCode: number, reason: string): void {
   socket.close(closeCode, reason);
+  // A paused socket does not receive the close frame of the client; and a socket that is closed with unread data is
+  // reset, which can destroy what the client has not read.
+  socket.resume();
   const timeout = setTimeout(() => socket.terminate(), closeTimeoutMs);
   socket.once('close', () => clearTimeout(timeout));
 }

@@ -11,6 +11,8 @@ import { maxFrameBytes } from '../frameSize.ts';
 import { countError } from '../metrics/metrics.ts';
 import type { ServerContext } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
+import { createAdmission } from '../eventLoop.ts';
+import { RequestQueues } from '../session/requestQueue.ts';
 import { bind } from './bind.ts';
 import { coalesceWrites } from './coalesceWrites.ts';
 import { chooseSubprotocol, ClientConnection, ClientSocket, rejectConnection } from './connection.ts';
@@ -60,6 +62,11 @@ export async function listen(
   const isRateAllowed = rateLimit(maxConnectionRate);
   const checkAccess = createAccessCheck(options);
   const sockets = createSocketServer();
+  const requestQueues = new RequestQueues({
+    connectionBytes: options.maxQueuedBytes,
+    totalBytes: options.maxTotalQueuedBytes,
+  });
+  const admission = createAdmission();
   const logRejection = createRejectionLog(context.log);
 
   const checkCapacity = (): string | undefined => {
@@ -85,6 +92,8 @@ export async function listen(
       context,
       pingMs,
       sendBuffer,
+      requestQueues,
+      admission,
       coalesce,
       logRejection,
     });
@@ -117,6 +126,8 @@ export async function listen(
       {},
       outputs.reduce((sum, { unsent }) => sum + unsent, 0),
     );
+    set('turngraph_queued_request_bytes', {}, requestQueues.bytes);
+    set('turngraph_paused_connections', {}, requestQueues.pausedConnections);
     set('turngraph_slow_readers', {}, outputs.filter((output) => output.drained()).length);
   });
 
@@ -154,6 +165,9 @@ const createSocketServer = (): SocketServer<typeof ClientSocket> =>
     perMessageDeflate: false,
     // The codec validates UTF-8 and answers with an error; ws would close the socket.
     skipUTF8Validation: true,
+    // Each part of an unfinished message keeps the chunk in which it came, of up to 64 KiB.
+    maxFragments: 256,
+    maxBufferedChunks: 16_384,
     WebSocket: ClientSocket,
     // The client fails the handshake without a reason if none of its subprotocols is chosen: choose one, then reject
     // it.

@@ -1,11 +1,19 @@
 import { Fault } from '../fault.ts';
 import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../frames.gen.ts';
 import type { DecodeResult } from '../wire/frameReader.ts';
+import type { Admission } from '../eventLoop.ts';
 import { countError } from '../metrics/metrics.ts';
 import { serverFrame } from '../wire/frame.ts';
 import type { HandlerResult, Reply } from './handler.ts';
 import { handlers } from './handlers.ts';
+import type { QueuePlace, RequestQueue } from './requestQueue.ts';
 import type { Session } from './session.ts';
+
+/** A request as received. It waits in this form, because a decoded frame can take many times the memory of its bytes. */
+export interface ReceivedRequest {
+  readonly bytes: number;
+  decode(): DecodeResult<ClientFrame>;
+}
 
 /** Receives the frames of a session: the connection. */
 export interface FrameSink {
@@ -15,9 +23,18 @@ export interface FrameSink {
   closeWithError(fault: Fault): void;
 }
 
+/** What the dispatchers of all sessions share. */
+export interface DispatcherOptions {
+  readonly queue: RequestQueue;
+  readonly admission: Admission;
+}
+
+// A cancel above this size, which only white space can reach, waits for backpressure like any other request.
+const maxCancelBytes = 1024;
+
 /**
- * Request dispatcher of one session: queues decoded requests, runs their handlers in order and numbers the frames that
- * are sent. It knows no socket. Three orders hold at once:
+ * Request dispatcher of one session: queues requests, decodes them and runs their handlers in order, and numbers the
+ * frames that are sent. It knows no socket. Three orders hold at once:
  *
  * | queue               | holds                                        | order                                      |
  * | ------------------- | -------------------------------------------- | ------------------------------------------ |
@@ -26,12 +43,14 @@ export interface FrameSink {
  * | `#background`       | turns, loads, downloads, and the row above   | concurrent; nothing waits for them         |
  *
  * A handler that returns `{ background }` releases `#tail`, so that the next request is handled while that work
- * continues. Before each request except `cancelTurn`, `#tail` waits for backpressure: a client that does not read gets
- * no more answers.
+ * continues. Before each request except `cancelTurn`, both queues wait for backpressure: a client that does not read gets
+ * no more answers. Requests of all sessions share the event loop by `admission`.
  */
 export class RequestDispatcher implements AsyncDisposable {
   readonly #session: Session;
   readonly #sink: FrameSink;
+  readonly #queue: RequestQueue;
+  readonly #admission: Admission;
   readonly #background = new Set<Promise<unknown>>();
   /** By agent id: settles when the last request that waits for the agent's creation has been handled. */
   readonly #pendingByAgent = new Map<number, Promise<unknown>>();
@@ -44,15 +63,17 @@ export class RequestDispatcher implements AsyncDisposable {
   /** Settles when the handler of the last request has returned. */
   #tail: Promise<void> = Promise.resolve();
 
-  constructor(session: Session, sink: FrameSink) {
+  constructor(session: Session, sink: FrameSink, { queue, admission }: DispatcherOptions) {
     this.#session = session;
     this.#sink = sink;
+    this.#queue = queue;
+    this.#admission = admission;
   }
 
-  /** Queues a decoded request. Never throws: invalid frames are answered with an error. */
-  receive(decoded: DecodeResult<ClientFrame>): void {
+  /** Queues a request. Never throws: invalid frames are answered with an error. */
+  receive(request: ReceivedRequest): void {
     const { requests } = this.#session.context.limits;
-    if (this.#closedWithError) return;
+    if (this.#closedWithError || this.#disposed) return;
     if (this.#unanswered >= requests) {
       this.#closedWithError = true;
       this.#sink.closeWithError(
@@ -61,7 +82,13 @@ export class RequestDispatcher implements AsyncDisposable {
       return;
     }
     this.#unanswered++;
-    this.#tail = this.#tail.then(() => this.#handle(decoded)).catch((error: unknown) => this.#closeWithError(error));
+    const place = this.#queue.add(request.bytes);
+    this.#tail = this.#tail
+      .then(() => this.#handle(request, place))
+      .catch((error: unknown) => {
+        place.release();
+        this.#closeWithError(error);
+      });
   }
 
   /** Resolves when all requests received so far have been answered. */
@@ -72,24 +99,40 @@ export class RequestDispatcher implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#disposed = true;
+    this.#queue.close();
     await this.#session[Symbol.asyncDispose]();
     await this.idle();
   }
 
-  async #handle(decoded: DecodeResult<ClientFrame>): Promise<void> {
+  async #handle(request: ReceivedRequest, place: QueuePlace): Promise<void> {
+    await this.#untilReady(request);
+    if (this.#disposed) return place.release();
+    const decoded = request.decode();
     const requestId = decoded.ok ? decoded.frame.requestId : decoded.requestId;
-    // Backpressure applies to answers as it does to turns. Not to a cancel: it stops the output, and its answer is
-    // small.
-    if (!(decoded.ok && decoded.frame.body === 'cancelTurn')) await this.#session.backpressure();
-    if (this.#disposed) return;
     try {
       if (!decoded.ok) throw decoded.fault;
-      const answer = await this.#answer(decoded.frame);
+      const answer = await this.#answerInOrder(decoded.frame, request, place);
       if (answer) this.#trackBackground(requestId, answer.background);
       else this.#unanswered--;
     } catch (error) {
+      place.release();
       this.#sendError(requestId, error);
     }
+  }
+
+  async #untilReady(request: ReceivedRequest): Promise<void> {
+    for (;;) {
+      while (!this.#mayAnswer(request)) await this.#session.backpressure();
+      const admitted = this.#admission();
+      if (!admitted) return;
+      await admitted;
+      if (this.#mayAnswer(request)) return;
+    }
+  }
+
+  // Backpressure applies to answers as it does to turns. Not to a cancel: it stops the output, and its answer is small.
+  #mayAnswer(request: ReceivedRequest): boolean {
+    return !this.#session.backpressure() || isCancel(request);
   }
 
   // For an error that occurred while an error was being sent.
@@ -108,6 +151,32 @@ export class RequestDispatcher implements AsyncDisposable {
     void done.then(() => this.#background.delete(done));
   }
 
+  // Requests for an agent that is still being created wait for it, in order; other requests are not blocked. So a
+  // client can send createAgent and sendMessage together, with the id that the agent will get.
+  async #answerInOrder(frame: ClientFrame, request: ReceivedRequest, place: QueuePlace): Promise<HandlerResult> {
+    const agentId = agentIdOf(frame);
+    const previous =
+      agentId === undefined ? undefined : (this.#pendingByAgent.get(agentId) ?? this.#session.creation(agentId));
+    if (agentId === undefined || !previous) {
+      const answer = await this.#answer(frame);
+      place.release();
+      return answer;
+    }
+    place.defer();
+    const result = previous.then(() => this.#answerDeferred(request)).finally(() => place.release());
+    const tail = result.catch(() => undefined);
+    this.#pendingByAgent.set(agentId, tail);
+    void tail.then(() => this.#pendingByAgent.get(agentId) === tail && this.#pendingByAgent.delete(agentId));
+    return { background: result.then((answer) => answer?.background) };
+  }
+
+  async #answerDeferred(request: ReceivedRequest): Promise<HandlerResult> {
+    await this.#untilReady(request);
+    const decoded = request.decode();
+    if (!decoded.ok) throw decoded.fault;
+    return this.#answer(decoded.frame);
+  }
+
   #answer(frame: ClientFrame): HandlerResult | Promise<HandlerResult> {
     const reply: Reply = (body, fields) => this.#emit(frame.requestId, body, fields);
     // `handlers` maps each body name to its handler; TypeScript cannot correlate the two.
@@ -117,23 +186,7 @@ export class RequestDispatcher implements AsyncDisposable {
       reply: Reply,
     ) => HandlerResult | Promise<HandlerResult>;
     const request = frame[frame.body as never] as ClientFrameBodies[keyof ClientFrameBodies];
-    const run = (): HandlerResult | Promise<HandlerResult> => handle(this.#session, request, reply);
-    return 'agentId' in request ? this.#afterCreation(request.agentId, run) : run();
-  }
-
-  // Requests for an agent that is still being created wait for it, in order; other requests are not blocked. So a
-  // client can send createAgent and sendMessage together, with the id that the agent will get.
-  #afterCreation(
-    agentId: number,
-    run: () => HandlerResult | Promise<HandlerResult>,
-  ): HandlerResult | Promise<HandlerResult> {
-    const previous = this.#pendingByAgent.get(agentId) ?? this.#session.creation(agentId);
-    if (!previous) return run();
-    const result = previous.then(run);
-    const tail = result.catch(() => undefined);
-    this.#pendingByAgent.set(agentId, tail);
-    void tail.then(() => this.#pendingByAgent.get(agentId) === tail && this.#pendingByAgent.delete(agentId));
-    return { background: result.then((answer) => answer?.background) };
+    return handle(this.#session, request, reply);
   }
 
   #sendError(requestId: number, error: unknown): void {
@@ -153,4 +206,15 @@ export class RequestDispatcher implements AsyncDisposable {
   #emit<K extends keyof ServerFrameBodies>(requestId: number, body: K, fields: ServerFrameBodies[K]): void {
     this.#sink.send(serverFrame(requestId, ++this.#seq, body, fields));
   }
+}
+
+function isCancel(request: ReceivedRequest): boolean {
+  if (request.bytes > maxCancelBytes) return false;
+  const decoded = request.decode();
+  return decoded.ok && decoded.frame.body === 'cancelTurn';
+}
+
+function agentIdOf(frame: ClientFrame): number | undefined {
+  const request = frame[frame.body as never] as ClientFrameBodies[keyof ClientFrameBodies];
+  return 'agentId' in request ? request.agentId : undefined;
 }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createYielder } from '../../src/eventLoop.ts';
+import { createAdmission, createYielder } from '../../src/eventLoop.ts';
 
 describe('a yielder', () => {
   afterEach(() => vi.restoreAllMocks());
@@ -38,5 +38,67 @@ describe('a yielder', () => {
     advance(10);
     await yieldIfDue();
     expect(eventLoopTurns()).toBeGreaterThan(before);
+  });
+});
+
+describe('an admission', () => {
+  /** An event loop that the test turns, and a clock that it advances. */
+  function fakeLoop() {
+    let time = 0;
+    let callbacks: (() => void)[] = [];
+    const clock = { now: () => time, onNextRound: (callback: () => void) => void callbacks.push(callback) };
+    const turn = async (): Promise<void> => {
+      const due = callbacks;
+      callbacks = [];
+      for (const callback of due) callback();
+      await Promise.resolve();
+    };
+    return { clock, turn, advance: (ms: number) => (time += ms) };
+  }
+
+  it('admits work at once until its time in a round is used, and then one piece per round, in order', async () => {
+    const { clock, turn, advance } = fakeLoop();
+    const admission = createAdmission(10, clock);
+    const started: number[] = [];
+    for (let piece = 0; piece < 6; piece++) {
+      const admitted = admission();
+      const start = (): void => {
+        started.push(piece);
+        advance(4);
+      };
+      if (admitted) void admitted.then(start);
+      else start();
+    }
+    expect(started).toEqual([0, 1, 2]);
+    for (const expected of [4, 5, 6]) {
+      await turn();
+      expect(started.length).toBe(expected);
+    }
+    expect(started).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  it('admits new work only after the work that waits', async () => {
+    const { clock, turn, advance } = fakeLoop();
+    const admission = createAdmission(10, clock);
+    expect(admission()).toBeUndefined();
+    advance(10);
+    const waiting = admission();
+    await turn();
+    await waiting;
+    expect(admission()).toBeUndefined();
+    advance(10);
+    const [first, second] = [admission(), admission()];
+    await turn();
+    expect(await Promise.race([first, second?.then(() => 'second')])).toBeUndefined();
+    expect(admission()).toBeInstanceOf(Promise);
+  });
+
+  it('admits work at once in a later round', async () => {
+    const { clock, turn, advance } = fakeLoop();
+    const admission = createAdmission(10, clock);
+    expect(admission()).toBeUndefined();
+    advance(1000);
+    await turn();
+    expect(admission()).toBeUndefined();
   });
 });
