@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { raceAbort } from './abort.ts';
-import { limitsOf, type ServerOptions } from './config.ts';
+import { bundledPath, limitsOf, type ServerOptions } from './config.ts';
 import type { Engine } from './engine/engine.ts';
 import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock/engine.ts';
@@ -10,7 +10,7 @@ import { GraphFolder } from './graph/graphFolder.ts';
 import { loadExtension } from './extensions.ts';
 import { Downloads, type DownloadOptions } from './download/downloads.ts';
 import { createLog, type Log } from './log.ts';
-import type { CatalogueEntry } from './models/catalogue/catalogue.ts';
+import type { Catalogue, CatalogueEntry } from './models/catalogue/catalogue.ts';
 import { readCatalogue } from './models/catalogue/readCatalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { createMeteredPool, type MeteredPoolOptions } from './models/pool/poolMetrics.ts';
@@ -23,6 +23,8 @@ import type { EngineName, ServerContext } from './session/session.ts';
 export interface StartSettings extends Omit<ListenSettings, 'closing'> {
   /** Additional node types and formats, instead of those of the option `extend`. */
   readonly extension?: Extension;
+  /** Models that are not in the catalogue file. */
+  readonly extraModels?: readonly CatalogueEntry[];
   /** How models are downloaded: from another hub than that of the environment, for example. */
   readonly downloads?: DownloadOptions;
   /** Engines that replace the built-in ones, by name. Tests use it to hold a generation at a gate. */
@@ -39,7 +41,15 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
  */
 export async function start(
   options: ServerOptions,
-  { extension, downloads: downloadOptions, engines = {}, log = logFor(options), stop, ...settings }: StartSettings = {},
+  {
+    extension,
+    extraModels = [],
+    downloads: downloadOptions,
+    engines = {},
+    log = logFor(options),
+    stop,
+    ...settings
+  }: StartSettings = {},
 ): Promise<TurngraphServer> {
   for (const [flag, folder] of [
     ['--graphs', options.graphs],
@@ -51,7 +61,7 @@ export async function start(
   await assertFolder('--models', options.models);
   const writeProblem = await findWriteProblem(options.cache);
   if (writeProblem !== undefined) log.warn({ cache: options.cache, why: writeProblem }, cacheUnwritableMessage);
-  const catalogue = await readCatalogue(options.catalogue);
+  const catalogue = withModels(await readCatalogue(options.catalogue), extraModels);
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
   const metrics = new Metrics();
   const downloads = new Downloads(options.models, downloadOptions);
@@ -69,7 +79,7 @@ export async function start(
       'llama-cpp': createPool(engines['llama-cpp'] ?? createLlamaEngine(options)),
       mock: createPool(engines.mock ?? (await createMockEngine(options.mockScript))),
     },
-    graphs: new GraphFolder(options.graphs),
+    graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
     storageRoot: options.storageRoot || options.graphs,
     limits: limitsOf(options),
     turnTimeoutMs: options.turnTimeout * 1000,
@@ -90,6 +100,15 @@ export async function start(
     throw error;
   }
 }
+
+const withModels = (catalogue: Catalogue, models: readonly CatalogueEntry[]): Catalogue => ({
+  ...catalogue,
+  models: new Map([...catalogue.models, ...models.map((entry) => [entry.name, entry] as const)]),
+});
+
+// Clients are told the folder as it was configured, and not where the package is installed.
+const describeGraphFolder = (folder: string): string =>
+  folder === bundledPath('graphs') ? 'the bundled graphs folder' : `the graphs folder ${folder}`;
 
 const bytesPerMegabyte = 1_000_000;
 const cacheUnwritableMessage = 'no states and measurements can be saved; name another folder with --cache';

@@ -1,11 +1,13 @@
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
 import { connect, type AgentHandle, type Client } from '../client/index.ts';
-import { variableOf, type ServerOptions } from '../config.ts';
+import type { ServerOptions } from '../config.ts';
+import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import type { TurngraphServer } from '../server/server.ts';
 import { engineNames } from '../session/session.ts';
+import { findGraph, isFile } from './findGraph.ts';
+import { assertModelName, findModelFile } from './modelFile.ts';
 import { serverFlags, serverOptions, UsageError } from './options.ts';
 
 /** Flags of the commands that use an agent: chat and run. */
@@ -31,7 +33,7 @@ export function agentFlags(command: Command): Command {
     .argument('<graph>', 'a graph file, or the name of one in the graphs folder')
     .option('--url <url>', 'a running server; without it the command starts its own')
     .addOption(new Option('--engine <name>', 'engine that runs the models').choices(engineNames))
-    .option('--model <name>', 'model of the nodes that name none')
+    .option('--model <name>', 'model of the nodes that name none: a name in the catalogue, or a .gguf file')
     .option('--diagnostics', 'ask for events and debug info')
     .option('--var <name=value>', 'a variable for templates; can be repeated', addVariable, {});
   return serverFlags(command, [
@@ -55,19 +57,22 @@ export async function withAgent(
   flags: AgentFlags,
   use: (session: AgentSession) => Promise<void>,
 ): Promise<void> {
-  const isFile = existsSync(graph);
+  const { url: remoteUrl, model = '' } = flags;
+  const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1 });
+  if (remoteUrl !== undefined) assertModelName(model);
+  // The server of --url has a graphs folder of its own.
+  const isName = remoteUrl === undefined ? (await findGraph(graph, settings.graphs)).isName : !isFile(graph);
+  const modelFile = remoteUrl === undefined && model !== '' ? await findModelFile(model, settings) : undefined;
   // As in `check`: the storage files of a graph file are in its folder.
-  const storageRoot =
-    flags['storageRoot'] ?? process.env[variableOf('storageRoot')] ?? (isFile ? dirname(graph) : undefined);
-  const options = serverOptions({ ...flags, storageRoot, port: 0, logLevel: 'error', slots: 1 });
-  await using server = flags.url === undefined ? await startOwnServer(options) : undefined;
-  const url = flags.url ?? server?.url ?? '';
+  const options = { ...settings, storageRoot: settings.storageRoot || (isName ? '' : dirname(graph)) };
+  await using server = remoteUrl === undefined ? await startOwnServer(options, modelFile) : undefined;
+  const url = remoteUrl ?? server?.url ?? '';
   await using client = await connect(url, { codec: 'proto', ...(options.token !== '' && { token: options.token }) });
   // --mock-script implies the mock engine.
   await client.configure({ engine: flags.engine ?? (options.mockScript === '' ? '' : 'mock') });
   await using agent = await client.createAgent({
-    ...(isFile ? { graph: await readFile(graph, 'utf8') } : { graphName: graph }),
-    defaultModelName: flags.model ?? '',
+    ...(isName ? { graphName: graph } : { graph: await readFile(graph, 'utf8') }),
+    defaultModelName: modelFile?.name ?? model,
     enableDiagnostics: flags.diagnostics ?? false,
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
@@ -75,9 +80,9 @@ export async function withAgent(
 }
 
 // Imported on demand: loading the engine takes time, and with --url it is not needed.
-async function startOwnServer(options: ServerOptions): Promise<TurngraphServer> {
+async function startOwnServer(options: ServerOptions, modelFile: CatalogueEntry | undefined): Promise<TurngraphServer> {
   const { start } = await import('../start.ts');
-  return start(options);
+  return start(options, { extraModels: modelFile ? [modelFile] : [] });
 }
 
 /** Parses `name=value` of a repeatable option, and adds it to the values so far. @throws UsageError */

@@ -11,9 +11,12 @@ const schemaFile = 'graph.schema.json';
 /** Folder of graph files (`--graphs`). Clients name a graph by its file name without `.json`. */
 export class GraphFolder {
   readonly #path: string;
+  readonly #description: string;
 
-  constructor(path: string) {
+  /** @param description what error messages call it; clients see them. */
+  constructor(path: string, description = 'the graphs folder') {
     this.#path = path;
+    this.#description = description;
   }
 
   /**
@@ -23,7 +26,7 @@ export class GraphFolder {
   async names(): Promise<readonly string[]> {
     const files = await readdir(this.#path).catch((cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') return [];
-      throw unreadable('the graphs folder', cause);
+      throw unreadable(this.#description, cause);
     });
     return files
       .filter((file) => file.endsWith(fileExtension) && file !== schemaFile)
@@ -39,7 +42,7 @@ export class GraphFolder {
     // Path traversal check: only names that the folder lists are opened.
     if (!names.includes(name)) {
       const hint = didYouMean(name, names) || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
-      throw new Fault('GRAPH_COMPILATION_FAILED', `the graphs folder has no graph "${name}"${hint}`);
+      throw new Fault('GRAPH_COMPILATION_FAILED', `${this.#description} has no graph "${name}"${hint}`);
     }
     const file = join(this.#path, name + fileExtension);
     const text = await readRegularFile(file).catch((cause: unknown) => {

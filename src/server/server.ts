@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { WebSocketServer, type Server as SocketServer } from 'ws';
@@ -136,11 +137,12 @@ export async function listen(
     server.on('upgrade', upgrade);
   });
   const { port } = servers[0].address() as AddressInfo;
-  context.log.info({ port, host }, 'listening');
+  const url = `ws://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  context.log.info({ url, port, host, ...pathsOf(options) }, 'listening');
 
   return {
     port,
-    url: `ws://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    url,
     async [Symbol.asyncDispose]() {
       closing.abort(new Fault('SERVER_SHUTTING_DOWN', 'the server is shutting down; connect again later'));
       context.log.info({ connections: connections.size }, 'shutting down');
@@ -157,6 +159,15 @@ export async function listen(
     },
   };
 }
+
+// Absolute, because the working directory of a started server is not always known.
+const pathsOf = ({ graphs, models, catalogue, cache, storageRoot }: ServerOptions): object => ({
+  graphs: resolve(graphs),
+  models: resolve(models),
+  catalogue: resolve(catalogue),
+  cache: resolve(cache),
+  storageRoot: resolve(storageRoot || graphs),
+});
 
 const createSocketServer = (): SocketServer<typeof ClientSocket> =>
   new WebSocketServer({

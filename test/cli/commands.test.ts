@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ServerFrame } from '../../src/frames.gen.ts';
-import { useServer } from '../helpers/server.ts';
-import { runCli } from './command.ts';
+import { repositoryPath, useServer } from '../helpers/server.ts';
+import { runCli, startCli, untilExit } from './command.ts';
 
 const server = useServer();
 let folder = '';
@@ -158,6 +158,102 @@ describe('a models.json with an invalid entry', () => {
     ]);
     expect(jsonLines(out)[0]).toMatchObject({ toolCallNotification: { toolName: 'set_light' } });
     expect(code).toBe(0);
+  });
+});
+
+describe('a model file that is in no catalogue', () => {
+  const question = 'Please turn on the porch light.';
+  const lightCall = { toolCallNotification: { toolName: 'set_light' } };
+  beforeAll(() => copyFile(repositoryPath('models/turngraph-demo.gguf'), join(folder, 'mine.gguf')));
+
+  it('is run with --model, also relative to the working directory', async () => {
+    for (const [model, cwd] of [
+      [join(folder, 'mine.gguf'), repositoryPath('.')],
+      ['mine.gguf', folder],
+      ['./mine.gguf', folder],
+    ] as const) {
+      const graph = repositoryPath('graphs/lamp-switch.json');
+      const { out, code } = await untilExit(startCli(['run', graph, '--model', model, question], {}, cwd));
+      expect(jsonLines(out)[0]).toMatchObject(lightCall);
+      expect(code).toBe(0);
+    }
+  });
+
+  it('is chatted with', async () => {
+    const { out, err } = await runCli(
+      ['chat', 'tavern-npc', '--model', join(folder, 'mine.gguf')],
+      'Give me 2 apples.\n',
+    );
+    expect(out).toBe('Here you go.\n');
+    expect(err).toContain('-> give_item {"item":"apples","count":2}');
+  });
+
+  it('needs no .gguf in its name', async () => {
+    await copyFile(join(folder, 'mine.gguf'), join(folder, 'sha256-4711'));
+    const { out } = await runCli(['run', 'lamp-switch', '--model', join(folder, 'sha256-4711'), question]);
+    expect(jsonLines(out)[0]).toMatchObject(lightCall);
+  });
+
+  it.each([
+    ['is not there', ['--model', 'none.gguf'], 1, /MODEL_NOT_ON_DISK \(6008\): there is no file .*none\.gguf$/],
+    ['is no model', ['--model', 'package.json'], 1, /MODEL_LOAD_FAILED \(6009\): .*package\.json cannot be loaded/],
+    [
+      'cannot be given to another server',
+      ['--model', 'models/turngraph-demo.gguf', '--url', 'ws://127.0.0.1:1'],
+      2,
+      /--model models\/turngraph-demo\.gguf cannot be used with --url: that server uses the models of its own catalogue/,
+    ],
+  ])('%s', async (_, args, code, message) => {
+    const ran = await runCli(['run', 'lamp-switch', 'hello', ...args]);
+    expect(ran).toMatchObject({ code, out: '' });
+    expect(ran.err).toMatch(new RegExp(message, 'm'));
+  });
+});
+
+describe('a graph that a command names', () => {
+  const run = (cwd: string, ...args: readonly string[]) => untilExit(startCli(args, {}, cwd));
+  let project = '';
+  beforeAll(async () => {
+    project = join(folder, 'project');
+    const graph = { start_node: 'say', nodes: { say: { type: 'CannedResponse', params: { inline_strings: ['hi'] } } } };
+    await mkdir(join(project, 'graphs'), { recursive: true });
+    await writeFile(join(project, 'here.json'), JSON.stringify(graph));
+    await writeFile(join(project, 'graphs', 'there.json'), JSON.stringify(graph));
+  });
+
+  it('is found in the graphs folder by check, draw, chat and run', async () => {
+    const there = join('graphs', 'there.json');
+    expect(await run(project, 'check', 'there', 'here.json')).toEqual({
+      out: `${there}: ok\nhere.json: ok\n`,
+      err: '',
+      code: 0,
+    });
+    expect((await run(project, 'draw', 'there')).out).toContain('say');
+    expect((await run(project, 'run', 'there', 'hello', '--engine', 'mock')).out).toContain('"hi"');
+    expect((await run(project, 'check', 'there', '--graphs', join(project, 'graphs'))).code).toBe(0);
+  });
+
+  it.each([['check'], ['draw'], ['chat'], ['run']])(
+    'gets a hint from %s when only its .json is missing',
+    async (command) => {
+      const { err, code } = await run(project, command, 'here', ...(command === 'run' ? ['hello'] : []));
+      expect({ err, code }).toEqual({
+        err: 'error: GRAPH_COMPILATION_FAILED (3003): here cannot be read: there is no such file, and no such graph in the folder graphs; did you mean "here.json"?\n',
+        code: 1,
+      });
+    },
+  );
+
+  it('gets a hint when it is like one of the folder, with .json or without', async () => {
+    for (const name of ['ther', 'ther.json', 'there.json'])
+      expect((await run(project, 'check', name)).err).toContain('the folder graphs; did you mean "there"?');
+    expect((await run(project, 'check', 'zzz')).err).toContain('the folder graphs; there are there\n');
+  });
+
+  it('may have the name of a folder', async () => {
+    await mkdir(join(project, 'there'));
+    expect((await run(project, 'run', 'there', 'hello', '--engine', 'mock')).code).toBe(0);
+    expect((await run(project, 'check', 'graphs')).err).toContain('graphs cannot be read: it is a folder');
   });
 });
 

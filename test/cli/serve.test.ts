@@ -48,6 +48,29 @@ describe('turngraph serve', () => {
     expect(await end).toMatchObject({ code: 0, out: expect.stringMatching(/^[^\n]*\n$/) as unknown });
   });
 
+  it('logs its address and its folders when it listens', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const args = ['--models', 'downloads', '--cache', join(folder, 'cache'), '--storage-root', 'models'];
+    const child = startCli(['serve', '--port', '0', '--json', ...args]);
+    const end = untilExit(child);
+    const { port } = JSON.parse(await readFirstLine(child)) as ListeningEvent;
+    child.kill('SIGTERM');
+    const lines = (await end).err
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect(lines.find((line) => 'msg' in line && line.msg === 'listening')).toMatchObject({
+      url: `ws://127.0.0.1:${port}`,
+      port,
+      graphs: repositoryPath('graphs'),
+      catalogue: repositoryPath('models.json'),
+      models: repositoryPath('downloads'),
+      cache: join(folder, 'cache'),
+      storageRoot: repositoryPath('models'),
+    });
+    await rm(folder, { recursive: true });
+  });
+
   it('ends when its log output is not read', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
     const catalogue = join(folder, 'models.json');

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundledPath } from '../../src/config.ts';
 import { subprotocols, TestClient, useServer } from '../helpers/server.ts';
 
 let folder = '';
@@ -43,5 +44,31 @@ describe.each(subprotocols)('a models.json with an invalid entry, over %s', (sub
     expect(await client.request('createAgent', { graphJson, defaultModelName: 'turngraph-demo' })).toHaveProperty(
       'createAgent',
     );
+  });
+});
+
+describe.each(subprotocols)('an unknown graph_name, over %s', (subprotocol) => {
+  const ownServer = useServer({
+    get graphs() {
+      return folder;
+    },
+  });
+  const bundledServer = useServer({ graphs: bundledPath('graphs') });
+
+  it('is answered with the folder as it was given', async () => {
+    await using client = await TestClient.connect(ownServer().url, subprotocol);
+    expect(await client.request('createAgent', { graphName: 'lamp' })).toMatchObject({
+      error: { code: 3003, message: `the graphs folder ${folder} has no graph "lamp"; there are models` },
+    });
+  });
+
+  it('does not say where the package is installed', async () => {
+    await using client = await TestClient.connect(bundledServer().url, subprotocol);
+    expect(await client.request('createAgent', { graphName: 'lamp-swich' })).toMatchObject({
+      error: {
+        code: 3003,
+        message: 'the bundled graphs folder has no graph "lamp-swich"; did you mean "lamp-switch"?',
+      },
+    });
   });
 });

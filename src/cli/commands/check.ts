@@ -4,21 +4,23 @@ import { checkGraph, type GraphCheckResult } from '../../agent/checkGraph.ts';
 import { loadExtension } from '../../extensions.ts';
 import { readCatalogue } from '../../models/catalogue/readCatalogue.ts';
 import { registryWith } from '../../nodes/index.ts';
+import { findGraph } from '../findGraph.ts';
 import { readGraphFile, type GraphFile } from '../graphFile.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
 /** `turngraph check`: validates graph files. */
 export const checkCommand = (): Command =>
-  serverFlags(new Command('check').description('validate graph files as the server would').argument('<file...>'), [
-    'catalogue',
-    'storageRoot',
-    'extend',
-    'json',
-  ]).action(async (files: string[], flags: Record<string, unknown>) => {
+  serverFlags(
+    new Command('check')
+      .description('validate graphs as the server would')
+      .argument('<graph...>', 'graph files, or names in the graphs folder'),
+    ['graphs', 'catalogue', 'storageRoot', 'extend', 'json'],
+  ).action(async (graphs: string[], flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
     const registry = registryWith(await loadExtension(options.extend));
     const catalogue = await readCatalogue(options.catalogue);
-    for (const path of files) {
+    for (const graph of graphs) {
+      const { path } = await findGraph(graph, options.graphs);
       const file = await readGraphFile(path);
       if (file.isSchema) {
         process.stderr.write(`${path}: skipped, it is a JSON Schema\n`);

@@ -4,16 +4,21 @@ import { graphSchema, describeGraphPointer } from '../../graph/document.ts';
 import { toMermaid } from '../../graph/mermaid.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { createReader } from '../../schema.ts';
+import { findGraph } from '../findGraph.ts';
 import { readGraphFile } from '../graphFile.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
 /** `turngraph draw`: prints a graph as a Mermaid flowchart. */
 export const drawCommand = (): Command =>
-  serverFlags(new Command('draw').description('print a graph file as a Mermaid flowchart').argument('<file>'), [
-    'extend',
-  ]).action(async (path: string, flags: Record<string, unknown>) => {
-    const registry = registryWith(await loadExtension(serverOptions(flags).extend));
-    const file = await readGraphFile(path);
+  serverFlags(
+    new Command('draw')
+      .description('print a graph as a Mermaid flowchart')
+      .argument('<graph>', 'a graph file, or a name in the graphs folder'),
+    ['graphs', 'extend'],
+  ).action(async (graph: string, flags: Record<string, unknown>) => {
+    const options = serverOptions(flags);
+    const registry = registryWith(await loadExtension(options.extend));
+    const file = await readGraphFile((await findGraph(graph, options.graphs)).path);
     if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
     const reading = createReader(graphSchema)(JSON.parse(file.text));
     if (reading.ok) return void process.stdout.write(toMermaid(reading.value, registry));

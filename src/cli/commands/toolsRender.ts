@@ -15,6 +15,7 @@ import { didYouMean } from '../../didYouMean.ts';
 import { StorageRoot } from '../../storage/storageRoot.ts';
 import { SessionStorages } from '../../storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
+import { findGraph } from '../findGraph.ts';
 import { readGraphFile } from '../graphFile.ts';
 import { isOnDisk, localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
@@ -35,19 +36,20 @@ export const toolsRenderCommand = (): Command =>
   serverFlags(
     new Command('render')
       .description('print the prompt of a node as its model gets it')
-      .requiredOption('--graph <file>', 'a graph file')
+      .requiredOption('--graph <graph>', 'a graph file, or a name in the graphs folder')
       .requiredOption('--node <name>', 'the node')
       .requiredOption('--message <text>', 'the user message')
       .option('--format <name>', 'tool-call format, instead of that of the node')
       .option('--model <name>', 'model whose chat template is used, instead of that of the graph; must be on disk')
       .option('--var <name=value>', 'a variable for templates; can be repeated', addVariable, {}),
-    ['catalogue', 'models', 'extend', 'storageRoot'],
+    ['graphs', 'catalogue', 'models', 'extend', 'storageRoot'],
   ).action(render);
 
 async function render(flags: RenderFlags): Promise<void> {
   const options = serverOptions({ ...flags });
   const catalogue = await localCatalogue(options);
-  const { graph, modelName } = isolateNode(await readGraph(flags.graph), flags);
+  const { path } = await findGraph(flags.graph, options.graphs);
+  const { graph, modelName } = isolateNode(await readGraph(path), flags);
   const onDisk = flags.model !== undefined || isOnDisk(catalogue, modelName);
   if (!onDisk) process.stderr.write(`${noModelReason(modelName)}, so this is our own wording in ChatML\n`);
   let prompts = 0;
@@ -65,7 +67,7 @@ async function render(flags: RenderFlags): Promise<void> {
     diagnostics: false,
     maxSteps: 1,
     history: [],
-    storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(flags.graph)), Infinity),
+    storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity),
     limits: limitsOf(options),
     turnTimeoutMs: options.turnTimeout * 1000,
   });

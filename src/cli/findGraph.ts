@@ -1,0 +1,44 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { didYouMean } from '../didYouMean.ts';
+import { Fault } from '../fault.ts';
+import { GraphFolder } from '../graph/graphFolder.ts';
+
+/** A graph that a command names. */
+export interface FoundGraph {
+  readonly path: string;
+  /** Whether it was named as clients name it: by its name in the graphs folder. */
+  readonly isName: boolean;
+}
+
+/**
+ * Finds a graph: a file, or else a name in the graphs folder.
+ * @throws Fault GRAPH_COMPILATION_FAILED when there is neither, with what was looked for.
+ */
+export async function findGraph(nameOrPath: string, graphs: string): Promise<FoundGraph> {
+  const kind = kindOf(nameOrPath);
+  if (kind === 'file') return { path: nameOrPath, isName: false };
+  const names = await new GraphFolder(graphs).names();
+  if (names.includes(nameOrPath)) return { path: join(graphs, `${nameOrPath}.json`), isName: true };
+  if (kind === 'folder') throw new Fault('GRAPH_COMPILATION_FAILED', `${nameOrPath} cannot be read: it is a folder`);
+  throw new Fault(
+    'GRAPH_COMPILATION_FAILED',
+    `${nameOrPath} cannot be read: there is no such file, and no such graph in the folder ${graphs}${hintFor(nameOrPath, names)}`,
+  );
+}
+
+function hintFor(nameOrPath: string, names: readonly string[]): string {
+  const file = `${nameOrPath}.json`;
+  if (isFile(file)) return `; did you mean "${file}"?`;
+  const hint = didYouMean(nameOrPath.replace(/\.json$/i, ''), names);
+  return hint || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
+}
+
+/** Whether a path is something else than a folder. */
+export const isFile = (path: string): boolean => kindOf(path) === 'file';
+
+function kindOf(path: string): 'file' | 'folder' | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats) return undefined;
+  return stats.isDirectory() ? 'folder' : 'file';
+}
