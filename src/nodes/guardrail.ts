@@ -1,7 +1,9 @@
 import { liveParams } from '../graph/liveParams.ts';
-import { defineNode } from '../graph/node.ts';
+import { describeGraphPointer } from '../graph/document.ts';
+import { defineNode, type NodeContext } from '../graph/node.ts';
+import { escapePointerToken } from '../jsonPointer.ts';
 import { compilePatterns } from '../storage/patternSet.ts';
-import { invalidStrings, stringParams, resolveStrings } from './stringParams.ts';
+import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
 
 /** The Guardrail node: takes another exit when the message, or the answer so far, matches a regular expression (RE2). */
 export const guardrail = defineNode({
@@ -28,6 +30,7 @@ export const guardrail = defineNode({
       const patterns = await compilePatterns(strings.list);
       if (!patterns.ok) throw invalidStrings(strings, patterns.errors);
       if (strings.list.length === 0) context.warn(`${context.nodeName} has no pattern: this Guardrail never triggers`);
+      warnOfPatternsThatMatchAll(strings, patterns.value.matchAll, context);
       return { patterns: patterns.value, watch: current.watch };
     });
     return {
@@ -42,3 +45,20 @@ export const guardrail = defineNode({
     };
   },
 });
+
+const maxNamedPatterns = 3;
+
+function warnOfPatternsThatMatchAll(
+  strings: ResolvedStrings,
+  indexes: readonly number[],
+  { nodeName, warn }: NodeContext,
+): void {
+  for (const index of indexes.slice(0, maxNamedPatterns)) {
+    const pattern = JSON.stringify(strings.list[index]);
+    const message = `matches every text, so that this Guardrail always triggers: ${pattern}`;
+    const error = strings.toParamError({ pointer: `/${index}`, message });
+    warn(`${describeGraphPointer(`/nodes${escapePointerToken(nodeName)}/params${error.pointer}`)} ${error.message}`);
+  }
+  if (indexes.length > maxNamedPatterns)
+    warn(`${nodeName} has ${indexes.length - maxNamedPatterns} more patterns that match every text`);
+}

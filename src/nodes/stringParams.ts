@@ -43,7 +43,7 @@ export async function resolveStrings(
   }
   const inline: ResolvedStrings = {
     list: inline_strings,
-    toParamError: ({ pointer, message }) => ({ pointer: `/inline_strings${pointer}`, message }),
+    toParamError: (error) => ({ ...error, pointer: `/inline_strings${error.pointer}` }),
   };
   if (string_storage === undefined) return inline;
   try {
@@ -52,7 +52,8 @@ export async function resolveStrings(
       warn(`${nodeName}.params.inline_strings is not used: the storage "${string_storage}" exists`);
     return {
       list,
-      toParamError: ({ pointer, message }) => ({
+      toParamError: ({ pointer, message, ...rest }) => ({
+        ...rest,
         pointer: '/string_storage',
         message: pointer === '' ? message : `entry ${pointer.slice(1)} ${message}`,
       }),

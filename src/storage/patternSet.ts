@@ -1,6 +1,8 @@
 import { RE2JS, RE2JSCompileException, RE2JSSyntaxException, RE2Set } from 're2js';
 import { createYielder } from '../eventLoop.ts';
 import type { ReadResult, SchemaError } from '../schema.ts';
+import { estimatePatternSize } from './patternSize.ts';
+import { ensureMemory, matchSet } from './setMatch.ts';
 
 /** Compiled regular expressions (RE2), matched in time linear in the text: there is no catastrophic backtracking. */
 export interface PatternMatcher {
@@ -9,55 +11,129 @@ export interface PatternMatcher {
    * @throws the signal's reason when it is aborted.
    */
   match(text: string, signal: AbortSignal): Promise<number | undefined>;
+  /** Indexes of the patterns that match every text, such as `x*`. */
+  readonly matchAll: readonly number[];
 }
+
+// Compiling a pattern takes a few milliseconds per 1,000 characters, with counted repetitions written out, and cannot be
+// interrupted.
+const maxPatternLength = 16_384;
+const maxPatternSize = 20_000;
+// Of all patterns of a list; each takes a few hundred bytes.
+const maxTotalSize = 1_000_000;
 
 // One synchronous pass over the text matches all patterns of a set. Sets are small, so that the event loop runs between
 // them. Twenty patterns are near the fastest: in larger sets the patterns share hardly any work, and evict each other's
 // automaton states from the memory of the set.
 const patternsPerSet = 20;
-const totalMemoryBytes = 64 * 1024 * 1024;
+const maxSetSize = 5000;
+// In re2js's own account; the process takes about twice as much.
+const totalMemoryBytes = 16 * 1024 * 1024;
 const minSetMemoryBytes = 64 * 1024;
-const maxSetMemoryBytes = 8 * 1024 * 1024;
+const maxSetMemoryBytes = 2 * 1024 * 1024;
 
 interface PatternSet {
   /** Index of its first pattern in the whole list. */
   readonly offset: number;
   readonly set: RE2Set;
+  /** Indexes in the whole list. */
+  readonly matchAll: readonly number[];
 }
 
-/** Compiles patterns (RE2 syntax; matched anywhere, case-insensitive, Unicode-aware). Errors have the pointer `/index`. */
-export async function compilePatterns(list: readonly string[]): Promise<ReadResult<PatternMatcher>> {
+type SetsResult = ReadResult<readonly PatternSet[]>;
+
+// By the list itself: the Guardrails that read one string storage share its compiled patterns.
+const compiledLists = new WeakMap<readonly string[], Promise<ReadResult<PatternMatcher>>>();
+
+/**
+ * Compiles patterns (RE2 syntax; matched anywhere, case-insensitive, Unicode-aware), once for the same list. Errors have
+ * the pointer `/index`.
+ */
+export function compilePatterns(list: readonly string[]): Promise<ReadResult<PatternMatcher>> {
+  const known = compiledLists.get(list);
+  if (known) return known;
+  const compiling = compileList(list);
+  compiledLists.set(list, compiling);
+  return compiling;
+}
+
+async function compileList(list: readonly string[]): Promise<ReadResult<PatternMatcher>> {
   const yieldToOthers = createYielder();
-  const evenShareBytes = totalMemoryBytes / Math.ceil(list.length / patternsPerSet);
+  const groups = groupPatterns(list);
+  if (!groups.ok) return groups;
+  const evenShareBytes = totalMemoryBytes / groups.value.length;
   const memoryBytes = Math.min(maxSetMemoryBytes, Math.max(minSetMemoryBytes, evenShareBytes));
-  const results: ReadResult<readonly PatternSet[]>[] = [];
-  for (let offset = 0; offset < list.length; offset += patternsPerSet) {
-    results.push(compileSets(list.slice(offset, offset + patternsPerSet), offset, memoryBytes));
+  const results: SetsResult[] = [];
+  for (const { offset, patterns } of groups.value) {
+    results.push(compileSets(patterns, offset, memoryBytes));
     await yieldToOthers();
   }
   const result = combineResults(results);
-  return result.ok ? { ok: true, value: { match: createMatcher(result.value) } } : result;
+  if (!result.ok) return result;
+  const matchAll = result.value.flatMap((set) => set.matchAll);
+  return { ok: true, value: { match: createMatcher(result.value), matchAll } };
+}
+
+interface PatternGroup {
+  readonly offset: number;
+  readonly patterns: string[];
+}
+
+/** The patterns of each set, in order; errors for those that are empty or too large. */
+function groupPatterns(list: readonly string[]): ReadResult<readonly PatternGroup[]> {
+  const errors: SchemaError[] = [];
+  const groups: PatternGroup[] = [];
+  let [setSize, totalSize] = [Infinity, 0];
+  for (const [index, pattern] of list.entries()) {
+    const size = estimatePatternSize(pattern.slice(0, maxPatternLength));
+    const error = findLimitError(pattern, size, index);
+    if (error) errors.push(error);
+    setSize += size;
+    totalSize += size;
+    let group = groups.at(-1);
+    if (!group || group.patterns.length === patternsPerSet || setSize > maxSetSize) {
+      group = { offset: index, patterns: [] };
+      groups.push(group);
+      setSize = size;
+    }
+    group.patterns.push(pattern);
+  }
+  if (errors.length > 0) return { ok: false, errors };
+  if (totalSize <= maxTotalSize) return { ok: true, value: groups };
+  const message = `is too large: all patterns together have ${totalSize} characters with their repetitions written out, and ${maxTotalSize} are allowed`;
+  return { ok: false, errors: [{ pointer: '', message, code: 'LIMIT_EXCEEDED' }] };
+}
+
+function findLimitError(pattern: string, size: number, index: number): SchemaError | undefined {
+  const pointer = `/${index}`;
+  if (pattern === '') return { pointer, message: 'is empty, and would match every text; remove it' };
+  const refuse = (has: string, allowed: number): SchemaError => {
+    const message = `is too large: it has ${has}, and ${allowed} are allowed; split it`;
+    return { pointer, message, code: 'LIMIT_EXCEEDED' };
+  };
+  if (pattern.length > maxPatternLength) return refuse(`${pattern.length} characters`, maxPatternLength);
+  if (size > maxPatternSize) return refuse(`${size} characters with its repetitions written out`, maxPatternSize);
+  return undefined;
 }
 
 const createMatcher =
   (sets: readonly PatternSet[]): PatternMatcher['match'] =>
   async (text, signal) => {
     const yieldToOthers = createYielder();
-    for (const { offset, set } of sets) {
-      const matches = set.match(text);
-      if (matches.length > 0) return offset + Math.min(...matches);
+    const pause = async (): Promise<void> => {
       await yieldToOthers();
       signal.throwIfAborted();
+    };
+    for (const { offset, set } of sets) {
+      const match = await matchSet(set, text, pause);
+      if (match !== undefined) return offset + match;
+      await pause();
     }
     return undefined;
   };
 
 // Compiles patterns into one set, or into a set each when one is too large for the memory.
-function compileSets(
-  patterns: readonly string[],
-  offset: number,
-  memoryBytes: number,
-): ReadResult<readonly PatternSet[]> {
+function compileSets(patterns: readonly string[], offset: number, memoryBytes: number): SetsResult {
   const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.CASE_INSENSITIVE, memoryBytes);
   const errors = patterns.flatMap((pattern, index) => addPattern(set, pattern, offset + index));
   if (errors.length > 0) return { ok: false, errors };
@@ -68,9 +144,13 @@ function compileSets(
     if (patterns.length === 1) return { ok: false, errors: [patternError(error.message, patterns[0], offset)] };
     return combineResults(patterns.map((pattern, index) => compileSets([pattern], offset + index, memoryBytes)));
   }
-  // RE2 builds the automaton at the first match: do it now, not during the first turn.
-  set.match('warm-up');
-  return { ok: true, value: [{ offset, set }] };
+  // The parsed patterns are not needed any more.
+  set.regexps = [];
+  ensureMemory(set);
+  // A pattern that matches nothing at all, and also a character that no list names.
+  const [empty, unlikely] = [set.match(''), new Set(set.match('\u{10fffd}'))];
+  const matchAll = empty.filter((index) => unlikely.has(index)).map((index) => offset + index);
+  return { ok: true, value: [{ offset, set, matchAll }] };
 }
 
 function combineResults<Item>(results: readonly ReadResult<readonly Item[]>[]): ReadResult<readonly Item[]> {
@@ -91,5 +171,5 @@ function addPattern(set: RE2Set, pattern: string, index: number): SchemaError[] 
 
 const patternError = (reason: string, pattern: string | undefined, index: number): SchemaError => ({
   pointer: `/${index}`,
-  message: `is no pattern that can run in linear time: ${JSON.stringify(pattern)}: ${reason}`,
+  message: `is not a supported pattern (RE2 syntax, no lookaround or backreferences): ${JSON.stringify(pattern)}: ${reason}`,
 });

@@ -306,7 +306,7 @@ describe('turngraph check', () => {
       `${path}:2:3: start_node leads to no node: "gard"; did you mean "guard"?`,
       `${path}:7:18: guard.exits.triggered leads to no node: "b"`,
       `${path}:7:36: guard.exits.not_triggerd is no exit of Guardrail (it has "triggered", "not_triggered"); did you mean "not_triggered"?`,
-      `${path}:6:44: guard.params.inline_strings[1] is no pattern that can run in linear time: "(?=x)": invalid or unsupported Perl syntax`,
+      `${path}:6:44: guard.params.inline_strings[1] is not a supported pattern (RE2 syntax, no lookaround or backreferences): "(?=x)": invalid or unsupported Perl syntax`,
     ]);
   });
 

@@ -51,7 +51,25 @@ const invalidGraphs: readonly (readonly [string, unknown, number, string])[] = [
     'a pattern that cannot run in linear time',
     guarded(['fine', '(?=look)']),
     3003,
-    'guard.params.inline_strings[1] is no pattern that can run in linear time: "(?=look)"',
+    'guard.params.inline_strings[1] is not a supported pattern (RE2 syntax, no lookaround or backreferences): "(?=look)"',
+  ],
+  [
+    'an empty pattern',
+    guarded(['fine', '']),
+    3003,
+    'guard.params.inline_strings[1] is empty, and would match every text',
+  ],
+  [
+    'a pattern that is too long',
+    guarded(['a'.repeat(900_000)]),
+    2005,
+    'guard.params.inline_strings[0] is too large: it has 900000 characters, and 16384 are allowed',
+  ],
+  [
+    'a pattern whose repetitions are too large',
+    guarded(['(?:a{900}){900}']),
+    2005,
+    'guard.params.inline_strings[0] is too large: it has 812700 characters with its repetitions written out',
   ],
   [
     'a canned response without a line',
@@ -196,6 +214,19 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     await using client = await connect();
     await client.createAgent(chat());
     expect(errorOf(await client.request('configureSession', { engine: 'llama-cpp' }))).toMatchObject({ code: 5001 });
+  });
+
+  it('warns of patterns that match every text', async () => {
+    await using client = await connect();
+    const graphJson = JSON.stringify(guarded(['x*', 'attack', '.*']));
+    expect(await client.request('createAgent', { graphJson })).toMatchObject({
+      createAgent: {
+        warnings: [
+          'guard.params.inline_strings[0] matches every text, so that this Guardrail always triggers: "x*"',
+          'guard.params.inline_strings[2] matches every text, so that this Guardrail always triggers: ".*"',
+        ],
+      },
+    });
   });
 
   it('warns of a tool call node with many tools', async () => {

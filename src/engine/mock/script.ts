@@ -56,7 +56,10 @@ function compile(pattern: string, location: string): RE2JS {
     return RE2JS.compile(pattern);
   } catch (error) {
     if (!(error instanceof RE2JSSyntaxException)) throw error;
-    throw scriptFault(location, `is no pattern that can run in linear time: ${error.error}`);
+    throw scriptFault(
+      location,
+      `is not a supported pattern (RE2 syntax, no lookaround or backreferences): ${error.error}`,
+    );
   }
 }
 
