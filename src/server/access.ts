@@ -19,6 +19,9 @@ export interface AccessDenied {
   readonly reason: string;
 }
 
+/** Checks a request; undefined when access is allowed. */
+export type AccessCheck = (request: IncomingMessage) => AccessDenied | undefined;
+
 const loopback = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Whether an address is a loopback address, which only this machine can reach. */
@@ -29,12 +32,7 @@ export const isLoopback = (host: string): boolean =>
  * Creates the access check of every HTTP request and WebSocket handshake: Host header (against DNS rebinding), Origin
  * (against web pages that connect to a local server) and token. The check returns undefined when access is allowed.
  */
-export function createAccessCheck({
-  token,
-  host,
-  allowHost,
-  allowOrigin,
-}: AccessOptions): (request: IncomingMessage) => AccessDenied | undefined {
+export function createAccessCheck({ token, host, allowHost, allowOrigin }: AccessOptions): AccessCheck {
   const hosts = new Set(
     [...loopback, host, host.includes(':') ? `[${host}]` : host, ...allowHost].map((name) => name.toLowerCase()),
   );

@@ -8,7 +8,7 @@ export interface BindOptions {
   readonly port: number;
   /** Max open sessions. Up to four times as many sockets are accepted, because rejecting one takes a while. */
   readonly maxConnections: number;
-  /** Max seconds until a client has sent the headers of its request. */
+  /** Max seconds until a client has sent its request. */
   readonly handshakeTimeout: number;
 }
 
@@ -44,12 +44,21 @@ const bindHints: Readonly<Record<string, (address: Address) => string>> = {
   EACCES: ({ port }) => `port ${port} may not be opened by this user; give a --port of 1024 or above`,
 };
 
+const slowReaderTimeoutMs = 30_000;
+
 function bindTo(
   { host, port, maxConnections, handshakeTimeout }: BindOptions,
   prepare: (server: Server) => void,
 ): Promise<Server> {
-  const server = createServer({ headersTimeout: handshakeTimeout * 1000, connectionsCheckingInterval: 1000 });
+  const requestTimeout = handshakeTimeout * 1000;
+  const timeouts = { headersTimeout: requestTimeout, requestTimeout, keepAliveTimeout: 5_000 };
+  const server = createServer({ ...timeouts, connectionsCheckingInterval: 1000 });
+  // Without progress of a response. A WebSocket has timeouts of its own.
+  server.timeout = slowReaderTimeoutMs;
   server.maxConnections = 4 * maxConnections;
+  server.maxRequestsPerSocket = 100;
+  // Only a client that sends many requests before it has read a response.
+  server.on('dropRequest', (_, socket) => socket.destroy());
   prepare(server);
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void => {

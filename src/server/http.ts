@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { STATUS_CODES, type IncomingMessage, type RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { describeError } from '../fault.ts';
 import { editorSchema } from '../graph/editorSchema.ts';
 import type { ServerContext } from '../session/session.ts';
-import { splitTarget, type AccessDenied } from './access.ts';
+import { splitTarget, type AccessCheck, type AccessDenied } from './access.ts';
 
 /** An HTTP response. An object is sent as JSON. */
 interface HttpResponse {
@@ -15,34 +16,44 @@ interface HttpResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto and /graphs. */
-export function answerHttp(
-  checkAccess: (request: IncomingMessage) => AccessDenied | undefined,
-  context: ServerContext,
-): RequestListener {
+/**
+ * Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto and /graphs. It makes
+ * one response per socket at a time, so that pipelined requests take no memory for theirs. A socket is closed after a
+ * request that has a body or may not access the server.
+ */
+export function answerHttp(checkAccess: AccessCheck, context: ServerContext): RequestListener {
+  const lastResponses = new WeakMap<Socket, Promise<void>>();
   return (request, response) => {
+    const { socket } = request;
+    const denied = checkAccess(request);
+    const previous = lastResponses.get(socket);
+    lastResponses.set(socket, new Promise((resolve) => response.once('close', resolve)));
     const respond = (content: HttpResponse): void => {
       const { type, text } = serialize(content);
+      response.shouldKeepAlive &&= !denied && !hasBody(request);
       response.writeHead(content.status, { 'content-type': type, ...content.headers });
       response.end(text);
     };
-    createResponse(request, checkAccess, context).then(respond, (error: unknown) => {
+    const answer = (): Promise<HttpResponse> => createResponse(request, denied, context);
+    (previous ? previous.then(answer) : answer()).then(respond, (error: unknown) => {
       context.log.error({ err: error }, 'HTTP request failed with an internal error');
       respond({ status: 500, body: { error: 'internal server error; see the server log' } });
     });
   };
 }
 
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+
 async function createResponse(
   request: IncomingMessage,
-  checkAccess: (request: IncomingMessage) => AccessDenied | undefined,
+  denied: AccessDenied | undefined,
   context: ServerContext,
 ): Promise<HttpResponse> {
   const [path] = splitTarget(request);
   if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed(request.method);
   if (path === '/health/live') return { status: 200, body: { status: 'live' } };
   if (path === '/health/ready') return readiness(context);
-  const denied = checkAccess(request);
   if (denied) return { status: denied.status, body: { error: denied.reason } };
   if (path === '/metrics')
     return { status: 200, body: await context.metrics.text(), type: context.metrics.contentType };
@@ -96,13 +107,13 @@ function findBusyReason({ closing, pools }: ServerContext): string | undefined {
  * `curl --http2`), as plain HTTP/1.1: a server may ignore an upgrade (RFC 9110, 7.8). Then it closes the connection.
  */
 export function ignoreUpgrade(
-  checkAccess: (request: IncomingMessage) => AccessDenied | undefined,
+  checkAccess: AccessCheck,
   context: ServerContext,
   request: IncomingMessage,
   socket: Duplex,
 ): void {
   socket.on('error', () => socket.destroy());
-  createResponse(request, checkAccess, context).then(
+  createResponse(request, checkAccess(request), context).then(
     (response) => writeResponse(socket, response, request.method === 'HEAD'),
     (error: unknown) => {
       context.log.error({ err: error }, 'HTTP request failed with an internal error');
@@ -118,6 +129,8 @@ export function rejectUpgrade(socket: Duplex, status: number, reason: string): v
 }
 
 // For a socket that Node has handed over as an upgrade: its own response object cannot be used any more.
+const slowReaderTimeoutMs = 10_000;
+
 function writeResponse(socket: Duplex, response: HttpResponse, isHead = false): void {
   const { status, headers = {} } = response;
   const { type, text } = serialize(response);
@@ -130,6 +143,8 @@ function writeResponse(socket: Duplex, response: HttpResponse, isHead = false): 
   ];
   // Do not wait for the client to close its side.
   socket.once('finish', () => socket.destroy());
+  const timeout = setTimeout(() => socket.destroy(), slowReaderTimeoutMs).unref();
+  socket.once('close', () => clearTimeout(timeout));
   socket.end(`${head.join('\r\n')}\r\n\r\n${isHead ? '' : text}`);
 }
 

@@ -17,7 +17,8 @@ import { RequestQueues } from '../session/requestQueue.ts';
 import { bind } from './bind.ts';
 import { coalesceWrites } from './coalesceWrites.ts';
 import { chooseSubprotocol, ClientConnection, ClientSocket, rejectConnection } from './connection.ts';
-import { createAccessCheck, isLoopback, splitTarget } from './access.ts';
+import { createAccessCheck, isLoopback, splitTarget, type AccessCheck } from './access.ts';
+import { AnonymousSockets } from './anonymousSockets.ts';
 import { answerHttp, ignoreUpgrade, rejectUpgrade } from './http.ts';
 import { defaultSendBufferLimits, type SendBufferLimits } from './backpressure.ts';
 import { rateLimit } from './rateLimit.ts';
@@ -61,7 +62,6 @@ export async function listen(
   setMaxListeners(0, closing.signal);
   const connections = new Set<ClientConnection>();
   const isRateAllowed = rateLimit(maxConnectionRate);
-  const checkAccess = createAccessCheck(options);
   const sockets = createSocketServer();
   const requestQueues = new RequestQueues({
     connectionBytes: options.maxQueuedBytes,
@@ -69,6 +69,17 @@ export async function listen(
   });
   const admission = createAdmission();
   const logRejection = createRejectionLog(context.log);
+
+  const anonymous = new AnonymousSockets(2 * maxConnections, ({ remoteAddress: address }) =>
+    logRejection({ address }, 'oldest socket without a token or a WebSocket closed: too many are open'),
+  );
+
+  const findDenial = createAccessCheck(options);
+  const checkAccess: AccessCheck = (request) => {
+    const denied = findDenial(request);
+    if (!denied && token !== '') anonymous.remove(request.socket);
+    return denied;
+  };
 
   const checkCapacity = (): string | undefined => {
     if (!isRateAllowed()) return `more than ${maxConnectionRate} connections a second are not allowed; wait a little`;
@@ -116,6 +127,7 @@ export async function listen(
     if (splitTarget(request)[0] !== '/') return reject(404, 'the WebSocket is at /');
     if (closing.signal.aborted) return reject(503, 'the server is shutting down');
     if (sockets.clients.size >= 2 * maxConnections) return reject(503, 'too many connections are open');
+    anonymous.remove(request.socket);
     sockets.handleUpgrade(request, socket, head, (opened) => accept(opened, request));
   };
 
@@ -133,7 +145,10 @@ export async function listen(
   });
 
   const servers = await bind(options, (server) => {
-    server.on('request', answerHttp(checkAccess, context));
+    const answer = answerHttp(checkAccess, context);
+    // Without the last two, Node asks for the body of a request, or answers it itself.
+    for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, answer);
+    server.on('connection', (socket) => anonymous.add(socket));
     server.on('upgrade', upgrade);
   });
   const { port } = servers[0].address() as AddressInfo;
