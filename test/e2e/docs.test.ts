@@ -3,7 +3,6 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { serverSchema, variableOf } from '../../src/config.ts';
-import { checkGraph } from '../../src/index.ts';
 import { metricDefinitions } from '../../src/metrics/definitions.ts';
 import { anchorsOf, blocksOf, linksOf } from '../helpers/markdown.ts';
 
@@ -47,27 +46,6 @@ function isJson(text: string): boolean {
     return false;
   }
 }
-
-const isGraph = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && 'start_node' in value && 'nodes' in value;
-
-/** The graphs in the json blocks of a page. */
-const graphsOf = (page: string): readonly unknown[] =>
-  blocksOf(textOf(page))
-    .filter(({ language }) => language === 'json')
-    .map(({ code }): unknown => JSON.parse(code))
-    .filter(isGraph);
-
-describe.each(['README.md', 'docs/graphs.md', 'docs/templates.md'])('%s', (page) => {
-  it('shows only graphs without faults and warnings', async () => {
-    const graphs = graphsOf(page);
-    expect(graphs).not.toEqual([]);
-    for (const graph of graphs) {
-      const report = await checkGraph(graph, { catalogue: join(root, 'models.json'), storageRoot: root });
-      expect({ graph, ...report }).toEqual({ graph, faults: [], warnings: [] });
-    }
-  });
-});
 
 describe('docs/launching.md', () => {
   const text = textOf('docs/launching.md');

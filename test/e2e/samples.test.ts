@@ -1,0 +1,349 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse as parseJsonc, type ParseError } from 'jsonc-parser';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkGraph } from '../../src/index.ts';
+import { untilExit } from '../cli/command.ts';
+import { blocksOf, pages, type CodeBlock } from '../helpers/docPages.ts';
+import { SampleFolder, SampleServer, type SampleRun } from '../helpers/sampleFolder.ts';
+import { repositoryPath } from '../helpers/server.ts';
+
+// Each code block of the documentation is a sample of exactly one kind, by its language and content. A block that no rule
+// below runs, checks or names with a reason fails the first test.
+
+const blocks = pages.flatMap(blocksOf);
+const codeOf = (key: string): string => {
+  const block = blocks.find((candidate) => candidate.key === key);
+  if (!block) throw new Error(`no page has the block ${key}`);
+  return block.code;
+};
+
+/** Languages that are not run here, with the reason. */
+const otherLanguages: Readonly<Record<string, string>> = {
+  mermaid: 'a drawing',
+  frames: 'test/e2e/protocol.test.ts replays or decodes them',
+  yaml: 'the configuration of another program',
+  gdscript: 'needs Godot',
+  csharp: 'needs Unity or .NET',
+};
+
+/** Samples that are not run, with the reason. */
+const notRun: Readonly<Record<string, string>> = {
+  'docs/doctor.md#check-a-model-turngraph-doctor sh 1': 'measures for a minute; test/cli/doctor.test.ts runs it',
+  'docs/saving.md#reconnect js 1': 'reads a conversation; test/e2e/reconnect.test.ts runs it',
+  'docs/client.md#dropped-connections js 1': 'test/e2e/reconnect.test.ts runs it',
+  'docs/graphs.md#check-a-graph text 1': 'the page does not show broken.json',
+  'docs/graphs.md#warnings text 1': 'the page does not show doubts.json',
+  'docs/models.md#2-download-it text 1': 'downloads from a hub',
+  'docs/models.md#3-chat-with-it text 1': 'needs the downloaded model',
+  'docs/models.md#your-own-gguf text 1': 'shows a shortened home folder',
+  'docs/models.md#invalid-entries text 1': 'the page does not show the invalid entry',
+};
+
+/** Shell commands that are not run, with the reason. */
+const notRunCommands: readonly (readonly [RegExp, string])[] = [
+  [/^(?:git clone|sudo apt-get|python3 -m pip|cd .*npm (?:ci|install)|npm ci)/, 'needs a network'],
+  [/^npm (?:test|run) ?/, 'a script of the repository; that it exists is tested below'],
+  [/^npx turngraph models download/, 'downloads from a hub'],
+  [/^protoc /, 'test/e2e/clients/python.test.ts runs it'],
+];
+
+/** The module whose parts docs/extending.md shows one after the other. */
+const extensionParts = [
+  'docs/extending.md#extensions-your-own-node-types-and-tool-call-formats js 1',
+  'docs/extending.md#a-node-type js 1',
+  'docs/extending.md#a-node-type-with-a-model js 1',
+  'docs/extending.md#a-tool-call-format js 1',
+];
+
+const tavern = 'docs/graphs.md#graphs json 1';
+const innkeeper = 'docs/templates.md#tool-calls-in-a-template json 1';
+
+/** The files that a page tells its reader to save, by name. */
+const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'docs/extending.md': { 'extension.mjs': extensionParts, 'night.json': ['docs/extending.md#try-it json 1'] },
+  'docs/graphs.md': {
+    'tavern.json': [tavern],
+    'held.json': ['docs/graphs.md#generate-answer-in-text json 1'],
+    'mock.json': ['docs/graphs.md#run-a-graph-without-a-model json 1'],
+  },
+  'docs/models.md': { 'models.json': ['docs/models.md#1-add-it-to-the-catalogue json 1'] },
+  'docs/templates.md': { 'greet.json': ['docs/templates.md#example json 1'] },
+  'docs/testing.md': {
+    'innkeeper.json': [innkeeper],
+    'mock.json': ['docs/testing.md#mock-script json 1'],
+    'graphs/innkeeper.json': [innkeeper],
+    'graphs/smith.json': [tavern],
+  },
+};
+
+/** Programs that need more than an empty input, or of whose output more is known than that it is no error. */
+interface ProgramSetup extends SampleRun {
+  /** What the program prints. */
+  readonly prints?: RegExp;
+}
+const programSetups: Readonly<Record<string, ProgramSetup>> = {
+  'README.md#a-first-client js 1': { prints: /^call set_light \{ name: 'porch', on: true \}\n/ },
+  'README.md#a-first-client js 2': {
+    // Node 20 has no WebSocket; the page names the package that has one.
+    flags: ['--import', './websocket.mjs'],
+    prints: /^call \{"name": ?"porch", ?"on": ?true\}\n$/,
+  },
+  'docs/client.md#typescript-client js 1': {
+    // A page may forbid eval.
+    flags: ['--disallow-code-generation-from-strings'],
+    prints: printsBlock('docs/client.md#typescript-client text 1'),
+  },
+  'docs/client.md#errors js 1': { prints: printsBlock('docs/client.md#errors text 1') },
+  'docs/extending.md#try-it js 1': { prints: /^\{ faults: \[\], warnings: \[\] \}\nWe are closed\.\n/ },
+  'docs/launching.md#node js 1': { prints: /^session \S+\nthe server ended with 0\n$/ },
+  'docs/launching.md#node js 2': { prints: /^ws:\/\/127\.0\.0\.1:\d+\n$/ },
+  'docs/saving.md#export-and-restore js 1': {
+    prints: /^\[\{"user":"Hello!","assistant":".+"\}\]\n.+ \{ prompt: \d+, reused: [1-9]\d*, generated: \d+ \}\n$/,
+  },
+  'docs/testing.md#write-a-test js 1': { prints: /# pass 4\n/ },
+  // A test for vitest, which is started with the name of the file.
+  'docs/testing.md#write-a-test js 2': { flags: ['node_modules/vitest/vitest.mjs', 'run'], prints: /1 passed/ },
+};
+
+/** Commands and what the page shows of their output. */
+const outputs: Readonly<Record<string, string>> = {
+  'docs/graphs.md#run-a-graph-without-a-model sh 1': 'docs/graphs.md#run-a-graph-without-a-model text 1',
+};
+
+function printsBlock(key: string): RegExp {
+  return new RegExp(`^${codeOf(key).replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&')}$`);
+}
+
+const isProgram = ({ code }: CodeBlock): boolean => /^import |\bnew WebSocket\(/m.test(code);
+const isScript = ({ language }: CodeBlock): boolean => ['js', 'mjs', 'ts'].includes(language);
+const isTranscript = ({ language, code }: CodeBlock): boolean => language === 'text' && code.startsWith('$ ');
+
+type Kind = 'program' | 'part' | 'fragment' | 'commands' | 'transcript' | 'output' | 'json' | 'python' | 'other';
+
+function kindOf(block: CodeBlock): Kind | undefined {
+  const { key, language } = block;
+  if (extensionParts.includes(key)) return 'part';
+  if (isScript(block)) return isProgram(block) ? 'program' : 'fragment';
+  if (language === 'sh') return 'commands';
+  if (language === 'text') return isTranscript(block) ? 'transcript' : 'output';
+  if (language === 'json' || language === 'jsonc') return 'json';
+  if (language === 'python') return 'python';
+  return Object.hasOwn(otherLanguages, language) ? 'other' : undefined;
+}
+
+const samplesOf = (kind: Kind): readonly CodeBlock[] =>
+  blocks.filter((block) => kindOf(block) === kind && notRun[block.key] === undefined);
+
+let server: SampleServer;
+let serverFolder: SampleFolder;
+beforeAll(async () => {
+  serverFolder = await SampleFolder.create();
+  await serverFolder.write('graphs/tavern.json', codeOf(tavern));
+  server = await SampleServer.start(serverFolder);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await serverFolder[Symbol.asyncDispose]();
+});
+
+/** A folder with the files that a page tells its reader to save. */
+async function folderOf(page: string): Promise<SampleFolder> {
+  const folder = await SampleFolder.create();
+  for (const [name, keys] of Object.entries(filesOf[page] ?? {})) {
+    await folder.write(name, keys.map(codeOf).join('\n'));
+  }
+  return folder;
+}
+
+describe('the code blocks of the documentation', () => {
+  it('are all run or checked, or have a reason not to be', () => {
+    expect(blocks.filter((block) => kindOf(block) === undefined).map(({ key }) => key)).toEqual([]);
+    expect(samplesOf('program').length).toBeGreaterThan(8);
+  });
+
+  it('are those that these tests name', () => {
+    const files = Object.values(filesOf).flatMap((byName) => Object.values(byName).flat());
+    const named = [notRun, programSetups, outputs].flatMap((table) => Object.keys(table));
+    const unknown = [...named, ...files, ...extensionParts].filter((key) => !blocks.some((block) => block.key === key));
+    expect(unknown).toEqual([]);
+  });
+});
+
+describe('a program', () => {
+  it.each(samplesOf('program'))('runs as it stands: $key', async ({ key, page, code }) => {
+    await using folder = await folderOf(page);
+    const { prints = /^/, ...run } = programSetups[key] ?? {};
+    const name = run.flags?.some((flag) => flag.includes('vitest')) ? 'sample.test.mjs' : 'sample.mjs';
+    const result = await folder.runProgram(name, code, server.port, run);
+    expect(result).toMatchObject({ code: 0, err: '' });
+    expect(result.out).toMatch(prints);
+  });
+});
+
+describe('a fragment', () => {
+  it('compiles where its page has said what its names are', async () => {
+    await using folder = await SampleFolder.create();
+    const fragments = samplesOf('fragment');
+    const functions = fragments.map(
+      ({ key, code }, index) => `// ${key}\nasync function fragment${index}() {\n${code}}\n`,
+    );
+    await folder.write('fragments.mts', [namesInFragments, ...functions].join('\n'));
+    await mkdir(join(folder.path, 'node_modules/@types'));
+    await symlink(
+      repositoryPath('node_modules/@types/node'),
+      join(folder.path, 'node_modules/@types/node'),
+      'junction',
+    );
+    const flags = '--noEmit --strict false --skipLibCheck --module nodenext --target es2023';
+    const libraries = ['--lib', 'es2023,esnext.disposable,dom', '--types', 'node'];
+    const compiler = repositoryPath('node_modules/typescript/bin/tsc');
+    const child = folder.startCommand(
+      `"$NODE" "$TSC" ${[...flags.split(' '), ...libraries].join(' ')} fragments.mts`,
+      0,
+      {
+        NODE: process.execPath,
+        TSC: compiler,
+      },
+    );
+    expect(fragments.length).toBeGreaterThan(8);
+    expect(await untilExit(child)).toEqual({ code: 0, out: '', err: '' });
+  });
+});
+
+/** What the pages introduce before their fragments. */
+const namesInFragments = `
+import { spawn } from 'node:child_process';
+import { connect, type AgentHandle, type Client } from 'turngraph/client';
+declare const client: Client;
+declare const agent: AgentHandle;
+declare const args: readonly string[];
+declare const cancelButton: HTMLButtonElement;
+declare function showBar(...values: readonly unknown[]): void;
+declare function mayDownload(bytes: number): Promise<boolean>;
+`;
+
+describe('a command', () => {
+  it.each(samplesOf('commands'))('runs as it stands: $key', async ({ key, page, code }) => {
+    await using folder = await folderOf(page);
+    let out = '';
+    for (const line of commandsIn(code)) {
+      if (notRunCommands.some(([pattern]) => pattern.test(line))) continue;
+      out += await runCommand(folder, line);
+    }
+    const shown = outputs[key];
+    if (shown !== undefined) expectLines(out, codeOf(shown));
+  });
+
+  it('of npm names a script of the package', () => {
+    const { scripts } = JSON.parse(readFileSync(repositoryPath('package.json'), 'utf8')) as { scripts: object };
+    const lines = samplesOf('commands').flatMap(({ code }) => commandsIn(code));
+    const named = lines.flatMap((line) => [...line.matchAll(/npm run ([\w:-]+)/g)].map(([, name = '']) => name));
+    expect(named.length).toBeGreaterThan(3);
+    expect(named.filter((name) => !(name in scripts))).toEqual([]);
+  });
+
+  it.each(samplesOf('transcript'))('prints what the page shows: $key', async ({ page, code }) => {
+    await using folder = await folderOf(page);
+    for (const part of code.split(/^\$ /m).slice(1)) {
+      const [line = '', ...shown] = part.split('\n');
+      expectLines(await runCommand(folder, line), shown.join('\n'));
+    }
+  });
+});
+
+const commandsIn = (code: string): readonly string[] =>
+  code
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .map((line) => line.replace(/ +# .*$/, '').trim())
+    .filter((line) => line !== '');
+
+/** Runs a command; a server is stopped when it listens. Returns its output. */
+async function runCommand(folder: SampleFolder, line: string): Promise<string> {
+  if (!/ serve\b/.test(line)) {
+    const result = await folder.runCommand(line, server.port, 'hello\n');
+    expect({ line, code: result.code, err: result.err }).toMatchObject({ line, code: 0 });
+    return result.out;
+  }
+  const child = folder.startCommand(`exec ${line}`, server.port);
+  const ended = untilExit(child);
+  await new Promise<void>((resolve) => {
+    const look = (data: Buffer): void => void (data.toString().includes('listening') && resolve());
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', look);
+    void ended.then(() => resolve());
+  });
+  child.kill('SIGTERM');
+  const { code, out, err } = await ended;
+  expect({ line, code, err }).toMatchObject({ line, code: 0 });
+  return out + err;
+}
+
+/** Expects the shown lines in an output, in order. In them `…` and a line of three dots stand for anything. */
+function expectLines(out: string, shown: string): void {
+  const lines = shown.split('\n').filter((line) => !/^(?:…|\.\.\.|)$/.test(line));
+  const patterns = lines.map((line) =>
+    line
+      .split('…')
+      .map((part) => part.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'))
+      .join('.*'),
+  );
+  expect(lines).not.toEqual([]);
+  expect(out).toMatch(new RegExp(patterns.join(String.raw`\n(?:.*\n)*?`)));
+}
+
+describe('a JSON sample', () => {
+  it.each(samplesOf('json'))(
+    'is valid, and a graph without faults and warnings if it is one: $key',
+    async ({ code }) => {
+      const errors: ParseError[] = [];
+      const value = parseJsonc(code, errors, { allowTrailingComma: false }) as unknown;
+      expect(errors).toEqual([]);
+      const graph = graphIn(value);
+      if (!graph) return;
+      await using folder = await SampleFolder.create();
+      await folder.write('models.json', codeOf('docs/models.md#1-add-it-to-the-catalogue json 1'));
+      await folder.write('extension.mjs', extensionParts.map(codeOf).join('\n'));
+      const { nodeTypes, formats } = (await import(join(folder.path, 'extension.mjs'))) as ExtensionModule;
+      const report = await checkGraph(graph, {
+        catalogue: join(folder.path, 'models.json'),
+        storageRoot: folder.path,
+        nodeTypes,
+        formats,
+      });
+      expect({ graph, ...report }).toEqual({ graph, faults: [], warnings: [] });
+    },
+  );
+});
+
+type ExtensionModule = Required<Pick<NonNullable<Parameters<typeof checkGraph>[1]>, 'nodeTypes' | 'formats'>>;
+
+/** The graph in a sample: the sample itself, or its node as a graph of one node. */
+function graphIn(value: unknown): object | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if ('start_node' in value && 'nodes' in value) return value;
+  if (!('type' in value) || !('params' in value)) return undefined;
+  return { default_model_name: 'turngraph-demo', start_node: 'node', nodes: { node: value } };
+}
+
+// Debian's packages are installed for /usr/bin/python3, which may not be the first Python in the path.
+const python = ['/usr/bin/python3', 'python3'].find((command) => {
+  try {
+    execFileSync(command, ['-c', 'import websockets'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+});
+const isSkipped = python === undefined && process.env['TURNGRAPH_TEST_PYTHON'] !== '1';
+
+describe.runIf(!isSkipped)(`a Python program${isSkipped ? ' (skipped: missing python3-websockets)' : ''}`, () => {
+  it.each(samplesOf('python'))('runs as it stands: $key', async ({ page, code }) => {
+    await using folder = await folderOf(page);
+    await folder.writeProgram('sample.py', code, server.port);
+    const result = await folder.runCommand(`${python ?? 'python3'} -W error sample.py`, server.port);
+    expect(result).toMatchObject({ code: 0, err: '' });
+  });
+});
