@@ -36,5 +36,8 @@ export function formatTable(stats) {
 const formatDetail = (detail) =>
   Object.entries(detail)
     .filter(([, value]) => typeof value === 'number' || typeof value === 'string')
-    .map(([name, value]) => `${name} ${typeof value === 'number' ? number(value) : value}`)
+    .map(([name, value]) => `${name} ${typeof value === 'number' ? number(value) : escapeCell(value)}`)
     .join(', ');
+
+// A cell is one line, and a bar would end it.
+const escapeCell = (text) => text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('|', '\\|');

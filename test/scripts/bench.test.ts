@@ -94,6 +94,13 @@ describe('a result', () => {
     | stream | demo      | 0.500  | >= 0.9   | NO  | tokens 12 |
     | start  | listening | 812 ms | reported |     |           |"
   `));
+
+  it('is one row of the table, even if an example holds a newline or a bar', () => {
+    const row = createResult({ ...slow, worst: 'a\nb\r\n| c' });
+    const lines = formatTable([row]).split('\n');
+    expect(lines).toHaveLength(3);
+    expect(lines[2]).toMatch(/worst a\\nb\\r\\n\\\| c +\|$/);
+  });
 });
 
 describe('the benchmark', () => {
