@@ -38,6 +38,7 @@ const errorReasons: Readonly<Record<string, string>> = {
   ENOSPC: 'its disk is full',
   ENOTREG: 'it is not a regular file',
   EMFILE: 'too many files are open',
+  ENFILE: 'too many files are open',
 };
 
 /** The reason of a file system error in words, with its code. */

@@ -73,7 +73,7 @@ function firstError(text: string): { readonly offset: number; readonly why: stri
   const { offset } = error;
   const before = text.slice(0, offset).trimEnd();
   if (before.endsWith(',') && /^[}\]]/.test(text.slice(offset, offset + 1)))
-    return { offset: before.length - 1, why: 'there is a comma too many' };
+    return { offset: before.length - 1, why: 'a trailing comma is not allowed' };
   const code = printParseErrorCode(error.error);
   return { offset, why: code === 'InvalidCommentToken' ? 'JSON has no comments' : describeErrorCode(code) };
 }

@@ -46,6 +46,6 @@ function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch (cause) {
     const reason = describeError(cause);
-    throw new Fault('MALFORMED_MESSAGE', `createAgent.historyJson is no JSON: ${reason}`, { cause });
+    throw new Fault('MALFORMED_MESSAGE', `createAgent.historyJson is not valid JSON: ${reason}`, { cause });
   }
 }

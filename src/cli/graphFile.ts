@@ -32,7 +32,7 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
 
 function describeSyntaxError(path: string, text: string): string | undefined {
   const error = findSyntaxError(text);
-  if (error) return `${path}:${error.place}: is no JSON: ${error.why}`;
+  if (error) return `${path}:${error.place}: is not valid JSON: ${error.why}`;
   const [duplicate] = findDuplicateKeys(text);
   return duplicate && `${path}:${duplicate.place}: the key "${duplicate.name}" occurs twice in one object`;
 }

@@ -75,6 +75,6 @@ function parseJson(text: string, subject: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     const reason = describeError(error);
-    throw new Fault('GRAPH_COMPILATION_FAILED', `${subject} is no JSON: ${reason}`, { cause: error });
+    throw new Fault('GRAPH_COMPILATION_FAILED', `${subject} is not valid JSON: ${reason}`, { cause: error });
   }
 }

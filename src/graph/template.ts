@@ -35,7 +35,7 @@ export function compileTemplate(text: string, place: string): ReadResult<Templat
     if (hasPartial(tokens)) return invalidTemplate('uses a partial ({{> ...}}), and graphs have none');
     names = new Set(variableNames(tokens));
   } catch (error) {
-    return invalidTemplate(`is no Mustache template: ${describeError(error)}`);
+    return invalidTemplate(`is not a valid Mustache template: ${describeError(error)}`);
   }
   const render = (turn: TemplateScope): string => {
     const { rendered, unknown } = writer.renderPlain(text, createTemplateData(turn));
@@ -47,12 +47,25 @@ export function compileTemplate(text: string, place: string): ReadResult<Templat
 
 // In characters. mustache finds the end of a tag in time quadratic in its white space, so long tags are refused.
 const maxTagLength = 256;
+// mustache parses nested sections with one call for each level, and a tag in some microseconds.
+const maxNesting = 100;
+const maxTags = 5000;
 
 function findTagError(text: string): string | undefined {
+  let [nesting, tags] = [0, 0];
   for (let tagStart = text.indexOf('{{'); tagStart >= 0; tagStart = text.indexOf('{{', tagStart + 2)) {
     if (text[tagStart + 2] === '=') return 'changes its delimiters ({{=...=}}), and graphs do not';
     const tagEnd = text.indexOf('}}', tagStart);
-    if (tagEnd < 0 || tagEnd - tagStart > maxTagLength) return `is no Mustache template: Unclosed tag at ${tagStart}`;
+    if (tagEnd < 0 || tagEnd - tagStart > maxTagLength)
+      return `is not a valid Mustache template: Unclosed tag at ${tagStart}`;
+    if (++tags > maxTags) return `has more than ${maxTags} tags; use fewer`;
+    const kind = text
+      .slice(tagStart + 2, tagEnd)
+      .trimStart()
+      .charAt(0);
+    if (kind === '#' || kind === '^') nesting++;
+    if (kind === '/') nesting--;
+    if (nesting > maxNesting) return `has sections nested deeper than ${maxNesting} levels, at ${tagStart}; nest fewer`;
     tagStart = tagEnd;
   }
   return undefined;

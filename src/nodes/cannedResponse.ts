@@ -1,6 +1,7 @@
+import { createYielder } from '../eventLoop.ts';
 import { liveParams } from '../graph/liveParams.ts';
 import { defineNode } from '../graph/node.ts';
-import { compileTemplate } from '../graph/template.ts';
+import { compileTemplate, type Template } from '../graph/template.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
 
 /** The CannedResponse node: sends one of a list of lines as the answer, without a model. */
@@ -25,7 +26,7 @@ export const cannedResponse = defineNode({
   async create(params, context) {
     const settings = await liveParams(params, async (current) => {
       const strings = await resolveStrings(current, context);
-      return { lines: compileLines(strings, context.nodeName), strategy: current.selection_strategy };
+      return { lines: await compileLines(strings, context.nodeName), strategy: current.selection_strategy };
     });
     let linesSent = 0;
     const chooseLine = {
@@ -45,16 +46,20 @@ export const cannedResponse = defineNode({
   },
 });
 
-function compileLines(strings: ResolvedStrings, nodeName: string) {
+async function compileLines(strings: ResolvedStrings, nodeName: string) {
   if (strings.list.length === 0)
     throw invalidStrings(strings, [{ pointer: '', message: 'is empty; add at least one line' }]);
-  return strings.list.map((line, index) => {
+  const yieldToOthers = createYielder();
+  const lines: Template[] = [];
+  for (const [index, line] of strings.list.entries()) {
     const template = compileTemplate(line, `${nodeName}, line ${index}`);
     if (!template.ok)
       throw invalidStrings(
         strings,
         template.errors.map(({ message }) => ({ pointer: `/${index}`, message })),
       );
-    return template.value;
-  });
+    lines.push(template.value);
+    await yieldToOthers();
+  }
+  return lines;
 }

@@ -60,7 +60,7 @@ function parseJson(text: string, name: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw invalidStorage(`${name} is no JSON: ${describeError(cause)}`, cause);
+    throw invalidStorage(`${name} is not valid JSON: ${describeError(cause)}`, cause);
   }
 }
 

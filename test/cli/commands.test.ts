@@ -324,7 +324,7 @@ describe('turngraph check', () => {
   it('reports where a file is no JSON', async () => {
     const path = await write('broken.json', '{\n  "start_node": "a",\n  "nodes": {,}\n}');
     const { err, code } = await runCli(['check', path]);
-    expect(err).toMatch(/broken\.json:3:13: is no JSON: /);
+    expect(err).toMatch(/broken\.json:3:13: is not valid JSON: /);
     expect(code).toBe(1);
   });
 

@@ -63,7 +63,7 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
       'answer',
       { system_prompt: '{{#a}}' },
       3007,
-      'answer.params.system_prompt is no Mustache template',
+      'answer.params.system_prompt is not a valid Mustache template',
     ],
     ['a node that does not exist', 'anwser', { stream: false }, 3005, 'did you mean "answer"?'],
     ['a value that is no object', 'answer', [1], 3007, 'must be a JSON object'],

@@ -83,7 +83,7 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
   });
 
   it.each([
-    ['no JSON', '[', 'createAgent.historyJson is no JSON'],
+    ['no JSON', '[', 'createAgent.historyJson is not valid JSON'],
     ['no list', '{}', 'createAgent.historyJson must be an array, not {}'],
     ['a wrong type', '[{"user": "a", "assistant": 3}]', 'createAgent.historyJson[0].assistant must be a string, not 3'],
     [

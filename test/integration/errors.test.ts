@@ -81,7 +81,13 @@ const invalidGraphs: readonly (readonly [string, unknown, number, string])[] = [
     'a template that does not close',
     chat({ system_prompt: 'Hello {{name' }),
     3003,
-    'answer.params.system_prompt is no Mustache template',
+    'answer.params.system_prompt is not a valid Mustache template',
+  ],
+  [
+    'a template with too many nested sections',
+    chat({ system_prompt: '{{#a}}'.repeat(20_000) + '{{/a}}'.repeat(20_000) }),
+    3003,
+    'answer.params.system_prompt has sections nested deeper than 100 levels, at 600; nest fewer',
   ],
   ['a template with a partial', chat({ template: '{{> header}}' }), 3003, 'answer.params.template uses a partial'],
   [

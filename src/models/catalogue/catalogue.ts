@@ -74,7 +74,10 @@ export function parseCatalogue(textWithBom: string, path: string): ParsedCatalog
   const text = textWithBom.replace(/^\uFEFF/, '');
   const syntaxError = findSyntaxError(text);
   if (syntaxError)
-    throw new Fault('UNKNOWN_MODEL', `${path}:${syntaxError.place}: the catalogue is no JSON: ${syntaxError.why}`);
+    throw new Fault(
+      'UNKNOWN_MODEL',
+      `${path}:${syntaxError.place}: the catalogue is not valid JSON: ${syntaxError.why}`,
+    );
   const locations = locateInJson(text);
   const describeSchemaError = ({ pointer, message }: SchemaError): string =>
     `${path}:${locations.positionOf(pointer)}: ${pointer || 'the catalogue'} ${message}`;

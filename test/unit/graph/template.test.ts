@@ -130,3 +130,23 @@ describe('a template', () => {
     expect(compileTemplate(text, 'x')).toMatchObject({ ok: false, errors: [{ pointer: '' }] });
   });
 });
+
+describe('a template that is too large', () => {
+  const errorOf = (text: string): string | undefined => {
+    const template = compileTemplate(text, 'a.params.template');
+    return template.ok ? undefined : template.errors[0]?.message;
+  };
+
+  it('is rejected for its nesting, with the place and the limit', () => {
+    const nested = (depth: number): string => '{{#a}}'.repeat(depth) + '{{ /a }}'.repeat(depth);
+    expect(errorOf(nested(100))).toBeUndefined();
+    expect(errorOf(nested(101))).toBe('has sections nested deeper than 100 levels, at 600; nest fewer');
+    expect(errorOf(nested(20_000))).toBe('has sections nested deeper than 100 levels, at 600; nest fewer');
+    expect(errorOf('{{^a}}{{/a}}'.repeat(1000))).toBeUndefined();
+  });
+
+  it('is rejected for the number of its tags', () => {
+    expect(errorOf('{{a}} '.repeat(5000))).toBeUndefined();
+    expect(errorOf('{{a}} '.repeat(5001))).toBe('has more than 5000 tags; use fewer');
+  });
+});
