@@ -80,8 +80,8 @@ export async function downloadFile(
   return { bytes, sha256, commit: remoteFile.commit };
 }
 
-// The catalogue's values count; the hub's fill the gaps.
-const expectedOf = ({ expected }: Target, remoteFile: RemoteFile): ExpectedFile => ({
+/** What a file must be: the catalogue's values count; the hub's fill the gaps. */
+export const expectedOf = ({ expected }: Target, remoteFile: RemoteFile): ExpectedFile => ({
   bytes: expected.bytes ?? remoteFile.bytes,
   sha256: expected.sha256 ?? remoteFile.sha256,
 });

@@ -6,13 +6,16 @@ import { acquireLock } from './disk/lockFile.ts';
 import type { DownloadManifest } from './disk/manifest.ts';
 import { fileSize } from './disk/modelFile.ts';
 import { resumableBytes } from './disk/resumeInfo.ts';
-import { downloadFile, type MissingFile } from './downloadFile.ts';
+import { downloadFile, expectedOf, type DownloadedFile, type MissingFile } from './downloadFile.ts';
 import type { HubSettings } from './hub/endpoint.ts';
-import { fetchRemoteFile } from './hub/remoteFile.ts';
+import { fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
+import type { LocalFile } from './local/localFile.ts';
+import { listCandidates, takeLocalFile } from './local/takeLocalFile.ts';
 import { isComplete } from './locate.ts';
-import { progressOf, type OnDownload } from './progress.ts';
+import { progressOf } from './progress.ts';
 import { retry, type RetryPolicy } from './retry.ts';
-import { describeTarget, type Target } from './target.ts';
+import type { DownloadReport } from './sharedDownload.ts';
+import { describeTarget, type ExpectedFile, type Target } from './target.ts';
 
 /** Free bytes on the disk of a folder. */
 export type FreeBytes = (folder: string) => Promise<number>;
@@ -24,8 +27,11 @@ export const systemFreeBytes: FreeBytes = async (folder) => {
 };
 
 /** A model to download. */
-export interface ModelDownload {
-  readonly hub: HubSettings;
+export interface ModelDownload extends DownloadReport {
+  /** Called when the hub is needed. @throws Fault DOWNLOAD_NOT_AVAILABLE when it may not be asked. */
+  readonly readHub: () => HubSettings;
+  /** Finds the files that other programs have on this machine. */
+  readonly findLocalFiles: () => Promise<readonly LocalFile[]>;
   /** Its files, in the order of the catalogue. */
   readonly targets: readonly Target[];
   /** Size of all files as the catalogue gives it; 0 = not known. */
@@ -36,8 +42,6 @@ export interface ModelDownload {
   readonly policy: RetryPolicy;
   readonly freeBytes: FreeBytes;
   readonly signal: AbortSignal;
-  readonly onProgress: OnDownload;
-  readonly onRetry: (message: string) => void;
 }
 
 // Stays free on the disk for everything else that the machine has to write.
@@ -77,23 +81,78 @@ export async function downloadModel(model: ModelDownload): Promise<number> {
   return totalDone();
 }
 
-async function resolveFiles({ hub, targets, manifest, policy, signal, onRetry }: ModelDownload): Promise<{
+async function resolveFiles(model: ModelDownload): Promise<{
   readonly presentBytes: number;
   readonly missing: readonly MissingFile[];
 }> {
   let presentBytes = 0;
+  let localFiles: Promise<readonly LocalFile[]> | undefined;
   const missing: MissingFile[] = [];
-  for (const target of targets) {
-    if (await isDownloaded(target, manifest)) {
-      presentBytes += (await fileSize(target.path)) ?? 0;
-      continue;
+  const take = async (target: Target, expected: ExpectedFile, commit = ''): Promise<boolean> => {
+    if (expected.sha256 === undefined) return false;
+    const candidates = listCandidates(await (localFiles ??= model.findLocalFiles()), target, expected);
+    return candidates.length > 0 && takeAny(model, { target, expected, candidates, commit, presentBytes });
+  };
+  for (const target of model.targets) {
+    if (!(await isDownloaded(target, model.manifest)) && !(await take(target, target.expected))) {
+      const remoteFile = await resolveFile(model, target);
+      // The hub has the hash or the size that the catalogue lacks.
+      const isNew = target.expected.sha256 === undefined || target.expected.bytes === undefined;
+      const isTaken = isNew && (await take(target, expectedOf(target, remoteFile), remoteFile.commit));
+      if (!isTaken) {
+        missing.push({ target, remoteFile, resumeFrom: await resumableBytes(target, remoteFile) });
+        continue;
+      }
     }
-    const remoteFile = await retry({ name: describeTarget(target), policy, signal, onRetry, progress: () => 0 }, () =>
-      fetchRemoteFile(hub, target, { signal, stallMs: policy.stallMs }),
-    );
-    missing.push({ target, remoteFile, resumeFrom: await resumableBytes(target, remoteFile) });
+    presentBytes += (await fileSize(target.path)) ?? 0;
   }
   return { presentBytes, missing };
+}
+
+function resolveFile({ readHub, policy, signal, onRetry }: ModelDownload, target: Target): Promise<RemoteFile> {
+  const hub = readHub();
+  return retry({ name: describeTarget(target), policy, signal, onRetry, progress: () => 0 }, () =>
+    fetchRemoteFile(hub, target, { signal, stallMs: policy.stallMs }),
+  );
+}
+
+interface Taking {
+  readonly target: Target;
+  readonly expected: ExpectedFile;
+  readonly candidates: readonly LocalFile[];
+  readonly commit: string;
+  /** Bytes of the files of the model before this one. */
+  readonly presentBytes: number;
+}
+
+/** Takes the first candidate that has the expected content instead of a download, and records it. */
+async function takeAny(
+  model: ModelDownload,
+  { target, expected, candidates, commit, presentBytes }: Taking,
+): Promise<boolean> {
+  const { manifest, signal, onProgress, onLocalFile } = model;
+  await using _ = await acquireLock(target.path);
+  // Another process may have completed it before the lock was acquired.
+  if (await isDownloaded(target, manifest)) return true;
+  for (const candidate of candidates) {
+    onLocalFile(candidate);
+    const total = model.bytesTotal || presentBytes + candidate.bytes;
+    const onBytes = (bytes: number): void => onProgress(progressOf(presentBytes + bytes, total));
+    const checkSpace = (bytes: number): Promise<void> => checkDiskSpace(model, bytes);
+    if (!(await takeLocalFile(target, expected, candidate, { signal, onBytes, checkSpace }))) continue;
+    await record(model, target, { bytes: candidate.bytes, sha256: expected.sha256 ?? '', commit });
+    return true;
+  }
+  return false;
+}
+
+async function record(
+  { manifest, policy, signal }: ModelDownload,
+  { key }: Target,
+  file: DownloadedFile,
+): Promise<void> {
+  const entry = { ...file, completed: new Date().toISOString() };
+  await manifest.update((records) => void records.set(key, entry), { wait: policy.wait, signal });
 }
 
 const isDownloaded = async (target: Target, manifest: DownloadManifest): Promise<boolean> =>
@@ -106,19 +165,18 @@ function totalBytes(presentBytes: number, missing: readonly MissingFile[]): numb
 }
 
 async function downloadMissing(
-  { hub, manifest, policy, signal, onRetry }: ModelDownload,
+  model: ModelDownload,
   file: MissingFile,
   onBytes: (bytes: number) => void,
   checkSpace: (missingBytes: number) => Promise<void>,
 ): Promise<void> {
   const { target } = file;
+  const { readHub, manifest, policy, signal, onRetry } = model;
   await using lock = await acquireLock(target.path);
   // Another process may have completed it before the lock was acquired.
   if (await isDownloaded(target, manifest)) return onBytes((await fileSize(target.path)) ?? 0);
-  const options = { hub, policy, signal, lock, onRetry, onBytes, checkSpace };
-  const { bytes, sha256, commit } = await downloadFile(file, options);
-  const record = { bytes, sha256, commit, completed: new Date().toISOString() };
-  await manifest.update((records) => void records.set(target.key, record), { wait: policy.wait, signal });
+  const options = { hub: readHub(), policy, signal, lock, onRetry, onBytes, checkSpace };
+  await record(model, target, await downloadFile(file, options));
 }
 
 async function checkDiskSpace({ freeBytes, folder }: ModelDownload, missingBytes: number): Promise<void> {

@@ -1,3 +1,4 @@
+import { homedir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../fault.ts';
 import { isLocked } from './disk/lockFile.ts';
@@ -7,10 +8,12 @@ import { partialPath } from './disk/resumeInfo.ts';
 import { downloadModel, systemFreeBytes, type FreeBytes } from './downloadModel.ts';
 import { hubCacheFolder, readHubSettings, type Environment } from './hub/endpoint.ts';
 import { locateModel, type LocatedModel, type SearchPaths } from './locate.ts';
-import { progressOf, type OnDownload } from './progress.ts';
+import { findLocalFiles, type LocalModels } from './local/findLocalFiles.ts';
+import { findModelStores } from './local/stores.ts';
+import { progressOf } from './progress.ts';
 import { remove, type RemoveOptions } from './remove.ts';
 import type { RetryPolicy } from './retry.ts';
-import { SharedDownload, type Downloaded, type SubscribeOptions } from './sharedDownload.ts';
+import { SharedDownload, type DownloadReport, type Downloaded, type SubscribeOptions } from './sharedDownload.ts';
 import { targetsOf, targetsOrEmpty, type ModelSource } from './target.ts';
 import { toDownloadFault } from './toFault.ts';
 import { verify, type Verified } from './verify.ts';
@@ -20,8 +23,13 @@ export type DownloadStatus = 'ABSENT' | 'DOWNLOADING' | 'DOWNLOADED' | 'LOCAL';
 
 /** Options of `Downloads`; those of the retry policy default to `defaultRetryPolicy`. */
 export interface DownloadOptions extends Partial<RetryPolicy> {
-  /** HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME and HF_HUB_CACHE; default: `process.env`. */
+  /**
+   * HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME, HF_HUB_CACHE, and what says where other programs keep their models;
+   * default: `process.env`.
+   */
   readonly env?: Environment;
+  /** Home folder of the user, below which other programs keep their models; default: that of the system. */
+  readonly home?: string;
   /** Default: the free bytes that the system reports. */
   readonly freeBytes?: FreeBytes;
   /** Milliseconds of a monotonic clock, by which progress is throttled to four a second; default: `performance.now`. */
@@ -38,6 +46,7 @@ const defaultRetryPolicy: RetryPolicy = {
 /** The model downloader of a models folder: at most one download of each model, shared by all owners that ask for it. */
 export class Downloads implements AsyncDisposable {
   readonly #env: Environment;
+  readonly #home: string;
   readonly #policy: RetryPolicy;
   readonly #freeBytes: FreeBytes;
   readonly #now: () => number;
@@ -48,13 +57,20 @@ export class Downloads implements AsyncDisposable {
   /** @param folder the models folder; it is made when the first download needs it. */
   constructor(
     folder: string,
-    { env = process.env, freeBytes = systemFreeBytes, now = monotonicNow, ...policy }: DownloadOptions = {},
+    {
+      env = process.env,
+      home = homedir(),
+      freeBytes = systemFreeBytes,
+      now = monotonicNow,
+      ...policy
+    }: DownloadOptions = {},
   ) {
     this.#env = env;
+    this.#home = home;
     this.#policy = { ...defaultRetryPolicy, ...policy };
     this.#freeBytes = freeBytes;
     this.#now = now;
-    this.#paths = { folder, cache: hubCacheFolder(env), manifest: new DownloadManifest(folder) };
+    this.#paths = { folder, cache: hubCacheFolder(env, home), manifest: new DownloadManifest(folder) };
   }
 
   /**
@@ -70,11 +86,11 @@ export class Downloads implements AsyncDisposable {
     if (running?.hasSubscriber(owner))
       throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `you are downloading "${name}" already`);
     if (running && !running.stopping) return running.subscribe(name, owner, options);
-    const download = new SharedDownload(async (onProgress, onRetry, signal) => {
+    const download = new SharedDownload(async (report, signal) => {
       await running?.ended;
       const located = await this.#locate(source);
-      if (!located) return this.#download(source, onProgress, onRetry, signal);
-      onProgress(progressOf(located.bytes, located.bytes));
+      if (!located) return this.#download(source, report, signal);
+      report.onProgress(progressOf(located.bytes, located.bytes));
       return located.bytes;
     }, this.#now);
     this.#running.set(key, download);
@@ -153,29 +169,30 @@ export class Downloads implements AsyncDisposable {
     await Promise.all([...this.#running.values()].map((download) => download.close()));
   }
 
+  /** GGUF files that other programs have on this machine, and where they were looked for. */
+  async findLocalModels(): Promise<LocalModels> {
+    const stores = await findModelStores({ env: this.#env, home: this.#home });
+    return { stores, files: await findLocalFiles(stores) };
+  }
+
   #locate(source: ModelSource): Promise<LocatedModel | undefined> {
     return locateModel(source, this.#paths);
   }
 
-  #download(
-    source: ModelSource,
-    onProgress: OnDownload,
-    onRetry: (message: string) => void,
-    signal: AbortSignal,
-  ): Promise<number> {
+  #download(source: ModelSource, report: DownloadReport, signal: AbortSignal): Promise<number> {
     const { folder, manifest } = this.#paths;
     const work = async (): Promise<number> =>
       downloadModel({
         targets: targetsOf(source, folder),
-        hub: readHubSettings(this.#env),
+        readHub: () => readHubSettings(this.#env),
+        findLocalFiles: async () => (await this.findLocalModels()).files,
         bytesTotal: source.variants[0]?.size_bytes ?? 0,
         folder,
         manifest,
         policy: this.#policy,
         freeBytes: this.#freeBytes,
         signal,
-        onProgress,
-        onRetry,
+        ...report,
       });
     return this.#withFaults(work());
   }

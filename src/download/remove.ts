@@ -1,8 +1,7 @@
-import { rm } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { LockWait } from './disk/manifest.ts';
-import { fileSize } from './disk/modelFile.ts';
 import { badPath } from './disk/partialFile.ts';
 import { partialPath, resumeInfoPath } from './disk/resumeInfo.ts';
 import { locateModel, type LocatedModel, type SearchPaths } from './locate.ts';
@@ -30,24 +29,32 @@ export async function remove(
   const targets = targetsOrEmpty(source, paths.folder);
   // Loads stay blocked until all files are deleted: some files of a model are of no use.
   using _ = (await hasAnyFile(targets)) ? await releaseModels() : undefined;
-  let freedBytes = 0;
+  let [freedBytes, isAnyRemoved] = [0, false];
   for (const { path } of targets) {
     const files = filesOf(path);
-    const sizes = await Promise.all(files.map(fileSize));
-    if (sizes.every((bytes) => bytes === undefined)) continue;
+    const sizes = (await Promise.all(files.map(readFreedBytes))).filter((bytes) => bytes !== undefined);
+    if (sizes.length === 0) continue;
     await using _ = await acquireLock(path);
     for (const file of [...files, resumeInfoPath(partialPath(path))]) await rm(file, { force: true });
-    freedBytes += sizes.reduce<number>((sum, bytes = 0) => sum + bytes, 0);
+    isAnyRemoved = true;
+    freedBytes += sizes.reduce((sum, bytes) => sum + bytes, 0);
   }
-  if (freedBytes === 0) throw nothingToRemove(source.name, await locateModel(source, paths));
+  if (!isAnyRemoved) throw nothingToRemove(source.name, await locateModel(source, paths));
   await paths.manifest.update((records) => targets.forEach(({ key }) => records.delete(key)), lockWait);
   return freedBytes;
+}
+
+/** Bytes that become free when a file is deleted: 0 when it has another name too. Undefined when there is no file. */
+async function readFreedBytes(path: string): Promise<number | undefined> {
+  const stats = await lstat(path).catch(() => undefined);
+  if (!stats || stats.isDirectory()) return undefined;
+  return stats.isFile() && stats.nlink === 1 ? stats.size : 0;
 }
 
 const filesOf = (path: string): readonly string[] => [path, partialPath(path), badPath(path)];
 
 async function hasAnyFile(targets: readonly Target[]): Promise<boolean> {
-  const sizes = await Promise.all(targets.flatMap(({ path }) => filesOf(path)).map(fileSize));
+  const sizes = await Promise.all(targets.flatMap(({ path }) => filesOf(path)).map(readFreedBytes));
   return sizes.some((bytes) => bytes !== undefined);
 }
 

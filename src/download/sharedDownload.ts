@@ -1,4 +1,5 @@
 import { Fault } from '../fault.ts';
+import type { LocalFile } from './local/localFile.ts';
 import { ProgressThrottle, type DownloadProgress, type OnDownload } from './progress.ts';
 
 /** How an owner (a session, a CLI command) waits for a download. */
@@ -9,7 +10,14 @@ export interface SubscribeOptions {
   readonly onProgress?: OnDownload | undefined;
   /** Called before each retry with a message: what failed, and in how many seconds it is tried again. */
   readonly onRetry?: ((message: string) => void) | undefined;
+  /** Called before a file that another program has is read, to be taken instead of a download if its hash is right. */
+  readonly onLocalFile?: ((file: LocalFile) => void) | undefined;
 }
+
+/** What a running download reports. */
+export type DownloadReport = {
+  readonly [Name in Exclude<keyof SubscribeOptions, 'signal'>]-?: NonNullable<SubscribeOptions[Name]>;
+};
 
 /** Result of a download. */
 export interface Downloaded {
@@ -20,16 +28,13 @@ export interface Downloaded {
 interface Subscriber {
   readonly modelName: string;
   readonly throttle: ProgressThrottle;
-  readonly onRetry: (message: string) => void;
+  readonly onRetry: SubscribeOptions['onRetry'];
+  readonly onLocalFile: SubscribeOptions['onLocalFile'];
   readonly unsubscribe: () => void;
 }
 
 /** Does the download until it is complete or the signal is aborted. Returns the bytes of all files. */
-export type DownloadWork = (
-  onProgress: OnDownload,
-  onRetry: (message: string) => void,
-  signal: AbortSignal,
-) => Promise<number>;
+export type DownloadWork = (report: DownloadReport, signal: AbortSignal) => Promise<number>;
 
 /** One download with any number of subscribers. It ends when it is complete, or is aborted when the last one has unsubscribed. */
 export class SharedDownload {
@@ -48,8 +53,10 @@ export class SharedDownload {
       this.#lastProgress = progress;
       for (const { throttle } of this.#subscribers.values()) throttle.update(progress);
     };
-    const onRetry = (message: string): void => this.#subscribers.forEach((subscriber) => subscriber.onRetry(message));
-    this.#result = work(onProgress, onRetry, this.#abort.signal);
+    const onRetry = (message: string): void => this.#subscribers.forEach((subscriber) => subscriber.onRetry?.(message));
+    const onLocalFile = (file: LocalFile): void =>
+      this.#subscribers.forEach((subscriber) => subscriber.onLocalFile?.(file));
+    this.#result = work({ onProgress, onRetry, onLocalFile }, this.#abort.signal);
     this.ended = this.#result.then(
       () => undefined,
       () => undefined,
@@ -74,7 +81,7 @@ export class SharedDownload {
   async subscribe(
     modelName: string,
     owner: object,
-    { signal, onProgress, onRetry }: SubscribeOptions,
+    { signal, onProgress, onRetry, onLocalFile }: SubscribeOptions,
   ): Promise<Downloaded> {
     const throttle = new ProgressThrottle(onProgress ?? (() => undefined), this.#now);
     let resolveUnsubscribed = (): void => undefined;
@@ -83,7 +90,7 @@ export class SharedDownload {
       this.#remove(owner, subscriber);
       resolveUnsubscribed();
     };
-    const subscriber: Subscriber = { modelName, throttle, onRetry: onRetry ?? (() => undefined), unsubscribe };
+    const subscriber: Subscriber = { modelName, throttle, onRetry, onLocalFile, unsubscribe };
     this.#subscribers.set(owner, subscriber);
     signal?.addEventListener('abort', unsubscribe);
     if (this.#lastProgress) throttle.update(this.#lastProgress);

@@ -1,6 +1,6 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeHub, seededBytes, sha256 } from '../helpers/fakeHub.ts';
@@ -30,6 +30,10 @@ const flags = (): readonly string[] => ['--catalogue', join(folder, 'models.json
 const environment = (): Readonly<Record<string, string>> => ({
   HF_ENDPOINT: hub.url,
   HF_HUB_CACHE: join(folder, 'cache'),
+  // Other programs have their models below it.
+  HOME: folder,
+  USERPROFILE: folder,
+  OLLAMA_MODELS: join(folder, 'ollama'),
 });
 const models = (...args: readonly string[]): Promise<CliResult> =>
   runCli(['models', ...args, ...flags()], '', environment());
@@ -64,6 +68,50 @@ describe('turngraph models', () => {
     expect(await models('verify')).toEqual({ code: 0, out: `Tiny  GOOD  ${file()}\n`, err: '' });
     expect(await models('delete', 'Tiny')).toEqual({ code: 0, out: '', err: 'Tiny: deleted, 3.0 MB are free\n' });
     expect((await models('delete', 'Tiny')).err).toBe('error: MODEL_NOT_ON_DISK (6008): "Tiny" is not on disk\n');
+  });
+
+  it('finds the models of other programs, says where they are and which they are, and takes them off line', async () => {
+    const studio = join(folder, '.lmstudio', 'models', 'ann', 'tiny');
+    const [mine, blob] = [join(studio, 'model.gguf'), join(folder, 'ollama', 'blobs', `sha256-${sha256(content)}`)];
+    const empty = await models('found');
+    expect(empty).toMatchObject({ code: 0, out: '' });
+    expect(empty.err).toContain('no GGUF file of another program is on this machine; looked in\n');
+    expect(empty.err).toContain(`    ${join(folder, 'ollama')} (Ollama)\n`);
+    for (const path of [mine, blob]) await mkdir(dirname(path), { recursive: true });
+    await writeFile(mine, seededBytes(1_000_000, 5));
+    await writeFile(blob, content);
+    const manifest = join(folder, 'ollama', 'manifests', 'registry.ollama.ai', 'library', 'tiny', '1b');
+    await mkdir(dirname(manifest), { recursive: true });
+    const layer = { mediaType: 'application/vnd.ollama.image.model', digest: `sha256:${sha256(content)}` };
+    await writeFile(manifest, JSON.stringify({ layers: [layer] }));
+    const variant = { engine: 'llama-cpp', huggingface_repo: 'eve/known', files: ['k.gguf'], sha256: sha256(content) };
+    const { models: entries } = JSON.parse(await readFile(join(folder, 'models.json'), 'utf8')) as { models: object[] };
+    entries.push({ name: 'Known', variants: [variant] });
+    await writeFile(join(folder, 'models.json'), JSON.stringify({ extends: false, models: entries }));
+    expect(await models('found')).toEqual({
+      code: 0,
+      out: `ann/tiny/model.gguf  1.0 MB  LM Studio  "Tiny"\n    ${mine}\ntiny:1b  3.0 MB  Ollama  "Known"\n    ${blob}\n`,
+      err: '',
+    });
+    expect(jsonLines((await models('found', '--json')).out)[1]).toEqual({
+      name: 'tiny:1b',
+      size_bytes: 3_000_000,
+      program: 'Ollama',
+      file: blob,
+      sha256: sha256(content),
+      models: ['Known'],
+    });
+    const offline = { ...environment(), HF_HUB_OFFLINE: '1' };
+    const download = await runCli(['models', 'download', 'Known', ...flags()], '', offline);
+    const placed = join(folder, 'store', 'eve', 'known', 'k.gguf');
+    expect(download).toEqual({
+      code: 0,
+      out: '',
+      err: `Known: verifies the file of Ollama, ${blob}\nKnown: 3.0 MB in ${placed}\n`,
+    });
+    expect((await readFile(placed)).equals(content)).toBe(true);
+    expect((await models('delete', 'Known')).code).toBe(0);
+    expect((await readFile(blob)).equals(content)).toBe(true);
   });
 
   it('prints one line of JSON per event, the last one also on failure', async () => {

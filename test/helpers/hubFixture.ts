@@ -57,7 +57,7 @@ export async function startHubServer(
   const serverOptions = {
     catalogue: join(root, 'models.json'),
     models: folder,
-    downloads: { env, maxAttempts: 1, stallMs: oneDayMs, ...downloadOptions },
+    downloads: { env, home: join(root, 'home'), maxAttempts: 1, stallMs: oneDayMs, ...downloadOptions },
     ...otherOptions,
   };
   const server = await startTestServer(serverOptions);

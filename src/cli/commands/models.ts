@@ -4,16 +4,18 @@ import { formatBytes } from '../../units.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { requireEntry, modelFlags, openCatalogue, type OpenCatalogue } from '../openCatalogue.ts';
 import { download } from './modelsDownload.ts';
+import { found } from './modelsFound.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 
-/** `turngraph models`: list, info, download, verify, delete. */
+/** `turngraph models`: list, info, found, download, verify, delete. */
 export function modelsCommand(): Command {
   const models = new Command('models').description('list, download, verify and delete models');
   const command = (name: string, description: string): Command =>
     modelFlags(models.command(name).description(description));
   command('list', 'list the models of the catalogue').action(list);
   command('info', 'show details of a model').argument('<name>').action(info);
+  command('found', 'list the GGUF files that other programs have on this machine').action(found);
   command('download', 'download models; an interrupted download resumes').argument('<name...>').action(download);
   command('verify', 'check downloaded models against their hashes').argument('[name]').action(verify);
   command('delete', 'delete the downloaded files of a model').argument('<name>').action(remove);

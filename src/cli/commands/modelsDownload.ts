@@ -1,4 +1,5 @@
 import type { Downloads } from '../../download/downloads.ts';
+import type { LocalFile } from '../../download/local/localFile.ts';
 import type { DownloadProgress } from '../../download/progress.ts';
 import { Fault } from '../../fault.ts';
 import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
@@ -12,6 +13,8 @@ interface Reporter extends Disposable {
   progress(progress: DownloadProgress): void;
   /** Called before each retry, with its reason. */
   retry(sentence: string): void;
+  /** Called before a file of another program is verified, to be taken instead of a download. */
+  localFile(file: LocalFile): void;
   downloaded(bytes: number, file: string): void;
   failed(fault: Fault): void;
 }
@@ -37,9 +40,9 @@ async function downloadOne(
   reporter: Reporter,
   signal: AbortSignal,
 ): Promise<void> {
-  const { progress: onProgress, retry: onRetry } = reporter;
+  const { progress: onProgress, retry: onRetry, localFile: onLocalFile } = reporter;
   try {
-    const { bytes } = await downloads.start(entry, downloads, { signal, onProgress, onRetry });
+    const { bytes } = await downloads.start(entry, downloads, { signal, onProgress, onRetry, onLocalFile });
     reporter.downloaded(bytes, (await downloads.findFile(entry)) ?? '');
   } catch (error) {
     const fault = Fault.from(error);
@@ -61,9 +64,11 @@ function terminalReporter(name: string): Reporter {
     bar?.[Symbol.dispose]();
     process.stderr.write(`${sentence}\n`);
   };
+  const note = (sentence: string): void => (bar ? bar.note(sentence) : printLine(sentence));
   return {
     progress: (progress) => bar?.show(progress),
-    retry: (sentence) => (bar ? bar.note(sentence) : printLine(sentence)),
+    retry: note,
+    localFile: ({ program, path }) => note(`${name}: verifies the file of ${program}, ${path}`),
     downloaded: (bytes, file) => printLine(`${name}: ${formatBytes(bytes)} in ${file}`),
     failed: ({ name: error, code, message }) => printLine(`error: ${error} (${code}): ${message}`),
     [Symbol.dispose]: () => bar?.[Symbol.dispose](),
@@ -76,6 +81,7 @@ function jsonReporter(model: string): Reporter {
   return {
     progress: (progress) => emit('progress', progress),
     retry: (message) => emit('trouble', { message }),
+    localFile: ({ program, path }) => emit('verifying', { program, file: path }),
     downloaded: (bytes, file) => emit('downloaded', { bytes, file }),
     failed: ({ name, code, message }) => emit('failed', { code, name, message }),
     [Symbol.dispose]: () => undefined,

@@ -50,7 +50,7 @@ export const repoPageUrl = ({ endpoint }: HubSettings, repo: string): string =>
   `${endpoint.origin}${endpoint.pathname.replace(/\/+$/, '')}/${repo}`;
 
 /** The Hugging Face cache folder: HF_HUB_CACHE, else `hub` in HF_HOME, else in `~/.cache/huggingface`. */
-export function hubCacheFolder(env: Environment): string {
-  const home = env['HF_HOME'] || join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'huggingface');
-  return env['HF_HUB_CACHE'] || join(home, 'hub');
+export function hubCacheFolder(env: Environment, home = homedir()): string {
+  const hubHome = env['HF_HOME'] || join(env['XDG_CACHE_HOME'] || join(home, '.cache'), 'huggingface');
+  return env['HF_HUB_CACHE'] || join(hubHome, 'hub');
 }

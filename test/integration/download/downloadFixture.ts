@@ -14,6 +14,8 @@ export interface DownloadFixture {
   readonly hub: FakeHub;
   readonly folder: string;
   readonly env: Record<string, string>;
+  /** Home folder of the user, in which other programs have their models. */
+  readonly home: string;
   /** Milliseconds of each retry delay; the test does not wait for them. */
   readonly waits: number[];
   /** Creates downloads into the folder; they are disposed of after the test. */
@@ -32,14 +34,15 @@ export function useDownloadFixture(): () => DownloadFixture {
     const hub = await FakeHub.open();
     const root = await mkdtemp(join(tmpdir(), 'turngraph-'));
     const folder = join(root, 'models');
-    const env = { HF_ENDPOINT: hub.url, HF_HUB_CACHE: join(root, 'cache') };
+    const home = join(root, 'home');
+    const env: Record<string, string> = { HF_ENDPOINT: hub.url, HF_HUB_CACHE: join(root, 'cache') };
     const waits: number[] = [];
     const wait = async (ms: number, signal: AbortSignal): Promise<void> => {
       signal.throwIfAborted();
       waits.push(ms);
     };
     const downloads = (options: DownloadOptions = {}): Downloads => {
-      const made = new Downloads(folder, { env, wait, stallMs: oneDayMs, ...options });
+      const made = new Downloads(folder, { env, home, wait, stallMs: oneDayMs, ...options });
       open.push(made);
       return made;
     };
@@ -53,7 +56,7 @@ export function useDownloadFixture(): () => DownloadFixture {
       const size = async (): Promise<number> => (await stat(part).catch(() => undefined))?.size ?? 0;
       while (!isOver && (await size()) < bytes) await sleep(5);
     };
-    fixture = { hub, folder, env, waits, createDownloads: downloads, listFiles: files };
+    fixture = { hub, folder, env, home, waits, createDownloads: downloads, listFiles: files };
   });
   afterEach(async () => {
     isOver = true;
