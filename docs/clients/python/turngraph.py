@@ -77,6 +77,19 @@ def _to_error(message: Mapping[str, Any]) -> TurngraphError:
     return TurngraphError(code, name, message.get("message", ""), message.get("detail", ""))
 
 
+def _malformed(message: str) -> TurngraphError:
+    return TurngraphError(5001, "MALFORMED_MESSAGE", message)
+
+
+def _refuse_none(value: Any, path: str) -> None:
+    """Both forms read None as an absent field, so a text of None would be sent as an empty one."""
+    if value is None:
+        raise _malformed(f"{path} must not be None")
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _refuse_none(inner, f"{path}.{key}")
+
+
 # ---------------------------------------------------------------- events and results
 
 
@@ -219,8 +232,11 @@ class JsonForm:
     subprotocol = "turngraph.v1.json"
 
     def encode(self, frame: Mapping[str, Any]) -> str:
-        text = json.dumps(frame, ensure_ascii=False)
-        text.encode()  # a lone surrogate fails here, in the call of the caller
+        try:
+            text = json.dumps(frame, ensure_ascii=False)
+            text.encode()  # a lone surrogate fails here, in the call of the caller
+        except (TypeError, ValueError) as error:
+            raise _malformed(str(error)) from error
         return text
 
     def decode(self, data: str | bytes) -> dict[str, Any]:
@@ -241,7 +257,10 @@ class ProtoForm:
         self._json = json_format
 
     def encode(self, frame: Mapping[str, Any]) -> bytes:
-        return self._json.ParseDict(frame, self._wire.ClientFrame()).SerializeToString()
+        try:
+            return self._json.ParseDict(frame, self._wire.ClientFrame()).SerializeToString()
+        except self._json.ParseError as error:
+            raise _malformed(str(error)) from error
 
     def decode(self, data: str | bytes) -> dict[str, Any]:
         # Omits fields with default values; _read fills them in.
@@ -492,6 +511,8 @@ class Client:
         self, name: str, strings: Sequence[str] | Mapping[str, str] = (), *, kind: str = "", file_path: str = ""
     ) -> int:
         """Creates a named list or map of strings for the graphs of this session; returns the number of its entries."""
+        if isinstance(strings, str):
+            raise _malformed("createStringStorage.strings must be a list or a mapping, not a text")
         keys = list(strings) if isinstance(strings, Mapping) else []
         values = list(strings.values()) if isinstance(strings, Mapping) else list(strings)
         kind = kind or ("MAP" if keys else "LIST")
@@ -529,6 +550,7 @@ class Client:
     def _start_request(self, name: str, message: Mapping[str, Any], timeout: float | None) -> _PendingRequest:
         if self._ended:
             raise self._ended
+        _refuse_none(message, name)
         self._last_id += 1
         data = self._form.encode({"requestId": self._last_id, name: message})
         pending = self._pending[self._last_id] = _PendingRequest(self, self._last_id, name, timeout)

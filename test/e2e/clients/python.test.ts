@@ -136,6 +136,18 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
       });
     });
 
+    it('raises 5001 for arguments of the wrong type, and continues', () => {
+      const { codes, after, pending } = results['refuses'] as {
+        readonly codes: Readonly<Record<string, readonly [number, string] | null>>;
+        readonly after: string;
+        readonly pending: number;
+      };
+      expect(Object.keys(codes).length).toBeGreaterThan(10);
+      expect(Object.entries(codes).filter(([, refusal]) => refusal?.[0] !== 5001)).toEqual([]);
+      expect(codes['None as text']?.[1]).toBe('sendMessage.text must not be None');
+      expect({ after, pending }).toEqual({ after: 'You said: hello', pending: 0 });
+    });
+
     it('lists, loads and unloads models', () => {
       expect(results['manages_models']).toMatchObject({
         models: expect.arrayContaining([

@@ -138,6 +138,34 @@ async def raises(client):
     }
 
 
+async def refuses(client):
+    """Arguments of the wrong type: the code of the error for each, and an answer after them."""
+    agent = await client.create_agent(graph=CHAT)
+
+    async def code(call):
+        try:
+            await call()
+        except TurngraphError as error:
+            return [error.code, error.message]
+        return None
+
+    calls = {
+        "number in variables": lambda: agent.send("hi", variables={"hour": 9})._finish(),
+        "None in variables": lambda: agent.send("hi", variables={"hour": None})._finish(),
+        "number as text": lambda: agent.send(5)._finish(),
+        "None as text": lambda: agent.send(None)._finish(),
+        "bytes as text": lambda: agent.send(b"hi")._finish(),
+        "half a surrogate pair": lambda: agent.send("\ud83d")._finish(),
+        "number as flag": lambda: client.create_agent(graph=CHAT, warm_up=1),
+        "negative number": lambda: client.create_agent(graph=CHAT, max_steps_per_turn=-1),
+        "misspelt field": lambda: client.request("exportDialog", {"agentID": agent.id}),
+        "text as list": lambda: client.create_string_storage("refusals", "No."),
+        "number in list": lambda: client.create_string_storage("refusals", ["No.", 2]),
+    }
+    codes = {name: await code(call) for name, call in calls.items()}
+    return {"codes": codes, "after": (await agent.send("hello")).text, "pending": len(client._pending)}
+
+
 async def manages_models(client):
     models = [asdict(model) for model in await client.list_models()]
     await client.load_model(models[0]["name"])
@@ -230,7 +258,7 @@ async def main(url, locked, hub, form, path):
         results["version"] = client.server_version
         await client.configure(engine="mock")
         for scenario in [
-            streams, calls, cancels, times_out, changes, saves, guards, raises, manages_models, runs_many
+            streams, calls, cancels, times_out, changes, saves, guards, raises, refuses, manages_models, runs_many
         ]:  # fmt: skip
             results[scenario.__name__] = await scenario(client)
     async with connect(hub, form=form) as client:
