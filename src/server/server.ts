@@ -151,6 +151,9 @@ export async function listen(
     server.on('connection', (socket) => anonymous.add(socket));
     server.on('upgrade', upgrade);
   });
+  // Without a listener Node ends the process, for example when no file handle is free for a new connection.
+  for (const server of servers)
+    server.on('error', (err) => context.log.error({ err }, 'accepting a connection failed'));
   const { port } = servers[0].address() as AddressInfo;
   const url = `ws://${host.includes(':') ? `[${host}]` : host}:${port}`;
   context.log.info({ url, port, host, ...pathsOf(options) }, 'listening');

@@ -19,6 +19,13 @@ export function startCli(
   return spawn(process.execPath, [cli, ...args], { cwd, env: { ...process.env, NO_COLOR: '1', ...env } });
 }
 
+/** Starts a command that may have this many file handles open; not on Windows. */
+export const startCliWithFileHandles = (count: number, args: readonly string[]): ChildProcessWithoutNullStreams =>
+  spawn('sh', ['-c', `ulimit -n ${count} && exec "$0" "$@"`, process.execPath, cli, ...args], {
+    cwd: repositoryPath('.'),
+    env: { ...process.env, NO_COLOR: '1' },
+  });
+
 /** Runs a command to its end. */
 export async function runCli(
   args: readonly string[],
