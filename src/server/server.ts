@@ -153,7 +153,7 @@ export async function listen(
   });
   // Without a listener Node ends the process, for example when no file handle is free for a new connection.
   for (const server of servers)
-    server.on('error', (err) => context.log.error({ err }, 'accepting a connection failed'));
+    server.on('error', ({ message: reason }) => logRejection({ reason }, 'connection not accepted'));
   const { port } = servers[0].address() as AddressInfo;
   const url = `ws://${host.includes(':') ? `[${host}]` : host}:${port}`;
   context.log.info({ url, port, host, ...pathsOf(options) }, 'listening');
