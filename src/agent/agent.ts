@@ -3,12 +3,13 @@ import type { Limits } from '../config.ts';
 import { Fault, truncateMessage } from '../fault.ts';
 import type { PathStep, TurnComplete } from '../frames.gen.ts';
 import { compile, type Graph } from '../graph/compile.ts';
-import { InvalidParams, type NodeLimits, type NodeContext } from '../graph/node.ts';
+import type { NodeLimits, NodeContext } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
 import { walk } from '../graph/walk.ts';
-import type { ModelPool, ModelLease } from '../models/pool/pool.ts';
+import type { ModelPool } from '../models/pool/pool.ts';
 import type { LoadWait } from '../models/pool/loadWait.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
+import { AgentModels } from './agentModels.ts';
 import { RunningTurn, type TurnOptions } from './runningTurn.ts';
 
 // Nodes that one turn may visit.
@@ -52,8 +53,7 @@ export class Agent implements AsyncDisposable {
   /** Warnings of its creation. */
   readonly warnings: readonly string[];
   readonly #graph: Graph;
-  // One lease per model, shared by all nodes of the agent.
-  readonly #leases: ModelLeases;
+  readonly #models: AgentModels;
   readonly #options: AgentOptions;
   // Aborted when the agent is disposed.
   readonly #disposal = new AbortController();
@@ -64,11 +64,11 @@ export class Agent implements AsyncDisposable {
   #warming: Promise<void> | undefined;
   #turnCount = 0;
 
-  private constructor(graph: Graph, leases: ModelLeases, warnings: string[], options: AgentOptions) {
+  private constructor(graph: Graph, models: AgentModels, warnings: string[], options: AgentOptions) {
     this.id = options.id;
     this.warnings = warnings.splice(0);
     this.#graph = graph;
-    this.#leases = leases;
+    this.#models = models;
     this.#pendingWarnings = warnings;
     this.#options = options;
     this.#dialog = options.history;
@@ -88,34 +88,28 @@ export class Agent implements AsyncDisposable {
       const { steps } = options.limits;
       throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${options.maxSteps}, and ${steps} are allowed`);
     }
-    const leases = new Map<string, Promise<ModelLease>>();
     const warnings: string[] = [];
+    const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
+    const { pool, defaultModelName: clientDefault, loadWaitFor } = options;
+    const models = new AgentModels({ pool, clientDefault, loadWaitFor, warn });
     const contextFor = (nodeName: string, graphDefault: string): NodeContext => ({
       nodeName,
-      warn: (warning) => warnings.push(truncateMessage(warning)),
+      warn,
       limits: options.limits,
       strings: (nameOrPath) => options.storages.find(nameOrPath),
-      async model(name = options.defaultModelName || graphDefault) {
-        if (name === '' && options.pool.needsName) throw noModelError();
-        const existing = leases.get(name);
-        if (existing) return existing;
-        const lease = options.pool.lease(name, options.loadWaitFor?.(name));
-        leases.set(name, lease);
-        const { model } = await lease;
-        for (const note of model.notes) warnings.push(truncateMessage(`the model "${name}": ${note}`));
-        return lease;
-      },
+      checkModel: (name) => models.check(name, graphDefault),
+      model: (name) => models.lease(name, graphDefault),
     });
     try {
       const graph = await compile(options.graph, {
         registry: options.registry,
         maxNodes: options.limits.nodes,
-        warn: (warning) => warnings.push(truncateMessage(warning)),
+        warn,
         contextFor,
       });
-      return new Agent(graph, leases, warnings, options);
+      return new Agent(graph, models, warnings, options);
     } catch (error) {
-      await releaseLeases(leases);
+      await models[Symbol.asyncDispose]();
       throw error;
     }
   }
@@ -178,7 +172,7 @@ export class Agent implements AsyncDisposable {
     await this.#cancelAndWait();
     await this.#warming?.catch(() => undefined);
     await this.#graph[Symbol.asyncDispose]();
-    await releaseLeases(this.#leases);
+    await this.#models[Symbol.asyncDispose]();
   }
 
   #createTurn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'diagnostics'>): RunningTurn {
@@ -229,20 +223,4 @@ interface WalkOutcome {
   readonly status: TurnComplete['status'];
   readonly mark?: Interaction['mark'];
   readonly fault?: Fault;
-}
-
-const noModelError = (): InvalidParams =>
-  new InvalidParams([
-    {
-      pointer: '/model_name',
-      message: 'names no model, and neither the graph nor the client has a default; name one of models.json',
-    },
-  ]);
-
-type ModelLeases = ReadonlyMap<string, Promise<ModelLease>>;
-
-async function releaseLeases(leases: ModelLeases): Promise<void> {
-  for (const lease of await Promise.allSettled(leases.values())) {
-    if (lease.status === 'fulfilled') await lease.value[Symbol.asyncDispose]();
-  }
 }

@@ -1,10 +1,11 @@
 import { escapePointerToken } from '../jsonPointer.ts';
+import { isObject } from '../jsonTypes.ts';
 import { createReader } from '../schema.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { Fault } from '../fault.ts';
 import { lintGraph, type Edges } from './lint.ts';
 import { changeParams, type ChangeableNode } from './changeParams.ts';
-import { graphSchema, type GraphDocument } from './document.ts';
+import { graphSchema, nodeSchema, type GraphDocument } from './document.ts';
 import { createGraphFault, invalidGraph, type GraphFault } from './faults.ts';
 import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
 import type { Node, NodeContext } from './node.ts';
@@ -41,6 +42,7 @@ export interface CompileOptions {
 const maxNodeNameLength = 128;
 
 const validateGraph = createReader(graphSchema);
+const validateNode = createReader(nodeSchema);
 
 /**
  * Compiles a graph document: validates all of it, then creates its nodes, then reports lint warnings.
@@ -52,15 +54,21 @@ export async function compile(
   { registry, maxNodes, contextFor, warn }: CompileOptions,
 ): Promise<Graph> {
   const reading = validateGraph(document);
-  if (!reading.ok) throw invalidGraph(reading.errors.map(({ pointer, message }) => createGraphFault(pointer, message)));
-  const count = Object.keys(reading.value.nodes).length;
-  if (count > maxNodes) throw new Fault('LIMIT_EXCEEDED', `the graph has ${count} nodes, and ${maxNodes} are allowed`);
-  const { plans, faults } = checkDocument(reading.value, registry);
-  const nodes = await createNodes(plans, (name) => contextFor(name, reading.value.default_model_name), faults);
-  for (const warning of lintGraph(reading.value.start_node, edgesOf(plans))) warn(warning);
+  const schemaFaults = reading.ok
+    ? []
+    : reading.errors.map(({ pointer, message }) => createGraphFault(pointer, message));
+  const graph = reading.ok ? reading.value : readValidParts(document);
+  if (!graph) throw invalidGraph(schemaFaults);
+  const names = nodeNamesOf(document);
+  if (names.length > maxNodes)
+    throw new Fault('LIMIT_EXCEEDED', `the graph has ${names.length} nodes, and ${maxNodes} are allowed`);
+  const { plans, faults: nodeFaults } = checkDocument(graph, names, registry);
+  const faults = [...schemaFaults, ...nodeFaults];
+  const nodes = await createNodes(plans, (name) => contextFor(name, graph.default_model_name), faults);
+  for (const warning of lintGraph(graph.start_node, edgesOf(plans))) warn(warning);
   const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: requireNode(nodes, name) }]));
   return {
-    start: reading.value.start_node,
+    start: graph.start_node,
     steps,
     async changeParams(nodeName, changes) {
       const step = steps.get(nodeName);
@@ -79,15 +87,41 @@ function requireNode(nodes: ReadonlyMap<string, Node>, name: string): Node {
 }
 
 const edgesOf = (plans: ReadonlyMap<string, NodePlan>): Edges =>
-  new Map([...plans].map(([name, { type, exits }]) => [name, { type: type.type, exits: type.exits, targets: exits }]));
+  new Map(
+    [...plans].map(([name, { type, params, exits }]) => [
+      name,
+      { type: type.type, exits: type.exits, targets: exits, output: type.output(params) },
+    ]),
+  );
+
+/**
+ * The valid parts of a graph that has faults, so that those of its other parts are found, too; undefined when it has no
+ * nodes, or a default model that is unknown.
+ */
+function readValidParts(document: unknown): GraphDocument | undefined {
+  if (!isObject(document) || !isObject(document['nodes'])) return undefined;
+  const { start_node: start, default_model_name: model = '' } = document;
+  if (typeof model !== 'string') return undefined;
+  const nodes = Object.entries(document['nodes']).flatMap(([name, node]) => {
+    const reading = validateNode(node);
+    return reading.ok ? [[name, reading.value] as const] : [];
+  });
+  // Of a start node that has a fault already, no other one is reported.
+  const start_node = typeof start === 'string' ? start : (nodeNamesOf(document)[0] ?? '');
+  return { description: '', default_model_name: model, start_node, nodes: Object.fromEntries(nodes) };
+}
+
+function nodeNamesOf(document: unknown): readonly string[] {
+  return isObject(document) && isObject(document['nodes']) ? Object.keys(document['nodes']) : [];
+}
 
 function checkDocument(
   graph: GraphDocument,
+  names: readonly string[],
   registry: Registry,
 ): { plans: Map<string, NodePlan>; faults: GraphFault[] } {
   const plans = new Map<string, NodePlan>();
   const faults: GraphFault[] = [];
-  const names = Object.keys(graph.nodes);
   if (!names.includes(graph.start_node)) {
     faults.push(createGraphFault('/start_node', unknownTarget(graph.start_node, names)));
   }

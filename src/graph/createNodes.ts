@@ -53,6 +53,8 @@ export async function disposeNodes(nodes: ReadonlyMap<string, Node>): Promise<vo
 const withBarrier = (context: NodeContext, barrier: ModelLoadBarrier): NodeContext => ({
   ...context,
   async model(name) {
+    // Before the barrier: a name that is not known is reported with the faults of the other nodes.
+    context.checkModel?.(name);
     await barrier.wait(context.nodeName);
     return context.model(name);
   },

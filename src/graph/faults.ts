@@ -2,7 +2,7 @@ import { Fault, truncateMessage } from '../fault.ts';
 import { maxPartBytes, takeFitting } from '../frameSize.ts';
 import type { CodeName } from '../frames.gen.ts';
 import { describeGraphPointer } from './document.ts';
-import { InvalidParams } from './node.ts';
+import { InvalidOutside, InvalidParams } from './node.ts';
 
 /** One error in a graph. */
 export interface GraphFault {
@@ -28,8 +28,13 @@ export const createGraphFault = (
   message: truncateMessage(`${describeGraphPointer(pointer)} ${message}`),
 });
 
-/** Combines the faults of a graph into one error: the first is its message, the first `maxFaults` that fit are its detail. */
-export function invalidGraph(faults: readonly GraphFault[]): Fault {
+/**
+ * Combines the faults of a graph into one error: the first is its message, the first `maxFaults` that fit are its detail.
+ * Of several faults of one value only the first counts.
+ */
+export function invalidGraph(allFaults: readonly GraphFault[]): Fault {
+  const pointers = new Set<string>();
+  const faults = allFaults.filter(({ pointer }) => !pointers.has(pointer) && pointers.add(pointer));
   const [first] = faults;
   if (!first) throw new TypeError('a graph was rejected without a fault');
   return new Fault(first.code, first.message, {
@@ -37,8 +42,12 @@ export function invalidGraph(faults: readonly GraphFault[]): Fault {
   });
 }
 
-/** Converts invalid parameters of a node to faults of the graph; [] for other errors, such as a model that does not load. */
+/** Converts the error of a node that is not created to faults of the graph; [] for other errors, such as a model that does not load. */
 export function toGraphFaults(error: unknown, nodePointer: string): GraphFault[] {
+  if (error instanceof InvalidOutside) {
+    const { code, pointer, message } = error;
+    return [{ code, pointer, message: truncateMessage(message) }];
+  }
   if (!(error instanceof InvalidParams)) return [];
   return error.errors.map(({ pointer, message, code }) =>
     createGraphFault(`${nodePointer}/params${pointer}`, message, code),

@@ -33,12 +33,27 @@ export interface NodeContext {
    */
   model(name?: string): Promise<ModelLease>;
   /**
+   * Checks what can be known of a model without loading it.
+   * @throws the error that `model` would.
+   */
+  checkModel?(name?: string): void;
+  /**
    * Finds a string storage: one of the session by its name, else a file of its storage folder.
    * @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_OUTSIDE_ROOT, STORAGE_KIND_MISMATCH, INVALID_STRING_STORAGE_DATA.
    */
   strings(nameOrPath: string): Promise<StringStorage>;
   /** Adds a sentence to the warnings of the agent, or, once the agent is created, to those of its next turn. */
   warn(warning: string): void;
+}
+
+/** What the client gets of a node in a turn, for the linter. */
+export interface NodeOutput {
+  /** When the text of the node reaches the client: at once, or at the end of the turn if nothing replaces it; absent: it has none. */
+  readonly text?: 'sent' | 'held';
+  /** The exits on which the client gets neither a text nor a call of the node. */
+  readonly silentExits: readonly string[];
+  /** The exit that the node takes because of the answer so far; absent: it does not read it. */
+  readonly answerExit?: string;
 }
 
 /** A node type: its name, parameters, exits and implementation in one value. */
@@ -50,6 +65,8 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   /** JSON Schema of the parameters. */
   readonly params: P;
   readonly exits: readonly Exit[];
+  /** What the client gets of a node with these parameters; absent: the linter assumes that it gets something. */
+  output?(params: FromSchema<P>): NodeOutput;
   /**
    * Creates a node from validated parameters. The node disposes of what it opens.
    * @throws InvalidParams, or the Fault of a resource that cannot be opened.
@@ -58,7 +75,10 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
 }
 
 /** A node type of any kind, as a registry takes it. */
-export type AnyNodeType = Omit<NodeType, 'create'> & { create(params: never, context: NodeContext): Promise<Node> };
+export type AnyNodeType = Omit<NodeType, 'create' | 'output'> & {
+  create(params: never, context: NodeContext): Promise<Node>;
+  output?(params: never): NodeOutput;
+};
 
 /** Defines a node type. TypeScript infers its types from its values; returning an undeclared exit does not compile. */
 export const defineNode = <const P extends ObjectSchema, const Exit extends string>(
@@ -75,12 +95,30 @@ export class InvalidParams extends Error {
   }
 }
 
+/** An error that a node meets in a value outside of it: in another field of the graph, or of the client's request. */
+export class InvalidOutside extends Error {
+  readonly code: CodeName;
+  /** JSON pointer into the graph; "" = the value is not in the graph. */
+  readonly pointer: string;
+
+  /** @param message a sentence that begins with the place. */
+  constructor(pointer: string, message: string, code: CodeName) {
+    super(message);
+    this.pointer = pointer;
+    this.code = code;
+  }
+}
+
 // Errors that no parameter causes.
 const codesNotAboutParams = new Set<CodeName>(['INTERNAL', 'SERVER_SHUTTING_DOWN']);
 
+/** Whether an error is a Fault about a resource that a client or a graph names. */
+export const isResourceFault = (error: unknown): error is Fault =>
+  error instanceof Fault && !codesNotAboutParams.has(error.name);
+
 /** Converts a Fault about the resource that a parameter names to an error of that parameter; returns other errors as they are. */
 export function paramError(pointer: string, error: unknown): unknown {
-  if (!(error instanceof Fault) || codesNotAboutParams.has(error.name)) return error;
+  if (!isResourceFault(error)) return error;
   return new InvalidParams([{ pointer, message: `cannot be used: ${error.message}`, code: error.name }]);
 }
 

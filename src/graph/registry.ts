@@ -1,5 +1,5 @@
 import { createReader, type ObjectSchema, type ReadResult } from '../schema.ts';
-import type { AnyNodeType, Node, NodeContext } from './node.ts';
+import type { AnyNodeType, Node, NodeContext, NodeOutput } from './node.ts';
 
 /** A node type with its compiled parameter schema. */
 export interface RegisteredType {
@@ -9,6 +9,8 @@ export interface RegisteredType {
   readonly exits: readonly string[];
   /** Validates parameters and fills in their defaults. */
   read(params: unknown): ReadResult<object>;
+  /** What the client gets of a node with parameters that `read` has accepted; undefined: not known. */
+  output(params: object): NodeOutput | undefined;
   /** Creates a node from parameters that `read` has accepted. @throws InvalidParams, or the Fault of a resource. */
   create(params: object, context: NodeContext): Promise<Node>;
 }
@@ -27,5 +29,10 @@ export function createRegistry(types: readonly AnyNodeType[]): Registry {
 function register(type: AnyNodeType): RegisteredType {
   const read = createReader<ObjectSchema>(type.params);
   // The cast is safe: `read` has validated the parameters.
-  return { ...type, read, create: (params, context) => type.create(params as never, context) };
+  return {
+    ...type,
+    read,
+    output: (params) => type.output?.(params as never),
+    create: (params, context) => type.create(params as never, context),
+  };
 }

@@ -23,6 +23,7 @@ export const cannedResponse = defineNode({
     },
   },
   exits: ['default'],
+  output: () => ({ text: 'sent', silentExits: [] }),
   async create(params, context) {
     const settings = await liveParams(params, async (current) => {
       const strings = await resolveStrings(current, context);

@@ -51,6 +51,7 @@ export const generate = defineNode({
   summary: 'Answers with the text of a model: streamed, in one frame, or held for a later node to check.',
   params,
   exits: ['default'],
+  output: ({ hold }) => ({ text: hold ? 'held' : 'sent', silentExits: [] }),
   async create(params, context) {
     const { response_schema: schema } = params;
     const constraint = schema && { grammar: unwrapParam('/response_schema', jsonGrammar(schema)) };

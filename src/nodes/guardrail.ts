@@ -24,6 +24,10 @@ export const guardrail = defineNode({
     },
   },
   exits: ['triggered', 'not_triggered'],
+  output: ({ watch }) => ({
+    silentExits: ['triggered', 'not_triggered'],
+    ...(watch === 'answer' && { answerExit: 'triggered' }),
+  }),
   async create(params, context) {
     const settings = await liveParams(params, async (current) => {
       const strings = await resolveStrings(current, context);

@@ -36,10 +36,8 @@ export async function resolveStrings(
 ): Promise<ResolvedStrings> {
   if (inline_strings.length > limits.patterns) {
     const count = inline_strings.length;
-    throw new Fault(
-      'LIMIT_EXCEEDED',
-      `${nodeName}.params.inline_strings has ${count} entries, and ${limits.patterns} are allowed`,
-    );
+    const message = `has ${count} entries, and ${limits.patterns} are allowed`;
+    throw new InvalidParams([{ pointer: '/inline_strings', message, code: 'LIMIT_EXCEEDED' }]);
   }
   const inline: ResolvedStrings = {
     list: inline_strings,

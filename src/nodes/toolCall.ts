@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { toToolBlock } from '../dialog.ts';
 import { liveParams } from '../graph/liveParams.ts';
-import { Fault } from '../fault.ts';
 import { unwrapParam, defineNode, InvalidParams, type NodeContext } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
 import type { Turn } from '../graph/turn.ts';
@@ -68,6 +67,14 @@ export const toolCallWith = (formats: Formats) =>
       },
     },
     exits: ['tool_called', 'no_tool_called'],
+    output: ({ tool_choice, generate_on_no_tool, notify_client }) => ({
+      ...(generate_on_no_tool && { text: 'sent' }),
+      silentExits: [
+        ...(notify_client ? [] : ['tool_called']),
+        // With another choice the model has to call a tool.
+        ...(generate_on_no_tool || !['auto', 'none'].includes(tool_choice) ? [] : ['no_tool_called']),
+      ],
+    }),
     async create(params, context) {
       const place = `${context.nodeName}.params`;
       const tools = readTools(params.tools, context);
@@ -131,13 +138,11 @@ export const toolCallWith = (formats: Formats) =>
     },
   });
 
-function readTools(
-  declarations: readonly ToolDeclaration[],
-  { nodeName, limits }: NodeContext,
-): ReadonlyMap<string, Tool> {
+function readTools(declarations: readonly ToolDeclaration[], { limits }: NodeContext): ReadonlyMap<string, Tool> {
   if (declarations.length > limits.tools) {
     const count = declarations.length;
-    throw new Fault('LIMIT_EXCEEDED', `${nodeName}.params.tools has ${count} entries, and ${limits.tools} are allowed`);
+    const message = `has ${count} entries, and ${limits.tools} are allowed`;
+    throw new InvalidParams([{ pointer: '/tools', message, code: 'LIMIT_EXCEEDED' }]);
   }
   const tools = new Map<string, Tool>();
   declarations.forEach((declaration, index) => {

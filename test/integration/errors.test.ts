@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClientFrameBodies } from '../../src/frames.gen.ts';
-import { chat, guarded, lamp, setLight, type GraphDocument } from '../helpers/graphs.ts';
+import { chat, guarded, lamp, screened, setLight, type GraphDocument } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 
 const server = useServer({ maxAgents: 2, maxMessageBytes: 100 });
@@ -220,6 +220,28 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     await using client = await connect();
     await client.createAgent(chat());
     expect(errorOf(await client.request('configureSession', { engine: 'llama-cpp' }))).toMatchObject({ code: 5001 });
+  });
+
+  it('blames the default model that the client names', async () => {
+    await using client = await connect();
+    const fields = { graphJson: JSON.stringify(lamp()), defaultModelName: 'turngraph-dmeo' };
+    const { code, message } = errorOf(await client.request('createAgent', fields));
+    expect(code).toBe(6007);
+    expect(message).toMatch(/^createAgent.defaultModelName cannot be used: .*"turngraph-dmeo".*did you mean/);
+  });
+
+  it('warns of a turn without a word, and of an answer that is checked too late', async () => {
+    await using client = await connect();
+    const { detect } = lamp().nodes;
+    const silent = { start_node: 'detect', nodes: { detect: { ...detect, exits: {} } } };
+    expect(await client.request('createAgent', { graphJson: JSON.stringify(silent) })).toMatchObject({
+      createAgent: { warnings: [expect.stringMatching(/^detect.exits.no_tool_called can end a turn/) as unknown] },
+    });
+    const { nodes, ...rest } = screened('secret');
+    const late = { ...rest, nodes: { ...nodes, answer: { ...nodes['answer'], params: {} } } };
+    expect(await client.request('createAgent', { graphJson: JSON.stringify(late) })).toMatchObject({
+      createAgent: { warnings: [expect.stringMatching(/checks the answer of answer after it was sent/) as unknown] },
+    });
   });
 
   it('warns of patterns that match every text', async () => {

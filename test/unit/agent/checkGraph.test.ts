@@ -69,7 +69,7 @@ describe('a graph with one invalid value', () => {
 
   it.each(invalidGraphs)('is rejected with the pointer to it: %s', async (_, { document, pointer }) => {
     const { faults } = await checkGraph(document, { registry, catalogue, storageRoot: folder });
-    expect(faults.map((fault) => fault.pointer)).toContain(pointer);
+    expect(faults.map((fault) => fault.pointer)).toEqual([pointer]);
     for (const { message } of faults) expect(message).toMatch(/\S+ .+/);
   });
 
@@ -93,5 +93,35 @@ describe('a graph with one invalid value', () => {
       ).rejects.toBeInstanceOf(Fault);
     }
     expect([...catalogue.models.keys()].filter((name) => pool.state(name).uses > 0)).toEqual([]);
+  });
+});
+
+describe('a graph with faults of several kinds', () => {
+  const faultsOf = async (graph: Json): Promise<readonly string[]> => {
+    const { faults } = await checkGraph(graph, { registry, catalogue, storageRoot: folder });
+    return faults.map(({ message }) => message.replace(/;.*/, ''));
+  };
+  const answer = { type: 'Generate', params: { model_name: 'turngraph-dmeo' }, exits: { default: 'gaurd' } };
+  const guard = { type: 'Guardrail', params: { inline_strings: ['fine', '('] } };
+
+  it('is told of all of them at once', async () => {
+    expect(
+      await faultsOf({ startnode: 'guard', start_node: 'answer', nodes: { answer, guard, odd: { typo: 1 } } }),
+    ).toEqual([
+      'startnode is not known here',
+      'odd.type is missing',
+      'odd.typo is not known here',
+      'answer.exits.default leads to no node: "gaurd"',
+      'answer.params.model_name cannot be used: the catalogue has no model "turngraph-dmeo"',
+      expect.stringMatching(/^guard\.params\.inline_strings\[1\] is not a supported pattern/),
+    ]);
+  });
+
+  it('blames the default model of the graph, once for all nodes that use it', async () => {
+    const second = { type: 'Generate' };
+    const nodes = { answer: { ...second, exits: { default: 'second' } }, second };
+    expect(await faultsOf({ default_model_name: 'turngraph-dmeo', start_node: 'answer', nodes })).toEqual([
+      'default_model_name cannot be used: the catalogue has no model "turngraph-dmeo"',
+    ]);
   });
 });

@@ -1,0 +1,90 @@
+import { truncateMessage, type Fault } from '../fault.ts';
+import { InvalidOutside, InvalidParams, isResourceFault } from '../graph/node.ts';
+import type { LoadWait } from '../models/pool/loadWait.ts';
+import type { ModelLease, ModelPool } from '../models/pool/pool.ts';
+
+/** What the models of an agent need. */
+export interface AgentModelsOptions {
+  readonly pool: ModelPool;
+  /** Default model that the client names; takes precedence over the graph's own. "" = none. */
+  readonly clientDefault: string;
+  /** How to wait for a model that is not in memory. */
+  readonly loadWaitFor?: ((model: string) => LoadWait) | undefined;
+  /** Receives the notes of each model that is loaded. */
+  readonly warn: (warning: string) => void;
+}
+
+/** The models of one agent: one lease per model, shared by all its nodes. A name of undefined is the default model. */
+export class AgentModels implements AsyncDisposable {
+  readonly #options: AgentModelsOptions;
+  readonly #leases = new Map<string, Promise<ModelLease>>();
+
+  constructor(options: AgentModelsOptions) {
+    this.#options = options;
+  }
+
+  /** Checks the name of a model without loading it. @throws the error that `lease` would. */
+  check(name: string | undefined, graphDefault: string): void {
+    try {
+      this.#options.pool.entry(this.#nameOf(name, graphDefault));
+    } catch (error) {
+      throw name === undefined ? this.#defaultModelError(error) : error;
+    }
+  }
+
+  /**
+   * Leases a model, at most once.
+   * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK or MODEL_LOAD_FAILED; InvalidOutside with that for the default model;
+   * InvalidParams when there is no name.
+   */
+  async lease(name: string | undefined, graphDefault: string): Promise<ModelLease> {
+    try {
+      return await this.#lease(this.#nameOf(name, graphDefault));
+    } catch (error) {
+      throw name === undefined ? this.#defaultModelError(error) : error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const lease of await Promise.allSettled(this.#leases.values())) {
+      if (lease.status === 'fulfilled') await lease.value[Symbol.asyncDispose]();
+    }
+  }
+
+  async #lease(name: string): Promise<ModelLease> {
+    const existing = this.#leases.get(name);
+    if (existing) return existing;
+    const { pool, loadWaitFor, warn } = this.#options;
+    const lease = pool.lease(name, loadWaitFor?.(name));
+    this.#leases.set(name, lease);
+    const { model } = await lease;
+    for (const note of model.notes) warn(truncateMessage(`the model "${name}": ${note}`));
+    return lease;
+  }
+
+  #nameOf(name: string | undefined, graphDefault: string): string {
+    const { clientDefault, pool } = this.#options;
+    const wanted = name ?? (clientDefault || graphDefault);
+    if (wanted === '' && pool.needsName) throw noModelError();
+    return wanted;
+  }
+
+  /** Names the field with the default model: that of the request, or that of the graph. */
+  #defaultModelError(error: unknown): unknown {
+    if (!isResourceFault(error)) return error;
+    const invalid = (pointer: string, place: string): InvalidOutside => toInvalid(pointer, place, error);
+    if (this.#options.clientDefault !== '') return invalid('', 'createAgent.defaultModelName');
+    return invalid('/default_model_name', 'default_model_name');
+  }
+}
+
+const toInvalid = (pointer: string, place: string, { name, message }: Fault): InvalidOutside =>
+  new InvalidOutside(pointer, `${place} cannot be used: ${message}`, name);
+
+const noModelError = (): InvalidParams =>
+  new InvalidParams([
+    {
+      pointer: '/model_name',
+      message: 'names no model, and neither the graph nor the client has a default; name one of models.json',
+    },
+  ]);
