@@ -51,6 +51,12 @@ export const serverSchema = {
       default: '',
       description: 'file of the model catalogue; default: ./models.json, or the bundled one if it does not exist',
     },
+    watchModels: {
+      type: 'string',
+      enum: ['on', 'off'],
+      default: 'on',
+      description: 'whether changes of the model catalogue apply without a restart',
+    },
     models: {
       type: 'string',
       default: '',

@@ -11,7 +11,9 @@ import { loadExtension } from './extensions.ts';
 import { Downloads, type DownloadOptions } from './download/downloads.ts';
 import { createLog, type Log } from './log.ts';
 import type { Catalogue, CatalogueEntry } from './models/catalogue/catalogue.ts';
+import { LiveCatalogue } from './models/catalogue/liveCatalogue.ts';
 import { readCatalogue } from './models/catalogue/readCatalogue.ts';
+import { watchCatalogue } from './models/catalogue/watchCatalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { createMeteredPool, type MeteredPoolOptions } from './models/pool/poolMetrics.ts';
 import type { ModelPool } from './models/pool/pool.ts';
@@ -61,7 +63,8 @@ export async function start(
   await assertFolder('--models', options.models);
   const writeProblem = await findWriteProblem(options.cache);
   if (writeProblem !== undefined) log.warn({ cache: options.cache, why: writeProblem }, cacheUnwritableMessage);
-  const catalogue = withModels(await readCatalogue(options.catalogue), extraModels);
+  const read = async (): Promise<Catalogue> => withModels(await readCatalogue(options.catalogue), extraModels);
+  const catalogue = new LiveCatalogue(await read());
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
   const metrics = new Metrics();
   const downloads = new Downloads(options.models, downloadOptions);
@@ -88,7 +91,16 @@ export async function start(
     metrics,
     downloads,
   };
-  const server = await listen(context, options, { ...settings, closing });
+  const listening = await listen(context, options, { ...settings, closing });
+  const watcher =
+    options.watchModels === 'on' ? watchCatalogue({ path: options.catalogue, read, catalogue, log }) : undefined;
+  const server: TurngraphServer = {
+    ...listening,
+    async [Symbol.asyncDispose]() {
+      await watcher?.[Symbol.asyncDispose]();
+      await listening[Symbol.asyncDispose]();
+    },
+  };
   try {
     // The server answers while models load; /health/ready reports what is still loading.
     const { signal } = closing;

@@ -58,7 +58,7 @@ export async function withAgent(
   use: (session: AgentSession) => Promise<void>,
 ): Promise<void> {
   const { url: remoteUrl, model = '' } = flags;
-  const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1 });
+  const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1, watchModels: 'off' });
   if (remoteUrl !== undefined) assertModelName(model);
   // The server of --url has a graphs folder of its own.
   const isName = remoteUrl === undefined ? (await findGraph(graph, settings.graphs)).isName : !isFile(graph);

@@ -57,8 +57,8 @@ async function releaseModels({ pools }: ServerContext, entry: CatalogueEntry): P
   const unblock = (): void => blocks.forEach((block) => block[Symbol.dispose]());
   try {
     for (const pool of Object.values(pools)) {
-      const sharingFiles = [...pool.catalogue.models.values()].filter((other) => filesKey(other) === filesKey(entry));
-      for (const { name } of sharingFiles) blocks.push(await pool.blockLoads(name));
+      const sharingFiles = pool.entries.filter((other) => filesKey(other) === filesKey(entry));
+      for (const name of new Set(sharingFiles.map((other) => other.name))) blocks.push(await pool.blockLoads(name));
     }
     return { [Symbol.dispose]: unblock };
   } catch (error) {

@@ -42,6 +42,7 @@ export async function startTestServer({
   downloads,
   engines,
   graceMs = 500,
+  log,
   ...options
 }: TestServerOptions): Promise<TurngraphServer> {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
@@ -67,6 +68,7 @@ export async function startTestServer({
       ...(extension && { extension }),
       ...(sendBuffer && { sendBuffer }),
       ...(downloads && { downloads }),
+      ...(log && { log }),
     };
     const ownEngines = { ...(isHeld && { mock: heldEngine(script) }), ...engines };
     return await start(reading.value, { graceMs, ...settings, engines: ownEngines });

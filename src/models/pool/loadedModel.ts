@@ -1,9 +1,12 @@
 import type { Model, ModelStats } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
+import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import type { OnProgress } from './loadWait.ts';
 
 /** Record of one model that is loaded or loading; `ModelPool` has the table of its states. */
 export interface LoadedModel {
+  /** The catalogue entry that it was loaded with; the catalogue may have another one since. */
+  readonly entry: CatalogueEntry;
   /** The load; stays after it has settled. */
   readonly loading: Promise<Model>;
   /** Aborts the load. */
@@ -19,6 +22,16 @@ export interface LoadedModel {
   /** Unloads it; set while it is idle. */
   idleTimer: NodeJS.Timeout | undefined;
 }
+
+/** Entry of models without a name, for engines without files, such as the mock engine. */
+export const unnamedEntry: CatalogueEntry = {
+  name: '',
+  description: '',
+  tool_call_format: '',
+  default_sampling: {},
+  variants: [],
+  file: undefined,
+};
 
 /** State of one model of a pool, as metrics and clients see it. */
 export interface ModelState {

@@ -4,7 +4,7 @@ import { fileMissingFault, findLocalModelFile, type Catalogue, type CatalogueEnt
 import { defaultSampling } from '../catalogue/sampling.ts';
 import { unknownModel } from '../catalogue/unknownModel.ts';
 import { UnloadBarrier } from './unloadBarrier.ts';
-import { assertUnused, modelState, type ModelState, type LoadedModel } from './loadedModel.ts';
+import { assertUnused, modelState, unnamedEntry, type ModelState, type LoadedModel } from './loadedModel.ts';
 import type { PoolOptions } from './poolOptions.ts';
 import { waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
 
@@ -16,16 +16,6 @@ export interface ModelLease extends AsyncDisposable {
   /** Tool-call format of the model in the catalogue; "" = none. */
   readonly toolCallFormat: string;
 }
-
-// For engines without files, such as the mock engine: their models need no name and no catalogue.
-const unnamedEntry: CatalogueEntry = {
-  name: '',
-  description: '',
-  tool_call_format: '',
-  default_sampling: {},
-  variants: [],
-  file: undefined,
-};
 
 /**
  * Model pool: loads each model once, shares it by reference counting, unloads it when it has been idle for `idleMs`.
@@ -64,6 +54,12 @@ export class ModelPool implements AsyncDisposable {
     return this.#options.catalogue;
   }
 
+  /** Entries of the catalogue, and those that models in memory were loaded with. */
+  get entries(): readonly CatalogueEntry[] {
+    const loaded = [...this.#loadedModels.values()].map(({ entry }) => entry);
+    return [...new Set([...this.catalogue.models.values(), ...loaded])];
+  }
+
   /**
    * Leases a model, and loads it first if it is not in memory; concurrent callers wait for the same load.
    * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, or MODEL_LOAD_FAILED; the latter also when `wait.signal` is aborted.
@@ -89,7 +85,7 @@ export class ModelPool implements AsyncDisposable {
     clearTimeout(record.idleTimer);
     try {
       const model = await this.#waitUntilLoaded(name, record, wait);
-      return this.#createLease(entry, record, model);
+      return this.#createLease(record, model);
     } catch (error) {
       if (pin) record.pinned = false;
       this.#release(name, record);
@@ -99,9 +95,8 @@ export class ModelPool implements AsyncDisposable {
 
   /** Unpins a model: a leased one stays until its last lease is released, another is unloaded now. @throws Fault UNKNOWN_MODEL */
   async unpin(name: string): Promise<void> {
-    this.entry(name);
     const record = this.#loadedModels.get(name);
-    if (!record) return;
+    if (!record) return void this.entry(name);
     record.pinned = false;
     if (record.uses === 0) await this.#unload(name, record);
   }
@@ -111,8 +106,9 @@ export class ModelPool implements AsyncDisposable {
    * @throws Fault UNKNOWN_MODEL, MODEL_IN_USE
    */
   async blockLoads(name: string): Promise<Disposable> {
-    const record = this.#loadedModels.get(this.entry(name).name);
+    const record = this.#loadedModels.get(name);
     if (record) assertUnused(name, record);
+    else this.entry(name);
     const unloaded = record ? this.#unload(name, record) : this.#unloadBarrier.pending(name);
     const block = this.#unloadBarrier.block(name);
     try {
@@ -162,6 +158,7 @@ export class ModelPool implements AsyncDisposable {
     const onProgress: OnProgress = (fraction) => listeners.forEach((listen) => listen(fraction));
     const loading = this.#load(entry, loadAbort.signal, onProgress);
     const record: LoadedModel = {
+      entry,
       loading,
       loadAbort,
       listeners,
@@ -199,7 +196,8 @@ export class ModelPool implements AsyncDisposable {
     }
   }
 
-  #createLease(entry: CatalogueEntry, record: LoadedModel, model: Model): ModelLease {
+  #createLease(record: LoadedModel, model: Model): ModelLease {
+    const { entry } = record;
     let isReleased = false;
     return {
       name: entry.name,

@@ -1,0 +1,46 @@
+import { describeError } from '../../fault.ts';
+import type { Log } from '../../log.ts';
+import type { Catalogue } from './catalogue.ts';
+import { FileWatcher } from './fileWatcher.ts';
+import type { LiveCatalogue } from './liveCatalogue.ts';
+
+/** Options of `watchCatalogue`. */
+export interface WatchCatalogueOptions {
+  /** The catalogue file. */
+  readonly path: string;
+  /** Reads the catalogue anew. */
+  readonly read: () => Promise<Catalogue>;
+  readonly catalogue: LiveCatalogue;
+  readonly log: Log;
+}
+
+/**
+ * Watches a catalogue file, and updates the catalogue when its content changes. A file that cannot be read, and an entry that
+ * has become invalid, leave the last valid entries in place.
+ */
+export function watchCatalogue({ path, read, catalogue, log }: WatchCatalogueOptions): FileWatcher {
+  let lastProblem: string | undefined;
+  return new FileWatcher({
+    path,
+    async onChange() {
+      try {
+        logChange(log, catalogue.update(await read()));
+        lastProblem = undefined;
+      } catch (error) {
+        const problem = describeError(error);
+        if (problem !== lastProblem) log.warn({ problem }, 'the catalogue cannot be read: its last valid entries stay');
+        lastProblem = problem;
+      }
+    },
+    onFailure: (problem) => log.warn({ problem }, 'the catalogue is not watched: changes of it need a restart'),
+  });
+}
+
+function logChange(log: Log, change: ReturnType<LiveCatalogue['update']>): void {
+  if (!change) return;
+  const { problems, kept, added, changed, removed } = change;
+  for (const problem of problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
+  if (problems.length > 0 && kept.length > 0) log.warn({ kept }, 'these models keep their last valid entry');
+  if (added.length + changed.length + removed.length > 0)
+    log.info({ added, changed, removed }, 'the catalogue has changed');
+}
