@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
 import { readFirstLine, untilExit } from '../cli/command.ts';
-import { blocksOf } from '../helpers/markdown.ts';
+import { blocksOf } from '../helpers/docPages.ts';
 import { startNpmRegistry } from '../helpers/npmRegistry.ts';
 import { isSkipped } from '../helpers/requirements.mjs';
 import { repositoryPath } from '../helpers/server.ts';
@@ -14,8 +14,8 @@ import { repositoryPath } from '../helpers/server.ts';
 const run = promisify(execFile);
 const page = await readFile(repositoryPath('docs/launching.md'), 'utf8');
 const [section = ''] = /^## Package it with the game\n.*?(?=^## )/ms.exec(page) ?? [];
-const commands = blocksOf(section)
-  .filter(({ language }) => language === 'sh')
+const commands = blocksOf('docs/launching.md')
+  .filter(({ language, code }) => language === 'sh' && section.includes(code))
   .map(({ code }) => code);
 const [tryCommand = ''] = commands.slice(-1);
 

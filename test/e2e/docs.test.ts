@@ -1,10 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { serverSchema, variableOf } from '../../src/config.ts';
 import { metricDefinitions } from '../../src/metrics/definitions.ts';
-import { anchorsOf, blocksOf, linksOf } from '../helpers/markdown.ts';
+import { blocksOf, textOf } from '../helpers/docPages.ts';
+import { anchorsOf, linksOf } from '../helpers/markdown.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -19,7 +20,6 @@ const pages = [
   join('graphs', 'README.md'),
   ...guides.sort(),
 ];
-const textOf = (page: string): string => readFileSync(join(root, page), 'utf8');
 
 describe.each(pages)('%s', (page) => {
   it('links only to files and headings that exist', () => {
@@ -33,7 +33,7 @@ describe.each(pages)('%s', (page) => {
   });
 
   it('has only valid JSON in its json blocks', () => {
-    const wrong = blocksOf(textOf(page)).filter(({ language, code }) => language === 'json' && !isJson(code));
+    const wrong = blocksOf(page).filter(({ language, code }) => language === 'json' && !isJson(code));
     expect(wrong).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { defaultServerOptions } from '../../src/config.ts';
 import { checkGraph } from '../../src/index.ts';
 import { runCli } from '../cli/command.ts';
-import { blocksOf } from '../helpers/markdown.ts';
+import { blocksOf } from '../helpers/docPages.ts';
 import { repositoryPath } from '../helpers/server.ts';
 
 const read = (file: string) => readFile(repositoryPath(file), 'utf8');
@@ -29,7 +29,7 @@ describe('README.md', () => {
 
   it('shows the graph as the command draws it', async () => {
     const { out } = await runCli(['draw', 'graphs/lamp-switch.json']);
-    expect(blocksOf(readme).find(({ language }) => language === 'mermaid')?.code).toBe(out);
+    expect(blocksOf('README.md').find(({ language }) => language === 'mermaid')?.code).toBe(out);
   });
 
   it('quotes an error as the server words it', async () => {

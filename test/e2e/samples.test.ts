@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import { checkGraph } from '../../src/index.ts';
 import { untilExit } from '../cli/command.ts';
 import { blocksOf, pages, type CodeBlock } from '../helpers/docPages.ts';
 import { SampleFolder, SampleServer, type SampleRun } from '../helpers/sampleFolder.ts';
+import { findPython, isSkipped } from '../helpers/requirements.mjs';
 import { repositoryPath } from '../helpers/server.ts';
 
 // Each code block of the documentation is a sample of exactly one kind, by its language and content. A block that no rule
@@ -34,6 +34,11 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/doctor.md#check-a-model-turngraph-doctor sh 1': 'measures for a minute; test/cli/doctor.test.ts runs it',
   'docs/saving.md#reconnect js 1': 'reads a conversation; test/e2e/reconnect.test.ts runs it',
   'docs/client.md#dropped-connections js 1': 'test/e2e/reconnect.test.ts runs it',
+  'docs/launching.md#1-the-program sh 1': 'test/e2e/bundle.test.ts runs it',
+  'docs/launching.md#2-the-licences-of-llamacpp sh 1': 'test/e2e/bundle.test.ts runs it',
+  'docs/launching.md#3-llamacpp-for-the-players-system sh 1': 'test/e2e/bundle.test.ts runs it',
+  'docs/launching.md#4-smaller sh 1': 'test/e2e/bundle.test.ts runs it',
+  'docs/launching.md#7-try-it sh 1': 'test/e2e/bundle.test.ts runs it',
   'docs/graphs.md#check-a-graph text 1': 'the page does not show broken.json',
   'docs/graphs.md#warnings text 1': 'the page does not show doubts.json',
   'docs/models.md#2-download-it text 1': 'downloads from a hub',
@@ -328,22 +333,13 @@ function graphIn(value: unknown): object | undefined {
   return { default_model_name: 'turngraph-demo', start_node: 'node', nodes: { node: value } };
 }
 
-// Debian's packages are installed for /usr/bin/python3, which may not be the first Python in the path.
-const python = ['/usr/bin/python3', 'python3'].find((command) => {
-  try {
-    execFileSync(command, ['-c', 'import websockets'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-});
-const isSkipped = python === undefined && process.env['TURNGRAPH_TEST_PYTHON'] !== '1';
+const python = findPython('websockets') ?? 'python3';
 
-describe.runIf(!isSkipped)(`a Python program${isSkipped ? ' (skipped: missing python3-websockets)' : ''}`, () => {
+describe.skipIf(isSkipped('pythonSamples'))('a Python program of the documentation', () => {
   it.each(samplesOf('python'))('runs as it stands: $key', async ({ page, code }) => {
     await using folder = await folderOf(page);
     await folder.writeProgram('sample.py', code, server.port);
-    const result = await folder.runCommand(`${python ?? 'python3'} -W error sample.py`, server.port);
+    const result = await folder.runCommand(`${python} -W error sample.py`, server.port);
     expect(result).toMatchObject({ code: 0, err: '' });
   });
 });

@@ -1,14 +1,7 @@
-/** A fenced code block. */
-export interface CodeBlock {
-  readonly language: string;
-  readonly code: string;
-}
+import { anchorOf } from './docPages.ts';
 
-const fenced = /^```([^\n]*)\n(.*?)^```$/gms;
+const fenced = /^ *```[^\n]*\n.*?^ *```$/gms;
 
-/** The fenced code blocks of a page. */
-export const blocksOf = (text: string): readonly CodeBlock[] =>
-  [...text.matchAll(fenced)].map(([, language = '', code = '']) => ({ language, code }));
 const withoutBlocks = (text: string): string => text.replaceAll(fenced, '');
 const withoutCode = (text: string): string => withoutBlocks(text).replaceAll(/`[^`\n]+`/g, '');
 
@@ -22,10 +15,7 @@ export const linksOf = (text: string): readonly string[] =>
 export function anchorsOf(text: string): ReadonlySet<string> {
   const seen = new Map<string, number>();
   const slugs = [...withoutBlocks(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => {
-    const slug = heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replaceAll(' ', '-');
+    const slug = anchorOf(heading);
     const before = seen.get(slug) ?? 0;
     seen.set(slug, before + 1);
     return before === 0 ? slug : `${slug}-${before}`;

@@ -44,6 +44,13 @@ export const requirements = {
         'protobuf-compiler (protoc)': succeeds('protoc', '--version'),
       }),
   },
+  pythonSamples: {
+    title: 'a Python program of the documentation',
+    file: 'test/e2e/samples.test.ts',
+    install: 'apt-get install python3 python3-websockets',
+    isRequired: isPythonRequired,
+    findMissing: () => absentOf({ 'python3-websockets': findPython('websockets') !== undefined }),
+  },
   demoModelRecipe: {
     title: 'the recipe of the demo model',
     file: 'test/model/demoRecipe.test.ts',
