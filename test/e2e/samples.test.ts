@@ -47,10 +47,16 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/models.md#invalid-entries text 1': 'the page does not show the invalid entry',
 };
 
+/** Shell commands that are run: those of turngraph, and requests to its server. */
+const runCommands =
+  /^(?:npx turngraph|turngraph|(?:echo "[^"]*" \| )?node \S*node_modules\/turngraph\/|curl [^|]*127\.0\.0\.1)/;
+
 /** Shell commands that are not run, with the reason. */
 const notRunCommands: readonly (readonly [RegExp, string])[] = [
-  [/^(?:git clone|sudo apt-get|python3 -m pip|cd .*npm (?:ci|install)|npm ci)/, 'needs a network'],
-  [/^npm (?:test|run) ?/, 'a script of the repository; that it exists is tested below'],
+  [/^(?:git clone|sudo apt-get|python3 -m pip)/, 'needs a network, or changes the machine'],
+  [/^(?:cd \S+ && )?npm (?:ci|install|init|pack)\b/, 'npm, which needs a network'],
+  [/^(?:mkdir|cd|tar|rm|find|git -C) /, 'packs a game; test/e2e/bundle.test.ts follows the page'],
+  [/^npm (?:test|run)\b/, 'a script of the repository; that it exists is tested below'],
   [/^npx turngraph models download/, 'downloads from a hub'],
   [/^protoc /, 'test/e2e/clients/python.test.ts runs it'],
 ];
@@ -110,7 +116,7 @@ const programSetups: Readonly<Record<string, ProgramSetup>> = {
   },
   'docs/testing.md#write-a-test js 1': { prints: /# pass 4\n/ },
   // A test for vitest, which is started with the name of the file.
-  'docs/testing.md#write-a-test js 2': { flags: ['node_modules/vitest/vitest.mjs', 'run'], prints: /1 passed/ },
+  'docs/testing.md#write-a-test js 2': { flags: ['node_modules/vitest/vitest.mjs', 'run'], prints: /Tests +1 passed/ },
 };
 
 /** Commands and what the page shows of their output. */
@@ -119,7 +125,13 @@ const outputs: Readonly<Record<string, string>> = {
 };
 
 function printsBlock(key: string): RegExp {
-  return new RegExp(`^${codeOf(key).replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&')}$`);
+  return new RegExp(`^${patternOf(codeOf(key))}$`);
+}
+
+// `…` stands for anything in a line.
+function patternOf(shown: string): string {
+  const parts = shown.split('…').map((part) => part.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'));
+  return parts.join('.*');
 }
 
 const isProgram = ({ code }: CodeBlock): boolean => /^import |\bnew WebSocket\(/m.test(code);
@@ -235,11 +247,16 @@ describe('a command', () => {
     await using folder = await folderOf(page);
     let out = '';
     for (const line of commandsIn(code)) {
-      if (notRunCommands.some(([pattern]) => pattern.test(line))) continue;
-      out += await runCommand(folder, line);
+      if (isRun(line)) out += await runCommand(folder, line);
     }
     const shown = outputs[key];
     if (shown !== undefined) expectLines(out, codeOf(shown));
+  });
+
+  it('is of turngraph, or has a reason not to be run', () => {
+    const lines = samplesOf('commands').flatMap(({ code }) => commandsIn(code));
+    expect(lines.filter(isRun).length).toBeGreaterThan(10);
+    expect(lines.filter((line) => !isRun(line) && !notRunCommands.some(([pattern]) => pattern.test(line)))).toEqual([]);
   });
 
   it('of npm names a script of the package', () => {
@@ -258,6 +275,9 @@ describe('a command', () => {
     }
   });
 });
+
+const isRun = (line: string): boolean =>
+  runCommands.test(line) && !notRunCommands.some(([pattern]) => pattern.test(line));
 
 const commandsIn = (code: string): readonly string[] =>
   code
@@ -289,14 +309,8 @@ async function runCommand(folder: SampleFolder, line: string): Promise<string> {
 /** Expects the shown lines in an output, in order. In them `…` and a line of three dots stand for anything. */
 function expectLines(out: string, shown: string): void {
   const lines = shown.split('\n').filter((line) => !/^(?:…|\.\.\.|)$/.test(line));
-  const patterns = lines.map((line) =>
-    line
-      .split('…')
-      .map((part) => part.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'))
-      .join('.*'),
-  );
   expect(lines).not.toEqual([]);
-  expect(out).toMatch(new RegExp(patterns.join(String.raw`\n(?:.*\n)*?`)));
+  expect(out).toMatch(new RegExp(lines.map(patternOf).join(String.raw`\n(?:.*\n)*?`)));
 }
 
 describe('a JSON sample', () => {
