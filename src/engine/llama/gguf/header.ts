@@ -8,10 +8,20 @@ export interface TensorInfo {
   readonly offset: number;
 }
 
+/** An array of the metadata that is no vocabulary: of the layers of a model, for example. */
+export interface NumberList {
+  /** Type of its entries. */
+  readonly kind: NumberKind | 'text';
+  /** Its entries; none for texts, and for more than `maxListEntries`. */
+  readonly numbers: readonly number[];
+}
+
 /** The contents of a GGUF header. */
 export interface GgufHeader {
   /** Metadata values by key; for an array, the number of its entries. */
   readonly values: ReadonlyMap<string, string | number | boolean>;
+  /** The arrays among these values, without those of the tokenizer. */
+  readonly lists: ReadonlyMap<string, NumberList>;
   readonly tensors: readonly TensorInfo[];
   /** Whether the vocabulary contains a token twice. */
   readonly hasDuplicateTokens: boolean;
@@ -33,16 +43,19 @@ export function parseHeader(bytes: Buffer): GgufHeader {
   const tensorCount = reader.number('u64');
   const valueCount = reader.number('u64');
   const values = new Map<string, string | number | boolean>();
+  const lists = new Map<string, NumberList>();
   const vocabulary = new TokenSet();
   for (let index = 0; index < valueCount; index++) {
     const key = reader.text();
     if (!/^[!-~]+$/.test(key)) throw new Error(`it has an invalid key, ${JSON.stringify(key.slice(0, 40))}`);
     if (values.has(key)) throw new Error(`it has ${key} twice`);
-    values.set(key, reader.value(key === 'tokenizer.ggml.tokens' ? vocabulary : undefined));
+    const value = reader.value(key === 'tokenizer.ggml.tokens' ? vocabulary : undefined);
+    values.set(key, typeof value === 'object' ? value.length : value);
+    if (typeof value === 'object' && !key.startsWith('tokenizer.')) lists.set(key, value);
   }
   const tensors: TensorInfo[] = [];
   for (let index = 0; index < tensorCount; index++) tensors.push(readTensorInfo(reader));
-  return { values, tensors, hasDuplicateTokens: vocabulary.hasDuplicates };
+  return { values, lists, tensors, hasDuplicateTokens: vocabulary.hasDuplicates };
 }
 
 function readTensorInfo(reader: HeaderReader): TensorInfo {
@@ -55,6 +68,7 @@ function readTensorInfo(reader: HeaderReader): TensorInfo {
 
 const numberBytes = { u8: 1, i8: 1, u16: 2, i16: 2, u32: 4, i32: 4, f32: 4, bool: 1, u64: 8, i64: 8, f64: 8 } as const;
 type NumberKind = keyof typeof numberBytes;
+const maxListEntries = 4096;
 
 const valueTypes = [
   'u8',
@@ -136,7 +150,7 @@ class HeaderReader {
   }
 
   /** @param vocabulary receives the entries if the value is an array of strings. */
-  value(vocabulary?: TokenSet): string | number | boolean {
+  value(vocabulary?: TokenSet): string | number | boolean | (NumberList & { readonly length: number }) {
     const kind = this.#kind();
     if (kind === 'text') return this.text();
     if (kind === 'list') return this.#list(vocabulary);
@@ -150,17 +164,19 @@ class HeaderReader {
     return kind;
   }
 
-  #list(vocabulary?: TokenSet): number {
+  #list(vocabulary?: TokenSet): NumberList & { readonly length: number } {
     const kind = this.#kind();
     const length = this.number('u64');
     if (kind === 'list') throw new Error('it has a list of lists');
-    if (kind !== 'text') this.bytes(length * numberBytes[kind]);
-    else {
+    if (kind === 'text') {
       for (let index = 0; index < length; index++) {
         const entry = this.bytes(this.number('u64'));
         vocabulary?.add(entry);
       }
+      return { kind, length, numbers: [] };
     }
-    return length;
+    if (length <= maxListEntries) return { kind, length, numbers: Array.from({ length }, () => this.number(kind)) };
+    this.bytes(length * numberBytes[kind]);
+    return { kind, length, numbers: [] };
   }
 }

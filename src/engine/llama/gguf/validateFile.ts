@@ -3,6 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { describeError, Fault } from '../../../fault.ts';
 import { splitFileNames } from '../../splitFiles.ts';
 import { IncompleteHeader, parseHeader, type GgufHeader } from './header.ts';
+import { findHyperparameterProblem } from './hyperparameters.ts';
+import { findTypeProblem } from './tensorTypes.ts';
 
 /**
  * Validates the header of a GGUF file before llama.cpp reads it: llama.cpp aborts the process on some invalid headers.
@@ -12,21 +14,25 @@ import { IncompleteHeader, parseHeader, type GgufHeader } from './header.ts';
  */
 export async function validateGgufFile(file: string): Promise<number> {
   const splits = splitFileNames(basename(file)).map((name) => join(dirname(file), name));
+  const headers: GgufHeader[] = [];
   let bytes = 0;
-  for (const split of splits) bytes += await validateSplit(split, split === splits[0]);
+  for (const split of splits) {
+    const { header, size } = await readSplit(split);
+    headers.push(header);
+    bytes += size;
+  }
+  // The first split has the model's metadata; the others have only tensors.
+  const [first] = headers;
+  if (first) validateModel({ ...first, tensors: headers.flatMap(({ tensors }) => tensors) });
   return bytes;
 }
 
-/** @param isFirst whether the split has the model's metadata; the others have only tensors. */
-async function validateSplit(file: string, isFirst: boolean): Promise<number> {
+async function readSplit(file: string): Promise<{ readonly header: GgufHeader; readonly size: number }> {
   const handle = await openFile(file);
   try {
     const stat = await handle.stat();
     if (!stat.isFile()) throw loadFault('it is no file: give the path of a .gguf file');
-    const header = await readHeader(handle, stat.size);
-    if (isFirst) validateMetadata(header);
-    validateTensors(header);
-    return stat.size;
+    return { header: await readHeader(handle, stat.size), size: stat.size };
   } finally {
     await handle.close();
   }
@@ -72,6 +78,13 @@ function validateMetadata({ values, tensors, hasDuplicateTokens }: GgufHeader): 
     if (typeof value === 'number' && value >= 1 && value <= maxHyperparameter) continue;
     throw loadFault(`its ${architecture}.${key} is ${value ?? 'missing'}: download it again`);
   }
+}
+
+function validateModel(header: GgufHeader): void {
+  validateMetadata(header);
+  validateTensors(header);
+  const problem = findHyperparameterProblem(header) ?? findTypeProblem(header.tensors);
+  if (problem !== undefined) throw loadFault(`${problem}: convert or download it again`);
 }
 
 function validateTensors({ tensors }: GgufHeader): void {
