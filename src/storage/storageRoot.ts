@@ -24,7 +24,9 @@ export class StorageRoot {
   async find(path: string): Promise<string | undefined> {
     const relativePath = normalizeRelative(path);
     const [root, folder, file] = await Promise.all(
-      [this.#root, join(this.#root, this.#folder), join(this.#root, this.#folder, relativePath)].map(findRealPath),
+      [this.#root, join(this.#root, this.#folder), join(this.#root, this.#folder, relativePath)].map((place) =>
+        findRealPath(place, path),
+      ),
     );
     if (root === undefined || folder === undefined || file === undefined) return undefined;
     if (!contains(root, folder) || !contains(folder, file)) throw outsideRoot(path);
@@ -40,9 +42,10 @@ function normalizeRelative(path: string): string {
   return parts.join('/');
 }
 
-const findRealPath = (path: string): Promise<string | undefined> =>
-  realpath(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ELOOP') throw outsideRoot(path);
+// An error names the path that the client sent: the absolute one is no business of a client.
+const findRealPath = (place: string, sentPath: string): Promise<string | undefined> =>
+  realpath(place).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ELOOP') throw outsideRoot(sentPath);
     return undefined;
   });
 
