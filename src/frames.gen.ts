@@ -194,7 +194,7 @@ export interface TurnComplete {
   readonly agentId: number;
   readonly turnId: number;
   readonly status: 'SUCCESS' | 'ERROR' | 'CANCELLED';
-  /** Present when status is ERROR. */
+  /** Present when status is ERROR, and when it is CANCELLED because the server shut down. */
   readonly error: TurnError | null;
   readonly path: readonly PathStep[];
   readonly stopReason: 'NONE' | 'END' | 'LENGTH' | 'STOP' | 'ABORTED';

@@ -147,9 +147,12 @@ export class Agent implements AsyncDisposable {
     return done;
   }
 
-  /** Cancels a turn; 0 = the current one. Does nothing when no such turn runs. */
-  cancel(turnId = 0): void {
-    if (this.#activeTurn && (turnId === 0 || turnId === this.#activeTurn.turnId)) this.#activeTurn.abort.abort();
+  /**
+   * Cancels a turn; 0 = the current one. Does nothing when no such turn runs.
+   * @param reason why the server cancels it, for the turn summary; undefined when the client does.
+   */
+  cancel(turnId = 0, reason?: Fault): void {
+    if (this.#activeTurn && (turnId === 0 || turnId === this.#activeTurn.turnId)) this.#activeTurn.abort.abort(reason);
   }
 
   /**
@@ -196,13 +199,13 @@ export class Agent implements AsyncDisposable {
     const message = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
     const timeout = setTimeout(() => abort.abort(new Fault('INFERENCE_TIMEOUT', message)), turnTimeoutMs);
     const path: PathStep[] = [];
-    const { status, mark, fault } = await this.#walk(turn, path, abort.signal);
+    const { status, mark, error: thrown } = await this.#walk(turn, path, abort.signal);
     clearTimeout(timeout);
     this.#dialog = [...this.#dialog, turn.interaction(mark)];
     this.#activeTurn = undefined;
-    const error = fault ? { code: fault.code, name: fault.name, message: fault.message } : null;
+    const error = thrown ? { code: thrown.code, name: thrown.name, message: thrown.message } : null;
     turn.complete({ status, error, path });
-    return fault;
+    return status === 'ERROR' ? thrown : undefined;
   }
 
   async #walk(turn: RunningTurn, path: PathStep[], signal: AbortSignal): Promise<WalkOutcome> {
@@ -214,7 +217,9 @@ export class Agent implements AsyncDisposable {
     } catch (thrown) {
       const error: unknown = signal.aborted ? signal.reason : thrown;
       if (signal.aborted && !(error instanceof Fault)) return { status: 'CANCELLED', mark: 'cancelled' };
-      return { status: 'ERROR', mark: 'failed', fault: Fault.from(error) };
+      const fault = Fault.from(error);
+      if (fault.name === 'SERVER_SHUTTING_DOWN') return { status: 'CANCELLED', mark: 'cancelled', error: fault };
+      return { status: 'ERROR', mark: 'failed', error: fault };
     }
   }
 }
@@ -222,5 +227,6 @@ export class Agent implements AsyncDisposable {
 interface WalkOutcome {
   readonly status: TurnComplete['status'];
   readonly mark?: Interaction['mark'];
-  readonly fault?: Fault;
+  /** Why it failed, or why the server cancelled it. */
+  readonly error?: Fault;
 }

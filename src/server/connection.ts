@@ -14,6 +14,7 @@ import { serverCodecs, type Codec, type Subprotocol } from '../wire/codec.ts';
 import { serverFrame } from '../wire/frame.ts';
 import { version } from '../version.ts';
 import type { LogRejection } from './rejectionLog.ts';
+import { createRequestLog } from './requestLog.ts';
 import { SendBuffer, type SendBufferLimits } from './backpressure.ts';
 
 const protocolVersion = 1;
@@ -43,6 +44,7 @@ export interface ConnectionOptions {
   readonly admission: Admission;
   /** Called before each frame is written, to coalesce writes. */
   readonly coalesce: () => void;
+  /** Logs a request or frame that is refused. */
   readonly logRejection: LogRejection;
 }
 
@@ -55,7 +57,6 @@ export class ClientConnection implements AsyncDisposable {
   readonly #dispatcher: RequestDispatcher;
   readonly #ping: NodeJS.Timeout;
   readonly #metrics: Metrics;
-  readonly #logFrameError: (fault: Fault) => void;
   #alive = true;
   #paused = false;
   #closing = false;
@@ -77,18 +78,18 @@ export class ClientConnection implements AsyncDisposable {
       () => this.#metrics.add('turngraph_slow_reader_pauses_total', {}),
     );
     const id = randomUUID();
-    // Without the message: it may quote what the user wrote.
-    this.#logFrameError = ({ code, name }) => logRejection({ session: id, code, error: name }, 'frame rejected');
+    const requestFailed = createRequestLog(id, context.log, logRejection);
     const queue = requestQueues.open({ pause: () => this.#pause(), resume: () => this.#resume() });
     const sink = {
       send: (frame: ServerFrame): void => this.#send(frame),
+      requestFailed,
       closeWithError: (fault: Fault): void => this.#closeWithError(fault, closeCodes.limitExceeded),
     };
     const session = new Session(id, context, () => this.#sendBuffer.drained());
     this.#dispatcher = new RequestDispatcher(session, sink, { queue, admission });
     const tooLarge = new Fault('FRAME_TOO_LARGE', `a frame may have ${maxFrameBytes} bytes; send less at a time`);
     socket.onTooLarge = () => {
-      this.#logFrameError(tooLarge);
+      requestFailed(0, tooLarge);
       this.#sendError(tooLarge);
     };
     socket.on('message', (data: RawData, isBinary: boolean) => this.#closing || this.#receive(data, isBinary));

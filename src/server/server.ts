@@ -69,6 +69,8 @@ export async function listen(
   });
   const admission = createAdmission();
   const logRejection = createRejectionLog(context.log);
+  // A log of its own: one client with many wrong requests must not suppress the lines about others.
+  const logRefusedRequest = createRejectionLog(context.log);
 
   const anonymous = new AnonymousSockets(2 * maxConnections, ({ remoteAddress: address }) =>
     logRejection({ address }, 'oldest socket without a token or a WebSocket closed: too many are open'),
@@ -107,7 +109,7 @@ export async function listen(
       requestQueues,
       admission,
       coalesce,
-      logRejection,
+      logRejection: logRefusedRequest,
     });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));

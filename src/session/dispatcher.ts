@@ -19,6 +19,8 @@ export interface ReceivedRequest {
 export interface FrameSink {
   /** Queues a frame for sending. */
   send(frame: ServerFrame): void;
+  /** Is told of each request that is answered with an error, before that is sent. */
+  requestFailed(requestId: number, fault: Fault): void;
   /** Sends the error and closes the connection. */
   closeWithError(fault: Fault): void;
 }
@@ -191,15 +193,16 @@ export class RequestDispatcher implements AsyncDisposable {
 
   #sendError(requestId: number, error: unknown): void {
     this.#unanswered--;
-    const { code, name, message, detail, cause } = Fault.from(error);
-    const { metrics, closing } = this.#session.context;
+    const fault = Fault.from(error);
+    const { code, name, message, detail, cause } = fault;
+    const { metrics, closing, log } = this.#session.context;
     // What a client that has left was waiting for did not fail.
-    if (!this.#disposed || closing.aborted) countError(metrics, 'request', { code, name });
+    if (!this.#disposed || closing.aborted) {
+      countError(metrics, 'request', { code, name });
+      this.#sink.requestFailed(requestId, fault);
+    }
     if (name === 'INTERNAL')
-      this.#session.context.log.error(
-        { session: this.#session.id, requestId, err: cause },
-        'request failed with an internal error',
-      );
+      log.error({ session: this.#session.id, requestId, err: cause }, 'request failed with an internal error');
     this.#emit(requestId, 'error', { code, name, message, detail });
   }
 

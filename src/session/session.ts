@@ -220,6 +220,8 @@ export class Session implements AsyncDisposable {
     // Agents that wait for a model are rejected with this reason.
     this.#end.abort(this.context.closing.reason);
     const agents = [...this.#agents.values()];
+    const { closing } = this.context;
+    if (closing.aborted) agents.forEach((agent) => agent.cancel(0, Fault.from(closing.reason)));
     this.#agents.clear();
     this.context.metrics.add('turngraph_agents', {}, -agents.length);
     this.context.metrics.add('turngraph_sessions', {}, -1);

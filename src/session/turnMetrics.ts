@@ -14,5 +14,5 @@ export function recordTurnMetrics(metrics: Metrics, { summary, calls, insights }
     metrics.add('turngraph_tool_calls_total', { known: `${known}`, repaired: `${repaired}` });
     for (const { code } of issues) metrics.add('turngraph_tool_call_issues_total', { code });
   }
-  if (error) countError(metrics, 'turn', error);
+  if (error && status === 'ERROR') countError(metrics, 'turn', error);
 }

@@ -203,12 +203,18 @@ describe('turngraph serve', () => {
     const socket = new WebSocket(`${url}?token=sesame`);
     await once(socket, 'open');
     socket.send('{"requestId": 1, "sendMessage": {"text": ["a private word"]}}');
-    while (!log.includes('frame rejected')) await once(child.stderr, 'data');
+    socket.send('{"requestId": 2, "sendMessage": {"agentId": 9, "text": "a private word"}}');
+    const params = { sistem_prompt: 'a private word' };
+    const graph = { start_node: 'answer', nodes: { answer: { type: 'Generate', params } } };
+    socket.send(JSON.stringify({ requestId: 3, createAgent: { graph } }));
+    while (!log.includes('"requestId":3')) await once(child.stderr, 'data');
     const lines = log.split('\n').filter((line) => line.includes('rejected'));
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
       { msg: 'handshake rejected', status: 403, reason: expect.stringContaining('evil.example') as unknown },
       { msg: 'handshake rejected', status: 401 },
       { msg: 'frame rejected', code: 5001, session: expect.any(String) as unknown },
+      { msg: 'request rejected', code: 3001, error: 'INVALID_AGENT_ID' },
+      { msg: 'request rejected', code: 3003, places: '/nodes/answer/params/sistem_prompt' },
     ]);
     expect(log).not.toMatch(/sesame|wrong-token|private/);
     socket.terminate();

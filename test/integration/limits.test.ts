@@ -381,15 +381,25 @@ describe('a server that shuts down', () => {
     await disposal;
   });
 
-  it('cancels turns that run after the grace period, and reports that', async () => {
-    const server = await startTestServer({ script, graceMs: 200 });
-    await using client = await TestClient.connect(server.url, 'turngraph.v1.json');
-    const agentId = await client.createAgent(chat());
-    const pending = client.send('sendMessage', { agentId, text: 'before a word' });
-    await client.request('listModels');
-    const disposal = server[Symbol.asyncDispose]();
-    expect(await client.turnOf(pending)).toMatchObject({ status: 'CANCELLED' });
-    expect((await client.closed).code).toBe(1001);
-    await disposal;
-  });
+  it.each(subprotocols)(
+    'cancels turns that run after the grace period, and reports why, over %s',
+    async (subprotocol) => {
+      const server = await startTestServer({ script, graceMs: 200 });
+      await using client = await TestClient.connect(server.url, subprotocol);
+      const agentId = await client.createAgent(chat());
+      const pending = client.send('sendMessage', { agentId, text: 'before a word' });
+      await client.request('listModels');
+      const disposal = server[Symbol.asyncDispose]();
+      expect(await client.turnOf(pending)).toMatchObject({
+        status: 'CANCELLED',
+        error: {
+          code: 2001,
+          name: 'SERVER_SHUTTING_DOWN',
+          message: 'the server is shutting down; connect again later',
+        },
+      });
+      expect((await client.closed).code).toBe(1001);
+      await disposal;
+    },
+  );
 });
