@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chromium, titleWith } from '../../helpers/runtimes.ts';
+import { repositoryPath, startTestServer } from '../../helpers/server.ts';
+import { expectSurvival, runTrial } from './clientTrial.ts';
+import { outputUntil, readSample } from './readmeSample.ts';
+
+const options =
+  '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking ' +
+  '--disable-component-update --disable-sync --enable-logging=stderr';
+
+describe.runIf(chromium.command)(titleWith('the client for browsers', chromium), () => {
+  /** The files of the page, by path: type and content. */
+  const files = new Map<string, readonly [string, string]>();
+  const fileServer = createServer((request, response) => {
+    const [type = 'text/plain', content = ''] = files.get(request.url?.split('?')[0] ?? '') ?? [];
+    response.writeHead(content === '' ? 404 : 200, { 'Content-Type': type }).end(content);
+  });
+  let origin = '';
+  let profile = '';
+
+  beforeAll(async () => {
+    const read = (path: string) => readFile(repositoryPath(path), 'utf8');
+    files.set('/turngraph.js', ['text/javascript', await read('docs/clients/browser/turngraph.js')]);
+    files.set('/trial.html', ['text/html', await read('test/e2e/clients/trial.html')]);
+    await once(fileServer.listen(0, '127.0.0.1'), 'listening');
+    origin = `http://127.0.0.1:${(fileServer.address() as AddressInfo).port}`;
+    profile = await mkdtemp(join(tmpdir(), 'turngraph-chromium-'));
+  });
+  afterAll(async () => {
+    fileServer.closeAllConnections();
+    fileServer.close();
+    // Chromium's other processes end shortly after the first one.
+    await rm(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  });
+
+  /** Opens a page in a browser with an empty profile. What it logs comes on standard error. */
+  const open = (name: string, page: string) =>
+    spawn(chromium.command ?? '', [
+      ...options.split(' '),
+      `--user-data-dir=${join(profile, name)}`,
+      `${origin}/${page}`,
+    ]);
+
+  it('streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server', async () => {
+    const lines = await runTrial(
+      (server, token) => open('trial', `trial.html?${new URLSearchParams({ server, token })}`),
+      '--allow-origin',
+      origin,
+    );
+    expectSurvival(lines);
+  });
+
+  it('runs the example of its README', async () => {
+    await using server = await startTestServer({ allowOrigin: [origin] });
+    files.set('/example.html', ['text/html', await readSample('browser', 'html', server.url)]);
+    const output = await outputUntil(open('example', 'example.html'), /lamp: \w/);
+    expect(output).toContain('set_light {"name": "porch", "on": true}');
+  });
+});

@@ -1,0 +1,159 @@
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect } from 'vitest';
+import { readFirstLine, startCli } from '../../cli/command.ts';
+
+/*
+ * The trial of a client: a program (Trial.cs, trial.gd, trial.html) uses the client of docs/clients against the command
+ * `serve`, and prints what happens, a line each, after "TRIAL ". It asks for the end of the server three times:
+ *
+ * - "stop the server": SIGTERM between two turns; the server comes back after two refused attempts to connect;
+ * - "kill the server": SIGKILL in a turn, likewise;
+ * - "restart the server": SIGTERM in a turn, and a new server as soon as the port is free.
+ */
+
+/** Starts the program with the URL of the server and its token. The caller ends it. */
+export type StartTrial = (url: string, token: string) => ChildProcessWithoutNullStreams;
+
+const token = 'open sesame';
+const script = [
+  { match: 'porch light', answer: '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": "true"}}' },
+  // Each piece has a delay, so the story has not ended when the client cancels it, and when the server is told to end.
+  { match: 'story', answer: 'once upon a time '.repeat(250), delay_ms: 100 },
+];
+
+/** A server process, and others after it on the same port. */
+class ReplacedServer implements AsyncDisposable {
+  readonly #args: readonly string[];
+  #process: ChildProcessWithoutNullStreams | undefined;
+  port = 0;
+
+  constructor(...args: readonly string[]) {
+    this.#args = args;
+  }
+
+  async start(): Promise<void> {
+    const child = startCli(['serve', '--json', '--token', token, '--port', String(this.port), ...this.#args]);
+    child.stderr.resume();
+    this.#process = child;
+    const { port } = JSON.parse(await readFirstLine(child)) as { readonly port: number };
+    this.port = port;
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#process;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    await exited;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end('SIGKILL');
+  }
+}
+
+/** Runs the trial to the line "done". Returns its lines, without reasons, which differ by platform. */
+export async function runTrial(start: StartTrial, ...serveArgs: readonly string[]): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'turngraph-trial-'));
+  const mockScript = join(folder, 'mock.json');
+  await writeFile(mockScript, JSON.stringify(script));
+  await using server = new ReplacedServer('--mock-script', mockScript, ...serveArgs);
+  await server.start();
+  const program = start(`ws://127.0.0.1:${server.port}/`, token);
+  try {
+    return await collectLines(program, server);
+  } finally {
+    program.kill('SIGKILL');
+    await rm(folder, { recursive: true });
+  }
+}
+
+function collectLines(program: ChildProcessWithoutNullStreams, server: ReplacedServer): Promise<readonly string[]> {
+  const lines: string[] = [];
+  let output = '';
+  let attemptsFailed = 0;
+  let noticeAttempts = (): void => undefined;
+  const twoFailedAttempts = async (): Promise<void> => {
+    attemptsFailed = 0;
+    while (attemptsFailed < 2) await new Promise<void>((resolve) => (noticeAttempts = resolve));
+  };
+  const handle = async (line: string): Promise<void> => {
+    if (line === 'stop the server' || line === 'kill the server') {
+      await server.end(line.startsWith('stop') ? 'SIGTERM' : 'SIGKILL');
+      await twoFailedAttempts();
+      await server.start();
+    } else if (line === 'restart the server') {
+      await server.end('SIGTERM');
+      await server.start();
+    }
+  };
+  return new Promise((resolve, reject) => {
+    const fail = (reason: unknown): void => reject(new Error(`${String(reason)}\n${output}`));
+    program.once('error', fail);
+    program.once('exit', (code) => fail(`the trial ended with ${code} before it was done`));
+    for (const stream of [program.stdout, program.stderr]) {
+      createInterface({ input: stream }).on('line', (text) => {
+        output += `${text}\n`;
+        // Chromium quotes the line and adds its place in the page.
+        const [, line] = /TRIAL (.*?)(?:", source: http.*)?$/.exec(text) ?? [];
+        if (line === undefined) return;
+        if (line.startsWith('lost ')) {
+          attemptsFailed += 1;
+          noticeAttempts();
+          return;
+        }
+        lines.push(line);
+        handle(line).catch(fail);
+        if (line === 'done') resolve(lines);
+      });
+    }
+  });
+}
+
+const call = 'call set_light {"name": "porch", "on": true}';
+
+/** Asserts that a client has survived all of its trial. */
+export function expectSurvival(lines: readonly string[]): void {
+  const dialogs = lines.filter((line) => line.startsWith('dialog '));
+  const story = expect.stringMatching(/^(?:turn CANCELLED|failed 1002)$/) as string;
+  expect(lines.filter((line) => !dialogs.includes(line))).toEqual([
+    'refused 3003',
+    call,
+    'turn SUCCESS 0 ',
+    'turn SUCCESS 3 You said: 1970-01-01T00:00:00Z',
+    'turn CANCELLED',
+    'stop the server',
+    'failed 1002',
+    'failed 1002',
+    'turn SUCCESS 5 You said: After the stop.',
+    'kill the server',
+    'failed 1002',
+    'failed 1002',
+    'turn SUCCESS 5 You said: After the kill.',
+    'restart the server',
+    story,
+    expect.stringMatching(/^failed (?:1002|2001)$/) as string,
+    call,
+    'turn SUCCESS 0 ',
+    'done',
+  ]);
+
+  interface Interaction {
+    readonly user: string;
+    readonly assistant: string;
+    readonly mark?: string;
+  }
+  const [chat = [], lamp = []] = dialogs.map((line) => JSON.parse(line.slice('dialog '.length)) as Interaction[]);
+  // Whether the story of the restart is in it depends on what came first: the answer to the export, or the close.
+  expect(chat.slice(0, 4)).toEqual([
+    { user: '1970-01-01T00:00:00Z', assistant: 'You said: 1970-01-01T00:00:00Z' },
+    { user: 'Tell me a story.', assistant: expect.stringMatching(/^once /) as string, mark: 'cancelled' },
+    { user: 'After the stop.', assistant: 'You said: After the stop.' },
+    { user: 'After the kill.', assistant: 'You said: After the kill.' },
+  ]);
+  expect(lamp.map(({ user }) => user)).toEqual(Array.from({ length: 2 }, () => 'Please turn on the porch light.'));
+}
