@@ -9,6 +9,8 @@ const server = useServer({
     { match: '^Ask for', answer: 'Who should get it?' },
     { match: 'to my friend', answer: call('transfer', { amount: 500, recipient: 'Bob' }) },
     { match: '500 to Ada', answer: call('transfer', { amount: '500', recipient: 'Ada' }) },
+    { match: 'an axe', answer: call('buy', { count: 1, room: 1 }) },
+    { match: 'a dozen', answer: call('buy', { count: 12, room: 3 }) },
     { match: 'both', answer: `${call('transfer', { amount: 500 })}\n${call('show_balance', {})}` },
     { match: 'balance', answer: call('show_balance', { account: 'main' }) },
   ],
@@ -44,6 +46,16 @@ const graph = {
             ],
           },
           { name: 'show_balance', description: 'Show how much there is.', parameters: [] },
+          {
+            name: 'buy',
+            description: 'Buy things.',
+            parameters: ['count', 'room'].map((name) => ({
+              name,
+              type: 'integer',
+              source: 'customer',
+              required: false,
+            })),
+          },
         ],
       },
       exits: { no_tool_called: 'ask' },
@@ -61,6 +73,17 @@ const graph = {
 
 describe.each(subprotocols)('over %s, a call with invalid or missing arguments', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
+
+  it('knows quantities in words, but takes no article for the number of a room', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(graph);
+    const issuesOf = async (message: string): Promise<readonly string[]> =>
+      (await client.sendMessage(agentId, message)).calls.flatMap(({ issues }) =>
+        issues.map(({ code, param }) => `${code} ${param}`),
+      );
+    expect(await issuesOf('send an axe to a room')).toEqual(['ungrounded_value room']);
+    expect(await issuesOf('send a dozen to room three')).toEqual([]);
+  });
 
   it('becomes an insight event, and the next node asks for what is missing', async () => {
     await using client = await connect();

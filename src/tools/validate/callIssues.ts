@@ -73,9 +73,14 @@ const isSameJson = (declared: unknown, value: JsonValue): boolean =>
     ? value instanceof JsonNumber && Number(value.digits) === declared
     : stringifyJson(declared) === stringifyJson(value);
 
-function* groundingIssues(args: JsonObject, { notes }: Tool, mentions: UserMentions): Generator<Issue> {
+function* groundingIssues(args: JsonObject, { notes, parameters }: Tool, mentions: UserMentions): Generator<Issue> {
   for (const [name, value] of args) {
-    if (notes.get(name)?.source !== 'customer' || isGrounded(value, mentions)) continue;
+    const isCount = [parameters.properties?.[name]?.['type']].flat().includes('integer') && !identifies.test(name);
+    if (notes.get(name)?.source !== 'customer' || isGrounded(value, mentions, isCount)) continue;
     yield issue('ungrounded_value', name, `${name} is ${stringifyJson(value)}, which the user never said`);
   }
 }
+
+// Names of integers that are no number of things: `room_number`, `floor`, `itemId`.
+const identifies =
+  /(?:^|[_-])(?:id|index|number|no|nr|code|level|floor|room|gate|slot|row|column|page|port|channel|year|month|day|hour|minute|age)$|(?:Id|Index|Number|Code|Level)$/;

@@ -1,3 +1,4 @@
+import { mentionsOneThing, numbersInWords } from './numberWords.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from '../json/value.ts';
 
 /** What a user has said, tokenized for lookups. */
@@ -9,27 +10,46 @@ export interface UserMentions {
   readonly dates: ReadonlySet<string>;
   /** Whether a day was named whose date depends on the current one: today, on Monday. */
   readonly relativeDay: boolean;
+  /** Whether one thing was mentioned by its article: "an axe". */
+  readonly oneThing: boolean;
 }
 
 /** Tokenizes what a user has said. Number words and names of months and days are those of English. */
 export function collectMentions(messages: readonly string[]): UserMentions {
-  const folded = messages.map(fold);
+  const folded = newest(messages).map(fold);
   const allMessages = folded.join('\n');
   return {
     messages: folded.map((message) => new Set(wordsOf(message))),
     numbers: new Set(numbersIn(allMessages)),
     dates: new Set(datesIn(allMessages)),
     relativeDay: relativeDays.test(allMessages),
+    oneThing: folded.some((message) => mentionsOneThing(wordsOf(message))),
   };
+}
+
+// In characters. Mentions are collected in one synchronous call.
+const maxCharacters = 64 * 1024;
+
+/** The newest messages that fit; of the newest one, which may not, its beginning. */
+function newest(messages: readonly string[]): readonly string[] {
+  let characters = 0;
+  const first = messages.findLastIndex((message) => (characters += message.length) > maxCharacters) + 1;
+  return first < messages.length
+    ? messages.slice(first)
+    : messages.slice(-1).map((text) => text.slice(0, maxCharacters));
 }
 
 /**
  * Grounding check: whether a value appears in what the user has said, to detect hallucinated arguments. Numbers and
  * dates are compared by value, strings by their words, all of them in one message. Booleans and null always pass: users
  * do not say them literally.
+ * @param isCount whether the value is a number of things: then "an axe" mentions 1.
  */
-export function isGrounded(value: JsonValue, mentions: UserMentions): boolean {
-  if (value instanceof JsonNumber) return mentions.numbers.has(Number(value.digits));
+export function isGrounded(value: JsonValue, mentions: UserMentions, isCount = false): boolean {
+  if (value instanceof JsonNumber) {
+    const number = Number(value.digits);
+    return mentions.numbers.has(number) || (isCount && number === 1 && mentions.oneThing);
+  }
   if (typeof value === 'string') return isMentioned(fold(value), mentions);
   if (isJsonObject(value)) return [...value.values()].every((member) => isGrounded(member, mentions));
   if (Array.isArray(value)) return value.every((item: JsonValue) => isGrounded(item, mentions));
@@ -53,13 +73,6 @@ const wordsOf = (text: string): string[] => text.match(/[\p{L}\p{N}]+/gu) ?? [];
 const isNumber = /^[+-]?\d+(?:\.\d+)?$/;
 const isoDate = /^(\d{4})-(\d{2})-(\d{2})(?:t.*)?$/;
 
-const units =
-  'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(
-    ' ',
-  );
-const tens = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
-const scales: Readonly<Record<string, number>> = { hundred: 100, thousand: 1000, million: 1_000_000 };
-
 // A hyphen after a letter or a digit is no sign: "2-3 apples", "gate-5".
 const signedNumber = /(?:(?<![\p{L}\p{N}])[+-])?(?:\d+(?:[,.\u00a0]\d{3})+(?!\d)|\d+(?:[.,]\d+)?)/gu;
 
@@ -69,20 +82,7 @@ function* numbersIn(text: string): Generator<number> {
     yield Number(digits.replaceAll(/[,.\u00a0]/g, ''));
     yield Number(digits.replace(',', '.').replaceAll('\u00a0', ''));
   }
-  yield* numberWords(wordsOf(text));
-}
-
-function* numberWords(words: readonly string[]): Generator<number> {
-  for (const [index, word] of words.entries()) {
-    const unit = units.indexOf(word);
-    const ten = tens.indexOf(word) * 10 + 20;
-    const next = units.indexOf(words[index + 1] ?? '');
-    if (unit >= 0) yield unit;
-    if (ten >= 20) yield ten;
-    if (ten >= 20 && next > 0 && next < 10) yield ten + next;
-    const scale = scales[words[index + 1] ?? ''];
-    if (scale !== undefined && (unit > 0 || word === 'a')) yield Math.max(unit, 1) * scale;
-  }
+  yield* numbersInWords(wordsOf(text));
 }
 
 const months = 'january february march april may june july august september october november december'.split(' ');
