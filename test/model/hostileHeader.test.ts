@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { familyGguf } from '../../scripts/gguf/families.mjs';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { demoFile } from './demo.ts';
 
@@ -41,5 +42,17 @@ it.each<[string, Mutation, string]>([
     name: 'MODEL_LOAD_FAILED',
     message: expect.stringContaining(problem) as unknown,
   });
+  await rm(folder, { recursive: true });
+});
+
+it('a SentencePiece model without a byte token is refused: a message with such a character would end the process', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  const file = join(folder, 'model.gguf');
+  const content = familyGguf('Mistral 7B Instruct v0.3');
+  content.write('<0xG0>', content.indexOf('<0xF0>'));
+  await writeFile(file, content);
+  await using engine = llamaEngine();
+  const loading = engine.load(file, { contextSize: 256, slots: 1, threads: 1, gpu: 'off' });
+  await expect(loading).rejects.toThrow('its vocabulary has no <0xF0>');
   await rm(folder, { recursive: true });
 });

@@ -25,6 +25,8 @@ export interface GgufHeader {
   readonly tensors: readonly TensorInfo[];
   /** Whether the vocabulary contains a token twice. */
   readonly hasDuplicateTokens: boolean;
+  /** Bytes of UTF-8 texts for which the vocabulary has neither a byte token, such as `<0xF0>`, nor the byte itself. */
+  readonly bytesWithoutToken: readonly number[];
 }
 
 /** The given bytes end within the header: read more of the file, and parse again. */
@@ -55,7 +57,13 @@ export function parseHeader(bytes: Buffer): GgufHeader {
   }
   const tensors: TensorInfo[] = [];
   for (let index = 0; index < tensorCount; index++) tensors.push(readTensorInfo(reader));
-  return { values, lists, tensors, hasDuplicateTokens: vocabulary.hasDuplicates };
+  return {
+    values,
+    lists,
+    tensors,
+    hasDuplicateTokens: vocabulary.hasDuplicates,
+    bytesWithoutToken: vocabulary.bytesWithoutToken(),
+  };
 }
 
 function readTensorInfo(reader: HeaderReader): TensorInfo {
@@ -86,6 +94,14 @@ const valueTypes = [
   'f64',
 ] as const;
 
+// UTF-8 has no other bytes.
+const bytesOfTexts = Array.from({ length: 256 }, (_, byte) => byte).filter(
+  (byte) => byte < 0xc0 || (byte > 0xc1 && byte < 0xf5),
+);
+
+/** The byte token of SentencePiece vocabularies. */
+export const byteToken = (byte: number): string => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
+
 /** The tokens of a vocabulary as llama.cpp distinguishes them. */
 class TokenSet {
   readonly #seen = new Set<string>();
@@ -96,6 +112,12 @@ class TokenSet {
     const [token = ''] = bytes.toString('latin1').split('\0', 1);
     this.hasDuplicates ||= token !== '' && this.#seen.has(token);
     this.#seen.add(token);
+  }
+
+  bytesWithoutToken(): readonly number[] {
+    return bytesOfTexts.filter(
+      (byte) => !this.#seen.has(byteToken(byte)) && !this.#seen.has(String.fromCharCode(byte)),
+    );
   }
 }
 

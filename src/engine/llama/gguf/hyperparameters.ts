@@ -1,4 +1,4 @@
-import type { GgufHeader, NumberList } from './header.ts';
+import { byteToken, type GgufHeader, type NumberList } from './header.ts';
 
 /** Why llama.cpp would abort on a hyperparameter; undefined = nothing is known. */
 type Check = (model: Hyperparameters) => string | undefined;
@@ -55,6 +55,14 @@ class Hyperparameters {
 
   list(key: string): NumberList | undefined {
     return this.#header.lists.get(`${this.architecture}.${key}`);
+  }
+
+  get tokenizer(): unknown {
+    return this.#header.values.get('tokenizer.ggml.model');
+  }
+
+  get bytesWithoutToken(): readonly number[] {
+    return this.#header.bytesWithoutToken;
   }
 
   /** The length of an array by its whole key; undefined = there is none. */
@@ -173,6 +181,13 @@ const vocabulary: Check = (model) => {
   return key === undefined ? undefined : `its ${key} has ${model.lengthOf(key)} entries for ${tokens} tokens`;
 };
 
+// The tokenizer "llama" (SentencePiece) splits a character that is no token into bytes, and ends the process at one without.
+const byteTokens: Check = (model) => {
+  const [missing] = model.bytesWithoutToken;
+  if (missing === undefined || model.tokenizer !== 'llama') return undefined;
+  return `its vocabulary has no ${byteToken(missing)}: a text with such a character would end the process`;
+};
+
 const checks: readonly Check[] = [
   layers,
   counts,
@@ -184,4 +199,5 @@ const checks: readonly Check[] = [
   experts,
   ropeScaling,
   vocabulary,
+  byteTokens,
 ];

@@ -28,7 +28,13 @@ function headerOf(
     all.set(name, typeof value === 'object' ? value.length : value);
   }
   for (const [key, length] of Object.entries(vocabulary)) all.set(`tokenizer.ggml.${key}`, Number(length));
-  return { values: all, lists, tensors: tensors.map((name) => tensor(name)), hasDuplicateTokens: false };
+  return {
+    values: all,
+    lists,
+    tensors: tensors.map((name) => tensor(name)),
+    hasDuplicateTokens: false,
+    bytesWithoutToken: [],
+  };
 }
 
 const llama = {
