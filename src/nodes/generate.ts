@@ -75,7 +75,9 @@ export const generate = defineNode({
         const { stream, hold } = settings.current;
         const onText = (piece: string): void => turn.say(piece, 'delta');
         const options = { ...constraint, ...(stream && !hold && { onText }) };
-        const { text } = await inference.complete(turn, createRequest(turn), options);
+        const { text, finishReason } = await inference.complete(turn, createRequest(turn), options);
+        if (schema && finishReason === 'length')
+          turn.warn(`${context.nodeName} was cut off inside its JSON; raise sampling.max_tokens`);
         if (hold) turn.hold(text);
         else if (!stream) turn.say(text, 'whole');
         return 'default';

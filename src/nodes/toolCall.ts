@@ -115,7 +115,8 @@ export const toolCallWith = (formats: Formats) =>
           }
           const { calls, residual, truncated } = await detect(turn);
           if (truncated) turn.warn(`${context.nodeName} was cut off inside a call; raise sampling.max_tokens`);
-          const allowed = calls.filter((call) => isAllowed(call, constraint));
+          const allowed: DetectedCall[] = [];
+          for (const call of calls) if (await isAllowed(call, constraint)) allowed.push(call);
           if (allowed.length < calls.length) turn.warn(`${context.nodeName} wrote a call that its tools do not allow`);
           const record = { mentions: lazyMentions(turn), notify: notify_client };
           const accepted = allowed.filter((call) => recordOrReject(turn, call, tools.get(call.name), record));

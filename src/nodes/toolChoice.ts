@@ -1,10 +1,11 @@
+import { setImmediate } from 'node:timers/promises';
 import { InvalidParams } from '../graph/node.ts';
 import { escapePointerToken } from '../jsonPointer.ts';
 import { didYouMean } from '../didYouMean.ts';
 import { createArgumentRules, UnsupportedToolSchema } from '../tools/formats/callGrammar.ts';
 import type { CallGrammar, ToolChoice } from '../tools/grammar/grammar.ts';
 import type { Rule } from '../tools/grammar/rule.ts';
-import { fits } from '../tools/grammar/matcher.ts';
+import { GrammarMatcher } from '../tools/grammar/matcher.ts';
 import type { DetectedCall, Tool, ToolCallFormat } from '../tools/tool.ts';
 import { stringifyJson } from '../tools/json/value.ts';
 
@@ -73,11 +74,26 @@ export function createCallConstraint(
   throw new InvalidParams([{ pointer, message }]);
 }
 
-/** Whether a detected call satisfies a constraint. A lazy grammar also leaves text unconstrained that looks like a call. */
-export function isAllowed({ name, arguments: args }: DetectedCall, { rules }: CallConstraint): boolean {
-  const rule = rules?.get(name);
-  return !rules || (rule !== undefined && fits(stringifyJson(args), rule));
+/**
+ * Whether a detected call satisfies a constraint. A lazy grammar also leaves text unconstrained that looks like a call.
+ * A long call is matched in pieces, so that it does not hold the event loop.
+ */
+export async function isAllowed({ name, arguments: args }: DetectedCall, { rules }: CallConstraint): Promise<boolean> {
+  if (!rules) return true;
+  const rule = rules.get(name);
+  if (!rule) return false;
+  let matcher = GrammarMatcher.start(rule);
+  const text = stringifyJson(args);
+  for (const [piece] of text.matchAll(piecePattern)) {
+    const accepted = matcher.accept(piece);
+    if (accepted.length < piece.length) return false;
+    matcher = accepted.matcher;
+    if (piece.length < text.length) await setImmediate();
+  }
+  return matcher.canEnd;
 }
+
+const piecePattern = /[^]{1,64}/gu;
 
 function parseChoice(value: string, tools: ReadonlyMap<string, Tool>): ToolChoice | undefined {
   if (value === 'none') return undefined;

@@ -134,9 +134,11 @@ export function readTool({ name, description, parameters, consequential }: ToolD
     if (invalid) return invalidTool(invalid.pointer, invalid.message);
     return { ok: true, value: { ...common, parameters: parameters as ArgumentsSchema, notes: new Map() } };
   }
-  const names = parameters.map((param) => param.name);
-  const duplicate = names.findIndex((param, index) => names.indexOf(param) !== index);
-  if (duplicate >= 0) return invalidTool(`/parameters/${duplicate}/name`, `is declared twice: "${names[duplicate]}"`);
+  const names = new Set<string>();
+  for (const [index, { name: param }] of parameters.entries()) {
+    if (names.has(param)) return invalidTool(`/parameters/${index}/name`, `is declared twice: "${param}"`);
+    names.add(param);
+  }
   const mismatches = parameters.flatMap(findEnumMismatches);
   if (mismatches.length > 0) return { ok: false, errors: mismatches };
   const invalidItems = parameters.flatMap(

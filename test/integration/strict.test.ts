@@ -23,6 +23,9 @@ const server = useServer({
       match: 'both',
       answer: `${callText('open_portal', '{}')}${callText('set_light', '{"name": "hall", "on": false}')}`,
     },
+    { match: 'long', answer: callText('set_light', `{"name": "${'🎉'.repeat(200)}", "on": true}`) },
+    { match: 'late', answer: callText('set_light', `{"name": "${'🎉'.repeat(200)}", "on": 7}`) },
+    { match: 'mood', answer: '{"mood": "calm", "sure": true}' },
   ],
 });
 
@@ -40,6 +43,10 @@ const paint = {
   parameters: { type: 'object', properties: { colour: { $ref: '#/$defs/colour' } } },
 };
 
+const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
+const switches = (count: number): readonly object[] =>
+  range(count).map((index) => ({ name: `p${index}`, type: 'boolean', required: false }));
+
 describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
@@ -55,6 +62,30 @@ describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
         warnings: ['detect wrote a call that its tools do not allow'],
       });
     }
+  });
+
+  it('checks a call of any length', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(lamp({ strict: true }));
+    expect((await client.sendMessage(agentId, 'long')).calls).toMatchObject([{ toolName: 'set_light', known: true }]);
+    expect((await client.sendMessage(agentId, 'late')).calls).toEqual([]);
+  });
+
+  it('says that an answer was cut off inside its JSON', async () => {
+    await using client = await connect();
+    const response_schema = { type: 'object', properties: { mood: { type: 'string' } } };
+    const agentId = await client.createAgent(chat({ response_schema, sampling: { max_tokens: 3 } }));
+    expect(await client.sendMessage(agentId, 'mood')).toMatchObject({
+      warnings: ['answer was cut off inside its JSON; raise sampling.max_tokens'],
+    });
+    await client.request('changeParams', {
+      agentId,
+      nodeName: 'answer',
+      paramsJson: '{"sampling": {"max_tokens": 99}}',
+    });
+    expect(await client.sendMessage(agentId, 'mood')).toMatchObject({ warnings: [] });
+    const unconstrained = await client.createAgent(chat({ sampling: { max_tokens: 3 } }));
+    expect(await client.sendMessage(unconstrained, 'mood')).toMatchObject({ warnings: [] });
   });
 
   it('can become strict, or be required to call a tool, between turns', async () => {
@@ -99,6 +130,26 @@ describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
       'the schema of an answer',
       chat({ response_schema: { type: 'object', properties: { code: { type: 'string', pattern: 'x' } } } }),
       'answer.params.response_schema.properties.code.pattern is "pattern", which a grammar cannot express',
+    ],
+    [
+      'an answer with thousands of long values',
+      chat({
+        response_schema: { type: 'object', properties: { x: { enum: range(4000).map((index) => `value ${index}`) } } },
+      }),
+      'answer.params.response_schema.properties.x.enum makes the grammar larger than 65536 characters',
+    ],
+    [
+      'a tool with thousands of parameters',
+      lamp({ strict: true, tools: [setLight, { name: 'set', description: 'Set.', parameters: switches(1500) }] }),
+      'detect.params.tools[1].parameters has more than 1024 alternatives in one place',
+    ],
+    [
+      'several large tools',
+      lamp({
+        tool_choice: 'required',
+        tools: range(9).map((index) => ({ name: `set${index}`, description: 'Set.', parameters: switches(500) })),
+      }),
+      'detect.params.tools[6].parameters together with the tools before it makes the grammar larger than 65536 characters',
     ],
   ])('is rejected when a grammar cannot express %s', async (_, graph, message) => {
     await using client = await connect();

@@ -15,6 +15,7 @@ import type { CallGrammar, ToolChoice } from '../../src/tools/grammar/grammar.ts
 import { jsonGrammar } from '../../src/tools/grammar/jsonSchema/fromSchema.ts';
 import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
 import { userPrompt, generate } from '../contracts/generation.ts';
+import { objectSchema } from '../helpers/grammarRules.ts';
 import { demoFile } from './demo.ts';
 
 const toTool = (declaration: object): Tool => {
@@ -28,6 +29,8 @@ const toGrammar = (schema: object): CallGrammar => {
   if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
   return reading.value;
 };
+
+const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 
 const testTools = declarations.map(toTool);
 const load = { contextSize: 2048, slots: 2, threads: 1, gpu: 'off' } as const;
@@ -188,6 +191,62 @@ describe('the demo model', () => {
     });
     expect(answer).toMatchObject({ finishReason: 'length', tokens: { generated: 4 } });
     expect('{"a_long_name_of_a_key": "'.startsWith(answer.text)).toBe(true);
+  });
+
+  it('is truncated by max_tokens in an answer that its schema forces', async () => {
+    const sampling = { max_tokens: 40 };
+    for (const schema of [
+      { const: 'abc '.repeat(10_000) },
+      { enum: ['abc '.repeat(200), 'b'.repeat(800)] },
+      objectSchema({ a: { const: 'abc '.repeat(500) }, b: { type: 'integer' } }),
+    ]) {
+      const { finishReason, tokens } = await generate(sequence, request('Hello'), {
+        grammar: toGrammar(schema),
+        sampling,
+      });
+      expect({ finishReason, generated: tokens.generated }).toEqual({ finishReason: 'length', generated: 40 });
+    }
+  });
+
+  it('is truncated by the context in an answer that its schema forces', async () => {
+    const grammar = toGrammar({ const: 'abc '.repeat(10_000) });
+    const { finishReason, tokens } = await generate(sequence, request('Hello'), {
+      grammar,
+      sampling: { max_tokens: 9999 },
+    });
+    expect(finishReason).toBe('length');
+    expect(tokens.prompt + tokens.generated).toBe(load.contextSize);
+  });
+
+  it('generates a long constant completely', async () => {
+    const value = `${'The quick brown fox. '.repeat(70)}🎉`;
+    const { text, finishReason } = await generate(sequence, request('Hello'), {
+      grammar: toGrammar({ const: value }),
+      sampling: { max_tokens: 1800 },
+    });
+    expect({ text, finishReason }).toEqual({ text: JSON.stringify(value), finishReason: 'end' });
+  });
+
+  it.each<[string, object]>([
+    [
+      '200 members that may be absent',
+      objectSchema(Object.fromEntries(range(200).map((index) => [`p${index}`, { type: 'boolean' }])), ['p3', 'p190']),
+    ],
+    [
+      '1,000 values',
+      { type: 'array', items: { enum: range(1000).map((index) => `value ${index}`) }, minItems: 3, maxItems: 5 },
+    ],
+    [
+      '100 branches',
+      { oneOf: range(100).map((index) => objectSchema({ kind: { const: `kind ${index}` }, on: { type: 'boolean' } })) },
+    ],
+    [
+      'lists in lists',
+      range(3).reduce((items: object) => ({ type: 'array', items, minItems: 2, maxItems: 4 }), { type: 'boolean' }),
+    ],
+  ])('answers with a schema of %s', async (_, schema) => {
+    const { complete, wrong } = await checkJson(model, { grammar: toGrammar(schema), schema, count: 2 });
+    expect({ complete, wrong }).toEqual({ complete: 2, wrong: [] });
   });
 
   it('ends when aborted in a call, and is usable afterwards', async () => {

@@ -2,7 +2,8 @@ import type { ReadResult, SchemaError } from '../../schema.ts';
 import type { CallKeys } from '../detect/callShape.ts';
 import type { Tool } from '../tool.ts';
 import type { CallGrammar, Trigger, ToolChoice } from '../grammar/grammar.ts';
-import { all, any, tag, text, type ManyRule, type Rule } from '../grammar/rule.ts';
+import { all, anyOf, tag, text, type ManyRule, type Rule } from '../grammar/rule.ts';
+import { GrammarSize, sizeProblem } from '../grammar/size.ts';
 import { ruleFromSchema } from '../grammar/jsonSchema/fromSchema.ts';
 
 /** How a format writes calls: what its grammar is made of. */
@@ -19,7 +20,11 @@ export class UnsupportedToolSchema extends Error {
   readonly errors: readonly ToolSchemaError[];
 
   constructor(errors: readonly ToolSchemaError[]) {
-    super(errors.map(({ tool, pointer, message }) => `the tool "${tool}": ${pointer} ${message}`).join('; '));
+    super(
+      errors
+        .map(({ tool, pointer, message }) => `the tool "${tool}": ${`${pointer} ${message}`.trimStart()}`)
+        .join('; '),
+    );
     this.errors = errors;
   }
 }
@@ -33,10 +38,15 @@ export interface ToolSchemaError extends SchemaError {
 export function createArgumentRules(tools: readonly Tool[]): ReadonlyMap<string, Rule> {
   const errors: ToolSchemaError[] = [];
   const rules = new Map<string, Rule>();
+  const size = new GrammarSize();
   for (const tool of tools) {
     const compiled = compileArguments(tool);
     if (compiled.ok) rules.set(tool.name, compiled.value);
     else errors.push(...compiled.errors.map((error) => ({ ...error, tool: tool.name })));
+    const problem = compiled.ok ? sizeProblem(size, compiled.value) : undefined;
+    if (problem === undefined) continue;
+    errors.push({ tool: tool.name, pointer: '', message: `together with the tools before it ${problem}` });
+    break;
   }
   if (errors.length > 0) throw new UnsupportedToolSchema(errors);
   return rules;
@@ -61,7 +71,7 @@ function compileArguments(tool: Tool): ReadResult<Rule> {
  */
 export function callGrammar(tools: readonly Tool[], choice: ToolChoice, form: CallForm): CallGrammar {
   const callable = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
-  const call = any(...[...createArgumentRules(callable)].map(([name, args]) => callRule(name, args, form.keys)));
+  const call = anyOf([...createArgumentRules(callable)].map(([name, args]) => callRule(name, args, form.keys)));
   if (choice.kind !== 'auto')
     return { kind: 'full', rule: taggedRule(call, form, { min: 1, max: 1 }), budget: maxTokensPerCall };
   const untagged: Trigger = { text: '{', where: 'first', rule: call };

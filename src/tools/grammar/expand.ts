@@ -1,4 +1,5 @@
 import { expandJsonRule } from './anyJson.ts';
+import { keyText, membersFrom, remainingRepetitions, startedKeyText } from './remaining.ts';
 import { text, type ManyRule, type MembersRule, type Rule } from './rule.ts';
 
 /** The stack of a pushdown automaton: the rules still to be matched, the next one on top; undefined is the end of the text. */
@@ -24,14 +25,16 @@ export function expand(stacks: Iterable<Stack>): ReadonlySet<Stack> {
   const expanded = new Set<Stack>();
   // Stacks share their tails as objects, so each tail is expanded once, however many alternatives lead to it.
   const visited = new Set<Stack>();
-  const visit = (stack: Stack): void => {
-    if (visited.has(stack)) return;
+  // A list and no recursion: a choice of thousands would overflow the call stack. The next one is the last.
+  const todo = [...stacks].reverse();
+  while (todo.length > 0) {
+    const stack = todo.pop();
+    if (visited.has(stack)) continue;
     visited.add(stack);
     const replacements = stack && replaceTop(stack.rule, stack.next);
-    if (replacements) replacements.forEach(visit);
-    else expanded.add(stack);
-  };
-  for (const stack of stacks) visit(stack);
+    if (!replacements) expanded.add(stack);
+    else for (let index = replacements.length - 1; index >= 0; index--) todo.push(replacements[index]);
+  }
   return expanded;
 }
 
@@ -61,15 +64,14 @@ function expandMany(rule: ManyRule, next: Stack): readonly Stack[] {
   const { min, max, separator = '', isStarted } = rule;
   const ended = min > 0 ? [] : [next];
   if (max !== undefined && max <= 0) return ended;
-  const remaining: ManyRule = { ...rule, min: min - 1, ...(max !== undefined && { max: max - 1 }), isStarted: true };
-  return [...ended, push([text(isStarted ? separator : ''), rule.rule, remaining], next)];
+  const repetition = [rule.rule, remainingRepetitions(rule)];
+  return [...ended, push(isStarted && separator !== '' ? [text(separator), ...repetition] : repetition, next)];
 }
 
-function expandMembers({ members, isStarted }: MembersRule, next: Stack): readonly Stack[] {
-  const [first, ...others] = members;
+function expandMembers({ members, from = 0, isStarted = false }: MembersRule, next: Stack): readonly Stack[] {
+  const first = members[from];
   if (!first) return [next];
-  const key = text(`${isStarted ? ', ' : ''}${JSON.stringify(first.key)}: `);
-  const present = push([key, first.rule, { kind: 'members', members: others, isStarted: true }], next);
-  const absent: Stack = { rule: { kind: 'members', members: others, ...(isStarted && { isStarted }) }, next };
-  return first.required ? [present] : [present, absent];
+  const key = isStarted ? startedKeyText(first) : keyText(first);
+  const present = push([key, first.rule, membersFrom(members, from + 1, true)], next);
+  return first.required ? [present] : [present, { rule: membersFrom(members, from + 1, isStarted), next }];
 }

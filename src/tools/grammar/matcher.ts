@@ -16,6 +16,7 @@ export class GrammarMatcher {
   /** Whether the text may end here. */
   readonly canEnd: boolean;
   readonly #stacks: readonly NonNullable<Stack>[];
+  #forced: ForcedText | undefined;
 
   private constructor(stacks: Iterable<Stack>) {
     const expanded = expand(stacks);
@@ -33,34 +34,44 @@ export class GrammarMatcher {
     return this.canEnd && this.#stacks.length === 0;
   }
 
-  /** What may follow: sequences of rules, each of which starts with a character class or a literal. */
-  get continuations(): readonly (readonly Rule[])[] {
-    return this.#stacks.map((top) => {
-      const rules: Rule[] = [];
-      for (let stack: Stack = top; stack; stack = stack.next) rules.push(stack.rule);
-      return rules;
-    });
+  /** What may follow: stacks of rules, each with a character class or a literal on top. They share their tails. */
+  get stacks(): readonly NonNullable<Stack>[] {
+    return this.#stacks;
   }
 
   /** The state after the longest prefix of a text that matches, and the length of that prefix in UTF-16 code units. */
   accept(newText: string): { readonly matcher: GrammarMatcher; readonly length: number } {
     let matcher: GrammarMatcher = this;
     let length = 0;
-    for (const character of newText) {
-      const next = matcher.#acceptCharacter(character);
-      if (!next) break;
-      matcher = next;
-      length += character.length;
+    while (length < newText.length) {
+      const accepted = matcher.#acceptLiteral(newText, length) ?? matcher.#acceptCharacter(newText, length);
+      if (!accepted) break;
+      matcher = accepted.matcher;
+      length += accepted.length;
     }
     return { matcher, length };
   }
 
-  /** The text that the grammar forces, up to the next choice or possible end, and the state after it. */
-  forcedText(): { readonly texts: readonly TextRule[]; readonly matcher: GrammarMatcher } {
+  /**
+   * The text that the grammar forces, up to the next choice or possible end, and the state after it. A long text comes
+   * in pieces (`maxForcedLength`, `maxForcedWork`): the state after a piece forces the next one.
+   */
+  forcedText(): ForcedText {
+    return (this.#forced ??= this.#findForcedText());
+  }
+
+  #findForcedText(): ForcedText {
     const texts: TextRule[] = [];
     let matcher: GrammarMatcher = this;
-    for (let forced = matcher.#forcedLiteral(); forced; forced = matcher.#forcedLiteral()) {
+    let length = 0;
+    let work = 0;
+    while (length < maxForcedLength && work < maxForcedWork) {
+      const literal = matcher.#forcedLiteral();
+      if (!literal) break;
+      const forced = literal.control ? literal : text(wholeCharacters(literal.text, maxForcedLength - length));
       texts.push(forced);
+      work += matcher.#stacks.length;
+      length += forced.text.length;
       matcher = matcher.accept(forced.text).matcher;
     }
     return { texts, matcher };
@@ -72,16 +83,29 @@ export class GrammarMatcher {
     return first && firstCharacter(first.rule);
   }
 
-  #acceptCharacter(character: string): GrammarMatcher | undefined {
-    const codePoint = character.codePointAt(0) ?? 0;
+  /** Accepts the literal that is the only thing that may come next in one step, or as much of it as the text has. */
+  #acceptLiteral(newText: string, start: number): Accepted | undefined {
+    const [top, other] = this.#stacks;
+    if (top?.rule.kind !== 'text' || other) return undefined;
+    const { text: literal } = top.rule;
+    if (newText.startsWith(literal, start)) return { matcher: new GrammarMatcher([top.next]), length: literal.length };
+    const newLength = newText.length - start;
+    if (newLength > literal.length || !literal.startsWith(newText.slice(start))) return undefined;
+    const rest = { rule: text(literal.slice(newLength)), next: top.next };
+    return { matcher: new GrammarMatcher([rest]), length: newLength };
+  }
+
+  #acceptCharacter(newText: string, start: number): Accepted | undefined {
+    const codePoint = newText.codePointAt(start) ?? 0;
+    const { length } = String.fromCodePoint(codePoint);
     const stacks = this.#stacks.flatMap(({ rule, next }): readonly Stack[] => {
       if (rule.kind === 'char') {
         return rule.ranges.some(([first, last]) => first <= codePoint && codePoint <= last) ? [next] : [];
       }
-      if (rule.kind !== 'text' || !rule.text.startsWith(character)) return [];
-      return [{ rule: text(rule.text.slice(character.length)), next }];
+      if (rule.kind !== 'text' || rule.text.codePointAt(0) !== codePoint) return [];
+      return [{ rule: text(rule.text.slice(length)), next }];
     });
-    return stacks.length === 0 ? undefined : new GrammarMatcher(stacks);
+    return stacks.length === 0 ? undefined : { matcher: new GrammarMatcher(stacks), length };
   }
 
   /** The literal or the character that has to come next; undefined: there is a choice, or the text may end. */
@@ -94,6 +118,30 @@ export class GrammarMatcher {
       ? text(character)
       : undefined;
   }
+}
+
+/** A state after accepted text, and the length of that text in UTF-16 code units. */
+interface Accepted {
+  readonly matcher: GrammarMatcher;
+  readonly length: number;
+}
+
+/** Forced text, and the state after it. */
+export interface ForcedText {
+  readonly texts: readonly TextRule[];
+  readonly matcher: GrammarMatcher;
+}
+
+/** UTF-16 units. A schema can force texts of any length, and all of it would be found and tokenized without a pause. */
+const maxForcedLength = 1024;
+/** Steps of stacks: many alternatives may begin with the same long text. */
+const maxForcedWork = 16_384;
+
+/** The beginning of a text with at most `maxLength` UTF-16 units, but at least one whole character. */
+function wholeCharacters(content: string, maxLength: number): string {
+  if (content.length <= maxLength) return content;
+  const end = (content.codePointAt(maxLength - 1) ?? 0) > 0xffff ? maxLength - 1 : maxLength;
+  return end > 0 ? content.slice(0, end) : firstOf(content);
 }
 
 /** Whether a whole text matches a rule. */
@@ -109,6 +157,8 @@ const isSingleCharacter = (rule: Rule): boolean =>
 
 /** The first character that a terminal allows. */
 function firstCharacter(rule: Rule): string {
-  if (rule.kind === 'text') return String.fromCodePoint(rule.text.codePointAt(0) ?? 0);
+  if (rule.kind === 'text') return firstOf(rule.text);
   return rule.kind === 'char' ? String.fromCodePoint(rule.ranges[0]?.[0] ?? 0) : '';
 }
+
+const firstOf = (content: string): string => String.fromCodePoint(content.codePointAt(0) ?? 0);

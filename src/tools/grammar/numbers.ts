@@ -10,14 +10,20 @@ export interface NumberBounds {
 }
 
 /** A JSON integer within limits, of at most 18 digits. */
-export function integer({ min = -Infinity, max = Infinity }: NumberBounds = {}): Rule {
+export const integer = ({ min = -Infinity, max = Infinity }: NumberBounds = {}): Rule =>
+  min === -Infinity && max === Infinity ? anyInteger : integerBetween(min, max);
+
+/** A JSON number within limits, without exponent, with at most 18 digits before and after the point. */
+export const number = ({ min = -Infinity, max = Infinity }: NumberBounds = {}): Rule =>
+  min === -Infinity && max === Infinity ? anyNumber : numberBetween(min, max);
+
+function integerBetween(min: number, max: number): Rule {
   const negative = min < 0 ? [all(text('-'), natural(Math.max(1, -max), -min))] : [];
   const nonNegative = max >= 0 ? [natural(Math.max(0, min), max)] : [];
   return any(...negative, ...nonNegative);
 }
 
-/** A JSON number within limits, without exponent, with at most 18 digits before and after the point. */
-export function number({ min = -Infinity, max = Infinity }: NumberBounds = {}): Rule {
+function numberBetween(min: number, max: number): Rule {
   const negative = min < 0 ? [all(text('-'), decimal(Math.max(0, -max), -min))] : [];
   const nonNegative = max >= 0 ? [decimal(Math.max(0, min), max)] : [];
   return any(...negative, ...nonNegative);
@@ -67,3 +73,7 @@ function between(low: string, high: string): Rule[] {
 
 const digitRange = (first: string, last: string): Rule => (first === last ? text(first) : char(`${first}-${last}`));
 const addToDigit = (digitText: string, step: 1 | -1): string => String(Number(digitText) + step);
+
+// Without limits a rule is the same everywhere, so that a grammar has it once.
+const anyInteger = integerBetween(-Infinity, Infinity);
+const anyNumber = numberBetween(-Infinity, Infinity);

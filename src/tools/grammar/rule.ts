@@ -50,8 +50,10 @@ export interface ManyRule {
 export interface MembersRule {
   readonly kind: 'members';
   readonly members: readonly Member[];
+  /** Index of the first member that may still come; absent: 0; only the matcher sets it. */
+  readonly from?: number;
   /** Whether a member precedes, so that a comma comes first; only the matcher sets it. */
-  readonly isStarted?: true;
+  readonly isStarted?: boolean;
 }
 
 /** A member of a JSON object. */
@@ -84,7 +86,10 @@ export const char = (...ranges: readonly string[]): CharRule => ({
 export const all = (...rules: readonly Rule[]): AllRule => ({ kind: 'all', rules });
 
 /** Alternatives; takes at least one rule. */
-export const any = (...rules: readonly Rule[]): Rule =>
+export const any = (...rules: readonly Rule[]): Rule => anyOf(rules);
+
+/** Alternatives of a list, which may be longer than a list of arguments can be; at least one rule. */
+export const anyOf = (rules: readonly Rule[]): Rule =>
   rules.length === 1 && rules[0] ? rules[0] : { kind: 'any', rules };
 
 /** A repetition. */

@@ -28,5 +28,16 @@ export const quoted = (rule: Rule): Rule => all(text('"'), rule, text('"'));
 /** Any JSON string. */
 export const anyString = quoted(many(character, { min: 0 }));
 
-/** A JSON string with a limited number of characters. */
-export const string = (length: Pick<ManyRule, 'min' | 'max'>): Rule => quoted(many(character, length));
+/** A JSON string with a limited number of characters. The same limits give the same rule, which is then written once. */
+export function string(length: Pick<ManyRule, 'min' | 'max'>): Rule {
+  const { min, max } = length;
+  if (min === 0 && max === undefined) return anyString;
+  const key = `${min} ${max}`;
+  const rule = stringsByLength.get(key) ?? quoted(many(character, length));
+  if (stringsByLength.size >= maxKnownStrings) stringsByLength.clear();
+  stringsByLength.set(key, rule);
+  return rule;
+}
+
+const stringsByLength = new Map<string, Rule>();
+const maxKnownStrings = 1000;

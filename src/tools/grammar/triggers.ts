@@ -34,6 +34,10 @@ export function findTrigger(
 
 /** Index of the first character at or after an index that is neither a separator nor reasoning. */
 function visibleStart(text: string, index: number, skipReasoning: SkipReasoning): number {
-  const next = skipReasoning(skipSeparators(text, index));
-  return next === index ? next : visibleStart(text, next, skipReasoning);
+  let start = index;
+  for (;;) {
+    const next = skipReasoning(skipSeparators(text, start));
+    if (next === start) return next;
+    start = next;
+  }
 }

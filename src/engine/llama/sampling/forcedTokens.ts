@@ -90,7 +90,7 @@ const maxContinuationLength = 24;
 
 /** Samples of what may follow: enough of them to see which token boundaries move. */
 function likelyContinuations(matcher: GrammarMatcher): readonly string[] {
-  const nextRules = matcher.continuations.flatMap(([first]) => first ?? []);
+  const nextRules = matcher.stacks.map(({ rule }) => rule);
   // Inside a JSON string, one letter is enough. The quote that would end the string is not tried.
   if (nextRules.some(isPlainText)) return ['a'];
   return nextRules

@@ -1,37 +1,65 @@
 import { expandJsonRule } from '../../../tools/grammar/anyJson.ts';
-import type { CharRule, ManyRule, MembersRule, Rule } from '../../../tools/grammar/rule.ts';
+import type { Stack } from '../../../tools/grammar/expand.ts';
 import type { GrammarMatcher } from '../../../tools/grammar/matcher.ts';
+import { groupByPrefix } from '../../../tools/grammar/prefixTree.ts';
+import { keyText, memberSeparator } from '../../../tools/grammar/remaining.ts';
+import { maxCopiedRepetitions } from '../../../tools/grammar/size.ts';
+import type { CharRule, ManyRule, Member, MembersRule, Rule } from '../../../tools/grammar/rule.ts';
 
 /**
  * What may follow at a matcher's position, as a GBNF grammar (llama.cpp's notation). Deterministic: equal positions give
- * equal text, so that it can be a cache key.
+ * equal text, so that it can be a cache key. Its length is linear in the size of the rules.
  */
 export function toGbnf(matcher: GrammarMatcher): string {
   const writer = new GbnfWriter();
-  const alternatives = matcher.continuations.map((rules) => rules.map((rule) => writer.expression(rule)).join(' '));
-  const root = [...alternatives, ...(matcher.canEnd ? [''] : [])].join(' | ');
+  const root = [writer.alternatives(matcher.stacks), ...(matcher.canEnd ? [''] : [])].join(' | ');
   return [`root ::= ${root}`, ...writer.namedRules].join('\n');
 }
 
-/**
- * llama.cpp copies a rule once per possible repetition. A larger maximum is written as none: GrammarMatcher counts, and
- * GrammarSampler lets through only what it accepts.
- */
-const maxRepetitions = 256;
+/** Where the members of an object are written. */
+interface WrittenMembers {
+  readonly name: string;
+  /** Index of the last required member; -1: none. */
+  readonly lastRequired: number;
+  /** The rules of the members from this index on are written. */
+  writtenFrom: number;
+}
 
 /** Writes rules as GBNF expressions; a rule that consists of others gets a name, so that it is written once. */
 class GbnfWriter {
   readonly namedRules: string[] = [];
-  readonly #names = new Map<Rule, string>();
+  readonly #names = new Map<Rule | Stack, string>();
+  readonly #members = new Map<readonly Member[], WrittenMembers>();
+
+  /** Alternatives for stacks. Literals before the same tail are written as a prefix tree. */
+  alternatives(stacks: readonly NonNullable<Stack>[]): string {
+    const literals = new Map<Stack, Set<string>>();
+    const others: string[] = [];
+    for (const { rule, next } of stacks) {
+      if (rule.kind === 'text') literals.set(next, (literals.get(next) ?? new Set()).add(rule.text));
+      else others.push(sequence(this.expression(rule), this.#tail(next)));
+    }
+    const trees = [...literals].map(([next, texts]) => sequence(prefixTree([...texts]), this.#tail(next)));
+    return [...trees, ...others].join(' | ');
+  }
 
   expression(rule: Rule): string {
     if (rule.kind === 'text') return quote(rule.text);
     if (rule.kind === 'char') return characterClass(rule);
-    const known = this.#names.get(rule);
+    return this.#named(rule, () => this.#body(rule));
+  }
+
+  /** The rules of a stack, as the name of one rule: stacks share their tails. */
+  #tail(stack: Stack): string {
+    return stack ? this.#named(stack, () => sequence(this.expression(stack.rule), this.#tail(stack.next))) : '';
+  }
+
+  #named(key: Rule | Stack, write: () => string): string {
+    const known = this.#names.get(key);
     if (known !== undefined) return known;
     const name = `r${this.#names.size}`;
-    this.#names.set(rule, name);
-    this.namedRules.push(`${name} ::= ${this.#body(rule)}`);
+    this.#names.set(key, name);
+    this.namedRules.push(`${name} ::= ${write()}`);
     return name;
   }
 
@@ -40,16 +68,22 @@ class GbnfWriter {
       case 'all':
         return rule.rules.map((item) => this.expression(item)).join(' ');
       case 'any':
-        return rule.rules.map((alternative) => this.expression(alternative)).join(' | ');
+        return this.#choice(rule.rules);
       case 'many':
         return this.#repetition(rule);
       case 'members':
-        return this.#members(rule);
+        return this.#remainingMembers(rule);
       case 'json':
         return this.expression(expandJsonRule(rule));
       default:
         return rule satisfies never;
     }
+  }
+
+  #choice(rules: readonly Rule[]): string {
+    const texts = new Set(rules.flatMap((rule) => (rule.kind === 'text' ? [rule.text] : [])));
+    const others = rules.flatMap((rule) => (rule.kind === 'text' ? [] : [this.expression(rule)]));
+    return [...(texts.size > 0 ? [prefixTree([...texts])] : []), ...others].join(' | ');
   }
 
   #repetition({ rule, min, max, separator = '', isStarted }: ManyRule): string {
@@ -61,22 +95,62 @@ class GbnfWriter {
     return min > 0 ? items : `(${items})?`;
   }
 
-  #members({ members, isStarted }: MembersRule): string {
-    const [first, ...others] = members;
-    if (!first) return '""';
-    const key = `${isStarted ? ', ' : ''}${JSON.stringify(first.key)}: `;
-    const member = `${quote(key)} ${this.expression(first.rule)}`;
-    const withFirst = `${member} ${this.#members({ kind: 'members', members: others, isStarted: true })}`;
-    if (first.required) return withFirst;
-    return isStarted
-      ? `(${member})? ${this.#members({ kind: 'members', members: others, isStarted })}`
-      : `(${withFirst} | ${this.#members({ kind: 'members', members: others })})`;
+  #remainingMembers({ members, from = 0, isStarted = false }: MembersRule): string {
+    const written = this.#members.get(members) ?? {
+      name: `m${this.#members.size}`,
+      lastRequired: members.findLastIndex(({ required }) => required),
+      writtenFrom: members.length,
+    };
+    this.#members.set(members, written);
+    const end = written.writtenFrom;
+    written.writtenFrom = Math.min(from, end);
+    for (const [offset, member] of members.slice(from, end).entries()) {
+      this.namedRules.push(this.#memberRule(member, written, { index: from + offset, count: members.length }));
+    }
+    return membersFrom(written, from, { count: members.length, isStarted });
   }
+
+  /**
+   * The rule for "this member or a later one": `m-0 ::= key value ", " m-1 | m-1`, with what follows in brackets where
+   * all later members may be absent, and without `| m-1` for a required member. Each member is written once.
+   */
+  #memberRule(
+    member: Member,
+    written: WrittenMembers,
+    { index, count }: { readonly index: number; readonly count: number },
+  ): string {
+    const key = quote(keyText(member).text);
+    const following = membersFrom(written, index + 1, { count, isStarted: true });
+    const isSkipped = !member.required && index + 1 < count;
+    const present = `${key} ${this.expression(member.rule)} ${following}`;
+    return `${written.name}-${index} ::= ${present}${isSkipped ? ` | ${written.name}-${index + 1}` : ''}`;
+  }
+}
+
+/** The members from an index on, as far as they are not absent. */
+function membersFrom(
+  { name, lastRequired }: WrittenMembers,
+  from: number,
+  { count, isStarted }: { readonly count: number; readonly isStarted: boolean },
+): string {
+  if (from >= count) return '""';
+  const members = `${isStarted ? `${quote(memberSeparator)} ` : ''}${name}-${from}`;
+  return lastRequired >= from ? members : `(${members})?`;
+}
+
+const sequence = (first: string, rest: string): string => (rest === '' ? first : `${first} ${rest}`);
+
+/** Alternatives for different texts, in brackets if there are several. */
+function prefixTree(texts: readonly string[]): string {
+  const alternatives = groupByPrefix(texts).map(({ prefix, rests }) =>
+    rests.length === 1 ? quote(prefix) : `${quote(prefix)} ${prefixTree(rests)}`,
+  );
+  return alternatives.length === 1 ? alternatives.join('') : `(${alternatives.join(' | ')})`;
 }
 
 function repetitionSuffix(min: number, max: number | undefined): string {
   const atLeast = Math.max(0, min);
-  return `{${atLeast},${max === undefined || max > maxRepetitions ? '' : max}}`;
+  return `{${atLeast},${max === undefined || max > maxCopiedRepetitions ? '' : max}}`;
 }
 
 const characterClass = ({ ranges }: CharRule): string =>

@@ -23,6 +23,12 @@ export interface GrammarSamplerOptions {
   readonly maxContextTokens: number;
 }
 
+/**
+ * Forced text to the end of the grammar that has at most so many tokens is appended in full, even beyond the maximum of
+ * tokens: the brackets and the tag at the end of a call.
+ */
+const maxClosingTokens = 32;
+
 /** The text of a sampled token, tokens of an incomplete character before it included. */
 interface SampledText {
   /** The part before the constrained text; it ends with the trigger. Empty but for the token that completes a trigger. */
@@ -74,18 +80,22 @@ export class GrammarSampler implements Sampler {
   }
 
   get finishReason(): FinishReason | undefined {
-    const { stream, maxContextTokens, maxTokens } = this.#options;
+    const { stream, maxTokens } = this.#options;
     if (this.#done) return 'end';
     if (stream.stopped) return 'stop';
     const isSpent = this.#matcher
       ? this.#constrainedTokens >= this.#maxConstrainedTokens
       : this.#freeTokens >= maxTokens;
-    return isSpent || stream.tokens.length >= maxContextTokens ? 'length' : undefined;
+    return isSpent || this.#contextTokensLeft <= 0 ? 'length' : undefined;
   }
 
   get #fullText(): string {
     const { prefix, stream } = this.#options;
     return prefix + stream.decoded;
+  }
+
+  get #contextTokensLeft(): number {
+    return this.#options.maxContextTokens - this.#options.stream.tokens.length;
   }
 
   get #maxConstrainedTokens(): number {
@@ -192,12 +202,12 @@ export class GrammarSampler implements Sampler {
    */
   #force(ownText: string, matcher: GrammarMatcher): readonly Token[] {
     const { tokens, matcher: nextMatcher } = this.#forcedText.tokenize(ownText, matcher);
+    const isClosing = nextMatcher.mustEnd && tokens.length <= Math.min(maxClosingTokens, this.#contextTokensLeft);
     const appended: Token[] = [];
     this.#matcher = nextMatcher;
     this.#grammarStale = true;
     for (const token of tokens) {
-      // Forced text to the end of the grammar is appended in full, even beyond the maximum of tokens.
-      if (!nextMatcher.mustEnd && this.finishReason) break;
+      if (!isClosing && this.finishReason) return appended;
       this.#push(token);
       appended.push(token);
     }

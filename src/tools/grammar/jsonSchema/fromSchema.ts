@@ -1,10 +1,10 @@
-import type { ReadResult, SchemaError } from '../../../schema.ts';
+import type { ReadResult } from '../../../schema.ts';
 import { hasJsonType, isObject } from '../../../jsonTypes.ts';
 import { stringifyJson } from '../../json/value.ts';
 import { areDisjoint } from './disjoint.ts';
 import { defaultJsonDepth, json } from '../anyJson.ts';
 import type { CallGrammar } from '../grammar.ts';
-import { any, text, type Rule } from '../rule.ts';
+import { anyOf, text, type Rule } from '../rule.ts';
 import { SchemaCursor, type JsonSchema } from './schemaCursor.ts';
 import { typeRules, typesOf } from './types.ts';
 
@@ -20,9 +20,9 @@ export function jsonGrammar(schema: unknown): ReadResult<CallGrammar> {
  * numbers of more than 18 digits are never generated.
  */
 export function ruleFromSchema(schema: unknown): ReadResult<Rule> {
-  const errors: SchemaError[] = [];
-  const rule = compileSchema(schema, new SchemaCursor(errors));
-  return errors.length === 0 ? { ok: true, value: rule } : { ok: false, errors };
+  const cursor = SchemaCursor.root();
+  const rule = compileSchema(schema, cursor);
+  return cursor.errors.length === 0 ? { ok: true, value: rule } : { ok: false, errors: cursor.errors };
 }
 
 const maxSchemaDepth = 32;
@@ -46,7 +46,9 @@ const annotations: ReadonlySet<string> = new Set([
 const constraintsOf = (schema: JsonSchema): readonly string[] =>
   Object.keys(schema).filter((key) => !annotations.has(key) && !key.startsWith('x-'));
 
-function compileSchema(schema: unknown, cursor: SchemaCursor): Rule {
+const compileSchema = (schema: unknown, cursor: SchemaCursor): Rule => cursor.compile(() => ruleAt(schema, cursor));
+
+function ruleAt(schema: unknown, cursor: SchemaCursor): Rule {
   if (schema === true) return json(defaultJsonDepth);
   if (!isObject(schema)) return cursor.addError('is no schema that a value could fit');
   if (cursor.depth > maxSchemaDepth) return cursor.addError('is nested too deeply');
@@ -70,7 +72,7 @@ function compileSchema(schema: unknown, cursor: SchemaCursor): Rule {
   );
   const supported = new Set(['type', ...types.flatMap((type) => typeRules[type]?.keywords ?? [])]);
   for (const keyword of constraints) if (!supported.has(keyword)) cursor.addKeywordError(keyword);
-  return any(...rules);
+  return anyOf(rules);
 }
 
 const choices: Readonly<
@@ -80,23 +82,25 @@ const choices: Readonly<
   enum: (schema, cursor) => valuesRule(schema['enum'], schema, cursor.child('enum')),
   anyOf: (schema, cursor) => branchesRule('anyOf', schema, cursor),
   oneOf(schema, cursor) {
+    // First, because it bounds the size of what is compared.
+    const rule = branchesRule('oneOf', schema, cursor);
     const branches = schema['oneOf'];
-    if (Array.isArray(branches) && !areDisjoint(branches))
-      return cursor.addKeywordError(
-        'oneOf',
-        'whose branches a grammar cannot keep apart; use anyOf, or give each another type or value',
-      );
-    return branchesRule('oneOf', schema, cursor);
+    if (cursor.isStopped || !Array.isArray(branches) || areDisjoint(branches)) return rule;
+    return cursor.addKeywordError(
+      'oneOf',
+      'whose branches a grammar cannot keep apart; use anyOf, or give each another type or value',
+    );
   },
 };
 
 function valuesRule(values: unknown, schema: JsonSchema, cursor: SchemaCursor): Rule {
   const types = typesOf(schema);
+  const knownTypes = types.filter((type) => Object.hasOwn(typeRules, type));
   const allowed = (Array.isArray(values) ? values : []).filter(
-    (value) => types.length === 0 || types.some((type) => hasJsonType(value, type)),
+    (value) => types.length === 0 || knownTypes.some((type) => hasJsonType(value, type)),
   );
   if (allowed.length === 0) return cursor.addError('has no value that could be given');
-  return any(...[...new Set(allowed.map(stringifyJson))].map(text));
+  return cursor.checkSize(anyOf([...new Set(allowed.map(stringifyJson))].map(text)));
 }
 
 // A type next to the branches applies to each of them.
@@ -104,15 +108,15 @@ function branchesRule(keyword: 'anyOf' | 'oneOf', schema: JsonSchema, cursor: Sc
   const branches = schema[keyword];
   if (!Array.isArray(branches) || branches.length === 0) return cursor.addKeywordError(keyword, 'and has no branches');
   const { type } = schema;
-  return any(
-    ...branches.map((branch: unknown, index) => {
+  return anyOf(
+    branches.map((branch: unknown, index) => {
       const branchCursor = cursor.child(keyword, index);
-      if (type === undefined || typeof branch !== 'object' || branch === null) {
-        return compileSchema(branch, branchCursor);
-      }
-      const branchType = (branch as JsonSchema)['type'] ?? type;
+      if (type === undefined) return compileSchema(branch, branchCursor);
+      const typed = branch === true ? {} : branch;
+      if (!isObject(typed)) return compileSchema(branch, branchCursor);
+      const { type: branchType = type } = typed;
       return branchType === type
-        ? compileSchema({ ...branch, type }, branchCursor)
+        ? compileSchema({ ...typed, type }, branchCursor)
         : branchCursor.addError(`has another type than the schema that has "${keyword}"`);
     }),
   );

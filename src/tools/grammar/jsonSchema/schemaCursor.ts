@@ -1,36 +1,90 @@
 import { escapePointerToken } from '../../../jsonPointer.ts';
 import type { SchemaError } from '../../../schema.ts';
 import { text, type Rule } from '../rule.ts';
+import { GrammarSize, maxGrammarSize, sizePerRule, sizeProblem } from '../size.ts';
 
 /** A JSON Schema that was not yet validated. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A position in a JSON Schema; collects errors with their JSON pointers. */
+/** What all positions in one schema share. */
+class Compilation {
+  readonly errors: SchemaError[] = [];
+  readonly size = new GrammarSize();
+  /** Schemas that were compiled. */
+  positions = 0;
+  /** Whether the grammar is too large or has too many alternatives: nothing more is compiled. */
+  isTooLarge = false;
+}
+
+// A client is told of the first ones.
+const maxErrors = 100;
+// As many rules are the largest grammar.
+const maxSchemas = maxGrammarSize / sizePerRule;
+
+/** A position in a JSON Schema; collects errors with their JSON pointers, and the size of the grammar. */
 export class SchemaCursor {
   readonly pointer: string;
   /** Number of steps from the root of the schema. */
   readonly depth: number;
-  readonly #errors: SchemaError[];
+  readonly #compilation: Compilation;
 
-  constructor(errors: SchemaError[], pointer = '', depth = 0) {
-    this.#errors = errors;
+  private constructor(compilation: Compilation, pointer: string, depth: number) {
+    this.#compilation = compilation;
     this.pointer = pointer;
     this.depth = depth;
   }
 
+  /** The root of a schema. */
+  static root(): SchemaCursor {
+    return new SchemaCursor(new Compilation(), '', 0);
+  }
+
+  /** The errors at all positions of the schema. */
+  get errors(): readonly SchemaError[] {
+    return this.#compilation.errors;
+  }
+
+  /** Whether the rest of the schema is not compiled, because there are enough errors. */
+  get isStopped(): boolean {
+    return this.#compilation.isTooLarge || this.errors.length >= maxErrors;
+  }
+
   /** The position of a subschema. */
   child(...tokens: readonly (string | number)[]): SchemaCursor {
-    return new SchemaCursor(this.#errors, this.pointer + tokens.map(escapePointerToken).join(''), this.depth + 1);
+    return new SchemaCursor(this.#compilation, this.pointer + tokens.map(escapePointerToken).join(''), this.depth + 1);
   }
 
   /** Records that no grammar can express the schema at this position; returns a placeholder, so that compiling continues. */
   addError(message: string): Rule {
-    this.#errors.push({ pointer: this.pointer, message });
-    return text('');
+    if (!this.isStopped) this.#compilation.errors.push({ pointer: this.pointer, message });
+    return placeholder;
   }
 
   /** Records a keyword that no grammar can express. */
   addKeywordError(keyword: string, why = 'which a grammar cannot express'): Rule {
     return this.child(keyword).addError(`is "${keyword}", ${why}`);
   }
+
+  /** Compiles the schema of this position, unless there are enough errors or schemas already. */
+  compile(compileRule: () => Rule): Rule {
+    const compilation = this.#compilation;
+    if (++compilation.positions > maxSchemas)
+      this.#refuse(`makes the grammar too large: it is one of more than ${maxSchemas} schemas`);
+    return this.isStopped ? placeholder : this.checkSize(compileRule());
+  }
+
+  /** Adds the rule of this position to the size of the grammar; returns it, or a placeholder when it makes it too large. */
+  checkSize(rule: Rule): Rule {
+    if (this.isStopped) return placeholder;
+    const problem = sizeProblem(this.#compilation.size, rule);
+    return problem === undefined ? rule : this.#refuse(problem);
+  }
+
+  #refuse(problem: string): Rule {
+    this.addError(problem);
+    this.#compilation.isTooLarge = true;
+    return placeholder;
+  }
 }
+
+const placeholder = text('');

@@ -3,6 +3,7 @@ import { defaultJsonDepth, json, jsonObject } from '../anyJson.ts';
 import { integer, number, type NumberBounds } from '../numbers.ts';
 import { any, list, object, text, type ManyRule, type Rule } from '../rule.ts';
 import type { JsonSchema, SchemaCursor } from './schemaCursor.ts';
+import { maxCopiedRepetitions } from '../size.ts';
 import { string } from '../strings.ts';
 
 /** Compiles a subschema. */
@@ -15,13 +16,17 @@ interface TypeRule {
   rule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSchema): Rule;
 }
 
+// The same rule everywhere, so that a grammar has it once.
+const anyBoolean = any(text('true'), text('false'));
+const nullText = text('null');
+
 /** The compilers of schemas, by JSON Schema type. */
 export const typeRules: Readonly<Record<string, TypeRule>> = {
   string: { keywords: ['minLength', 'maxLength', 'format'], rule: stringRule },
   integer: { keywords: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'], rule: integerRule },
   number: { keywords: ['minimum', 'maximum'], rule: numberRule },
-  boolean: { keywords: [], rule: () => any(text('true'), text('false')) },
-  null: { keywords: [], rule: () => text('null') },
+  boolean: { keywords: [], rule: () => anyBoolean },
+  null: { keywords: [], rule: () => nullText },
   array: { keywords: ['items', 'minItems', 'maxItems', 'uniqueItems'], rule: arrayRule },
   object: { keywords: ['properties', 'required', 'additionalProperties'], rule: objectRule },
 };
@@ -29,13 +34,13 @@ export const typeRules: Readonly<Record<string, TypeRule>> = {
 /** The types of a schema: its `type`, else the type that its keywords imply. */
 export function typesOf(schema: JsonSchema): readonly string[] {
   const { type } = schema;
-  if (type !== undefined) return [type].flat().map(String);
+  if (type !== undefined) return [...new Set([type].flat().map(String))];
   if (schema['properties'] !== undefined) return ['object'];
   return schema['items'] !== undefined ? ['array'] : [];
 }
 
-// Bounds the size of a grammar: a repetition is written out once for each count.
-const maxRepetitions = 256;
+// Bounds the size of a grammar: a minimum is written out once for each count.
+const maxRepetitions = maxCopiedRepetitions;
 
 function stringRule(schema: JsonSchema, cursor: SchemaCursor): Rule {
   const { format } = schema;
@@ -65,8 +70,9 @@ function objectRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSc
   if (typeof additionalProperties !== 'boolean')
     return cursor.addKeywordError('additionalProperties', 'and a schema there is nothing that a grammar can express');
   const declaredMembers = Object.entries((properties ?? {}) as JsonSchema);
-  const requiredNames = Array.isArray(required) ? required.map(String) : [];
-  const undeclared = requiredNames.find((name) => !declaredMembers.some(([key]) => key === name));
+  const requiredNames = new Set(Array.isArray(required) ? required.map(String) : []);
+  const declaredNames = new Set(declaredMembers.map(([key]) => key));
+  const undeclared = [...requiredNames].find((name) => !declaredNames.has(name));
   if (undeclared !== undefined)
     return cursor.addKeywordError('required', `and names "${undeclared}", which is not declared`);
   if (properties === undefined && additionalProperties) return jsonObject(defaultJsonDepth - 1);
@@ -74,7 +80,7 @@ function objectRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSc
     declaredMembers.map(([key, property]) => ({
       key,
       rule: compile(property, cursor.child('properties', key)),
-      required: requiredNames.includes(key),
+      required: requiredNames.has(key),
     })),
   );
 }

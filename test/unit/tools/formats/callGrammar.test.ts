@@ -33,4 +33,20 @@ describe('the grammar of calls', () => {
     );
     expect(() => formats.get('chatml')?.grammar?.([...tools, bad], { kind: 'tool', name: 'light' })).not.toThrow();
   });
+
+  it('rejects tools that together make too large a grammar, with the first that is too much', () => {
+    const values = Array.from({ length: 900 }, (_, index) => `value ${1000 + index}`);
+    const large = ['a', 'b', 'c', 'd', 'e'].map((name) => tool(name, [{ name: 'x', type: 'string', enum: values }]));
+    expect(() => formats.get('chatml')?.grammar?.(large.slice(0, 3), { kind: 'auto' })).not.toThrow();
+    expect(() => formats.get('chatml')?.grammar?.(large, { kind: 'auto' })).toThrow(
+      'the tool "d": together with the tools before it makes the grammar larger than 65536 characters',
+    );
+    expect(() => formats.get('chatml')?.grammar?.(large, { kind: 'tool', name: 'e' })).not.toThrow();
+  });
+
+  it('has room for many tools', () => {
+    const params = Array.from({ length: 12 }, (_, index) => ({ name: `parameter${index}`, type: 'string' }));
+    const many = Array.from({ length: 128 }, (_, index) => tool(`tool${index}`, params));
+    expect(formats.get('chatml')?.grammar?.(many, { kind: 'auto' })).toMatchObject({ kind: 'lazy' });
+  });
 });

@@ -1,7 +1,9 @@
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { schemas } from '../../../../scripts/evals/strict/cases.mjs';
+import type { Stack } from '../../../../src/tools/grammar/expand.ts';
 import { fits, GrammarMatcher } from '../../../../src/tools/grammar/matcher.ts';
+import { object, type Rule } from '../../../../src/tools/grammar/rule.ts';
 import { objectSchema, ruleFor } from '../../../helpers/grammarRules.ts';
 
 describe('a grammar matcher', () => {
@@ -28,6 +30,61 @@ describe('a grammar matcher', () => {
     expect(fits(text, rule)).toBe(true);
   });
 
+  it('has one rule for each position in the members of an object', () => {
+    const members = Array.from({ length: 300 }, (_, index) => [`p${index}`, { type: 'integer' }] as const);
+    const start = GrammarMatcher.start(ruleFor(objectSchema(Object.fromEntries(members), [])));
+    const [earlier, later] = ['{"p7": 1', '{"p8": 2'].map((text) => membersBelow(start.accept(text).matcher));
+    expect(later?.size).toBe(292);
+    expect([...(later ?? [])].filter((rule) => !earlier?.has(rule))).toEqual([]);
+  });
+
+  it('reports forced text of any length in pieces', () => {
+    let item: object = { const: 1 };
+    for (let depth = 0; depth < 8; depth++) item = { type: 'array', items: item, minItems: 256, maxItems: 256 };
+    let { matcher } = GrammarMatcher.start(ruleFor(item)).accept('');
+    let text = '';
+    for (let count = 0; count < 5; count++) {
+      const forced = matcher.forcedText();
+      const piece = forced.texts.map((rule) => rule.text).join('');
+      expect(piece.length).toBeGreaterThan(500);
+      expect(piece.length).toBeLessThanOrEqual(1024);
+      text += piece;
+      matcher = forced.matcher;
+    }
+    expect(text.startsWith(`[[[[[[[[${'1, '.repeat(255)}1], [1, `)).toBe(true);
+  });
+
+  it('splits forced text between characters', () => {
+    const text = '🎉'.repeat(2000);
+    let { texts, matcher } = GrammarMatcher.start(ruleFor({ const: text })).forcedText();
+    const pieces: string[] = [];
+    while (texts.length > 0) {
+      pieces.push(texts.map((rule) => rule.text).join(''));
+      ({ texts, matcher } = matcher.forcedText());
+    }
+    expect(pieces.length).toBeGreaterThan(3);
+    expect(pieces.some((piece) => /\p{Surrogate}/u.test(piece))).toBe(false);
+    expect(pieces.join('')).toBe(JSON.stringify(text));
+  });
+
+  it('accepts a long literal as a whole or in parts', () => {
+    const text = JSON.stringify('ab'.repeat(100_000));
+    const start = GrammarMatcher.start(ruleFor({ const: 'ab'.repeat(20_000) }));
+    expect(start.accept(text).length).toBe(40_001);
+    expect(
+      start.accept(text.slice(0, 7)).matcher.accept(text.slice(7, 40_001)).matcher.accept('"').matcher.mustEnd,
+    ).toBe(true);
+  });
+
+  it('accepts one of thousands of optional members without recursion', () => {
+    const members = Array.from({ length: 20_000 }, (_, index) => ({
+      key: `p${index}`,
+      rule: ruleFor({}),
+      required: false,
+    }));
+    expect(fits('{"p19999": 1}', object(members))).toBe(true);
+  });
+
   it.each(schemas.map((schema) => [JSON.stringify(schema), schema]))('accepts only values of %s', (_, schema) => {
     const validate = new Ajv({ strict: false, formats: { date: true, 'date-time': true, uuid: true, email: true } });
     const isValid = validate.compile(schema);
@@ -37,11 +94,18 @@ describe('a grammar matcher', () => {
   });
 });
 
+/** The rules for members of an object on the stacks of a matcher. */
+function membersBelow(matcher: GrammarMatcher): ReadonlySet<Rule> {
+  const rules = new Set<Rule>();
+  for (const top of matcher.stacks) for (let stack: Stack = top; stack; stack = stack.next) rules.add(stack.rule);
+  return new Set([...rules].filter(({ kind }) => kind === 'members'));
+}
+
 /** Generates a random text that the matcher accepts. */
 function generateText(from: GrammarMatcher, random: () => number): string {
   let text = '';
   for (let matcher = from; !(matcher.canEnd && (matcher.mustEnd || random() < 0.3));) {
-    const rules = matcher.continuations.flatMap(([first]) => first ?? []);
+    const rules = matcher.stacks.map(({ rule }) => rule);
     const rule = rules[Math.floor(random() * rules.length)];
     const range = rule?.kind === 'char' ? rule.ranges[Math.floor(random() * rule.ranges.length)] : undefined;
     const next = range

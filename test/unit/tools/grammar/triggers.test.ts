@@ -37,4 +37,9 @@ describe('a trigger', () => {
     expect(end('{}; <think>and</think> {', { start: 2, searchedTo: 4 })).toBe(24);
     expect(end('<think>a</think> So: {')).toBeUndefined();
   });
+
+  it('is found after any number of reasoning blocks', () => {
+    const text = `${'<think>a</think> '.repeat(50_000)}{`;
+    expect(end(text)).toBe(text.length);
+  });
 });

@@ -159,6 +159,45 @@ describe('a schema that no grammar can express', () => {
     ['branches that overlap', { oneOf: [{ type: 'integer' }, { type: 'number' }] }, '/oneOf', 'keep apart'],
     ['a length with an enum', { type: 'string', enum: ['a'], minLength: 1 }, '/minLength', 'together with "enum"'],
     ['an enum of another type', { type: 'string', enum: [1] }, '/enum', 'has no value'],
+    ['an array as a branch', { type: 'array', anyOf: [[]] }, '/anyOf/0', 'is no schema'],
+    ['an array as a branch beside another type', { type: 'string', oneOf: [[{}]] }, '/oneOf/0', 'is no schema'],
+    ['a constant of thousands of characters', { const: 'x'.repeat(70_000) }, '/const', 'larger than 65536'],
+    [
+      'thousands of long values',
+      objectSchema({ a: { type: 'integer' }, b: { enum: range(2000).map((index) => `${'v'.repeat(40)}${index}`) } }),
+      '/properties/b/enum',
+      'larger than 65536',
+    ],
+    [
+      'too many arrays with a maximum',
+      objectSchema(Object.fromEntries(range(100).map((index) => [index, { type: 'array', items: {}, maxItems: 200 }]))),
+      '/properties/39',
+      'larger than 65536',
+    ],
+    [
+      'too many branches',
+      { anyOf: range(2000).map((index) => objectSchema({ a: { const: index }, b: {} })) },
+      '/anyOf/740',
+      'larger than 65536',
+    ],
+    [
+      'too many members that may be absent',
+      objectSchema(Object.fromEntries(range(1100).map((index) => [`p${index}`, { type: 'integer' }])), []),
+      '',
+      'more than 1024 alternatives',
+    ],
+    [
+      'values with too many different first characters',
+      { enum: range(1500).map((index) => String.fromCodePoint(0x4e00 + index)) },
+      '/enum',
+      'more than 1024 alternatives',
+    ],
+    [
+      'too many schemas',
+      objectSchema(Object.fromEntries(range(9000).map((index) => [`p${index}`, { type: 'integer' }]))),
+      '/properties/p8191',
+      'more than 8192 schemas',
+    ],
     ['an unknown type', { type: 'date' }, '/type', 'is no type: "date"'],
     ['false', false, '', 'is no schema'],
     [
@@ -181,4 +220,38 @@ describe('a schema that no grammar can express', () => {
       '/properties/b/$ref',
     ]);
   });
+
+  it('is rejected with its first problems when it has thousands', () => {
+    const patterns = range(5000).map((index) => [`p${index}`, { type: 'string', pattern: 'x' }]);
+    const reading = ruleFromSchema(objectSchema(Object.fromEntries(patterns)));
+    expect(reading.ok ? 0 : reading.errors.length).toBe(100);
+  });
+
+  it.each([
+    ['1,000 values of 40 characters', { enum: range(1000).map((index) => `${'v'.repeat(36)}${1000 + index}`) }],
+    ['200 members that may be absent', objectSchema(Object.fromEntries(range(200).map((index) => [index, {}])), [])],
+    [
+      '1,000 required members',
+      objectSchema(Object.fromEntries(range(1000).map((index) => [index, { type: 'string' }]))),
+    ],
+    [
+      '150 branches with a constant that tells them apart',
+      { oneOf: range(150).map((index) => objectSchema({ kind: { const: `k${index}` }, size: { type: 'number' } })) },
+    ],
+    [
+      'the same limits of many texts',
+      objectSchema(Object.fromEntries(range(300).map((index) => [index, { type: 'string', maxLength: 250 }]))),
+    ],
+  ])('is large enough for %s', (_, schema) => {
+    expect(ruleFromSchema(schema)).toMatchObject({ ok: true });
+  });
+
+  it('applies a type to a branch that allows anything', () => {
+    const rule = ruleFor({ type: 'integer', anyOf: [true, {}] });
+    expect(['12', '"a"', '[1]'].filter((text) => fits(text, rule))).toEqual(['12']);
+  });
 });
+
+function range(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index);
+}

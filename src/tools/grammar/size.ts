@@ -1,0 +1,127 @@
+import { expandJsonRule } from './anyJson.ts';
+import { groupByPrefix } from './prefixTree.ts';
+import type { ManyRule, MembersRule, Rule } from './rule.ts';
+
+/**
+ * Largest size of a grammar (see GrammarSize). llama.cpp parses a grammar without a pause, twice: one of this size in less
+ * than 50 ms. A thousand values of 50 characters, or 128 tools with 20 parameters each, are smaller.
+ */
+export const maxGrammarSize = 65_536;
+
+/**
+ * Largest number of alternatives that may have to be followed at once. llama.cpp compares each with each, and each with
+ * the vocabulary. Values that differ in their next character count as one alternative for each such character.
+ */
+const maxAlternatives = 1024;
+
+/**
+ * llama.cpp copies a rule once per possible repetition. A larger maximum is written as none: GrammarMatcher counts, and
+ * GrammarSampler lets through only what it accepts.
+ */
+export const maxCopiedRepetitions = 256;
+
+/** The size of one rule, as a number of characters of a literal: measured with llama.cpp's parser. */
+export const sizePerRule = 8;
+
+/**
+ * The size of a grammar, about the time that llama.cpp takes to parse it: 1 for each character of a literal, 8 for each
+ * rule and for each copy of a repeated one. A rule that occurs in several places counts once.
+ */
+export class GrammarSize {
+  #total = 0;
+  /** The number of alternatives in each rule that was counted. */
+  readonly #alternatives = new Map<Rule, number>();
+
+  /** The size of all rules that were added. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Adds a rule. @returns the number of alternatives that may have to be followed at once in it. */
+  add(rule: Rule): number {
+    const known = this.#alternatives.get(rule);
+    if (known !== undefined) return known;
+    this.#total += sizePerRule + ownSize(rule);
+    const alternatives = this.#addParts(rule);
+    this.#alternatives.set(rule, alternatives);
+    return alternatives;
+  }
+
+  #addParts(rule: Rule): number {
+    switch (rule.kind) {
+      case 'text':
+      case 'char':
+        return 1;
+      case 'all':
+        return this.#most(rule.rules);
+      case 'any':
+        return this.#sum(rule.rules);
+      case 'many':
+        return this.add(rule.rule) + 1;
+      case 'members':
+        return Math.max(longestOptionalRun(rule), this.#most(rule.members.map((member) => member.rule)));
+      case 'json':
+        return this.add(expandJsonRule(rule));
+      default:
+        return rule satisfies never;
+    }
+  }
+
+  #most(rules: readonly Rule[]): number {
+    return rules.reduce((most, rule) => Math.max(most, this.add(rule)), 1);
+  }
+
+  #sum(rules: readonly Rule[]): number {
+    let sum = branching(rules.flatMap((rule) => (rule.kind === 'text' ? [rule.text] : [])));
+    for (const rule of rules) {
+      const alternatives = this.add(rule);
+      if (rule.kind !== 'text') sum += alternatives;
+    }
+    return sum;
+  }
+}
+
+/** The largest number of different characters that may come next while one of these texts is matched. */
+function branching(texts: readonly string[]): number {
+  const groups = texts.length > 1 ? groupByPrefix(texts) : [];
+  return groups.reduce(
+    (most, { rests }) => Math.max(most, branching(rests)),
+    Math.max(groups.length, Math.min(texts.length, 1)),
+  );
+}
+
+/** How many members may come next at most: those that may be absent, one after the other, and the one after them. */
+function longestOptionalRun({ members }: MembersRule): number {
+  let [longest, run] = [0, 0];
+  for (const { required } of members) {
+    run++;
+    longest = Math.max(longest, run);
+    if (required) run = 0;
+  }
+  return longest;
+}
+
+/** Adds a rule to a grammar; what is wrong if that makes it too large, as the end of a sentence that begins with the place. */
+export function sizeProblem(size: GrammarSize, rule: Rule): string | undefined {
+  const alternatives = size.add(rule);
+  if (size.total > maxGrammarSize)
+    return `makes the grammar larger than ${maxGrammarSize} characters (a rule or a repetition counts as ${sizePerRule}); declare less`;
+  if (alternatives > maxAlternatives)
+    return `has more than ${maxAlternatives} alternatives in one place (branches, or members that may be absent); declare fewer`;
+  return undefined;
+}
+
+function ownSize(rule: Rule): number {
+  switch (rule.kind) {
+    case 'text':
+      return rule.text.length;
+    case 'many':
+      return sizePerRule * copies(rule);
+    case 'members':
+      return rule.members.reduce((size, { key }) => size + key.length + 2 * sizePerRule, 0);
+    default:
+      return 0;
+  }
+}
+
+const copies = ({ min, max = Infinity }: ManyRule): number => (max > maxCopiedRepetitions ? min + 1 : max);
