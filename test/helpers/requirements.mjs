@@ -1,6 +1,6 @@
 // What some tests need beyond Node and the npm packages. The tests skip themselves by these conditions, and
 // scripts/test-info.mjs lists them by the same ones.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
 /**
@@ -26,8 +26,25 @@ function succeeds(command, ...args) {
 export const findPython = (/** @type {string} */ modules) =>
   ['/usr/bin/python3', 'python3'].find((command) => succeeds(command, '-c', `import ${modules}`));
 
+// Godot prints its version and exits with 255.
+/** @type {(command: string) => string} */
+const versionOf = (command) => spawnSync(command, ['--version'], { encoding: 'utf8' }).stdout ?? '';
+
+/** Godot 3 without a window. Godot 4 has another WebSocket and another GDScript. */
+export const findGodot3 = () =>
+  ['godot3-server', 'godot-server'].find((command) => versionOf(command).startsWith('3.'));
+
+export const findChromium = () =>
+  ['chromium', 'chromium-browser', 'google-chrome'].find((command) => versionOf(command) !== '');
+
+/** Where Debian has the library that Unity has as com.unity.nuget.newtonsoft-json. */
+export const newtonsoftPath = '/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll';
+
 /** @type {(names: Readonly<Record<string, boolean>>) => readonly string[]} */
 const absentOf = (names) => Object.keys(names).filter((name) => !names[name]);
+
+/** Clients whose tests must not be skipped: `TURNGRAPH_TEST_CLIENTS="godotClient unityClient"`. */
+const requiredClients = new Set(process.env['TURNGRAPH_TEST_CLIENTS']?.split(' '));
 
 const isPythonRequired = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
 
@@ -43,6 +60,31 @@ export const requirements = {
         'python3-websockets and python3-protobuf': findPython('websockets, google.protobuf') !== undefined,
         'protobuf-compiler (protoc)': succeeds('protoc', '--version'),
       }),
+  },
+  unityClient: {
+    title: 'the C# client for Unity and .NET',
+    file: 'test/e2e/clients/unity.test.ts',
+    install: 'apt-get install mono-mcs libmono-system4.0-cil libnewtonsoft-json5.0-cil',
+    isRequired: requiredClients.has('unityClient'),
+    findMissing: () =>
+      absentOf({
+        'mono-mcs': succeeds('mcs', '--version') && succeeds('mono', '--version'),
+        'libnewtonsoft-json5.0-cil': existsSync(newtonsoftPath),
+      }),
+  },
+  godotClient: {
+    title: 'the GDScript client for Godot 3',
+    file: 'test/e2e/clients/godot.test.ts',
+    install: 'apt-get install godot3-server',
+    isRequired: requiredClients.has('godotClient'),
+    findMissing: () => absentOf({ 'godot3-server': findGodot3() !== undefined }),
+  },
+  browserClient: {
+    title: 'the client for browsers',
+    file: 'test/e2e/clients/browser.test.ts',
+    install: 'apt-get install chromium',
+    isRequired: requiredClients.has('browserClient'),
+    findMissing: () => absentOf({ chromium: findChromium() !== undefined }),
   },
   pythonSamples: {
     title: 'a Python program of the documentation',

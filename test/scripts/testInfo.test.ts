@@ -70,7 +70,7 @@ describe('what npm test says at its start', () => {
   });
 
   it('is what vitest skips', async () => {
-    const env = { TURNGRAPH_TEST_WITHOUT: names.join(','), TURNGRAPH_TEST_PYTHON: '' };
+    const env = { TURNGRAPH_TEST_WITHOUT: names.join(','), TURNGRAPH_TEST_PYTHON: '', TURNGRAPH_TEST_CLIENTS: '' };
     const listed = (await readInfo(env)).slice(2);
     expect(listed).toHaveLength(names.length);
     expect(await readSkipped(names, env)).toEqual(names);

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromium, titleWith } from '../../helpers/runtimes.ts';
+import { checkRequirement, findChromium, isSkipped } from '../../helpers/requirements.mjs';
 import { repositoryPath, startTestServer } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
 import { outputUntil, readSample } from './readmeSample.ts';
@@ -15,7 +15,7 @@ const options =
   '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking ' +
   '--disable-component-update --disable-sync --enable-logging=stderr';
 
-describe.runIf(chromium.command)(titleWith('the client for browsers', chromium), () => {
+describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
   /** The files of the page, by path: type and content. */
   const files = new Map<string, readonly [string, string]>();
   const fileServer = createServer((request, response) => {
@@ -26,6 +26,7 @@ describe.runIf(chromium.command)(titleWith('the client for browsers', chromium),
   let profile = '';
 
   beforeAll(async () => {
+    checkRequirement('browserClient');
     const read = (path: string) => readFile(repositoryPath(path), 'utf8');
     files.set('/turngraph.js', ['text/javascript', await read('docs/clients/browser/turngraph.js')]);
     files.set('/trial.html', ['text/html', await read('test/e2e/clients/trial.html')]);
@@ -42,7 +43,7 @@ describe.runIf(chromium.command)(titleWith('the client for browsers', chromium),
 
   /** Opens a page in a browser with an empty profile. What it logs comes on standard error. */
   const open = (name: string, page: string) =>
-    spawn(chromium.command ?? '', [
+    spawn(findChromium() ?? 'chromium', [
       ...options.split(' '),
       `--user-data-dir=${join(profile, name)}`,
       `${origin}/${page}`,

@@ -3,16 +3,17 @@ import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { godot3, titleWith } from '../../helpers/runtimes.ts';
+import { checkRequirement, findGodot3, isSkipped } from '../../helpers/requirements.mjs';
 import { repositoryPath, useServer } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
 import { outputUntil, readSample } from './readmeSample.ts';
 
 const server = useServer();
 
-describe.runIf(godot3.command)(titleWith('the GDScript client for Godot 3', godot3), () => {
+describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () => {
   let folder = '';
   beforeAll(async () => {
+    checkRequirement('godotClient');
     folder = await mkdtemp(join(tmpdir(), 'turngraph-godot-'));
     await copyFile(repositoryPath('docs/clients/godot/turngraph.gd'), join(folder, 'turngraph.gd'));
   });
@@ -20,7 +21,7 @@ describe.runIf(godot3.command)(titleWith('the GDScript client for Godot 3', godo
 
   // Godot writes its settings into the home folder.
   const start = (script: string, ...args: readonly string[]) =>
-    spawn(godot3.command ?? '', ['--path', folder, '--script', script, ...args], {
+    spawn(findGodot3() ?? 'godot3-server', ['--path', folder, '--script', script, ...args], {
       env: { ...process.env, HOME: folder },
     });
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { mono, newtonsoftPath, titleWith } from '../../helpers/runtimes.ts';
+import { checkRequirement, isSkipped, newtonsoftPath } from '../../helpers/requirements.mjs';
 import { repositoryPath, useServer } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
 import { outputUntil, readSample } from './readmeSample.ts';
@@ -13,9 +13,10 @@ const run = promisify(execFile);
 const client = repositoryPath('docs/clients/unity/TurngraphClient.cs');
 const server = useServer();
 
-describe.runIf(mono.command)(titleWith('the C# client for Unity and .NET', mono), () => {
+describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', () => {
   let folder = '';
   beforeAll(async () => {
+    checkRequirement('unityClient');
     folder = await mkdtemp(join(tmpdir(), 'turngraph-mono-'));
     await copyFile(newtonsoftPath, join(folder, basename(newtonsoftPath)));
   });
@@ -27,7 +28,7 @@ describe.runIf(mono.command)(titleWith('the C# client for Unity and .NET', mono)
   ): Promise<(...args: readonly string[]) => ChildProcessWithoutNullStreams> {
     const program = join(folder, `${basename(files[0] ?? '')}.exe`);
     await run('mcs', ['-langversion:7.2', '-warnaserror', `-out:${program}`, `-r:${newtonsoftPath}`, client, ...files]);
-    return (...args) => spawn(mono.command ?? '', [program, ...args]);
+    return (...args) => spawn('mono', [program, ...args]);
   }
 
   it('streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server', async () => {
