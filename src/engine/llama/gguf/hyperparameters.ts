@@ -1,4 +1,4 @@
-import { byteToken, type GgufHeader, type NumberList } from './header.ts';
+import { byteToken, type GgufHeader, type NumberList, type TensorInfo } from './header.ts';
 
 /** Why llama.cpp would abort on a hyperparameter; undefined = nothing is known. */
 type Check = (model: Hyperparameters) => string | undefined;
@@ -72,7 +72,11 @@ class Hyperparameters {
   }
 
   hasTensor(pattern: RegExp): boolean {
-    return this.#header.tensors.some(({ name }) => pattern.test(name));
+    return this.findTensor(pattern) !== undefined;
+  }
+
+  findTensor(pattern: RegExp, isWanted: (tensor: TensorInfo) => boolean = () => true): TensorInfo | undefined {
+    return this.#header.tensors.find((tensor) => pattern.test(tensor.name) && isWanted(tensor));
   }
 
   problem(key: string, value: unknown = this.value(key), why = ''): string {
@@ -140,6 +144,26 @@ const rotation: Check = (model) => {
   return undefined;
 };
 
+/** Architectures whose graph in llama.cpp asserts that keys, values and rotation have one size, that of the heads of attn_q. */
+const uniformArchitectures = new Set(
+  'llama mistral3 olmo olmo2 olmoe smollm3 internlm2 starcoder2 exaone seed_oss qwen2 qwen2moe qwen2vl qwen3 qwen3moe qwen3vl qwen3vlmoe'.split(
+    ' ',
+  ),
+);
+
+const uniformHeads: Check = (model) => {
+  const [size, heads] = [headSizeOf(model, ''), model.number('attention.head_count')];
+  if (!uniformArchitectures.has(model.architecture) || size === undefined || !heads) return undefined;
+  const valueSize =
+    model.number('attention.value_length') ?? Math.floor((model.number('embedding_length') ?? 0) / heads);
+  if (valueSize !== size) return `its heads have keys of ${size} values, and values of ${valueSize}`;
+  const rotated = model.number('rope.dimension_count') ?? size;
+  if (rotated !== size) return model.problem('rope.dimension_count', rotated, `and a head has ${size} values`);
+  const queries = model.findTensor(/^blk\.\d+\.attn_q\.weight$/, ({ dimensions }) => dimensions[1] !== heads * size);
+  if (!queries) return undefined;
+  return `its ${queries.name} has ${queries.dimensions[1]} rows for ${heads} heads of ${size}`;
+};
+
 function headSizeOf(model: Hyperparameters, suffix: string): number | undefined {
   const size = model.number(`attention.key_length${suffix}`) ?? model.number('attention.key_length');
   const [width, heads] = [model.number('embedding_length'), model.number('attention.head_count')];
@@ -195,6 +219,7 @@ const checks: readonly Check[] = [
   keyValueHeads,
   headSizes,
   rotation,
+  uniformHeads,
   epsilons,
   experts,
   ropeScaling,

@@ -31,7 +31,7 @@ function headerOf(
   return {
     values: all,
     lists,
-    tensors: tensors.map((name) => tensor(name)),
+    tensors: tensors.map((name) => tensor(name, 0, [256, 256])),
     hasDuplicateTokens: false,
     bytesWithoutToken: [],
   };
@@ -67,6 +67,9 @@ describe('a hyperparameter that llama.cpp aborts on is found:', () => {
     ['keys of a size that overflows', { 'attention.key_length': 2 ** 31 }, 'key_length is 2147483648'],
     ['an odd rotation', { 'rope.dimension_count': 31 }, 'rope.dimension_count is 31, and it must be even'],
     ['a rotation beyond the head', { 'rope.dimension_count': 34 }, 'is 34, and a head has 32 values'],
+    ['a rotation of half a head', { 'rope.dimension_count': 16 }, 'is 16, and a head has 32 values'],
+    ['keys of another size than values', { 'attention.value_length': 16 }, 'keys of 32 values, and values of 16'],
+    ['more heads than its weights', { 'attention.head_count': 16 }, 'attn_q.weight has 256 rows for 16 heads of 32'],
     ['a negative epsilon', { 'attention.layer_norm_rms_epsilon': -1e-5 }, 'layer_norm_rms_epsilon is -0.00001'],
     ['an epsilon that is no number', { 'attention.layer_norm_rms_epsilon': NaN }, 'layer_norm_rms_epsilon is NaN'],
     ['another epsilon', { 'attention.layer_norm_epsilon': -1 }, 'layer_norm_epsilon is -1'],
@@ -154,6 +157,8 @@ describe('an unusual model is not refused:', () => {
     ['heads wider than the width allows (Gemma)', headerOf('gemma', { ...llama, 'attention.key_length': 256 })],
     ['experts', headerOf('qwen3moe', { ...llama, expert_count: 128, expert_used_count: 8 })],
     ['a single expert of Hunyuan', headerOf('hunyuan-dense', { ...llama, expert_count: 1, expert_used_count: 0 })],
+    ['queries with a gate (Qwen3-Next)', headerOf('qwen3next', { ...llama, 'attention.head_count': 4 })],
+    ['a partial rotation (Phi)', headerOf('phi2', { ...llama, 'rope.dimension_count': 16 })],
     ['rope scaling', headerOf('llama', { ...llama, 'rope.scaling.type': 'yarn' })],
     ['a context of ten million tokens', headerOf('llama4', { ...llama, context_length: 10_485_760 })],
   ])('%s', (_, header) => expect(findHyperparameterProblem(header)).toBeUndefined());
