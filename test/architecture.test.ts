@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { requirements } from './helpers/requirements.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const source = join(root, 'src');
@@ -190,5 +191,21 @@ describe('the architecture of src', () => {
     expect(
       sources.filter((file) => !used.has(file) && !entryPoints.includes(file)).map((file) => relative('.', file)),
     ).toEqual([]);
+  });
+});
+
+describe('the tests', () => {
+  it('are skipped only by a requirement of test/helpers/requirements.mjs, which npm test lists', () => {
+    const skips = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.test.ts'))
+      .flatMap((file) => {
+        const text = readFileSync(join(root, 'test', file), 'utf8');
+        const calls = text.matchAll(
+          /^ *(?:it|test|describe)\.(?:skip|only|todo|runIf)\w*(?:\(isSkipped\('(\w+)'\)\))?/gm,
+        );
+        return [...calls].map(([call, name]) => `test/${file.replaceAll('\\', '/')}: ${name ?? call.trim()}`);
+      });
+    const expected = Object.entries(requirements).map(([name, { file }]) => `${file}: ${name}`);
+    expect(skips.toSorted()).toEqual(expected.toSorted());
   });
 });

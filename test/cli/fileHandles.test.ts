@@ -1,10 +1,11 @@
 import { createConnection, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { isSkipped } from '../helpers/requirements.mjs';
 import { TestClient } from '../helpers/server.ts';
 import { readFirstLine, startCliWithFileHandles, untilExit } from './command.ts';
 
-describe.skipIf(process.platform === 'win32')('a server with few file handles', () => {
+describe.skipIf(isSkipped('fileHandles'))('a server with few file handles', () => {
   it.each([24, 40, 60, 110, 150])('ends with an error when it may open %d', async (count) => {
     const child = startCliWithFileHandles(count, ['serve', '--port', '0', '--json']);
     child.stdin.end();

@@ -112,6 +112,16 @@ export const requirements = {
         'Linux x64 with glibc': existsSync(new URL('../../node_modules/@node-llama-cpp/linux-x64', import.meta.url)),
       }),
   },
+  fileHandles: {
+    title: 'a server with few file handles',
+    file: 'test/cli/fileHandles.test.ts',
+    findMissing: () => absentOf({ 'a system with ulimit': process.platform !== 'win32' }),
+  },
+  otherDisk: {
+    title: 'as a copy where the models folder is on another disk',
+    file: 'test/integration/download/localFiles.test.ts',
+    findMissing: () => absentOf({ '/dev/shm': existsSync('/dev/shm') }),
+  },
   unwritableFolder: {
     title: 'with 6001 when the folder cannot be created',
     file: 'test/integration/download/errors.test.ts',

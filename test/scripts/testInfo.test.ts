@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { isSkipped, requirements } from '../helpers/requirements.mjs';
@@ -79,16 +79,5 @@ describe('what npm test says at its start', () => {
   it('is not more than vitest skips', async () => {
     const present = names.filter((name) => requirements[name].file === 'test/unit/filesystem.test.ts');
     expect(await readSkipped(present, {})).toEqual(present.filter(isSkipped));
-  });
-
-  it('is all that tests are skipped for', async () => {
-    const files = (await readdir(cwd + 'test', { recursive: true })).filter((file) => file.endsWith('.test.ts'));
-    const texts = await Promise.all(files.map((file) => readFile(`${cwd}test/${file}`, 'utf8')));
-    const conditions = texts.flatMap((text) =>
-      [
-        ...text.matchAll(/\b(?:it|test|describe)\.(?:skip\b|only\b|todo\b|skipIf|runIf)(?:\(isSkipped\('(\w+)'\)\))?/g),
-      ].map(([call, name]) => name ?? call),
-    );
-    expect(conditions.toSorted()).toEqual(names.toSorted());
   });
 });

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { link, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -6,6 +5,7 @@ import { Downloads } from '../../../src/download/downloads.ts';
 import type { LocalFile } from '../../../src/download/local/localFile.ts';
 import type { DownloadProgress } from '../../../src/download/progress.ts';
 import { seededBytes, sha256 } from '../../helpers/fakeHub.ts';
+import { isSkipped } from '../../helpers/requirements.mjs';
 import { catchFault, tinyModel, useDownloadFixture } from './downloadFixture.ts';
 
 const fixture = useDownloadFixture();
@@ -98,7 +98,7 @@ describe('a download whose hash the catalogue has takes the file of another prog
     expect(await fixture().listFiles()).toEqual(['downloads.json', 'model.gguf']);
   });
 
-  it.skipIf(!existsSync('/dev/shm'))('as a copy where the models folder is on another disk', async () => {
+  it.skipIf(isSkipped('otherDisk'))('as a copy where the models folder is on another disk', async () => {
     const folder = await mkdtemp('/dev/shm/turngraph-');
     onTestFinished(() => rm(folder, { recursive: true }));
     const path = await putOllama(content);
