@@ -2,19 +2,22 @@ import { Command } from 'commander';
 import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
 import { formatBytes } from '../../units.ts';
 import { onInterrupt } from '../interrupt.ts';
+import { serverFlags } from '../options.ts';
 import { requireEntry, modelFlags, openCatalogue, type OpenCatalogue } from '../openCatalogue.ts';
 import { download } from './modelsDownload.ts';
 import { found } from './modelsFound.ts';
+import { suggest } from './modelsSuggest.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 
-/** `turngraph models`: list, info, found, download, verify, delete. */
+/** `turngraph models`: list, info, suggest, found, download, verify, delete. */
 export function modelsCommand(): Command {
   const models = new Command('models').description('list, download, verify and delete models');
   const command = (name: string, description: string): Command =>
     modelFlags(models.command(name).description(description));
   command('list', 'list the models of the catalogue').action(list);
   command('info', 'show details of a model').argument('<name>').action(info);
+  serverFlags(command('suggest', 'list which models fit this machine, best first'), ['slots', 'gpu']).action(suggest);
   command('found', 'list the GGUF files that other programs have on this machine').action(found);
   command('download', 'download models; an interrupted download resumes').argument('<name...>').action(download);
   command('verify', 'check downloaded models against their hashes').argument('[name]').action(verify);

@@ -1,0 +1,84 @@
+import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
+import { measureBandwidth } from '../../models/suggest/bandwidth.ts';
+import {
+  suggestModels,
+  type Figure,
+  type Fit,
+  type TargetMachine,
+  type ModelFacts,
+} from '../../models/suggest/suggest.ts';
+import { formatBytes } from '../../units.ts';
+import { openCatalogue, type OpenCatalogue } from '../openCatalogue.ts';
+
+/** `turngraph models suggest`: which models fit this machine. */
+export async function suggest(flags: Readonly<Record<string, unknown>>): Promise<void> {
+  const opened = await openCatalogue(flags);
+  const { catalogue, options } = opened;
+  const { readHardware } = await import('../../engine/llama/hardware.ts');
+  const { problem, ...hardware } = await readHardware(options.gpu);
+  if (problem !== undefined) process.stderr.write(`whether there is a graphics card is unknown: ${problem}\n`);
+  const machine: TargetMachine = { ...hardware, bandwidth: await measureBandwidth(), slots: options.slots };
+  const facts: ModelFacts[] = [];
+  for (const entry of catalogue.models.values()) facts.push(await readFacts(opened, entry));
+  const suggestions = suggestModels(facts, machine);
+  if (options.json)
+    return void process.stdout.write(`${JSON.stringify({ machine, models: suggestions }, undefinedToNull)}\n`);
+  const rows = suggestions.map((model) => [
+    model.name,
+    fitLabels[model.fit],
+    model.size === undefined ? 'unknown' : showBytes(model.size),
+    showBytes(model.slotBytes),
+    showSpeed(model.tokensPerSecond),
+    model.status,
+  ]);
+  process.stdout.write(`${describeMachine(machine)}\n\n${table([headings, ...rows])}\n`);
+}
+
+async function readFacts({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
+  const { readKvCacheShape } = await import('../../engine/llama/gguf/kvCacheShape.ts');
+  const file = await downloads.findFile(entry);
+  const shape = file === undefined ? undefined : await readKvCacheShape(file);
+  const bytesOnDisk = file === undefined ? undefined : await downloads.readSize(entry);
+  return { entry, status: await downloads.readStatus(entry), bytesOnDisk, shape };
+}
+
+const undefinedToNull = (_: string, value: unknown): unknown => value ?? null;
+
+const headings = ['model', 'fits', 'size', 'KV cache of a slot', 'decode, estimated', 'status'];
+
+const fitLabels: Readonly<Record<Fit, string>> = {
+  card: 'on the card',
+  memory: 'in memory',
+  slow: 'in memory, slow',
+  'one-slot': 'with --slots 1',
+  unknown: 'unknown',
+  no: 'no',
+};
+
+const qualifiers: Readonly<Record<Figure['basis'], string>> = { known: '', estimated: 'about ', assumed: 'perhaps ' };
+
+const showBytes = ({ value, basis }: Figure): string => qualifiers[basis] + formatBytes(value, 1);
+
+const showSpeed = (tokensPerSecond: number | undefined): string =>
+  tokensPerSecond === undefined ? 'unknown' : `about ${Number(tokensPerSecond.toPrecision(2))} tokens/s`;
+
+function describeMachine({ freeRam, card, bandwidth }: TargetMachine): string {
+  const graphics = card
+    ? `${card.names.join(', ')} with ${formatBytes(card.freeBytes, 1)} of ${formatBytes(card.totalBytes, 1)} free`
+    : 'no graphics card';
+  const speed =
+    bandwidth === undefined ? 'memory bandwidth unknown' : `memory bandwidth ${formatBytes(bandwidth, 1)}/s`;
+  return `${formatBytes(freeRam, 1)} of memory free, ${graphics}, ${speed}`;
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

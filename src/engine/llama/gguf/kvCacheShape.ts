@@ -1,0 +1,35 @@
+import { readGgufFileInfo } from 'node-llama-cpp';
+
+/** What a GGUF file says of its context. */
+export interface KvCacheShape {
+  /** Context size that the model was trained with, in tokens. */
+  readonly trainedContext: number;
+  /** Bytes of an f16 KV cache per token. An upper bound: layers with a sliding window keep fewer tokens. */
+  readonly bytesPerToken: number;
+}
+
+const bytesPerValue = 2;
+
+/** Reads the KV cache shape of a GGUF file from its metadata; undefined where that lacks it, or cannot be read. */
+export async function readKvCacheShape(file: string): Promise<KvCacheShape | undefined> {
+  try {
+    const info = await readGgufFileInfo(file, { readTensorInfo: false, logWarnings: false });
+    const {
+      block_count: layers = NaN,
+      context_length: trainedContext,
+      attention,
+      embedding_length,
+    } = info.architectureMetadata;
+    const { head_count: heads = NaN, head_count_kv: kvHeads = heads, key_length, value_length } = attention ?? {};
+    const headSize = Number(embedding_length) / total(heads, 1);
+    const perHead = Number(key_length ?? headSize) + Number(value_length ?? headSize);
+    const bytesPerToken = total(kvHeads, layers) * perHead * bytesPerValue;
+    return bytesPerToken > 0 ? { trainedContext: Number(trainedContext), bytesPerToken } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A number of heads of all layers: it is given once, or for each layer. */
+const total = (heads: number | readonly number[], layers: number): number =>
+  typeof heads === 'object' ? heads.reduce((sum, count) => sum + count, 0) : heads * layers;

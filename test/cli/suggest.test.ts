@@ -1,0 +1,69 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readKvCacheShape } from '../../src/engine/llama/gguf/kvCacheShape.ts';
+import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
+import type { TargetMachine, Suggestion } from '../../src/models/suggest/suggest.ts';
+import { repositoryPath } from '../helpers/server.ts';
+import { runCli } from './command.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  const variant = { engine: 'llama-cpp', huggingface_repo: 'ann/x' };
+  const models = [
+    { name: 'mystery', variants: [{ ...variant, files: ['mystery.gguf'] }] },
+    { name: 'huge', variants: [{ ...variant, files: ['huge-900b-f16.gguf'] }] },
+  ];
+  await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const suggest = (...args: readonly string[]) =>
+  runCli(['models', 'suggest', '--catalogue', join(folder, 'models.json'), '--gpu', 'off', ...args]);
+
+describe('turngraph models suggest', () => {
+  it('lists what fits first, and says what is unknown', async () => {
+    const { out, err, code } = await suggest();
+    expect({ err, code }).toEqual({ err: '', code: 0 });
+    const [machine, empty, heading, ...rows] = out.trimEnd().split('\n');
+    expect(machine).toMatch(/ of memory free, no graphics card, memory bandwidth [\d.]+ [MG]B\/s$/);
+    expect([empty, heading]).toEqual([
+      '',
+      expect.stringMatching(/^model +fits +size +KV cache of a slot +decode, estimated +status$/),
+    ]);
+    expect(rows.find((row) => row.startsWith('turngraph-demo '))).toMatch(
+      /^turngraph-demo +in memory +10\.1 MB +12\.6 MB +about [\d.]+ tokens\/s +LOCAL$/,
+    );
+    expect(rows.at(-2)).toMatch(/^mystery +unknown +unknown +perhaps 1\.1 GB +unknown +ABSENT$/);
+    expect(rows.at(-1)).toMatch(/^huge +no +about 1800\.0 GB +perhaps 1\.1 GB +unknown +ABSENT$/);
+  });
+
+  it('estimates a speed of the order that the doctor measures, and the memory of a slot', async () => {
+    const { machine, models } = JSON.parse((await suggest('--json')).out) as {
+      readonly machine: TargetMachine;
+      readonly models: readonly Suggestion[];
+    };
+    const demo = models.find(({ name }) => name === 'turngraph-demo');
+    expect(machine).toMatchObject({ card: null, bandwidth: expect.any(Number) as unknown, slots: 0 });
+    expect(demo).toMatchObject({ fit: 'memory', status: 'LOCAL', contextSize: 2048 });
+    const args = ['doctor', 'turngraph-demo', '--quick', '--json', '--gpu', 'off', '--threads', '1', '--slots', '1'];
+    const { speed, model } = JSON.parse((await runCli(args)).out) as Diagnosis;
+    const ratio = (demo?.tokensPerSecond ?? 0) / (speed.decodePerSecond ?? NaN);
+    // Generous: other programs use the cores of the machine while this runs.
+    expect(ratio).toBeGreaterThan(1 / 30);
+    expect(ratio).toBeLessThan(30);
+    // What llama.cpp allocates also has compute buffers.
+    expect(demo?.slotBytes.value).toBeLessThanOrEqual(model.memory.slots.ram);
+    expect(demo?.slotBytes.value).toBeGreaterThan(model.memory.slots.ram / 4);
+  });
+
+  it('reads the shape of the KV cache from a file, and from no other', async () => {
+    expect(await readKvCacheShape(repositoryPath('models/turngraph-demo.gguf'))).toEqual({
+      trainedContext: 2048,
+      bytesPerToken: 6144,
+    });
+    expect(await readKvCacheShape(repositoryPath('package.json'))).toBeUndefined();
+  });
+});
