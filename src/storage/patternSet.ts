@@ -19,8 +19,8 @@ export interface PatternMatcher {
 // interrupted.
 const maxPatternLength = 16_384;
 const maxPatternSize = 20_000;
-// Of all patterns of a list; each takes a few hundred bytes.
-const maxTotalSize = 1_000_000;
+// Of all patterns of a list: about 400 bytes each, so 120 MB.
+const maxTotalSize = 300_000;
 
 // One synchronous pass over the text matches all patterns of a set. Sets are small, so that the event loop runs between
 // them. Twenty patterns are near the fastest: in larger sets the patterns share hardly any work, and evict each other's
@@ -59,7 +59,7 @@ export function compilePatterns(list: readonly string[]): Promise<ReadResult<Pat
 
 async function compileList(list: readonly string[]): Promise<ReadResult<PatternMatcher>> {
   const yieldToOthers = createYielder();
-  const groups = groupPatterns(list);
+  const groups = await groupPatterns(list, yieldToOthers);
   if (!groups.ok) return groups;
   const evenShareBytes = totalMemoryBytes / groups.value.length;
   const memoryBytes = Math.min(maxSetMemoryBytes, Math.max(minSetMemoryBytes, evenShareBytes));
@@ -80,7 +80,10 @@ interface PatternGroup {
 }
 
 /** The patterns of each set, in order; errors for those that are empty or too large. */
-function groupPatterns(list: readonly string[]): ReadResult<readonly PatternGroup[]> {
+async function groupPatterns(
+  list: readonly string[],
+  yieldToOthers: () => Promise<void>,
+): Promise<ReadResult<readonly PatternGroup[]>> {
   const errors: SchemaError[] = [];
   const groups: PatternGroup[] = [];
   let [setSize, totalSize] = [Infinity, 0];
@@ -97,6 +100,7 @@ function groupPatterns(list: readonly string[]): ReadResult<readonly PatternGrou
       setSize = size;
     }
     group.patterns.push(pattern);
+    await yieldToOthers();
   }
   if (errors.length > 0) return { ok: false, errors };
   if (totalSize <= maxTotalSize) return { ok: true, value: groups };

@@ -1,5 +1,6 @@
 import type { LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
 import type { Prompt, ToolBlock } from '../../dialog.ts';
+import { createYielder } from '../../eventLoop.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 import type { Model, ModelStats, Sequence } from '../engine.ts';
 import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
@@ -68,17 +69,17 @@ export class LlamaModel implements Model {
 
   // The larger of two: without a system message the template may have to add one for the tools.
   async countTools(tools: ToolBlock): Promise<number> {
+    const yieldToOthers = createYielder();
     let largest = 0;
     for (const messages of [[ask], [rule, ask]]) {
+      const otherTokens = this.#promptTokens({ messages });
       const rendered = this.#renderer.render({ messages, tools });
-      const tokens = await this.#renderer.tokensYielding(
-        rendered,
-        0,
-        this.contextSize + this.#promptTokens({ messages }),
-      );
-      largest = Math.max(largest, tokens.length - this.#promptTokens({ messages }));
+      await yieldToOthers();
+      const tokens = await this.#renderer.tokensYielding(rendered, 0, this.contextSize + otherTokens);
+      largest = Math.max(largest, tokens.length - otherTokens);
+      if (largest > this.contextSize) break;
     }
-    return Math.min(largest, this.contextSize + 1);
+    return largest;
   }
 
   async render(prompt: Prompt): Promise<string> {
