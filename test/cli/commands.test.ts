@@ -377,7 +377,10 @@ describe('turngraph check', () => {
     const { out } = await runCli(['check', '--json', path]);
     expect(JSON.parse(out)).toMatchObject({
       file: path,
-      faults: [{ code: 'INVALID_EXIT_TARGET', pointer: '/nodes/a/exits/default' }],
+      faults: [
+        { code: 'INVALID_EXIT_TARGET', pointer: '/nodes/a/exits/default' },
+        { code: 'GRAPH_COMPILATION_FAILED', pointer: '/nodes/a/params/model_name' },
+      ],
       warnings: [],
     });
   });

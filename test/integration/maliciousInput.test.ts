@@ -34,10 +34,11 @@ const gate = vi.hoisted(() => {
   };
 });
 vi.mock(import('../../src/eventLoop.ts'), async (original) => {
-  const { createYielder: createOriginal } = await original();
+  const eventLoop = await original();
   return {
+    ...eventLoop,
     createYielder: (longestMs) => {
-      const yieldToEventLoop = createOriginal(longestMs);
+      const yieldToEventLoop = eventLoop.createYielder(longestMs);
       return async () => {
         await gate.pass();
         await yieldToEventLoop();
@@ -95,6 +96,17 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
     expect(
       errorOf(await client.request('createAgent', { graphJson: JSON.stringify(loop), maxStepsPerTurn: 4_000_000_000 })),
     ).toMatchObject({ code: 2005 });
+  });
+
+  it('yields again and again while one pattern matches a message, however short that pattern is', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(guarded(['\\p{L}{1,900}1']));
+    const letters = Array.from({ length: 3000 }, (_, index) => String.fromCharCode(97 + ((index * index * 31) % 26)));
+    const passes = gate.passes;
+    expect(await client.sendMessage(agentId, letters.join(''))).toMatchObject({
+      steps: expect.stringContaining('guard:not_triggered') as unknown,
+    });
+    expect(gate.passes - passes).toBeGreaterThan(100);
   });
 
   it('answers other clients while hundreds of patterns match a long message, and can cancel that', async () => {

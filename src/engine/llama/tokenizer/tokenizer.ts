@@ -18,12 +18,14 @@ export class Tokenizer {
 
   constructor(model: LlamaModel) {
     this.#model = model;
-    this.#controlTokens = new Set(
-      [...model.iterateAllTokens()].filter((token) => {
-        const { control, unknown } = model.getTokenAttributes(token);
-        return control || unknown;
-      }),
-    );
+    const controlTokens = new Set<Token>();
+    const lookedUpTokens = new Set<Token>();
+    for (const token of model.iterateAllTokens()) {
+      const { control, unknown, userDefined } = model.getTokenAttributes(token);
+      if (control || unknown) controlTokens.add(token);
+      if (control || unknown || userDefined) lookedUpTokens.add(token);
+    }
+    this.#controlTokens = controlTokens;
     // Spellings as the file has them: these are what llama.cpp searches for in a text.
     const spellings = model.fileInfo.metadata.tokenizer.ggml.tokens;
     this.#reasoningTokens = new Set(
@@ -31,10 +33,9 @@ export class Tokenizer {
     );
     this.controlTokens = new ControlTokenMatcher([...this.#controlTokens].map((token) => spellings[token] ?? ''));
     this.#addsLeadingSpace = this.detokenize(this.tokenizePlain('a'), this.tokenizePlain('a'), false) !== 'a';
-    const isLookedUp = (token: Token): boolean => this.isControl(token) || model.getTokenAttributes(token).userDefined;
     this.#splitter = new TextSplitter({
-      lookedUp: spellings.filter((_, index) => isLookedUp(index as Token)),
-      words: spellings.filter((_, index) => !isLookedUp(index as Token)),
+      lookedUp: spellings.filter((_, index) => lookedUpTokens.has(index as Token)),
+      words: spellings.filter((_, index) => !lookedUpTokens.has(index as Token)),
       addsLeadingSpace: this.#addsLeadingSpace,
     });
     this.bosToken = model.tokens.shouldPrependBosToken ? (model.tokens.bos ?? undefined) : undefined;
