@@ -39,10 +39,14 @@ export function jsonValueEncoding({ isSet, object, list, documentText }: JsonVal
     map(value, path) {
       // Without a prototype, "__proto__" is a key like any other, and no inherited key is found.
       const map = Object.create(null) as Record<string, string>;
-      for (const [key, text] of Object.entries(object(value, path))) {
+      const members = object(value, path);
+      for (const key of Object.keys(members)) {
+        const text = members[key];
         if (text === undefined) continue;
         if (!isWellFormed(key)) throw malformed(`a key of ${path} must not hold half of a surrogate pair`);
-        map[key] = string(text, `${path}.${truncateForError(key)}`);
+        // The path of each entry is only made for its error: a map can have tens of thousands.
+        const isValid = typeof text === 'string' && isWellFormed(text);
+        map[key] = isValid ? text : string(text, `${path}.${truncateForError(key)}`);
       }
       return map;
     },
