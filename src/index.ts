@@ -12,7 +12,7 @@ export { Fault } from './fault.ts';
 export type { GraphFault } from './graph/faults.ts';
 export { liveParams, type LiveParams } from './graph/liveParams.ts';
 export { unwrapParam, defineNode, InvalidParams } from './graph/node.ts';
-export type { AnyNodeType, Node, NodeType, NodeContext } from './graph/node.ts';
+export type { AnyNodeType, Node, NodeContext, NodeOutput, NodeType } from './graph/node.ts';
 export { compileTemplate, type TemplateScope, type Template } from './graph/template.ts';
 export type { Call, InferenceRecord, Turn } from './graph/turn.ts';
 export { InferenceRunner, inferenceParams, resolveModel } from './nodes/inference.ts';
