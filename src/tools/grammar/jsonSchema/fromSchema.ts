@@ -94,6 +94,7 @@ const choices: Readonly<
 };
 
 function valuesRule(values: unknown, schema: JsonSchema, cursor: SchemaCursor): Rule {
+  if (Array.isArray(values) && !cursor.hasRoomFor(values.length)) return json(0);
   const types = typesOf(schema);
   const knownTypes = types.filter((type) => Object.hasOwn(typeRules, type));
   const allowed = (Array.isArray(values) ? values : []).filter(
@@ -107,6 +108,7 @@ function valuesRule(values: unknown, schema: JsonSchema, cursor: SchemaCursor): 
 function branchesRule(keyword: 'anyOf' | 'oneOf', schema: JsonSchema, cursor: SchemaCursor): Rule {
   const branches = schema[keyword];
   if (!Array.isArray(branches) || branches.length === 0) return cursor.addKeywordError(keyword, 'and has no branches');
+  if (!cursor.hasRoomFor(branches.length)) return json(0);
   const { type } = schema;
   return anyOf(
     branches.map((branch: unknown, index) => {

@@ -65,12 +65,18 @@ export class SchemaCursor {
     return this.child(keyword).addError(`is "${keyword}", ${why}`);
   }
 
+  /** Whether so many subschemas or values can be compiled; records an error if not, before time is spent on them. */
+  hasRoomFor(count: number): boolean {
+    if (this.#compilation.positions + count <= maxSchemas) return true;
+    this.#refuse(`makes the grammar too large: a schema may have ${maxSchemas} properties, branches and values`);
+    return false;
+  }
+
   /** Compiles the schema of this position, unless there are enough errors or schemas already. */
   compile(compileRule: () => Rule): Rule {
-    const compilation = this.#compilation;
-    if (++compilation.positions > maxSchemas)
-      this.#refuse(`makes the grammar too large: it is one of more than ${maxSchemas} schemas`);
-    return this.isStopped ? placeholder : this.checkSize(compileRule());
+    if (this.isStopped || !this.hasRoomFor(1)) return placeholder;
+    this.#compilation.positions++;
+    return this.checkSize(compileRule());
   }
 
   /** Adds the rule of this position to the size of the grammar; returns it, or a placeholder when it makes it too large. */

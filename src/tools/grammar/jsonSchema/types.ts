@@ -70,6 +70,7 @@ function objectRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSc
   if (typeof additionalProperties !== 'boolean')
     return cursor.addKeywordError('additionalProperties', 'and a schema there is nothing that a grammar can express');
   const declaredMembers = Object.entries((properties ?? {}) as JsonSchema);
+  if (!cursor.hasRoomFor(declaredMembers.length)) return object([]);
   const requiredNames = new Set(Array.isArray(required) ? required.map(String) : []);
   const declaredNames = new Set(declaredMembers.map(([key]) => key));
   const undeclared = [...requiredNames].find((name) => !declaredNames.has(name));

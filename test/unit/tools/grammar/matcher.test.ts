@@ -54,6 +54,13 @@ describe('a grammar matcher', () => {
     expect(text.startsWith(`[[[[[[[[${'1, '.repeat(255)}1], [1, `)).toBe(true);
   });
 
+  it('reports forced text in smaller pieces when many alternatives begin with it', () => {
+    const values = Array.from({ length: 200 }, (_, index) => `${'x'.repeat(300)}${index}`);
+    const { texts, matcher } = GrammarMatcher.start(ruleFor({ enum: values })).forcedText();
+    expect(texts.length).toBeLessThan(100);
+    expect(matcher.forcedText().texts.map(({ text }) => text)).toContain('x');
+  });
+
   it('splits forced text between characters', () => {
     const text = '🎉'.repeat(2000);
     let { texts, matcher } = GrammarMatcher.start(ruleFor({ const: text })).forcedText();

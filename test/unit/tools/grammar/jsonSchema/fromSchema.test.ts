@@ -195,8 +195,25 @@ describe('a schema that no grammar can express', () => {
     [
       'too many schemas',
       objectSchema(Object.fromEntries(range(9000).map((index) => [`p${index}`, { type: 'integer' }]))),
-      '/properties/p8191',
-      'more than 8192 schemas',
+      '',
+      '8192 properties, branches and values',
+    ],
+    [
+      'too many values',
+      objectSchema({ a: { enum: range(9000) } }),
+      '/properties/a/enum',
+      '8192 properties, branches and values',
+    ],
+    [
+      'many objects of many members',
+      {
+        type: 'array',
+        items: {
+          anyOf: range(10).map(() => objectSchema(Object.fromEntries(range(1000).map((index) => [index, {}])))),
+        },
+      },
+      '/items/anyOf/2',
+      'larger than 65536',
     ],
     ['an unknown type', { type: 'date' }, '/type', 'is no type: "date"'],
     ['false', false, '', 'is no schema'],
