@@ -54,3 +54,16 @@ export function createAdmission(maxBlockedMs = 10, { now, onNextRound } = proces
     return new Promise((resolve) => waiting.push(resolve));
   };
 }
+
+const admitChunk = createAdmission();
+
+/**
+ * Runs a chunk of long synchronous work, such as compiling one part of a graph. All chunks of the process share one
+ * admission, so that they do not add up when many tasks reach their chunk in the same round of the event loop.
+ */
+export async function runChunk<T>(work: () => T | Promise<T>): Promise<T> {
+  // No await between the admission and the work: otherwise all tasks would be admitted before the first one works.
+  const admitted = admitChunk();
+  if (admitted) await admitted;
+  return work();
+}

@@ -53,15 +53,16 @@ export async function compile(
   document: unknown,
   { registry, maxNodes, contextFor, warn }: CompileOptions,
 ): Promise<Graph> {
+  const names = nodeNamesOf(document);
+  // Before validation, which takes time for each node.
+  if (names.length > maxNodes)
+    throw new Fault('LIMIT_EXCEEDED', `the graph has ${names.length} nodes, and ${maxNodes} are allowed`);
   const reading = validateGraph(document);
   const schemaFaults = reading.ok
     ? []
     : reading.errors.map(({ pointer, message }) => createGraphFault(pointer, message));
   const graph = reading.ok ? reading.value : readValidParts(document);
   if (!graph) throw invalidGraph(schemaFaults);
-  const names = nodeNamesOf(document);
-  if (names.length > maxNodes)
-    throw new Fault('LIMIT_EXCEEDED', `the graph has ${names.length} nodes, and ${maxNodes} are allowed`);
   const { plans, faults: nodeFaults } = checkDocument(graph, names, registry);
   const faults = [...schemaFaults, ...nodeFaults];
   const nodes = await createNodes(plans, (name) => contextFor(name, graph.default_model_name), faults);

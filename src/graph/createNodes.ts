@@ -1,3 +1,4 @@
+import { runChunk } from '../eventLoop.ts';
 import { escapePointerToken } from '../jsonPointer.ts';
 import { toGraphFaults, invalidGraph, type GraphFault } from './faults.ts';
 import type { Node, NodeContext } from './node.ts';
@@ -29,7 +30,8 @@ export async function createNodes(
   const barrier = new ModelLoadBarrier(plans.size, () => faults.length > 0);
   const creations = [...plans].map(async ([name, { type, params }]) => {
     try {
-      return [name, await type.create(params, withBarrier(contextFor(name), barrier))] as const;
+      const context = withBarrier(contextFor(name), barrier);
+      return [name, await runChunk(() => type.create(params, context))] as const;
     } catch (error) {
       faults.push(...toGraphFaults(error, `/nodes${escapePointerToken(name)}`));
       throw error;

@@ -1,4 +1,4 @@
-import { createYielder } from '../eventLoop.ts';
+import { runChunk } from '../eventLoop.ts';
 import { liveParams } from '../graph/liveParams.ts';
 import { defineNode } from '../graph/node.ts';
 import { compileTemplate, type Template } from '../graph/template.ts';
@@ -50,17 +50,15 @@ export const cannedResponse = defineNode({
 async function compileLines(strings: ResolvedStrings, nodeName: string) {
   if (strings.list.length === 0)
     throw invalidStrings(strings, [{ pointer: '', message: 'is empty; add at least one line' }]);
-  const yieldToOthers = createYielder();
   const lines: Template[] = [];
   for (const [index, line] of strings.list.entries()) {
-    const template = compileTemplate(line, `${nodeName}, line ${index}`);
+    const template = await runChunk(() => compileTemplate(line, `${nodeName}, line ${index}`));
     if (!template.ok)
       throw invalidStrings(
         strings,
         template.errors.map(({ message }) => ({ pointer: `/${index}`, message })),
       );
     lines.push(template.value);
-    await yieldToOthers();
   }
   return lines;
 }

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { toToolBlock } from '../dialog.ts';
+import { runChunk } from '../eventLoop.ts';
 import { liveParams } from '../graph/liveParams.ts';
 import { unwrapParam, defineNode, InvalidParams, type NodeContext } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
@@ -88,7 +89,7 @@ export const toolCallWith = (formats: Formats) =>
       const lease = await resolveModel(context, params.model_name);
       const { format, reason, warning } = resolveFormat(params.tool_call_format, lease, formats);
       if (warning !== '') context.warn(`${place}.tool_call_format ${warning}`);
-      let constraint = createCallConstraint(resolvedChoice, tools, format);
+      let constraint = await runChunk(() => createCallConstraint(resolvedChoice, tools, format));
       const offeringProjection = toolProjection(lease.model, toToolBlock([...tools.values()], format));
       const plainProjection = chatProjection(lease.model);
       const inference = new InferenceRunner(lease, { temperature: 0 });

@@ -1,5 +1,5 @@
 import { RE2JS, RE2JSCompileException, RE2JSSyntaxException, RE2Set } from 're2js';
-import { createYielder } from '../eventLoop.ts';
+import { createYielder, runChunk } from '../eventLoop.ts';
 import type { ReadResult, SchemaError } from '../schema.ts';
 import { estimatePatternSize } from './patternSize.ts';
 import { ensureMemory, matchSet } from './setMatch.ts';
@@ -65,8 +65,7 @@ async function compileList(list: readonly string[]): Promise<ReadResult<PatternM
   const memoryBytes = Math.min(maxSetMemoryBytes, Math.max(minSetMemoryBytes, evenShareBytes));
   const results: SetsResult[] = [];
   for (const { offset, patterns } of groups.value) {
-    results.push(compileSets(patterns, offset, memoryBytes));
-    await yieldToOthers();
+    results.push(await runChunk(() => compileSets(patterns, offset, memoryBytes)));
   }
   const result = combineResults(results);
   if (!result.ok) return result;

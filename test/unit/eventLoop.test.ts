@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createAdmission, createYielder } from '../../src/eventLoop.ts';
+import { createAdmission, createYielder, runChunk } from '../../src/eventLoop.ts';
 
 describe('a yielder', () => {
   afterEach(() => vi.restoreAllMocks());
@@ -100,5 +100,25 @@ describe('an admission', () => {
     advance(1000);
     await turn();
     expect(admission()).toBeUndefined();
+  });
+});
+
+describe('chunks of work that begin in the same round of the event loop', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it('run one per round, once the time of the round is used', async () => {
+    let now = 1000;
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+    let round = 0;
+    const countRounds = (): void => void (round++ < 100 && setImmediate(countRounds));
+    setImmediate(countRounds);
+    const chunks = Array.from({ length: 10 }, () =>
+      runChunk(() => {
+        now += 20;
+        return round;
+      }),
+    );
+    const rounds = await Promise.all(chunks);
+    expect(new Set(rounds).size).toBe(10);
   });
 });

@@ -31,7 +31,7 @@ export async function readMagic(file: FileHandle): Promise<string> {
 }
 
 /** The first characters of a file, as many as `ggufMagic` has. */
-export async function readFileMagic(path: string): Promise<string> {
+async function readFileMagic(path: string): Promise<string> {
   const file = await open(path);
   try {
     return await readMagic(file);
