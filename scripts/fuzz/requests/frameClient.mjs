@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { clientCodecs } from '../../../dist/wire/codec.js';
+import { maxFrameBytes } from '../../../dist/frameSize.js';
 import { clientFrame } from '../../../dist/wire/frame.js';
 
 const partialAnswers = new Set(['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress']);
@@ -32,10 +33,14 @@ export class FrameClient {
     return client;
   }
 
-  /** Sends a request; resolves with its final answer, which may be an error. */
+  /**
+   * Sends a request; resolves with its final answer, which may be an error. One that is too large for a frame is not sent:
+   * the server would close the connection.
+   */
   request(body, fields) {
     const requestId = ++this.#requestId;
     const data = this.#codec.encode(clientFrame(requestId, body, fields));
+    if (Buffer.byteLength(data) > maxFrameBytes) return Promise.resolve({ body: 'tooLarge' });
     this.#last.push(`${body} (${data.length} bytes) ${JSON.stringify(fields).slice(0, 160)}`);
     const answer = new Promise((resolve, reject) => this.#pending.set(requestId, { resolve, reject }));
     this.#socket.send(data);

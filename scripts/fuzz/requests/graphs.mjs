@@ -118,7 +118,7 @@ const kinds = {
 
 function nested(depth) {
   let value = 1;
-  for (let left = Math.min(depth, 5000); left > 0; left--) value = { a: value };
+  for (let left = Math.min(depth, 2000); left > 0; left--) value = { a: value };
   return { start_node: 'a', nodes: value };
 }
 
