@@ -128,9 +128,9 @@ export function rejectUpgrade(socket: Duplex, status: number, reason: string): v
   writeResponse(socket, { status, body: { error: reason } });
 }
 
-// For a socket that Node has handed over as an upgrade: its own response object cannot be used any more.
 const slowReaderTimeoutMs = 10_000;
 
+// For a socket that Node has handed over as an upgrade: its own response object cannot be used any more.
 function writeResponse(socket: Duplex, response: HttpResponse, isHead = false): void {
   const { status, headers = {} } = response;
   const { type, text } = serialize(response);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { untilExit } from '../cli/command.ts';
@@ -22,16 +22,12 @@ function untilShown(stream: NodeJS.ReadableStream, text: string, times = 1): Pro
   });
 }
 
-describe('the sample of docs/saving.md that reconnects', () => {
-  let folder: SampleFolder;
-  beforeAll(async () => {
-    folder = await SampleFolder.create();
-  });
-  afterAll(() => folder[Symbol.asyncDispose]());
-
+// Concurrent: the programs wait most of the time.
+describe.concurrent('the sample of docs/saving.md that reconnects', () => {
   it.each(['SIGKILL', 'SIGTERM'] as const)(
     'continues the conversation after %s and several refusals',
     async (signal) => {
+      await using folder = await SampleFolder.create();
       const first = await SampleServer.start(folder);
       const { port } = first;
       const file = join(folder.path, 'dialog.json');
@@ -44,9 +40,9 @@ describe('the sample of docs/saving.md that reconnects', () => {
       const before = JSON.parse(await readFile(file, 'utf8')) as readonly object[];
       expect(before).toMatchObject([{ user: 'Hello!' }]);
 
-      // The program finds out that the server is away, and tries five times: for 7.75 s.
+      // The program finds out that the server is away, and tries four times: for 3.75 s.
       await first.stop(signal);
-      const refused = untilShown(program.stderr, 'trying again', 5);
+      const refused = untilShown(program.stderr, 'trying again', 4);
       program.stdin.write('Tell me a joke.\n');
       await refused;
       expect([program.exitCode, program.signalCode]).toEqual([null, null]);
@@ -63,7 +59,7 @@ describe('the sample of docs/saving.md that reconnects', () => {
   );
 });
 
-describe('the game loop of docs/client.md', () => {
+describe.concurrent('the game loop of docs/client.md', () => {
   it('waits for a server that is away, and answers when it is there', async () => {
     await using folder = await SampleFolder.create();
     const placeholder = await SampleServer.start(folder);

@@ -45,6 +45,8 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/launching.md#7-try-it sh 1': 'test/e2e/bundle.test.ts runs it',
   'docs/graphs.md#check-a-graph text 1': 'the page does not show broken.json',
   'docs/graphs.md#warnings text 1': 'the page does not show doubts.json',
+  'docs/models.md#which-model-fits-this-machine text 1':
+    'its order and figures are those of one machine; test/cli/suggest.test.ts runs it',
   'docs/models.md#2-download-it text 1': 'downloads from a hub',
   'docs/models.md#3-chat-with-it text 1': 'needs the downloaded model',
   'docs/models.md#your-own-gguf text 1': 'shows a shortened home folder',

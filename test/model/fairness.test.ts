@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Prompt } from '../../src/dialog.ts';
 import type { Engine, Model } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { userPrompt, longText, generate } from '../contracts/generation.ts';
@@ -35,13 +36,14 @@ describe('a long prompt', () => {
 
   it('does not delay a short one', async () => {
     const order: string[] = [];
-    const prefillPrompt = async (name: string, prompt: typeof long): Promise<void> => {
+    const prefillPrompt = async (name: string, prompt: Prompt): Promise<void> => {
       await generate(model.openSequence(), prompt, { sampling: { max_tokens: 1 } });
       order.push(name);
     };
     await Promise.all([
-      prefillPrompt('long', long),
-      prefillPrompt('another long', long),
+      // Not the prompt of the test above, and not the same twice: a slot that has it would spare its prefill.
+      prefillPrompt('long', userPrompt(`First: ${longText(140)}`)),
+      prefillPrompt('another long', userPrompt(`Second: ${longText(140)}`)),
       prefillPrompt('short', userPrompt('Hm')),
     ]);
     expect(order[0]).toBe('short');
