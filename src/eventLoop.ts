@@ -55,15 +55,16 @@ export function createAdmission(maxBlockedMs = 10, { now, onNextRound } = proces
   };
 }
 
-const admitChunk = createAdmission();
+/** The admission that all requests of the process share, and all chunks of their work. */
+export const sharedAdmission: Admission = createAdmission();
 
 /**
- * Runs a chunk of long synchronous work, such as compiling one part of a graph. All chunks of the process share one
- * admission, so that they do not add up when many tasks reach their chunk in the same round of the event loop.
+ * Runs a chunk of long synchronous work, such as compiling one part of a graph, once the shared admission allows it: chunks
+ * of many tasks in the same round of the event loop do not add up, nor do several chunks of one request.
  */
 export async function runChunk<T>(work: () => T | Promise<T>): Promise<T> {
   // No await between the admission and the work: otherwise all tasks would be admitted before the first one works.
-  const admitted = admitChunk();
+  const admitted = sharedAdmission();
   if (admitted) await admitted;
   return work();
 }

@@ -1,6 +1,7 @@
 import type { CodeName } from './frames.gen.ts';
 import { Ajv, type ErrorObject } from 'ajv';
 import { escapePointerToken } from './jsonPointer.ts';
+import { isObject } from './jsonTypes.ts';
 import { didYouMean } from './didYouMean.ts';
 
 /** A JSON Schema (draft-07) as a value: the subset that parameters and options are declared in. */
@@ -97,6 +98,8 @@ export function createReader<const S extends Schema>(schema: S): (value: unknown
   const validate = ajv.compile<FromSchema<S>>(schema);
   return (value) => {
     try {
+      const excess = [...unknownKeys(schema, value, '')];
+      if (excess.length > maxErrors) return { ok: false, errors: excess.slice(0, maxErrors) };
       const copy: unknown = structuredClone(value);
       if (validate(copy)) return { ok: true, value: copy };
       return { ok: false, errors: errorMessages((validate.errors ?? []).slice(0, maxErrors)) };
@@ -105,6 +108,28 @@ export function createReader<const S extends Schema>(schema: S): (value: unknown
       return { ok: false, errors: [{ pointer: '', message: 'is nested too deeply' }] };
     }
   };
+}
+
+// Objects with thousands of unknown keys are refused without ajv, which takes a microsecond for each and a copy of all.
+function* unknownKeys(schema: Schema, value: unknown, pointer: string): Generator<SchemaError> {
+  if (Array.isArray(value)) {
+    if (!schema.items) return;
+    for (const [index, item] of value.entries()) yield* unknownKeys(schema.items, item, `${pointer}/${index}`);
+    return;
+  }
+  if (!isObject(value) || !schema.properties) return;
+  const { properties } = schema;
+  const names = Object.keys(value);
+  const known = Object.keys(properties);
+  if (schema.additionalProperties === false && names.length > known.length + maxErrors) {
+    for (const name of names.filter((candidate) => !Object.hasOwn(properties, candidate)).slice(0, maxErrors + 1))
+      yield { pointer: pointer + escapePointerToken(name), message: `is not known here${didYouMean(name, known)}` };
+  }
+  for (const name of known) {
+    const property = properties[name];
+    if (property && Object.hasOwn(value, name))
+      yield* unknownKeys(property, value[name], pointer + escapePointerToken(name));
+  }
 }
 
 // A failed anyOf reports each branch and itself. If the value has the type of one branch, only the errors of that

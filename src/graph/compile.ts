@@ -1,3 +1,4 @@
+import { runChunk } from '../eventLoop.ts';
 import { escapePointerToken } from '../jsonPointer.ts';
 import { isObject } from '../jsonTypes.ts';
 import { createReader } from '../schema.ts';
@@ -57,13 +58,13 @@ export async function compile(
   // Before validation, which takes time for each node.
   if (names.length > maxNodes)
     throw new Fault('LIMIT_EXCEEDED', `the graph has ${names.length} nodes, and ${maxNodes} are allowed`);
-  const reading = validateGraph(document);
+  const reading = await runChunk(() => validateGraph(document));
   const schemaFaults = reading.ok
     ? []
     : reading.errors.map(({ pointer, message }) => createGraphFault(pointer, message));
   const graph = reading.ok ? reading.value : readValidParts(document);
   if (!graph) throw invalidGraph(schemaFaults);
-  const { plans, faults: nodeFaults } = checkDocument(graph, names, registry);
+  const { plans, faults: nodeFaults } = await runChunk(() => checkDocument(graph, names, registry));
   const faults = [...schemaFaults, ...nodeFaults];
   const nodes = await createNodes(plans, (name) => contextFor(name, graph.default_model_name), faults);
   for (const warning of lintGraph(graph.start_node, edgesOf(plans))) warn(warning);

@@ -12,7 +12,7 @@ import { maxFrameBytes } from '../frameSize.ts';
 import { countError } from '../metrics/metrics.ts';
 import type { ServerContext } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
-import { createAdmission } from '../eventLoop.ts';
+import { sharedAdmission } from '../eventLoop.ts';
 import { RequestQueues } from '../session/requestQueue.ts';
 import { bind } from './bind.ts';
 import { coalesceWrites } from './coalesceWrites.ts';
@@ -67,7 +67,6 @@ export async function listen(
     connectionBytes: options.maxQueuedBytes,
     totalBytes: options.maxTotalQueuedBytes,
   });
-  const admission = createAdmission();
   const logRejection = createRejectionLog(context.log);
   // A log of its own: one client with many wrong requests must not suppress the lines about others.
   const logRefusedRequest = createRejectionLog(context.log);
@@ -107,7 +106,7 @@ export async function listen(
       pingMs,
       sendBuffer,
       requestQueues,
-      admission,
+      admission: sharedAdmission,
       coalesce,
       logRejection: logRefusedRequest,
     });

@@ -58,7 +58,7 @@ function history(random, bytes) {
 /** The cases by name. */
 export const cases = {
   async graph(client, random) {
-    const { graph } = hostileGraph(random, sizeUpTo(random, maxRequestBytes / 3));
+    const { graph } = hostileGraph(random, sizeUpTo(random, maxRequestBytes));
     await withAgent(client, graph, { warmUp: random() < 0.2 }, (agentId) => send(client, agentId, 'The lamp, please.'));
   },
 
@@ -77,14 +77,14 @@ export const cases = {
   },
 
   async variables(client, random) {
-    const bytes = sizeUpTo(random, maxRequestBytes / 2);
+    const bytes = sizeUpTo(random, maxRequestBytes);
     const count = sizeUpTo(random, bytes / 20);
     const variables = Object.fromEntries(times(count, (i) => [`name${i || ''}`, hostileText(random, bytes / count)]));
     await withAgent(client, pick(random, ordinaryGraphs), {}, (agentId) => send(client, agentId, 'Hello.', variables));
   },
 
   async history(client, random) {
-    const historyJson = JSON.stringify(history(random, sizeUpTo(random, maxRequestBytes / 3)));
+    const historyJson = JSON.stringify(history(random, sizeUpTo(random, maxRequestBytes)));
     await withAgent(client, pick(random, ordinaryGraphs), { historyJson }, async (agentId) => {
       await send(client, agentId, 'Hello.');
       await client.request('exportDialog', { agentId });
@@ -93,7 +93,7 @@ export const cases = {
   },
 
   async changeParams(client, random) {
-    const bytes = sizeUpTo(random, maxRequestBytes / 3);
+    const bytes = sizeUpTo(random, maxRequestBytes);
     const { graph } = hostileGraph(random, bytes);
     const [changed = {}] = Object.values(graph.nodes ?? {});
     const nodeName = random() < 0.9 ? 'a' : hostileText(random, bytes);
@@ -108,8 +108,8 @@ export const cases = {
   },
 
   async storage(client, random) {
-    const name = random() < 0.8 ? 's' : hostileText(random, sizeUpTo(random, maxRequestBytes / 3));
-    const bytes = sizeUpTo(random, maxRequestBytes / 3);
+    const name = random() < 0.8 ? 's' : hostileText(random, sizeUpTo(random, maxRequestBytes));
+    const bytes = sizeUpTo(random, maxRequestBytes);
     const count = sizeUpTo(random, bytes / 8);
     const kind = pick(random, ['LIST', 'MAP', 'MULTIMAP']);
     const keys = kind === 'LIST' ? [] : times(count, (i) => `k${random() < 0.5 ? i : 0}`);
@@ -123,7 +123,7 @@ export const cases = {
   },
 
   async names(client, random) {
-    const name = hostileText(random, sizeUpTo(random, maxRequestBytes / 3));
+    const name = hostileText(random, sizeUpTo(random, maxRequestBytes));
     await client.request(...pick(random, nameRequests)(name));
   },
 };

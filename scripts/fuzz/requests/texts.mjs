@@ -5,7 +5,7 @@ import { below, pick } from '../../seededRandom.mjs';
 export const maxRequestBytes = 1_000_000;
 
 /** A size from 1 to `max`: as often small as large (uniform in its logarithm), and sometimes `max` itself. */
-export const sizeUpTo = (random, max) => (random() < 0.05 ? max : Math.max(1, Math.round(max ** random())));
+export const sizeUpTo = (random, max) => (random() < 0.15 ? max : Math.max(1, Math.round(max ** random())));
 
 /** A list of `count` items. */
 export const times = (count, create) => Array.from({ length: count }, (_, index) => create(index));

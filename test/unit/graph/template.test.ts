@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import Mustache from 'mustache';
+import { describe, expect, it, vi } from 'vitest';
 import { compileTemplate, type TemplateScope } from '../../../src/graph/template.ts';
 
 const scope = (
@@ -148,5 +149,28 @@ describe('a template that is too large', () => {
   it('is rejected for the number of its tags', () => {
     expect(errorOf('{{a}} '.repeat(5000))).toBeUndefined();
     expect(errorOf('{{a}} '.repeat(5001))).toBe('has more than 5000 tags; use fewer');
+  });
+
+  it('is rejected for its length, if it has tags', () => {
+    expect(errorOf(`${'a'.repeat(262_139)}{{b}}`)).toBeUndefined();
+    expect(errorOf(`${'a'.repeat(262_140)}{{b}}`)).toBe(
+      'has 262145 characters, and 262144 are allowed for a text with tags',
+    );
+  });
+});
+
+describe('a template without tags', () => {
+  it('is rendered as it is, without being parsed, whatever its length', () => {
+    const parse = vi.spyOn(Mustache.Writer.prototype, 'parse');
+    const text = '}} <b>{ '.repeat(200_000);
+    expect(render(text)).toBe(text);
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+  });
+
+  it('warns of variables that belong to the turn', () => {
+    const templateScope = scope({ user_message: 'mine' });
+    render('a', templateScope);
+    expect(templateScope.warnings).toEqual(['variables.user_message is not used: the name belongs to the turn']);
   });
 });
