@@ -135,6 +135,10 @@ const createMatcher =
     return undefined;
   };
 
+// Nothing at all, a character that no list names, and a long text of ordinary characters: a pattern that matches these
+// matches every text.
+const probeTexts = ['', '\u{10fffd}', 'Ab, 1.é_'.repeat(32)];
+
 // Compiles patterns into one set, or into a set each when one is too large for the memory.
 function compileSets(patterns: readonly string[], offset: number, memoryBytes: number): SetsResult {
   const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.CASE_INSENSITIVE, memoryBytes);
@@ -150,9 +154,9 @@ function compileSets(patterns: readonly string[], offset: number, memoryBytes: n
   // The parsed patterns are not needed any more.
   set.regexps = [];
   ensureMemory(set);
-  // A pattern that matches nothing at all, and also a character that no list names.
-  const [empty, unlikely] = [set.match(''), new Set(set.match('\u{10fffd}'))];
-  const matchAll = empty.filter((index) => unlikely.has(index)).map((index) => offset + index);
+  const matches = probeTexts.map((text) => new Set(set.match(text)));
+  const isEverywhere = (index: number): boolean => matches.every((indexes) => indexes.has(index));
+  const matchAll = [...patterns.keys()].filter(isEverywhere).map((index) => offset + index);
   return { ok: true, value: [{ offset, set, matchAll }] };
 }
 

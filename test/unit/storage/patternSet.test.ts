@@ -64,6 +64,14 @@ describe('a list of patterns', () => {
     const reading = await compilePatterns(['x*', 'fine', '.*', '^$', '(?:)', 'a?b?', '[^a]', '^', '\\s+']);
     expect(reading.ok && reading.value.matchAll).toEqual([0, 2, 4, 5, 7]);
   });
+
+  it.each(['^\\W*$', '^[^a-z]*$', '^.{0,20}$', '^\\S*$'])(
+    'knows that %s matches no ordinary sentence, though it matches the empty text',
+    async (pattern) => {
+      const reading = await compilePatterns([pattern]);
+      expect(reading.ok && reading.value.matchAll).toEqual([]);
+    },
+  );
 });
 
 describe('matching a text in pieces', () => {
