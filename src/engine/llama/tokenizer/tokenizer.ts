@@ -15,15 +15,19 @@ export class Tokenizer {
   /** Whether the tokenizer puts a space before each text (SentencePiece's `add_dummy_prefix`). */
   readonly #addsLeadingSpace: boolean;
   readonly #splitter: TextSplitter;
+  /** For plain texts, in which control strings are text: a cut after one would add a space to the text. */
+  readonly #plainSplitter: TextSplitter;
 
   constructor(model: LlamaModel) {
     this.#model = model;
     const controlTokens = new Set<Token>();
     const lookedUpTokens = new Set<Token>();
+    const userDefinedTokens = new Set<Token>();
     for (const token of model.iterateAllTokens()) {
       const { control, unknown, userDefined } = model.getTokenAttributes(token);
       if (control || unknown) controlTokens.add(token);
       if (control || unknown || userDefined) lookedUpTokens.add(token);
+      if (userDefined && !control && !unknown) userDefinedTokens.add(token);
     }
     this.#controlTokens = controlTokens;
     // Spellings as the file has them: these are what llama.cpp searches for in a text.
@@ -33,11 +37,14 @@ export class Tokenizer {
     );
     this.controlTokens = new ControlTokenMatcher([...this.#controlTokens].map((token) => spellings[token] ?? ''));
     this.#addsLeadingSpace = this.detokenize(this.tokenizePlain('a'), this.tokenizePlain('a'), false) !== 'a';
-    this.#splitter = new TextSplitter({
-      lookedUp: spellings.filter((_, index) => lookedUpTokens.has(index as Token)),
-      words: spellings.filter((_, index) => !lookedUpTokens.has(index as Token)),
-      addsLeadingSpace: this.#addsLeadingSpace,
-    });
+    const splitter = (lookedUp: ReadonlySet<Token>): TextSplitter =>
+      new TextSplitter({
+        lookedUp: spellings.filter((_, index) => lookedUp.has(index as Token)),
+        words: spellings.filter((_, index) => !lookedUp.has(index as Token)),
+        addsLeadingSpace: this.#addsLeadingSpace,
+      });
+    this.#splitter = splitter(lookedUpTokens);
+    this.#plainSplitter = splitter(userDefinedTokens);
     this.bosToken = model.tokens.shouldPrependBosToken ? (model.tokens.bos ?? undefined) : undefined;
   }
 
@@ -72,7 +79,8 @@ export class Tokenizer {
    * @param withControl whether its control strings become control tokens.
    */
   *tokenizeInPieces(text: string, withControl: boolean): Generator<readonly Token[]> {
-    for (const piece of this.#splitter.pieces(text)) yield this.#tokenizePiece(piece, withControl);
+    const splitter = withControl ? this.#splitter : this.#plainSplitter;
+    for (const piece of splitter.pieces(text)) yield this.#tokenizePiece(piece, withControl);
   }
 
   /**
