@@ -107,6 +107,7 @@ export class Agent implements AsyncDisposable {
         warn,
         contextFor,
       });
+      models.warnOfUnusedDefault();
       return new Agent(graph, models, warnings, options);
     } catch (error) {
       await models[Symbol.asyncDispose]();

@@ -18,6 +18,7 @@ export interface AgentModelsOptions {
 export class AgentModels implements AsyncDisposable {
   readonly #options: AgentModelsOptions;
   readonly #leases = new Map<string, Promise<ModelLease>>();
+  #isDefaultUsed = false;
 
   constructor(options: AgentModelsOptions) {
     this.#options = options;
@@ -45,6 +46,17 @@ export class AgentModels implements AsyncDisposable {
     }
   }
 
+  /** Warns of a default model of the client that no node uses, because all name their own. */
+  warnOfUnusedDefault(): void {
+    const { clientDefault, warn } = this.#options;
+    if (clientDefault === '' || this.#isDefaultUsed || this.#leases.size === 0) return;
+    warn(
+      truncateMessage(
+        `createAgent.defaultModelName "${clientDefault}" is not used: every node with a model names its own`,
+      ),
+    );
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const lease of await Promise.allSettled(this.#leases.values())) {
       if (lease.status === 'fulfilled') await lease.value[Symbol.asyncDispose]();
@@ -64,6 +76,7 @@ export class AgentModels implements AsyncDisposable {
 
   #nameOf(name: string | undefined, graphDefault: string): string {
     const { clientDefault, pool } = this.#options;
+    this.#isDefaultUsed ||= name === undefined;
     const wanted = name ?? (clientDefault || graphDefault);
     if (wanted === '' && pool.needsName) throw noModelError();
     return wanted;

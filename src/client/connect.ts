@@ -69,6 +69,7 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
 // The reason of a failed handshake with a hint, from the message of the platform's WebSocket.
 function hintFor(message: string): string {
   if (/ECONNREFUSED/.test(message)) return 'no server listens there; is it running?';
+  if (/invalid url|must be/i.test(message)) return 'that is no WebSocket address; give one such as ws://127.0.0.1:9100';
   const [, status = ''] = /server response: (\d{3})/.exec(message) ?? [];
   const hints = new Map([
     ['401', 'the server requires its token, or this one is wrong (401)'],

@@ -66,7 +66,7 @@ export class Connection {
       socket.addEventListener('close', ({ code, reason }) => {
         this.#drop(
           code === closeCodes.connectionLost
-            ? 'the connection broke off'
+            ? `the connection broke off (${code})`
             : `the connection was closed with ${code} ${reason}`.trim(),
         );
         resolve({ code, reason });

@@ -29,7 +29,8 @@ export const createGraphFault = (
 });
 
 /**
- * Combines the faults of a graph into one error: the first is its message, the first `maxFaults` that fit are its detail.
+ * Combines the faults of a graph into one error: the first is its message, with the number of the others; the first
+ * `maxFaults` that fit are its detail.
  * Of several faults of one value only the first counts.
  */
 export function invalidGraph(allFaults: readonly GraphFault[]): Fault {
@@ -37,7 +38,12 @@ export function invalidGraph(allFaults: readonly GraphFault[]): Fault {
   const faults = allFaults.filter(({ pointer }) => !pointers.has(pointer) && pointers.add(pointer));
   const [first] = faults;
   if (!first) throw new TypeError('a graph was rejected without a fault');
-  return new Fault(first.code, first.message, {
+  const others = faults.length - 1;
+  const more =
+    others === 0
+      ? ''
+      : `; ${others} more ${others === 1 ? 'fault is' : 'faults are'} in the detail, and turngraph check shows all`;
+  return new Fault(first.code, first.message + more, {
     detail: JSON.stringify(takeFitting(faults.slice(0, maxFaults), maxDetailBytes, true)),
   });
 }

@@ -222,6 +222,36 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(errorOf(await client.request('configureSession', { engine: 'llama-cpp' }))).toMatchObject({ code: 5001 });
   });
 
+  it('warns of a default model that no node uses, because all name their own', async () => {
+    await using client = await connect();
+    const own = chat();
+    const nodes = Object.fromEntries(
+      Object.entries(own.nodes).map(([name, node]) => [
+        name,
+        { ...node, params: { ...node.params, model_name: 'turngraph-demo' } },
+      ]),
+    );
+    const warningsOf = async (graph: object): Promise<unknown> => {
+      const graphJson = JSON.stringify(graph);
+      return client.request('createAgent', { graphJson, defaultModelName: 'turngraph-demo' });
+    };
+    expect(await warningsOf({ ...own, nodes })).toMatchObject({
+      createAgent: {
+        warnings: ['createAgent.defaultModelName "turngraph-demo" is not used: every node with a model names its own'],
+      },
+    });
+    expect(await warningsOf(own)).toMatchObject({ createAgent: { warnings: [] } });
+  });
+
+  it('says how many faults a graph has in addition to the one of the message', async () => {
+    await using client = await connect();
+    const node = { type: 'Generate', params: { temperatur: 1, strem: true } };
+    const graph = { start_node: 'a', default_model_name: 'turngraph-demo', nodes: { a: node } };
+    const { message, detail } = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(graph) }));
+    expect(message).toMatch(/^a\.params\.temperatur is not known here.*; 1 more fault is in the detail/);
+    expect(JSON.parse(detail)).toHaveLength(2);
+  });
+
   it('blames the default model that the client names', async () => {
     await using client = await connect();
     const fields = { graphJson: JSON.stringify(lamp()), defaultModelName: 'turngraph-dmeo' };

@@ -66,7 +66,7 @@ describe.each(['proto', 'json'] as const)('a connection over %s', (codec) => {
     const agent = await createTestAgent(client);
     const models = client.listModels();
     const turn = agent.send('hello');
-    await expect(models).rejects.toMatchObject({ code: 1002, message: 'the connection broke off' });
+    await expect(models).rejects.toMatchObject({ code: 1002, message: 'the connection broke off (1006)' });
     await expect(turn.done).rejects.toMatchObject({ name: 'CONNECTION_DROPPED' });
     await expect(agent.send('again').done).rejects.toMatchObject({ code: 1002 });
     expect(await client.closed).toEqual({ code: 1006, reason: '' });
