@@ -6,8 +6,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    // More than two cores: some tests wait most of the time, for programs that reconnect, for example.
-    maxWorkers: 3,
+    maxWorkers: 2,
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],

@@ -1,33 +1,34 @@
 import { Command, CommanderError } from 'commander';
 import { Fault, describeError } from '../fault.ts';
 import { version } from '../version.ts';
-import { chatCommand } from './commands/chat.ts';
-import { checkCommand } from './commands/check.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { drawCommand } from './commands/draw.ts';
-import { modelsCommand } from './commands/models.ts';
-import { runCommand } from './commands/run.ts';
-import { serveCommand } from './commands/serve.ts';
-import { toolsCommand } from './commands/tools.ts';
 import { UsageError } from './options.ts';
 
 const usageExitCode = 2;
+
+/** The commands by name, in the order of the help. Imported on demand: each loads other parts of the program. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./commands/serve.ts')).serveCommand(),
+  chat: async () => (await import('./commands/chat.ts')).chatCommand(),
+  run: async () => (await import('./commands/run.ts')).runCommand(),
+  check: async () => (await import('./commands/check.ts')).checkCommand(),
+  draw: async () => (await import('./commands/draw.ts')).drawCommand(),
+  models: async () => (await import('./commands/models.ts')).modelsCommand(),
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
+  tools: async () => (await import('./commands/tools.ts')).toolsCommand(),
+};
+
+/** The command that the arguments name; all commands for help, and to suggest one for a misspelt name. */
+async function loadCommands(name: string | undefined): Promise<readonly Command[]> {
+  const load = name === undefined ? undefined : new Map(Object.entries(commands)).get(name);
+  return load ? [await load()] : Promise.all(Object.values(commands).map((each) => each()));
+}
 
 /** The command line program: parses the arguments of this process, runs the command, and sets the exit code. */
 export async function runProgram(): Promise<void> {
   const program = new Command('turngraph')
     .description('Graphs of small local language models for games and desktop apps, over one WebSocket.')
     .version(version);
-  for (const command of [
-    serveCommand(),
-    chatCommand(),
-    runCommand(),
-    checkCommand(),
-    drawCommand(),
-    modelsCommand(),
-    doctorCommand(),
-    toolsCommand(),
-  ]) {
+  for (const command of await loadCommands(process.argv[2])) {
     program.addCommand(command);
   }
 

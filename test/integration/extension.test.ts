@@ -110,7 +110,9 @@ describe.each(subprotocols)('a node type and a format of an extension, over %s',
       nodes: { ...graph.nodes, roll: { type: 'Dice', params: { sides: 0 }, exits: { win: '' } } },
     };
     const answer = await client.request('createAgent', { graphJson: JSON.stringify(wrong) });
-    expect(answer).toMatchObject({ error: { code: 3003, message: 'roll.params.sides must be >= 1, not 0' } });
+    expect(answer).toMatchObject({
+      error: { code: 3003, message: expect.stringMatching(/^roll\.params\.sides must be >= 1, not 0/) as string },
+    });
     const agentId = await client.createAgent(graph);
     await client.request('changeParams', { agentId, nodeName: 'roll', paramsJson: '{"line": "A {{roll}}!"}' });
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'A 6!' });
