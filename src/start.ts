@@ -91,6 +91,8 @@ export async function start(
     metrics,
     downloads,
   };
+  // Before clients are told that the server listens.
+  for (const name of options.preload) context.pools['llama-cpp'].entry(name);
   const listening = await listen(context, options, { ...settings, closing });
   const watcher =
     options.watchModels === 'on' ? watchCatalogue({ path: options.catalogue, read, catalogue, log }) : undefined;

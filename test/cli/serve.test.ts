@@ -294,6 +294,7 @@ describe('turngraph serve', () => {
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toContain('the catalogue has no model "turngraph-dmeo"; did you mean "turngraph-demo"?');
     expect(err).not.toContain('a model is loaded');
+    expect(err).not.toContain('listening');
   });
 
   it('refuses to listen on other addresses than loopback without a token', async () => {

@@ -51,7 +51,7 @@ const compileSchema = (schema: unknown, cursor: SchemaCursor): Rule => cursor.co
 function ruleAt(schema: unknown, cursor: SchemaCursor): Rule {
   if (schema === true) return json(defaultJsonDepth);
   if (!isObject(schema)) return cursor.addError('is no schema that a value could fit');
-  if (cursor.depth > maxSchemaDepth) return cursor.addError('is nested too deeply');
+  if (cursor.depth > maxSchemaDepth) return cursor.addError(`is nested deeper than ${maxSchemaDepth} levels`);
   const constraints = constraintsOf(schema);
   const choice = (['const', 'enum', 'anyOf', 'oneOf'] as const).find((keyword) => constraints.includes(keyword));
   if (choice) {
@@ -107,7 +107,7 @@ function valuesRule(values: unknown, schema: JsonSchema, cursor: SchemaCursor): 
 // A type next to the branches applies to each of them.
 function branchesRule(keyword: 'anyOf' | 'oneOf', schema: JsonSchema, cursor: SchemaCursor): Rule {
   const branches = schema[keyword];
-  if (!Array.isArray(branches) || branches.length === 0) return cursor.addKeywordError(keyword, 'and has no branches');
+  if (!Array.isArray(branches) || branches.length === 0) return cursor.child(keyword).addError('has no branches');
   if (!cursor.hasRoomFor(branches.length)) return json(0);
   const { type } = schema;
   return anyOf(

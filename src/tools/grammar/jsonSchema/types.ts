@@ -52,7 +52,7 @@ function stringRule(schema: JsonSchema, cursor: SchemaCursor): Rule {
   const known = `it knows ${[...stringFormats.keys()].join(', ')}`;
   return (
     stringFormats.get(String(format)) ??
-    cursor.addKeywordError('format', `of which a grammar does not know ${JSON.stringify(format)}; ${known}`)
+    cursor.child('format').addError(`is ${JSON.stringify(format)}, which a grammar does not know; ${known}`)
   );
 }
 
@@ -60,7 +60,7 @@ function arrayRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSch
   const { items, uniqueItems = false } = schema;
   if (uniqueItems !== false) cursor.addKeywordError('uniqueItems');
   if (Array.isArray(items))
-    return cursor.addKeywordError('items', 'and a list of schemas is nothing that a grammar can express');
+    return cursor.child('items').addError('is a list of schemas, which a grammar cannot express');
   const item = items === undefined ? json(defaultJsonDepth - 1) : compile(items, cursor.child('items'));
   return list(item, lengthBounds(schema, 'minItems', 'maxItems', cursor));
 }
@@ -68,14 +68,14 @@ function arrayRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSch
 function objectRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSchema): Rule {
   const { properties, required = [], additionalProperties = true } = schema;
   if (typeof additionalProperties !== 'boolean')
-    return cursor.addKeywordError('additionalProperties', 'and a schema there is nothing that a grammar can express');
+    return cursor.child('additionalProperties').addError('is a schema, which a grammar cannot express');
   const declaredMembers = Object.entries((properties ?? {}) as JsonSchema);
   if (!cursor.hasRoomFor(declaredMembers.length)) return object([]);
   const requiredNames = new Set(Array.isArray(required) ? required.map(String) : []);
   const declaredNames = new Set(declaredMembers.map(([key]) => key));
   const undeclared = [...requiredNames].find((name) => !declaredNames.has(name));
   if (undeclared !== undefined)
-    return cursor.addKeywordError('required', `and names "${undeclared}", which is not declared`);
+    cursor.child('required').addError(`names ${JSON.stringify(undeclared)}, which is not declared in "properties"`);
   if (properties === undefined && additionalProperties) return jsonObject(defaultJsonDepth - 1);
   return object(
     declaredMembers.map(([key, property]) => ({

@@ -122,13 +122,24 @@ describe('a rule from a schema', () => {
 });
 
 describe('a schema that no grammar can express', () => {
+  it('is told of the faults of its properties beside an undeclared key', () => {
+    const schema = { type: 'object', properties: { a: { $ref: '#' } }, required: ['b'] };
+    const result = ruleFromSchema(schema);
+    expect(result.ok ? [] : result.errors.map(({ pointer }) => pointer)).toEqual(['/required', '/properties/a/$ref']);
+  });
+
   it.each<[string, object | boolean, string, string]>([
     ['a pattern', { type: 'string', pattern: '^a' }, '/pattern', 'is "pattern", which a grammar cannot express'],
     ['a reference', { $ref: '#/$defs/a' }, '/$ref', '"$ref"'],
     ['a negation', { not: { type: 'string' } }, '/not', '"not"'],
     ['a condition', { type: 'object', if: {}, then: {} }, '/if', '"if"'],
     ['a sum of schemas', { allOf: [{ type: 'string' }] }, '/allOf', '"allOf"'],
-    ['an unknown format', { type: 'string', format: 'uri' }, '/format', 'does not know "uri"; it knows date, time'],
+    [
+      'an unknown format',
+      { type: 'string', format: 'uri' },
+      '/format',
+      'is "uri", which a grammar does not know; it knows date, time',
+    ],
     [
       'a length with a format',
       { format: 'date', type: 'string', maxLength: 5 },
@@ -151,10 +162,20 @@ describe('a schema that no grammar can express', () => {
       'a schema for other keys',
       { type: 'object', additionalProperties: { type: 'string' } },
       '/additionalProperties',
-      'a schema there',
+      'is a schema, which a grammar cannot express',
     ],
-    ['a key that is not declared', { type: 'object', properties: {}, required: ['a'] }, '/required', 'names "a"'],
-    ['a list of schemas', { type: 'array', items: [{ type: 'string' }] }, '/items', 'a list of schemas'],
+    [
+      'a key that is not declared',
+      { type: 'object', properties: {}, required: ['a'] },
+      '/required',
+      'names "a", which is not declared',
+    ],
+    [
+      'a list of schemas',
+      { type: 'array', items: [{ type: 'string' }] },
+      '/items',
+      'is a list of schemas, which a grammar cannot express',
+    ],
     ['unique elements', { type: 'array', items: {}, uniqueItems: true }, '/uniqueItems', '"uniqueItems"'],
     ['branches that overlap', { oneOf: [{ type: 'integer' }, { type: 'number' }] }, '/oneOf', 'keep apart'],
     ['a length with an enum', { type: 'string', enum: ['a'], minLength: 1 }, '/minLength', 'together with "enum"'],
