@@ -8,16 +8,18 @@ It needs Python 3.10 or later and the websockets library (Debian: python3-websoc
         async for event in agent.send("Please turn on the porch light."):
             print(event)
 
-The fields are those of proto/PROTOCOL.md, which explains each of them.
+When the connection ends unexpectedly, the client connects again by itself and resumes its session. The fields are those of proto/PROTOCOL.md, which explains each of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
+import random
 import re
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, TypeVar, Union
 
@@ -50,7 +52,7 @@ class ConnectionFailed(TurngraphError):
 
 
 class ConnectionDropped(TurngraphError):
-    """The connection ended, and with it the session; `close_code` is one of PROTOCOL.md."""
+    """The session has ended, or its connection has and is being replaced; `close_code` is one of PROTOCOL.md."""
 
     def __init__(self, message: str, close_code: int = 1006) -> None:
         super().__init__(1002, "CONNECTION_DROPPED", message)
@@ -275,7 +277,6 @@ FORMS: dict[str, Callable[[], Form]] = {"json": JsonForm, "proto": ProtoForm}
 # The final answer to each request; any other frame with its id comes before that.
 FINAL = {
     "configureSession": "configureSession",
-    "resumeSession": "resumeSession",
     "createAgent": "createAgent",
     "sendMessage": "turnComplete",
     "cancelTurn": "ack",
@@ -295,6 +296,29 @@ FINAL = {
 }
 
 Answer = tuple[str, dict[str, Any]]
+
+
+# ---------------------------------------------------------------- reconnecting
+
+# Close codes after which there is nothing to resume: shutdown, frame too large, unauthorized, subprotocol, taken over by
+# another connection, too many requests.
+FINAL_CLOSE_CODES = frozenset({1001, 1009, 4401, 4406, 4409, 4429})
+
+# Other frames have their number in the session as id, from 1. This one is not counted.
+RESUME_REQUEST_ID = 2**32 - 1
+
+ATTEMPT_TIMEOUT = 10.0
+CLOSE_TIMEOUT = 10.0
+
+
+def reconnect_delays() -> Iterator[float]:
+    """Seconds before each attempt: 0.25 doubling to 5, less up to a half at random, so that clients do not come all at once."""
+    for attempt in itertools.count():
+        yield min(5.0, 0.25 * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0)
+
+
+class _ProtocolError(Exception):
+    """What the server has sent cannot be right; the message is a clause about the server."""
 
 
 class _PendingRequest:
@@ -340,20 +364,9 @@ class _PendingRequest:
 
 
 @contextlib.asynccontextmanager
-async def connect(
-    url: str = "ws://127.0.0.1:9100",
-    *,
-    token: str | None = None,
-    form: str = "json",
-    timeout: float | None = 30.0,
-    **socket_options: Any,
-) -> AsyncIterator[Client]:
-    """Connects to a server, and closes the connection at the end.
-
-    form: codec of the frames, "json" or "proto". timeout: seconds for requests that neither generate nor load; None = no
-    timeout. socket_options: passed to websockets.connect. Raises ConnectionFailed.
-    """
-    client = await Client.open(url, token=token, form=form, timeout=timeout, **socket_options)
+async def connect(url: str = "ws://127.0.0.1:9100", **options: Any) -> AsyncIterator[Client]:
+    """Connects to a server, and closes the client at the end. Takes the options of `Client.open`."""
+    client = await Client.open(url, **options)
     try:
         yield client
     finally:
@@ -363,19 +376,28 @@ async def connect(
 class Client:
     """A session on a server. Created by `connect`, or by `Client.open` and closed by `close`."""
 
-    def __init__(self, socket: Any, form: Form, timeout: float | None) -> None:
-        self._socket = socket
+    def __init__(self, form: Form, timeout: float | None) -> None:
         self._form = form
         self._timeout = timeout
+        self._url = ""
+        self._socket_options: dict[str, Any] = {}
+        self._reconnect_timeout = 0.0
+        self._callbacks: dict[str, Callable[..., None] | None] = {}
         self._pending: dict[int, _PendingRequest] = {}
+        self._agents: set[int] = set()
+        # The frames of this session are numbered from 1. Those that the server may not have received are kept.
         self._last_id = 0
+        self._sent = 0
+        self._received = 0
+        self._unreceived: dict[int, str | bytes] = {}
+        self._last_seq = 0
+        self._resume_token = ""
         self._server_error: TurngraphError | None = None
         self._ended: ConnectionDropped | None = None
-        self._ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        # A send queue: requests are sent in the order of the calls.
-        self._outgoing: asyncio.Queue[str | bytes | None] = asyncio.Queue()
-        self._writer = asyncio.create_task(self._write())
-        self._reader = asyncio.create_task(self._receive())
+        self._closing = False
+        self._is_connected = True
+        self._wake_writer = asyncio.Event()
+        self._runner: asyncio.Task[None] | None = None
         self.session_id = ""
         self.server_version = ""
 
@@ -387,31 +409,52 @@ class Client:
         token: str | None = None,
         form: str = "json",
         timeout: float | None = 30.0,
+        reconnect_timeout: float = 60.0,
+        on_reconnecting: Callable[[ConnectionDropped], None] | None = None,
+        on_resumed: Callable[[], None] | None = None,
+        on_lost: Callable[[ConnectionDropped], None] | None = None,
         **socket_options: Any,
     ) -> Client:
+        """Connects to a server. Raises ConnectionFailed.
+
+        form: codec of the frames, "json" or "proto". timeout: seconds for requests that neither generate nor load; None =
+        no timeout. reconnect_timeout: seconds of attempts to resume after an unexpected end of the connection; 0 = none.
+        on_reconnecting: called when such attempts begin; on_resumed: called when one has succeeded; on_lost: called when
+        the session has ended, except by `close`. socket_options: passed to websockets.connect.
+        """
         codec = FORMS[form]()
-        options: dict[str, Any] = {"subprotocols": [codec.subprotocol], "compression": None, "max_size": 2**24}
+        client = cls(codec, timeout)
+        client._url = url
+        client._socket_options = {"subprotocols": [codec.subprotocol], "compression": None, "max_size": 2**24}
         if token is not None:
-            options[_headers_option()] = {"Authorization": f"Bearer {token}"}
-        try:
-            socket = await websockets.connect(url, **{**options, **socket_options})
-        except (OSError, asyncio.TimeoutError, websockets.WebSocketException) as error:
-            raise ConnectionFailed(f"cannot connect to {url.split('?')[0]}: {error}") from error
-        client = cls(socket, codec, timeout)
-        try:
-            ready = await client._ready
-        except ConnectionDropped as error:
-            raise ConnectionFailed(error.message) from client._server_error
+            client._socket_options[_headers_option()] = {"Authorization": f"Bearer {token}"}
+        client._socket_options.update(socket_options)
+        client._reconnect_timeout = reconnect_timeout
+        client._callbacks = {"reconnecting": on_reconnecting, "resumed": on_resumed, "lost": on_lost}
+        socket, ready = await client._open_socket()
         client.session_id = ready.get("sessionId", "")
         client.server_version = ready.get("serverVersion", "")
+        client._resume_token = ready.get("resumeToken", "")
+        client._runner = asyncio.create_task(client._run(socket))
         return client
 
     async def close(self) -> None:
-        """Flushes the send queue and closes; pending requests raise ConnectionDropped."""
-        self._outgoing.put_nowait(None)
-        await self._writer
-        await self._socket.close()
-        await self._reader
+        """Destroys the agents without waiting for it, and closes; pending requests raise ConnectionDropped.
+
+        A closed connection alone would not end the session: the server keeps it for a while, to be resumed.
+        """
+        assert self._runner is not None
+        for agent_id in () if self._ended else sorted(self._agents):
+            self._start_request("destroyAgent", {"agentId": agent_id}, None).discard()
+        self._closing = True
+        self._wake_writer.set()
+        if not self._is_connected:
+            self._runner.cancel()
+        done, _ = await asyncio.wait({self._runner}, timeout=CLOSE_TIMEOUT)
+        if not done:  # the peer does not read
+            self._runner.cancel()
+            await asyncio.wait({self._runner})
+        self._end(ConnectionDropped("the client closed the connection", 1000))
 
     # -- the session
 
@@ -550,51 +593,196 @@ class Client:
     def _start_request(self, name: str, message: Mapping[str, Any], timeout: float | None) -> _PendingRequest:
         if self._ended:
             raise self._ended
+        if name == "resumeSession":
+            raise TurngraphError(2003, "SESSION_NOT_RESUMABLE", "a client resumes its own session, and by itself")
         _refuse_none(message, name)
-        self._last_id += 1
-        data = self._form.encode({"requestId": self._last_id, name: message})
-        pending = self._pending[self._last_id] = _PendingRequest(self, self._last_id, name, timeout)
-        self._outgoing.put_nowait(data)
+        number = self._last_id + 1
+        self._unreceived[number] = self._form.encode({"requestId": number, name: message})
+        self._last_id = number
+        pending = self._pending[number] = _PendingRequest(self, number, name, timeout)
+        if name == "destroyAgent":
+            self._agents.discard(message.get("agentId", 0))
+        self._wake_writer.set()
         return pending
 
-    async def _write(self) -> None:
-        with contextlib.suppress(websockets.ConnectionClosed):
-            while (data := await self._outgoing.get()) is not None:
-                await self._socket.send(data)
+    # -- the connection
 
-    async def _receive(self) -> None:
-        what = ""
+    async def _run(self, socket: Any) -> None:
+        """Serves one socket after the other until the session ends."""
         try:
-            async for data in self._socket:
-                self._dispatch(self._form.decode(data))
+            while True:
+                why, can_resume = await self._serve(socket)
+                if self._closing or not can_resume:
+                    break
+                socket = await self._reconnect(why)
+                self._is_connected = True
+                self._notify("resumed")
+        except ConnectionDropped as error:
+            why = error
+        if not self._closing:
+            self._notify("lost", why)
+        self._end(why)
+
+    async def _serve(self, socket: Any) -> tuple[ConnectionDropped, bool]:
+        """Sends and receives until the socket ends. Returns why it did, and whether the session may be resumed."""
+        self._server_error = None
+        what = ""
+        writer = asyncio.create_task(self._write(socket))
+        try:
+            async for data in socket:
+                self._receive(self._decode(data))
         except websockets.ConnectionClosed:
             pass
-        except Exception as error:  # an unreadable frame: the connection is useless
-            what = f"the server sent a frame that cannot be read: {error}"
-            await self._socket.close(1002)
-        code, reason = self._socket.close_code or 1006, self._socket.close_reason or ""
+        except _ProtocolError as error:  # the rest of the connection is useless, and would be after resuming
+            what = f"the server {error}"
+            await socket.close(1002)
+        finally:
+            self._is_connected = False
+            writer.cancel()
+            await asyncio.wait({writer})
+            if socket.close_code is None:  # this task is cancelled
+                socket.transport.abort()
+        code, reason = socket.close_code or 1006, socket.close_reason or ""
+        can_resume = not what and code not in FINAL_CLOSE_CODES
         what = what or f"the connection was closed with {code} {reason}".rstrip()
-        self._end(ConnectionDropped(f"{what}: {self._server_error.message}" if self._server_error else what, code))
+        return self._dropped(what, code), can_resume
 
-    def _dispatch(self, frame: dict[str, Any]) -> None:
-        request_id = frame.pop("requestId", 0)
-        frame.pop("seq", 0)
+    async def _write(self, socket: Any) -> None:
+        with contextlib.suppress(websockets.ConnectionClosed):
+            while True:
+                self._wake_writer.clear()
+                while self._sent < self._last_id:
+                    self._sent += 1
+                    await socket.send(self._unreceived[self._sent])
+                if self._closing:
+                    return await socket.close()
+                await self._wake_writer.wait()
+
+    async def _reconnect(self, why: ConnectionDropped) -> Any:
+        """A socket on which the session continues. Raises ConnectionDropped when there is none in time."""
+        if self._reconnect_timeout <= 0:
+            raise why
+        self._notify("reconnecting", why)
+        now = asyncio.get_running_loop().time
+        deadline = now() + self._reconnect_timeout
+        failure = ""
+        for delay in reconnect_delays():
+            if now() + delay >= deadline:
+                break
+            await asyncio.sleep(delay)
+            try:
+                return await asyncio.wait_for(self._resume(why), min(ATTEMPT_TIMEOUT, deadline - now()))
+            except asyncio.TimeoutError:
+                failure = ": no answer"
+            except ConnectionFailed as error:
+                failure = f": {error.message}"
+        late = f"no new connection within {self._reconnect_timeout:g} s{failure}"
+        raise ConnectionDropped(f"{why.message}; {late}", why.close_code)
+
+    async def _resume(self, why: ConnectionDropped) -> Any:
+        """A new connection that has taken over the session. Raises ConnectionFailed, or ConnectionDropped for a lost one."""
+        socket, _ = await self._open_socket()
+        request = {"sessionId": self.session_id, "resumeToken": self._resume_token, "lastSeq": self._last_seq}
+        try:
+            await socket.send(self._form.encode({"requestId": RESUME_REQUEST_ID, "resumeSession": request}))
+            frame = self._decode(await socket.recv())
+            self._resumed(frame)
+        except websockets.ConnectionClosed:
+            code = socket.close_code or 1006
+            if code in FINAL_CLOSE_CODES:
+                raise ConnectionDropped(f"{why.message}; resuming was answered with {code}", code) from None
+            raise ConnectionFailed(f"the connection was closed with {code}") from None
+        except (TurngraphError, _ProtocolError) as error:
+            await socket.close()
+            is_error = isinstance(error, TurngraphError)
+            failure = f"the session is lost: {error.message}" if is_error else f"the server {error}"
+            raise ConnectionDropped(f"{why.message}; {failure}", why.close_code) from error
+        except BaseException:  # out of time
+            socket.transport.abort()
+            raise
+        return socket
+
+    def _resumed(self, frame: dict[str, Any]) -> None:
+        if "error" in frame:
+            raise _to_error(frame["error"])
+        if "resumeSession" not in frame:
+            raise _ProtocolError(f"answered resumeSession with {', '.join(frame)}")
+        received = frame["resumeSession"].get("requestsReceived", 0)
+        if not self._received <= received <= self._sent:
+            raise _ProtocolError(f"counts {received} requests, where {self._received} to {self._sent} are possible")
+        self._forget(received)
+        self._sent = received  # the writer goes on from there
+
+    async def _open_socket(self) -> tuple[Any, dict[str, Any]]:
+        """A connection, and its SessionReady. Raises ConnectionFailed."""
+        where = self._url.split("?")[0]
+        try:
+            socket = await websockets.connect(self._url, **self._socket_options)
+        except (OSError, asyncio.TimeoutError, websockets.WebSocketException) as error:
+            raise ConnectionFailed(f"cannot connect to {where}: {error}") from error
+        error: TurngraphError | None = None
+        try:
+            while True:
+                frame = self._decode(await socket.recv())
+                if "sessionReady" in frame:
+                    return socket, frame["sessionReady"]
+                if "error" in frame:  # sent before the server closes the connection
+                    error = _to_error(frame["error"])
+        except websockets.ConnectionClosed:
+            what = f"the connection was closed with {socket.close_code or 1006} {socket.close_reason or ''}".rstrip()
+            raise ConnectionFailed(f"{what}: {error.message}" if error else what) from error
+        except _ProtocolError as failure:
+            await socket.close(1002)
+            raise ConnectionFailed(f"the server {failure}") from failure
+        except BaseException:  # out of time
+            socket.transport.abort()
+            raise
+
+    def _decode(self, data: str | bytes) -> dict[str, Any]:
+        try:
+            return self._form.decode(data)
+        except Exception as error:
+            raise _ProtocolError(f"sent a frame that cannot be read: {error}") from error
+
+    def _receive(self, frame: dict[str, Any]) -> None:
+        request_id, seq = frame.pop("requestId", 0), frame.pop("seq", 0)
+        if seq > 0:
+            if seq <= self._last_seq:  # received before the connection ended
+                return
+            if seq != self._last_seq + 1:
+                raise _ProtocolError(f"sent frame {seq} after frame {self._last_seq}")
+            self._last_seq = seq
+        # Frames are received in order, so the server has those before an answered one too.
+        self._forget(min(request_id, self._sent))
         for body, message in frame.items():
-            if body == "sessionReady" and not self._ready.done():
-                self._ready.set_result(message)
-            elif request_id in self._pending:
+            if body == "createAgent":
+                self._agents.add(message.get("agentId", 0))
+            if request_id in self._pending:
                 self._pending[request_id].put((body, message))
             elif request_id == 0 and body == "error":
                 self._server_error = _to_error(message)  # sent before the server closes the connection
 
+    def _forget(self, received: int) -> None:
+        while self._received < received:
+            self._received += 1
+            self._unreceived.pop(self._received, None)
+
+    def _notify(self, event: str, *arguments: Any) -> None:
+        # A callback of the event loop, which logs an exception of it.
+        if (callback := self._callbacks[event]) is not None:
+            asyncio.get_running_loop().call_soon(callback, *arguments)
+
+    def _dropped(self, what: str, close_code: int) -> ConnectionDropped:
+        error = ConnectionDropped(f"{what}: {self._server_error.message}" if self._server_error else what, close_code)
+        error.__cause__ = self._server_error
+        return error
+
     def _end(self, why: ConnectionDropped) -> None:
-        why.__cause__ = self._server_error
+        if self._ended:
+            return
         self._ended = why
-        if not self._ready.done():
-            self._ready.set_exception(why)
         for pending in list(self._pending.values()):
             pending.put(why)
-        self._outgoing.put_nowait(None)
 
 
 def _progress_handler(on_progress: Callable[[Progress], None] | None) -> Callable[[str, Mapping[str, Any]], None]:

@@ -222,6 +222,93 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
     });
   });
 
+  describe('when the connection ends', () => {
+    let results: Readonly<Record<string, unknown>> = {};
+
+    beforeAll(async () => {
+      results = JSON.parse(await runPython(repositoryPath('test/e2e/clients/reconnects.py'))) as typeof results;
+    });
+
+    it('sends again what the server has not received, with the same bytes, and nothing else', () => {
+      expect(results['resends_what_was_not_received']).toEqual({
+        resume: [{ sessionId: 's0', resumeToken: 't0', lastSeq: 1 }],
+        session: 's0',
+        same: true,
+        numbers: [
+          [1, 2, 3],
+          [0xffff_ffff, 3, 4],
+        ],
+        told: [['reconnecting', 1006], ['resumed']],
+      });
+    });
+
+    it('drops frames that it has received already', () => {
+      expect(results['drops_what_it_has_received']).toEqual({ text: 'one two three', resume: [3] });
+    });
+
+    it('tries again when the connection is cut while it resumes', () => {
+      const cut = ['reconnecting', 1006];
+      expect(results['tries_again_when_the_resume_is_cut']).toEqual({
+        connections: 4,
+        told: [cut, ['resumed'], cut, ['resumed']],
+      });
+    });
+
+    it.each([
+      ['gap', /^the server sent frame 3 after frame 1$/, [1002], []],
+      ['ended', /1006; the session is lost: no such session$/, [1006, 1000], ['reconnecting']],
+      ['token', /1006; the session is lost: no such session$/, [1006, 4401], ['reconnecting']],
+      ['count', /the server counts 7 requests, where 0 to 1 are possible$/, [1006, 1000], ['reconnecting']],
+      ['off', /^the connection was closed with 1006$/, [1006], []],
+    ])('raises for a lost session: %s', (name, message, codes, told) => {
+      const lost = (results['loses_sessions'] as Readonly<Record<string, unknown>>)[name];
+      const because = expect.stringMatching(message) as unknown;
+      expect(lost).toMatchObject({ pending: ['ConnectionDropped', 1002, because], same: true, codes });
+      expect((lost as { readonly told: readonly unknown[] }).told).toEqual([
+        ...told.map((event) => [event, 1006]),
+        ['lost', name === 'gap' ? 1002 : 1006, because],
+      ]);
+    });
+
+    it('gives up when no attempt succeeds in time', () => {
+      expect(results['loses_sessions']).toMatchObject({
+        time: {
+          pending: ['ConnectionDropped', 1002, expect.stringContaining('no new connection within 0.6 s') as unknown],
+          told: [['reconnecting', 1006], expect.arrayContaining(['lost', 1006]) as unknown],
+        },
+      });
+    });
+
+    it('does not reconnect after a close code that ends the session', () => {
+      expect(results['does_not_reconnect_after']).toEqual({ 1001: 1, 1009: 1, 4401: 1, 4406: 1, 4409: 1, 4429: 1 });
+    });
+
+    it('reconnects after a clean close by the server', () => {
+      expect(results['reconnects_after_a_clean_close']).toEqual([1, 2]);
+    });
+
+    it('destroys its agents when the program closes it, and calls nothing back', () => {
+      const requests = [{ agentId: 5 }, { agentId: 7 }];
+      expect(results['destroys_its_agents_first']).toEqual({ requests, code: 1000, told: [] });
+    });
+
+    it('can be closed while it reconnects', () => {
+      expect(results['closes_while_it_reconnects']).toEqual({
+        pending: ['ConnectionDropped', 1002, 'the client closed the connection'],
+        told: [],
+        connections: 1,
+      });
+    });
+
+    it('resumes although a callback raises, and logs that', () => {
+      expect(results['survives_an_error_of_a_callback']).toEqual({ answer: {}, logged: ['of the program'] });
+    });
+
+    it('waits longer after each attempt, at random', () => {
+      expect(results['waits_longer_each_time']).toEqual({ within: true, different: true });
+    });
+  });
+
   it('runs the ten lines of its README', async () => {
     const readme = await readFile(repositoryPath('docs/clients/python/README.md'), 'utf8');
     const [, lines = ''] = /```python\n(.*?)```/s.exec(readme) ?? [];
