@@ -1,15 +1,31 @@
-import { destination, pino, type Logger } from 'pino';
-import { build } from 'pino-pretty';
+import { pino, type Logger } from 'pino';
+import { prettyFactory } from 'pino-pretty';
+import { LogSink } from './logSink.ts';
 
 /** The log of the server (pino): one line per event, to stderr. */
 export type Log = Logger;
 
 /** Creates a log: readable lines on a terminal, JSON lines elsewhere or when `json` is set. */
 export function createLog({ level, json }: { readonly level: string; readonly json: boolean }): Log {
-  const readable = process.stderr.isTTY && !json;
-  const sink = readable
-    ? build({ destination: 2, sync: true, ignore: 'pid,hostname', colorize: !process.env['NO_COLOR'] })
-    : // A launcher that does not read the pipe must not block the server: beyond maxLength bytes, lines are dropped.
-      destination({ dest: 2, sync: false, maxLength: 1024 * 1024 });
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, sink);
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  const sink = stderrSink();
+  if (!process.stderr.isTTY || json) return pino(options, sink);
+  const prettify = prettyFactory({ ignore: 'pid,hostname', colorize: !process.env['NO_COLOR'] });
+  return pino(options, { write: (line) => sink.write(prettify(line)) });
 }
+
+let sharedSink: LogSink | undefined;
+
+// One for all logs of the process. pino's own destination ends the process when a write fails, and on a full disk repeats
+// the write for ever as it ends.
+function stderrSink(): LogSink {
+  if (sharedSink) return sharedSink;
+  const sink = new LogSink(toLostLine);
+  process.on('exit', () => sink.flushSync());
+  return (sharedSink = sink);
+}
+
+const warnLevel = pino.levels.values['warn'];
+
+const toLostLine = (lines: number): string =>
+  `${JSON.stringify({ level: warnLevel, time: new Date().toISOString(), lines, msg: 'log lines were lost: they could not be written' })}\n`;

@@ -27,6 +27,7 @@ const layers: Readonly<Record<string, number>> = {
   frameSize: 1,
   schema: 2,
   config: 3,
+  logSink: 2,
   log: 3,
   metrics: 3,
   storage: 3,

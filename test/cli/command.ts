@@ -26,6 +26,13 @@ export const startCliWithFileHandles = (count: number, args: readonly string[]):
     env: { ...process.env, NO_COLOR: '1' },
   });
 
+/** Starts a command whose standard error is a file or a device; not on Windows. */
+export const startCliLoggingTo = (path: string, args: readonly string[]): ChildProcessWithoutNullStreams =>
+  spawn('sh', ['-c', `exec "$0" "$@" 2> ${path}`, process.execPath, cli, ...args], {
+    cwd: repositoryPath('.'),
+    env: { ...process.env, NO_COLOR: '1' },
+  });
+
 /** Runs a command to its end. */
 export async function runCli(
   args: readonly string[],

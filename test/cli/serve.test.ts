@@ -7,8 +7,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { chat } from '../helpers/graphs.ts';
+import { isSkipped } from '../helpers/requirements.mjs';
 import { repositoryPath, TestClient, errorOf } from '../helpers/server.ts';
-import { untilExit, readFirstLine, runCli, startCli } from './command.ts';
+import { untilExit, readFirstLine, runCli, startCli, startCliLoggingTo } from './command.ts';
 
 interface ListeningEvent {
   readonly event: string;
@@ -82,6 +83,20 @@ describe('turngraph serve', () => {
     child.kill('SIGTERM');
     expect(await end).toEqual([0, null]);
     await rm(folder, { recursive: true });
+  });
+
+  it.skipIf(isSkipped('fullDevice'))('answers, and ends with 0, while its log cannot be written', async () => {
+    const child = startCliLoggingTo('/dev/full', ['serve', '--port', '0', '--json', '--log-level', 'debug']);
+    const end = once(child, 'exit');
+    const { port } = JSON.parse(await readFirstLine(child)) as ListeningEvent;
+    for (let count = 0; count < 5; count++) {
+      expect((await fetch(`http://127.0.0.1:${port}/health/live`)).status).toBe(200);
+      await using client = await TestClient.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
+      const agentId = await client.createAgent('guarded-chat');
+      expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ status: 'SUCCESS' });
+    }
+    child.kill('SIGTERM');
+    expect(await end).toEqual([0, null]);
   });
 
   it('writes the line to the file of --port-file', async () => {

@@ -132,6 +132,11 @@ export const requirements = {
     file: 'test/unit/filesystem.test.ts',
     findMissing: () => absentOf({ '/proc': existsSync('/proc/self') }),
   },
+  fullDevice: {
+    title: 'answers, and ends with 0, while its log cannot be written',
+    file: 'test/cli/serve.test.ts',
+    findMissing: () => absentOf({ '/dev/full': existsSync('/dev/full') }),
+  },
   fifo: {
     title: 'does not wait for the writer of a FIFO',
     file: 'test/unit/filesystem.test.ts',
