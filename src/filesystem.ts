@@ -76,19 +76,28 @@ const probeFilePrefix = '.probe-';
 
 /**
  * Writes a file atomically: a reader sees the old text or the new one, never a part of it, also after a power cut.
- * @param draft the path that is written first and then renamed.
+ * @param draft the path that is written first and then renamed; deleted when that fails.
+ * @throws the system's error.
  */
-export async function writeAtomic(path: string, text: string, draft = `${path}.new`): Promise<void> {
+export async function writeAtomic(path: string, text: string, draft = draftPath(path)): Promise<void> {
   const file = await createFile(draft);
   try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+  } catch (error) {
+    await unlink(draft).catch(() => undefined);
+    throw error;
   }
-  await rename(draft, path);
   await syncFolder(dirname(path));
 }
+
+/** The path that is written before it is renamed to the path of a file. */
+export const draftPath = (path: string): string => `${path}.new`;
 
 /**
  * Creates a file, and opens it for reading and writing. What has its name is removed first: a symbolic link is not
@@ -108,6 +117,12 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle?.sync().catch(() => undefined);
   await handle?.close();
 }
+
+/** Whether an error says that a path has no regular file. Other errors, such as EMFILE, say nothing about what is there. */
+export const isNoFileError = (thrown: unknown): boolean =>
+  noFileCodes.has(String((Object(thrown) as { readonly code?: unknown }).code));
+
+const noFileCodes = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENOTREG']);
 
 /**
  * Reads a regular file. Unlike `readFile` it never blocks on a FIFO, whose open would occupy a thread of the pool until a

@@ -1,6 +1,6 @@
-import { statfs } from 'node:fs/promises';
+import { rm, statfs } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
-import { makeFolder } from '../filesystem.ts';
+import { draftPath, makeFolder } from '../filesystem.ts';
 import { formatMegabytes } from '../units.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { DownloadManifest } from './disk/manifest.ts';
@@ -175,6 +175,8 @@ async function downloadMissing(
   await using lock = await acquireLock(target.path);
   // Another process may have completed it before the lock was acquired.
   if (await isDownloaded(target, manifest)) return onBytes((await fileSize(target.path)) ?? 0);
+  // The copy of a local file, which a killed process left.
+  await rm(draftPath(target.path), { force: true });
   const options = { hub: readHub(), policy, signal, lock, onRetry, onBytes, checkSpace };
   await record(model, target, await downloadFile(file, options));
 }

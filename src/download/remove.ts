@@ -1,5 +1,6 @@
 import { lstat, rm } from 'node:fs/promises';
 import { Fault } from '../fault.ts';
+import { draftPath } from '../filesystem.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { LockWait } from './disk/manifest.ts';
 import { badPath } from './disk/partialFile.ts';
@@ -17,7 +18,7 @@ export interface RemoveOptions extends LockWait {
 }
 
 /**
- * Deletes the downloaded, partial and quarantined files of a model, and their records. Returns the bytes that were freed.
+ * Deletes the downloaded, partial, quarantined and unfinished files of a model, and their records. Returns the bytes that were freed.
  * @throws Fault MODEL_NOT_ON_DISK when there are none, DOWNLOAD_ALREADY_ACTIVE when another process works on one; errors of
  * `releaseModels`.
  */
@@ -35,7 +36,8 @@ export async function remove(
     const sizes = (await Promise.all(files.map(readFreedBytes))).filter((bytes) => bytes !== undefined);
     if (sizes.length === 0) continue;
     await using _ = await acquireLock(path);
-    for (const file of [...files, resumeInfoPath(partialPath(path))]) await rm(file, { force: true });
+    const resumeInfo = resumeInfoPath(partialPath(path));
+    for (const file of [...files, resumeInfo, draftPath(resumeInfo)]) await rm(file, { force: true });
     isAnyRemoved = true;
     freedBytes += sizes.reduce((sum, bytes) => sum + bytes, 0);
   }
@@ -51,7 +53,8 @@ async function readFreedBytes(path: string): Promise<number | undefined> {
   return stats.isFile() && stats.nlink === 1 ? stats.size : 0;
 }
 
-const filesOf = (path: string): readonly string[] => [path, partialPath(path), badPath(path)];
+// The draft is the copy of a local file, which a killed process left.
+const filesOf = (path: string): readonly string[] => [path, partialPath(path), badPath(path), draftPath(path)];
 
 async function hasAnyFile(targets: readonly Target[]): Promise<boolean> {
   const sizes = await Promise.all(targets.flatMap(({ path }) => filesOf(path)).map(readFreedBytes));

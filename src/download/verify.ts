@@ -31,7 +31,7 @@ export interface VerifyOptions extends LockWait {
 
 /**
  * Reads all files of a model again and compares size and SHA-256. A bad file of the models folder is quarantined as `.bad`;
- * files of the user and of the Hugging Face cache are left alone.
+ * files of the user, of the Hugging Face cache and of a folder that cannot be written are left alone.
  * @throws Fault DOWNLOAD_ALREADY_ACTIVE when another process works on a bad file; the signal's reason; the system's error.
  */
 export async function verify(
@@ -66,13 +66,15 @@ async function verifyDownloaded(
     const record = (await manifest.read()).get(key);
     const known = { bytes: expected.bytes ?? record?.bytes, sha256: expected.sha256 ?? (record?.sha256 || undefined) };
     const { identity, ...result } = await verifyFile(path, known, options);
-    const quarantined = result.verdict === 'BAD' ? await quarantine(path, identity) : '';
+    // In a folder that cannot be written, a bad file stays, and a hash is not recorded: the result counts all the same.
+    const quarantined = result.verdict === 'BAD' ? await quarantine(path, identity).catch(emptyIfUnwritable) : '';
     // The file was replaced while it was read, by a download for example: the result is not that of the new one.
     if (quarantined === undefined || (quarantined === '' && !(await isUnchanged(path, identity)))) continue;
     const { bytes, sha256 } = result;
     // Records a hash that was not known before; the update drops the record of a file that was quarantined.
     const newRecord = { commit: '', completed: '', ...record, bytes, sha256 };
-    if (record?.sha256 !== sha256) await manifest.update((records) => void records.set(key, newRecord), options);
+    if (record?.sha256 !== sha256)
+      await manifest.update((records) => void records.set(key, newRecord), options).catch(emptyIfUnwritable);
     return { ...result, quarantined };
   }
 }
@@ -100,6 +102,14 @@ async function verifyFile(file: string, expected: ExpectedFile, options: VerifyO
 async function isUnchanged(path: string, identity: BigIntStats): Promise<boolean> {
   const now = await stat(path, { bigint: true });
   return isSameFile(now, identity) && now.size === identity.size && now.mtimeNs === identity.mtimeNs;
+}
+
+const unwritableCodes = new Set(['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT']);
+
+function emptyIfUnwritable(error: unknown): '' {
+  const { code } = Object(error) as { readonly code?: unknown };
+  if (!unwritableCodes.has(String(code))) throw error;
+  return '';
 }
 
 /** Returns the new path of a bad file; undefined = it was replaced by another one, and left alone. */

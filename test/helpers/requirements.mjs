@@ -46,6 +46,9 @@ const absentOf = (names) => Object.keys(names).filter((name) => !names[name]);
 /** Clients whose tests must not be skipped: `TURNGRAPH_TEST_CLIENTS="godotClient unityClient"`. */
 const requiredClients = new Set(process.env['TURNGRAPH_TEST_CLIENTS']?.split(' '));
 
+const mountSmallDisk =
+  'folder=$(mktemp -d) && { mount -t tmpfs -o size=64k tmpfs "$folder" && umount "$folder"; code=$?; rmdir "$folder"; exit $code; }';
+
 const isPythonRequired = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
 
 /** @satisfies {Record<string, Requirement>} */
@@ -121,6 +124,11 @@ export const requirements = {
     title: 'as a copy where the models folder is on another disk',
     file: 'test/integration/download/localFiles.test.ts',
     findMissing: () => absentOf({ '/dev/shm': existsSync('/dev/shm') }),
+  },
+  smallDisk: {
+    title: 'a download to a disk that is full',
+    file: 'test/integration/download/durability.test.ts',
+    findMissing: () => absentOf({ 'the permission to mount a tmpfs': succeeds('sh', '-c', mountSmallDisk) }),
   },
   unwritableFolder: {
     title: 'with 6001 when the folder cannot be created',

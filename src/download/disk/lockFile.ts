@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { link, lstat, lutimes, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, lstat, lutimes, open, readFile, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { Fault } from '../../fault.ts';
@@ -75,16 +75,21 @@ export async function isLocked(file: string): Promise<boolean> {
 const lockPath = (file: string): string => `${file}.lock`;
 
 async function tryCreate(path: string, token: string): Promise<boolean> {
+  const file = await open(path, 'wx').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  if (!file) return false;
   tokensOfThisProcess.add(token);
   try {
-    await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies LockHolder), {
-      flag: 'wx',
-    });
+    await file.writeFile(JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies LockHolder));
     return true;
   } catch (error) {
     tokensOfThisProcess.delete(token);
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    // On a full disk: an empty lock file would count as one of another process.
+    await rm(path, { force: true }).catch(() => undefined);
     throw error;
+  } finally {
+    await file.close();
   }
 }
 
@@ -158,7 +163,8 @@ function createLock(path: string, token: string, read: ReadText): Lock {
       clearInterval(timer);
       await tryHeartbeat();
       tokensOfThisProcess.delete(token);
-      if (!isLost) await rm(path, { force: true });
+      // Its token is forgotten, so a lock file that cannot be deleted is stale. The error would hide that of the work.
+      if (!isLost) await rm(path, { force: true }).catch(() => undefined);
     },
   };
 }

@@ -1,7 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { Fault } from '../../fault.ts';
-import { makeFolder, writeAtomic } from '../../filesystem.ts';
+import { isNoFileError, makeFolder, readRegularFile, writeAtomic } from '../../filesystem.ts';
 import { createReader, type FromSchema, type ObjectSchema } from '../../schema.ts';
 import type { RetryPolicy } from '../retry.ts';
 import { acquireLock, type Lock } from './lockFile.ts';
@@ -50,13 +50,13 @@ export class DownloadManifest {
     this.#path = join(folder, 'downloads.json');
   }
 
-  /** All records; none when the manifest is lost or invalid, until the next update rebuilds it. */
+  /** All records; none when the manifest is lost or invalid, until the next update rebuilds it, or cannot be read now. */
   async read(): Promise<ReadonlyMap<string, FileRecord>> {
-    return (await this.#parse()) ?? new Map();
+    return (await this.#parse().catch(() => undefined)) ?? new Map();
   }
 
   /**
-   * Edits the records, and drops those whose files no longer exist.
+   * Edits the records, and drops those whose files no longer exist. A manifest that cannot be read stays as it is.
    * @throws Fault DOWNLOAD_ALREADY_ACTIVE when another process keeps the lock for ten seconds; the signal's reason; the system's error.
    */
   async update(edit: (records: Map<string, FileRecord>) => void, { wait, signal }: LockWait): Promise<void> {
@@ -64,7 +64,7 @@ export class DownloadManifest {
     await using _ = await this.#lock({ wait, signal });
     const records = new Map((await this.#parse()) ?? (await this.#scanFolder()));
     edit(records);
-    for (const key of records.keys()) if ((await fileSize(join(this.#folder, key))) === undefined) records.delete(key);
+    for (const key of records.keys()) if (await isMissing(join(this.#folder, key))) records.delete(key);
     const files = Object.fromEntries([...records].sort(([a], [b]) => (a < b ? -1 : 1)));
     await writeAtomic(this.#path, `${JSON.stringify({ files }, undefined, 2)}\n`);
   }
@@ -82,8 +82,9 @@ export class DownloadManifest {
   }
 
   async #parse(): Promise<ReadonlyMap<string, FileRecord> | undefined> {
+    const bytes = await readRegularFile(this.#path).catch(undefinedIfNoFile);
     try {
-      const result = parseManifest(JSON.parse(await readFile(this.#path, 'utf8')));
+      const result = parseManifest(JSON.parse(bytes?.toString('utf8') ?? ''));
       return result.ok ? new Map(Object.entries(result.value.files)) : undefined;
     } catch {
       return undefined;
@@ -92,7 +93,7 @@ export class DownloadManifest {
 
   // A file gets its name only when it is complete (`PartialFile.commit`), so every model file in the folder counts.
   async #scanFolder(): Promise<ReadonlyMap<string, FileRecord>> {
-    const paths = await readdir(this.#folder, { recursive: true }).catch(() => []);
+    const paths = (await readdir(this.#folder, { recursive: true }).catch(undefinedIfNoFile)) ?? [];
     const records = new Map<string, FileRecord>();
     for (const path of paths) {
       const key = path.split(sep).join('/');
@@ -102,6 +103,12 @@ export class DownloadManifest {
     return records;
   }
 }
+
+function undefinedIfNoFile(error: unknown): undefined {
+  if (!isNoFileError(error)) throw error;
+}
+
+const isMissing = (path: string): Promise<boolean> => stat(path).then((stats) => !stats.isFile(), isNoFileError);
 
 // OWNER/NAME/FILE, and none of the files that a download has next to its target.
 const isModelKey = (key: string): boolean =>

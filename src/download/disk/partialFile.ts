@@ -158,7 +158,7 @@ export class PartialFile implements AsyncDisposable {
     if (this.#closed) return;
     // On a full disk the metadata stays as it was: the next attempt then trusts fewer bytes.
     await this.#flush(this.#flushing).catch(() => undefined);
-    await this.#close();
+    await this.#close().catch(() => undefined);
   }
 
   async #flush(previousFlush: Promise<void> | undefined): Promise<void> {

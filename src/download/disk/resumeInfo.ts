@@ -1,5 +1,5 @@
 import { uptime } from 'node:os';
-import { readRegularFile } from '../../filesystem.ts';
+import { isNoFileError, readRegularFile } from '../../filesystem.ts';
 import { createReader, type FromSchema, type ObjectSchema } from '../../schema.ts';
 import type { RemoteFile } from '../hub/remoteFile.ts';
 import type { Target } from '../target.ts';
@@ -53,11 +53,16 @@ export const createResumeInfo = ({ repo, revision, file }: Target, { etag, bytes
   bootedAt: currentBootedAt(),
 });
 
-/** Reads the resume metadata of a partial file; undefined when it is missing or invalid. */
+/**
+ * Reads the resume metadata of a partial file; undefined when it is missing or invalid.
+ * @throws the system's error when it cannot be read, for example for want of file handles: the partial file is kept then.
+ */
 export async function readResumeInfo(partialFile: string): Promise<ResumeInfo | undefined> {
+  const bytes = await readRegularFile(resumeInfoPath(partialFile)).catch((error: unknown) => {
+    if (!isNoFileError(error)) throw error;
+  });
   try {
-    const text = (await readRegularFile(resumeInfoPath(partialFile))).toString('utf8');
-    const result = parseResumeInfo(JSON.parse(text));
+    const result = parseResumeInfo(JSON.parse(bytes?.toString('utf8') ?? ''));
     return result.ok ? result.value : undefined;
   } catch {
     return undefined;
@@ -72,7 +77,10 @@ export const isSameVersion = (a: ResumeInfo, b: ResumeInfo): boolean =>
 export const isSameBoot = ({ bootedAt }: ResumeInfo): boolean =>
   Math.abs(currentBootedAt() - bootedAt) < bootToleranceSeconds;
 
-/** Bytes of an earlier attempt at this version of the file; `PartialFile.open` may trust fewer of them. */
+/**
+ * Bytes of an earlier attempt at this version of the file; `PartialFile.open` may trust fewer of them.
+ * @throws as `readResumeInfo`.
+ */
 export async function resumableBytes(target: Target, remoteFile: RemoteFile): Promise<number> {
   const path = partialPath(target.path);
   const previous = await readResumeInfo(path);

@@ -1,7 +1,7 @@
 import { createReadStream, type BigIntStats } from 'node:fs';
 import { constants, copyFile, link, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { createFile, syncFolder } from '../../filesystem.ts';
+import { createFile, draftPath, syncFolder } from '../../filesystem.ts';
 import { isSameFile } from '../disk/exclusiveFile.ts';
 import { findMismatch, readMagic } from '../disk/modelFile.ts';
 import { partialPath, resumeInfoPath } from '../disk/resumeInfo.ts';
@@ -76,7 +76,7 @@ async function placeFile(
   target: Target,
   { signal, checkSpace }: TakeOptions,
 ): Promise<boolean> {
-  const draft = `${target.path}.new`;
+  const draft = draftPath(target.path);
   await rm(draft, { force: true });
   try {
     const linked = await link(path, draft).then(
