@@ -34,8 +34,10 @@ export interface ResumeSessionRequest {
 
 /** Followed by the missed frames. Reserved: not sent in this version. */
 export interface ResumeSessionResponse {
-  /** Number of frames that are sent again. */
+  /** Number of frames after last_seq; they follow, with their own request_id and seq. */
   readonly replayed: number;
+  /** Number of frames of the client that the session has received: the client sends the later ones again, and no others. */
+  readonly requestsReceived: number;
 }
 
 /** Compiles a graph and starts a conversation with it. */
@@ -470,6 +472,7 @@ export const shapes = {
   },
   ResumeSessionResponse: {
     replayed: {"scalar":"uint32"},
+    requestsReceived: {"scalar":"uint32"},
   },
   CreateAgentRequest: {
     graphJson: {"scalar":"string","oneof":"source"},

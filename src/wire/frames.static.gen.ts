@@ -905,6 +905,7 @@ if (p[ks[i]] != null && ks[i] !== "__proto__")
 this[ks[i]] = p[ks[i]];
 };
 ResumeSessionResponse.prototype.replayed = 0;
+ResumeSessionResponse.prototype.requestsReceived = 0;
 ResumeSessionResponse.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -914,6 +915,8 @@ if (q > $util.recursionLimit)
 throw $Error("max depth exceeded");
 if (m.replayed != null && $Object.hasOwnProperty.call(m, "replayed") && m.replayed !== 0)
 w.uint32(8).uint32(m.replayed);
+if (m.requestsReceived != null && $Object.hasOwnProperty.call(m, "requestsReceived") && m.requestsReceived !== 0)
+w.uint32(16).uint32(m.requestsReceived);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -953,6 +956,15 @@ if (v = r.uint32())
 m.replayed = v;
 else
 delete m.replayed;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.requestsReceived = v;
+else
+delete m.requestsReceived;
 continue;
 }
 }
