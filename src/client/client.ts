@@ -9,8 +9,10 @@ import type {
 } from '../frames.gen.ts';
 import { documentText } from '../wire/documentText.ts';
 import { AgentHandle } from './agent.ts';
-import type { CloseInfo, Connection, RequestOptions } from './connection.ts';
+import type { CloseInfo } from './channel.ts';
+import type { Connection } from './connection.ts';
 import { checks, optionsCheck } from './options.ts';
+import type { RequestOptions } from './requestOptions.ts';
 import type { ResponseTo, RequestName } from './responses.ts';
 
 /** Options of `createAgent`. Give either `graph` or `graphName`. */
@@ -77,7 +79,8 @@ const checkRequestOptions = optionsCheck<RequestOptions>('request', {
  * A session on a server.
  * @throws Fault from all methods: an error of the server, MALFORMED_MESSAGE with the path for an argument of the wrong
  * type or a misspelt option, FRAME_TOO_LARGE for a request of more than 1 MiB,
- * CONNECTION_DROPPED when the connection ends before the response.
+ * CONNECTION_DROPPED when the connection ends for good before the response, LIMIT_EXCEEDED when too many requests wait
+ * for a connection.
  */
 export class Client implements AsyncDisposable {
   /** Session id, server version and protocol version, as the server sent them. */
@@ -89,7 +92,10 @@ export class Client implements AsyncDisposable {
     this.session = session;
   }
 
-  /** Resolves with the close code and reason when the connection has ended, whichever side closed it. Never rejects. */
+  /**
+   * Resolves with the close code and reason when the connection has ended for good, whichever side closed it; not when
+   * the client reconnects. Never rejects.
+   */
   get closed(): Promise<CloseInfo> {
     return this.#connection.closed;
   }
@@ -209,7 +215,10 @@ export class Client implements AsyncDisposable {
     return this.#connection.request(name, fields, options);
   }
 
-  /** Closes the connection. Pending requests reject with CONNECTION_DROPPED. */
+  /**
+   * Destroys the agents of the session without waiting, and closes the connection. Pending requests reject with
+   * CONNECTION_DROPPED. While the client reconnects, this ends it at once.
+   */
   close(): Promise<void> {
     return this.#connection.close();
   }

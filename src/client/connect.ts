@@ -1,10 +1,14 @@
-import { Fault, describeError } from '../fault.ts';
+import { Fault } from '../fault.ts';
 import type { ServerFrame } from '../frames.gen.ts';
 import { clientCodecs } from '../wire/codec.ts';
+import { openChannel, type Channel } from './channel.ts';
 import { Client } from './client.ts';
+import { connectFailureOf } from './connectFailure.ts';
 import { Connection } from './connection.ts';
+import { waitForSession } from './handshake.ts';
 import { checks, optionsCheck } from './options.ts';
-import { openSocket, type WebSocketClass } from './socket.ts';
+import { defaultReconnectOptions, reconnect, type ConnectionChange, type ReconnectOptions } from './reconnect.ts';
+import type { WebSocketClass } from './socket.ts';
 
 /** Options of `connect`. */
 export interface ConnectOptions {
@@ -16,6 +20,13 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds until `connect` rejects with CONNECTION_FAILED; default: 10,000. */
   readonly timeoutMs?: number;
+  /**
+   * Whether, and how, the client reconnects and resumes its session when the connection drops; default: true. With false
+   * the connection ends when it drops.
+   */
+  readonly reconnect?: boolean | ReconnectOptions;
+  /** Called when the connection drops, before each attempt to reconnect, and when the session is resumed or lost. */
+  readonly onConnectionChange?: (change: ConnectionChange) => void;
   /** The WebSocket class; default: that of the platform, or `ws` where there is none. */
   readonly WebSocket?: WebSocketClass;
   /** Called with frames that answer no request, such as the error before the server closes the connection. */
@@ -27,12 +38,22 @@ const checkConnectOptions = optionsCheck<ConnectOptions>('connect', {
   token: checks.string,
   signal: checks.signal,
   timeoutMs: checks.timeoutMs,
+  reconnect: checks.switchOrOptions,
+  onConnectionChange: checks.callback,
   WebSocket: checks.webSocketClass,
   onUnsolicited: checks.callback,
 });
 
+const checkReconnectOptions = optionsCheck<ReconnectOptions>('connect.reconnect', {
+  timeLimitMs: checks.timeoutMs,
+  firstDelayMs: checks.timeoutMs,
+  maxDelayMs: checks.timeoutMs,
+  attemptTimeoutMs: checks.timeoutMs,
+});
+
 /**
- * Connects to a server and waits for its first frame, `sessionReady`.
+ * Connects to a server and waits for its first frame, `sessionReady`. When the connection drops later, the client
+ * reconnects and resumes the session by itself.
  * @param url `ws://HOST:PORT`
  * @throws Fault CONNECTION_FAILED with a hint, MALFORMED_MESSAGE for a misspelt option or one of the wrong type; the
  * signal's reason when it is aborted.
@@ -46,47 +67,50 @@ const checkConnectOptions = optionsCheck<ConnectOptions>('connect', {
  */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
   checkConnectOptions(options);
-  const { codec = 'proto', token, signal, WebSocket, onUnsolicited, timeoutMs = 10_000 } = options;
+  const { codec = 'proto', token, signal, WebSocket, timeoutMs = 10_000 } = options;
+  const reconnectOptions = readReconnectOptions(options.reconnect);
+  const onUnsolicited = logged('onUnsolicited', options.onUnsolicited);
+  const onChange = logged('onConnectionChange', options.onConnectionChange);
   const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
   signal?.throwIfAborted();
-  const { subprotocol } = clientCodecs[`turngraph.v1.${codec}`];
+  const open = (): Promise<Channel> => openChannel(url, clientCodecs[`turngraph.v1.${codec}`], { token, WebSocket });
+  let channel: Channel | undefined;
   try {
-    const socket = await openSocket(url, { subprotocol, token, WebSocket });
-    const connection = new Connection(socket, clientCodecs[subprotocol], onUnsolicited);
-    return new Client(
-      connection,
-      await waitForSession(connection, signal ? AbortSignal.any([signal, timeout]) : timeout),
-    );
+    channel = await open();
+    const aborted = signal ? AbortSignal.any([signal, timeout]) : timeout;
+    const session = await waitForSession(channel, { signal: aborted, onUnsolicited });
+    const connection = new Connection(channel, session, {
+      onUnsolicited,
+      onChange,
+      resume:
+        reconnectOptions &&
+        ((drop) => reconnect({ ...drop, options: reconnectOptions, open, onUnsolicited, onChange })),
+    });
+    return new Client(connection, session);
   } catch (thrown) {
+    channel?.close();
     if (signal?.aborted) throw signal.reason;
-    const timeoutMessage = timeout.aborted ? `the server did not answer within ${timeoutMs} ms` : undefined;
-    const reason = timeoutMessage ?? hintFor(describeError(thrown));
+    const reason = timeout.aborted ? `the server did not answer within ${timeoutMs} ms` : connectFailureOf(thrown);
     const address = String(url).replace(/[?#].*/s, '');
     throw new Fault('CONNECTION_FAILED', `cannot connect to ${address}: ${reason}`, { cause: thrown });
   }
 }
 
-// The reason of a failed handshake with a hint, from the message of the platform's WebSocket.
-function hintFor(message: string): string {
-  if (/ECONNREFUSED/.test(message)) return 'no server listens there; is it running?';
-  if (/invalid url|must be/i.test(message)) return 'that is no WebSocket address; give one such as ws://127.0.0.1:9100';
-  const [, status = ''] = /server response: (\d{3})/.exec(message) ?? [];
-  const hints = new Map([
-    ['401', 'the server requires its token, or this one is wrong (401)'],
-    ['403', 'the server does not let this host or origin connect (403); see --allow-host and --allow-origin'],
-    ['404', 'the WebSocket is at / (404)'],
-    ['503', 'the server is shutting down, or has too many connections (503)'],
-  ]);
-  return hints.get(status) ?? message;
+function readReconnectOptions(option: ConnectOptions['reconnect'] = true): Required<ReconnectOptions> | undefined {
+  if (option === false) return undefined;
+  const given = option === true ? {} : option;
+  checkReconnectOptions(given);
+  const values = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { ...defaultReconnectOptions, ...(Object.fromEntries(values) as ReconnectOptions) };
 }
 
-async function waitForSession(connection: Connection, signal: AbortSignal) {
-  const closeOnAbort = (): void => void connection.close();
-  signal.addEventListener('abort', closeOnAbort);
-  if (signal.aborted) closeOnAbort();
-  try {
-    return await connection.ready;
-  } finally {
-    signal.removeEventListener('abort', closeOnAbort);
-  }
-}
+// An exception of these callbacks has no promise to reject, so it is logged.
+const logged =
+  <Value>(name: string, callback: ((value: Value) => void) | undefined) =>
+  (value: Value): void => {
+    try {
+      callback?.(value);
+    } catch (thrown) {
+      console.error(`${name} threw`, thrown);
+    }
+  };

@@ -1,29 +1,29 @@
 import { closeCodes } from '../closeCodes.ts';
 import { Fault } from '../fault.ts';
 import { maxFrameBytes } from '../frameSize.ts';
-import type { ClientFrame, ClientFrameBodies, ServerFrame, SessionReady } from '../frames.gen.ts';
-import type { Codec } from '../wire/codec.ts';
+import type { ClientFrameBodies, ResumeSessionRequest, ServerFrame, SessionReady } from '../frames.gen.ts';
 import { requestFrame } from '../wire/requestFrame.ts';
+import { droppedFault, faultOfEvent, type Channel, type ChannelEnd, type CloseInfo } from './channel.ts';
+import { FrameSequence } from './frameSequence.ts';
+import { defaultOutboxLimits, Outbox } from './outbox.ts';
+import { finalCloseCodes, sessionLost, type ConnectionChange, type ResumedChannel } from './reconnect.ts';
+import { rejectOnAbort, type RequestOptions } from './requestOptions.ts';
 import { toFault, finalResponse, type ResponseTo, type RequestName } from './responses.ts';
-import type { WebSocketLike } from './socket.ts';
 
-// `WebSocket.CLOSING`; `CLOSED` is greater.
-const closing = 2;
-
-/** How a connection ended: the close code and reason of its socket. */
-export interface CloseInfo {
-  readonly code: number;
-  readonly reason: string;
+/** The end of a channel, and what a session needs to be resumed after it. */
+export interface Drop {
+  readonly drop: ChannelEnd;
+  readonly session: ResumeSessionRequest;
+  readonly requestId: number;
+  readonly signal: AbortSignal;
 }
 
-/** Options of a request. */
-export interface RequestOptions {
-  /** Stops waiting; the promise rejects with the signal's reason. The server still handles the request. */
-  readonly signal?: AbortSignal | undefined;
-  /** Milliseconds until the promise rejects with TIMEOUT; default: none. */
-  readonly timeoutMs?: number | undefined;
-  /** Called with each frame that answers the request, the final response included. */
-  readonly onFrame?: ((frame: ServerFrame) => void) | undefined;
+/** Options of a connection. The callbacks must not throw. */
+export interface ConnectionOptions {
+  readonly onUnsolicited: (frame: ServerFrame) => void;
+  readonly onChange: (change: ConnectionChange) => void;
+  /** Finds a new channel for the session; undefined: the session ends with its channel. */
+  readonly resume: ((drop: Drop) => Promise<ResumedChannel>) | undefined;
 }
 
 interface PendingRequest {
@@ -31,56 +31,44 @@ interface PendingRequest {
   fail(reason: unknown): void;
 }
 
-/** Multiplexes requests and their responses, matched by request id, over one WebSocket. */
+/**
+ * Multiplexes requests and their responses, matched by request id. When its channel ends, it goes on with another one
+ * on which the session was resumed; requests wait meanwhile.
+ */
 export class Connection {
-  /** The first frame of the server. Rejects with CONNECTION_DROPPED when the connection ends before it. */
-  readonly ready: Promise<SessionReady>;
-  /** Resolves when the connection has ended. Never rejects. */
+  /** Resolves when the connection has ended for good. Never rejects. */
   readonly closed: Promise<CloseInfo>;
-  readonly #socket: WebSocketLike;
-  readonly #codec: Codec<ServerFrame, ClientFrame>;
-  readonly #onUnsolicited: (frame: ServerFrame) => void;
-  /** By request id; 0 waits for `sessionReady`. */
+  readonly #session: SessionReady;
+  readonly #options: ConnectionOptions;
+  /** Undefined while there is no connection. */
+  #channel: Channel | undefined;
+  readonly #codec: Channel['codec'];
+  readonly #outbox: Outbox;
+  readonly #sequence = new FrameSequence();
+  /** By request id. */
   readonly #pending = new Map<number, PendingRequest>();
+  /** Ids of the agents that were created and not destroyed. */
+  readonly #agents = new Set<number>();
+  /** Ends the attempts to reconnect. */
+  #reconnecting: AbortController | undefined;
   #lastRequestId = 0;
-  /** The error that explains why the connection ends. */
-  #error: Fault | undefined;
-  /** What requests reject with once the connection has ended. */
+  /** What requests reject with once the connection has ended for good. */
   #dropped: Fault | undefined;
+  #resolveClosed: (info: CloseInfo) => void = () => {};
 
-  constructor(
-    socket: WebSocketLike,
-    codec: Codec<ServerFrame, ClientFrame>,
-    onUnsolicited: (frame: ServerFrame) => void = () => {},
-  ) {
-    this.#socket = socket;
-    this.#codec = codec;
-    this.#onUnsolicited = onUnsolicited;
-    this.ready = new Promise((resolve, reject) => {
-      this.#pending.set(0, {
-        receive: (frame) => frame.body === 'sessionReady' && resolve(frame.sessionReady),
-        fail: reject,
-      });
-    });
-    this.closed = new Promise((resolve) => {
-      socket.addEventListener('close', ({ code, reason }) => {
-        this.#drop(
-          code === closeCodes.connectionLost
-            ? `the connection broke off (${code})`
-            : `the connection was closed with ${code} ${reason}`.trim(),
-        );
-        resolve({ code, reason });
-      });
-    });
-    socket.addEventListener('error', ({ message }) => {
-      if (message) this.#error ??= new Fault('CONNECTION_FAILED', String(message));
-    });
-    socket.addEventListener('message', ({ data }) => this.#receive(data));
+  constructor(channel: Channel, session: SessionReady, options: ConnectionOptions) {
+    this.#session = session;
+    this.#options = options;
+    this.#codec = channel.codec;
+    this.#outbox = new Outbox({ ...defaultOutboxLimits, ...(!options.resume && { keptBytes: 0 }) });
+    this.closed = new Promise((resolve) => (this.#resolveClosed = resolve));
+    this.#attach(channel);
   }
 
   /**
    * Sends a request and waits for its final response. Nothing is sent when a field has the wrong type.
-   * @throws Fault the error of an ErrorResponse, MALFORMED_MESSAGE, FRAME_TOO_LARGE, TIMEOUT, CONNECTION_DROPPED
+   * @throws Fault the error of an ErrorResponse, MALFORMED_MESSAGE, FRAME_TOO_LARGE, TIMEOUT, CONNECTION_DROPPED,
+   * LIMIT_EXCEEDED when too many requests wait for a connection.
    */
   async request<Name extends RequestName>(
     name: Name,
@@ -91,50 +79,74 @@ export class Connection {
     const ended = this.#ended();
     if (ended) throw ended;
     const requestId = ++this.#lastRequestId;
-    const data = this.#codec.encode(requestFrame(requestId, name, fields));
-    assertFits(data, name);
+    const frame = requestFrame(requestId, name, fields);
+    const data = this.#codec.encode(frame);
+    const bytes = bytesThatFit(data, name);
     let release = (): void => {};
     try {
-      return await new Promise((resolve, reject) => {
+      const response = await new Promise<ResponseTo<Name>>((resolve, reject) => {
         release = rejectOnAbort(reject, name, options);
-        const receive = (frame: ServerFrame): void => {
-          if (frame.body === 'error') return reject(toFault(frame.error));
-          options.onFrame?.(frame);
-          const response = finalResponse(name, frame);
-          if (response) resolve(response);
+        const receive = (answer: ServerFrame): void => {
+          if (answer.body === 'error') return reject(toFault(answer.error));
+          options.onFrame?.(answer);
+          const final = finalResponse(name, answer);
+          if (final) resolve(final);
         };
         this.#pending.set(requestId, { receive, fail: reject });
-        this.#socket.send(data);
+        this.#outbox.add({ requestId, data, bytes });
+        this.#sendQueued();
       });
+      if (frame.body === 'destroyAgent') this.#agents.delete(frame.destroyAgent.agentId);
+      return response;
     } finally {
       release();
       this.#pending.delete(requestId);
+      this.#outbox.withdraw(requestId);
     }
   }
 
-  /** Closes the socket. Pending requests reject with CONNECTION_DROPPED. */
+  /** Destroys the agents of the session without waiting, and closes. Pending requests reject with CONNECTION_DROPPED. */
   async close(): Promise<void> {
-    this.#drop('the client closed the connection');
-    this.#socket.close(closeCodes.normal);
+    const channel = this.#channel;
+    // A server keeps the agents of a session for some time after its connection has ended.
+    if (!this.#dropped && channel?.isOpen) {
+      for (const agentId of this.#agents) {
+        channel.send(this.#codec.encode(requestFrame(++this.#lastRequestId, 'destroyAgent', { agentId })));
+      }
+    }
+    this.#drop(faultOfEvent('the client closed the connection'));
+    if (channel) channel.close(closeCodes.normal);
+    else this.#resolveClosed({ code: closeCodes.normal, reason: '' });
+    this.#reconnecting?.abort();
     await this.closed;
   }
 
-  #receive(data: unknown): void {
-    const decoded = this.#codec.decode(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer));
-    if (decoded.ok) return this.#deliver(decoded.frame);
-    // A message of a newer server, which no request of this client waits for.
-    if (decoded.fault.name === 'UNKNOWN_MESSAGE_TYPE') return;
-    this.#error = decoded.fault;
-    this.#drop('the server sent a frame that cannot be read');
-    this.#socket.close();
+  #attach(channel: Channel): void {
+    this.#channel = channel;
+    channel.attach({
+      receive: (frame) => this.#receive(frame),
+      receiveUnknown: () => this.#sequence.skipUnknown(),
+      receiveInvalid: (fault) => this.#fail(faultOfEvent('the server sent a frame that cannot be read', fault)),
+      end: (end) => this.#end(end),
+    });
   }
 
-  #deliver(frame: ServerFrame): void {
-    if (frame.requestId === 0 && frame.body !== 'sessionReady') {
-      // An error that answers no request is why the server closes the connection next.
-      if (frame.body === 'error') this.#error = toFault(frame.error);
-      return this.#emitUnsolicited(frame);
+  #sendQueued(): void {
+    if (!this.#channel?.isOpen) return;
+    for (const { data } of this.#outbox.takeQueued()) this.#channel.send(data);
+  }
+
+  #receive(frame: ServerFrame): void {
+    if (this.#dropped) return;
+    try {
+      if (!this.#sequence.accept(frame.seq)) return;
+    } catch (thrown) {
+      return this.#fail(faultOfEvent('the server broke the protocol', Fault.from(thrown)));
     }
+    if (frame.requestId === 0) return this.#options.onUnsolicited(frame);
+    this.#outbox.acknowledge(frame.requestId);
+    // Also when the request was aborted.
+    if (frame.body === 'createAgent') this.#agents.add(frame.createAgent.agentId);
     const request = this.#pending.get(frame.requestId);
     try {
       request?.receive(frame);
@@ -143,50 +155,75 @@ export class Connection {
     }
   }
 
-  // An exception of this callback has no promise to reject, so it is logged.
-  #emitUnsolicited(frame: ServerFrame): void {
+  #end(end: ChannelEnd): void {
+    this.#channel = undefined;
+    const { resume } = this.#options;
+    if (this.#dropped) this.#resolveClosed({ code: end.code, reason: end.reason });
+    else if (!resume || finalCloseCodes.has(end.code)) this.#lose(droppedFault(end), end);
+    else void this.#resume(end, resume);
+  }
+
+  async #resume(drop: ChannelEnd, resume: NonNullable<ConnectionOptions['resume']>): Promise<void> {
+    const aborter = new AbortController();
+    const { signal } = aborter;
+    this.#reconnecting = aborter;
+    const { sessionId, resumeToken } = this.#session;
+    const session = { sessionId, resumeToken, lastSeq: this.#sequence.last };
     try {
-      this.#onUnsolicited(frame);
+      const resumed = await resume({ drop, session, requestId: ++this.#lastRequestId, signal });
+      if (signal.aborted) return resumed.channel.close();
+      this.#continueOn(resumed, drop);
     } catch (thrown) {
-      console.error('onUnsolicited threw', thrown);
+      if (!signal.aborted) this.#lose(Fault.from(thrown), drop);
     }
+  }
+
+  #continueOn({ channel, attempt, replayed, requestsReceived }: ResumedChannel, drop: ChannelEnd): void {
+    const resent = this.#outbox.rewind(requestsReceived);
+    if (resent === undefined) {
+      channel.close();
+      const reason = `the server has received ${requestsReceived} requests, and those after them are no longer held`;
+      return this.#lose(sessionLost(`${droppedFault(drop).message}, and ${reason}`), drop);
+    }
+    this.#sequence.restart();
+    this.#channel = channel;
+    this.#sendQueued();
+    this.#options.onChange({ state: 'resumed', attempt, replayed, resent });
+    this.#attach(channel);
   }
 
   // What a request rejects with when the connection has ended. A socket that is closing sends nothing more, but its
   // close event may be far away.
   #ended(): Fault | undefined {
-    if (this.#dropped || this.#socket.readyState < closing) return this.#dropped;
-    return this.#droppedBy('the connection is closing');
+    if (this.#dropped || this.#options.resume || this.#channel?.isOpen) return this.#dropped;
+    return faultOfEvent('the connection is closing');
   }
 
-  #drop(event: string): void {
+  // The server breaks the protocol, so another connection would not help.
+  #fail(fault: Fault): void {
     if (this.#dropped) return;
-    this.#dropped = this.#droppedBy(event);
-    for (const { fail } of this.#pending.values()) fail(this.#dropped);
+    this.#drop(fault);
+    this.#channel?.close();
+    this.#options.onChange({ state: 'lost', code: closeCodes.normal, error: fault });
   }
 
-  #droppedBy(event: string): Fault {
-    const message = this.#error ? `${event}: ${this.#error.message}` : event;
-    return new Fault('CONNECTION_DROPPED', message, { cause: this.#error });
+  #lose(fault: Fault, { code, reason }: CloseInfo): void {
+    this.#drop(fault);
+    this.#resolveClosed({ code, reason });
+    this.#options.onChange({ state: 'lost', code, error: fault });
+  }
+
+  #drop(fault: Fault): void {
+    if (this.#dropped) return;
+    this.#dropped = fault;
+    for (const { fail } of this.#pending.values()) fail(fault);
   }
 }
 
-// Rejects when the signal is aborted or the timeout expires; the returned function releases both.
-function rejectOnAbort(reject: (reason: unknown) => void, name: RequestName, options: RequestOptions): () => void {
-  const { signal, timeoutMs } = options;
-  const onAbort = (): void => reject(signal?.reason);
-  const onTimeout = (): void => reject(new Fault('TIMEOUT', `${name} had no answer within ${timeoutMs} ms`));
-  const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
-  signal?.addEventListener('abort', onAbort, { once: true });
-  return () => {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
-  };
-}
-
-function assertFits(data: string | Uint8Array, name: RequestName): void {
+// The size of a frame. @throws Fault FRAME_TOO_LARGE
+function bytesThatFit(data: string | Uint8Array, name: RequestName): number {
   const bytes = typeof data === 'string' ? new TextEncoder().encode(data).length : data.length;
-  if (bytes <= maxFrameBytes) return;
+  if (bytes <= maxFrameBytes) return bytes;
   throw new Fault(
     'FRAME_TOO_LARGE',
     `${name} has ${bytes} bytes, and a frame may have ${maxFrameBytes}; send less at a time`,

@@ -3,7 +3,9 @@ export type { Client, CreateAgentOptions, DownloadModelOptions, LoadModelOptions
 export type { AgentHandle } from './agent.ts';
 export type { FinishedTurn, SendOptions, TurnHandle } from './turn.ts';
 export type { ToolCall, TurnEvent } from './toolCall.ts';
-export type { CloseInfo, RequestOptions } from './connection.ts';
+export type { CloseInfo } from './channel.ts';
+export type { RequestOptions } from './requestOptions.ts';
+export type { ConnectionChange, ReconnectOptions } from './reconnect.ts';
 export type { ResponseTo, RequestName } from './responses.ts';
 export type { WebSocketClass, WebSocketLike } from './socket.ts';
 export { Fault } from '../fault.ts';

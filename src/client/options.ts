@@ -24,6 +24,7 @@ export const checks = {
   params: mustBe('an object', isRecord),
   callback: mustBe('a function', (value) => typeof value === 'function'),
   codec: mustBe('"proto" or "json"', (value) => value === 'proto' || value === 'json'),
+  switchOrOptions: mustBe('a boolean or an object', (value) => typeof value === 'boolean' || isRecord(value)),
   webSocketClass: mustBe('a class', (value) => typeof value === 'function'),
   string: mustBe('a string', (value) => typeof value === 'string'),
   signal: mustBe('an AbortSignal', isAbortSignal),

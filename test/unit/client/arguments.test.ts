@@ -416,6 +416,25 @@ describe('connect', () => {
       (url) => connect(url, 'secret'),
     ],
     [
+      'connect.reconnect must be a boolean or an object, not "always"',
+      // @ts-expect-error: a text
+      (url) => connect(url, { reconnect: 'always' }),
+    ],
+    [
+      'connect.reconnect.maxDelay is not known here; did you mean "maxDelayMs"?',
+      // @ts-expect-error: misspelt
+      (url) => connect(url, { reconnect: { maxDelay: 5 } }),
+    ],
+    [
+      'connect.reconnect.timeLimitMs must be a number of milliseconds from 0 to 2147483647, not -1',
+      (url) => connect(url, { reconnect: { timeLimitMs: -1 } }),
+    ],
+    [
+      'connect.onConnectionChange must be a function, not true',
+      // @ts-expect-error: a boolean
+      (url) => connect(url, { onConnectionChange: true }),
+    ],
+    [
       'connect.WebSocket must be a class, not an object',
       // @ts-expect-error: no class
       (url) => connect(url, { WebSocket: {} }),

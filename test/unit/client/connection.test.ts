@@ -61,7 +61,7 @@ describe.each(['proto', 'json'] as const)('a connection over %s', (codec) => {
   it('rejects pending and later requests when it drops', async () => {
     const { client } = await connectToFakeServer(
       (frame, send, socket) => (frame.body === 'sendMessage' ? socket.terminate() : acceptAgents(frame, send, socket)),
-      { codec },
+      { codec, reconnect: false },
     );
     const agent = await createTestAgent(client);
     const models = client.listModels();
@@ -86,7 +86,7 @@ describe.each(['proto', 'json'] as const)('a connection over %s', (codec) => {
         sockets.push(this);
       }
     }
-    const client = await connect(server.url, { codec, WebSocket: RecordedSocket });
+    const client = await connect(server.url, { codec, reconnect: false, WebSocket: RecordedSocket });
     const closed = vi.fn();
     void client.closed.then(closed);
     socketOfServer?.close(1001, 'shutdown');
@@ -106,6 +106,36 @@ describe.each(['proto', 'json'] as const)('a connection over %s', (codec) => {
     }
     await closing;
     await expect(agent.send('hi').done).rejects.toMatchObject({ code: 1002 });
+  });
+
+  it('destroys its agents when it is closed, without waiting', async () => {
+    let agentId = 0;
+    const creations: (() => void)[] = [];
+    const { client, received } = await connectToFakeServer(
+      (frame, send) => {
+        if (frame.body === 'createAgent') creations.push(() => send('createAgent', { agentId: ++agentId }));
+        if (frame.body === 'createAgent' && frame.createAgent.graphName !== 'slow') creations.shift()?.();
+        if (frame.body === 'listModels') send('listModels');
+        if (frame.body === 'destroyAgent' && frame.destroyAgent.agentId === 2) send('ack');
+      },
+      { codec },
+    );
+    const aborter = new AbortController();
+    for (const name of ['one', 'two', 'three']) await client.createAgent({ graphName: name });
+    await client.request('destroyAgent', { agentId: 2 });
+    const slow = client.createAgent({ graphName: 'slow', signal: aborter.signal });
+    await client.listModels();
+    aborter.abort();
+    await expect(slow).rejects.toThrow();
+    creations.shift()?.();
+    await client.listModels();
+    await client.close();
+    expect(await client.closed).toMatchObject({ code: 1000 });
+    expect(received.flatMap((frame) => (frame.body === 'destroyAgent' ? [frame.destroyAgent.agentId] : []))).toEqual([
+      2, 1, 3, 4,
+    ]);
+    await client.close();
+    expect(received).toHaveLength(10);
   });
 
   it('reports why the server closed it', async () => {

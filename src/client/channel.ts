@@ -1,0 +1,133 @@
+import { closeCodes } from '../closeCodes.ts';
+import { Fault } from '../fault.ts';
+import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
+import type { Codec } from '../wire/codec.ts';
+import { toFault } from './responses.ts';
+import { openSocket, type SocketOptions, type WebSocketLike } from './socket.ts';
+
+// `WebSocket.OPEN`.
+const open = 1;
+
+/** How a connection ended: the close code and reason of its socket. */
+export interface CloseInfo {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** How a channel ended. */
+export interface ChannelEnd extends CloseInfo {
+  /** The error that explains the end: of the socket, or the last one of the server that answers no request. */
+  readonly error: Fault | undefined;
+}
+
+/** Receives what arrives over a channel. */
+export interface ChannelListener {
+  receive(frame: ServerFrame): void;
+  /** A message of a newer server, which no request of this client waits for. */
+  receiveUnknown(): void;
+  /** A frame that cannot be decoded. */
+  receiveInvalid(fault: Fault): void;
+  /** The socket has closed; called once, as the last. */
+  end(end: ChannelEnd): void;
+}
+
+/** The codec of a client. */
+export type ClientCodec = Codec<ServerFrame, ClientFrame>;
+
+/**
+ * Frames over one WebSocket. Without a listener, what arrives waits for the next one, so that a listener can be replaced
+ * between two frames and none is lost.
+ */
+export class Channel {
+  readonly codec: ClientCodec;
+  readonly #socket: WebSocketLike;
+  #listener: ChannelListener | undefined;
+  readonly #waiting: ((listener: ChannelListener) => void)[] = [];
+  #error: Fault | undefined;
+
+  constructor(socket: WebSocketLike, codec: ClientCodec) {
+    this.codec = codec;
+    this.#socket = socket;
+    socket.addEventListener('error', ({ message }) => {
+      if (message) this.#error ??= new Fault('CONNECTION_FAILED', String(message));
+    });
+    socket.addEventListener('message', ({ data }) => this.#decode(data));
+    socket.addEventListener('close', ({ code, reason }) => {
+      const error = this.#error;
+      this.#emit((listener) => listener.end({ code, reason, error }));
+    });
+  }
+
+  /** Whether a frame that is sent now may arrive. A socket that is closing sends nothing more. */
+  get isOpen(): boolean {
+    return this.#socket.readyState === open;
+  }
+
+  /** Sets the listener, which gets at once what has arrived since the last one was detached. */
+  attach(listener: ChannelListener): void {
+    this.#listener = listener;
+    while (this.#listener) {
+      const deliver = this.#waiting.shift();
+      if (!deliver) return;
+      deliver(this.#listener);
+    }
+  }
+
+  /** Removes the listener: what arrives now waits for the next one. */
+  detach(): void {
+    this.#listener = undefined;
+  }
+
+  /** Sends encoded frames. */
+  send(data: string | Uint8Array<ArrayBuffer>): void {
+    this.#socket.send(data);
+  }
+
+  /** Closes the socket; the listener is told when it has closed. */
+  close(code?: number): void {
+    this.#socket.close(code);
+  }
+
+  #decode(data: unknown): void {
+    const decoded = this.codec.decode(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer));
+    if (decoded.ok) {
+      const { frame } = decoded;
+      // An error that answers no request is why the server closes the connection next.
+      if (frame.requestId === 0 && frame.body === 'error') this.#error = toFault(frame.error);
+      return this.#emit((listener) => listener.receive(frame));
+    }
+    const { fault } = decoded;
+    if (fault.name === 'UNKNOWN_MESSAGE_TYPE') return this.#emit((listener) => listener.receiveUnknown());
+    this.#emit((listener) => listener.receiveInvalid(fault));
+  }
+
+  #emit(deliver: (listener: ChannelListener) => void): void {
+    if (this.#listener && this.#waiting.length === 0) deliver(this.#listener);
+    else this.#waiting.push(deliver);
+  }
+}
+
+/**
+ * Opens a WebSocket with the subprotocol of a codec; it is still connecting when this resolves.
+ * @throws what the constructor of the WebSocket throws, for example for an invalid URL.
+ */
+export async function openChannel(
+  url: string,
+  codec: ClientCodec,
+  options: Omit<SocketOptions, 'subprotocol'>,
+): Promise<Channel> {
+  return new Channel(await openSocket(url, { ...options, subprotocol: codec.subprotocol }), codec);
+}
+
+/** The Fault CONNECTION_DROPPED for a channel that has ended. */
+export function droppedFault({ code, reason, error }: ChannelEnd): Fault {
+  const event =
+    code === closeCodes.connectionLost
+      ? `the connection broke off (${code})`
+      : `the connection was closed with ${code} ${reason}`.trim();
+  return faultOfEvent(event, error);
+}
+
+/** A Fault CONNECTION_DROPPED with an event, such as `the connection is closing`, and the error behind it. */
+export const faultOfEvent = (event: string, error?: Fault): Fault =>
+  new Fault('CONNECTION_DROPPED', error ? `${event}: ${error.message}` : event, { cause: error });

@@ -1,0 +1,189 @@
+import { closeCodes } from '../closeCodes.ts';
+import { Fault } from '../fault.ts';
+import type { ResumeSessionRequest, ResumeSessionResponse, ServerFrame } from '../frames.gen.ts';
+import { droppedFault, type Channel, type ChannelEnd } from './channel.ts';
+import { connectFailureOf } from './connectFailure.ts';
+import { ChannelEnded, resumeSession, waitForSession } from './handshake.ts';
+
+/** How a client reconnects, in milliseconds. */
+export interface ReconnectOptions {
+  /** No attempt starts later than this after the drop; default: 60,000, as long as a server keeps a session. */
+  readonly timeLimitMs?: number;
+  /** Delay before the first attempt; it doubles with each attempt. Half of each delay is random. Default: 250. */
+  readonly firstDelayMs?: number;
+  /** Max delay; default: 5,000. */
+  readonly maxDelayMs?: number;
+  /** Limit of one attempt; default: 10,000. */
+  readonly attemptTimeoutMs?: number;
+}
+
+/** What happened to a connection that was not closed by the program. */
+export type ConnectionChange =
+  | {
+      /** There is no connection: the client makes an attempt after a delay. Requests wait. */
+      readonly state: 'reconnecting';
+      /** The number of the attempt since the drop, from 1. */
+      readonly attempt: number;
+      readonly delayMs: number;
+      /** The close code of the connection that dropped. */
+      readonly code: number;
+      /** Why the connection dropped; from the second attempt on, why the last attempt failed. */
+      readonly reason: string;
+    }
+  | {
+      /** The session goes on, on a new connection. */
+      readonly state: 'resumed';
+      readonly attempt: number;
+      /** Frames that the server sends again. */
+      readonly replayed: number;
+      /** Requests that were sent again, because the server had not received them. */
+      readonly resent: number;
+    }
+  | {
+      /** The session is over for this client. All requests reject with `error`. */
+      readonly state: 'lost';
+      /** The close code of the connection that dropped. */
+      readonly code: number;
+      /** CONNECTION_DROPPED with the reason. */
+      readonly error: Fault;
+    };
+
+/** What the attempts to resume a session need. */
+export interface ResumeTask {
+  readonly options: Required<ReconnectOptions>;
+  /** The end of the connection that dropped. */
+  readonly drop: ChannelEnd;
+  readonly session: ResumeSessionRequest;
+  /** An id that no other request of the session has. */
+  readonly requestId: number;
+  readonly open: () => Promise<Channel>;
+  readonly onChange: (change: ConnectionChange) => void;
+  readonly onUnsolicited: (frame: ServerFrame) => void;
+  /** Ends the attempts. */
+  readonly signal: AbortSignal;
+}
+
+/** A channel on which a session was resumed. It has no listener yet. */
+export interface ResumedChannel extends ResumeSessionResponse {
+  readonly channel: Channel;
+  readonly attempt: number;
+}
+
+/** The values of `ReconnectOptions` that are not given. */
+export const defaultReconnectOptions: Required<ReconnectOptions> = {
+  timeLimitMs: 60_000,
+  firstDelayMs: 250,
+  maxDelayMs: 5_000,
+  attemptTimeoutMs: 10_000,
+};
+
+const { goingAway, frameTooLarge, wrongResumeToken, unknownSubprotocol, resumedElsewhere, limitExceeded } = closeCodes;
+
+/**
+ * The close codes after which a client does not reconnect: the server has ended the session, another connection has it,
+ * or the same would happen again.
+ */
+export const finalCloseCodes: ReadonlySet<number> = new Set([
+  goingAway,
+  frameTooLarge,
+  wrongResumeToken,
+  unknownSubprotocol,
+  resumedElsewhere,
+  limitExceeded,
+]);
+
+/** The delay before an attempt: exponential backoff; the second half of it is random, so that clients do not come at once. */
+export function reconnectDelayMs(
+  attempt: number,
+  { firstDelayMs, maxDelayMs }: Pick<Required<ReconnectOptions>, 'firstDelayMs' | 'maxDelayMs'>,
+  random = Math.random(),
+): number {
+  const delayMs = Math.min(maxDelayMs, firstDelayMs * 2 ** (attempt - 1));
+  return Math.round(delayMs * (0.5 + random / 2));
+}
+
+/**
+ * Connects again until the session is resumed.
+ * @throws Fault CONNECTION_DROPPED when the server no longer has the session, or the time is up; the signal's reason.
+ */
+export async function reconnect(task: ResumeTask): Promise<ResumedChannel> {
+  const { options, drop, signal } = task;
+  const { timeLimitMs } = options;
+  const droppedAtMs = performance.now();
+  const dropped = droppedFault(drop);
+  let reason = dropped.message;
+  for (let attempt = 1; ; attempt++) {
+    const remainingMs = droppedAtMs + timeLimitMs - performance.now();
+    if (attempt > 1 && remainingMs <= 0) {
+      throw sessionLost(`${dropped.message}, and no attempt to reconnect succeeded in ${timeLimitMs} ms: ${reason}`);
+    }
+    const delayMs = Math.max(0, Math.min(remainingMs, reconnectDelayMs(attempt, options)));
+    task.onChange({ state: 'reconnecting', attempt, delayMs, code: drop.code, reason });
+    await sleep(delayMs, signal);
+    try {
+      return await attemptToResume(task, attempt);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (isFinal(thrown)) {
+        throw sessionLost(`${dropped.message}, and the server cannot resume the session: ${thrown.message}`, thrown);
+      }
+      reason = connectFailureOf(thrown);
+    }
+  }
+}
+
+/** A Fault CONNECTION_DROPPED that says what to do after a session is lost. */
+export const sessionLost = (reason: string, cause?: unknown): Fault =>
+  new Fault(
+    'CONNECTION_DROPPED',
+    `${reason}; the session and its agents are gone: connect again and create the agents again, from saved dialogs`,
+    { cause },
+  );
+
+async function attemptToResume(task: ResumeTask, attempt: number): Promise<ResumedChannel> {
+  const { session, requestId, onUnsolicited, options } = task;
+  const { attemptTimeoutMs } = options;
+  const aborter = new AbortController();
+  const stop = (): void => aborter.abort(task.signal.reason);
+  const onTimeout = (): void =>
+    aborter.abort(new Fault('TIMEOUT', `the server did not answer within ${attemptTimeoutMs} ms`));
+  const timer = setTimeout(onTimeout, attemptTimeoutMs);
+  task.signal.addEventListener('abort', stop);
+  let channel: Channel | undefined;
+  try {
+    channel = await task.open();
+    const handshake = { signal: aborter.signal, onUnsolicited };
+    await waitForSession(channel, handshake);
+    const response = await resumeSession(channel, requestId, session, handshake);
+    return { ...response, channel, attempt };
+  } catch (thrown) {
+    channel?.close();
+    throw thrown;
+  } finally {
+    clearTimeout(timer);
+    task.signal.removeEventListener('abort', stop);
+  }
+}
+
+// A server with too many connections may have fewer later; any other refusal is the same next time.
+function isFinal(thrown: unknown): thrown is Error {
+  if (thrown instanceof ChannelEnded) {
+    return thrown.end.code !== limitExceeded && finalCloseCodes.has(thrown.end.code);
+  }
+  return thrown instanceof Fault && thrown.name !== 'TIMEOUT' && thrown.name !== 'CONNECTION_DROPPED';
+}
+
+function sleep(delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    }, delayMs);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+  });
+}
