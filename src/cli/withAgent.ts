@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
-import { connect, type AgentHandle, type Client } from '../client/index.ts';
+import { connect, type AgentHandle, type Client, type ConnectionChange } from '../client/index.ts';
 import type { ServerOptions } from '../config.ts';
 import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import type { TurngraphServer } from '../server/server.ts';
@@ -9,6 +9,7 @@ import { engineNames } from '../session/session.ts';
 import { findGraph, isFile } from './findGraph.ts';
 import { assertModelName, findModelFile } from './modelFile.ts';
 import { serverFlags, serverOptions, UsageError } from './options.ts';
+import { connectionLine } from './output/connectionLine.ts';
 
 /** Flags of the commands that use an agent: chat and run. */
 export interface AgentFlags {
@@ -67,7 +68,10 @@ export async function withAgent(
   const options = { ...settings, storageRoot: settings.storageRoot || (isName ? '' : dirname(graph)) };
   await using server = remoteUrl === undefined ? await startOwnServer(options, modelFile) : undefined;
   const url = remoteUrl ?? server?.url ?? '';
-  await using client = await connect(url, { codec: 'proto', ...(options.token !== '' && { token: options.token }) });
+  await using client = await connect(url, {
+    ...(options.token !== '' && { token: options.token }),
+    onConnectionChange: printChange,
+  });
   // --mock-script implies the mock engine.
   await client.configure({ engine: flags.engine ?? (options.mockScript === '' ? '' : 'mock') });
   await using agent = await client.createAgent({
@@ -77,6 +81,11 @@ export async function withAgent(
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
   await use({ client, agent, variables: flags.var ?? {} });
+}
+
+function printChange(change: ConnectionChange): void {
+  const line = connectionLine(change);
+  if (line !== undefined) process.stderr.write(`${line}\n`);
 }
 
 // Imported on demand: loading the engine takes time, and with --url it is not needed.

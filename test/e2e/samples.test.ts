@@ -37,7 +37,7 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/launching.md#unity csharp 1': 'for Unity, which no test machine has; the page says so',
   'docs/doctor.md#check-a-model-turngraph-doctor sh 1': 'measures for a minute; test/cli/doctor.test.ts runs it',
   'docs/saving.md#reconnect js 1': 'reads a conversation; test/e2e/reconnect.test.ts runs it',
-  'docs/client.md#dropped-connections js 1': 'test/e2e/reconnect.test.ts runs it',
+  'docs/client.md#dropped-connections js 2': 'test/e2e/reconnect.test.ts runs it',
   'docs/launching.md#1-the-program sh 1': 'test/e2e/bundle.test.ts runs it',
   'docs/launching.md#2-the-licences-of-llamacpp sh 1': 'test/e2e/bundle.test.ts runs it',
   'docs/launching.md#3-llamacpp-for-the-players-system sh 1': 'test/e2e/bundle.test.ts runs it',
