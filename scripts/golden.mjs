@@ -116,7 +116,7 @@ const examples = [
     },
   ],
   ['ConfigureSessionResponse', 'server', { requestId: 1, seq: 1, configureSession: {} }],
-  ['ResumeSessionResponse', 'server', { requestId: 1, seq: 0, resumeSession: { replayed: 17 } }],
+  ['ResumeSessionResponse', 'server', { requestId: 1, seq: 0, resumeSession: { replayed: 17, requestsReceived: 5 } }],
   [
     'CreateAgentResponse',
     'server',
