@@ -18,8 +18,8 @@ export interface Drop {
   readonly signal: AbortSignal;
 }
 
-/** Options of a connection. The callbacks must not throw. */
-export interface ConnectionOptions {
+/** What a connection calls. The callbacks must not throw. */
+export interface ConnectionHooks {
   readonly onUnsolicited: (frame: ServerFrame) => void;
   readonly onChange: (change: ConnectionChange) => void;
   /** Finds a new channel for the session; undefined: the session ends with its channel. */
@@ -39,7 +39,7 @@ export class Connection {
   /** Resolves when the connection has ended for good. Never rejects. */
   readonly closed: Promise<CloseInfo>;
   readonly #session: SessionReady;
-  readonly #options: ConnectionOptions;
+  readonly #hooks: ConnectionHooks;
   /** Undefined while there is no connection. */
   #channel: Channel | undefined;
   readonly #codec: Channel['codec'];
@@ -56,11 +56,11 @@ export class Connection {
   #dropped: Fault | undefined;
   #resolveClosed: (info: CloseInfo) => void = () => {};
 
-  constructor(channel: Channel, session: SessionReady, options: ConnectionOptions) {
+  constructor(channel: Channel, session: SessionReady, hooks: ConnectionHooks) {
     this.#session = session;
-    this.#options = options;
+    this.#hooks = hooks;
     this.#codec = channel.codec;
-    this.#outbox = new Outbox({ ...defaultOutboxLimits, ...(!options.resume && { keptBytes: 0 }) });
+    this.#outbox = new Outbox({ ...defaultOutboxLimits, ...(!hooks.resume && { keptBytes: 0 }) });
     this.closed = new Promise((resolve) => (this.#resolveClosed = resolve));
     this.#attach(channel);
   }
@@ -143,7 +143,7 @@ export class Connection {
     } catch (thrown) {
       return this.#fail(faultOfEvent('the server broke the protocol', Fault.from(thrown)));
     }
-    if (frame.requestId === 0) return this.#options.onUnsolicited(frame);
+    if (frame.requestId === 0) return this.#hooks.onUnsolicited(frame);
     this.#outbox.acknowledge(frame.requestId);
     // Also when the request was aborted.
     if (frame.body === 'createAgent') this.#agents.add(frame.createAgent.agentId);
@@ -157,13 +157,13 @@ export class Connection {
 
   #end(end: ChannelEnd): void {
     this.#channel = undefined;
-    const { resume } = this.#options;
+    const { resume } = this.#hooks;
     if (this.#dropped) this.#resolveClosed({ code: end.code, reason: end.reason });
     else if (!resume || finalCloseCodes.has(end.code)) this.#lose(droppedFault(end), end);
     else void this.#resume(end, resume);
   }
 
-  async #resume(drop: ChannelEnd, resume: NonNullable<ConnectionOptions['resume']>): Promise<void> {
+  async #resume(drop: ChannelEnd, resume: NonNullable<ConnectionHooks['resume']>): Promise<void> {
     const aborter = new AbortController();
     const { signal } = aborter;
     this.#reconnecting = aborter;
@@ -188,14 +188,14 @@ export class Connection {
     this.#sequence.restart();
     this.#channel = channel;
     this.#sendQueued();
-    this.#options.onChange({ state: 'resumed', attempt, replayed, resent });
+    this.#hooks.onChange({ state: 'resumed', attempt, replayed, resent });
     this.#attach(channel);
   }
 
   // What a request rejects with when the connection has ended. A socket that is closing sends nothing more, but its
   // close event may be far away.
   #ended(): Fault | undefined {
-    if (this.#dropped || this.#options.resume || this.#channel?.isOpen) return this.#dropped;
+    if (this.#dropped || this.#hooks.resume || this.#channel?.isOpen) return this.#dropped;
     return faultOfEvent('the connection is closing');
   }
 
@@ -204,13 +204,13 @@ export class Connection {
     if (this.#dropped) return;
     this.#drop(fault);
     this.#channel?.close();
-    this.#options.onChange({ state: 'lost', code: closeCodes.normal, error: fault });
+    this.#hooks.onChange({ state: 'lost', code: closeCodes.normal, error: fault });
   }
 
   #lose(fault: Fault, { code, reason }: CloseInfo): void {
     this.#drop(fault);
     this.#resolveClosed({ code, reason });
-    this.#options.onChange({ state: 'lost', code, error: fault });
+    this.#hooks.onChange({ state: 'lost', code, error: fault });
   }
 
   #drop(fault: Fault): void {
