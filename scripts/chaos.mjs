@@ -1,0 +1,55 @@
+// npm run chaos [-- CASE... OPTIONS]: what must not end a server; default: all cases.
+//   --count N      files of `files`; default 300
+//   --seed N       seed of all random choices; default 1
+//   --model NAME   a model of models.json; default turngraph-demo
+//   --json         one JSON document on standard output instead of lines
+import { fileURLToPath } from 'node:url';
+import { readCatalogue } from '../dist/models/catalogue/readCatalogue.js';
+import * as files from './chaos/files.mjs';
+import { formatReport } from './stress/report.mjs';
+import { readArguments, exitWithUsageError } from './options.mjs';
+
+const cases = new Map([files].map((one) => [one.name, one]));
+const { names, json, model, count, ...options } = readOptions();
+const { models } = await readCatalogue(fileURLToPath(new URL('../models.json', import.meta.url)));
+const file = models.get(model)?.file;
+if (!file) exitWithUsageError(`models.json has no model "${model}" that is on disk`);
+
+const results = [];
+for (const name of names) {
+  const one = cases.get(name);
+  const began = performance.now();
+  const seconds = () => Math.round((performance.now() - began) / 1000);
+  const log = (line) => process.stderr.write(`${name} ${seconds()} s: ${line}\n`);
+  const result = await one.run({ model, file }, { ...one.defaults, ...options, ...(count && { count }), log });
+  results.push({ trial: name, seconds: seconds(), ...result });
+  if (!json) for (const line of formatReport(results.at(-1))) console.log(line);
+}
+if (json) console.log(JSON.stringify(results, null, 2));
+process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
+
+function readOptions() {
+  const { values, positionals } = readArguments({
+    allowPositionals: true,
+    options: {
+      count: { type: 'string' },
+      seed: { type: 'string', default: '1' },
+      model: { type: 'string', default: 'turngraph-demo' },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const unknown = positionals.find((name) => !cases.has(name));
+  if (unknown !== undefined)
+    exitWithUsageError(`no case is called "${unknown}"; there are: ${[...cases.keys()].join(', ')}`);
+  return {
+    ...values,
+    names: positionals.length > 0 ? positionals : [...cases.keys()],
+    count: wholeNumber('count', values.count),
+    seed: wholeNumber('seed', values.seed),
+  };
+}
+
+function wholeNumber(option, text) {
+  if (text === undefined || /^[1-9]\d{0,8}$/.test(text)) return text && Number(text);
+  return exitWithUsageError(`--${option} must be a whole number above 0, not "${text}"`);
+}
