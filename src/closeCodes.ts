@@ -13,13 +13,13 @@ export const closeCodes = {
   connectionLost: 1006,
   /** A frame has more than `maxFrameBytes`. */
   frameTooLarge: 1009,
-  /** Reserved: sessions cannot be resumed in this version. */
+  /** The client has sent a wrong resume token. */
   wrongResumeToken: 4401,
   /** The client offers no subprotocol that the server knows. */
   unknownSubprotocol: 4406,
   /** The client reads too slowly: see server/backpressure.ts. */
   slowReader: 4408,
-  /** Reserved: sessions cannot be resumed in this version. */
+  /** Another connection has resumed the session. */
   resumedElsewhere: 4409,
   /** Too many connections, too many new ones in a second, or too many unanswered requests. */
   limitExceeded: 4429,

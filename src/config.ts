@@ -122,6 +122,19 @@ export const serverSchema = {
       default: 120,
       description: 'max seconds per turn',
     },
+    resumeGrace: {
+      type: 'number',
+      minimum: 0,
+      maximum: maxTimerSeconds,
+      default: 60,
+      description: 'seconds that a session lives without a connection, for a client to resume it; 0 = no resume',
+    },
+    maxReplayBytes: {
+      type: 'integer',
+      minimum: 0,
+      default: 4_194_304,
+      description: 'bytes of sent frames that are kept per session, for a client that resumes it',
+    },
     maxConnections: { type: 'integer', minimum: 1, default: 64, description: 'max open connections' },
     maxConnectionRate: { type: 'integer', minimum: 1, default: 20, description: 'max new connections per second' },
     handshakeTimeout: {
@@ -175,35 +188,6 @@ export const serverSchema = {
 
 /** Server options, with all defaults filled in. */
 export type ServerOptions = FromSchema<typeof serverSchema>;
-
-/** Limits of what a client can ask for. */
-export interface Limits {
-  /** Max agents of one session. */
-  readonly agents: number;
-  /** Max bytes of a user message, and of all its variables together. */
-  readonly messageBytes: number;
-  /** Max entries of a string storage, or of a node's own strings. */
-  readonly patterns: number;
-  /** Max unanswered requests of one connection. */
-  readonly requests: number;
-  /** Max nodes of one graph. */
-  readonly nodes: number;
-  /** Max tools of one node. */
-  readonly tools: number;
-  /** Max nodes that one turn may visit. */
-  readonly steps: number;
-}
-
-/** The limits that the options set. */
-export const limitsOf = (options: ServerOptions): Limits => ({
-  agents: options.maxAgents,
-  messageBytes: options.maxMessageBytes,
-  patterns: options.maxPatterns,
-  requests: options.maxRequests,
-  nodes: options.maxNodes,
-  tools: options.maxTools,
-  steps: options.maxSteps,
-});
 
 /** The schema of one option. */
 export type OptionSchema = Schema & { readonly description: string };

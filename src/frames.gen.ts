@@ -5,7 +5,7 @@ export interface SessionReady {
   /** Version of this protocol: 1. */
   readonly protocolVersion: number;
   readonly sessionId: string;
-  /** Secret for resume_session on a later connection. Reserved: sessions cannot be resumed in this version. */
+  /** Secret for resume_session on a later connection. */
   readonly resumeToken: string;
   readonly serverVersion: string;
 }
@@ -23,8 +23,7 @@ export interface ConfigureSessionRequest {
 export interface ConfigureSessionResponse {
 }
 
-/** Resumes an earlier session; only as the first request of a connection.
- * Reserved: not implemented in this version, answered with SESSION_NOT_RESUMABLE. */
+/** Resumes an earlier session; only as the first request of a connection. */
 export interface ResumeSessionRequest {
   readonly sessionId: string;
   readonly resumeToken: string;
@@ -32,7 +31,7 @@ export interface ResumeSessionRequest {
   readonly lastSeq: number;
 }
 
-/** Followed by the missed frames. Reserved: not sent in this version. */
+/** Followed by the missed frames. */
 export interface ResumeSessionResponse {
   /** Number of frames after last_seq; they follow, with their own request_id and seq. */
   readonly replayed: number;

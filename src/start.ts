@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { raceAbort } from './abort.ts';
-import { bundledPath, limitsOf, type ServerOptions } from './config.ts';
+import { bundledPath, type ServerOptions } from './config.ts';
+import { limitsOf } from './limits.ts';
 import type { Engine } from './engine/engine.ts';
 import { llamaEngine } from './engine/llama/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock/engine.ts';

@@ -1,5 +1,5 @@
 import type { Interaction } from '../dialog.ts';
-import type { Limits } from '../config.ts';
+import type { Limits } from '../limits.ts';
 import { Fault, truncateMessage } from '../fault.ts';
 import type { PathStep, TurnComplete } from '../frames.gen.ts';
 import { compile, type Graph } from '../graph/compile.ts';

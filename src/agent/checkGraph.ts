@@ -1,4 +1,5 @@
-import { defaultServerOptions, limitsOf } from '../config.ts';
+import { defaultServerOptions } from '../config.ts';
+import { limitsOf } from '../limits.ts';
 import { mockEngine } from '../engine/mock/engine.ts';
 import { Fault } from '../fault.ts';
 import type { GraphFault } from '../graph/faults.ts';

@@ -29,6 +29,15 @@ const histogram = <const L extends Labels = Unlabelled>(help: string, buckets: r
 const perModel = { engine: 'the engine', model: 'a name in models.json' } as const;
 const finishReasons = ['end', 'length', 'stop', 'aborted', 'failed'] as const;
 const turnStatuses = ['SUCCESS', 'ERROR', 'CANCELLED'] as const;
+const resumeRefusals = [
+  'not_first',
+  'shutting_down',
+  'unknown_session',
+  'wrong_token',
+  'own_session',
+  'not_sent_yet',
+  'gap_lost',
+] as const;
 const yesOrNo = ['true', 'false'] as const;
 type CloseCode = `${(typeof closeCodes)[keyof typeof closeCodes]}`;
 const closeCodeLabels = [...Object.values(closeCodes).map((code): CloseCode => `${code}`), 'other'] as const;
@@ -110,7 +119,13 @@ export const metricDefinitions = {
   turngraph_connections_total: counter('Connections accepted.', { subprotocol: 'the WebSocket subprotocol' }),
   turngraph_connections_closed_total: counter('Connections that ended, by close code.', { code: closeCodeLabels }),
   turngraph_handshakes_refused_total: counter('Handshakes refused, by HTTP status.', { status: 'the HTTP status' }),
-  turngraph_sessions: gauge('Open sessions.'),
+  turngraph_sessions: gauge('Open sessions, detached ones included.'),
+  turngraph_detached_sessions: gauge('Sessions without a connection, which can be resumed.'),
+  turngraph_sessions_resumed_total: counter('Sessions that another connection has resumed.'),
+  turngraph_resumes_refused_total: counter('Requests to resume a session that were refused.', {
+    reason: resumeRefusals,
+  }),
+  turngraph_replay_bytes: gauge('Bytes of sent frames that are kept for clients that resume.'),
   turngraph_agents: gauge('Agents that exist.'),
   turngraph_agents_created_total: counter('Agents created.'),
   turngraph_agent_warnings_total: counter('Warnings in CreateAgentResponse.'),

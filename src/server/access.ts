@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { sameSecret } from '../sameSecret.ts';
 
 /** Who may connect: token, Host header and origins. */
 export interface AccessOptions {
@@ -63,7 +63,3 @@ export function splitTarget({ url = '/' }: IncomingMessage): readonly [path: str
   const [path = '/', ...query] = url.split('?');
   return [path, query.join('?')];
 }
-
-// Comparison in constant time; hashing first makes the lengths equal.
-const sameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { WebSocket, type RawData } from 'ws';
 import { closeCodes } from '../closeCodes.ts';
 import { Fault } from '../fault.ts';
@@ -6,19 +5,18 @@ import { maxFrameBytes } from '../frameSize.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { countError, type Metrics } from '../metrics/metrics.ts';
 import { metricDefinitions, type LabelsOf } from '../metrics/definitions.ts';
-import type { Admission } from '../eventLoop.ts';
-import { RequestDispatcher } from '../session/dispatcher.ts';
-import type { RequestQueues } from '../session/requestQueue.ts';
-import { Session, type ServerContext } from '../session/session.ts';
+import { encodeFrame } from '../session/outgoingFrames.ts';
+import { findResumeFrame, type ReceivedRequest, type ResumeFrame } from '../session/receivedRequest.ts';
+import type { ResumableSession, SessionConnection } from '../session/resumableSession.ts';
+import { resume } from '../session/resume.ts';
+import type { Sessions } from '../session/sessions.ts';
 import { serverCodecs, type Codec, type Subprotocol } from '../wire/codec.ts';
 import { serverFrame } from '../wire/frame.ts';
 import { version } from '../version.ts';
-import type { LogRejection } from './rejectionLog.ts';
-import { createRequestLog } from './requestLog.ts';
+import { closeSocket } from './closeSocket.ts';
 import { SendBuffer, type SendBufferLimits } from './backpressure.ts';
 
 const protocolVersion = 1;
-const closeTimeoutMs = 2_000;
 
 /**
  * The server's WebSocket class: calls `onTooLarge` before ws closes the connection over a frame of more than
@@ -36,77 +34,67 @@ export class ClientSocket extends WebSocket {
 /** Options of a connection. */
 export interface ConnectionOptions {
   readonly subprotocol: Subprotocol;
-  readonly context: ServerContext;
+  readonly sessions: Sessions;
   /** Milliseconds between pings; a connection without a pong in between is terminated. */
   readonly pingMs: number;
   readonly sendBuffer: SendBufferLimits;
-  readonly requestQueues: RequestQueues;
-  readonly admission: Admission;
   /** Called before each frame is written, to coalesce writes. */
   readonly coalesce: () => void;
-  /** Logs a request or frame that is refused. */
-  readonly logRejection: LogRejection;
 }
 
-/** One client connection: a WebSocket, its codec, its send buffer and its session, which ends with the connection. */
-export class ClientConnection implements AsyncDisposable {
+/**
+ * One client connection: a WebSocket, its codec and its send buffer. It begins a session, or resumes an older one, which
+ * outlives it.
+ */
+export class ClientConnection implements SessionConnection {
+  readonly subprotocol: Subprotocol;
   readonly #socket: ClientSocket;
   readonly #codec: Codec<ClientFrame, ServerFrame>;
   readonly #sendBuffer: SendBuffer;
   readonly #coalesce: () => void;
-  readonly #dispatcher: RequestDispatcher;
+  readonly #sessions: Sessions;
   readonly #ping: NodeJS.Timeout;
   readonly #metrics: Metrics;
+  #session: ResumableSession;
+  #received = false;
   #alive = true;
   #paused = false;
   #closing = false;
-  #disposal: Promise<void> | undefined;
 
-  constructor(
-    socket: ClientSocket,
-    { subprotocol, context, pingMs, sendBuffer, requestQueues, admission, coalesce, logRejection }: ConnectionOptions,
-  ) {
+  constructor(socket: ClientSocket, { subprotocol, sessions, pingMs, sendBuffer, coalesce }: ConnectionOptions) {
+    const { log, metrics } = sessions.options.context;
+    this.subprotocol = subprotocol;
     this.#socket = socket;
     this.#coalesce = coalesce;
     this.#codec = serverCodecs[subprotocol];
+    this.#sessions = sessions;
     const slowReader = new Fault('LIMIT_EXCEEDED', 'the client reads too slowly; read what is sent, or ask for less');
-    this.#metrics = context.metrics;
+    this.#metrics = metrics;
     this.#metrics.add('turngraph_connections_total', { subprotocol });
     this.#sendBuffer = new SendBuffer(
       sendBuffer,
-      () => this.#closeWithError(slowReader, closeCodes.slowReader),
+      () => this.#closeAfter(slowReader, closeCodes.slowReader),
       () => this.#metrics.add('turngraph_slow_reader_pauses_total', {}),
     );
-    const id = randomUUID();
-    const requestFailed = createRequestLog(id, context.log, logRejection);
-    const queue = requestQueues.open({ pause: () => this.#pause(), resume: () => this.#resume() });
-    const sink = {
-      send: (frame: ServerFrame): void => this.#send(frame),
-      requestFailed,
-      closeWithError: (fault: Fault): void => this.#closeWithError(fault, closeCodes.limitExceeded),
-    };
-    const session = new Session(id, context, () => this.#sendBuffer.drained());
-    this.#dispatcher = new RequestDispatcher(session, sink, { queue, admission });
+    this.#session = sessions.open(this);
     const tooLarge = new Fault('FRAME_TOO_LARGE', `a frame may have ${maxFrameBytes} bytes; send less at a time`);
     socket.onTooLarge = () => {
-      requestFailed(0, tooLarge);
+      sessions.options.logRequests(this.#session.id)(0, tooLarge);
       this.#sendError(tooLarge);
+      this.#leave(closeCodes.frameTooLarge);
     };
     socket.on('message', (data: RawData, isBinary: boolean) => this.#closing || this.#receive(data, isBinary));
     socket.on('pong', () => (this.#alive = true));
     // ws emits this before it closes the socket for a protocol error.
-    socket.on('error', (error) => context.log.debug({ session: id, err: error }, 'socket failed'));
+    socket.on('error', (error) => log.debug({ session: this.#session.id, err: error }, 'socket failed'));
     socket.on('close', (code) => {
-      context.log.info({ session: id, code }, 'session ended');
       this.#metrics.add('turngraph_connections_closed_total', { code: closeLabel(code) });
-      this[Symbol.asyncDispose]().catch((error: unknown) =>
-        context.log.error({ session: id, err: error }, 'session was not disposed of cleanly'),
-      );
+      this.#leave(code);
     });
     this.#ping = setInterval(() => this.#checkAlive(), pingMs).unref();
-    context.log.info({ session: id, subprotocol }, 'session began');
-    const ready = { protocolVersion, sessionId: id, resumeToken: randomUUID(), serverVersion: version };
-    this.#send(serverFrame(0, 0, 'sessionReady', ready));
+    const { id: sessionId, token: resumeToken } = this.#session;
+    const ready = { protocolVersion, sessionId, resumeToken, serverVersion: version };
+    this.write(encodeFrame(subprotocol, serverFrame(0, 0, 'sessionReady', ready)));
   }
 
   /** Unsent bytes and backpressure, for the metrics. */
@@ -114,67 +102,94 @@ export class ClientConnection implements AsyncDisposable {
     return this.#sendBuffer;
   }
 
-  /** Resolves when all requests have been answered. */
-  idle(): Promise<void> {
-    return this.#dispatcher.idle();
+  /** Writes an encoded frame; does nothing when the socket is closed, or closes. */
+  write(bytes: Uint8Array): void {
+    if (this.#socket.readyState !== WebSocket.OPEN) return;
+    this.#coalesce();
+    this.#socket.send(bytes, { binary: this.#codec.binary }, this.#sendBuffer.track(bytes.length));
   }
 
-  /** Ends the session, cancelling its turns, and then closes the socket. */
-  async close(code: number, reason: string): Promise<void> {
-    await this[Symbol.asyncDispose]();
-    this.#closing = true;
-    closeSocket(this.#socket, code, reason);
+  /** Undefined while the client reads fast enough; else a promise that resolves when it has caught up, or has left. */
+  drained(): Promise<void> | undefined {
+    return this.#sendBuffer.drained();
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    this.#disposal ??= this.#dispose();
-    return this.#disposal;
-  }
-
-  async #dispose(): Promise<void> {
-    clearInterval(this.#ping);
-    this.#sendBuffer.end();
-    await this.#dispatcher[Symbol.asyncDispose]();
-  }
-
-  #receive(data: RawData, isBinary: boolean): void {
-    const bytes = ownBytes(data);
-    // The JSON codec gets text as bytes: ws does not validate UTF-8 here, so that the codec can answer with an error.
-    const asBytes = isBinary || !this.#codec.binary;
-    this.#dispatcher.receive({
-      bytes: bytes.length,
-      decode: () => this.#codec.decode(asBytes ? bytes : bytes.toString('utf8')),
-    });
-  }
-
-  #pause(): void {
+  pause(): void {
     this.#paused = true;
     this.#socket.pause();
   }
 
-  #resume(): void {
+  resume(): void {
     this.#paused = false;
     // The pong may be behind what was not read: begin a new period.
     this.#alive = true;
     this.#socket.resume();
   }
 
-  #send(frame: ServerFrame): void {
-    if (this.#socket.readyState !== WebSocket.OPEN) return;
-    const data = this.#codec.encode(frame);
-    this.#coalesce();
-    this.#socket.send(data, this.#sendBuffer.track(typeof data === 'string' ? Buffer.byteLength(data) : data.length));
+  /** Sends the error and closes the connection. */
+  closeWithError(fault: Fault): void {
+    this.#closeAfter(fault, closeCodes.limitExceeded);
+  }
+
+  /** Another connection has resumed the session: nothing is read any more, and the socket is closed. */
+  takenOver(): void {
+    this.#close(closeCodes.resumedElsewhere, 'another connection has resumed the session');
+  }
+
+  /** Ends the session, cancelling its turns, and then closes the socket. */
+  async close(code: number, reason: string): Promise<void> {
+    this.#closing = true;
+    this.#sendBuffer.end();
+    await this.#sessions.close(this.#session, reason);
+    this.#close(code, reason);
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    const bytes = ownBytes(data);
+    // The JSON codec gets text as bytes: ws does not validate UTF-8 here, so that the codec can answer with an error.
+    const asBytes = isBinary || !this.#codec.binary;
+    const request: ReceivedRequest = {
+      bytes: bytes.length,
+      decode: () => this.#codec.decode(asBytes ? bytes : bytes.toString('utf8')),
+    };
+    const isFirst = !this.#received;
+    this.#received = true;
+    const frame = isFirst && findResumeFrame(request);
+    if (frame) this.#resumeSession(frame);
+    else this.#session.receive(request);
+  }
+
+  #resumeSession(frame: ResumeFrame): void {
+    const result = resume(this.#sessions, { connection: this, session: this.#session }, frame);
+    if (!('fault' in result)) {
+      this.#session = result;
+      return;
+    }
+    this.#session.reject(frame.requestId, result.fault);
+    if (result.reason === 'wrong_token') void this.close(closeCodes.wrongResumeToken, 'a wrong resume token');
   }
 
   #sendError({ code, name, message, detail }: Fault): void {
     countError(this.#metrics, 'connection', { code, name });
-    this.#send(serverFrame(0, 0, 'error', { code, name, message, detail }));
+    this.write(encodeFrame(this.subprotocol, serverFrame(0, 0, 'error', { code, name, message, detail })));
   }
 
-  #closeWithError(fault: Fault, closeCode: number): void {
+  #closeAfter(fault: Fault, closeCode: number): void {
     this.#sendError(fault);
+    this.#close(closeCode, fault.name);
+  }
+
+  #close(closeCode: number, reason: string): void {
     this.#closing = true;
-    closeSocket(this.#socket, closeCode, fault.name);
+    this.#leave(closeCode);
+    closeSocket(this.#socket, closeCode, reason);
+  }
+
+  // Turns that wait for this client go on: without a connection, or with another one.
+  #leave(closeCode: number): void {
+    clearInterval(this.#ping);
+    this.#sendBuffer.end();
+    this.#sessions.detach(this.#session, this, closeCode);
   }
 
   #checkAlive(): void {
@@ -198,24 +213,6 @@ function ownBytes(data: RawData): Buffer {
 // A client can close with any of thousands of codes; labels must stay few.
 const closeLabel = (code: number): LabelsOf<'turngraph_connections_closed_total'>['code'] =>
   metricDefinitions.turngraph_connections_closed_total.labels.code.find((known) => known === String(code)) ?? 'other';
-
-/** Rejects a client after the handshake: sends the error in a frame, then closes. */
-export function rejectConnection(socket: WebSocket, subprotocol: Subprotocol, fault: Fault, closeCode: number): void {
-  const { code, name, message, detail } = fault;
-  socket.on('error', () => socket.terminate());
-  socket.send(serverCodecs[subprotocol].encode(serverFrame(0, 0, 'error', { code, name, message, detail })));
-  closeSocket(socket, closeCode, name);
-}
-
-// Closes a socket; terminates it after a timeout, because a client that does not read does not answer the close frame.
-function closeSocket(socket: WebSocket, closeCode: number, reason: string): void {
-  socket.close(closeCode, reason);
-  // A paused socket does not receive the close frame of the client; and a socket that is closed with unread data is
-  // reset, which can destroy what the client has not read.
-  socket.resume();
-  const timeout = setTimeout(() => socket.terminate(), closeTimeoutMs);
-  socket.once('close', () => clearTimeout(timeout));
-}
 
 /**
  * The subprotocol for a client: the first one offered that the server knows; JSON when none is offered, undefined when

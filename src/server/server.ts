@@ -14,15 +14,18 @@ import type { ServerContext } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
 import { sharedAdmission } from '../eventLoop.ts';
 import { RequestQueues } from '../session/requestQueue.ts';
+import { Sessions } from '../session/sessions.ts';
 import { bind } from './bind.ts';
 import { coalesceWrites } from './coalesceWrites.ts';
-import { chooseSubprotocol, ClientConnection, ClientSocket, rejectConnection } from './connection.ts';
+import { rejectConnection } from './closeSocket.ts';
+import { chooseSubprotocol, ClientConnection, ClientSocket } from './connection.ts';
 import { createAccessCheck, isLoopback, splitTarget, type AccessCheck } from './access.ts';
 import { AnonymousSockets } from './anonymousSockets.ts';
 import { answerHttp, ignoreUpgrade, rejectUpgrade } from './http.ts';
 import { defaultSendBufferLimits, type SendBufferLimits } from './backpressure.ts';
 import { rateLimit } from './rateLimit.ts';
 import { createRejectionLog } from './rejectionLog.ts';
+import { createRequestLog } from './requestLog.ts';
 
 const pingMs = 30_000;
 
@@ -70,6 +73,15 @@ export async function listen(
   const logRejection = createRejectionLog(context.log);
   // A log of its own: one client with many wrong requests must not suppress the lines about others.
   const logRefusedRequest = createRejectionLog(context.log);
+  const sessions = new Sessions({
+    context,
+    requestQueues,
+    admission: sharedAdmission,
+    graceMs: options.resumeGrace * 1000,
+    maxReplayBytes: options.maxReplayBytes,
+    maxDetached: maxConnections,
+    logRequests: (session) => createRequestLog(session, context.log, logRefusedRequest),
+  });
 
   const anonymous = new AnonymousSockets(2 * maxConnections, ({ remoteAddress: address }) =>
     logRejection({ address }, 'oldest socket without a token or a WebSocket closed: too many are open'),
@@ -100,16 +112,7 @@ export async function listen(
     const excess = checkCapacity();
     if (excess) return reject(new Fault('LIMIT_EXCEEDED', excess), closeCodes.limitExceeded);
     const coalesce = coalesceWrites(request.socket);
-    const connection = new ClientConnection(socket, {
-      subprotocol,
-      context,
-      pingMs,
-      sendBuffer,
-      requestQueues,
-      admission: sharedAdmission,
-      coalesce,
-      logRejection: logRefusedRequest,
-    });
+    const connection = new ClientConnection(socket, { subprotocol, sessions, pingMs, sendBuffer, coalesce });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
   };
@@ -140,6 +143,8 @@ export async function listen(
       {},
       outputs.reduce((sum, { unsent }) => sum + unsent, 0),
     );
+    set('turngraph_detached_sessions', {}, sessions.detached);
+    set('turngraph_replay_bytes', {}, sessions.replayBytes);
     set('turngraph_queued_request_bytes', {}, requestQueues.bytes);
     set('turngraph_paused_connections', {}, requestQueues.pausedConnections);
     set('turngraph_slow_readers', {}, outputs.filter((output) => output.drained()).length);
@@ -167,12 +172,11 @@ export async function listen(
       context.log.info({ connections: connections.size }, 'shutting down');
       // Downloads are not waited for: the next one resumes from the partial file.
       await context.downloads[Symbol.asyncDispose]();
-      const all = [...connections];
-      await Promise.race([
-        Promise.all(all.map((connection) => connection.idle())),
-        wait(graceMs, undefined, { ref: false }),
-      ]);
-      await Promise.all(all.map((connection) => connection.close(closeCodes.goingAway, 'the server shuts down')));
+      await Promise.race([sessions.idle(), wait(graceMs, undefined, { ref: false })]);
+      await Promise.all(
+        [...connections].map((connection) => connection.close(closeCodes.goingAway, 'the server shuts down')),
+      );
+      await sessions[Symbol.asyncDispose]();
       await Promise.all(servers.map(closeHttpServer));
       await Promise.all(Object.values(context.pools).map((pool) => pool[Symbol.asyncDispose]()));
     },

@@ -1,28 +1,23 @@
 import { Fault } from '../fault.ts';
-import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../frames.gen.ts';
-import type { DecodeResult } from '../wire/frameReader.ts';
+import type { ClientFrame, ClientFrameBodies, ServerFrameBodies } from '../frames.gen.ts';
 import type { Admission } from '../eventLoop.ts';
 import { countError } from '../metrics/metrics.ts';
-import { serverFrame } from '../wire/frame.ts';
 import type { HandlerResult, Reply } from './handler.ts';
 import { handlers } from './handlers.ts';
+import { RequestCounter, type ReceivedRequest } from './receivedRequest.ts';
 import type { QueuePlace, RequestQueue } from './requestQueue.ts';
 import type { Session } from './session.ts';
 
-/** A request as received. It waits in this form, because a decoded frame can take many times the memory of its bytes. */
-export interface ReceivedRequest {
-  readonly bytes: number;
-  decode(): DecodeResult<ClientFrame>;
-}
-
-/** Receives the frames of a session: the connection. */
-export interface FrameSink {
-  /** Queues a frame for sending. */
-  send(frame: ServerFrame): void;
+/** Receives what a dispatcher sends. */
+export interface DispatcherSink {
+  /** Sends the next frame of the session. */
+  emit<K extends keyof ServerFrameBodies>(requestId: number, body: K, fields: ServerFrameBodies[K]): void;
   /** Is told of each request that is answered with an error, before that is sent. */
   requestFailed(requestId: number, fault: Fault): void;
-  /** Sends the error and closes the connection. */
+  /** Sends the error and closes the connection. The session can be resumed. */
   closeWithError(fault: Fault): void;
+  /** A request could not be answered, not even with an error: ends the session. */
+  fail(fault: Fault): void;
 }
 
 /** What the dispatchers of all sessions share. */
@@ -35,8 +30,8 @@ export interface DispatcherOptions {
 const maxCancelBytes = 1024;
 
 /**
- * Request dispatcher of one session: queues requests, decodes them and runs their handlers in order, and numbers the
- * frames that are sent. It knows no socket. Three orders hold at once:
+ * Request dispatcher of one session: queues requests, decodes them and runs their handlers in order. It knows no
+ * socket. Three orders hold at once:
  *
  * | queue               | holds                                        | order                                      |
  * | ------------------- | -------------------------------------------- | ------------------------------------------ |
@@ -50,47 +45,56 @@ const maxCancelBytes = 1024;
  */
 export class RequestDispatcher implements AsyncDisposable {
   readonly #session: Session;
-  readonly #sink: FrameSink;
+  readonly #sink: DispatcherSink;
   readonly #queue: RequestQueue;
   readonly #admission: Admission;
   readonly #background = new Set<Promise<unknown>>();
   /** By agent id: settles when the last request that waits for the agent's creation has been handled. */
   readonly #pendingByAgent = new Map<number, Promise<unknown>>();
-  /** The number of the last frame sent. */
-  #seq = 0;
+  readonly #counter = new RequestCounter();
   /** Requests received without a final answer yet. */
   #unanswered = 0;
-  #closedWithError = false;
   #disposed = false;
   /** Settles when the handler of the last request has returned. */
   #tail: Promise<void> = Promise.resolve();
 
-  constructor(session: Session, sink: FrameSink, { queue, admission }: DispatcherOptions) {
+  constructor(session: Session, sink: DispatcherSink, { queue, admission }: DispatcherOptions) {
     this.#session = session;
     this.#sink = sink;
     this.#queue = queue;
     this.#admission = admission;
   }
 
+  /** Requests received, those included that were answered with an error; without resumeSession. */
+  get requestsReceived(): number {
+    return this.#counter.count;
+  }
+
   /** Queues a request. Never throws: invalid frames are answered with an error. */
   receive(request: ReceivedRequest): void {
     const { requests } = this.#session.context.limits;
-    if (this.#closedWithError || this.#disposed) return;
+    if (this.#disposed) return;
     if (this.#unanswered >= requests) {
-      this.#closedWithError = true;
       this.#sink.closeWithError(
         new Fault('LIMIT_EXCEEDED', `${requests} requests wait for their answer, and more are not allowed`),
       );
       return;
     }
     this.#unanswered++;
+    this.#counter.add(request);
     const place = this.#queue.add(request.bytes);
     this.#tail = this.#tail
       .then(() => this.#handle(request, place))
       .catch((error: unknown) => {
         place.release();
-        this.#closeWithError(error);
+        this.#fail(error);
       });
+  }
+
+  /** Answers a request with an error at once. */
+  reject(requestId: number, fault: Fault): void {
+    this.#unanswered++;
+    this.#sendError(requestId, fault);
   }
 
   /** Resolves when all requests received so far have been answered. */
@@ -101,7 +105,7 @@ export class RequestDispatcher implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#disposed = true;
-    this.#queue.close();
+    this.#queue.detach();
     await this.#session[Symbol.asyncDispose]();
     await this.idle();
   }
@@ -110,6 +114,7 @@ export class RequestDispatcher implements AsyncDisposable {
     await this.#untilReady(request);
     if (this.#disposed) return place.release();
     const decoded = request.decode();
+    this.#counter.decoded(request, decoded);
     const requestId = decoded.ok ? decoded.frame.requestId : decoded.requestId;
     try {
       if (!decoded.ok) throw decoded.fault;
@@ -138,10 +143,9 @@ export class RequestDispatcher implements AsyncDisposable {
   }
 
   // For an error that occurred while an error was being sent.
-  #closeWithError(error: unknown): void {
+  #fail(error: unknown): void {
     this.#session.context.log.error({ session: this.#session.id, err: error }, 'a request could not be answered');
-    this.#closedWithError = true;
-    this.#sink.closeWithError(Fault.from(error));
+    this.#sink.fail(Fault.from(error));
   }
 
   #trackBackground(requestId: number, background: Promise<unknown>): void {
@@ -180,7 +184,7 @@ export class RequestDispatcher implements AsyncDisposable {
   }
 
   #answer(frame: ClientFrame): HandlerResult | Promise<HandlerResult> {
-    const reply: Reply = (body, fields) => this.#emit(frame.requestId, body, fields);
+    const reply: Reply = (body, fields) => this.#sink.emit(frame.requestId, body, fields);
     // `handlers` maps each body name to its handler; TypeScript cannot correlate the two.
     const handle = handlers[frame.body] as (
       session: Session,
@@ -203,11 +207,7 @@ export class RequestDispatcher implements AsyncDisposable {
     }
     if (name === 'INTERNAL')
       log.error({ session: this.#session.id, requestId, err: cause }, 'request failed with an internal error');
-    this.#emit(requestId, 'error', { code, name, message, detail });
-  }
-
-  #emit<K extends keyof ServerFrameBodies>(requestId: number, body: K, fields: ServerFrameBodies[K]): void {
-    this.#sink.send(serverFrame(requestId, ++this.#seq, body, fields));
+    this.#sink.emit(requestId, 'error', { code, name, message, detail });
   }
 }
 

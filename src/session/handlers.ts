@@ -91,8 +91,13 @@ export const handlers: Handlers = {
     reply('ack', {});
   },
 
-  resumeSession() {
-    throw new Fault('SESSION_NOT_RESUMABLE', 'this server ends a session with its connection; make new agents');
+  // As the first request of a connection it is handled before the session gets it.
+  resumeSession({ context }) {
+    context.metrics.add('turngraph_resumes_refused_total', { reason: 'not_first' });
+    throw new Fault(
+      'SESSION_NOT_RESUMABLE',
+      'resumeSession is not the first request of its connection, or has more than 16 KiB; send it first',
+    );
   },
   submitToolResults() {
     throw new Fault(

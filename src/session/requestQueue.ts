@@ -27,7 +27,7 @@ export interface QueuePlace {
 }
 
 /**
- * The request queues of all connections, counted in bytes. A connection over a limit is paused; paused ones are resumed
+ * The request queues of all sessions, counted in bytes. A connection over a limit is paused; paused ones are resumed
  * in the order of pausing. A connection without a request in order of arrival is always read, so none starves and a
  * frame of any size is accepted: at most `totalBytes` wait, and a few frames per connection.
  */
@@ -55,9 +55,15 @@ export class RequestQueues {
     return this.#bytes < this.limits.totalBytes;
   }
 
-  /** Creates the queue of a connection. */
+  /** Creates the queue of a session, read from this connection. */
   open(reader: PausableReader): RequestQueue {
     return new RequestQueue(this, reader);
+  }
+
+  /** Pauses the new connection of a queue that may not be read now. */
+  attach(queue: RequestQueue): void {
+    this.#paused.delete(queue);
+    if (!queue.canRead) this.#pause(queue);
   }
 
   /** Counts bytes that a queue has gained or lost, then pauses or resumes connections. */
@@ -67,8 +73,8 @@ export class RequestQueues {
     if (bytes <= 0) this.#resumeAfter(queue);
   }
 
-  /** Forgets a queue whose connection is closed. What still waits in it is counted until it is released. */
-  close(queue: RequestQueue): void {
+  /** Forgets a queue that has no connection now. What still waits in it is counted until it is released. */
+  detach(queue: RequestQueue): void {
     this.#paused.delete(queue);
   }
 
@@ -88,19 +94,30 @@ export class RequestQueues {
   }
 }
 
-/** The requests of one connection that wait. */
+/** The requests of one session that wait. The connection from which they are read can be replaced. */
 export class RequestQueue {
-  readonly reader: PausableReader;
   readonly #queues: RequestQueues;
   /** How many wait in order of arrival. */
   #waiting = 0;
   #bytes = 0;
   /** Bytes of those that wait for the creation of an agent. */
   #deferredBytes = 0;
+  #reader: PausableReader;
 
   constructor(queues: RequestQueues, reader: PausableReader) {
     this.#queues = queues;
-    this.reader = reader;
+    this.#reader = reader;
+  }
+
+  /** The connection from which requests are read. */
+  get reader(): PausableReader {
+    return this.#reader;
+  }
+
+  /** Reads requests from another connection from now on; it is paused while the queue is over a limit. */
+  attach(reader: PausableReader): void {
+    this.#reader = reader;
+    this.#queues.attach(this);
   }
 
   /** Whether more requests may be read. */
@@ -131,9 +148,9 @@ export class RequestQueue {
     };
   }
 
-  /** The connection is closed. */
-  close(): void {
-    this.#queues.close(this);
+  /** Its connection is closed, or is not read any more. */
+  detach(): void {
+    this.#queues.detach(this);
   }
 
   #count(bytes: number): void {

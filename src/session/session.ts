@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { Agent, type AgentOptions } from '../agent/agent.ts';
-import type { Limits } from '../config.ts';
+import type { Limits } from '../limits.ts';
 import type { Downloads } from '../download/downloads.ts';
 import { Fault } from '../fault.ts';
 import type { CreateStringStorageRequest } from '../frames.gen.ts';

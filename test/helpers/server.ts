@@ -87,9 +87,11 @@ export class TestClient implements AsyncDisposable {
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   readonly #codec: (typeof clientCodecs)[Subprotocol];
   readonly #waiting = new Set<() => void>();
-  #requestId = 0;
+  #requestId: number;
 
-  constructor(url: string, subprotocol: Subprotocol) {
+  /** @param lastRequestId the ids of its requests begin after this one. */
+  constructor(url: string, subprotocol: Subprotocol, lastRequestId = 0) {
+    this.#requestId = lastRequestId;
     this.#codec = clientCodecs[subprotocol];
     this.socket = new WebSocket(url, [subprotocol]);
     this.socket.on('message', (data: Buffer, isBinary: boolean) => {

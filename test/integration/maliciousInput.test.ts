@@ -208,6 +208,7 @@ describe.each(subprotocols)('over %s, a server', (subprotocol) => {
   it('stops the work of a client that has disconnected', async () => {
     const own = await startTestServer({
       graceMs: oneDayMs,
+      resumeGrace: 0,
       script: [{ match: 'before a word', answer: 'late', delay_ms: oneDayMs }],
     });
     const client = await TestClient.connect(own.url, subprotocol);

@@ -64,7 +64,7 @@ function expectTokens(scraped: Scrape, turns: readonly TurnResult[], labels: Rea
 
 describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   it('are those of TurnComplete, and all gauges are zero when the clients have disconnected', async () => {
-    await using server = await startTestServer({ script });
+    await using server = await startTestServer({ script, resumeGrace: 0 });
     const turns: TurnResult[] = [];
     {
       await using client = await TestClient.connect(server.url, subprotocol);
@@ -155,7 +155,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   });
 
   it('contain no text of a client, not even an unknown model name', async () => {
-    await using server = await startTestServer({ script });
+    await using server = await startTestServer({ script, resumeGrace: 0 });
     await using client = await TestClient.connect(server.url, subprotocol);
     const secret = 'xyzzy';
     await client.request('createAgent', { graphJson: JSON.stringify(chat({ model_name: secret })) });
@@ -183,7 +183,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   it('count no failed load, and no error, for a client that leaves while its model is loaded', async () => {
     const model = 'turngraph-demo';
     const engines = { 'llama-cpp': holdLoads(llamaEngine(), new Gate()) };
-    await using server = await startTestServer({ engines });
+    await using server = await startTestServer({ engines, resumeGrace: 0 });
     const client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
     const requestId = client.send('createAgent', { graphJson: JSON.stringify(chat({ model_name: model })) });
     await client.waitFor((frame) => frame.requestId === requestId);
@@ -196,7 +196,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
   it('of a model are those of TurnComplete, and remain after it is unloaded', async () => {
     const model = 'turngraph-demo';
     const labels = { engine: 'llama-cpp', model };
-    await using server = await startTestServer({ modelIdle: 0 });
+    await using server = await startTestServer({ modelIdle: 0, resumeGrace: 0 });
     const turns: TurnResult[] = [];
     for (let visit = 0; visit < 2; visit++) {
       await using client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');

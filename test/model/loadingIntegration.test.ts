@@ -84,7 +84,7 @@ describe.each(subprotocols)('a model that is not in memory, over %s', (subprotoc
   });
 
   it('is not loaded for a client that has disconnected, but for the next one', async () => {
-    await using server = await startTestServer({});
+    await using server = await startTestServer({ resumeGrace: 0 });
     const dropped = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
     dropped.send('createAgent', { graphJson: JSON.stringify(graph) });
     await dropped.waitFor(({ body }) => body === 'modelProgress');

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { Agent } from '../../agent/agent.ts';
-import { limitsOf } from '../../config.ts';
+import { limitsOf } from '../../limits.ts';
 import { insertTools, type Prompt } from '../../dialog.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { probeChatTemplate } from '../../engine/llama/prompt/chatTemplate.ts';

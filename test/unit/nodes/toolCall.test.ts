@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Agent } from '../../../src/agent/agent.ts';
-import { defaultServerOptions, limitsOf } from '../../../src/config.ts';
+import { defaultServerOptions } from '../../../src/config.ts';
+import { limitsOf } from '../../../src/limits.ts';
 import { mockEngine, readMockScript } from '../../../src/engine/mock/engine.ts';
 import { readCatalogue } from '../../../src/models/catalogue/readCatalogue.ts';
 import { ModelPool } from '../../../src/models/pool/pool.ts';

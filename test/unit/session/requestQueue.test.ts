@@ -92,7 +92,7 @@ describe('the request queues of all connections', () => {
     const queues = new RequestQueues({ connectionBytes: 100, totalBytes: 100 });
     const { queue, calls } = connect(queues);
     const place = queue.add(100);
-    queue.close();
+    queue.detach();
     expect(queues.pausedConnections).toBe(0);
     place.release();
     expect(calls).toEqual(['pause']);

@@ -1,0 +1,30 @@
+import type { ServerOptions } from './config.ts';
+
+/** Limits of what a client can ask for. */
+export interface Limits {
+  /** Max agents of one session. */
+  readonly agents: number;
+  /** Max bytes of a user message, and of all its variables together. */
+  readonly messageBytes: number;
+  /** Max entries of a string storage, or of a node's own strings. */
+  readonly patterns: number;
+  /** Max unanswered requests of one connection. */
+  readonly requests: number;
+  /** Max nodes of one graph. */
+  readonly nodes: number;
+  /** Max tools of one node. */
+  readonly tools: number;
+  /** Max nodes that one turn may visit. */
+  readonly steps: number;
+}
+
+/** The limits that the options set. */
+export const limitsOf = (options: ServerOptions): Limits => ({
+  agents: options.maxAgents,
+  messageBytes: options.maxMessageBytes,
+  patterns: options.maxPatterns,
+  requests: options.maxRequests,
+  nodes: options.maxNodes,
+  tools: options.maxTools,
+  steps: options.maxSteps,
+});
