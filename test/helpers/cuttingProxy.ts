@@ -21,7 +21,8 @@ export class CuttingProxy implements AsyncDisposable {
   isSilent = false;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #budgets = new Map<Direction, number>();
+  /** By direction: the bytes until the next cut, then those between the cuts after it. */
+  readonly #budgets: Record<Direction, number[]> = { toClient: [], toServer: [] };
 
   private constructor(server: Server, targetPort: number) {
     this.#server = server;
@@ -43,9 +44,12 @@ export class CuttingProxy implements AsyncDisposable {
     this.#sockets.clear();
   }
 
-  /** Cuts all connections once, after this many more bytes in a direction; the bytes before that are forwarded. */
-  cutAfter(direction: Direction, bytes: number): void {
-    this.#budgets.set(direction, bytes);
+  /**
+   * Cuts all connections after this many more bytes in a direction, and again after each further number of bytes since
+   * the cut before; the bytes before a cut are forwarded.
+   */
+  cutAfter(direction: Direction, ...bytes: readonly number[]): void {
+    this.#budgets[direction] = [...bytes];
   }
 
   /** Stops listening and cuts all connections: later attempts to connect are refused. */
@@ -77,16 +81,17 @@ export class CuttingProxy implements AsyncDisposable {
 
   #pipe(from: Socket, to: Socket, direction: Direction): void {
     from.on('data', (data: Buffer) => {
-      const budget = this.#budgets.get(direction) ?? Infinity;
+      const budgets = this.#budgets[direction];
+      const [budget = Infinity] = budgets;
       const part = data.subarray(0, budget);
       this.bytes[direction] += part.length;
       if (budget < data.length) {
-        this.#budgets.delete(direction);
+        budgets.shift();
         from.pause();
         to.write(part, () => this.cut());
         return;
       }
-      this.#budgets.set(direction, budget - data.length);
+      if (budgets.length > 0) budgets[0] = budget - data.length;
       if (to.write(data)) return;
       from.pause();
       to.once('drain', () => from.resume());
