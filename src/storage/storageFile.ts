@@ -1,5 +1,5 @@
 import { Fault, describeError } from '../fault.ts';
-import { readRegularFile } from '../filesystem.ts';
+import { describeFsError, readRegularFile } from '../filesystem.ts';
 import { isObject } from '../jsonTypes.ts';
 import {
   invalidStorage,
@@ -38,7 +38,7 @@ export async function readStorageFile(file: string, kind: StorageKind, name: str
 
 const readBytes = (file: string, name: string): Promise<Uint8Array> =>
   readRegularFile(file).catch((cause: NodeJS.ErrnoException) => {
-    throw new Fault('STORAGE_FILE_NOT_FOUND', `"${name}" cannot be read: ${cause.code ?? cause.message}`, { cause });
+    throw new Fault('STORAGE_FILE_NOT_FOUND', `"${name}" cannot be read: ${describeFsError(cause)}`, { cause });
   });
 
 // The decoder drops a byte order mark.

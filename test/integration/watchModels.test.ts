@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ModelInfo } from '../../src/frames.gen.ts';
 import type { TurngraphServer } from '../../src/server/server.ts';
+import { failFiles } from '../helpers/failingFiles.ts';
 import { repositoryPath, startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
 
 interface LogLine {
@@ -97,6 +98,19 @@ describe.each(subprotocols)('models.json that is edited while the server runs, o
     await untilLogged('the catalogue has changed');
     expect(await createAgent(client, 'second')).toHaveProperty('createAgent');
   });
+
+  it('is read later when no file handle is free at the moment of the change', async () => {
+    await startServer();
+    await using client = await connect();
+    {
+      using _ = failFiles('EMFILE', (path) => path === join(folder, 'models.json'));
+      await editModels(entry('first'), entry('second'));
+      await untilLogged('the catalogue cannot be read: its last valid entries stay');
+      expect(await createAgent(client, 'first')).toHaveProperty('createAgent');
+    }
+    await untilLogged('the catalogue has changed');
+    expect(await listModels(client)).toEqual(['first', 'second']);
+  }, 60_000);
 
   it('keeps the last valid entry of one that has become invalid, and logs where', async () => {
     await startServer();

@@ -6,9 +6,12 @@ import { describeFsError } from '../../filesystem.ts';
 /** Options of a file watcher. */
 export interface FileWatcherOptions {
   readonly path: string;
-  /** Called once when the watch has begun, then when the file may have changed; one call at a time. Must not throw. */
-  readonly onChange: () => Promise<void>;
-  /** Called when the folder of the file cannot be watched; the watcher tries again later. */
+  /**
+   * Called once when the watch has begun, then when the file may have changed; one call at a time. Returns whether to call it
+   * again in `retryDelayMs` although nothing changes: for want of file handles, for example. Must not throw.
+   */
+  readonly onChange: () => Promise<{ readonly retry: boolean }>;
+  /** Called when the folder of the file cannot be watched; `onChange` is then called every `retryDelayMs`. */
   readonly onFailure: (reason: string) => void;
 }
 
@@ -16,7 +19,8 @@ export interface FileWatcherOptions {
 const fileEventDelayMs = 100;
 // Other files of the folder, and the folder itself: after a change the path may lead to another file.
 const folderEventDelayMs = 1000;
-const retryDelayMs = 5000;
+/** Milliseconds after which a file is read again that could not be read, or whose folder cannot be watched. */
+export const retryDelayMs = 5000;
 
 /**
  * File watcher: reports changes of one file, also when editors replace it, and when it or its folder is a link. It watches
@@ -47,7 +51,9 @@ export class FileWatcher implements AsyncDisposable {
 
   async #runCheck(): Promise<void> {
     await this.#watchFolders();
-    if (!this.#isClosed) await this.#options.onChange();
+    if (this.#isClosed) return;
+    const { retry } = await this.#options.onChange();
+    if (retry) this.#schedule(retryDelayMs, false);
   }
 
   /** Checks after the delay. An event of the file puts the check off; another event never does. */
@@ -78,7 +84,7 @@ export class FileWatcher implements AsyncDisposable {
         this.#watches.set(folder, { id: await readFolderId(folder), watcher: this.#watchFolder(folder) });
         this.#failure = undefined;
       } catch (error) {
-        this.#fail(`${folder}: ${describeFsError(error)}`);
+        this.#fail(`${folder}: ${describeWatchError(error)}`);
       }
     }
   }
@@ -92,7 +98,7 @@ export class FileWatcher implements AsyncDisposable {
     return watcher.on('error', (error) => {
       watcher.close();
       this.#watches.delete(folder);
-      this.#fail(`${folder}: ${describeFsError(error)}`);
+      this.#fail(`${folder}: ${describeWatchError(error)}`);
     });
   }
 
@@ -101,6 +107,13 @@ export class FileWatcher implements AsyncDisposable {
     this.#failure = reason;
     this.#schedule(retryDelayMs, false);
   }
+}
+
+// For a watch of Linux, ENOSPC does not mean a full disk.
+function describeWatchError(error: unknown): string {
+  const { code } = Object(error) as { readonly code?: unknown };
+  if (code !== 'ENOSPC') return describeFsError(error);
+  return 'the system watches no more files (ENOSPC); raise fs.inotify.max_user_watches';
 }
 
 interface FolderWatch {

@@ -1,7 +1,8 @@
 import { describeError } from '../../fault.ts';
+import { isNoFileError } from '../../filesystem.ts';
 import type { Log } from '../../log.ts';
 import type { Catalogue } from './catalogue.ts';
-import { FileWatcher } from './fileWatcher.ts';
+import { FileWatcher, retryDelayMs } from './fileWatcher.ts';
 import type { LiveCatalogue } from './liveCatalogue.ts';
 
 /** Options of `watchCatalogue`. */
@@ -16,7 +17,8 @@ export interface WatchCatalogueOptions {
 
 /**
  * Watches a catalogue file, and updates the catalogue when its content changes. A file that cannot be read, and an entry that
- * has become invalid, leave the last valid entries in place.
+ * has become invalid, leave the last valid entries in place. A file that cannot be read for want of file handles is read
+ * again later.
  */
 export function watchCatalogue({ path, read, catalogue, log }: WatchCatalogueOptions): FileWatcher {
   let lastProblem: string | undefined;
@@ -26,14 +28,25 @@ export function watchCatalogue({ path, read, catalogue, log }: WatchCatalogueOpt
       try {
         logChange(log, catalogue.update(await read()));
         lastProblem = undefined;
+        return { retry: false };
       } catch (error) {
         const problem = describeError(error);
         if (problem !== lastProblem) log.warn({ problem }, 'the catalogue cannot be read: its last valid entries stay');
         lastProblem = problem;
+        return { retry: isPassing(error) };
       }
     },
-    onFailure: (problem) => log.warn({ problem }, 'the catalogue is not watched: changes of it need a restart'),
+    onFailure: (problem) => log.warn({ problem }, notWatchedMessage),
   });
+}
+
+const notWatchedMessage = `the catalogue is not watched: it is read again every ${retryDelayMs / 1000} seconds`;
+
+/** Whether the file could not be read for a reason that ends without a change of the file: no file handles, for example. */
+function isPassing(error: unknown): boolean {
+  const { cause } = Object(error) as { readonly cause?: unknown };
+  const { code } = Object(cause) as { readonly code?: unknown };
+  return typeof code === 'string' && !isNoFileError(cause);
 }
 
 function logChange(log: Log, change: ReturnType<LiveCatalogue['update']>): void {

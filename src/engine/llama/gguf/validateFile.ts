@@ -1,6 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describeError, Fault } from '../../../fault.ts';
+import { describeFsError } from '../../../filesystem.ts';
 import { splitFileNames } from '../../splitFiles.ts';
 import { IncompleteHeader, parseHeader, type GgufHeader } from './header.ts';
 import { findHyperparameterProblem } from './hyperparameters.ts';
@@ -100,7 +101,7 @@ async function openFile(file: string): Promise<FileHandle> {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT')
       throw loadFault(`there is no file ${basename(file)}: check the path, or download the model`, error);
-    throw loadFault(`it cannot be read (${String(code)}): check its permissions`, error);
+    throw loadFault(`it cannot be read: ${describeFsError(error)}`, error);
   }
 }
 

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
-import { makeFolder, writeAtomic } from '../../../filesystem.ts';
+import { isNoFileError, makeFolder, readRegularFile, writeAtomic } from '../../../filesystem.ts';
 import type { ThreadTimings } from './threadTuner.ts';
 
 /** What identifies a model file in the cache: its name and size, not its folder. */
@@ -29,7 +28,7 @@ export class ThreadTimingsCache {
    * @param max the maximum number of threads that was benchmarked.
    */
   async get(model: ModelFile, max: number): Promise<ThreadTimings | undefined> {
-    const entry = (await this.#read())[cacheKey(model, max)];
+    const entry = (await this.#read().catch(() => ({}) as Entries))[cacheKey(model, max)];
     if (!Array.isArray(entry) || entry.length === 0 || !entry.every(isTiming)) return undefined;
     return new Map(entry);
   }
@@ -57,15 +56,21 @@ export class ThreadTimingsCache {
     }
   }
 
-  async #read(): Promise<Record<string, unknown>> {
+  /** All entries; none when the file is missing or invalid. @throws the system's error when it cannot be read now. */
+  async #read(): Promise<Entries> {
+    const bytes = await readRegularFile(this.#file).catch((error: unknown) => {
+      if (!isNoFileError(error)) throw error;
+    });
     try {
-      const value: unknown = JSON.parse(await readFile(this.#file, 'utf8'));
-      return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+      const value: unknown = JSON.parse(bytes?.toString('utf8') ?? '');
+      return typeof value === 'object' && value !== null ? (value as Entries) : {};
     } catch {
       return {};
     }
   }
 }
+
+type Entries = Readonly<Record<string, unknown>>;
 
 const maxCachedModels = 200;
 const maxLoadPerCore = 0.75;

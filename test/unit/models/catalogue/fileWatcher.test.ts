@@ -1,8 +1,9 @@
-import { writeFileSync } from 'node:fs';
+import fs, { writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FileWatcher } from '../../../../src/models/catalogue/fileWatcher.ts';
 
 let root = '';
@@ -27,7 +28,10 @@ afterEach(async () => {
 async function watchPath(): Promise<void> {
   watcher = new FileWatcher({
     path,
-    onChange: async () => void seen.push(await readFile(path, 'utf8').catch(() => '(missing)')),
+    async onChange() {
+      seen.push(await readFile(path, 'utf8').catch(() => '(missing)'));
+      return { retry: false };
+    },
     onFailure: (reason) => failures.push(reason),
   });
   await untilSeen('first');
@@ -99,6 +103,24 @@ describe('a watched file', () => {
     expect(failures).toHaveLength(1);
   });
 
+  it('is read every few seconds when the system watches no more files, and the reason is not a full disk', async () => {
+    const { watch } = fs;
+    fs.watch = () => {
+      throw Object.assign(new Error('no space left on device, watch'), { code: 'ENOSPC' });
+    };
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      fs.watch = watch;
+      syncBuiltinESMExports();
+    });
+    await watchPath();
+    await writeFile(path, 'second');
+    await untilSeen('second');
+    expect(failures).toEqual([
+      `${join(root, 'own')}: the system watches no more files (ENOSPC); raise fs.inotify.max_user_watches`,
+    ]);
+  }, 60_000);
+
   it('is read once for many changes at a time', async () => {
     await watchPath();
     // No timer can fire in between.
@@ -117,7 +139,10 @@ describe('a watched file', () => {
     const marks: string[] = [];
     await using _ = new FileWatcher({
       path,
-      onChange: async () => void marks.push(''),
+      async onChange() {
+        marks.push('');
+        return { retry: false };
+      },
       onFailure: () => undefined,
     });
     await vi.waitFor(() => expect(marks).toHaveLength(1));
