@@ -97,6 +97,11 @@ export class ResumableSession implements AsyncDisposable {
     return this.#dispatcher.requestsReceived;
   }
 
+  /** Whether it has received no request at all. */
+  get isUnused(): boolean {
+    return this.requestsReceived === 0;
+  }
+
   /** Whether all frames after the one with this number are kept. */
   holdsAfter(seq: number): boolean {
     return this.#outgoing.holdsAfter(seq);

@@ -14,7 +14,7 @@ export interface SessionsOptions {
   readonly graceMs: number;
   /** Bytes of sent frames that are kept per session. */
   readonly maxReplayBytes: number;
-  /** Max detached sessions: beyond, the one that is detached longest ends. */
+  /** Max detached sessions: beyond, one without a request ends, else the one that is detached longest. */
   readonly maxDetached: number;
   /** Creates the log of a session's refused requests. */
   readonly logRequests: (session: string) => (requestId: number, fault: Fault) => void;
@@ -91,9 +91,11 @@ export class Sessions implements AsyncDisposable {
     context.log.info({ session: session.id, code: closeCode }, 'session detached');
     const timer = setTimeout(() => void this.#end(session, { reason: 'no client has resumed it' }), graceMs).unref();
     this.#detached.set(session, timer);
-    const [longest] = this.#detached.keys();
-    if (longest && this.#detached.size > maxDetached)
-      void this.#end(longest, { reason: 'too many sessions are detached' });
+    if (this.#detached.size <= maxDetached) return;
+    const detachedSessions = [...this.#detached.keys()];
+    // A client that only connects and leaves must not end the session of a player.
+    const first = detachedSessions.find(({ isUnused }) => isUnused) ?? detachedSessions[0];
+    if (first) void this.#end(first, { reason: 'too many sessions are detached' });
   }
 
   /** Ends a session of which its client has seen nothing but its id. */

@@ -11,6 +11,9 @@ export interface SessionKey {
   readonly resumeToken: string;
 }
 
+/** What a client has received. */
+export type Received = Pick<TestClient, 'received'>;
+
 /** The id and the token of the session that a connection has begun. */
 export async function keyOf(client: TestClient): Promise<SessionKey> {
   const { sessionId, resumeToken } = await client.receive('sessionReady');
@@ -18,15 +21,15 @@ export async function keyOf(client: TestClient): Promise<SessionKey> {
 }
 
 /** The highest seq that a client has received. */
-export const lastSeqOf = (...clients: readonly TestClient[]): number =>
+export const lastSeqOf = (...clients: readonly Received[]): number =>
   Math.max(0, ...clients.flatMap(({ received }) => received.map(({ seq }) => seq)));
 
 /** The frames of a session in the order in which its clients received them. */
-export const framesOf = (...clients: readonly TestClient[]): readonly ServerFrame[] =>
+export const framesOf = (...clients: readonly Received[]): readonly ServerFrame[] =>
   clients.flatMap(({ received }) => received.filter(({ seq }) => seq > 0));
 
 /** The text of an answer, from the frames of all clients that resumed its session. */
-export const textOf = (requestId: number, ...clients: readonly TestClient[]): string =>
+export const textOf = (requestId: number, ...clients: readonly Received[]): string =>
   framesOf(...clients)
     .map((frame) => (frame.requestId === requestId && frame.body === 'answerText' ? frame.answerText.text : ''))
     .join('');
@@ -34,8 +37,8 @@ export const textOf = (requestId: number, ...clients: readonly TestClient[]): st
 /** The seqs from 1 to `last`: what a session without a gap or a duplicate has. */
 export const seqsTo = (last: number): readonly number[] => Array.from({ length: last }, (_, index) => index + 1);
 
-/** Request ids of a client that resumes begin here, so that they differ from those of the first connection. */
-const firstResumedId = 1000;
+// The request ids of each connection that resumes begin after this one, so that no two in a session are equal.
+let lastRequestId = 0;
 
 /** Connects again and sends resumeSession as the first request. Returns the client and the final answer. */
 export async function resumeOn(
@@ -44,7 +47,7 @@ export async function resumeOn(
   key: SessionKey,
   lastSeq: number,
 ): Promise<{ readonly client: TestClient; readonly answer: ServerFrame }> {
-  const client = new TestClient(url, subprotocol, firstResumedId);
+  const client = new TestClient(url, subprotocol, (lastRequestId += 1000));
   await client.receive('sessionReady');
   return { client, answer: await client.request('resumeSession', { ...key, lastSeq }) };
 }

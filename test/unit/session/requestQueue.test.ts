@@ -98,4 +98,19 @@ describe('the request queues of all connections', () => {
     expect(calls).toEqual(['pause']);
     expect(queues.bytes).toBe(0);
   });
+
+  it('pause the new connection of a session whose requests still wait, and resume it when they are handled', () => {
+    const queues = new RequestQueues({ connectionBytes: 100, totalBytes: 1000 });
+    const { queue, calls: old } = connect(queues);
+    const place = queue.add(100);
+    queue.detach();
+    const calls: string[] = [];
+    queue.attach({ pause: () => calls.push('pause'), resume: () => calls.push('resume') });
+    expect(calls).toEqual(['pause']);
+    expect(queues).toMatchObject({ bytes: 100, pausedConnections: 1 });
+    place.release();
+    expect(calls).toEqual(['pause', 'resume']);
+    expect(old).toEqual(['pause']);
+    expect(queues).toMatchObject({ bytes: 0, pausedConnections: 0 });
+  });
 });
