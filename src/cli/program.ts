@@ -41,7 +41,8 @@ export async function runProgram(): Promise<void> {
   });
 
   try {
-    await program.parseAsync();
+    // commander guesses that a packaged Electron app has no script among its arguments: this program always is one.
+    await program.parseAsync(process.argv, { from: 'node' });
   } catch (error) {
     process.exitCode = exitCodeOf(error);
   }

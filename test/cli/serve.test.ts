@@ -325,3 +325,17 @@ describe('turngraph serve', () => {
     expect(out.replaceAll(/\s+/g, ' ')).toContain('max seconds per turn (default 120, TURNGRAPH_TURN_TIMEOUT)');
   });
 });
+
+describe('turngraph serve in the binary of a packaged Electron app', () => {
+  it('finds its command after the script, as in Node', async () => {
+    // Electron sets this version also where it runs as Node.
+    const source = "Object.defineProperty(process, 'versions', { value: { ...process.versions, electron: '30.0.0' } })";
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(source)}`;
+    const child = startCli(quietArgs, { NODE_OPTIONS });
+    const end = untilExit(child);
+    const first = await Promise.race([readFirstLine(child), end]);
+    expect(first).toContain('"event":"listening"');
+    child.kill('SIGTERM');
+    expect((await end).code).toBe(0);
+  });
+});

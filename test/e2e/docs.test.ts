@@ -47,9 +47,10 @@ function isJson(text: string): boolean {
   }
 }
 
+const flagOf = (option: string): string => `--${option.replaceAll(/[A-Z]/g, '-$&').toLowerCase()}`;
+
 describe('docs/launching.md', () => {
   const text = textOf('docs/launching.md');
-  const flagOf = (option: string): string => `--${option.replaceAll(/[A-Z]/g, '-$&').toLowerCase()}`;
   const flags = Object.keys(serverSchema.properties).map(flagOf);
   const rows = [...text.matchAll(/^\| (.+) \|$/gm)]
     .map(([, row = '']) => row.split('|').map((cell) => cell.trim().replaceAll('`', '')))
@@ -68,6 +69,16 @@ describe('docs/launching.md', () => {
     const shipping = /^## Package it with the game\n.*?(?=^## )/ms;
     const named = [...text.replace(shipping, '').matchAll(/(?<![\w-])--[a-z][a-z-]*/g)].map(([flag]) => flag);
     expect([...new Set(named)].filter((flag) => flag !== '--help' && !flags.includes(flag))).toEqual([]);
+  });
+});
+
+describe('docs/security.md', () => {
+  it('names only flags of serve', () => {
+    const named = [...textOf('docs/security.md').matchAll(/`(--[a-z][a-z-]*)/g)].map(([, flag = '']) => flag);
+    // The option of the engine processes, which the page describes before serve has it.
+    const flags = [...Object.keys(serverSchema.properties).map(flagOf), '--engine-process'];
+    expect(named.length).toBeGreaterThan(20);
+    expect([...new Set(named)].filter((flag) => !flags.includes(flag))).toEqual([]);
   });
 });
 

@@ -36,6 +36,8 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/launching.md#godot gdscript 2': 'for Godot 4, which no test machine has; the page says so',
   'docs/launching.md#unity csharp 1': 'for Unity, which no test machine has; the page says so',
   'docs/doctor.md#check-a-model-turngraph-doctor sh 1': 'measures for a minute; test/cli/doctor.test.ts runs it',
+  'docs/security.md#electron js 1': 'for Electron, which no test machine has; the page says so',
+  'docs/security.md#electron js 2': 'for Electron, which no test machine has; the page says so',
   'docs/saving.md#reconnect js 1': 'reads a conversation; test/e2e/reconnect.test.ts runs it',
   'docs/client.md#dropped-connections js 2': 'test/e2e/reconnect.test.ts runs it',
   'docs/launching.md#1-the-program sh 1': 'test/e2e/bundle.test.ts runs it',
@@ -120,6 +122,7 @@ const programSetups: Readonly<Record<string, ProgramSetup>> = {
   'docs/saving.md#export-and-restore js 1': {
     prints: /^\[\{"user":"Hello!","assistant":".+"\}\]\n.+ \{ prompt: \d+, reused: [1-9]\d*, generated: \d+ \}\n$/,
   },
+  'docs/security.md#a-token-for-each-start js 1': { prints: /^refused without the token\nconnected with the token\n$/ },
   'docs/testing.md#write-a-test js 1': { prints: /# pass 4\n/ },
   // A test for vitest, which is started with the name of the file.
   'docs/testing.md#write-a-test js 2': { flags: ['node_modules/vitest/vitest.mjs', 'run'], prints: /Tests +1 passed/ },
