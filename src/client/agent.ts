@@ -66,8 +66,12 @@ export class AgentHandle implements AsyncDisposable {
     await this.#connection.request('destroyAgent', { agentId: this.id });
   }
 
-  /** Like `destroy`, but never rejects: the agent may be destroyed and the connection closed already. */
+  /**
+   * Like `destroy`, but never rejects: the agent may be destroyed and the connection closed already. Does not wait for
+   * the client to reconnect.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.destroy().catch(() => {});
+    const destroyed = this.destroy().catch(() => {});
+    await Promise.race([destroyed, this.#connection.interrupted]);
   }
 }

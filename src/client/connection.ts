@@ -55,6 +55,8 @@ export class Connection {
   /** What requests reject with once the connection has ended for good. */
   #dropped: Fault | undefined;
   #resolveClosed: (info: CloseInfo) => void = () => {};
+  #interrupted: Promise<void> = Promise.resolve();
+  #interrupt: () => void = () => {};
 
   constructor(channel: Channel, session: SessionReady, hooks: ConnectionHooks) {
     this.#session = session;
@@ -63,6 +65,11 @@ export class Connection {
     this.#outbox = new Outbox({ ...defaultOutboxLimits, ...(!hooks.resume && { keptBytes: 0 }) });
     this.closed = new Promise((resolve) => (this.#resolveClosed = resolve));
     this.#attach(channel);
+  }
+
+  /** Resolves when there is no connection, although another may follow. */
+  get interrupted(): Promise<void> {
+    return this.#interrupted;
   }
 
   /**
@@ -123,6 +130,7 @@ export class Connection {
 
   #attach(channel: Channel): void {
     this.#channel = channel;
+    this.#interrupted = new Promise((resolve) => (this.#interrupt = resolve));
     channel.attach({
       receive: (frame) => this.#receive(frame),
       receiveUnknown: () => this.#sequence.skipUnknown(),
@@ -157,6 +165,7 @@ export class Connection {
 
   #end(end: ChannelEnd): void {
     this.#channel = undefined;
+    this.#interrupt();
     const { resume } = this.#hooks;
     if (this.#dropped) this.#resolveClosed({ code: end.code, reason: end.reason });
     else if (!resume || finalCloseCodes.has(end.code)) this.#lose(droppedFault(end), end);

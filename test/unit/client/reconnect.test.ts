@@ -395,6 +395,27 @@ describe('a client that reconnects', () => {
     expect([waiting.session.handshakes.length, during.session.handshakes.length]).toEqual([1, 2]);
   });
 
+  it('disposes of its agents without waiting for a connection', async () => {
+    const { session, client } = await connectToFakeSession(acceptAgents);
+    const agents = await Promise.all([createTestAgent(client), createTestAgent(client)]);
+    let release = (): void => {};
+    session.onConnection = (_, __, greet) => (release = greet);
+    const before = agents[0][Symbol.asyncDispose]();
+    await until(() => session.received.length === 3);
+    session.drop();
+    await before;
+    await agents[1][Symbol.asyncDispose]();
+    await until(() => session.handshakes.length === 2);
+    release();
+    await until(() => session.received.length === 4);
+    expect(session.received.map(({ body }) => body)).toEqual([
+      'createAgent',
+      'createAgent',
+      'destroyAgent',
+      'destroyAgent',
+    ]);
+  });
+
   it('can be closed by the callback that tells of the drop', async () => {
     const state: { client?: Awaited<ReturnType<typeof connect>> } = {};
     const { session, client } = await connectToFakeSession(acceptAgents, {
