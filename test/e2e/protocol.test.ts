@@ -17,6 +17,7 @@ import {
 } from '../../src/wire/messageShape.ts';
 import { seededBytes } from '../helpers/fakeHub.ts';
 import { startHubServer, type HubFixture } from '../helpers/hubFixture.ts';
+import { untilGauge } from '../helpers/resume.ts';
 import { repositoryPath } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
 import type { ScriptLine } from '../helpers/heldEngine.ts';
@@ -143,9 +144,13 @@ describe('a conversation of PROTOCOL.md', () => {
   const titles = [...sectionOf('## Conversations').matchAll(/^### (.+)$/gm)].map(([, title = '']) => title);
 
   it.each(titles)('happens as documented: %s', async (title) => {
-    const [frames = []] = framesIn(sectionOf(`### ${title}`));
-    const whole = frames[0]?.from === 'S' ? frames : [...greeting, ...frames];
-    expect(await replay(whole)).toEqual(whole.map(withoutVariableFields));
+    // Each block is a connection of its own; a later one resumes the session of the first.
+    const keys = new Map<string, string>();
+    for (const frames of framesIn(sectionOf(`### ${title}`))) {
+      const whole = frames[0]?.from === 'S' ? frames : [...greeting, ...frames];
+      expect(await replay(whole, keys)).toEqual(whole.map(withoutVariableFields));
+      if (fixture) await untilGauge(fixture.server, 'turns_running', 0);
+    }
   });
 });
 
@@ -219,8 +224,15 @@ describe('the golden frames', () => {
   });
 });
 
-/** Replays a conversation: sends the frames of the client and waits for those of the server. */
-async function replay(frames: readonly ExampleFrame[]): Promise<readonly unknown[]> {
+/** The ids and tokens of the sessions that a frame names. */
+const keysIn = (json: string): readonly string[] =>
+  [...json.matchAll(/"(?:sessionId|resumeToken)":"([^"]+)"/g)].map(([, value = '']) => value);
+
+/**
+ * Replays a conversation: sends the frames of the client and waits for those of the server, then breaks the connection.
+ * @param keys ids and tokens of the text, with those of the server; this adds to it.
+ */
+async function replay(frames: readonly ExampleFrame[], keys: Map<string, string>): Promise<readonly unknown[]> {
   const socket = new WebSocket(fixture?.server.url ?? '', ['turngraph.v1.json']);
   const received: string[] = [];
   let wake = (): void => undefined;
@@ -234,13 +246,15 @@ async function replay(frames: readonly ExampleFrame[]): Promise<readonly unknown
   };
   const all: unknown[] = [];
   for (const { from, json } of frames) {
-    if (from === 'C') socket.send(json);
+    if (from === 'C') socket.send(keysIn(json).reduce((sent, key) => sent.replace(key, keys.get(key) ?? key), json));
     const limits = from === 'C' ? json : await next();
+    const actualKeys = keysIn(limits);
+    if (from === 'S') keysIn(json).forEach((key, index) => keys.set(key, actualKeys[index] ?? ''));
     all.push(withoutVariableFields({ from, json: limits }));
     if (limits.includes('"AGENT_BUSY"')) count.open();
     if (limits.includes('"DOWNLOAD_CANCELLED"') && fixture) fixture.hub.maxBytesSent = Infinity;
   }
-  socket.close();
+  socket.terminate();
   return all;
 }
 
