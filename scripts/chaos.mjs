@@ -1,15 +1,17 @@
-// npm run chaos [-- CASE... OPTIONS]: what must not end a server; default: all cases.
-//   --count N      files of `files`; default 300
+// npm run chaos [-- CASE... OPTIONS]: what must not end a server or a session, done to a real one.
+//   --count N      cuts or files of a case; default 200 and 300
 //   --seed N       seed of all random choices; default 1
 //   --model NAME   a model of models.json; default turngraph-demo
 //   --json         one JSON document on standard output instead of lines
 import { fileURLToPath } from 'node:url';
 import { readCatalogue } from '../dist/models/catalogue/readCatalogue.js';
+import * as answers from './chaos/answers.mjs';
 import * as files from './chaos/files.mjs';
+import * as requests from './chaos/requests.mjs';
 import { formatReport } from './stress/report.mjs';
 import { readArguments, exitWithUsageError } from './options.mjs';
 
-const cases = new Map([files].map((one) => [one.name, one]));
+const cases = new Map([answers, requests, files].map((one) => [one.name, one]));
 const { names, json, model, count, ...options } = readOptions();
 const { models } = await readCatalogue(fileURLToPath(new URL('../models.json', import.meta.url)));
 const file = models.get(model)?.file;

@@ -75,6 +75,7 @@ export async function startServer({ flags = {}, traceTokens = false, noFlashAtte
   const url = `ws://127.0.0.1:${port}`;
   return {
     url,
+    port,
     pid,
     cacheFolder: cacheMegabytes > 0 ? cacheFolder : undefined,
     /** Lines that the server logged at level error. */

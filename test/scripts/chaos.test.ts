@@ -2,10 +2,15 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import * as answers from '../../scripts/chaos/answers.mjs';
 import * as files from '../../scripts/chaos/files.mjs';
 import { layoutOf, mutate } from '../../scripts/chaos/mutations.mjs';
 import { startProxy } from '../../scripts/chaos/proxy.mjs';
+import * as requests from '../../scripts/chaos/requests.mjs';
+import { SessionRecorder } from '../../scripts/chaos/sessionRecorder.mjs';
 import { createRng } from '../../scripts/seededRandom.mjs';
+import { clientCodecs, serverCodecs } from '../../src/wire/codec.ts';
+import { clientFrame, serverFrame } from '../../src/wire/frame.ts';
 import { demoFile } from '../model/demo.ts';
 
 // Short versions of the cases of `npm run chaos`, and tests of what they use.
@@ -83,6 +88,82 @@ describe('a mutated GGUF file', () => {
       expect({ ...unchanged, [part]: true }).toEqual({ metadata: true, table: true, data: true });
     }
     expect(kinds.size).toBe(5);
+  });
+});
+
+describe('the session recorder', () => {
+  const { encode } = serverCodecs['turngraph.v1.json'];
+  const ready = encode(serverFrame(0, 0, 'sessionReady', { sessionId: 's' }));
+  const ack = (requestId: number, seq: number) => encode(serverFrame(requestId, seq, 'ack', {}));
+  const request = (requestId: number, modelName = 'a') =>
+    clientCodecs['turngraph.v1.json'].encode(clientFrame(requestId, 'unloadModel', { modelName }));
+  const resume = (lastSeq: number) =>
+    clientCodecs['turngraph.v1.json'].encode(clientFrame(99, 'resumeSession', { lastSeq }));
+  const resumed = (requestsReceived: number) =>
+    encode(serverFrame(99, 0, 'resumeSession', { replayed: 0, requestsReceived }));
+
+  /** A session that sends two requests, receives the answer to the first, and is resumed. */
+  function resumeSession(requestsReceived: number, lastSeq = 1) {
+    const recorder = new SessionRecorder();
+    const [first, second] = [recorder.connection('turngraph.v1.json'), recorder.connection('turngraph.v1.json')];
+    first.received(ready);
+    first.sent(request(1));
+    first.sent(request(2));
+    first.received(ack(1, 1));
+    second.received(ready);
+    second.sent(resume(lastSeq));
+    second.received(resumed(requestsReceived));
+    return { recorder, ...second };
+  }
+
+  it('accepts a session that is resumed, with and without a request that is sent again', () => {
+    const { recorder, sent, received } = resumeSession(1);
+    sent(request(2));
+    received(ack(2, 2));
+    const other = resumeSession(2);
+    other.received(ack(2, 2));
+    for (const one of [recorder, other.recorder]) {
+      one.expectAllAnswered();
+      expect(one.faults).toEqual([]);
+    }
+    expect([recorder.figures.sentAgain, other.recorder.figures.sentAgain]).toEqual([1, 0]);
+  });
+
+  it('reports frames that are repeated or left out, and requests that are repeated, changed or lost', () => {
+    const repeated = resumeSession(2);
+    repeated.received(ack(1, 1));
+    const leftOut = resumeSession(2);
+    leftOut.received(ack(2, 3));
+    const sentTwice = resumeSession(2);
+    sentTwice.sent(request(2));
+    const changed = resumeSession(1);
+    changed.sent(request(2, 'b'));
+    const lost = resumeSession(1);
+    lost.recorder.expectAllAnswered();
+    const all = [repeated, leftOut, sentTwice, changed, lost, resumeSession(2, 0)];
+    expect(all.map(({ recorder }) => recorder.faults[0])).toEqual([
+      'seq 1 where 2 was due',
+      'seq 3 where 2 was due',
+      'request 2 (unloadModel) was sent again, but had been received',
+      'request 2 (unloadModel) was sent again with other bytes',
+      'request 2 (unloadModel) has had no final answer',
+      'resumes after 0, but has read 1',
+    ]);
+  });
+});
+
+describe('a session whose connections are cut', { timeout: 60_000 }, () => {
+  // A client that is missing here has a note.
+  it('gets the answers of a session without cuts', async () => {
+    const { faults, figures } = await answers.run(target, { count: 3, seed: 1, chapters: 6, log });
+    expect(faults).toEqual([]);
+    expect(Object.values(figures).filter(({ cuts = 0 }) => cuts < 3)).toEqual([]);
+  });
+
+  it('has each request take effect exactly once', async () => {
+    const { faults, figures } = await requests.run(target, { count: 5, seed: 1, log });
+    expect(faults).toEqual([]);
+    expect(Object.values(figures).filter(({ cuts = 0 }) => cuts < 5)).toEqual([]);
   });
 });
 
