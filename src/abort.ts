@@ -39,3 +39,29 @@ export const whenAborted = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
+
+/**
+ * A signal that is aborted when one of several is, until it is disposed. Not AbortSignal.any: a long-lived source signal
+ * (such as an engine's own) keeps every signal derived from it that has a listener, as long as it lives. That would be one
+ * for each model load, and so would a plain listener on the source that is not removed: after ten loads Node warned of it.
+ */
+export class EitherSignal implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #signals: readonly AbortSignal[];
+
+  constructor(signals: readonly (AbortSignal | undefined)[]) {
+    this.#signals = signals.filter((signal) => signal !== undefined);
+    for (const signal of this.#signals) signal.addEventListener('abort', this.#abort);
+    if (this.#signals.some(({ aborted }) => aborted)) this.#abort();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  [Symbol.dispose](): void {
+    for (const signal of this.#signals) signal.removeEventListener('abort', this.#abort);
+  }
+
+  readonly #abort = (): void => this.#controller.abort();
+}

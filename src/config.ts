@@ -99,6 +99,13 @@ export const serverSchema = {
       default: 2048,
       description: 'max megabytes of swapped KV states in the cache folder; 0 = no swap',
     },
+    engineProcess: {
+      type: 'string',
+      enum: ['child', 'shared', 'in'],
+      default: 'child',
+      description:
+        'where models run: child = a process for each, shared = one process for all, in = in the process of the server',
+    },
     threads: {
       type: 'integer',
       minimum: 0,

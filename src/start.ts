@@ -4,7 +4,7 @@ import { raceAbort } from './abort.ts';
 import { bundledPath, type ServerOptions } from './config.ts';
 import { limitsOf } from './limits.ts';
 import type { Engine } from './engine/engine.ts';
-import { llamaEngine } from './engine/llama/engine.ts';
+import { createLlamaEngine } from './llamaEngine.ts';
 import { mockEngine, readMockScript } from './engine/mock/engine.ts';
 import { assertFolder, findWriteProblem } from './filesystem.ts';
 import { GraphFolder } from './graph/graphFolder.ts';
@@ -76,13 +76,13 @@ export async function start(
       { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: logLoadedModel(log), findFile },
       metrics,
     );
+  const registry = registryWith(extension ?? (await raceAbort(loadExtension(options.extend), stop)));
+  const mock = engines.mock ?? (await createMockEngine(options.mockScript));
   const closing = new AbortController();
+  const llamaEngine = engines['llama-cpp'] ?? (await createLlamaEngine(options, log, metrics));
   const context: ServerContext = {
-    registry: registryWith(extension ?? (await raceAbort(loadExtension(options.extend), stop))),
-    pools: {
-      'llama-cpp': createPool(engines['llama-cpp'] ?? createLlamaEngine(options)),
-      mock: createPool(engines.mock ?? (await createMockEngine(options.mockScript))),
-    },
+    registry,
+    pools: { 'llama-cpp': createPool(llamaEngine), mock: createPool(mock) },
     graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
     storageRoot: options.storageRoot || options.graphs,
     limits: limitsOf(options),
@@ -92,9 +92,7 @@ export async function start(
     metrics,
     downloads,
   };
-  // Before clients are told that the server listens.
-  for (const name of options.preload) context.pools['llama-cpp'].entry(name);
-  const listening = await listen(context, options, { ...settings, closing });
+  const listening = await listenOrDispose(context, options, { ...settings, closing });
   const watcher =
     options.watchModels === 'on' ? watchCatalogue({ path: options.catalogue, read, catalogue, log }) : undefined;
   const server: TurngraphServer = {
@@ -116,6 +114,22 @@ export async function start(
   }
 }
 
+/** Starts to listen; disposes of the models when that fails, because an engine can have a process already. */
+async function listenOrDispose(
+  context: ServerContext,
+  options: ServerOptions,
+  settings: ListenSettings,
+): Promise<TurngraphServer> {
+  try {
+    // Before clients are told that the server listens.
+    for (const name of options.preload) context.pools['llama-cpp'].entry(name);
+    return await listen(context, options, settings);
+  } catch (error) {
+    await Promise.all(Object.values(context.pools).map((pool) => pool[Symbol.asyncDispose]()));
+    throw error;
+  }
+}
+
 const withModels = (catalogue: Catalogue, models: readonly CatalogueEntry[]): Catalogue => ({
   ...catalogue,
   models: new Map([...catalogue.models, ...models.map((entry) => [entry.name, entry] as const)]),
@@ -125,7 +139,6 @@ const withModels = (catalogue: Catalogue, models: readonly CatalogueEntry[]): Ca
 const describeGraphFolder = (folder: string): string =>
   folder === bundledPath('graphs') ? 'the bundled graphs folder' : `the graphs folder ${folder}`;
 
-const bytesPerMegabyte = 1_000_000;
 const cacheUnwritableMessage = 'no states and measurements can be saved; name another folder with --cache';
 
 const logFor = ({ logLevel: level, json }: ServerOptions): Log => createLog({ level, json });
@@ -135,9 +148,6 @@ const logLoadedModel =
   (log: Log): MeteredPoolOptions['onLoaded'] =>
   (model, { backend, gpuLayers, threads, slots }, ms) =>
     log.info({ model, backend, gpuLayers, threads, slots, ms: Math.round(ms) }, 'a model is loaded');
-
-const createLlamaEngine = ({ cache, cacheLimit }: ServerOptions): Engine =>
-  llamaEngine({ folder: cache, maxStateBytes: cacheLimit * bytesPerMegabyte });
 
 async function createMockEngine(scriptFile: string): Promise<Engine> {
   if (scriptFile === '') return mockEngine();

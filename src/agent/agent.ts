@@ -214,6 +214,7 @@ export class Agent implements AsyncDisposable {
       const maxSteps = this.#options.maxSteps || defaultMaxSteps;
       await walk(this.#graph, turn, { maxSteps, enter: (name) => turn.enter(name), path });
       turn.flush();
+      this.#models.turnFinished();
       return { status: 'SUCCESS' };
     } catch (thrown) {
       const error: unknown = signal.aborted ? signal.reason : thrown;

@@ -1,7 +1,9 @@
+import type { Model } from '../engine/engine.ts';
 import { truncateMessage, type Fault } from '../fault.ts';
 import { InvalidOutside, InvalidParams, isResourceFault } from '../graph/node.ts';
 import type { LoadWait } from '../models/pool/loadWait.ts';
-import type { ModelLease, ModelPool } from '../models/pool/pool.ts';
+import type { ModelLease } from '../models/pool/lease.ts';
+import type { ModelPool } from '../models/pool/pool.ts';
 
 /** What the models of an agent need. */
 export interface AgentModelsOptions {
@@ -18,6 +20,7 @@ export interface AgentModelsOptions {
 export class AgentModels implements AsyncDisposable {
   readonly #options: AgentModelsOptions;
   readonly #leases = new Map<string, Promise<ModelLease>>();
+  readonly #models: Model[] = [];
   #isDefaultUsed = false;
 
   constructor(options: AgentModelsOptions) {
@@ -46,6 +49,11 @@ export class AgentModels implements AsyncDisposable {
     }
   }
 
+  /** A turn has finished: earlier crashes of the models do not count any more. */
+  turnFinished(): void {
+    for (const { supervision } of this.#models) supervision?.turnFinished();
+  }
+
   /** Warns of a default model of the client that no node uses, because all name their own. */
   warnOfUnusedDefault(): void {
     const { clientDefault, warn } = this.#options;
@@ -70,6 +78,7 @@ export class AgentModels implements AsyncDisposable {
     const lease = pool.lease(name, loadWaitFor?.(name));
     this.#leases.set(name, lease);
     const { model } = await lease;
+    this.#models.push(model);
     for (const note of model.notes) warn(truncateMessage(`the model "${name}": ${note}`));
     return lease;
   }

@@ -47,6 +47,7 @@ export function agentFlags(command: Command): Command {
     'mockScript',
     'threads',
     'gpu',
+    'engineProcess',
   ]);
 }
 

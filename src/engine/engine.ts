@@ -1,4 +1,5 @@
 import type { Prompt, ToolBlock } from '../dialog.ts';
+import type { Fault } from '../fault.ts';
 import type { CallGrammar } from '../tools/grammar/grammar.ts';
 import type { ModelDetails } from './modelDetails.ts';
 
@@ -116,8 +117,23 @@ export interface Model extends AsyncDisposable {
   render(prompt: Prompt): Promise<string>;
   openSequence(): Sequence;
   stats(): ModelStats;
+  /** Present when the model runs in a process of its own that is started again after a crash. */
+  readonly supervision?: ModelSupervision | undefined;
   /** Facts about the model file and how it was loaded; absent for an engine without files. */
   readonly describe?: (() => Promise<ModelDetails>) | undefined;
+}
+
+/**
+ * Supervision of a model whose engine process is started again when it crashes. After three crashes without a finished turn
+ * between them it is given up.
+ */
+export interface ModelSupervision {
+  /** Why the model was given up (MODEL_LOAD_FAILED); undefined while it can be used. */
+  readonly fault: Fault | undefined;
+  /** Loads the model again if it was given up. @throws Fault MODEL_LOAD_FAILED */
+  restart(options: Pick<LoadOptions, 'signal' | 'onProgress'>): Promise<void>;
+  /** A turn with this model has finished: earlier crashes do not count any more. */
+  turnFinished(): void;
 }
 
 /** Data type of the KV cache (quantization), by llama.cpp's names. */
@@ -133,6 +149,8 @@ export interface LoadOptions {
   readonly gpu: 'auto' | 'off';
   /** Default f16; the others need less memory and are experimental. */
   readonly kvCacheType?: KvCacheType;
+  /** Loads a file in spite of earlier crashes, which make a supervised engine refuse it. */
+  readonly afterCrashes?: boolean;
   readonly signal?: AbortSignal;
   /** Called with the loaded fraction, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;

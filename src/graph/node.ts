@@ -1,6 +1,6 @@
 import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
-import type { ModelLease } from '../models/pool/pool.ts';
+import type { ModelLease } from '../models/pool/lease.ts';
 import type { FromSchema, ObjectSchema, ReadResult, SchemaError } from '../schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import type { Turn } from './turn.ts';

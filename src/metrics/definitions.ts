@@ -83,6 +83,7 @@ export const metricDefinitions = {
   turngraph_slots_waiting: gauge('Generations that wait for a slot now.', perModel),
   turngraph_sequences: gauge('Open sequences: one for each node with a model, of each agent.', perModel),
   turngraph_states_saved_total: counter('KV states swapped out to disk when their slot was evicted.', perModel),
+  turngraph_state_write_failures_total: counter('KV states that could not be written to disk.'),
   turngraph_states_restored_total: counter('KV states swapped in from disk.', perModel),
   turngraph_state_bytes: gauge('Size of the KV states on disk.', perModel),
 
@@ -97,6 +98,9 @@ export const metricDefinitions = {
   turngraph_model_gpu_layers: gauge('Layers on the graphics card.', perModel),
   turngraph_model_threads: gauge('Threads that evaluate tokens.', perModel),
   turngraph_model_load_duration_seconds: histogram('Time of loading a model into memory.', loadBuckets, perModel),
+  turngraph_engine_crashes_total: counter('Engine processes that ended without being asked to, or hung.', {
+    reason: ['crash', 'hang'],
+  }),
   turngraph_model_load_failures_total: counter('Loads that failed, without those that clients gave up.', perModel),
 
   turngraph_turns_total: counter('Turns that have ended.', { status: turnStatuses }),

@@ -1,7 +1,7 @@
 import type { Completion, GenerateOptions, SamplingParams, Sequence } from '../engine/engine.ts';
 import { paramError, type NodeContext } from '../graph/node.ts';
 import type { Turn } from '../graph/turn.ts';
-import type { ModelLease } from '../models/pool/pool.ts';
+import type { ModelLease } from '../models/pool/lease.ts';
 import { samplingSchema, type PartialSampling } from '../models/catalogue/sampling.ts';
 import type { PromptInputs, Projected, Projection } from '../projection/projection.ts';
 import type { Schema } from '../schema.ts';

@@ -5,7 +5,7 @@ import { liveParams } from '../graph/liveParams.ts';
 import { unwrapParam, defineNode, InvalidParams, type NodeContext } from '../graph/node.ts';
 import { compileTemplate } from '../graph/template.ts';
 import type { Turn } from '../graph/turn.ts';
-import type { ModelLease } from '../models/pool/pool.ts';
+import type { ModelLease } from '../models/pool/lease.ts';
 import { chatProjection } from '../projection/chat.ts';
 import { placeTemplate } from '../projection/placement.ts';
 import { toolProjection } from '../projection/withTools.ts';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { ProcessEngine } from '../../src/engine/process/engine.ts';
 import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
 import { engineContract } from './engine.ts';
 
@@ -31,3 +32,10 @@ const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 engineContract({ ...demo, name: 'caching llama-cpp', open: () => llamaEngine({ folder, maxStateBytes: 1e9 }) });
+
+const processEngine = (mode: 'child' | 'shared') => (): ProcessEngine =>
+  new ProcessEngine({ mode, cache: { folder, maxStateBytes: 1e9 } });
+
+engineContract({ ...demo, name: 'llama-cpp with a process per model', open: processEngine('child') });
+
+engineContract({ ...demo, name: 'llama-cpp with a shared process', open: processEngine('shared') });

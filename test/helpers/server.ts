@@ -59,6 +59,7 @@ export async function startTestServer({
       slots: 4,
       threads: 1,
       gpu: 'off',
+      engineProcess: 'in',
       cache: join(tmpdir(), 'turngraph-tests'),
       mockScript,
       ...options,

@@ -12,6 +12,13 @@ import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache
 import { ThreadTuner, fewestNearFastest, threadCandidates, type ThreadTimings } from './threads/threadTuner.ts';
 import { benchmarkThreads } from './threads/threadBenchmark.ts';
 
+/** Progress of the batches of a context, for a watchdog. */
+export interface ContextProgress {
+  readonly batchTimer: Pick<BatchTimer, 'running' | 'ended'>;
+  /** Milliseconds to evaluate a whole prefill chunk; undefined before it was measured. */
+  readonly chunkMs: () => number | undefined;
+}
+
 /** A model's llama.cpp context, with its batch timer and thread benchmark. */
 export interface ModelContext {
   readonly context: LlamaContext;
@@ -30,6 +37,8 @@ export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 
   readonly contextSize: number;
   readonly file: ModelFile;
   readonly timingsCache: ThreadTimingsCache | undefined;
+  /** Receives the progress of the batches, before the first one. */
+  readonly onBatches?: ((progress: ContextProgress) => void) | undefined;
 }
 
 /**
@@ -76,6 +85,7 @@ export async function createContext(weights: Weights, options: ContextOptions): 
     },
     onEnd: () => batchTimer.end(),
   });
+  options.onBatches?.({ batchTimer, chunkMs: () => chunkMs(batchTimer, threadTimings) });
   if (options.threads === 0) {
     threadTimings = await readOrMeasureTimings(context, options, maxThreads, (count) => (untunedThreads = count));
     const initialThreads =
@@ -92,6 +102,13 @@ type ItemPrioritizationStrategy = Exclude<
 
 // A cancel waits for at most one prefill chunk.
 const prefillChunkTokens = 256;
+
+// Prefilling a token takes at most as long as decoding one.
+function chunkMs({ prefillMsPerToken }: BatchTimer, threadTimings: ThreadTimings): number | undefined {
+  const msPerToken =
+    prefillMsPerToken.value ?? (threadTimings.size > 0 ? Math.max(...threadTimings.values()) : undefined);
+  return msPerToken === undefined ? undefined : msPerToken * prefillChunkTokens;
+}
 
 /** The thread timings of a model: cached, or benchmarked; empty where all layers are on the GPU. */
 async function readOrMeasureTimings(

@@ -1,6 +1,9 @@
+import { EitherSignal } from '../../abort.ts';
 import type { Engine, LoadOptions, Model } from '../engine.ts';
 import { LlamaInstancePool } from './llamaInstances.ts';
 import { loadModel } from './loadModel.ts';
+import type { ContextProgress } from './createContext.ts';
+import type { StateFiles } from './kvCache/stateFiles.ts';
 import { StateStore } from './kvCache/stateStore.ts';
 import { ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 
@@ -10,32 +13,52 @@ export interface CacheFolderOptions {
   readonly folder: string;
   /** Quota of KV states; 0 = no swap to disk. */
   readonly maxStateBytes: number;
+  /** Receives the error when a KV state could not be written. */
+  readonly onStateError?: (error: unknown) => void;
+}
+
+/** What a llama.cpp engine writes to disk; nothing when both are absent. */
+export interface LlamaEngineOptions {
+  readonly states?: StateFiles | undefined;
+  /** Folder of the thread benchmarks. */
+  readonly timingsFolder?: string | undefined;
 }
 
 /** Creates the llama.cpp engine: runs GGUF models in this process. Without a cache folder it writes nothing to disk. */
 export function llamaEngine(cache?: CacheFolderOptions): Engine {
-  return new LlamaEngine(cache);
+  if (!cache) return new LlamaEngine({});
+  const states = new StateStore(cache.folder, cache.maxStateBytes, cache.onStateError);
+  return new LlamaEngine({ states, timingsFolder: cache.folder }, states);
 }
 
-class LlamaEngine implements Engine {
+/** The llama.cpp engine in this process. */
+export class LlamaEngine implements Engine {
   readonly name = 'llama-cpp';
   readonly needsFiles = true;
   readonly #instances = new LlamaInstancePool();
   readonly #models = new Set<Model>();
   readonly #loading = new Set<Promise<Model>>();
   readonly #closing = new AbortController();
-  readonly #stateStore: StateStore | undefined;
+  readonly #states: StateFiles | undefined;
   readonly #timingsCache: ThreadTimingsCache | undefined;
+  readonly #owned: AsyncDisposable | undefined;
   #hasLoadFailed = false;
 
-  constructor(cache: CacheFolderOptions | undefined) {
-    if (!cache) return;
-    this.#timingsCache = new ThreadTimingsCache(cache.folder);
-    this.#stateStore = new StateStore(cache.folder, cache.maxStateBytes);
+  /** @param owned is disposed of with the engine. */
+  constructor({ states, timingsFolder }: LlamaEngineOptions, owned?: AsyncDisposable) {
+    this.#states = states;
+    this.#timingsCache = timingsFolder === undefined ? undefined : new ThreadTimingsCache(timingsFolder);
+    this.#owned = owned;
   }
 
-  async load(file: string, options: LoadOptions): Promise<Model> {
-    const loading = this.#load(file, options);
+  /** Loads the library, so that the first model does not wait for it. @throws Fault MODEL_LOAD_FAILED */
+  async prepare(gpu: LoadOptions['gpu']): Promise<void> {
+    this.#instances.release(gpu, await this.#instances.acquire(gpu));
+  }
+
+  /** @param onBatches receives the progress of the model's batches, before the first one. */
+  async load(file: string, options: LoadOptions, onBatches?: (progress: ContextProgress) => void): Promise<Model> {
+    const loading = this.#load(file, options, onBatches);
     this.#loading.add(loading);
     try {
       return await loading;
@@ -44,7 +67,11 @@ class LlamaEngine implements Engine {
     }
   }
 
-  async #load(file: string, options: LoadOptions): Promise<Model> {
+  async #load(
+    file: string,
+    options: LoadOptions,
+    onBatches: ((progress: ContextProgress) => void) | undefined,
+  ): Promise<Model> {
     using abort = new EitherSignal([options.signal, this.#closing.signal]);
     try {
       const model = await loadModel(
@@ -52,9 +79,10 @@ class LlamaEngine implements Engine {
         { ...options, signal: abort.signal },
         {
           instances: this.#instances,
-          stateStore: this.#stateStore,
+          states: this.#states,
           timingsCache: this.#timingsCache,
           onClose: (closed) => this.#models.delete(closed),
+          onBatches,
         },
       );
       this.#models.add(model);
@@ -69,34 +97,8 @@ class LlamaEngine implements Engine {
     this.#closing.abort();
     await Promise.allSettled(this.#loading);
     await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
-    await this.#stateStore?.[Symbol.asyncDispose]();
+    await this.#owned?.[Symbol.asyncDispose]();
     // A failed load leaves an open handle in node-llama-cpp: disposing the instance would wait for it for ever.
     if (!this.#hasLoadFailed) await this.#instances.dispose();
   }
-}
-
-/**
- * A signal that is aborted when one of several is, until it is disposed. Not AbortSignal.any: a long-lived source signal
- * (here the engine's own) keeps every signal derived from it that has a listener, as long as it lives. That would be one
- * for each model load, and so would a plain listener on the source that is not removed: after ten loads Node warned of it.
- */
-class EitherSignal implements Disposable {
-  readonly #controller = new AbortController();
-  readonly #signals: readonly AbortSignal[];
-
-  constructor(signals: readonly (AbortSignal | undefined)[]) {
-    this.#signals = signals.filter((signal) => signal !== undefined);
-    for (const signal of this.#signals) signal.addEventListener('abort', this.#abort);
-    if (this.#signals.some(({ aborted }) => aborted)) this.#abort();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  [Symbol.dispose](): void {
-    for (const signal of this.#signals) signal.removeEventListener('abort', this.#abort);
-  }
-
-  readonly #abort = (): void => this.#controller.abort();
 }

@@ -1,13 +1,13 @@
 import type { Llama } from 'node-llama-cpp';
 import { Fault, describeError } from '../../fault.ts';
 import type { LoadOptions, Model } from '../engine.ts';
-import { createContext } from './createContext.ts';
+import { createContext, type ContextProgress } from './createContext.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
 import { cacheTypeWarnings } from './kvCache/cacheType.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
 import { checkMemory, freeBytes } from './memoryCheck.ts';
 import { LlamaModel } from './model.ts';
-import type { StateStore } from './kvCache/stateStore.ts';
+import type { StateFiles } from './kvCache/stateFiles.ts';
 import { StateSwap } from './kvCache/stateSwap.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 
@@ -16,9 +16,11 @@ const maxDefaultContextSize = 8192;
 /** What a load uses of its engine. */
 export interface LoadDependencies {
   readonly instances: LlamaInstancePool;
-  readonly stateStore: StateStore | undefined;
+  readonly states: StateFiles | undefined;
   readonly timingsCache: ThreadTimingsCache | undefined;
   readonly onClose: (model: Model) => unknown;
+  /** Receives the progress of the model's batches, before the first one. */
+  readonly onBatches?: ((progress: ContextProgress) => void) | undefined;
 }
 
 /** Loads a GGUF model: the weights, and one context with all its slots. @throws Fault MODEL_LOAD_FAILED */
@@ -64,7 +66,7 @@ async function tryLoad(
   file: ModelFile,
   options: LoadOptions,
   gpuLayers: 'fitting' | 'none',
-  { stateStore, timingsCache, onClose }: LoadDependencies,
+  { states, timingsCache, onClose, onBatches }: LoadDependencies,
 ): Promise<Model> {
   const { signal, onProgress } = options;
   const free = await freeBytes(llama);
@@ -76,13 +78,13 @@ async function tryLoad(
   });
   try {
     const { contextSize, notes } = chooseContextSize(options.contextSize, weights.trainContextSize);
-    const context = await createContext(weights, { ...options, contextSize, file, timingsCache });
+    const context = await createContext(weights, { ...options, contextSize, file, timingsCache, onBatches });
     const cpuWarnings = gpuLayers === 'none' ? ['the GPU has no room for this model: it runs on the CPU'] : [];
     return new LlamaModel({
       weights,
       ...context,
       free,
-      stateSwap: stateStore && new StateSwap(stateStore, context.batchTimer, context.bytesPerToken),
+      stateSwap: states && new StateSwap(states, context.batchTimer, context.bytesPerToken),
       contextSize,
       notes: [...notes, ...cacheTypeWarnings(options.kvCacheType ?? 'f16'), ...cpuWarnings],
       onClose,

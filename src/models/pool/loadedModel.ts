@@ -1,4 +1,4 @@
-import type { Model, ModelStats } from '../../engine/engine.ts';
+import type { LoadOptions, Model, ModelStats } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import type { OnProgress } from './loadWait.ts';
@@ -48,13 +48,27 @@ export interface ModelState {
 /** State of a model; without a record it is not in memory. */
 export function modelState(record: LoadedModel | undefined): ModelState {
   return {
-    loaded: record?.model !== undefined,
+    loaded: record?.model !== undefined && record.model.supervision?.fault === undefined,
     pinned: record?.pinned ?? false,
     uses: record?.uses ?? 0,
     contextSize: record?.model?.contextSize ?? 0,
     detectedFormat: record?.model?.detectedFormat,
     stats: record?.model?.stats(),
   };
+}
+
+/**
+ * Checks that a model was not given up because of crashes. `retry`: loads it again if it was.
+ * @throws Fault MODEL_LOAD_FAILED
+ */
+export async function assertNotGivenUp(
+  { supervision }: Model,
+  retry: boolean,
+  { signal, onProgress }: Pick<LoadOptions, 'signal' | 'onProgress'>,
+): Promise<void> {
+  if (!supervision?.fault) return;
+  if (!retry) throw supervision.fault;
+  await supervision.restart({ ...(signal && { signal }), ...(onProgress && { onProgress }) });
 }
 
 /** Checks that a model is idle. @throws Fault MODEL_IN_USE if it is leased, loading or pinned. */

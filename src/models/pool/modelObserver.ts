@@ -35,6 +35,9 @@ export function observeModel(model: Model, observer: ModelObserver): Model {
     render: (...args) => model.render(...args),
     openSequence: (...args) => observeSequence(model.openSequence(...args), observer),
     stats,
+    get supervision() {
+      return model.supervision;
+    },
     describe: model.describe?.bind(model),
     async [Symbol.asyncDispose]() {
       try {

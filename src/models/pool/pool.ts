@@ -1,21 +1,19 @@
-import type { Engine, LoadOptions, Model, SamplingParams } from '../../engine/engine.ts';
+import type { Engine, LoadOptions, Model } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import { fileMissingFault, findLocalModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
-import { defaultSampling } from '../catalogue/sampling.ts';
 import { unknownModel } from '../catalogue/unknownModel.ts';
+import { createLease, type ModelLease } from './lease.ts';
 import { UnloadBarrier } from './unloadBarrier.ts';
-import { assertUnused, modelState, unnamedEntry, type ModelState, type LoadedModel } from './loadedModel.ts';
+import {
+  assertNotGivenUp,
+  assertUnused,
+  modelState,
+  unnamedEntry,
+  type ModelState,
+  type LoadedModel,
+} from './loadedModel.ts';
 import type { PoolOptions } from './poolOptions.ts';
 import { waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
-
-/** Counted reference to a loaded model; disposing of it releases the model, once. */
-export interface ModelLease extends AsyncDisposable {
-  readonly name: string;
-  readonly model: Model;
-  readonly defaultSampling: SamplingParams;
-  /** Tool-call format of the model in the catalogue; "" = none. */
-  readonly toolCallFormat: string;
-}
 
 /**
  * Model pool: loads each model once, shares it by reference counting, unloads it when it has been idle for `idleMs`.
@@ -79,13 +77,14 @@ export class ModelPool implements AsyncDisposable {
   async #acquire(name: string, wait: LoadWait, pin: boolean): Promise<ModelLease> {
     const entry = this.entry(name);
     if (this.#engine.needsFiles && wait.download) await this.#ensureDownloaded(entry, wait.download, wait.onWait);
-    const record = this.#findOrStartLoad(entry);
+    const record = this.#findOrStartLoad(entry, pin);
     record.uses++;
     if (pin) record.pinned = true;
     clearTimeout(record.idleTimer);
     try {
       const model = await this.#waitUntilLoaded(name, record, wait);
-      return this.#createLease(record, model);
+      await assertNotGivenUp(model, pin, wait);
+      return createLease(entry, model, () => this.#release(name, record));
     } catch (error) {
       if (pin) record.pinned = false;
       this.#release(name, record);
@@ -150,13 +149,13 @@ export class ModelPool implements AsyncDisposable {
     } while (this.#unloadBarrier.pending(name));
   }
 
-  #findOrStartLoad(entry: CatalogueEntry): LoadedModel {
+  #findOrStartLoad(entry: CatalogueEntry, afterCrashes: boolean): LoadedModel {
     const existing = this.#loadedModels.get(entry.name);
     if (existing) return existing;
     const listeners = new Set<OnProgress>();
     const loadAbort = new AbortController();
     const onProgress: OnProgress = (fraction) => listeners.forEach((listen) => listen(fraction));
-    const loading = this.#load(entry, loadAbort.signal, onProgress);
+    const loading = this.#load(entry, { signal: loadAbort.signal, onProgress, afterCrashes });
     const record: LoadedModel = {
       entry,
       loading,
@@ -175,14 +174,17 @@ export class ModelPool implements AsyncDisposable {
     return record;
   }
 
-  async #load(entry: CatalogueEntry, signal: AbortSignal, onProgress: OnProgress): Promise<Model> {
+  async #load(
+    entry: CatalogueEntry,
+    callbacks: Required<Pick<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes'>>,
+  ): Promise<Model> {
     const { slots, threads, gpu, wrapLoad = (_, load) => load() } = this.#options;
     const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = entry.variants[0] ?? {};
     const pendingUnload = this.#unloadBarrier.pending(entry.name);
     if (pendingUnload) await pendingUnload;
     const file = this.#engine.needsFiles ? await this.#requireFile(entry) : '';
-    const options: LoadOptions = { contextSize, kvCacheType, slots, threads, gpu, onProgress, signal };
-    return wrapLoad(entry.name, () => this.#engine.load(file, options), signal);
+    const options: LoadOptions = { contextSize, kvCacheType, slots, threads, gpu, ...callbacks };
+    return wrapLoad(entry.name, () => this.#engine.load(file, options), callbacks.signal);
   }
 
   async #waitUntilLoaded(name: string, record: LoadedModel, { onProgress, onWait, signal }: LoadWait): Promise<Model> {
@@ -194,22 +196,6 @@ export class ModelPool implements AsyncDisposable {
     } finally {
       if (onProgress) record.listeners.delete(onProgress);
     }
-  }
-
-  #createLease(record: LoadedModel, model: Model): ModelLease {
-    const { entry } = record;
-    let isReleased = false;
-    return {
-      name: entry.name,
-      model,
-      defaultSampling: { ...defaultSampling, ...entry.default_sampling },
-      toolCallFormat: entry.tool_call_format,
-      [Symbol.asyncDispose]: async () => {
-        if (isReleased) return;
-        isReleased = true;
-        this.#release(entry.name, record);
-      },
-    };
   }
 
   #release(name: string, record: LoadedModel): void {

@@ -23,11 +23,23 @@ export class BatchTimer {
   /** Milliseconds to evaluate one token of a prompt. */
   readonly prefillMsPerToken = new MovingAverage();
   readonly #onDecodeBatch: (sequences: number, ms: number, now: number) => void;
+  /** Batches that have ended. */
+  #ended = 0;
   #current: { readonly load: BatchLoad; readonly startedAt: number } | undefined;
 
   /** @param onDecodeBatch called after each batch without prefill: number of sequences, milliseconds, and when it ended. */
   constructor(onDecodeBatch: (sequences: number, ms: number, now: number) => void) {
     this.#onDecodeBatch = onDecodeBatch;
+  }
+
+  /** Whether a batch is being computed. */
+  get running(): boolean {
+    return this.#current !== undefined;
+  }
+
+  /** How many batches have ended. */
+  get ended(): number {
+    return this.#ended;
   }
 
   /** A batch is about to be computed. */
@@ -40,6 +52,7 @@ export class BatchTimer {
     if (!this.#current) return;
     const { load, startedAt } = this.#current;
     this.#current = undefined;
+    this.#ended++;
     const ms = now - startedAt;
     if (load.prefill === 0) this.#onDecodeBatch(load.decode, ms, now);
     else if (load.prefill >= minPrefillTokens) this.prefillMsPerToken.add(ms / (load.prefill + load.decode));

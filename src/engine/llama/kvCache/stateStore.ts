@@ -4,17 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { makeFolder } from '../../../filesystem.ts';
 import { isAbandoned } from '../../../ownership.ts';
-
-/** A file for one KV state, with disk space reserved for it. It starts in use: an unfinished write is never evicted. */
-export interface StateFile {
-  readonly path: string;
-  /** The file is written and has this size: from now on it may be evicted to make room for others. */
-  commit(bytes: number): void;
-  /** The file is about to be read: it is not evicted until it is dropped. */
-  beginRead(): void;
-  /** Releases the reserved space and removes the file. */
-  drop(): Promise<void>;
-}
+import type { StateFile, StateFiles } from './stateFiles.ts';
 
 interface StoredFile {
   bytes: number;
@@ -28,10 +18,11 @@ interface StoredFile {
  * folder per engine that other users cannot read (they hold conversations); it is removed when the store is disposed.
  * Folders that killed processes left are removed by the next store.
  */
-export class StateStore implements AsyncDisposable {
+export class StateStore implements StateFiles, AsyncDisposable {
   readonly #parent: string;
   readonly #folder: string;
   readonly #maxBytes: number;
+  readonly #onWriteError: (error: unknown) => void;
   /** Oldest first. */
   readonly #files = new Set<StoredFile>();
   readonly #swept: Promise<void>;
@@ -39,11 +30,16 @@ export class StateStore implements AsyncDisposable {
   #heartbeat: NodeJS.Timeout | undefined;
   #fileCount = 0;
 
-  /** @param cache folder with the folders of all engines; @param maxBytes quota of all files of this one. */
-  constructor(cache: string, maxBytes: number) {
+  /**
+   * @param cache folder with the folders of all engines.
+   * @param maxBytes quota of all files of this one.
+   * @param onWriteError receives the error when a state could not be written.
+   */
+  constructor(cache: string, maxBytes: number, onWriteError: (error: unknown) => void = () => undefined) {
     this.#parent = join(cache, 'states');
     this.#folder = join(this.#parent, `${safeHostname()}-${process.pid}-${randomBytes(6).toString('hex')}`);
     this.#maxBytes = maxBytes;
+    this.#onWriteError = onWriteError;
     // The next store tries again to remove what cannot be removed now.
     this.#swept = sweep(this.#parent).catch(() => undefined);
   }
@@ -53,12 +49,6 @@ export class StateStore implements AsyncDisposable {
     return totalBytes([...this.#files]);
   }
 
-  /**
-   * Reserves space for a state; evicts the oldest states that are not in use, if necessary.
-   * @param onDrop called when the file is dropped or evicted.
-   * @returns undefined when the quota does not allow it.
-   * @throws when the folder cannot be created.
-   */
   async reserve(bytes: number, onDrop: () => void): Promise<StateFile | undefined> {
     const evictable = [...this.#files].filter(({ inUse }) => !inUse);
     if (this.bytes - totalBytes(evictable) + bytes > this.#maxBytes) return undefined;
@@ -86,10 +76,11 @@ export class StateStore implements AsyncDisposable {
     };
   }
 
-  /** Creates the folder again before the next state: it may have been removed from outside. */
-  recreate(): void {
+  // The folder may have been removed from outside.
+  writeFailed(error: unknown): void {
     clearInterval(this.#heartbeat);
     this.#folderReady = undefined;
+    this.#onWriteError(error);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

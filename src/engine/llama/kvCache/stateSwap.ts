@@ -3,7 +3,7 @@ import { commonPrefixLength } from '../../commonPrefix.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
 import { cachedPrefixLength } from './prefixReuse.ts';
 import type { SlotOwner } from './slots.ts';
-import type { StateStore, StateFile } from './stateStore.ts';
+import type { StateFile, StateFiles } from './stateFiles.ts';
 
 /** A KV state on disk. */
 interface SwappedState {
@@ -25,7 +25,7 @@ interface SwappedState {
  * | swap in  | read time is more than the prefill time of the tokens gained                     |
  */
 export class StateSwap {
-  readonly #store: StateStore;
+  readonly #store: StateFiles;
   readonly #batchTimer: BatchTimer;
   readonly #states = new Map<SlotOwner, Promise<SwappedState | undefined>>();
   readonly #writeMsPerByte = new MovingAverage();
@@ -39,7 +39,7 @@ export class StateSwap {
   #pausedUntil = 0;
 
   /** @param bytesPerToken estimated size of one token's state, used until the first state is written. */
-  constructor(store: StateStore, batchTimer: BatchTimer, bytesPerToken: number) {
+  constructor(store: StateFiles, batchTimer: BatchTimer, bytesPerToken: number) {
     this.#store = store;
     this.#batchTimer = batchTimer;
     this.#bytesPerToken = bytesPerToken;
@@ -129,9 +129,9 @@ export class StateSwap {
       this.#bytes += bytes;
       this.#saved++;
       return { tokens, bytes, file };
-    } catch {
+    } catch (error) {
       this.#pausedUntil = performance.now() + diskErrorCooldownMs;
-      this.#store.recreate();
+      this.#store.writeFailed(error);
       await file?.drop().catch(() => undefined);
       return undefined;
     }

@@ -9,7 +9,8 @@ import { mockEngine } from '../../../../src/engine/mock/engine.ts';
 import { Fault } from '../../../../src/fault.ts';
 import type { Catalogue } from '../../../../src/models/catalogue/catalogue.ts';
 import { readCatalogue } from '../../../../src/models/catalogue/readCatalogue.ts';
-import { ModelPool, type ModelLease } from '../../../../src/models/pool/pool.ts';
+import type { ModelLease } from '../../../../src/models/pool/lease.ts';
+import { ModelPool } from '../../../../src/models/pool/pool.ts';
 import { modelHandlers } from '../../../../src/session/modelHandlers.ts';
 import type { Session } from '../../../../src/session/session.ts';
 

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StateStore, type StateFile } from '../../../../../src/engine/llama/kvCache/stateStore.ts';
+import type { StateFile } from '../../../../../src/engine/llama/kvCache/stateFiles.ts';
+import { StateStore } from '../../../../../src/engine/llama/kvCache/stateStore.ts';
 
 describe('the state store', () => {
   let cache: string;
@@ -65,7 +66,7 @@ describe('the state store', () => {
     await saveState(40);
     await rm(join(cache, 'states'), { recursive: true });
     await expect(saveState(40)).rejects.toThrow('ENOENT');
-    store.recreate();
+    store.writeFailed(new Error('the disk is full'));
     expect(await saveState(40)).toBeDefined();
   });
 });

@@ -1,0 +1,74 @@
+import { Fault } from '../../fault.ts';
+import type { Engine, LoadOptions, Model } from '../engine.ts';
+import type { CacheFolderOptions } from '../llama/engine.ts';
+import { StateStore } from '../llama/kvCache/stateStore.ts';
+import { CrashCounts } from './crashes.ts';
+import type { EngineProcessOptions } from './engineProcess.ts';
+import { ProcessPerModel, SharedProcess, type ProcessHost } from './processHost.ts';
+import { SupervisedModel } from './supervisedModel.ts';
+import type { EngineCrash } from './supervisor.ts';
+import { defaultWatchdogLimits, type WatchdogLimits } from './watchdog.ts';
+
+/** Options of a llama.cpp engine in processes of its own. */
+export interface ProcessEngineOptions {
+  /** child: a process for each model. shared: one process for all models. */
+  readonly mode: 'child' | 'shared';
+  /** Absent: nothing is written to disk. */
+  readonly cache?: CacheFolderOptions;
+  /** Is told of each crash. */
+  readonly onCrash?: (crash: EngineCrash) => void;
+  readonly watchdog?: WatchdogLimits;
+}
+
+/** The llama.cpp engine in supervised processes of its own: a crash of native code ends no session. */
+export class ProcessEngine implements Engine {
+  readonly name = 'llama-cpp';
+  readonly needsFiles = true;
+  readonly #host: ProcessHost;
+  readonly #states: StateStore | undefined;
+  readonly #crashes = new CrashCounts();
+  readonly #onCrash: (crash: EngineCrash) => void;
+  readonly #models = new Set<Model>();
+
+  constructor({ mode, cache, onCrash = () => undefined, watchdog = defaultWatchdogLimits }: ProcessEngineOptions) {
+    this.#states = cache && new StateStore(cache.folder, cache.maxStateBytes, cache.onStateError);
+    this.#onCrash = onCrash;
+    const options: EngineProcessOptions = { states: this.#states, timingsFolder: cache?.folder, watchdog };
+    this.#host = mode === 'shared' ? new SharedProcess(options) : new ProcessPerModel(options);
+  }
+
+  /**
+   * Starts a process that the first model will use, and loads the library in it. What fails here is reported by the first
+   * load.
+   */
+  prepare(gpu: LoadOptions['gpu']): void {
+    try {
+      this.#host
+        .prepare()
+        ?.request('prepare', { gpu })
+        .result.catch(() => undefined);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+    }
+  }
+
+  async load(file: string, { signal, onProgress, afterCrashes, ...options }: LoadOptions): Promise<Model> {
+    const crashes = this.#crashes;
+    if (afterCrashes) crashes.reset(file);
+    const fault = crashes.fault(file);
+    if (fault) throw fault;
+    const model = await SupervisedModel.load(
+      { file, options, host: this.#host, crashes, onCrash: this.#onCrash },
+      { ...(signal && { signal }), ...(onProgress && { onProgress }) },
+      (closed) => this.#models.delete(closed),
+    );
+    this.#models.add(model);
+    return model;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
+    await this.#host[Symbol.asyncDispose]();
+    await this.#states?.[Symbol.asyncDispose]();
+  }
+}

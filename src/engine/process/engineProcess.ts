@@ -1,0 +1,219 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Fault, describeError } from '../../fault.ts';
+import type { ModelStats } from '../engine.ts';
+import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
+import type { EngineProcessSettings } from './engineServer.ts';
+import type { EngineRequests, ServerRequests } from './messages.ts';
+import { Peer, type EventOf, type RunningRequest } from './peer.ts';
+import { StateService } from './stateService.ts';
+import { Watchdog, type WatchdogLimits } from './watchdog.ts';
+
+/** The main file of an engine process: compiled, also when this file is run from its source. */
+export const engineProcessFile = fileURLToPath(new URL('../../../dist/engine/process/child.js', import.meta.url));
+
+/** How an engine process ended. */
+export interface ProcessEnd {
+  /** killed: by this process, on purpose. */
+  readonly reason: 'crash' | 'hang' | 'killed';
+  /** Continues "the engine process ...". */
+  readonly description: string;
+}
+
+/** Receives the end of a process, and the models that had requests without an answer. */
+export type OnProcessEnd = (end: ProcessEnd, busyModels: ReadonlySet<number | undefined>) => void;
+
+/** What engine processes share. */
+export interface EngineProcessOptions {
+  readonly states: StateFiles | undefined;
+  readonly timingsFolder: string | undefined;
+  readonly watchdog: WatchdogLimits;
+}
+
+const stderrTailLength = 2000;
+const maxStderrWaitMs = 200;
+
+/** An engine process, as the server process sees it. */
+export class EngineProcess {
+  /** Resolves when the process has ended and its files are deleted. Never rejects. */
+  readonly ended: Promise<ProcessEnd>;
+  readonly #child: ChildProcess;
+  readonly #peer: Peer<EngineRequests, ServerRequests>;
+  readonly #watchdog: Watchdog;
+  readonly #onStats = new Map<number, (stats: ModelStats) => void>();
+  readonly #onEnd = new Set<OnProcessEnd>();
+  /** The models of the pending requests. */
+  readonly #requests = new Map<object, number | undefined>();
+  #loads = 0;
+  #lastModel = 0;
+  #stderr = '';
+  #hang: string | undefined;
+  #killed = false;
+  #alive = true;
+
+  /** @throws Fault MODEL_LOAD_FAILED when the file of the process is missing. */
+  constructor(options: EngineProcessOptions) {
+    if (!existsSync(engineProcessFile)) throw missingFileFault();
+    const { states, timingsFolder, watchdog } = options;
+    const settings: EngineProcessSettings = {
+      serverPid: process.pid,
+      swapsStates: states !== undefined,
+      ...(timingsFolder !== undefined && { timingsFolder }),
+      heartbeatMs: watchdog.tickMs,
+    };
+    this.#child = fork(engineProcessFile, [JSON.stringify(settings)], {
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // Not those of this process: a debugger has one port.
+      execArgv: [],
+    });
+    const service = new StateService(states, (id) => this.#peer.tell('stateEvicted', { id }));
+    this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
+      ...service.handlers,
+      heartbeat: ({ params }) => {
+        this.#watchdog.onHeartbeat(params, this.#loads > 0);
+        return undefined;
+      },
+      stats: ({ params: { model, stats } }) => {
+        this.#onStats.get(model)?.(stats);
+        return undefined;
+      },
+    });
+    this.#watchdog = new Watchdog(watchdog, (seconds) => {
+      this.#hang = `did not answer for ${seconds} s`;
+      this.#child.kill('SIGKILL');
+    });
+    this.#child.on('message', (messages: readonly unknown[]) => this.#receive(messages));
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-stderrTailLength);
+    });
+    this.ended = this.#whenEnded().then(async (end) => {
+      this.#watchdog.stop();
+      const busyModels = new Set(this.#requests.values());
+      this.#alive = false;
+      for (const onEnd of this.#onEnd) onEnd(end, busyModels);
+      this.#peer.close(crashFault(end));
+      await service[Symbol.asyncDispose]();
+      return end;
+    });
+    this.#keepAlive(false);
+  }
+
+  /** Whether the process has not ended yet. */
+  get alive(): boolean {
+    return this.#alive && !this.#killed;
+  }
+
+  /** Process id; undefined when it could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /**
+   * A number for a new model.
+   * @param onStats is called when its statistics have changed.
+   * @param onEnd is called when the process ends, before its pending requests are rejected.
+   */
+  addModel(onStats: (stats: ModelStats) => void, onEnd: OnProcessEnd): number {
+    const id = ++this.#lastModel;
+    this.#onStats.set(id, onStats);
+    this.#onEnd.add(onEnd);
+    return id;
+  }
+
+  /** Forgets a model that was unloaded, or could not be loaded. */
+  removeModel(id: number, onEnd: OnProcessEnd): void {
+    this.#onStats.delete(id);
+    this.#onEnd.delete(onEnd);
+  }
+
+  /** Sends a request; the watchdog runs until it is answered. */
+  request<Name extends keyof EngineRequests & string>(
+    name: Name,
+    params: EngineRequests[Name]['params'],
+    onEvent?: (event: EventOf<EngineRequests[Name]>) => void,
+  ): RunningRequest<EngineRequests[Name]> {
+    const request = this.#peer.request(name, params, (event) => {
+      this.#watchdog.progressed();
+      onEvent?.(event);
+    });
+    const { model } = params as { readonly model?: number };
+    this.#requests.set(request, model);
+    if (name === 'load') this.#loads++;
+    this.#watchdog.start();
+    this.#keepAlive(true);
+    const done = (): void => {
+      this.#requests.delete(request);
+      if (name === 'load') this.#loads--;
+      this.#watchdog.progressed();
+      if (this.#requests.size > 0) return;
+      this.#watchdog.stop();
+      this.#keepAlive(false);
+    };
+    request.result.then(done, done);
+    return request;
+  }
+
+  /** Ends the process now, whatever it does. */
+  async kill(): Promise<void> {
+    this.#killed = true;
+    this.#child.ref();
+    this.#child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  /** The process keeps this one alive only while an answer is awaited. */
+  #keepAlive(isNeeded: boolean): void {
+    for (const handle of [this.#child, this.#child.channel]) {
+      if (isNeeded) handle?.ref();
+      else handle?.unref();
+    }
+  }
+
+  #send(messages: readonly unknown[]): void {
+    // A process that has ended is noticed by `ended`.
+    if (this.#child.connected) this.#child.send([...messages], () => undefined);
+  }
+
+  #receive(messages: readonly unknown[]): void {
+    this.#watchdog.heard();
+    this.#peer.receive(messages);
+  }
+
+  async #whenEnded(): Promise<ProcessEnd> {
+    const how = await new Promise<string>((resolve) => {
+      this.#child.on('error', (error) => {
+        if (this.pid === undefined) resolve(`could not be started (${describeError(error)})`);
+      });
+      this.#child.once('exit', (code, signal) => resolve(signal ? `ended with ${signal}` : `ended with code ${code}`));
+    });
+    if (this.#killed) return { reason: 'killed', description: 'was ended' };
+    if (this.#hang !== undefined) return { reason: 'hang', description: this.#hang };
+    await this.#stderrEnd();
+    const message = /(GGML_ASSERT.*|.*[Ee]rror.*)/.exec(this.#stderr)?.[0].trim();
+    return { reason: 'crash', description: message ? `${how}: ${message}` : how };
+  }
+
+  // What the process has written last says why it crashed.
+  #stderrEnd(): Promise<void> {
+    const { stderr } = this.#child;
+    if (!stderr || stderr.readableEnded) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, maxStderrWaitMs);
+      stderr.once('close', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}
+
+const crashFault = ({ description }: ProcessEnd): Fault =>
+  new Fault('ENGINE_CRASHED', `the engine process ${description}; it is started again, so send the message again`);
+
+const missingFileFault = (): Fault =>
+  new Fault(
+    'MODEL_LOAD_FAILED',
+    `the file of the engine process is missing: ${engineProcessFile}; install the whole package, or use --engine-process in`,
+  );

@@ -1,0 +1,114 @@
+import { LlamaEngine } from '../llama/engine.ts';
+import { HostedModel } from './hostedModel.ts';
+import type { BatchProgress, EngineRequests, ServerRequests } from './messages.ts';
+import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
+import { RemoteStateFiles, type EnginePeer } from './remoteStateFiles.ts';
+
+/** Settings that a server process gives an engine process when it starts it. */
+export interface EngineProcessSettings {
+  /** Process id of the server process. */
+  readonly serverPid: number;
+  /** Whether KV states are swapped to disk. */
+  readonly swapsStates: boolean;
+  /** Folder of the thread benchmarks; absent: none is kept. */
+  readonly timingsFolder?: string;
+  /** Milliseconds between two heartbeats. */
+  readonly heartbeatMs: number;
+}
+
+const statsIntervalMs = 100;
+
+/** Serves the requests of the server process with the llama.cpp engine. */
+export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSettings): EnginePeer {
+  const models = new Map<number, HostedModel>();
+  const hosted = (id: number): HostedModel => {
+    const model = models.get(id);
+    if (!model) throw new Error(`there is no model ${id} in this process`);
+    return model;
+  };
+  const handlers: RequestHandlers<EngineRequests> = {
+    async prepare({ params: { gpu } }) {
+      await engine.prepare(gpu);
+      return undefined;
+    },
+    async load({ params, signal, emit }) {
+      const { model: id, file, options } = params;
+      const own = new HostedModel(id);
+      models.set(id, own);
+      const onContext = (context: HostedModel['context']): void => void (own.context = context);
+      try {
+        own.model = await engine.load(file, { ...options, signal, onProgress: emit }, onContext);
+      } catch (error) {
+        models.delete(id);
+        throw error;
+      }
+      const { contextSize, detectedFormat, notes, overhead } = own.model;
+      return { contextSize, detectedFormat, notes, overhead };
+    },
+    async stop({ params: { model } }) {
+      await hosted(model).stop();
+      return undefined;
+    },
+    async unload({ params: { model } }) {
+      const { loaded } = hosted(model);
+      await loaded[Symbol.asyncDispose]();
+      models.delete(model);
+      return undefined;
+    },
+    count: ({ params: { model, texts } }) => hosted(model).loaded.count(texts),
+    countTools: ({ params: { model, tools } }) => hosted(model).loaded.countTools(tools),
+    render: ({ params: { model, prompt } }) => hosted(model).loaded.render(prompt),
+    describe: async ({ params: { model } }) => hosted(model).loaded.describe?.(),
+    generate({ params, signal, paused, emit }) {
+      const { sampling, controlTokens, prompt } = params;
+      const target = hosted(params.model).sequence(params.sequence);
+      const grammar = params.grammar === 'previous' ? target.grammar : params.grammar;
+      target.grammar = grammar;
+      return target.sequence.generate(prompt, {
+        sampling,
+        controlTokens,
+        signal,
+        onText: emit,
+        backpressure: paused,
+        ...(grammar && { grammar }),
+      });
+    },
+    async prefill({ params: { model, sequence, prompt }, signal }) {
+      await hosted(model).sequence(sequence).sequence.prefill(prompt, signal);
+      return undefined;
+    },
+    stateEvicted({ params: { id } }) {
+      states.dropped(id);
+      return undefined;
+    },
+    async closeSequence({ params: { model, sequence } }) {
+      await models.get(model)?.closeSequence(sequence);
+      return undefined;
+    },
+  };
+  const reportStats = (): void => {
+    for (const model of models.values()) {
+      const stats = model.changedStats();
+      if (stats) peer.tell('stats', { model: model.id, stats });
+    }
+  };
+  const peer: EnginePeer = new Peer<ServerRequests, EngineRequests>(sendBatch, handlers, reportStats);
+  const states = new RemoteStateFiles(peer);
+  const engine = new LlamaEngine({
+    states: settings.swapsStates ? states : undefined,
+    timingsFolder: settings.timingsFolder,
+  });
+  // Statistics also change without a message: a generation gets its slot.
+  every(statsIntervalMs, () => peer.running > 0 && reportStats());
+  every(settings.heartbeatMs, () => {
+    if (peer.running === 0) return;
+    const progress = [...models.values()].map((model) => model.progress());
+    peer.tell(
+      'heartbeat',
+      progress.filter((known): known is BatchProgress => known !== undefined),
+    );
+  });
+  return peer;
+}
+
+const every = (ms: number, work: () => void): void => void setInterval(work, ms).unref();

@@ -1,0 +1,90 @@
+import type { Prompt, ToolBlock } from '../../dialog.ts';
+import type { CallGrammar } from '../../tools/grammar/grammar.ts';
+import type { Completion, LoadOptions, Model, ModelStats, SamplingParams } from '../engine.ts';
+import type { ModelDetails } from '../modelDetails.ts';
+
+/** Facts about a loaded model that do not change. */
+export type LoadedFacts = Pick<Model, 'contextSize' | 'detectedFormat' | 'notes' | 'overhead'>;
+
+/** Load options as plain data. */
+export type PlainLoadOptions = Omit<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes'>;
+
+/** The parameters of a request that concerns one model. The server process numbers the models. */
+interface OfModel {
+  readonly model: number;
+}
+
+/** The parameters of a request that concerns one sequence. Sequences are opened when they are first named. */
+interface OfSequence extends OfModel {
+  /** Numbered by the server process. */
+  readonly sequence: number;
+  readonly prompt: Prompt;
+}
+
+/** The requests of the server process to an engine process. All parameters and results are plain data. */
+export type EngineRequests = {
+  /** Loads the library before it is needed. */
+  readonly prepare: { readonly params: Pick<LoadOptions, 'gpu'>; readonly result: undefined };
+  /** Events: the loaded fraction. */
+  readonly load: {
+    readonly params: OfModel & { readonly file: string; readonly options: PlainLoadOptions };
+    readonly result: LoadedFacts;
+    readonly event: number;
+  };
+  /** Ends all generations of a model. */
+  readonly stop: { readonly params: OfModel; readonly result: undefined };
+  readonly unload: { readonly params: OfModel; readonly result: undefined };
+  readonly count: {
+    readonly params: OfModel & { readonly texts: readonly string[] };
+    readonly result: readonly number[];
+  };
+  readonly countTools: { readonly params: OfModel & { readonly tools: ToolBlock }; readonly result: number };
+  readonly render: { readonly params: OfModel & { readonly prompt: Prompt }; readonly result: string };
+  readonly describe: { readonly params: OfModel; readonly result: ModelDetails | undefined };
+  /** Events: pieces of text. */
+  readonly generate: {
+    readonly params: OfSequence & {
+      readonly sampling: SamplingParams;
+      readonly controlTokens: boolean;
+      /** `previous`: that of the sequence's last generation, so that what was derived from it is found again. */
+      readonly grammar: CallGrammar | 'previous' | undefined;
+    };
+    readonly result: Completion;
+    readonly event: string;
+  };
+  readonly prefill: { readonly params: OfSequence; readonly result: undefined };
+  /** The file of a KV state was deleted to make room for others. */
+  readonly stateEvicted: { readonly params: { readonly id: number }; readonly result: undefined };
+  readonly closeSequence: { readonly params: Omit<OfSequence, 'prompt'>; readonly result: undefined };
+};
+
+/** The batches of one model's context. */
+export interface BatchProgress {
+  readonly model: number;
+  /** Whether a batch is being evaluated. */
+  readonly running: boolean;
+  /** Batches that have ended. */
+  readonly ended: number;
+  /** Milliseconds to evaluate a whole prefill chunk; undefined before it was measured. */
+  readonly chunkMs: number | undefined;
+}
+
+/** The requests of an engine process to the server process. */
+export type ServerRequests = {
+  /** Sent at intervals while a request runs. */
+  readonly heartbeat: { readonly params: readonly BatchProgress[]; readonly result: undefined };
+  /** Sent when the statistics of a model have changed. */
+  readonly stats: { readonly params: OfModel & { readonly stats: ModelStats }; readonly result: undefined };
+  /** Reserves disk space for a KV state; undefined when the quota does not allow it. */
+  readonly reserveState: {
+    readonly params: { readonly bytes: number };
+    readonly result: { readonly id: number; readonly path: string } | undefined;
+  };
+  readonly commitState: {
+    readonly params: { readonly id: number; readonly bytes: number };
+    readonly result: undefined;
+  };
+  readonly beginReadState: { readonly params: { readonly id: number }; readonly result: undefined };
+  readonly dropState: { readonly params: { readonly id: number }; readonly result: undefined };
+  readonly stateFailed: { readonly params: { readonly reason: string }; readonly result: undefined };
+};

@@ -1,0 +1,118 @@
+import { Fault, describeError } from '../../fault.ts';
+import type { LoadOptions, ModelStats } from '../engine.ts';
+import type { EngineProcess, OnProcessEnd, ProcessEnd } from './engineProcess.ts';
+import type { EngineRequests, LoadedFacts, PlainLoadOptions } from './messages.ts';
+import type { EventOf, RunningRequest } from './peer.ts';
+import type { ProcessHost } from './processHost.ts';
+
+/** What is loaded, where, and who is told about it. */
+export interface ModelLoad {
+  readonly file: string;
+  readonly options: PlainLoadOptions;
+  readonly host: ProcessHost;
+  readonly signal: AbortSignal;
+  readonly onProgress: LoadOptions['onProgress'];
+  readonly onStats: (stats: ModelStats) => void;
+  /** The process has crashed or hung. `isBlamed` is false when only requests of other models were pending. */
+  readonly onCrash: (end: ProcessEnd, isBlamed: boolean) => void;
+}
+
+/** The requests that concern one model. */
+type ModelRequests = Omit<EngineRequests, 'prepare' | 'load' | 'stateEvicted'>;
+
+type WithoutModel<Params> = Params extends unknown ? Omit<Params, 'model'> : never;
+
+const maxStopMs = 1000;
+const maxUnloadMs = 5000;
+
+/** A model in one engine process, from its load to its unloading or the end of the process. */
+export class ModelProcess {
+  readonly facts: LoadedFacts;
+  readonly #process: EngineProcess;
+  readonly #id: number;
+  readonly #release: () => Promise<void> | undefined;
+
+  private constructor(
+    facts: LoadedFacts,
+    process: EngineProcess,
+    id: number,
+    release: () => Promise<void> | undefined,
+  ) {
+    this.facts = facts;
+    this.#process = process;
+    this.#id = id;
+    this.#release = release;
+  }
+
+  /**
+   * Loads a model in a process of the host. Aborting it ends a process that no other model uses.
+   * @throws Fault MODEL_LOAD_FAILED, or ENGINE_CRASHED when the process crashes.
+   */
+  static async load({ file, options, host, signal, onProgress, onStats, onCrash }: ModelLoad): Promise<ModelProcess> {
+    if (signal.aborted) throw cancelledFault(file);
+    const process = host.acquire();
+    let isReleased = false;
+    const onEnd: OnProcessEnd = (end, busyModels) => {
+      if (!isReleased && end.reason !== 'killed') onCrash(end, busyModels.size === 0 || busyModels.has(id));
+    };
+    const id = process.addModel(onStats, onEnd);
+    const release = (): Promise<void> | undefined => {
+      if (isReleased) return undefined;
+      isReleased = true;
+      process.removeModel(id, onEnd);
+      return host.release(process) ? process.kill() : undefined;
+    };
+    const request = process.request('load', { model: id, file, options }, onProgress);
+    const abort = (): void => {
+      request.control('abort');
+      void release();
+    };
+    signal.addEventListener('abort', abort);
+    try {
+      return new ModelProcess(await request.result, process, id, release);
+    } catch (error) {
+      const { aborted } = signal;
+      await release();
+      throw aborted ? cancelledFault(file) : error;
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  /** Sends a request about this model. */
+  request<Name extends keyof ModelRequests & string>(
+    name: Name,
+    params: WithoutModel<ModelRequests[Name]['params']>,
+    onEvent?: (event: EventOf<EngineRequests[Name]>) => void,
+  ): RunningRequest<EngineRequests[Name]> {
+    const ownParams = { ...params, model: this.#id } as EngineRequests[Name]['params'];
+    return this.#process.request(name, ownParams, onEvent);
+  }
+
+  /** Ends the generations of the model and frees its memory. */
+  async unload(): Promise<void> {
+    await this.#within(maxStopMs, 'stop');
+    const killed = this.#release();
+    if (killed) await killed;
+    // The library's disposal may never return.
+    else await this.#within(maxUnloadMs, 'unload');
+  }
+
+  async #within(ms: number, name: 'stop' | 'unload'): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+    await Promise.race([this.request(name, {}).result.catch(() => undefined), timeout]);
+    clearTimeout(timer);
+  }
+}
+
+const cancelledFault = (file: string): Fault => new Fault('MODEL_LOAD_FAILED', `loading ${file} was cancelled`);
+
+/** A failed first load: a crash is a fault of the file, or there is too little memory. */
+export function toLoadFault(file: string, error: unknown): unknown {
+  if (!(error instanceof Fault) || error.name !== 'ENGINE_CRASHED') return error;
+  const [reason = ''] = describeError(error).split(';');
+  const hint =
+    'the file is damaged, or its model needs more memory than there is; download it again, or use a smaller one';
+  return new Fault('MODEL_LOAD_FAILED', `${file} cannot be loaded: ${reason}: ${hint}`, { cause: error });
+}

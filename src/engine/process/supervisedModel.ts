@@ -1,0 +1,143 @@
+import type { Prompt, ToolBlock } from '../../dialog.ts';
+import { Fault } from '../../fault.ts';
+import type { Model, ModelStats, ModelSupervision, Sequence } from '../engine.ts';
+import type { ModelDetails } from '../modelDetails.ts';
+import type { LoadedFacts } from './messages.ts';
+import { SupervisedSequence } from './supervisedSequence.ts';
+import { Supervisor, type LoadCallbacks, type SupervisorOptions } from './supervisor.ts';
+
+const noStats: ModelStats = {
+  backend: 'cpu',
+  gpuLayers: 0,
+  threads: 0,
+  slots: 0,
+  slotsBusy: 0,
+  waiting: 0,
+  sequences: 0,
+  statesSaved: 0,
+  statesRestored: 0,
+  stateBytes: 0,
+};
+
+/** A model in a supervised engine process. After a crash its sequences are filled again by their next prompt. */
+export class SupervisedModel implements Model {
+  readonly contextSize: number;
+  readonly detectedFormat: string | undefined;
+  readonly notes: readonly string[];
+  readonly overhead: Model['overhead'];
+  readonly supervision: ModelSupervision;
+  readonly #supervisor: Supervisor;
+  readonly #stats: ProcessStats;
+  readonly #onClose: (model: SupervisedModel) => void;
+  readonly #sequences = new Set<Sequence>();
+  #lastSequence = 0;
+  #closed: Promise<void> | undefined;
+
+  private constructor(
+    facts: LoadedFacts,
+    supervisor: Supervisor,
+    stats: ProcessStats,
+    onClose: (model: SupervisedModel) => void,
+  ) {
+    this.contextSize = facts.contextSize;
+    this.detectedFormat = facts.detectedFormat;
+    this.notes = facts.notes;
+    this.overhead = facts.overhead;
+    this.#supervisor = supervisor;
+    this.#stats = stats;
+    this.#onClose = onClose;
+    this.supervision = {
+      get fault() {
+        return supervisor.fault;
+      },
+      async restart(callbacks) {
+        if (!supervisor.fault) return;
+        supervisor.forgetCrashes();
+        await supervisor.start(callbacks);
+      },
+      turnFinished: () => supervisor.forgetCrashes(),
+    };
+  }
+
+  /** Loads a model. @throws Fault MODEL_LOAD_FAILED */
+  static async load(
+    options: Omit<SupervisorOptions, 'onStats'>,
+    callbacks: LoadCallbacks,
+    onClose: (model: SupervisedModel) => void,
+  ): Promise<SupervisedModel> {
+    const stats = new ProcessStats();
+    const supervisor = new Supervisor({
+      ...options,
+      onStats: (latest) => stats.set(latest),
+      onCrash: (crash) => {
+        stats.processEnded();
+        options.onCrash(crash);
+      },
+    });
+    const { facts } = await supervisor.start(callbacks);
+    return new SupervisedModel(facts, supervisor, stats, onClose);
+  }
+
+  async count(texts: readonly string[]): Promise<readonly number[]> {
+    return (await this.#supervisor.ready()).request('count', { texts }).result;
+  }
+
+  async countTools(tools: ToolBlock): Promise<number> {
+    return (await this.#supervisor.ready()).request('countTools', { tools }).result;
+  }
+
+  async render(prompt: Prompt): Promise<string> {
+    return (await this.#supervisor.ready()).request('render', { prompt }).result;
+  }
+
+  async describe(): Promise<ModelDetails> {
+    const details = await (await this.#supervisor.ready()).request('describe', {}).result;
+    if (!details) throw new Fault('INTERNAL', 'the engine does not describe its model');
+    return details;
+  }
+
+  openSequence(): Sequence {
+    const onClose = (closed: Sequence): void => void this.#sequences.delete(closed);
+    const sequence = new SupervisedSequence(++this.#lastSequence, this.#supervisor, onClose);
+    this.#sequences.add(sequence);
+    return sequence;
+  }
+
+  stats(): ModelStats {
+    return { ...this.#stats.current, sequences: this.#sequences.size };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    await this.#supervisor[Symbol.asyncDispose]();
+    await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
+    this.#onClose(this);
+  }
+}
+
+/** The statistics of a model over all its processes: counters never fall. */
+class ProcessStats {
+  #latest = noStats;
+  #earlier = { statesSaved: 0, statesRestored: 0 };
+
+  get current(): ModelStats {
+    return {
+      ...this.#latest,
+      statesSaved: this.#earlier.statesSaved + this.#latest.statesSaved,
+      statesRestored: this.#earlier.statesRestored + this.#latest.statesRestored,
+    };
+  }
+
+  set(latest: ModelStats): void {
+    this.#latest = latest;
+  }
+
+  processEnded(): void {
+    const { statesSaved, statesRestored } = this.current;
+    this.#earlier = { statesSaved, statesRestored };
+    this.#latest = { ...noStats, backend: this.#latest.backend, slots: this.#latest.slots };
+  }
+}

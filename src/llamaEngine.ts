@@ -1,0 +1,40 @@
+import type { ServerOptions } from './config.ts';
+import type { Engine } from './engine/engine.ts';
+import type { CacheFolderOptions } from './engine/llama/engine.ts';
+import { ProcessEngine } from './engine/process/engine.ts';
+import { describeFsError } from './filesystem.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics/metrics.ts';
+
+const bytesPerMegabyte = 1_000_000;
+
+/** Creates the llama.cpp engine that the options choose, and reports its crashes and the states that it cannot write. */
+export async function createLlamaEngine(options: ServerOptions, log: Log, metrics: Metrics): Promise<Engine> {
+  const { cache: folder, cacheLimit, engineProcess: mode, gpu, mockScript } = options;
+  const cache: CacheFolderOptions = {
+    folder,
+    maxStateBytes: cacheLimit * bytesPerMegabyte,
+    onStateError(error) {
+      metrics.add('turngraph_state_write_failures_total', {});
+      log.warn({ cache: folder, reason: describeFsError(error) }, stateErrorMessage);
+    },
+  };
+  if (mode === 'in') {
+    // Imported on demand: it loads the library, which a server with engine processes does not use itself.
+    const { llamaEngine } = await import('./engine/llama/engine.ts');
+    return llamaEngine(cache);
+  }
+  const engine = new ProcessEngine({
+    mode,
+    cache,
+    onCrash({ file, end, count }) {
+      metrics.add('turngraph_engine_crashes_total', { reason: end.reason === 'hang' ? 'hang' : 'crash' });
+      log.error({ model: file, reason: end.description, crashes: count }, 'an engine process has crashed');
+    },
+  });
+  // A server with a script is not going to use a model.
+  if (mockScript === '') engine.prepare(gpu);
+  return engine;
+}
+
+const stateErrorMessage = 'a KV state could not be saved: its conversation is evaluated again when it continues';
