@@ -35,7 +35,7 @@ export async function runClient({ server, end, codec, rng, tally, model }) {
 }
 
 async function runSession({ server, end, codec, rng, tally, model, checker, socket }) {
-  const client = await server.connect(codec, { WebSocket: socket.WebSocket });
+  const client = await server.connect(codec, { WebSocket: socket.WebSocket, reconnect: false });
   tally.sessions++;
   const scenario = { client, rng, tally, model, agents: [] };
   for (let count = 1 + rng.below(3); count > 0; count--) await createAgent(scenario);

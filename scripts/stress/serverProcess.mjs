@@ -108,6 +108,8 @@ const defaultFlags = {
   graphs: fileOf('graphs'),
   catalogue: fileOf('models.json'),
   'max-connection-rate': 1000,
+  // Sessions of dropped clients are detached, and end before the counters are read.
+  'resume-grace': 1,
 };
 
 // pino's number for level error; a line that is not JSON comes from Node itself or from the engine.
