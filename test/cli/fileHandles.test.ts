@@ -1,8 +1,11 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createConnection, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { isSkipped } from '../helpers/requirements.mjs';
-import { TestClient } from '../helpers/server.ts';
+import { repositoryPath, TestClient } from '../helpers/server.ts';
 import { readFirstLine, startCliWithFileHandles, untilExit } from './command.ts';
 
 describe.skipIf(isSkipped('fileHandles'))('a server with few file handles', () => {
@@ -39,4 +42,45 @@ describe.skipIf(isSkipped('fileHandles'))('a server with few file handles', () =
     child.kill('SIGTERM');
     expect((await end).code).toBe(0);
   });
+
+  it('says which request lacks one, loses no session, and answers the same requests later', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const file = repositoryPath('models/turngraph-demo.gguf');
+    const variants = [{ engine: 'llama-cpp', local_path: dirname(file), files: [basename(file)] }];
+    const catalogue = join(folder, 'models.json');
+    await writeFile(catalogue, JSON.stringify({ extends: false, models: [{ name: 'demo', variants }] }));
+    for (let count = 0; count < 300; count++) await writeFile(join(folder, `words-${count}.txt`), 'one\ntwo\n');
+    const flags = { port: '0', catalogue, 'storage-root': folder, cache: folder, 'max-connections': '1000' };
+    const limits = { 'max-connection-rate': '100000', 'handshake-timeout': '600', 'log-level': 'silent' };
+    const args = Object.entries({ ...flags, ...limits }).flatMap(([flag, value]) => [`--${flag}`, value]);
+    const child = startCliWithFileHandles(256, ['serve', '--json', ...args]);
+    const end = untilExit(child);
+    const { port } = JSON.parse(await readFirstLine(child)) as { readonly port: number };
+    await using client = await TestClient.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json', 'llama-cpp');
+    let names = 0;
+    const readStorage = async (): Promise<string> => {
+      const name = `words-${names++ % 300}`;
+      const filePath = `${name}.txt`;
+      const answer = await client.request('createStringStorage', { name: `n${names}`, kind: 'LIST', filePath });
+      return answer.body === 'error' ? answer.error.message : 'read';
+    };
+    const sockets: Socket[] = [];
+    while ((await readStorage()) === 'read')
+      for (let count = 0; count < 40; count++)
+        sockets.push(createConnection(port, '127.0.0.1').on('error', () => undefined));
+    expect(await readStorage()).toContain('too many files are open (EMFILE)');
+    const agent = { graphName: 'lamp-switch', defaultModelName: 'demo' };
+    expect(await client.request('createAgent', agent)).toMatchObject({
+      error: { message: expect.stringContaining('too many files are open (EMFILE)') as string },
+    });
+    expect(await client.request('loadModel', { modelName: 'demo' })).toMatchObject({ error: { code: 6009 } });
+    sockets.forEach((socket) => socket.destroy());
+    while ((await readStorage()) !== 'read') await wait(20);
+    expect(await client.request('loadModel', { modelName: 'demo' })).toMatchObject({ body: 'loadModel' });
+    const agentId = await client.createAgent('lamp-switch', { defaultModelName: 'demo' });
+    expect(await client.sendMessage(agentId, 'Turn on the porch light.')).toMatchObject({ status: 'SUCCESS' });
+    child.kill('SIGTERM');
+    expect((await end).code).toBe(0);
+    await rm(folder, { recursive: true });
+  }, 120_000);
 });

@@ -130,6 +130,11 @@ export const requirements = {
     file: 'test/integration/download/durability.test.ts',
     findMissing: () => absentOf({ 'the permission to mount a tmpfs': succeeds('sh', '-c', mountSmallDisk) }),
   },
+  smallCacheDisk: {
+    title: 'when the disk of the cache is full',
+    file: 'test/model/fullCache.test.ts',
+    findMissing: () => absentOf({ 'the permission to mount a tmpfs': succeeds('sh', '-c', mountSmallDisk) }),
+  },
   unwritableFolder: {
     title: 'with 6001 when the folder cannot be created',
     file: 'test/integration/download/errors.test.ts',
