@@ -1,6 +1,7 @@
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { describeFsError, writeAtomic } from '../filesystem.ts';
+import { createFile, describeFsError, writeAtomic } from '../filesystem.ts';
+import { isProcessAlive } from '../ownership.ts';
 
 /**
  * The file of `--port-file`: has the port of the server, for programs that cannot read its output. Deleted with the
@@ -16,13 +17,17 @@ export class PortFile implements AsyncDisposable {
     this.#draft = `${path}.part`;
   }
 
-  /** Checks that the file can be written, before the server starts. @throws Error that names --port-file. */
+  /**
+   * Checks that the file can be written, before the server starts, and deletes that of a server that was killed.
+   * @throws Error that names --port-file.
+   */
   prepare(): Promise<void> {
     return this.#describingErrors(async () => {
       const stats = await stat(this.#path).catch(() => undefined);
       if (stats?.isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' });
-      await writeFile(this.#draft, '');
+      await (await createFile(this.#draft)).close();
       await rm(this.#draft);
+      if (await this.#isOfEndedProcess()) await rm(this.#path, { force: true });
     });
   }
 
@@ -40,6 +45,15 @@ export class PortFile implements AsyncDisposable {
     const line = await readFile(this.#path, 'utf8').catch(() => undefined);
     // Another server that was started in the meantime may have written its own line: keep that.
     if (line === this.#line) await rm(this.#path, { force: true }).catch(() => undefined);
+  }
+
+  async #isOfEndedProcess(): Promise<boolean> {
+    try {
+      const { pid } = Object(JSON.parse(await readFile(this.#path, 'utf8'))) as { readonly pid?: unknown };
+      return Number.isInteger(pid) && Number(pid) > 0 && !isProcessAlive(Number(pid));
+    } catch {
+      return false;
+    }
   }
 
   async #describingErrors(work: () => Promise<void>): Promise<void> {

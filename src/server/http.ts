@@ -82,9 +82,9 @@ async function readGraph(name: string, { graphs }: ServerContext): Promise<HttpR
   try {
     return { status: 200, body: (await graphs.read(decodeURIComponent(name))) as object };
   } catch (error) {
-    // Includes a malformed percent-encoding of the name.
-    const reason = describeError(error);
-    return { status: 404, body: { error: reason } };
+    // 404 includes a malformed percent-encoding of the name. A graph that cannot be read now has the system's error as its cause.
+    const { code } = Object(Object(error).cause) as { readonly code?: unknown };
+    return { status: typeof code === 'string' ? 503 : 404, body: { error: describeError(error) } };
   }
 }
 

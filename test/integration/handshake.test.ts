@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { chat } from '../helpers/graphs.ts';
 import { startTestServer, useServer, TestClient, subprotocols } from '../helpers/server.ts';
+import { failFiles } from '../helpers/failingFiles.ts';
 
 const open = useServer();
 const locked = useServer({
@@ -181,6 +182,17 @@ describe('plain HTTP', () => {
     expect(JSON.parse((await fetchPage(`${base}/schema/graph.schema.json`)).body)).toMatchObject({
       title: 'turngraph graph',
     });
+  });
+
+  it('answers 503 for a graph that cannot be read for want of file handles, and finds it later', async () => {
+    const graph = `http://127.0.0.1:${open().port}/graphs/lamp-switch`;
+    {
+      using _ = failFiles('EMFILE', (path) => path.endsWith('lamp-switch.json'));
+      const { status, body } = await fetchPage(graph);
+      expect(status).toBe(503);
+      expect(body).toContain('too many files are open (EMFILE)');
+    }
+    expect((await fetchPage(graph)).status).toBe(200);
   });
 
   it.each(['/graphs/..%2fpackage', '/graphs/../package.json', '/graphs/%', '/graphs/unknown', '//', '/?', '/%00'])(
