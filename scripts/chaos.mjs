@@ -1,17 +1,20 @@
-// npm run chaos [-- CASE... OPTIONS]: what must not end a server or a session, done to a real one.
-//   --count N      cuts or files of a case; default 200 and 300
+// npm run chaos [-- CASE... OPTIONS]: cuts connections and kills processes of a real server; default: all cases.
+//   --count N      cuts, kills or files of a case; default 200, 100 and 300
 //   --seed N       seed of all random choices; default 1
+//   --signal NAME  signal of `kills`: KILL (default) or STOP
 //   --model NAME   a model of models.json; default turngraph-demo
 //   --json         one JSON document on standard output instead of lines
 import { fileURLToPath } from 'node:url';
 import { readCatalogue } from '../dist/models/catalogue/readCatalogue.js';
 import * as answers from './chaos/answers.mjs';
 import * as files from './chaos/files.mjs';
+import * as kills from './chaos/kills.mjs';
 import * as requests from './chaos/requests.mjs';
+import * as serverEnds from './chaos/serverEnds.mjs';
 import { formatReport } from './stress/report.mjs';
 import { readArguments, exitWithUsageError } from './options.mjs';
 
-const cases = new Map([answers, requests, files].map((one) => [one.name, one]));
+const cases = new Map([answers, requests, kills, serverEnds, files].map((one) => [one.name, one]));
 const { names, json, model, count, ...options } = readOptions();
 const { models } = await readCatalogue(fileURLToPath(new URL('../models.json', import.meta.url)));
 const file = models.get(model)?.file;
@@ -36,6 +39,7 @@ function readOptions() {
     options: {
       count: { type: 'string' },
       seed: { type: 'string', default: '1' },
+      signal: { type: 'string', default: 'KILL' },
       model: { type: 'string', default: 'turngraph-demo' },
       json: { type: 'boolean', default: false },
     },
@@ -43,8 +47,10 @@ function readOptions() {
   const unknown = positionals.find((name) => !cases.has(name));
   if (unknown !== undefined)
     exitWithUsageError(`no case is called "${unknown}"; there are: ${[...cases.keys()].join(', ')}`);
+  if (!['KILL', 'STOP'].includes(values.signal)) exitWithUsageError(`--signal is KILL or STOP, not "${values.signal}"`);
   return {
     ...values,
+    signal: `SIG${values.signal}`,
     names: positionals.length > 0 ? positionals : [...cases.keys()],
     count: wholeNumber('count', values.count),
     seed: wholeNumber('seed', values.seed),

@@ -8,10 +8,13 @@ import { SessionRecorder } from './sessionRecorder.mjs';
 import { storyGraph } from './story.mjs';
 
 export const name = 'answers';
-export const defaults = { count: 200, chapters: 16 };
+export const defaults = { count: 200, chapters: 48 };
 
 // A slot and a thread: each run evaluates the same tokens in the same batches.
 const serverOptions = { flags: { slots: 1, threads: 1, gpu: 'off' }, noFlashAttention: true };
+
+// More would mostly cut the replay of an answer that has ended meanwhile.
+const maxCutsPerTurn = 8;
 
 /**
  * Cuts `count` connections of each client and codec.
@@ -40,14 +43,18 @@ export async function run({ model }, { count, seed, chapters, log }) {
 /** Lets agents tell stories and cuts their connections. Appends the stories to `told`. */
 async function cutAnswers({ session: { driver, proxy, recorder, codec, log }, model, chapters, rng, told }, count) {
   const frameBytes = codec === 'proto' ? 40 : 160;
-  let [cuts, isAnswering] = [0, false];
+  let [cuts, cutsOfTurn, isAnswering] = [0, 0, false];
   const arm = (bytes) =>
-    isAnswering && cuts < count && proxy.arm({ direction: 'toClient', bytes: 1 + rng.below(bytes) });
+    isAnswering &&
+    cuts < count &&
+    cutsOfTurn < maxCutsPerTurn &&
+    proxy.arm({ direction: 'toClient', bytes: 1 + rng.below(bytes) });
   // Short ones are often cuts of a replay, long ones of what is being generated.
   const armInAnswer = () => arm(rng.pick([5, 150]) * frameBytes);
   // A connection that has resumed while an answer is open was cut in the middle of it.
   recorder.onResumed = () => {
     if (!isAnswering) return;
+    cutsOfTurn++;
     if (++cuts % 50 === 0) log(`${cuts} of ${count} cuts`);
     armInAnswer();
   };
@@ -61,7 +68,7 @@ async function cutAnswers({ session: { driver, proxy, recorder, codec, log }, mo
   let turns = 0;
   for (; cuts < count; turns++) {
     told.push(await tellStory({ driver, model, chapters, number: told.length, onText }));
-    isAnswering = false;
+    [isAnswering, cutsOfTurn] = [false, 0];
     proxy.arm(undefined);
   }
   return { cuts, resumedBeforeTheEnd: recorder.resumedBeforeTheEnd, turns };

@@ -150,6 +150,11 @@ export const requirements = {
     file: 'test/cli/serve.test.ts',
     findMissing: () => absentOf({ '/dev/full': existsSync('/dev/full') }),
   },
+  engineProcesses: {
+    title: 'the engine processes of a server',
+    file: 'test/scripts/chaos.test.ts',
+    findMissing: () => absentOf({ '/proc': existsSync('/proc/self') }),
+  },
   fifo: {
     title: 'does not wait for the writer of a FIFO',
     file: 'test/unit/filesystem.test.ts',

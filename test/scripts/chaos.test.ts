@@ -4,13 +4,16 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import * as answers from '../../scripts/chaos/answers.mjs';
 import * as files from '../../scripts/chaos/files.mjs';
+import * as kills from '../../scripts/chaos/kills.mjs';
 import { layoutOf, mutate } from '../../scripts/chaos/mutations.mjs';
 import { startProxy } from '../../scripts/chaos/proxy.mjs';
 import * as requests from '../../scripts/chaos/requests.mjs';
+import * as serverEnds from '../../scripts/chaos/serverEnds.mjs';
 import { SessionRecorder } from '../../scripts/chaos/sessionRecorder.mjs';
 import { createRng } from '../../scripts/seededRandom.mjs';
 import { clientCodecs, serverCodecs } from '../../src/wire/codec.ts';
 import { clientFrame, serverFrame } from '../../src/wire/frame.ts';
+import { isSkipped } from '../helpers/requirements.mjs';
 import { demoFile } from '../model/demo.ts';
 
 // Short versions of the cases of `npm run chaos`, and tests of what they use.
@@ -152,7 +155,7 @@ describe('the session recorder', () => {
   });
 });
 
-describe('a session whose connections are cut', { timeout: 60_000 }, () => {
+describe('a session whose connections are cut', { timeout: 240_000 }, () => {
   // A client that is missing here has a note.
   it('gets the answers of a session without cuts', async () => {
     const { faults, figures } = await answers.run(target, { count: 3, seed: 1, chapters: 6, log });
@@ -167,10 +170,26 @@ describe('a session whose connections are cut', { timeout: 60_000 }, () => {
   });
 });
 
-describe('a server with mutated models', () => {
-  it('refuses them or loads them, and does not end', { timeout: 60_000 }, async () => {
-    const { faults, figures } = await files.run(target, { count: 15, seed: 1, log });
+// Processes are found in /proc.
+describe.skipIf(isSkipped('engineProcesses'))('the engine processes of a server', { timeout: 240_000 }, () => {
+  it('can be killed: turns in flight fail, and all agents, dialogs and other models go on', async () => {
+    const { faults, figures } = await kills.run(target, { count: 3, seed: 1, signal: 'SIGKILL', log });
     expect(faults).toEqual([]);
-    expect(figures).toMatchObject({ files: 15 });
+    expect(figures).toMatchObject({ kills: 3 });
+    expect(figures.failedTurns).toBeGreaterThan(0);
+  });
+
+  it('end with the server, however that ends', async () => {
+    const { faults, figures } = await serverEnds.run(target, { count: 1, log });
+    expect(faults).toEqual([]);
+    expect(figures).toMatchObject({ ends: 3, engineProcesses: 6 });
+  });
+});
+
+describe('a server with mutated models', () => {
+  it('refuses them or loads them, and does not end', { timeout: 240_000 }, async () => {
+    const { faults, figures } = await files.run(target, { count: 8, seed: 1, log });
+    expect(faults).toEqual([]);
+    expect(figures).toMatchObject({ files: 8 });
   });
 });
