@@ -27,6 +27,7 @@ export async function createLlamaEngine(options: ServerOptions, log: Log, metric
   const engine = new ProcessEngine({
     mode,
     cache,
+    onStart: (pid) => log.debug({ pid }, 'an engine process is started'),
     onCrash({ file, end, count }) {
       metrics.add('turngraph_engine_crashes_total', { reason: end.reason === 'hang' ? 'hang' : 'crash' });
       log.error({ model: file, reason: end.description, crashes: count }, 'an engine process has crashed');

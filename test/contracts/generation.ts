@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Prompt } from '../../src/dialog.ts';
 import type { Completion, Engine, GenerateOptions, SamplingParams, Sequence } from '../../src/engine/engine.ts';
 
@@ -24,6 +25,8 @@ export const greedy: SamplingParams = {
 };
 
 export const neverAborted = new AbortController().signal;
+// Many generations share it; Node warns of a leak above ten listeners.
+setMaxListeners(0, neverAborted);
 
 export const userPrompt = (text: string, system = 'You are a lamp.'): Prompt => ({
   messages: [

@@ -1,3 +1,4 @@
+import { EitherSignal } from '../../abort.ts';
 import { Fault } from '../../fault.ts';
 import type { Engine, LoadOptions, Model } from '../engine.ts';
 import type { CacheFolderOptions } from '../llama/engine.ts';
@@ -15,6 +16,8 @@ export interface ProcessEngineOptions {
   readonly mode: 'child' | 'shared';
   /** Absent: nothing is written to disk. */
   readonly cache?: CacheFolderOptions;
+  /** Receives the id of each process that is started. */
+  readonly onStart?: (pid: number) => void;
   /** Is told of each crash. */
   readonly onCrash?: (crash: EngineCrash) => void;
   readonly watchdog?: WatchdogLimits;
@@ -29,11 +32,18 @@ export class ProcessEngine implements Engine {
   readonly #crashes = new CrashCounts();
   readonly #onCrash: (crash: EngineCrash) => void;
   readonly #models = new Set<Model>();
+  readonly #closing = new AbortController();
 
-  constructor({ mode, cache, onCrash = () => undefined, watchdog = defaultWatchdogLimits }: ProcessEngineOptions) {
+  constructor({
+    mode,
+    cache,
+    onStart = () => undefined,
+    onCrash = () => undefined,
+    watchdog = defaultWatchdogLimits,
+  }: ProcessEngineOptions) {
     this.#states = cache && new StateStore(cache.folder, cache.maxStateBytes, cache.onStateError);
     this.#onCrash = onCrash;
-    const options: EngineProcessOptions = { states: this.#states, timingsFolder: cache?.folder, watchdog };
+    const options: EngineProcessOptions = { states: this.#states, timingsFolder: cache?.folder, watchdog, onStart };
     this.#host = mode === 'shared' ? new SharedProcess(options) : new ProcessPerModel(options);
   }
 
@@ -57,9 +67,10 @@ export class ProcessEngine implements Engine {
     if (afterCrashes) crashes.reset(file);
     const fault = crashes.fault(file);
     if (fault) throw fault;
+    using abort = new EitherSignal([signal, this.#closing.signal]);
     const model = await SupervisedModel.load(
       { file, options, host: this.#host, crashes, onCrash: this.#onCrash },
-      { ...(signal && { signal }), ...(onProgress && { onProgress }) },
+      { signal: abort.signal, ...(onProgress && { onProgress }) },
       (closed) => this.#models.delete(closed),
     );
     this.#models.add(model);
@@ -67,6 +78,7 @@ export class ProcessEngine implements Engine {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
     await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
     await this.#host[Symbol.asyncDispose]();
     await this.#states?.[Symbol.asyncDispose]();

@@ -29,6 +29,8 @@ export interface EngineProcessOptions {
   readonly states: StateFiles | undefined;
   readonly timingsFolder: string | undefined;
   readonly watchdog: WatchdogLimits;
+  /** Receives the id of each process that is started. */
+  readonly onStart: (pid: number) => void;
 }
 
 const stderrTailLength = 2000;
@@ -91,13 +93,13 @@ export class EngineProcess {
     this.ended = this.#whenEnded().then(async (end) => {
       this.#watchdog.stop();
       const busyModels = new Set(this.#requests.values());
-      this.#alive = false;
       for (const onEnd of this.#onEnd) onEnd(end, busyModels);
       this.#peer.close(crashFault(end));
       await service[Symbol.asyncDispose]();
       return end;
     });
     this.#keepAlive(false);
+    if (this.pid !== undefined) options.onStart(this.pid);
   }
 
   /** Whether the process has not ended yet. */
@@ -186,7 +188,10 @@ export class EngineProcess {
       this.#child.on('error', (error) => {
         if (this.pid === undefined) resolve(`could not be started (${describeError(error)})`);
       });
-      this.#child.once('exit', (code, signal) => resolve(signal ? `ended with ${signal}` : `ended with code ${code}`));
+      this.#child.once('exit', (code, signal) => {
+        this.#alive = false;
+        resolve(signal ? `ended with ${signal}` : `ended with code ${code}`);
+      });
     });
     if (this.#killed) return { reason: 'killed', description: 'was ended' };
     if (this.#hang !== undefined) return { reason: 'hang', description: this.#hang };

@@ -2,7 +2,7 @@ import { Fault, describeError } from '../../fault.ts';
 import type { LoadOptions, ModelStats } from '../engine.ts';
 import type { EngineProcess, OnProcessEnd, ProcessEnd } from './engineProcess.ts';
 import type { EngineRequests, LoadedFacts, PlainLoadOptions } from './messages.ts';
-import type { EventOf, RunningRequest } from './peer.ts';
+import { UnreceivedRequest, type EventOf, type RunningRequest } from './peer.ts';
 import type { ProcessHost } from './processHost.ts';
 
 /** What is loaded, where, and who is told about it. */
@@ -110,7 +110,8 @@ const cancelledFault = (file: string): Fault => new Fault('MODEL_LOAD_FAILED', `
 
 /** A failed first load: a crash is a fault of the file, or there is too little memory. */
 export function toLoadFault(file: string, error: unknown): unknown {
-  if (!(error instanceof Fault) || error.name !== 'ENGINE_CRASHED') return error;
+  const isCrash = error instanceof UnreceivedRequest || (error instanceof Fault && error.name === 'ENGINE_CRASHED');
+  if (!isCrash) return error;
   const [reason = ''] = describeError(error).split(';');
   const hint =
     'the file is damaged, or its model needs more memory than there is; download it again, or use a smaller one';

@@ -20,7 +20,7 @@ export type RequestControl = 'abort' | 'pause' | 'resume';
 
 /** A request that runs on the other side. */
 export interface RunningRequest<Shape extends RequestShape> {
-  /** @throws Fault the error of the other side, or what the peer was closed with. */
+  /** @throws Fault the error of the other side, or what the peer was closed with; UnreceivedRequest. */
   readonly result: Promise<Shape['result']>;
   control(control: RequestControl): void;
 }
@@ -53,6 +53,7 @@ interface FaultData {
 /** A message between two processes. Requests are numbered by the side that makes them. */
 type Message =
   | readonly [kind: 'request', id: number, name: string, params: unknown]
+  | readonly [kind: 'received', id: number]
   | readonly [kind: 'control', id: number, control: RequestControl]
   | readonly [kind: 'event', id: number, event: unknown]
   | readonly [kind: 'result', id: number, result: unknown]
@@ -61,7 +62,15 @@ type Message =
 // The id of requests that get no answer.
 const unanswered = 0;
 
+/** Why a request failed that the other side has not received: it has had no effect, and can be sent to another one. */
+export class UnreceivedRequest extends Error {
+  constructor(fault: Fault) {
+    super(fault.message, { cause: fault });
+  }
+}
+
 interface PendingRequest {
+  isReceived: boolean;
   readonly onEvent: (event: unknown) => void;
   readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
@@ -109,8 +118,8 @@ export class Peer<Outgoing extends RequestShapes, Incoming extends RequestShapes
   ): RunningRequest<Outgoing[Name]> {
     const id = ++this.#lastId;
     const result = new Promise<Outgoing[Name]['result']>((resolve, reject) => {
-      if (this.#closedWith) return reject(this.#closedWith);
-      this.#pending.set(id, { onEvent: onEvent as (event: unknown) => void, resolve, reject });
+      if (this.#closedWith) return reject(new UnreceivedRequest(this.#closedWith));
+      this.#pending.set(id, { isReceived: false, onEvent: onEvent as (event: unknown) => void, resolve, reject });
       this.#send(['request', id, name, params]);
     });
     return { result, control: (control) => this.#pending.has(id) && this.#send(['control', id, control]) };
@@ -126,10 +135,11 @@ export class Peer<Outgoing extends RequestShapes, Incoming extends RequestShapes
     for (const message of messages as readonly Message[]) this.#handle(message);
   }
 
-  /** Rejects all requests of this side, now and later, and aborts those of the other side. */
+  /** Rejects all requests of this side, now and later, and aborts those of the other side. Nothing is sent any more. */
   close(reason: Fault): void {
     this.#closedWith ??= reason;
-    for (const { reject } of this.#pending.values()) reject(this.#closedWith);
+    for (const { isReceived, reject } of this.#pending.values())
+      reject(isReceived ? this.#closedWith : new UnreceivedRequest(this.#closedWith));
     this.#pending.clear();
     for (const request of this.#running.values()) request.control('abort');
   }
@@ -140,6 +150,8 @@ export class Peer<Outgoing extends RequestShapes, Incoming extends RequestShapes
     if (kind === 'control') return this.#running.get(id)?.control(message[2]);
     const pending = this.#pending.get(id);
     if (!pending) return;
+    pending.isReceived = true;
+    if (kind === 'received') return;
     if (kind === 'event') return pending.onEvent(message[2]);
     this.#pending.delete(id);
     if (kind === 'result') pending.resolve(message[2]);
@@ -148,7 +160,10 @@ export class Peer<Outgoing extends RequestShapes, Incoming extends RequestShapes
 
   #run(id: number, name: string, params: unknown): void {
     const running = new RunningHere();
-    if (id !== unanswered) this.#running.set(id, running);
+    if (id !== unanswered) {
+      this.#running.set(id, running);
+      this.#send(['received', id]);
+    }
     const emit = (event: unknown): void => this.#send(['event', id, event]);
     const handle = this.#handlers[name] as unknown as (request: IncomingRequest<RequestShape>) => unknown;
     const result = (async () => handle({ params, emit, signal: running.signal, paused: () => running.paused() }))();

@@ -79,19 +79,19 @@ export class SupervisedModel implements Model {
   }
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
-    return (await this.#supervisor.ready()).request('count', { texts }).result;
+    return this.#supervisor.run((model) => model.request('count', { texts }).result);
   }
 
   async countTools(tools: ToolBlock): Promise<number> {
-    return (await this.#supervisor.ready()).request('countTools', { tools }).result;
+    return this.#supervisor.run((model) => model.request('countTools', { tools }).result);
   }
 
   async render(prompt: Prompt): Promise<string> {
-    return (await this.#supervisor.ready()).request('render', { prompt }).result;
+    return this.#supervisor.run((model) => model.request('render', { prompt }).result);
   }
 
   async describe(): Promise<ModelDetails> {
-    const details = await (await this.#supervisor.ready()).request('describe', {}).result;
+    const details = await this.#supervisor.run((model) => model.request('describe', {}).result);
     if (!details) throw new Fault('INTERNAL', 'the engine does not describe its model');
     return details;
   }

@@ -1,10 +1,17 @@
-import { raceAbort, untilAborted } from '../../abort.ts';
+import { untilAborted } from '../../abort.ts';
 import type { Prompt } from '../../dialog.ts';
 import type { CallGrammar } from '../../tools/grammar/grammar.ts';
 import type { Completion, GenerateOptions, Sequence } from '../engine.ts';
 import { deliverText } from './deliverText.ts';
 import type { ModelProcess } from './modelProcess.ts';
+import type { RequestShape, RunningRequest } from './peer.ts';
 import type { Supervisor } from './supervisor.ts';
+
+/** A sequence in one process, and the grammar that it has last been sent. */
+interface OpenedSequence {
+  readonly model: ModelProcess;
+  grammar: CallGrammar | undefined;
+}
 
 /** A sequence in the engine process of its model. After a crash the next prompt fills a new one. */
 export class SupervisedSequence implements Sequence {
@@ -13,8 +20,8 @@ export class SupervisedSequence implements Sequence {
   readonly #onClose: (sequence: Sequence) => void;
   readonly #closing = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
-  /** The process that knows this sequence, and the grammar that it has last been sent. */
-  #opened: { readonly model: ModelProcess; grammar: CallGrammar | undefined } | undefined;
+  /** In the process that has last been sent a prompt of it. */
+  #opened: OpenedSequence | undefined;
 
   constructor(id: number, supervisor: Supervisor, onClose: (sequence: Sequence) => void) {
     this.#id = id;
@@ -45,63 +52,63 @@ export class SupervisedSequence implements Sequence {
     const { signal, backpressure, onText } = options;
     const start = performance.now();
     const pieces: string[] = [];
-    const aborted = (): Completion => abortedCompletion(pieces.join(''), performance.now() - start);
     const wait = backpressure?.();
     if (wait) await untilAborted(wait, signal, this.#closing.signal, this.#supervisor.closing);
-    const opened = await this.#open(signal);
-    if (!opened) return aborted();
-    const { sampling, controlTokens = false, grammar } = options;
-    const sentGrammar = grammar && (grammar === opened.grammar ? ('previous' as const) : grammar);
-    opened.grammar = grammar;
     const emit = (piece: string): void => {
       pieces.push(piece);
       onText?.(piece);
     };
-    const delivery = deliverText({ signal, onText: emit, ...(backpressure && { backpressure }) });
-    const params = { sequence: this.#id, prompt, sampling, controlTokens, grammar: sentGrammar };
-    const request = opened.model.request('generate', params, (piece) => delivery.push(piece));
-    delivery.control((control) => request.control(control));
-    const abort = (): void => request.control('abort');
-    signal.addEventListener('abort', abort);
-    try {
-      const completion = await request.result;
-      await delivery.delivered();
-      return completion;
-    } catch (error) {
-      delivery.flush();
-      if (this.#isClosing) return aborted();
-      throw error;
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
+    const completion = await this.#run(signal, async (opened) => {
+      const delivery = deliverText({ signal, onText: emit, ...(backpressure && { backpressure }) });
+      const request = opened.model.request('generate', this.#params(opened, prompt, options), (piece) =>
+        delivery.push(piece),
+      );
+      delivery.control((control) => request.control(control));
+      try {
+        const result = await withAbort(request, signal);
+        await delivery.delivered();
+        return result;
+      } catch (error) {
+        delivery.flush();
+        throw error;
+      }
+    });
+    return completion ?? abortedCompletion(pieces.join(''), performance.now() - start);
   }
 
   async #prefill(prompt: Prompt, signal: AbortSignal): Promise<void> {
-    const opened = await this.#open(signal);
-    if (!opened) return;
-    const request = opened.model.request('prefill', { sequence: this.#id, prompt });
-    const abort = (): void => request.control('abort');
-    signal.addEventListener('abort', abort);
-    try {
-      await request.result;
-    } catch (error) {
-      if (!this.#isClosing) throw error;
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
+    await this.#run(signal, (opened) =>
+      withAbort(opened.model.request('prefill', { sequence: this.#id, prompt }), signal),
+    );
   }
 
-  /** The process of the model, once it is ready; undefined when the wait for it was aborted. */
-  async #open(
-    signal: AbortSignal,
-  ): Promise<{ readonly model: ModelProcess; grammar: CallGrammar | undefined } | undefined> {
+  #params(opened: OpenedSequence, prompt: Prompt, { sampling, controlTokens = false, grammar }: GenerateOptions) {
+    const isKnown = grammar !== undefined && grammar === opened.grammar;
+    opened.grammar = grammar;
+    return { sequence: this.#id, prompt, sampling, controlTokens, grammar: isKnown ? ('previous' as const) : grammar };
+  }
+
+  /** Runs work in the process of the model, once it is ready; undefined when it was aborted before, or by a disposal. */
+  async #run<T>(signal: AbortSignal, work: (opened: OpenedSequence) => Promise<T>): Promise<T | undefined> {
     if (signal.aborted || this.#isClosing) return undefined;
-    try {
-      const model = await raceAbort(this.#supervisor.ready(), signal);
+    let hasStarted = false;
+    const running = this.#supervisor.run((model) => {
+      if (signal.aborted || this.#isClosing) return Promise.resolve(undefined);
+      hasStarted = true;
       if (this.#opened?.model !== model) this.#opened = { model, grammar: undefined };
-      return signal.aborted || this.#isClosing ? undefined : this.#opened;
+      return work(this.#opened);
+    });
+    // Once it has started, it ends by itself after an abort.
+    const whenAbortedBefore = new Promise<undefined>((resolve) => {
+      const onAbort = (): void => void (hasStarted || resolve(undefined));
+      signal.addEventListener('abort', onAbort, { once: true });
+      const remove = (): void => signal.removeEventListener('abort', onAbort);
+      running.then(remove, remove);
+    });
+    try {
+      return await Promise.race([running, whenAbortedBefore]);
     } catch (error) {
-      if (signal.aborted || this.#isClosing) return undefined;
+      if (this.#isClosing) return undefined;
       throw error;
     }
   }
@@ -109,6 +116,20 @@ export class SupervisedSequence implements Sequence {
   #track<T>(work: Promise<T>): Promise<T> {
     this.#running.add(work);
     return work.finally(() => this.#running.delete(work));
+  }
+}
+
+/** The result of a request, which the signal aborts. */
+async function withAbort<Shape extends RequestShape>(
+  request: RunningRequest<Shape>,
+  signal: AbortSignal,
+): Promise<Shape['result']> {
+  const abort = (): void => request.control('abort');
+  signal.addEventListener('abort', abort);
+  try {
+    return await request.result;
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }
 

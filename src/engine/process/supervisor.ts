@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { EitherSignal } from '../../abort.ts';
 import type { Fault } from '../../fault.ts';
@@ -6,6 +7,7 @@ import type { CrashCounts } from './crashes.ts';
 import type { ProcessEnd } from './engineProcess.ts';
 import type { PlainLoadOptions } from './messages.ts';
 import { ModelProcess, toLoadFault } from './modelProcess.ts';
+import { UnreceivedRequest } from './peer.ts';
 import type { ProcessHost } from './processHost.ts';
 
 /** A crash of the engine process of a model. */
@@ -48,6 +50,8 @@ export class Supervisor implements AsyncDisposable {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    // Each generation that waits adds a listener; Node warns of a leak above ten.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   /** Aborted when it is disposed of. */
@@ -67,18 +71,34 @@ export class Supervisor implements AsyncDisposable {
 
   /** Loads the model for the first time, or after it was given up. @throws Fault MODEL_LOAD_FAILED */
   async start(callbacks: LoadCallbacks): Promise<ModelProcess> {
+    const load = (): Promise<ModelProcess> => this.#track(this.#load(callbacks));
     try {
-      return await this.#track(this.#load(callbacks));
+      return await load().catch((error: unknown) => {
+        // A process that was started before it was needed may have ended since.
+        if (error instanceof UnreceivedRequest) return load();
+        throw error;
+      });
     } catch (error) {
       throw toLoadFault(this.#options.file, error);
     }
   }
 
   /**
-   * The model in its process; waits while it is loaded again.
+   * Runs work with the model in its process, as soon as it is ready. What that process has not received before it crashed
+   * runs again in the next one.
    * @throws Fault ENGINE_CRASHED when the process crashes meanwhile, MODEL_LOAD_FAILED when the model was given up.
    */
-  async ready(): Promise<ModelProcess> {
+  async run<T>(work: (model: ModelProcess) => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await work(await this.#ready());
+      } catch (error) {
+        if (!(error instanceof UnreceivedRequest)) throw error;
+      }
+    }
+  }
+
+  async #ready(): Promise<ModelProcess> {
     const { fault } = this;
     if (fault) throw fault;
     return this.#current ?? this.#track(this.#load({}));

@@ -29,6 +29,7 @@ export class StateStore implements StateFiles, AsyncDisposable {
   #folderReady: Promise<void> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
   #fileCount = 0;
+  #wasCreated = false;
 
   /**
    * @param cache folder with the folders of all engines.
@@ -88,12 +89,13 @@ export class StateStore implements StateFiles, AsyncDisposable {
     await this.#swept;
     this.#files.clear();
     // What cannot be removed is removed by the next store.
-    if (this.#folderReady) await rm(this.#folder, { recursive: true, force: true }).catch(() => undefined);
+    if (this.#wasCreated) await rm(this.#folder, { recursive: true, force: true }).catch(() => undefined);
   }
 
   async #createFolder(): Promise<void> {
     await this.#swept;
     await makeFolder(this.#folder, 0o700);
+    this.#wasCreated = true;
     const touch = (): void => void utimes(this.#folder, new Date(), new Date()).catch(() => undefined);
     this.#heartbeat = setInterval(touch, heartbeatMs).unref();
   }

@@ -1,0 +1,231 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { familyGguf } from '../../scripts/gguf/families.mjs';
+import type { LoadOptions, Model } from '../../src/engine/engine.ts';
+import { ProcessEngine, type ProcessEngineOptions } from '../../src/engine/process/engine.ts';
+import type { EngineCrash } from '../../src/engine/process/supervisor.ts';
+import { generate, longText, nextPrompt, userPrompt } from '../contracts/generation.ts';
+import { isRunning, whenEnded } from '../helpers/runningProcesses.ts';
+import { repositoryPath } from '../helpers/server.ts';
+import { demoFile } from './demo.ts';
+
+const options: LoadOptions = { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' };
+const story = 'Tell me a long story about the sea, the wind and the old house.';
+const neverEnding = { sampling: { max_tokens: 900, temperature: 2, seed: 5 } } as const;
+
+describe.each(['child', 'shared'] as const)('a model in an engine process (%s)', (mode) => {
+  let folder: string;
+  let pids: number[];
+  let crashes: EngineCrash[];
+  let engine: ProcessEngine;
+  const open = (settings: Partial<ProcessEngineOptions> = {}): ProcessEngine =>
+    new ProcessEngine({
+      mode,
+      onStart: (pid) => pids.push(pid),
+      onCrash: (crash) => crashes.push(crash),
+      ...settings,
+    });
+  const lastPid = (): number => pids.at(-1) ?? 0;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    [pids, crashes] = [[], []];
+    engine = open();
+  });
+  afterEach(async () => {
+    await engine[Symbol.asyncDispose]();
+    const orphans = pids.filter(isRunning);
+    if (orphans.length > 0) throw new Error(`engine processes are left: ${orphans.join(', ')}`);
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Sends a signal to the process of the model once its generation has emitted text. */
+  const generateAndSignal = async (model: Model, signal: NodeJS.Signals): Promise<unknown> => {
+    const pid = lastPid();
+    let sent = false;
+    const onText = (): void => {
+      if (!sent) process.kill(pid, signal);
+      sent = true;
+    };
+    const generation = generate(model.openSequence(), userPrompt(story), { ...neverEnding, onText });
+    return generation.catch((error: unknown) => error);
+  };
+
+  it('continues its dialogs in a new process after a crash', async () => {
+    const model = await engine.load(demoFile, options);
+    const sequence = model.openSequence();
+    const first = await generate(sequence, userPrompt('How are you today?'));
+    const prompt = nextPrompt(userPrompt('How are you today?'), first.text, 'Tell me a joke');
+    const expected = await generate(model.openSequence(), prompt);
+    expect(await generateAndSignal(model, 'SIGSEGV')).toMatchObject({
+      name: 'ENGINE_CRASHED',
+      message: expect.stringContaining('SIGSEGV'),
+    });
+    const { text, tokens } = await generate(sequence, prompt);
+    expect({ text, reused: tokens.reused }).toEqual({ text: expected.text, reused: 0 });
+    expect(crashes).toMatchObject([{ file: demoFile, count: 1, end: { reason: 'crash' } }]);
+  });
+
+  it('is loaded again at once when its process is killed while it is idle', async () => {
+    const model = await engine.load(demoFile, options);
+    const [count = 0] = await model.count(['lamp']);
+    const killed = lastPid();
+    process.kill(killed, 'SIGKILL');
+    await whenEnded(killed);
+    expect(await model.count(['lamp'])).toEqual([count]);
+    expect(lastPid()).not.toBe(killed);
+  });
+
+  it('ends what waits for a process that is stopped, and continues in a new one', async () => {
+    await engine[Symbol.asyncDispose]();
+    engine = open({ watchdog: { tickMs: 100, minHangMs: 5000, unmeasuredHangMs: 60_000 } });
+    const model = await engine.load(demoFile, options);
+    expect(await generateAndSignal(model, 'SIGSTOP')).toMatchObject({
+      name: 'ENGINE_CRASHED',
+      message: expect.stringContaining('did not answer'),
+    });
+    expect(crashes).toMatchObject([{ end: { reason: 'hang' } }]);
+    expect((await generate(model.openSequence(), userPrompt('How are you today?'))).finishReason).toBe('end');
+  });
+
+  it('is given up after three crashes without a finished turn, until it is loaded by name', async () => {
+    const model = await engine.load(demoFile, options);
+    const { supervision } = model;
+    await generateAndSignal(model, 'SIGKILL');
+    await model.count(['a']);
+    supervision?.turnFinished();
+    for (let crash = 1; crash <= 3; crash++) {
+      expect(supervision?.fault).toBeUndefined();
+      await model.count(['a']);
+      expect(await generateAndSignal(model, 'SIGKILL')).toMatchObject({ name: 'ENGINE_CRASHED' });
+    }
+    const givenUp = { name: 'MODEL_LOAD_FAILED', message: expect.stringContaining(`${demoFile} is not loaded`) };
+    expect(supervision?.fault).toMatchObject(givenUp);
+    const processes = pids.length;
+    await expect(model.count(['a'])).rejects.toMatchObject(givenUp);
+    await expect(engine.load(demoFile, options)).rejects.toMatchObject(givenUp);
+    expect(pids).toHaveLength(processes);
+    await supervision?.restart({});
+    expect((await generate(model.openSequence(), userPrompt('How are you today?'))).finishReason).toBe('end');
+  });
+
+  it('leaves no state files when its process crashes', async () => {
+    await engine[Symbol.asyncDispose]();
+    engine = open({ cache: { folder, maxStateBytes: 1e9 } });
+    const model = await engine.load(demoFile, { ...options, slots: 1 });
+    const [one, two] = [model.openSequence(), model.openSequence()];
+    // On the fastest disk and the slowest machine alike some state is written before long.
+    const files = async (): Promise<readonly string[]> =>
+      (await readdir(join(folder, 'states'), { recursive: true })).filter((name) => name.endsWith('.state'));
+    for (let round = 0; round < 20 && model.stats().statesSaved === 0; round++) {
+      for (const sequence of [one, two]) await generate(sequence, userPrompt(`${longText(40)} ${round}`));
+    }
+    const { statesSaved } = model.stats();
+    process.kill(lastPid(), 'SIGKILL');
+    await model.count(['a']);
+    expect(await files()).toEqual([]);
+    // Counters do not fall when the process is another one.
+    expect(model.stats()).toMatchObject({ statesSaved, stateBytes: 0 });
+    expect((await generate(one, userPrompt('How are you today?'))).finishReason).toBe('end');
+  });
+
+  it('ends its process when its load is aborted', async () => {
+    const abort = new AbortController();
+    const loading = engine.load(demoFile, { ...options, signal: abort.signal });
+    const pid = lastPid();
+    abort.abort();
+    await expect(loading).rejects.toMatchObject({
+      name: 'MODEL_LOAD_FAILED',
+      message: expect.stringContaining('cancelled'),
+    });
+    expect(isRunning(pid)).toBe(false);
+    expect(crashes).toEqual([]);
+  });
+
+  it('ends its process when it is unloaded', async () => {
+    const model = await engine.load(demoFile, options);
+    await model[Symbol.asyncDispose]();
+    expect(isRunning(lastPid())).toBe(false);
+    expect(crashes).toEqual([]);
+  });
+
+  it('is refused with the name of its file when its process crashes during the load', async () => {
+    const loading = engine.load(demoFile, { ...options, onProgress: () => process.kill(lastPid(), 'SIGSEGV') });
+    await expect(loading).rejects.toMatchObject({
+      name: 'MODEL_LOAD_FAILED',
+      message: expect.stringMatching(/turngraph-demo\.gguf cannot be loaded: .*SIGSEGV.*damaged/),
+    });
+  });
+
+  it('uses the process that was prepared', async () => {
+    engine.prepare('off');
+    const [prepared] = pids;
+    await engine.load(demoFile, options);
+    expect(pids).toEqual([prepared]);
+  });
+
+  it('does not use a prepared process that has ended since', async () => {
+    engine.prepare('off');
+    process.kill(lastPid(), 'SIGKILL');
+    await whenEnded(lastPid());
+    const model = await engine.load(demoFile, options);
+    expect(await model.count([''])).toEqual([0]);
+  });
+});
+
+describe('two models in engine processes of their own', () => {
+  it('do not notice a crash of the other', async () => {
+    const pids: number[] = [];
+    await using engine = new ProcessEngine({ mode: 'child', onStart: (pid) => pids.push(pid) });
+    const [one, two] = [await engine.load(demoFile, options), await engine.load(demoFile, options)];
+    const expected = await generate(two.openSequence(), userPrompt(story), neverEnding);
+    let killed = false;
+    const during = await generate(two.openSequence(), userPrompt(story), {
+      ...neverEnding,
+      onText: () => {
+        if (!killed) process.kill(pids[0] ?? 0, 'SIGKILL');
+        killed = true;
+      },
+    });
+    expect(during.text).toBe(expected.text);
+    expect((await generate(one.openSequence(), userPrompt('How are you today?'))).finishReason).toBe('end');
+    expect(pids).toHaveLength(3);
+  });
+});
+
+describe('an engine process', () => {
+  // A template that is rendered at load and holds the event loop for hours.
+  const loops = 'abcdef'.split('').map((name) => `{% for ${name} in range(999) %}`);
+  const endlessTemplate = `${loops.join('')}{% set x = 1 %}${'{% endfor %}'.repeat(loops.length)}`;
+
+  it.each(['idle', 'blocked'] as const)('ends with its server process, also while it is %s', async (state) => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const blocking = join(folder, 'blocking.gguf');
+    await writeFile(blocking, familyGguf('Qwen3', { chatTemplate: endlessTemplate }));
+    const script = `
+      import { ProcessEngine } from ${JSON.stringify(repositoryPath('dist/engine/process/engine.js'))};
+      const engine = new ProcessEngine({ mode: 'child', onStart: (pid) => console.log(pid) });
+      const options = ${JSON.stringify(options)};
+      const onProgress = (at) => at === 1 && console.log('loaded');
+      await engine.load(${JSON.stringify(state === 'idle' ? demoFile : blocking)}, { ...options, onProgress });
+      setInterval(() => {}, 1000);
+    `;
+    const server = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    for await (const text of server.stdout.setEncoding('utf8')) {
+      output += String(text);
+      if (output.includes('loaded')) break;
+    }
+    const pid = Number.parseInt(output, 10);
+    expect(isRunning(pid)).toBe(true);
+    server.kill('SIGKILL');
+    await once(server, 'close');
+    await whenEnded(pid);
+    await rm(folder, { recursive: true });
+  });
+});
