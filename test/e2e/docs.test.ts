@@ -75,8 +75,7 @@ describe('docs/launching.md', () => {
 describe('docs/security.md', () => {
   it('names only flags of serve', () => {
     const named = [...textOf('docs/security.md').matchAll(/`(--[a-z][a-z-]*)/g)].map(([, flag = '']) => flag);
-    // The option of the engine processes, which the page describes before serve has it.
-    const flags = [...Object.keys(serverSchema.properties).map(flagOf), '--engine-process'];
+    const flags = Object.keys(serverSchema.properties).map(flagOf);
     expect(named.length).toBeGreaterThan(20);
     expect([...new Set(named)].filter((flag) => !flags.includes(flag))).toEqual([]);
   });
