@@ -19,11 +19,7 @@ export async function createLlamaEngine(options: ServerOptions, log: Log, metric
       log.warn({ cache: folder, reason: describeFsError(error) }, stateErrorMessage);
     },
   };
-  if (mode === 'in') {
-    // Imported on demand: it loads the library, which a server with engine processes does not use itself.
-    const { llamaEngine } = await import('./engine/llama/engine.ts');
-    return llamaEngine(cache);
-  }
+  if (mode === 'in') return engineInThisProcess(cache);
   const engine = new ProcessEngine({
     mode,
     cache,
@@ -36,6 +32,18 @@ export async function createLlamaEngine(options: ServerOptions, log: Log, metric
   // A server with a script is not going to use a model.
   if (mockScript === '') engine.prepare(gpu);
   return engine;
+}
+
+/** Creates the llama.cpp engine of a command without a server, where --engine-process has it. It writes nothing to disk. */
+export const createUncachedLlamaEngine = async ({
+  engineProcess: mode,
+}: Pick<ServerOptions, 'engineProcess'>): Promise<Engine> =>
+  mode === 'in' ? engineInThisProcess() : new ProcessEngine({ mode });
+
+// Imported on demand: it loads the library, which a process with engine processes does not use itself.
+async function engineInThisProcess(cache?: CacheFolderOptions): Promise<Engine> {
+  const { llamaEngine } = await import('./engine/llama/engine.ts');
+  return llamaEngine(cache);
 }
 
 const stateErrorMessage = 'a KV state could not be saved: its conversation is evaluated again when it continues';

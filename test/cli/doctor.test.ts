@@ -1,6 +1,7 @@
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { families, familyGguf } from '../../scripts/gguf/families.mjs';
 import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
@@ -47,6 +48,19 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const doctor = (...args: readonly string[]) =>
   runCli(['doctor', '--catalogue', pathOf('models.json'), '--threads', '1', '--slots', '2', '--gpu', 'off', ...args]);
+
+const crash = repositoryPath('test/cli/crashingEngine.mjs');
+
+/** The doctor on an engine process that crashes at a request. */
+const crashingDoctor = (request: string, ...args: readonly string[]) =>
+  runCli(
+    ['doctor', ...args, '--catalogue', pathOf('models.json'), '--threads', '1', '--slots', '2', '--gpu', 'off'],
+    '',
+    {
+      NODE_OPTIONS: `--import ${pathToFileURL(crash).href}`,
+      CRASH_AT: request,
+    },
+  );
 
 async function diagnose(...args: readonly string[]): Promise<Diagnosis> {
   const { out, err, code } = await doctor('--json', ...args);
@@ -262,6 +276,33 @@ describe('turngraph doctor', () => {
     expect({ out, code }).toEqual({ out: '', code: 1 });
     expect(err).toMatch(/^error: MODEL_LOAD_FAILED \(6009\): .+\n$/);
     expect(err).toContain(why);
+  });
+
+  it.each([
+    ['while it is loaded', 'load', 'MODEL_LOAD_FAILED (6009)', 'cannot be loaded'],
+    ['while it answers', 'generate', 'ENGINE_CRASHED (4005)', 'was loaded, but cannot answer'],
+  ])('reports a file that crashes llama.cpp %s with a one-line error', async (_, request, name, what) => {
+    const { out, err, code } = await crashingDoctor(request, pathOf('demo.gguf'), '--quick');
+    expect({ out, code }).toEqual({ out: '', code: 1 });
+    const [sentence] = err.split('\n').slice(-2);
+    expect(sentence).toBe(
+      `error: ${name}: ${pathOf('demo.gguf')} ${what}: the engine process ended with SIGSEGV: the file is damaged, ` +
+        'or its model needs more memory than there is' +
+        (request === 'load' ? '; download it again, or use a smaller one' : ''),
+    );
+  });
+
+  it('reports a crash in the middle of the tool questions, instead of grading the answer', async () => {
+    const { out, err, code } = await crashingDoctor('generate:10', pathOf('demo.gguf'));
+    expect({ out, code }).toEqual({ out: '', code: 1 });
+    expect(err).toContain('asking 48 tool questions\n');
+    expect(err).toContain('error: ENGINE_CRASHED (4005)');
+  });
+
+  it('runs the model in a process of its own, unless it is told otherwise', async () => {
+    const { out, err, code } = await crashingDoctor('load', pathOf('demo.gguf'), '--quick', '--engine-process', 'in');
+    expect({ err, code }).toEqual({ err: expect.stringContaining('loading'), code: 0 });
+    expect(out).toContain('Speed\n  backend           cpu\n');
   });
 
   it('reports a path that does not exist as an absolute path', async () => {

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { bundledPath } from '../../config.ts';
+import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
 import { unknownModel } from '../../models/catalogue/unknownModel.ts';
 import { diagnose } from '../../models/doctor/diagnose.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
@@ -19,7 +20,7 @@ export const doctorCommand = (): Command =>
       .description('load a model and report its settings, memory, speed and tool calling')
       .argument('<model>', 'a name in the catalogue, or the path of a .gguf file')
       .option('--quick', 'leave out the tool questions'),
-    ['catalogue', 'models', 'slots', 'threads', 'gpu', 'json'],
+    ['catalogue', 'models', 'slots', 'threads', 'gpu', 'engineProcess', 'json'],
   ).action(doctor);
 
 async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonly quick?: boolean }): Promise<void> {
@@ -31,10 +32,10 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const isBundled = options.catalogue === bundledPath('models.json');
   const target = await findTarget(nameOrPath, catalogue, { catalogue: folder, entry: isBundled ? '.' : folder });
   if (!target) throw new UsageError(unknownModel(nameOrPath, catalogue, ', and there is no such file'));
-  const { llamaEngine } = await import('../../engine/llama/engine.ts');
   const { entry } = target;
   const ownCatalogue = { models: new Map([[entry.name, entry]]), problems: [], rejected: new Map() };
-  await using pool = new ModelPool(llamaEngine(), { ...options, catalogue: ownCatalogue, idleMs: 0 });
+  const engine = await createUncachedLlamaEngine(options);
+  await using pool = new ModelPool(engine, { ...options, catalogue: ownCatalogue, idleMs: 0 });
   const diagnosis = await withProgress(entry.name, (onStep) =>
     diagnose(pool, target, { formats, quick, signal: new AbortController().signal, onStage: onStep }),
   );

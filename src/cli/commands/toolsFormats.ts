@@ -1,4 +1,6 @@
 import { Command } from 'commander';
+import type { ServerOptions } from '../../config.ts';
+import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
 import type { Catalogue } from '../../models/catalogue/catalogue.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
 import { chooseFormat, defaultFormat } from '../../tools/formats/chooseFormat.ts';
@@ -13,7 +15,7 @@ export const toolsFormatsCommand = (): Command =>
     new Command('formats')
       .description('show which tool-call format a model gets, and why')
       .requiredOption('--model <name>', 'a name in the catalogue'),
-    ['catalogue', 'models', 'json'],
+    ['catalogue', 'models', 'engineProcess', 'json'],
   ).action(formats);
 
 async function formats({ model: name, ...flags }: { readonly model: string }): Promise<void> {
@@ -21,7 +23,7 @@ async function formats({ model: name, ...flags }: { readonly model: string }): P
   const catalogue = await localCatalogue(options);
   const model = requireEntry(catalogue, name);
   const onDisk = isOnDisk(catalogue, name);
-  const detected = onDisk ? await detectFormat(catalogue, name) : '';
+  const detected = onDisk ? await detectFormat(options, catalogue, name) : '';
   const { name: format, reason } = chooseFormat({ node: '', catalogue: model.tool_call_format, detected });
   if (options.json)
     return print(JSON.stringify({ model: name, format, because: reason, named: model.tool_call_format, detected }));
@@ -33,9 +35,9 @@ async function formats({ model: name, ...flags }: { readonly model: string }): P
   print(`    otherwise    ${defaultFormat}`);
 }
 
-async function detectFormat(catalogue: Catalogue, name: string): Promise<string> {
-  const { llamaEngine } = await import('../../engine/llama/engine.ts');
-  await using pool = new ModelPool(llamaEngine(), { ...captureOptions, catalogue, idleMs: 0 });
+async function detectFormat(options: ServerOptions, catalogue: Catalogue, name: string): Promise<string> {
+  const engine = await createUncachedLlamaEngine(options);
+  await using pool = new ModelPool(engine, { ...captureOptions, catalogue, idleMs: 0 });
   const { model } = await pool.lease(name);
   return model.detectedFormat ?? '';
 }

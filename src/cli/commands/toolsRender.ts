@@ -3,11 +3,11 @@ import { Command } from 'commander';
 import { Agent } from '../../agent/agent.ts';
 import { limitsOf } from '../../limits.ts';
 import { insertTools, type Prompt } from '../../dialog.ts';
-import type { Engine } from '../../engine/engine.ts';
 import { probeChatTemplate } from '../../engine/llama/prompt/chatTemplate.ts';
 import { mockEngine } from '../../engine/mock/engine.ts';
 import { loadExtension } from '../../extensions.ts';
 import { graphSchema, describeGraphPointer, type GraphDocument } from '../../graph/document.ts';
+import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { createReader } from '../../schema.ts';
@@ -42,7 +42,7 @@ export const toolsRenderCommand = (): Command =>
       .option('--format <name>', 'tool-call format, instead of that of the node')
       .option('--model <name>', 'model whose chat template is used, instead of that of the graph; must be on disk')
       .option('--var <name=value>', 'a variable for templates; can be repeated', addVariable, {}),
-    ['graphs', 'catalogue', 'models', 'extend', 'storageRoot'],
+    ['graphs', 'catalogue', 'models', 'extend', 'storageRoot', 'engineProcess'],
   ).action(render);
 
 async function render(flags: RenderFlags): Promise<void> {
@@ -53,10 +53,13 @@ async function render(flags: RenderFlags): Promise<void> {
   const onDisk = flags.model !== undefined || isOnDisk(catalogue, modelName);
   if (!onDisk) process.stderr.write(`${noModelReason(modelName)}, so this is our own wording in ChatML\n`);
   let prompts = 0;
-  const engine = capturePrompts(onDisk ? await loadLlamaEngine() : mockEngine(), async (prompt, model) => {
-    prompts++;
-    process.stdout.write(onDisk ? await model.render(prompt) : renderChatml(prompt));
-  });
+  const engine = capturePrompts(
+    onDisk ? await createUncachedLlamaEngine(options) : mockEngine(),
+    async (prompt, model) => {
+      prompts++;
+      process.stdout.write(onDisk ? await model.render(prompt) : renderChatml(prompt));
+    },
+  );
   await using pool = new ModelPool(engine, { ...captureOptions, catalogue, idleMs: 0 });
   await using agent = await Agent.create({
     id: 1,
@@ -114,12 +117,6 @@ function isolateNode(
 
 const noModelReason = (modelName: string): string =>
   modelName === '' ? 'no model is named' : `"${modelName}" is not on disk`;
-
-// Imported on demand: loading the engine takes time, and it is not needed without a model on disk.
-async function loadLlamaEngine(): Promise<Engine> {
-  const { llamaEngine } = await import('../../engine/llama/engine.ts');
-  return llamaEngine();
-}
 
 function renderChatml(prompt: Prompt): string {
   const template = probeChatTemplate(undefined, { bos: '', eos: '' });

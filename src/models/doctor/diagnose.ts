@@ -53,9 +53,18 @@ export interface DiagnoseOptions {
 /**
  * Diagnoses a model: loads it, and measures its speed and its tool calls.
  * @param pool its catalogue has the model under the name of the target's entry.
- * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED; the signal's reason when it is aborted.
+ * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED; ENGINE_CRASHED when the model crashes while it answers; the signal's
+ *   reason when it is aborted.
  */
 export async function diagnose(pool: ModelPool, target: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
+  try {
+    return await examine(pool, target, options);
+  } catch (error) {
+    throw toCrashFault(target, error);
+  }
+}
+
+async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
   const { signal, onStage } = options;
   const { entry } = target;
   await using lease = await pool.lease(entry.name, {
@@ -88,9 +97,19 @@ export async function diagnose(pool: ModelPool, target: DoctorTarget, options: D
   };
 }
 
+// That of the engine is for a client, which can send its message again.
+function toCrashFault({ files: [file = ''] }: DoctorTarget, error: unknown): unknown {
+  if (!(error instanceof Fault) || error.name !== 'ENGINE_CRASHED') return error;
+  const [reason = ''] = error.message.split(';');
+  const hint = 'the file is damaged, or its model needs more memory than there is';
+  const message = `${file} was loaded, but cannot answer: ${reason}: ${hint}`;
+  return new Fault('ENGINE_CRASHED', message, { cause: error });
+}
+
 // A Fault means that the context is too small for a prompt; the tool benchmark then reports `failed`.
 function noSpeed(error: unknown): Speed {
-  if (error instanceof Fault) return { prefillPerSecond: undefined, decodePerSecond: undefined };
+  if (error instanceof Fault && error.name !== 'ENGINE_CRASHED')
+    return { prefillPerSecond: undefined, decodePerSecond: undefined };
   throw error;
 }
 

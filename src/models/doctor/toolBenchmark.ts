@@ -113,7 +113,7 @@ async function askQuestion(
       text,
     };
   } catch (error) {
-    if (!(error instanceof Fault)) throw error;
+    if (!(error instanceof Fault) || error.name === 'ENGINE_CRASHED') throw error;
     return { ...question, outcome: 'failed', text: error.message };
   } finally {
     onAnswer();
