@@ -3,6 +3,7 @@ import { batch } from './cases/batch.mjs';
 import { cancel } from './cases/cancel.mjs';
 import { detect } from './cases/detect.mjs';
 import { nextTurn } from './cases/nextTurn.mjs';
+import { process } from './cases/process.mjs';
 import { slots } from './cases/slots.mjs';
 import { start } from './cases/start.mjs';
 import { stream } from './cases/stream.mjs';
@@ -18,4 +19,4 @@ import { turn } from './cases/turn.mjs';
  */
 
 /** @type {readonly BenchCase[]} */
-export const cases = [stream, batch, nextTurn, threads, slots, strictCall, turn, detect, cancel, start];
+export const cases = [stream, batch, nextTurn, threads, slots, strictCall, turn, detect, cancel, start, process];

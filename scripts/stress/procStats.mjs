@@ -21,7 +21,8 @@ async function residentBytes(pid) {
 
 const countHandles = async (pid) => (await readdir(`/proc/${pid}/fd`)).length;
 
-async function processTree(pid) {
+/** A process and all below it, by process id. */
+export async function processTree(pid) {
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => ''))
     .split(' ')
     .filter(Boolean);

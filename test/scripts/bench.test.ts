@@ -117,6 +117,7 @@ describe('the benchmark', () => {
         'detect',
         'cancel',
         'start',
+        'process',
       ].toSorted(),
     ));
 });

@@ -2,11 +2,12 @@
 //
 // All prompts are new in every round, of about 70 tokens; the rate is all generated tokens over the time from the first
 // message to the end of the last answer, prefill included, on both sides. All answers must have the same length.
-import { timeTurn, generateGraph } from '../client.mjs';
+import { timeTurn, generateGraph, totalRate } from '../client.mjs';
 import { createResult, measureInterleaved, medianOf } from '../results.mjs';
 import { chatmlPrompt, story } from '../prompts.mjs';
 
-const slots = 8;
+/** Agents that answer at the same time. */
+export const slots = 8;
 const maxTokens = 48;
 
 export const batch = {
@@ -16,29 +17,15 @@ export const batch = {
     const server = await bench.server({ file, flags: { slots } });
     const baseline = await bench.baseline({ file, sequences: slots });
     const client = await bench.client(server);
-    const agents = await Promise.all(
-      Array.from({ length: slots }, () => client.createAgent({ graph: generateGraph(maxTokens) })),
-    );
     const sides = {
-      async server(round) {
-        // Each round begins a new dialog, as the baseline's sequences do.
-        for (const agent of agents) await agent.clearDialog();
-        const start = performance.now();
-        const answers = await Promise.all(agents.map((agent, at) => timeTurn(agent, message(round, at))));
-        const end = performance.now() - start;
-        return { generated: answers.reduce((sum, { turn }) => sum + turn.tokens.generated, 0), end };
-      },
+      server: await openBatchSide(client),
       baseline: (round) => {
         const prompts = Array.from({ length: slots }, (_, at) => chatmlPrompt('', message(round, at)));
         return baseline.run('batch', { prompts, maxTokens });
       },
     };
     const rounds = await measureInterleaved(sides, bench.repeats(7, 3));
-    for (const { generated } of [...rounds.server, ...rounds.baseline]) {
-      if (generated !== slots * maxTokens) throw new Error(`${generated} tokens instead of ${slots * maxTokens}`);
-    }
-    const rate = ({ generated, end }) => (generated * 1000) / end;
-    const [mine, theirs] = [medianOf(rounds.server, rate), medianOf(rounds.baseline, rate)];
+    const [mine, theirs] = [batchRate(rounds.server), batchRate(rounds.baseline)];
     return [
       createResult({
         name: 'batch',
@@ -53,5 +40,28 @@ export const batch = {
     ];
   },
 };
+
+/** The side of a server: takes a round, returns the tokens of all agents and the time until the last one has ended. */
+export async function openBatchSide(client) {
+  const agents = await Promise.all(
+    Array.from({ length: slots }, () => client.createAgent({ graph: generateGraph(maxTokens) })),
+  );
+  return async (round) => {
+    // Each round begins a new dialog, as the baseline's sequences do.
+    for (const agent of agents) await agent.clearDialog();
+    const start = performance.now();
+    const answers = await Promise.all(agents.map((agent, at) => timeTurn(agent, message(round, at))));
+    const end = performance.now() - start;
+    return { generated: answers.reduce((sum, { turn }) => sum + turn.tokens.generated, 0), end };
+  };
+}
+
+/** The median of the tokens per second of all rounds. @throws Error when an answer ended early. */
+export function batchRate(rounds) {
+  for (const { generated } of rounds) {
+    if (generated !== slots * maxTokens) throw new Error(`${generated} tokens instead of ${slots * maxTokens}`);
+  }
+  return medianOf(rounds, totalRate);
+}
 
 const message = (round, at) => story(1000 + 100 * round + at, 20);

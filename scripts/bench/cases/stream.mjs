@@ -30,10 +30,9 @@ async function measure(bench, model, engine) {
   const server = await bench.server({ file, flags: { slots, 'engine-process': engine } });
   const baseline = await bench.baseline({ file, sequences: slots });
   const client = await bench.client(server);
-  const { messages, maxTokens, repeats } = load[model];
+  const { messages, maxTokens, repeats } = streamLoads[model];
   const sides = {
-    server: async (round) =>
-      sumAnswers(await runSequentially(messages(round), (text) => runTurn(client, text, maxTokens))),
+    server: streamSide(client, model),
     baseline: async (round) =>
       sumAnswers(
         await runSequentially(messages(round), (text) =>
@@ -42,7 +41,7 @@ async function measure(bench, model, engine) {
       ),
   };
   const rounds = await measureInterleaved(sides, bench.repeats(...repeats));
-  check(rounds);
+  checkSameAnswers(rounds.server, rounds.baseline);
   await bench.close();
   const rates = (rate) => [medianOf(rounds.server, rate), medianOf(rounds.baseline, rate)];
   const [mine, theirs] = rates(decodeRate);
@@ -61,7 +60,8 @@ async function measure(bench, model, engine) {
   });
 }
 
-const load = {
+/** What is generated with each model. */
+export const streamLoads = {
   mid: { maxTokens: 128, repeats: [9, 3], messages: (round) => [story(round, 60)] },
   demo: {
     maxTokens: 200,
@@ -76,6 +76,13 @@ const load = {
 };
 
 const messages = ['Tell me a joke.', 'Hello! Who are you?', 'What is your name?', 'Tell me a story.'];
+
+/** The side of a server: takes a round, answers its messages one after the other. */
+export const streamSide = (client, model) => {
+  const { messages, maxTokens } = streamLoads[model];
+  return async (round) =>
+    sumAnswers(await runSequentially(messages(round), (text) => runTurn(client, text, maxTokens)));
+};
 
 async function runTurn(client, text, maxTokens) {
   const agent = await client.createAgent({ graph: generateGraph(maxTokens) });
@@ -103,11 +110,12 @@ const sumAnswers = (answers) => {
   };
 };
 
-function check({ server, baseline }) {
-  server.forEach((one, round) => {
-    const other = baseline[round];
+/** Compares the rounds of two sides. @throws Error when their prompts or texts are not the same. */
+export function checkSameAnswers(rounds, otherRounds) {
+  rounds.forEach((one, round) => {
+    const other = otherRounds[round];
     if (one.prompts !== other.prompts) throw new Error(`prompts of ${one.prompts} and ${other.prompts} tokens`);
     const at = one.texts.findIndex((text, index) => text !== other.texts[index]);
-    if (at >= 0) throw new Error(`the server wrote ${one.texts[at]}, the baseline loop ${other.texts[at]}`);
+    if (at >= 0) throw new Error(`one side wrote ${one.texts[at]}, the other ${other.texts[at]}`);
   });
 }
