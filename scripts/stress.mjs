@@ -2,6 +2,7 @@
 //   --minutes N    how long `soak` takes; default 30
 //   --agents N     agents of the other tests, clients of `soak`
 //   --count N      turns of `isolation`, cancels of `cancels`
+//   --chaos        `soak` with cut connections and killed engine processes
 //   --seed N       seed of all random choices; default 1
 //   --model NAME   a model of models.json; default turngraph-demo
 //   --json         one JSON document on standard output instead of lines
@@ -48,6 +49,7 @@ function readOptions() {
       count: { type: 'string' },
       seed: { type: 'string', default: '1' },
       model: { type: 'string', default: 'turngraph-demo' },
+      chaos: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   });

@@ -5,6 +5,7 @@ import { actions, createAgent } from './clientActions.mjs';
 import { ProtocolChecker } from './protocolChecker.mjs';
 import { withTimeout } from './timeouts.mjs';
 import { createRecordingSocket } from './recordingSocket.mjs';
+import { SessionRecorder } from '../chaos/sessionRecorder.mjs';
 
 /** Counters shared by all clients. */
 export const newTally = () => ({
@@ -15,39 +16,74 @@ export const newTally = () => ({
   calls: 0,
   refusals: 0,
   drops: 0,
+  resumes: 0,
+  crashedTurns: 0,
   faults: [],
 });
 
-/** Runs one session after another until `end`, a time of `performance.now`. */
-export async function runClient({ server, end, codec, rng, tally, model }) {
+/**
+ * Runs one session after another until `end`, a time of `performance.now`. In chaos, turns may end with a crash of the
+ * engine; with a `url` the session goes through a proxy that cuts it, and is resumed.
+ */
+export async function runClient({ server, end, codec, rng, tally, model, chaos }) {
   while (performance.now() < end) {
-    const checker = new ProtocolChecker(finalResponse);
-    const socket = createRecordingSocket(checker);
+    const { checker, socket, options, isCut } = chaos?.url ? cutConnection(chaos.url, tally) : directConnection();
+    const isAllowed = (error) => chaos !== undefined && error.code === engineCrashed;
     try {
-      await runSession({ server, end, codec, rng, tally, model, checker, socket });
+      await runSession({ server, end, codec, rng, tally, model, checker, socket, options, isCut, isAllowed });
     } catch (error) {
       tally.faults.push(`${codec}: ${error.code ?? ''} ${error.name}: ${error.message}`);
       socket.terminate();
       await pause(100);
     }
-    tally.faults.push(...checker.violations.map((violation) => `${codec}: ${violation}`));
+    const violations = (checker.violations ?? checker.faults).filter((one) => !chaos || !crashedTurn.test(one));
+    tally.faults.push(...violations.map((violation) => `${codec}: ${violation}`));
   }
 }
 
-async function runSession({ server, end, codec, rng, tally, model, checker, socket }) {
-  const client = await server.connect(codec, { WebSocket: socket.WebSocket, reconnect: false });
+function directConnection() {
+  const checker = new ProtocolChecker(finalResponse);
+  const socket = createRecordingSocket(checker);
+  return { checker, socket, options: { WebSocket: socket.WebSocket, reconnect: false }, isCut: false };
+}
+
+function cutConnection(url, tally) {
+  const checker = new SessionRecorder();
+  checker.onResumed = () => tally.resumes++;
+  const socket = { WebSocket: checker.webSocketClass(), terminate: () => {} };
+  return { checker, socket, options: { WebSocket: socket.WebSocket, url }, isCut: true };
+}
+
+async function runSession(session) {
+  const { server, end, codec, rng, tally, model, checker, socket, options, isCut, isAllowed } = session;
+  const client = await server.connect(codec, options);
   tally.sessions++;
   const scenario = { client, rng, tally, model, agents: [] };
-  for (let count = 1 + rng.below(3); count > 0; count--) await createAgent(scenario);
+  for (let count = 1 + rng.below(3); count > 0; count--) await tolerate(createAgent(scenario), isAllowed, tally);
   for (let left = 3 + rng.below(12); left > 0 && performance.now() < end; left--) {
-    await withTimeout(150, 'an action', rng.pick(actions)(scenario));
+    const { agents } = scenario;
+    if (agents.length === 0) await tolerate(createAgent(scenario), isAllowed, tally);
+    else await tolerate(withTimeout(150, 'an action', rng.pick(actions)(scenario)), isAllowed, tally);
     await pause(rng.between(0, 200));
   }
-  await rng.pick(sessionEndings)({ ...scenario, checker, socket });
+  await rng.pick(isCut ? closingEndings : sessionEndings)({ ...scenario, checker, socket });
 }
 
-/** Ways to end a session: closed after all answers have arrived, or dropped. */
-const sessionEndings = [
+/** Waits for what may fail with an error that is allowed; others are thrown. */
+async function tolerate(work, isAllowed, tally) {
+  try {
+    await work;
+  } catch (error) {
+    if (!isAllowed(error)) throw error;
+    tally.crashedTurns++;
+  }
+}
+
+const engineCrashed = 4005;
+const crashedTurn = /^a turn failed: ENGINE_CRASHED/;
+
+/** Ways to end a session after all answers have arrived. */
+const closingEndings = [
   async ({ client, checker }) => {
     checker.expectAllAnswered();
     await client.close();
@@ -57,6 +93,11 @@ const sessionEndings = [
     checker.expectAllAnswered();
     await client.close();
   },
+];
+
+/** All ways to end a session; some drop it. */
+const sessionEndings = [
+  ...closingEndings,
   async ({ tally, socket }) => {
     tally.drops++;
     socket.terminate();

@@ -1,10 +1,10 @@
 // Process statistics from /proc; undefined on systems without it.
 import { readdir, readFile } from 'node:fs/promises';
 
-/** Reads the resident bytes and open handles of a process, its children included. */
-export async function readProcStats(pid) {
+/** Reads the resident bytes and open handles of a process; its children are included unless it `isAlone`. */
+export async function readProcStats(pid, { isAlone = false } = {}) {
   try {
-    const pids = await processTree(pid);
+    const pids = isAlone ? [pid] : await processTree(pid);
     const each = await Promise.all(
       pids.map(async (one) => ({ bytes: await residentBytes(one), handles: await countHandles(one) })),
     );

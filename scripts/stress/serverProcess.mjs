@@ -80,7 +80,8 @@ export async function startServer({ flags = {}, traceTokens = false, noFlashAtte
     cacheFolder: cacheMegabytes > 0 ? cacheFolder : undefined,
     /** Lines that the server logged at level error. */
     errorLines,
-    connect: (codec, options) => connect(url, { codec, ...options }),
+    /** Connects a client; `options.url`: through a proxy. */
+    connect: (codec, { url: proxyUrl = url, ...options } = {}) => connect(proxyUrl, { codec, ...options }),
     readTraces: () => tokenLog.readNew(),
     /** The text of /metrics; undefined when it is off. */
     async metrics() {

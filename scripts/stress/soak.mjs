@@ -6,11 +6,14 @@ import { readProcStats } from './procStats.mjs';
 import { createRng } from '../seededRandom.mjs';
 import { countConcurrentTurns } from './slotCheck.mjs';
 import { trendOf } from './leakDetection.mjs';
+import { startChaos } from './soakChaos.mjs';
 
 export const name = 'soak';
 export const defaults = { minutes: 30, agents: 32 };
 
 const slots = 4;
+// Cut clients need longer than a second to come back.
+const chaosGraceSeconds = 5;
 const sampleIntervalSeconds = 5;
 // A server opens some handles on first use and keeps them open.
 const maxNewHandles = 4;
@@ -18,13 +21,17 @@ const maxNewHandles = 4;
 const minMinutesToJudge = 4;
 
 /** Starts a server and runs the clients. */
-export async function run({ model, serve }, { minutes, agents, seed, log }) {
-  const server = await serve({ slots, preload: model, 'max-connections': 2 * agents + 8 });
-  const before = await readProcStats(server.pid);
+export async function run({ model, serve }, { minutes, agents, seed, chaos: isChaos = false, log }) {
+  const grace = isChaos && { 'resume-grace': chaosGraceSeconds };
+  const server = await serve({ slots, preload: model, 'max-connections': 2 * agents + 8, ...grace });
+  const chaos = isChaos ? await startChaos(server, seed) : undefined;
+  // Engine processes come and go in chaos: their memory is judged without it.
+  const readStats = () => readProcStats(server.pid, { isAlone: isChaos });
+  const before = await readStats();
   const tally = newTally();
   const end = performance.now() + minutes * 60_000;
   const samples = [];
-  const sampler = startSampling(server.pid, { samples, tally, log, every: Math.min(sampleIntervalSeconds, minutes) });
+  const sampler = startSampling(readStats, { samples, tally, log, every: Math.min(sampleIntervalSeconds, minutes) });
   const clients = Array.from({ length: agents }, (_, index) =>
     runClient({
       server,
@@ -33,17 +40,22 @@ export async function run({ model, serve }, { minutes, agents, seed, log }) {
       rng: createRng(seed * 1000 + index),
       tally,
       model,
+      // Half of the clients are cut, and resume.
+      chaos: chaos && { url: index % 4 < 2 ? chaos.url : undefined },
     }),
   );
   await Promise.all(clients);
+  await chaos?.stop();
   clearInterval(sampler);
-  return conclude({ server, before, samples, tally, model, minutes });
+  const result = await conclude({ server, before, samples, tally, model, minutes, readStats, chaos: chaos?.counts() });
+  await chaos?.close();
+  return result;
 }
 
-function startSampling(pid, { samples, tally, log, every }) {
+function startSampling(readStats, { samples, tally, log, every }) {
   const began = performance.now();
   return setInterval(async () => {
-    const process = await readProcStats(pid);
+    const process = await readStats();
     const seconds = (performance.now() - began) / 1000;
     const megabytes = process ? (process.bytes / 1e6).toFixed(1) : '?';
     if (process) samples.push({ seconds, ...process });
@@ -53,10 +65,10 @@ function startSampling(pid, { samples, tally, log, every }) {
   }, every * 1000);
 }
 
-async function conclude({ server, before, samples, tally, model, minutes }) {
+async function conclude({ server, before, samples, tally, model, minutes, readStats, chaos }) {
   const { faults: found, ...counts } = tally;
   const faults = [...found, ...(await findLeftovers(server, model)).map((left) => `at the end ${left}`)];
-  const after = await readProcStats(server.pid);
+  const after = await readStats();
   if (before && after && after.handles > before.handles + maxNewHandles)
     faults.push(`${before.handles} handles were open before the first client, and ${after.handles} after the last`);
   const available = await countConcurrentTurns(server, slots, model);
@@ -67,7 +79,12 @@ async function conclude({ server, before, samples, tally, model, minutes }) {
   const handles = trendOf(samples.map(({ seconds, handles: value }) => ({ seconds, value })));
   if (judged && handles.rising) faults.push(`open handles rise by ${handles.perHour.slope.toFixed(1)} an hour`);
   const drained = await stopDuringTurn(server, model, faults);
-  faults.push(...server.errorLines.map((line) => `the server logged ${line}`));
+  const crashLines = server.errorLines.filter((line) => line.includes('an engine process has crashed'));
+  const signalled = chaos ? chaos.killed + chaos.stopped : 0;
+  if (crashLines.length > signalled)
+    faults.push(`${crashLines.length} engine processes crashed, and ${signalled} were signalled: ${crashLines.at(-1)}`);
+  const otherLines = server.errorLines.filter((line) => !crashLines.includes(line));
+  faults.push(...otherLines.map((line) => `the server logged ${line}`));
   const notes = judged
     ? []
     : [`memory and handles are judged from ${minMinutesToJudge} minutes on, on systems with /proc`];
@@ -76,6 +93,7 @@ async function conclude({ server, before, samples, tally, model, minutes }) {
     handles: { before: before?.handles, after: after?.handles },
     megabytes: memory,
     drained,
+    ...(chaos && { chaos }),
   };
   return { ok: faults.length === 0, figures: stats, notes, faults };
 }
