@@ -11,7 +11,7 @@ export const name = 'answers';
 export const defaults = { count: 200, chapters: 48 };
 
 // A slot and a thread: each run evaluates the same tokens in the same batches.
-const serverOptions = { flags: { slots: 1, threads: 1, gpu: 'off' }, noFlashAttention: true };
+const serverOptions = { flags: { slots: 1, threads: 1, gpu: 'off', 'resume-grace': 60 }, noFlashAttention: true };
 
 // More would mostly cut the replay of an answer that has ended meanwhile.
 const maxCutsPerTurn = 8;

@@ -16,7 +16,7 @@ const maxAgents = 20;
  * @param {{ count: number, seed: number, log: (line: string) => void }} options
  */
 export async function run(_target, { count, seed, log }) {
-  const server = await startServer({ flags: { gpu: 'off' } });
+  const server = await startServer({ flags: { gpu: 'off', 'resume-grace': 60 } });
   try {
     const result = await runEachClient({ port: server.port, seed, log }, (session) =>
       withTimeout(60 + 3 * count, 'all requests', cutRequests(session, createRng(seed), count)),
