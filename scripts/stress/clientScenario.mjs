@@ -32,6 +32,8 @@ export async function runClient({ server, end, codec, rng, tally, model, chaos }
     try {
       await runSession({ server, end, codec, rng, tally, model, checker, socket, options, isCut, isAllowed });
     } catch (error) {
+      // A connection that is cut before it has a session cannot be resumed.
+      if (isCut && error.code === connectionFailed) continue;
       tally.faults.push(`${codec}: ${error.code ?? ''} ${error.name}: ${error.message}`);
       socket.terminate();
       await pause(100);
@@ -79,7 +81,7 @@ async function tolerate(work, isAllowed, tally) {
   }
 }
 
-const engineCrashed = 4005;
+const [connectionFailed, engineCrashed] = [1001, 4005];
 const crashedTurn = /^a turn failed: ENGINE_CRASHED/;
 
 /** Ways to end a session after all answers have arrived. */
