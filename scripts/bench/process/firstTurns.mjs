@@ -2,8 +2,12 @@
 //
 // First turn: a client connects, the server is idle for 2 seconds; from then, creating an agent, loading the model, prefill
 // and one token. First token: all of it from the spawn of `serve`, without a pause. Memory: the resident memory of the server
-// process and all below it, pages that they share counted for each: after the 2 seconds, after the answer, and after the
-// model is unloaded. `private` is without mapped files, as the model's and those of the libraries. Only on Linux.
+// process and all below it, pages that they share counted for each: after the 2 seconds, after the answer, after the model is
+// unloaded, and after it is loaded, answers and is unloaded once more. The last two are the same if unloading returns all
+// memory; an idle server with engine processes has one in reserve for the first model. `private` is without mapped files, as
+// the model's and those of the libraries. Only on Linux.
+//
+// Second load: as the first turn, but after the model was unloaded: there is no process in reserve then.
 import { setTimeout as wait } from 'node:timers/promises';
 import { timeTurn, generateGraph } from '../client.mjs';
 import { measureInterleaved, medianOf } from '../results.mjs';
@@ -15,7 +19,7 @@ const idleMs = 2000;
 // Freed memory is returned to the system a moment later.
 const settleMs = 500;
 const slots = 4;
-const times = ['idle', 'loaded', 'unloaded'];
+const times = ['idle', 'loaded', 'unloaded', 'unloaded again'];
 
 /** Measures both sides. */
 export async function firstTurns(bench) {
@@ -29,6 +33,7 @@ export async function firstTurns(bench) {
   };
   const results = [
     later('first turn after 2 s, demo', (round) => round.firstTurn, 150),
+    later('first turn after unload, demo', (round) => round.secondLoad, null),
     later('serve to first token, demo', (round) => round.fromStart, null),
   ];
   if (rounds.in[0].memory) return [...results, ...memoryResults(rounds)];
@@ -38,36 +43,42 @@ export async function firstTurns(bench) {
 
 async function measure(bench, engine, options) {
   const atOnce = await startEngine(bench, engine, options);
-  const { client, answered } = await answerFirst(bench, atOnce);
-  await client.close();
+  const { answered } = await answerFirst(await bench.client(atOnce));
   await bench.close();
 
   const server = await startEngine(bench, engine, options);
-  const idle = await bench.client(server);
+  const client = await bench.client(server);
   await wait(idleMs);
   const memory = [await readMemory(server.pid)];
-  const start = performance.now();
-  const first = await answerFirst(bench, server, idle);
+  const first = await answerFirst(client);
   memory.push(await readMemory(server.pid));
-  await first.agent.destroy();
-  await idle.unloadModel('bench');
-  await wait(settleMs);
+  await unload(client, first.agent);
+  memory.push(await readMemory(server.pid));
+  const second = await answerFirst(client);
+  await unload(client, second.agent);
   memory.push(await readMemory(server.pid));
   await bench.close();
   return {
     fromStart: answered - atOnce.start,
-    firstTurn: first.answered - start,
+    firstTurn: first.ms,
+    secondLoad: second.ms,
     memory: memory[0] && Object.fromEntries(times.map((time, at) => [time, memory[at]])),
   };
 }
 
-/** Creates the first agent of a server; returns when its first piece of text came. */
-async function answerFirst(bench, server, connected) {
-  const client = connected ?? (await bench.client(server));
+/** Creates an agent, for which the model is loaded; returns when its first piece of text came, and after how long. */
+async function answerFirst(client) {
+  const start = performance.now();
   const agent = await client.createAgent({ graph: generateGraph(8) });
   const sent = performance.now();
-  const { first } = await timeTurn(agent, 'Hello!');
-  return { client, agent, answered: sent + first };
+  const answered = sent + (await timeTurn(agent, 'Hello!')).first;
+  return { agent, answered, ms: answered - start };
+}
+
+async function unload(client, agent) {
+  await agent.destroy();
+  await client.unloadModel('bench');
+  await wait(settleMs);
 }
 
 async function readMemory(pid) {
@@ -91,13 +102,18 @@ function memoryResults(rounds) {
       }),
     ),
   );
-  const left = engines.map((engine) =>
-    processResult({
-      of: `memory, ${engine}, unloaded / idle`,
-      ratio: read(engine, 'unloaded', 'megabytes') / read(engine, 'idle', 'megabytes'),
-      goal: engine === 'child' ? 1.05 : null,
-      better: 'lower',
-    }),
+  const left = engines.flatMap((engine) =>
+    [
+      ['unloaded', 'idle'],
+      ['unloaded again', 'unloaded'],
+    ].map(([time, before]) =>
+      processResult({
+        of: `memory, ${engine}, ${time} / ${before}`,
+        ratio: read(engine, time, 'megabytes') / read(engine, before, 'megabytes'),
+        goal: engine === 'child' ? 1.05 : null,
+        better: 'lower',
+      }),
+    ),
   );
   return [...each, ...left];
 }
