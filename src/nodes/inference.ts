@@ -1,3 +1,4 @@
+import { raceAbort } from '../abort.ts';
 import type { Completion, GenerateOptions, SamplingParams, Sequence } from '../engine/engine.ts';
 import { paramError, type NodeContext } from '../graph/node.ts';
 import type { Turn } from '../graph/turn.ts';
@@ -88,7 +89,9 @@ export class InferenceRunner implements AsyncDisposable {
   async #project(turn: Turn, request: PromptRequest): Promise<Projected> {
     const { projection, sampling: _, thinking, ...inputs } = request;
     const maxTokens = this.#samplingParams(request).max_tokens;
-    const { prompt, dropped } = await projection.project({ ...inputs, dialog: turn.dialog, maxTokens });
+    // The model may be waited for: it counts tokens.
+    const projecting = projection.project({ ...inputs, dialog: turn.dialog, maxTokens });
+    const { prompt, dropped } = await raceAbort(projecting, turn.signal);
     return { prompt: { ...prompt, thinking }, dropped };
   }
 

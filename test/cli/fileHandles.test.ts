@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { isSkipped } from '../helpers/requirements.mjs';
@@ -83,4 +85,25 @@ describe.skipIf(isSkipped('fileHandles'))('a server with few file handles', () =
     expect((await end).code).toBe(0);
     await rm(folder, { recursive: true });
   }, 120_000);
+
+  it('loads a model once it has the handles that an engine process needs', async () => {
+    const script = `
+      import { closeSync, openSync } from 'node:fs';
+      import { ProcessEngine } from ${JSON.stringify(repositoryPath('dist/engine/process/engine.js'))};
+      const engine = new ProcessEngine({ mode: 'child', onCrash: () => console.log('crash') });
+      const options = { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' };
+      const load = () => engine.load(${JSON.stringify(repositoryPath('models/turngraph-demo.gguf'))}, options);
+      const handles = [];
+      try { for (;;) handles.push(openSync('/dev/null')); } catch {}
+      const errors = [];
+      for (let attempt = 1; attempt <= 4; attempt++) errors.push(await load().catch(({ name }) => name));
+      for (const handle of handles) closeSync(handle);
+      console.log(errors.join(' '));
+      console.log((await load()).contextSize);
+      await engine[Symbol.asyncDispose]();
+    `;
+    const command = 'ulimit -n 300 && exec "$0" --input-type=module -e "$1"';
+    const child = spawn('sh', ['-c', command, process.execPath, script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    expect(await text(child.stdout)).toBe(`${'MODEL_LOAD_FAILED '.repeat(4).trim()}\n1024\n`);
+  });
 });

@@ -44,6 +44,19 @@ export function holdLoads(engine: Engine, gate: Gate): Engine {
   return override(engine, { load });
 }
 
+/** An engine whose models count tokens at a gate: their process is being started again, for example. */
+export function holdCounts(engine: Engine, gate: Gate): Engine {
+  const load = async (file: string, options: LoadOptions) => {
+    const model = await engine.load(file, options);
+    const count = async (texts: readonly string[]) => {
+      await gate.closed;
+      return model.count(texts);
+    };
+    return override(model, { count });
+  };
+  return override(engine, { load });
+}
+
 function holdSequence(sequence: Sequence, lineFor: (prompt: Prompt) => ScriptLine | undefined): Sequence {
   return override(sequence, {
     generate: (prompt: Prompt, options: GenerateOptions) =>

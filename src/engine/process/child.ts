@@ -22,7 +22,9 @@ const guard = `
 new Worker(guard, {
   eval: true,
   workerData: settings.serverPid,
+  // Without modules that NODE_OPTIONS preloads: they do not fit into so little memory.
   execArgv: [],
+  env: {},
   resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
 }).unref();
 

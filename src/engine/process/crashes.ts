@@ -23,7 +23,7 @@ export class CrashCounts {
 
   /** Why a file is not loaded any more; undefined while it may be loaded. */
   fault(file: string): Fault | undefined {
-    const count = this.#counts.get(fileKey(file)) ?? 0;
+    const count = this.#counts.size > 0 ? (this.#counts.get(fileKey(file)) ?? 0) : 0;
     if (count < maxCrashes) return undefined;
     return new Fault(
       'MODEL_LOAD_FAILED',
@@ -35,6 +35,11 @@ export class CrashCounts {
 
 // Another file of the same name has not crashed.
 function fileKey(file: string): string {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  return `${file} ${stats?.size} ${stats?.mtimeMs}`;
+  try {
+    const { size, mtimeMs } = statSync(file);
+    return `${file} ${size} ${mtimeMs}`;
+  } catch {
+    // Its disk was removed, for example.
+    return file;
+  }
 }

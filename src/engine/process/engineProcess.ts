@@ -1,17 +1,12 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { Fault, describeError } from '../../fault.ts';
+import type { ChildProcess } from 'node:child_process';
+import { Fault } from '../../fault.ts';
 import type { ModelStats } from '../engine.ts';
 import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
-import type { EngineProcessSettings } from './engineServer.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type EventOf, type RunningRequest } from './peer.ts';
+import { startProcess } from './startProcess.ts';
 import { StateService } from './stateService.ts';
 import { Watchdog, type WatchdogLimits } from './watchdog.ts';
-
-/** The main file of an engine process: compiled, also when this file is run from its source. */
-export const engineProcessFile = fileURLToPath(new URL('../../../dist/engine/process/child.js', import.meta.url));
 
 /** How an engine process ended. */
 export interface ProcessEnd {
@@ -54,21 +49,14 @@ export class EngineProcess {
   #killed = false;
   #alive = true;
 
-  /** @throws Fault MODEL_LOAD_FAILED when the file of the process is missing. */
+  /** @throws Fault MODEL_LOAD_FAILED when the process cannot be started now. */
   constructor(options: EngineProcessOptions) {
-    if (!existsSync(engineProcessFile)) throw missingFileFault();
     const { states, timingsFolder, watchdog } = options;
-    const settings: EngineProcessSettings = {
+    this.#child = startProcess({
       serverPid: process.pid,
       swapsStates: states !== undefined,
       ...(timingsFolder !== undefined && { timingsFolder }),
       heartbeatMs: watchdog.tickMs,
-    };
-    this.#child = fork(engineProcessFile, [JSON.stringify(settings)], {
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      // Not those of this process: a debugger has one port.
-      execArgv: [],
     });
     const service = new StateService(states, (id) => this.#peer.tell('stateEvicted', { id }));
     this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
@@ -99,17 +87,13 @@ export class EngineProcess {
       return end;
     });
     this.#keepAlive(false);
-    if (this.pid !== undefined) options.onStart(this.pid);
+    const { pid } = this.#child;
+    if (pid !== undefined) options.onStart(pid);
   }
 
   /** Whether the process has not ended yet. */
   get alive(): boolean {
     return this.#alive && !this.#killed;
-  }
-
-  /** Process id; undefined when it could not be started. */
-  get pid(): number | undefined {
-    return this.#child.pid;
   }
 
   /**
@@ -185,9 +169,8 @@ export class EngineProcess {
 
   async #whenEnded(): Promise<ProcessEnd> {
     const how = await new Promise<string>((resolve) => {
-      this.#child.on('error', (error) => {
-        if (this.pid === undefined) resolve(`could not be started (${describeError(error)})`);
-      });
+      // A signal or a message that could not be sent: `exit` follows.
+      this.#child.on('error', () => undefined);
       this.#child.once('exit', (code, signal) => {
         this.#alive = false;
         resolve(signal ? `ended with ${signal}` : `ended with code ${code}`);
@@ -216,9 +199,3 @@ export class EngineProcess {
 
 const crashFault = ({ description }: ProcessEnd): Fault =>
   new Fault('ENGINE_CRASHED', `the engine process ${description}; it is started again, so send the message again`);
-
-const missingFileFault = (): Fault =>
-  new Fault(
-    'MODEL_LOAD_FAILED',
-    `the file of the engine process is missing: ${engineProcessFile}; install the whole package, or use --engine-process in`,
-  );

@@ -1,3 +1,4 @@
+import { raceAbort } from '../../abort.ts';
 import { Fault, describeError } from '../../fault.ts';
 import type { LoadOptions, ModelStats } from '../engine.ts';
 import type { EngineProcess, OnProcessEnd, ProcessEnd } from './engineProcess.ts';
@@ -63,20 +64,29 @@ export class ModelProcess {
       return host.release(process) ? process.kill() : undefined;
     };
     const request = process.request('load', { model: id, file, options }, onProgress);
+    const loading = request.result.then((facts) => new ModelProcess(facts, process, id, release));
     const abort = (): void => {
       request.control('abort');
       void release();
     };
     signal.addEventListener('abort', abort);
     try {
-      return new ModelProcess(await request.result, process, id, release);
+      const loaded = await raceAbort(loading, signal);
+      if (!signal.aborted) return loaded;
     } catch (error) {
-      const { aborted } = signal;
-      await release();
-      throw aborted ? cancelledFault(file) : error;
+      if (!signal.aborted) {
+        await release();
+        throw error;
+      }
     } finally {
       signal.removeEventListener('abort', abort);
     }
+    // It may be loaded in spite of the abort.
+    await settledWithin(
+      maxUnloadMs,
+      loading.then((loaded) => loaded.unload()),
+    );
+    throw cancelledFault(file);
   }
 
   /** Sends a request about this model. */
@@ -91,19 +101,18 @@ export class ModelProcess {
 
   /** Ends the generations of the model and frees its memory. */
   async unload(): Promise<void> {
-    await this.#within(maxStopMs, 'stop');
+    await settledWithin(maxStopMs, this.request('stop', {}).result);
     const killed = this.#release();
-    if (killed) await killed;
-    // The library's disposal may never return.
-    else await this.#within(maxUnloadMs, 'unload');
+    await (killed ?? settledWithin(maxUnloadMs, this.request('unload', {}).result));
   }
+}
 
-  async #within(ms: number, name: 'stop' | 'unload'): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-    await Promise.race([this.request(name, {}).result.catch(() => undefined), timeout]);
-    clearTimeout(timer);
-  }
+/** Waits until work has ended, with or without an error, for a limited time: in the library it may never end. */
+async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work.catch(() => undefined), timeout]);
+  clearTimeout(timer);
 }
 
 const cancelledFault = (file: string): Fault => new Fault('MODEL_LOAD_FAILED', `loading ${file} was cancelled`);

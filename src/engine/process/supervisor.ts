@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { EitherSignal } from '../../abort.ts';
-import type { Fault } from '../../fault.ts';
+import { Fault } from '../../fault.ts';
 import type { LoadOptions, ModelStats } from '../engine.ts';
 import type { CrashCounts } from './crashes.ts';
 import type { ProcessEnd } from './engineProcess.ts';
@@ -75,7 +75,7 @@ export class Supervisor implements AsyncDisposable {
     try {
       return await load().catch((error: unknown) => {
         // A process that was started before it was needed may have ended since.
-        if (error instanceof UnreceivedRequest) return load();
+        if (error instanceof UnreceivedRequest) return this.#current ?? load();
         throw error;
       });
     } catch (error) {
@@ -86,7 +86,8 @@ export class Supervisor implements AsyncDisposable {
   /**
    * Runs work with the model in its process, as soon as it is ready. What that process has not received before it crashed
    * runs again in the next one.
-   * @throws Fault ENGINE_CRASHED when the process crashes meanwhile, MODEL_LOAD_FAILED when the model was given up.
+   * @throws Fault ENGINE_CRASHED when the process crashes meanwhile, MODEL_LOAD_FAILED when the model was given up,
+   * INFERENCE_FAILED when it was unloaded.
    */
   async run<T>(work: (model: ModelProcess) => Promise<T>): Promise<T> {
     for (;;) {
@@ -99,6 +100,8 @@ export class Supervisor implements AsyncDisposable {
   }
 
   async #ready(): Promise<ModelProcess> {
+    // Its process has ended on purpose, and is not started again.
+    if (this.closing.aborted) throw new Fault('INFERENCE_FAILED', `${this.#options.file} was unloaded`);
     const { fault } = this;
     if (fault) throw fault;
     return this.#current ?? this.#track(this.#load({}));
