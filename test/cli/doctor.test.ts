@@ -299,6 +299,12 @@ describe('turngraph doctor', () => {
     expect(err).toContain('error: ENGINE_CRASHED (4005)');
   });
 
+  it('reports a model that was given up after crashes, instead of a speed that is not measured', async () => {
+    const { out, err, code } = await crashingDoctor('generate:1:unread', pathOf('demo.gguf'), '--quick');
+    expect({ out, code }).toEqual({ out: '', code: 1 });
+    expect(err).toMatch(/error: MODEL_LOAD_FAILED \(6009\): .* its engine process has crashed 3 times/);
+  });
+
   it('runs the model in a process of its own, unless it is told otherwise', async () => {
     const { out, err, code } = await crashingDoctor('load', pathOf('demo.gguf'), '--quick', '--engine-process', 'in');
     expect({ err, code }).toEqual({ err: expect.stringContaining('loading'), code: 0 });

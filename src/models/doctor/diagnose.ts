@@ -9,7 +9,7 @@ import type { ModelLease } from '../pool/lease.ts';
 import type { ModelPool } from '../pool/pool.ts';
 import { measureSpeed, type Speed } from './speedBenchmark.ts';
 import type { DoctorTarget } from './target.ts';
-import { countAnswers, benchmarkFormat, type FormatScore } from './toolBenchmark.ts';
+import { countAnswers, benchmarkFormat, isAnswerFault, type FormatScore } from './toolBenchmark.ts';
 
 /** Report of `turngraph doctor`: how the server would run a model, its speed and its tool calls. */
 export interface Diagnosis {
@@ -106,10 +106,9 @@ function toCrashFault({ files: [file = ''] }: DoctorTarget, error: unknown): unk
   return new Fault('ENGINE_CRASHED', message, { cause: error });
 }
 
-// A Fault means that the context is too small for a prompt; the tool benchmark then reports `failed`.
+// An error of an answer means that the context is too small for a prompt; the tool benchmark then reports `failed`.
 function noSpeed(error: unknown): Speed {
-  if (error instanceof Fault && error.name !== 'ENGINE_CRASHED')
-    return { prefillPerSecond: undefined, decodePerSecond: undefined };
+  if (isAnswerFault(error)) return { prefillPerSecond: undefined, decodePerSecond: undefined };
   throw error;
 }
 

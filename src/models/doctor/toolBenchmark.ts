@@ -78,6 +78,10 @@ function createConstraint(format: ToolCallFormat): BenchmarkConstraint | undefin
   return grammar && { grammar, rules: createArgumentRules(questionTools) };
 }
 
+/** Whether an error is about the prompt of one answer, and not about the engine, which has crashed or given the model up. */
+export const isAnswerFault = (error: unknown): error is Fault =>
+  error instanceof Fault && error.name !== 'ENGINE_CRASHED' && error.name !== 'MODEL_LOAD_FAILED';
+
 /** Number of right answers. */
 export const countRight = (answers: readonly BenchmarkAnswer[] = []): number =>
   answers.filter(({ outcome }) => outcome === 'right').length;
@@ -113,7 +117,7 @@ async function askQuestion(
       text,
     };
   } catch (error) {
-    if (!(error instanceof Fault) || error.name === 'ENGINE_CRASHED') throw error;
+    if (!isAnswerFault(error)) throw error;
     return { ...question, outcome: 'failed', text: error.message };
   } finally {
     onAnswer();
