@@ -52,7 +52,7 @@ const listStates = async ({ cacheFolder }) => (await listFiles(join(cacheFolder,
 
 /** Agents of two models, and what is done to the process of the first one. */
 class KillTrial {
-  figures = { kills: 0, failedTurns: 0, endedBefore: 0, slowestFailureSeconds: 0, turnsOfOther: 0, moments: {} };
+  figures = { kills: 0, failedTurns: 0, answeredTurns: 0, slowestFailureSeconds: 0, turnsOfOther: 0, moments: {} };
   /** All engine processes that were ever seen. @type {Set<number>} */
   seen = new Set();
   #parts;
@@ -128,20 +128,19 @@ class KillTrial {
   }
   #signalled = new Set();
 
-  /** A turn that was under way ends in time: with the error of a crash, unless it had ended before. */
+  /**
+   * A turn that was under way fails in time, with the error of a crash. It may be answered all the same: it had ended before,
+   * or the process had not begun with it, and the next process did.
+   */
   async #checkEnd(turn, moment, began) {
     const { signal, faults } = this.#parts;
-    try {
-      const { code, message } = await withTimeout(limitSeconds[signal], `${moment}: the end of a turn`, turn);
-      if (code === undefined) return void this.figures.endedBefore++;
-      this.figures.failedTurns++;
-      const seconds = (performance.now() - began) / 1000;
-      this.figures.slowestFailureSeconds = Math.max(this.figures.slowestFailureSeconds, seconds);
-      if (code !== engineCrashed) faults.push(`${moment}: a turn ended with ${code} ${message}`);
-    } catch (error) {
-      faults.push(error.message);
-      await turn;
-    }
+    const { code, message } = await withTimeout(turnLimitSeconds, `${moment}: the end of a turn`, turn);
+    const seconds = (performance.now() - began) / 1000;
+    if (code === undefined) return void this.figures.answeredTurns++;
+    this.figures.failedTurns++;
+    this.figures.slowestFailureSeconds = Math.max(this.figures.slowestFailureSeconds, seconds);
+    if (code !== engineCrashed) faults.push(`${moment}: a turn ended with ${code} ${message}`);
+    if (seconds > limitSeconds[signal]) faults.push(`${moment}: a turn failed only after ${seconds.toFixed(1)} s`);
   }
 
   #talkToAll() {
