@@ -5,14 +5,20 @@ import type { Codec } from '../wire/codec.ts';
 import { toFault } from './responses.ts';
 import { openSocket, type SocketOptions, type WebSocketLike } from './socket.ts';
 
-// `WebSocket.OPEN`.
+// `WebSocket.CONNECTING` and `WebSocket.OPEN`.
+const connecting = 0;
 const open = 1;
+
+// `ws` ends a socket by itself 2 s after `close`.
+const closeTimeoutMs = 3000;
 
 /** How a connection ended: the close code and reason of its socket. */
 export interface CloseInfo {
   readonly code: number;
   readonly reason: string;
 }
+
+const connectionLost: CloseInfo = { code: closeCodes.connectionLost, reason: '' };
 
 /** How a channel ended. */
 export interface ChannelEnd extends CloseInfo {
@@ -44,18 +50,19 @@ export class Channel {
   #listener: ChannelListener | undefined;
   readonly #waiting: ((listener: ChannelListener) => void)[] = [];
   #error: Fault | undefined;
+  #hasEnded = false;
+  #closeTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(socket: WebSocketLike, codec: ClientCodec) {
     this.codec = codec;
     this.#socket = socket;
     socket.addEventListener('error', ({ message }) => {
       if (message) this.#error ??= new Fault('CONNECTION_FAILED', String(message));
+      // The WebSocket of Node 22 has no close event when it cannot connect.
+      if (socket.readyState === connecting) this.#end(connectionLost);
     });
     socket.addEventListener('message', ({ data }) => this.#decode(data));
-    socket.addEventListener('close', ({ code, reason }) => {
-      const error = this.#error;
-      this.#emit((listener) => listener.end({ code, reason, error }));
-    });
+    socket.addEventListener('close', ({ code, reason }) => this.#end({ code, reason }));
   }
 
   /** Whether a frame that is sent now may arrive. A socket that is closing sends nothing more. */
@@ -83,12 +90,22 @@ export class Channel {
     this.#socket.send(data);
   }
 
-  /** Closes the socket; the listener is told when it has closed. */
+  /** Closes the socket; the listener is told when it has closed, or after 3 s when the server does not answer. */
   close(code?: number): void {
     this.#socket.close(code);
+    if (!this.#hasEnded) this.#closeTimer ??= setTimeout(() => this.#end(connectionLost), closeTimeoutMs);
+  }
+
+  #end({ code, reason }: CloseInfo): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    clearTimeout(this.#closeTimer);
+    const error = this.#error;
+    this.#emit((listener) => listener.end({ code, reason, error }));
   }
 
   #decode(data: unknown): void {
+    if (this.#hasEnded) return;
     const decoded = this.codec.decode(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer));
     if (decoded.ok) {
       const { frame } = decoded;

@@ -27,7 +27,7 @@ export interface ConnectOptions {
   readonly reconnect?: boolean | ReconnectOptions;
   /** Called when the connection drops, before each attempt to reconnect, and when the session is resumed or lost. */
   readonly onConnectionChange?: (change: ConnectionChange) => void;
-  /** The WebSocket class; default: that of the platform, or `ws` where there is none. */
+  /** The WebSocket class; default: that of the package `ws` on Node, that of the platform elsewhere. */
   readonly WebSocket?: WebSocketClass;
   /** Called with frames that answer no request, such as the error before the server closes the connection. */
   readonly onUnsolicited?: (frame: ServerFrame) => void;

@@ -1,3 +1,8 @@
+import type { WebSocket as NodeWebSocket } from 'ws';
+import { terminateWhenSilent } from './silence.ts';
+
+type NodeClass = typeof NodeWebSocket;
+
 /** The part of the standard WebSocket that the client uses. */
 export interface WebSocketLike {
   binaryType: string;
@@ -16,8 +21,15 @@ export type WebSocketClass = new (url: string, subprotocol: string) => WebSocket
 export interface SocketOptions {
   readonly subprotocol: string;
   readonly token?: string | undefined;
-  /** Default: that of the platform, or of the `ws` package where there is none (Node before 22). */
+  /** Default: that of the `ws` package on Node, that of the platform elsewhere. */
   readonly WebSocket?: WebSocketClass | undefined;
+}
+
+/** The part of the global object that tells platforms apart. */
+interface Platform {
+  readonly WebSocket?: WebSocketClass;
+  readonly document?: unknown;
+  readonly process?: { readonly versions?: Readonly<Record<string, string | undefined>> };
 }
 
 /**
@@ -25,13 +37,37 @@ export interface SocketOptions {
  * @throws what the constructor throws, for example for an invalid URL.
  */
 export async function openSocket(url: string, options: SocketOptions): Promise<WebSocketLike> {
-  const { subprotocol, token } = options;
-  const standard = options.WebSocket ?? (globalThis as { readonly WebSocket?: WebSocketClass }).WebSocket;
-  const socket = standard
-    ? new standard(token ? withToken(url, token) : url, subprotocol)
-    : await openNodeSocket(url, subprotocol, token);
+  const socket = await createSocket(url, options);
   socket.binaryType = 'arraybuffer';
   return socket;
+}
+
+// On Node `ws` is preferred: it sends headers, shows pings, reports why a handshake failed, and ends a socket whose
+// server does not answer the close frame. The WebSocket of Node 22 does none of these.
+async function createSocket(url: string, options: SocketOptions): Promise<WebSocketLike> {
+  const { subprotocol, token } = options;
+  const platform = globalThis as Platform;
+  const openStandard = (standard: WebSocketClass): WebSocketLike =>
+    new standard(token ? withToken(url, token) : url, subprotocol);
+  if (options.WebSocket) return openStandard(options.WebSocket);
+  if (!isNode(platform) && platform.WebSocket) return openStandard(platform.WebSocket);
+  const nodeClass = await findNodeClass();
+  if (nodeClass) return openNodeSocket(nodeClass, url, options);
+  if (platform.WebSocket) return openStandard(platform.WebSocket);
+  throw new Error('this platform has no WebSocket class; install the package ws, or give one in the option WebSocket');
+}
+
+// Electron's pages, jsdom, Bun and Deno also have the version of a Node.
+const isNode = ({ document, process }: Platform): boolean =>
+  document === undefined && process?.versions?.node !== undefined && !process.versions.bun && !process.versions.deno;
+
+// Undefined for a program that was bundled without `ws`, or with the stand-in that it has for pages.
+async function findNodeClass(): Promise<NodeClass | undefined> {
+  try {
+    return ((await import('ws')) as { readonly WebSocket?: NodeClass }).WebSocket;
+  } catch {
+    return undefined;
+  }
 }
 
 // The standard WebSocket class cannot send an Authorization header, so the token is a query parameter.
@@ -41,10 +77,11 @@ function withToken(url: string, token: string): string {
   return address.href;
 }
 
-async function openNodeSocket(url: string, subprotocol: string, token: string | undefined): Promise<WebSocketLike> {
-  const { WebSocket } = await import('ws');
+function openNodeSocket(WebSocket: NodeClass, url: string, { subprotocol, token }: SocketOptions): WebSocketLike {
   const headers = token ? { authorization: `Bearer ${token}` } : {};
   // After `close`, a server that hangs keeps the process alive for 2 s, not for the default of 30 s.
   const options = { headers, perMessageDeflate: false, closeTimeout: 2000 };
-  return new WebSocket(url, subprotocol, options);
+  const socket = new WebSocket(url, subprotocol, options);
+  terminateWhenSilent(socket);
+  return socket;
 }

@@ -13,6 +13,18 @@ import {
   cleanups,
 } from '../../helpers/fakeServer.ts';
 
+/** Like the WebSocket of Node 22 when no server listens: an error, no close, and it stays in the state CONNECTING. */
+class UnreachableSocket {
+  binaryType = '';
+  readonly readyState = 0;
+  addEventListener(type: string, listen: (event: never) => void): void {
+    const tell = listen as (event: { readonly message: string }) => void;
+    if (type === 'error') setImmediate(() => tell({ message: 'Received network error' }));
+  }
+  send(): void {}
+  close(): void {}
+}
+
 describe('connecting', () => {
   it('fails with CONNECTION_FAILED when no server listens', async () => {
     await expect(connect('ws://127.0.0.1:1/?token=secret')).rejects.toMatchObject({
@@ -20,6 +32,19 @@ describe('connecting', () => {
       message: expect.stringMatching(/^cannot connect to ws:\/\/127\.0\.0\.1:1\/: no server listens there/) as string,
     });
     await expect(connect('nonsense')).rejects.toMatchObject({ code: 1001 });
+  });
+
+  it('fails at once when a WebSocket class reports an error and no close, as that of Node 22 does', async () => {
+    const connecting = connect('ws://127.0.0.1:1', { WebSocket: UnreachableSocket, timeoutMs: 200 });
+    await expect(connecting).rejects.toThrow(/^cannot connect to ws:\/\/127\.0\.0\.1:1: .*received network error$/i);
+  });
+
+  it('uses ws on Node, also where the platform has a WebSocket class of its own', async () => {
+    const { url, handshakes } = await startFakeServer();
+    vi.stubGlobal('WebSocket', UnreachableSocket);
+    cleanups.push(() => vi.unstubAllGlobals());
+    await using client = await connect(url, { token: 'a b', timeoutMs: 1000 });
+    expect([client.session.sessionId, handshakes]).toEqual(['s1', [{ url: '/', authorization: 'Bearer a b' }]]);
   });
 
   it('fails with the HTTP status of the server', async () => {
@@ -94,6 +119,20 @@ describe.each(['proto', 'json'] as const)('a connection over %s', (codec) => {
     while (sockets[0]?.readyState === WebSocket.OPEN) await new Promise((resolve) => setImmediate(resolve));
     await expect(client.listModels()).rejects.toMatchObject({ code: 1002, message: 'the connection is closing' });
     expect([sockets[0]?.readyState, closed.mock.calls, server.received]).toEqual([WebSocket.CLOSING, [], []]);
+  });
+
+  it('ends 3 s after close() when the server does not answer, whatever its WebSocket class does', async () => {
+    class HangingSocket extends WebSocket {
+      override close(): void {}
+    }
+    const { client } = await connectToFakeServer(acceptAgents, { codec, WebSocket: HangingSocket });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    cleanups.push(() => vi.useRealTimers());
+    const closing = client.close();
+    vi.advanceTimersByTime(3000);
+    await closing;
+    expect(await client.closed).toEqual({ code: 1006, reason: '' });
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('rejects requests after close() at once', async () => {
