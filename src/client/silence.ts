@@ -9,8 +9,8 @@ const checkMs = 15_000;
 const maxSilentChecks = 6;
 
 /**
- * Terminates a socket on which nothing has arrived for 75 to 90 s, not even a ping: when a machine or a cable fails, nobody
- * closes the connection, and the system may notice after many minutes only.
+ * Terminates a socket on which nothing has arrived for 75 to 90 s, not even a ping: when a machine or a cable fails, the
+ * connection is not closed, and the system may notice after many minutes only.
  */
 export function terminateWhenSilent(socket: WatchedSocket): void {
   let silentChecks = 0;

@@ -172,6 +172,8 @@ export async function listen(
       context.log.info({ connections: connections.size }, 'shutting down');
       // Downloads are not waited for: the next one resumes from the partial file.
       await context.downloads[Symbol.asyncDispose]();
+      // No client can resume them now, so nothing waits for their turns.
+      void sessions.endDetached('the server shuts down');
       await Promise.race([sessions.idle(), wait(graceMs, undefined, { ref: false })]);
       await Promise.all(
         [...connections].map((connection) => connection.close(closeCodes.goingAway, 'the server shuts down')),

@@ -87,7 +87,8 @@ export class Sessions implements AsyncDisposable {
     if (session.connection !== connection || this.#all.get(session.id) !== session) return;
     const { context, graceMs, maxDetached } = this.options;
     session.detach();
-    if (graceMs === 0) return void this.#end(session, { code: closeCode });
+    // While the server shuts down no session can be resumed.
+    if (graceMs === 0 || context.closing.aborted) return void this.#end(session, { code: closeCode });
     context.log.info({ session: session.id, code: closeCode }, 'session detached');
     const timer = setTimeout(() => void this.#end(session, { reason: 'no client has resumed it' }), graceMs).unref();
     this.#detached.set(session, timer);
@@ -107,6 +108,11 @@ export class Sessions implements AsyncDisposable {
   /** Ends a session for a reason that is logged. */
   close(session: ResumableSession, reason: string): Promise<void> {
     return this.#end(session, { reason });
+  }
+
+  /** Ends the detached sessions, for a reason that is logged. */
+  async endDetached(reason: string): Promise<void> {
+    await Promise.all([...this.#detached.keys()].map((session) => this.close(session, reason)));
   }
 
   /** Resolves when the requests of all sessions have been answered. */

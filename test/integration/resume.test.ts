@@ -353,6 +353,35 @@ describe.each(subprotocols)('resume over %s is refused', (subprotocol) => {
     expect((await late.closed).code).toBe(1001);
   });
 
+  it('when the server shuts down, which ends detached sessions at once and waits for the turns of the others', async () => {
+    const gates = [new Gate(), new Gate(), new Gate()];
+    const [gone = gates[0], leaving, here] = gates;
+    const closing = await startTestServer({
+      graceMs: oneDayMs,
+      script: [
+        { match: 'gone', answer: 'x y', gate: gone },
+        { match: 'leaving', answer: 'x y', gate: leaving },
+        { match: 'here', answer: 'x y', gate: here },
+      ],
+    });
+    const startTurn = async (text: string): Promise<TestClient> => {
+      const client = await TestClient.connect(closing.url, subprotocol);
+      client.send('sendMessage', { agentId: await client.createAgent(chat()), text });
+      await client.waitFor(({ body }) => body === 'answerText');
+      return client;
+    };
+    const clients = await Promise.all(['gone', 'leaving', 'here'].map(startTurn));
+    clients[0]?.socket.terminate();
+    await untilGauge(closing, 'detached_sessions', 1);
+    const disposal = closing[Symbol.asyncDispose]();
+    await untilGauge(closing, 'turns_running', 2);
+    clients[1]?.socket.terminate();
+    await untilGauge(closing, 'turns_running', 1);
+    here?.open();
+    expect(await clients[2]?.receive('turnComplete')).toMatchObject({ status: 'SUCCESS' });
+    await disposal;
+  });
+
   it('without a grace period, where a session ends with its connection', async () => {
     await using strict = await startTestServer({ resumeGrace: 0 });
     await using first = await TestClient.connect(strict.url, subprotocol);
