@@ -6,7 +6,16 @@ import { errorOf, startTestServer, subprotocols, TestClient } from '../helpers/s
 const speaker = {
   default_model_name: 'turngraph-demo',
   start_node: 'answer',
-  nodes: { answer: { type: 'Generate', params: { sampling: { temperature: 2, seed: 3, max_tokens: 900 } } } },
+  // A schema forces answers that no machine completes before its process is killed.
+  nodes: {
+    answer: {
+      type: 'Generate',
+      params: {
+        sampling: { temperature: 0, max_tokens: 900 },
+        response_schema: { type: 'array', minItems: 20, items: { type: 'string', minLength: 200 } },
+      },
+    },
+  },
 };
 
 describe.each(subprotocols)('a server whose engine process crashes (%s)', (subprotocol) => {

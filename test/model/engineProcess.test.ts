@@ -15,7 +15,19 @@ import { demoFile } from './demo.ts';
 
 const options: LoadOptions = { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' };
 const story = 'Tell me a long story about the sea, the wind and the old house.';
-const neverEnding = { sampling: { max_tokens: 900, temperature: 2, seed: 5 } } as const;
+// A grammar forces an answer that no machine completes before a signal arrives.
+const neverEnding = {
+  sampling: { max_tokens: 900 },
+  grammar: {
+    kind: 'full',
+    rule: {
+      kind: 'many',
+      rule: { kind: 'many', rule: { kind: 'char', ranges: [[0x61, 0x7a]] }, min: 200, max: 200 },
+      separator: ' ',
+      min: 20,
+    },
+  },
+} as const;
 
 describe.each(['child', 'shared'] as const)('a model in an engine process (%s)', (mode) => {
   let folder: string;

@@ -1,4 +1,4 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Fault, describeError } from '../../fault.ts';
@@ -15,7 +15,7 @@ export function startProcess(settings: EngineProcessSettings): ChildProcess {
       `the file of the engine process is missing: ${engineProcessFile}; install the whole package, or use --engine-process in`,
     );
   }
-  const child = forkChild(settings);
+  const child = spawnChild(settings);
   if (child.pid !== undefined) return child;
   // The reason follows as an event, too late for the caller.
   child.on('error', () => undefined);
@@ -23,15 +23,20 @@ export function startProcess(settings: EngineProcessSettings): ChildProcess {
   throw startFault(`there is no process or file handle left for it, or ${process.execPath} is missing`);
 }
 
-function forkChild(settings: EngineProcessSettings): ChildProcess {
+// Not `fork`, whose types lack `windowsHide`: without it a console window opens for a server that has none.
+function spawnChild(settings: EngineProcessSettings): ChildProcess {
   const { NODE_OPTIONS: nodeOptions, ...environment } = process.env;
   try {
-    return fork(engineProcessFile, [JSON.stringify(settings)], {
+    return spawn(process.execPath, [engineProcessFile, JSON.stringify(settings)], {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      // Not the debugger of this process: it has one port, and a process that waits for a debugger is taken for one that hangs.
-      execArgv: [],
-      env: { ...environment, ...(nodeOptions !== undefined && { NODE_OPTIONS: withoutDebugger(nodeOptions) }) },
+      windowsHide: true,
+      env: {
+        ...environment,
+        // Not the debugger of this process: it has one port, and a process that waits for a debugger is taken for one that hangs.
+        ...(nodeOptions !== undefined && { NODE_OPTIONS: withoutDebugger(nodeOptions) }),
+        ELECTRON_RUN_AS_NODE: '1',
+      },
     });
   } catch (error) {
     throw startFault(describeError(error));
