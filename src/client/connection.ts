@@ -15,6 +15,8 @@ export interface Drop {
   readonly drop: ChannelEnd;
   readonly session: ResumeSessionRequest;
   readonly requestId: number;
+  /** How often the session was resumed since its last new frame. */
+  readonly idleResumes: number;
   readonly signal: AbortSignal;
 }
 
@@ -52,6 +54,7 @@ export class Connection {
   /** Ends the attempts to reconnect. */
   #reconnecting: AbortController | undefined;
   #lastRequestId = 0;
+  #idleResumes = 0;
   /** What requests reject with once the connection has ended for good. */
   #dropped: Fault | undefined;
   #resolveClosed: (info: CloseInfo) => void = () => {};
@@ -151,6 +154,7 @@ export class Connection {
     } catch (thrown) {
       return this.#fail(faultOfEvent('the server broke the protocol', Fault.from(thrown)));
     }
+    if (frame.seq > 0) this.#idleResumes = 0;
     if (frame.requestId === 0) return this.#hooks.onUnsolicited(frame);
     this.#outbox.acknowledge(frame.requestId);
     // Also when the request was aborted.
@@ -179,7 +183,8 @@ export class Connection {
     const { sessionId, resumeToken } = this.#session;
     const session = { sessionId, resumeToken, lastSeq: this.#sequence.last };
     try {
-      const resumed = await resume({ drop, session, requestId: ++this.#lastRequestId, signal });
+      const idleResumes = this.#idleResumes++;
+      const resumed = await resume({ drop, session, requestId: ++this.#lastRequestId, idleResumes, signal });
       if (signal.aborted) return resumed.channel.close();
       this.#continueOn(resumed, drop);
     } catch (thrown) {

@@ -56,6 +56,8 @@ export interface ResumeTask {
   readonly session: ResumeSessionRequest;
   /** An id that no other request of the session has. */
   readonly requestId: number;
+  /** How often the session was resumed since its last new frame. Each doubles the delays, as a failed attempt does. */
+  readonly idleResumes: number;
   readonly open: () => Promise<Channel>;
   readonly onChange: (change: ConnectionChange) => void;
   readonly onUnsolicited: (frame: ServerFrame) => void;
@@ -117,7 +119,7 @@ export async function reconnect(task: ResumeTask): Promise<ResumedChannel> {
     if (attempt > 1 && remainingMs <= 0) {
       throw sessionLost(`${dropped.message}, and no attempt to reconnect succeeded in ${timeLimitMs} ms: ${reason}`);
     }
-    const delayMs = Math.max(0, Math.min(remainingMs, reconnectDelayMs(attempt, options)));
+    const delayMs = Math.max(0, Math.min(remainingMs, reconnectDelayMs(attempt + task.idleResumes, options)));
     task.onChange({ state: 'reconnecting', attempt, delayMs, code: drop.code, reason });
     await sleep(delayMs, signal);
     try {

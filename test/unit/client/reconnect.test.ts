@@ -323,6 +323,26 @@ describe('a client that reconnects', () => {
     expect(session.resumes).toHaveLength(1);
   });
 
+  it('waits longer each time when the session is resumed and drops again at once, until a new frame comes', async () => {
+    const delays: number[] = [];
+    const onConnectionChange = (change: ConnectionChange): void =>
+      void (change.state === 'reconnecting' && delays.push(change.delayMs));
+    const reconnect = { firstDelayMs: 4, maxDelayMs: 1000 };
+    const { session, client } = await connectToFakeSession(() => {}, { reconnect, onConnectionChange });
+    session.onResume = (_, socket, answer) => {
+      answer();
+      if (session.resumes.length === 5) session.send(1, 'listModels');
+      if (session.resumes.length < 6) socket.terminate();
+    };
+    const models = client.listModels();
+    session.drop();
+    await models;
+    await until(() => session.resumes.length === 6);
+    // Half of each delay is random: 4, 8, 16, 32, 64 ms at most; then 4 again.
+    expect(delays.map((delayMs, index) => delayMs >= 2 * 2 ** (index % 5))).toEqual(Array(6).fill(true));
+    expect(delays[5]).toBeLessThanOrEqual(4);
+  });
+
   it('makes another attempt when the server has too many connections, or cuts it off', async () => {
     const { session, client } = await connectToFakeSession(answerAll);
     session.onConnection = (count, socket, greet) => {
