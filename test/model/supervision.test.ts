@@ -116,6 +116,36 @@ describe('the supervision of an engine process', () => {
     expect(crashes).toEqual([]);
   });
 
+  it.each(['child', 'shared'] as const)(
+    'ends the process of a load when the engine is disposed of (%s)',
+    async (mode) => {
+      engine = open({ mode });
+      const loading = engine.load(demoFile, options).catch((error: unknown) => error);
+      await engine[Symbol.asyncDispose]();
+      expect(pids.map(isRunning)).toEqual([false]);
+      expect(await loading).toMatchObject({ message: expect.stringContaining('cancelled') });
+    },
+  );
+
+  it('leaves one process when the third crash of a model is that of a load', async () => {
+    let kills = 3;
+    engine = open({
+      onStart: (pid) => {
+        pids.push(pid);
+        if (kills-- > 0) process.kill(pid, 'SIGKILL');
+      },
+    });
+    // A load that its process has not received is tried a second time.
+    for (let load = 1; load <= 2; load++) {
+      await expect(engine.load(demoFile, options)).rejects.toMatchObject({ name: 'MODEL_LOAD_FAILED' });
+    }
+    expect(crashes.map(({ count }) => count)).toEqual([1, 2, 3]);
+    expect(pids).toHaveLength(3);
+    const model = await engine.load(demoFile, { ...options, afterCrashes: true });
+    expect(await model.count([''])).toEqual([0]);
+    expect(pids.filter(isRunning)).toHaveLength(1);
+  });
+
   it('does not start a model again that is unloaded while it waits to be', async () => {
     const model = await engine.load(demoFile, options);
     const sequence = model.openSequence();

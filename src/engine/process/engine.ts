@@ -32,6 +32,7 @@ export class ProcessEngine implements Engine {
   readonly #crashes = new CrashCounts();
   readonly #onCrash: (crash: EngineCrash) => void;
   readonly #models = new Set<Model>();
+  readonly #loading = new Set<Promise<Model>>();
   readonly #closing = new AbortController();
 
   constructor({
@@ -68,17 +69,24 @@ export class ProcessEngine implements Engine {
     const fault = crashes.fault(file);
     if (fault) throw fault;
     using abort = new EitherSignal([signal, this.#closing.signal]);
-    const model = await SupervisedModel.load(
+    const loading = SupervisedModel.load(
       { file, options, host: this.#host, crashes, onCrash: this.#onCrash },
       { signal: abort.signal, ...(onProgress && { onProgress }) },
       (closed) => this.#models.delete(closed),
     );
-    this.#models.add(model);
-    return model;
+    this.#loading.add(loading);
+    try {
+      const model = await loading;
+      this.#models.add(model);
+      return model;
+    } finally {
+      this.#loading.delete(loading);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
+    await Promise.allSettled(this.#loading);
     await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
     await this.#host[Symbol.asyncDispose]();
     await this.#states?.[Symbol.asyncDispose]();

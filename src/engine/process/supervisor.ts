@@ -71,11 +71,12 @@ export class Supervisor implements AsyncDisposable {
 
   /** Loads the model for the first time, or after it was given up. @throws Fault MODEL_LOAD_FAILED */
   async start(callbacks: LoadCallbacks): Promise<ModelProcess> {
-    const load = (): Promise<ModelProcess> => this.#track(this.#load(callbacks));
+    // A crash may have started a load already.
+    const load = (): Promise<ModelProcess> => this.#current ?? this.#track(this.#load(callbacks));
     try {
       return await load().catch((error: unknown) => {
         // A process that was started before it was needed may have ended since.
-        if (error instanceof UnreceivedRequest) return this.#current ?? load();
+        if (error instanceof UnreceivedRequest && !this.fault) return load();
         throw error;
       });
     } catch (error) {
