@@ -1,9 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
+import { Socket } from 'node:net';
 import { Fault } from '../../fault.ts';
 import type { ModelStats } from '../engine.ts';
 import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type EventOf, type RunningRequest } from './peer.ts';
+import { guardDescriptor } from './guard.ts';
 import { startProcess } from './startProcess.ts';
 import { StateService } from './stateService.ts';
 import { Watchdog, type WatchdogLimits } from './watchdog.ts';
@@ -62,7 +64,7 @@ export class EngineProcess {
     this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
       ...service.handlers,
       heartbeat: ({ params }) => {
-        this.#watchdog.onHeartbeat(params, this.#loads > 0);
+        this.#watchdog.onHeartbeat(params);
         return undefined;
       },
       stats: ({ params: { model, stats } }) => {
@@ -78,6 +80,12 @@ export class EngineProcess {
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-stderrTailLength);
     });
+    const guard = this.#child.stdio[guardDescriptor];
+    if (guard instanceof Socket)
+      guard
+        .on('data', () => this.#watchdog.guardHeard())
+        .on('error', () => {})
+        .unref();
     this.ended = this.#whenEnded().then(async (end) => {
       this.#watchdog.stop();
       const busyModels = new Set(this.#requests.values());
@@ -126,12 +134,13 @@ export class EngineProcess {
     });
     const { model } = params as { readonly model?: number };
     this.#requests.set(request, model);
-    if (name === 'load') this.#loads++;
+    const isLoad = name === 'load' || name === 'prepare';
+    if (isLoad) this.#watchdog.isLoading = ++this.#loads > 0;
     this.#watchdog.start();
     this.#keepAlive(true);
     const done = (): void => {
       this.#requests.delete(request);
-      if (name === 'load') this.#loads--;
+      if (isLoad) this.#watchdog.isLoading = --this.#loads > 0;
       this.#watchdog.progressed();
       if (this.#requests.size > 0) return;
       this.#watchdog.stop();

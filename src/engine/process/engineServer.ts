@@ -1,4 +1,5 @@
 import { LlamaEngine } from '../llama/engine.ts';
+import type { SetLoading } from './guard.ts';
 import { HostedModel } from './hostedModel.ts';
 import type { BatchProgress, EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
@@ -18,8 +19,17 @@ export interface EngineProcessSettings {
 
 const statsIntervalMs = 100;
 
-/** Serves the requests of the server process with the llama.cpp engine. */
-export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSettings): EnginePeer {
+/** Serves the requests of the server process with the llama.cpp engine. `setLoading` tells the guard of the process. */
+export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSettings, setLoading: SetLoading): EnginePeer {
+  let loads = 0;
+  const whileLoading = async <T>(work: () => Promise<T>): Promise<T> => {
+    setLoading(++loads > 0);
+    try {
+      return await work();
+    } finally {
+      setLoading(--loads > 0);
+    }
+  };
   const models = new Map<number, HostedModel>();
   const hosted = (id: number): HostedModel => {
     const model = models.get(id);
@@ -28,7 +38,7 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
   };
   const handlers: RequestHandlers<EngineRequests> = {
     async prepare({ params: { gpu } }) {
-      await engine.prepare(gpu);
+      await whileLoading(() => engine.prepare(gpu));
       return undefined;
     },
     async load({ params, signal, emit }) {
@@ -37,7 +47,8 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
       models.set(id, own);
       const onContext = (context: HostedModel['context']): void => void (own.context = context);
       try {
-        own.model = await engine.load(file, { ...options, signal, onProgress: emit }, onContext);
+        const load = () => engine.load(file, { ...options, signal, onProgress: emit }, onContext);
+        own.model = await whileLoading(load);
       } catch (error) {
         models.delete(id);
         throw error;

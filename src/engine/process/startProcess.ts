@@ -29,7 +29,8 @@ function spawnChild(settings: EngineProcessSettings): ChildProcess {
   try {
     return spawn(process.execPath, [engineProcessFile, JSON.stringify(settings)], {
       serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // The last one is the guard's.
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe'],
       windowsHide: true,
       env: {
         ...environment,

@@ -28,6 +28,7 @@ export class Watchdog {
   #silentMs = 0;
   #stuckMs = 0;
   #chunkMs: number | undefined;
+  #isLoading = false;
 
   /** @param onHang is called once, with the seconds without progress. */
   constructor(limits: WatchdogLimits, onHang: (seconds: number) => void) {
@@ -59,13 +60,25 @@ export class Watchdog {
     this.#stuckMs = 0;
   }
 
-  /** @param isLoading whether a model is being loaded, whose progress is reported otherwise. */
-  onHeartbeat(contexts: readonly BatchProgress[], isLoading: boolean): void {
+  /** Whether a model or the library is being loaded, whose progress no heartbeat reports. */
+  set isLoading(isLoading: boolean) {
+    this.#isLoading = isLoading;
+  }
+
+  /**
+   * A thread of the process that nothing blocks has sent a sign of life. It counts while something is loaded: a library on a
+   * slow disk blocks the event loop for long.
+   */
+  guardHeard(): void {
+    if (this.#isLoading) this.heard();
+  }
+
+  onHeartbeat(contexts: readonly BatchProgress[]): void {
     const isStuck = contexts.some(({ model, running, ended }) => running && this.#endedBatches.get(model) === ended);
     for (const { model, ended } of contexts) this.#endedBatches.set(model, ended);
     const measured = contexts.flatMap(({ chunkMs }) => chunkMs ?? []);
     this.#chunkMs = measured.length > 0 ? Math.max(...measured) : undefined;
-    if (!isStuck && !isLoading) this.progressed();
+    if (!isStuck && !this.#isLoading) this.progressed();
   }
 
   #check(): void {
@@ -73,7 +86,7 @@ export class Watchdog {
     this.#silentMs += tickMs;
     this.#stuckMs += tickMs;
     const limitMs = Math.max(minHangMs, chunksUntilHang * (this.#chunkMs ?? 0));
-    const stuckLimitMs = this.#chunkMs === undefined ? unmeasuredHangMs : limitMs;
+    const stuckLimitMs = this.#isLoading || this.#chunkMs === undefined ? unmeasuredHangMs : limitMs;
     if (this.#silentMs < limitMs && this.#stuckMs < stuckLimitMs) return;
     this.stop();
     this.#onHang(Math.round(Math.max(this.#silentMs, this.#stuckMs) / 1000));

@@ -17,7 +17,7 @@ describe('the watchdog of an engine process', () => {
     ) => {
       for (let second = 0; second < seconds; second++) {
         watchdog.heard();
-        watchdog.onHeartbeat([{ model: 1, running: true, ended: 0, chunkMs: 100, ...batches }], false);
+        watchdog.onHeartbeat([{ model: 1, running: true, ended: 0, chunkMs: 100, ...batches }]);
         vi.advanceTimersByTime(tickMs);
       }
     };
@@ -73,6 +73,40 @@ describe('the watchdog of an engine process', () => {
     // All generations are paused, because their clients read slowly.
     beat(60, { ended: 30, running: false });
     expect(hangs).toEqual([]);
+  });
+
+  it('allows a load to block the event loop, as long as the guard of the process gives signs of life', () => {
+    const { watchdog, hangs } = createWatchdog();
+    watchdog.start();
+    watchdog.isLoading = true;
+    for (let second = 0; second < 60; second++) {
+      watchdog.guardHeard();
+      vi.advanceTimersByTime(tickMs);
+    }
+    expect(hangs).toEqual([]);
+    // The process is stopped.
+    vi.advanceTimersByTime(10 * tickMs);
+    expect(hangs).toHaveLength(1);
+  });
+
+  it('does not listen to the guard once the model is loaded', () => {
+    const { watchdog, hangs } = createWatchdog();
+    watchdog.start();
+    for (let second = 0; second < 11; second++) {
+      watchdog.guardHeard();
+      vi.advanceTimersByTime(tickMs);
+    }
+    expect(hangs).toHaveLength(1);
+  });
+
+  it('gives up a load that does not progress', () => {
+    const { watchdog, hangs, beat } = createWatchdog();
+    watchdog.start();
+    watchdog.isLoading = true;
+    beat(119, { running: false });
+    expect(hangs).toEqual([]);
+    beat(2, { running: false });
+    expect(hangs).toHaveLength(1);
   });
 
   it('counts the time from the last progress', () => {
