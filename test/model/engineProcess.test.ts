@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
 import type { LoadOptions, Model } from '../../src/engine/engine.ts';
-import { ProcessEngine, type ProcessEngineOptions } from '../../src/engine/process/engine.ts';
-import type { EngineCrash } from '../../src/engine/process/supervisor.ts';
+import { ProcessEngine } from '../../src/engine/process/engine.ts';
 import { generate, longText, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { isRunning, whenEnded } from '../helpers/runningProcesses.ts';
 import { repositoryPath } from '../helpers/server.ts';
 import { demoFile } from './demo.ts';
+import { useProcessEngine } from './processEngineRig.ts';
 
 const options: LoadOptions = { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' };
 const story = 'Tell me a long story about the sea, the wind and the old house.';
@@ -30,33 +30,11 @@ const neverEnding = {
 } as const;
 
 describe.each(['child', 'shared'] as const)('a model in an engine process (%s)', (mode) => {
-  let folder: string;
-  let pids: number[];
-  let crashes: EngineCrash[];
-  let engine: ProcessEngine;
-  const open = (settings: Partial<ProcessEngineOptions> = {}): ProcessEngine =>
-    new ProcessEngine({
-      mode,
-      onStart: (pid) => pids.push(pid),
-      onCrash: (crash) => crashes.push(crash),
-      ...settings,
-    });
-  const lastPid = (): number => pids.at(-1) ?? 0;
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    [pids, crashes] = [[], []];
-    engine = open();
-  });
-  afterEach(async () => {
-    await engine[Symbol.asyncDispose]();
-    const orphans = pids.filter(isRunning);
-    if (orphans.length > 0) throw new Error(`engine processes are left: ${orphans.join(', ')}`);
-    await rm(folder, { recursive: true, force: true });
-  });
+  const rig = useProcessEngine(mode);
 
   /** Sends a signal to the process of the model once its generation has emitted text. */
   const generateAndSignal = async (model: Model, signal: NodeJS.Signals): Promise<unknown> => {
-    const pid = lastPid();
+    const pid = rig.lastPid();
     let sent = false;
     const onText = (): void => {
       if (!sent) process.kill(pid, signal);
@@ -67,7 +45,7 @@ describe.each(['child', 'shared'] as const)('a model in an engine process (%s)',
   };
 
   it('continues its dialogs in a new process after a crash', async () => {
-    const model = await engine.load(demoFile, options);
+    const model = await rig.engine.load(demoFile, options);
     const sequence = model.openSequence();
     const first = await generate(sequence, userPrompt('How are you today?'));
     const prompt = nextPrompt(userPrompt('How are you today?'), first.text, 'Tell me a joke');
@@ -78,33 +56,33 @@ describe.each(['child', 'shared'] as const)('a model in an engine process (%s)',
     });
     const { text, tokens } = await generate(sequence, prompt);
     expect({ text, reused: tokens.reused }).toEqual({ text: expected.text, reused: 0 });
-    expect(crashes).toMatchObject([{ file: demoFile, count: 1, end: { reason: 'crash' } }]);
+    expect(rig.crashes).toMatchObject([{ file: demoFile, count: 1, end: { reason: 'crash' } }]);
   });
 
   it('is loaded again at once when its process is killed while it is idle', async () => {
-    const model = await engine.load(demoFile, options);
+    const model = await rig.engine.load(demoFile, options);
     const [count = 0] = await model.count(['lamp']);
-    const killed = lastPid();
+    const killed = rig.lastPid();
     process.kill(killed, 'SIGKILL');
     await whenEnded(killed);
     expect(await model.count(['lamp'])).toEqual([count]);
-    expect(lastPid()).not.toBe(killed);
+    expect(rig.lastPid()).not.toBe(killed);
   });
 
   it('ends what waits for a process that is stopped, and continues in a new one', async () => {
-    await engine[Symbol.asyncDispose]();
-    engine = open({ watchdog: { tickMs: 100, minHangMs: 5000, unmeasuredHangMs: 60_000 } });
-    const model = await engine.load(demoFile, options);
+    await rig.engine[Symbol.asyncDispose]();
+    rig.engine = rig.open({ watchdog: { tickMs: 100, minHangMs: 5000, unmeasuredHangMs: 60_000 } });
+    const model = await rig.engine.load(demoFile, options);
     expect(await generateAndSignal(model, 'SIGSTOP')).toMatchObject({
       name: 'ENGINE_CRASHED',
       message: expect.stringContaining('did not answer'),
     });
-    expect(crashes).toMatchObject([{ end: { reason: 'hang' } }]);
+    expect(rig.crashes).toMatchObject([{ end: { reason: 'hang' } }]);
     expect((await generate(model.openSequence(), userPrompt('How are you today?'))).finishReason).toBe('end');
   });
 
   it('is given up after three crashes without a finished turn, until it is loaded by name', async () => {
-    const model = await engine.load(demoFile, options);
+    const model = await rig.engine.load(demoFile, options);
     const { supervision } = model;
     await generateAndSignal(model, 'SIGKILL');
     await model.count(['a']);
@@ -116,27 +94,27 @@ describe.each(['child', 'shared'] as const)('a model in an engine process (%s)',
     }
     const givenUp = { name: 'MODEL_LOAD_FAILED', message: expect.stringContaining(`${demoFile} is not loaded`) };
     expect(supervision?.fault).toMatchObject(givenUp);
-    const processes = pids.length;
+    const processes = rig.pids.length;
     await expect(model.count(['a'])).rejects.toMatchObject(givenUp);
-    await expect(engine.load(demoFile, options)).rejects.toMatchObject(givenUp);
-    expect(pids).toHaveLength(processes);
+    await expect(rig.engine.load(demoFile, options)).rejects.toMatchObject(givenUp);
+    expect(rig.pids).toHaveLength(processes);
     await supervision?.restart({});
     expect((await generate(model.openSequence(), userPrompt('How are you today?'))).finishReason).toBe('end');
   });
 
   it('leaves no state files when its process crashes', async () => {
-    await engine[Symbol.asyncDispose]();
-    engine = open({ cache: { folder, maxStateBytes: 1e9 } });
-    const model = await engine.load(demoFile, { ...options, slots: 1 });
+    await rig.engine[Symbol.asyncDispose]();
+    rig.engine = rig.open({ cache: { folder: rig.folder, maxStateBytes: 1e9 } });
+    const model = await rig.engine.load(demoFile, { ...options, slots: 1 });
     const [one, two] = [model.openSequence(), model.openSequence()];
     // On the fastest disk and the slowest machine alike some state is written before long.
     const files = async (): Promise<readonly string[]> =>
-      (await readdir(join(folder, 'states'), { recursive: true })).filter((name) => name.endsWith('.state'));
+      (await readdir(join(rig.folder, 'states'), { recursive: true })).filter((name) => name.endsWith('.state'));
     for (let round = 0; round < 20 && model.stats().statesSaved === 0; round++) {
       for (const sequence of [one, two]) await generate(sequence, userPrompt(`${longText(40)} ${round}`));
     }
     const { statesSaved } = model.stats();
-    process.kill(lastPid(), 'SIGKILL');
+    process.kill(rig.lastPid(), 'SIGKILL');
     await model.count(['a']);
     expect(await files()).toEqual([]);
     // Counters do not fall when the process is another one.
@@ -146,26 +124,26 @@ describe.each(['child', 'shared'] as const)('a model in an engine process (%s)',
 
   it('ends its process when its load is aborted', async () => {
     const abort = new AbortController();
-    const loading = engine.load(demoFile, { ...options, signal: abort.signal });
-    const pid = lastPid();
+    const loading = rig.engine.load(demoFile, { ...options, signal: abort.signal });
+    const pid = rig.lastPid();
     abort.abort();
     await expect(loading).rejects.toMatchObject({
       name: 'MODEL_LOAD_FAILED',
       message: expect.stringContaining('cancelled'),
     });
     expect(isRunning(pid)).toBe(false);
-    expect(crashes).toEqual([]);
+    expect(rig.crashes).toEqual([]);
   });
 
   it('ends its process when it is unloaded', async () => {
-    const model = await engine.load(demoFile, options);
+    const model = await rig.engine.load(demoFile, options);
     await model[Symbol.asyncDispose]();
-    expect(isRunning(lastPid())).toBe(false);
-    expect(crashes).toEqual([]);
+    expect(isRunning(rig.lastPid())).toBe(false);
+    expect(rig.crashes).toEqual([]);
   });
 
   it('is refused with the name of its file when its process crashes during the load', async () => {
-    const loading = engine.load(demoFile, { ...options, onProgress: () => process.kill(lastPid(), 'SIGSEGV') });
+    const loading = rig.engine.load(demoFile, { ...options, onProgress: () => process.kill(rig.lastPid(), 'SIGSEGV') });
     await expect(loading).rejects.toMatchObject({
       name: 'MODEL_LOAD_FAILED',
       message: expect.stringMatching(/turngraph-demo\.gguf cannot be loaded: .*SIGSEGV.*damaged/),
@@ -173,17 +151,17 @@ describe.each(['child', 'shared'] as const)('a model in an engine process (%s)',
   });
 
   it('uses the process that was prepared', async () => {
-    engine.prepare('off');
-    const [prepared] = pids;
-    await engine.load(demoFile, options);
-    expect(pids).toEqual([prepared]);
+    rig.engine.prepare('off');
+    const [prepared] = rig.pids;
+    await rig.engine.load(demoFile, options);
+    expect(rig.pids).toEqual([prepared]);
   });
 
   it('does not use a prepared process that has ended since', async () => {
-    engine.prepare('off');
-    process.kill(lastPid(), 'SIGKILL');
-    await whenEnded(lastPid());
-    const model = await engine.load(demoFile, options);
+    rig.engine.prepare('off');
+    process.kill(rig.lastPid(), 'SIGKILL');
+    await whenEnded(rig.lastPid());
+    const model = await rig.engine.load(demoFile, options);
     expect(await model.count([''])).toEqual([0]);
   });
 });

@@ -1,44 +1,20 @@
-import { cp, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { LoadOptions } from '../../src/engine/engine.ts';
-import { ProcessEngine, type ProcessEngineOptions } from '../../src/engine/process/engine.ts';
-import type { EngineCrash } from '../../src/engine/process/supervisor.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
 import { isRunning, whenEnded } from '../helpers/runningProcesses.ts';
 import { demoFile } from './demo.ts';
+import { useProcessEngine } from './processEngineRig.ts';
 
 const options: LoadOptions = { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' };
 
 describe('the supervision of an engine process', () => {
-  let folder: string;
-  let pids: number[];
-  let crashes: EngineCrash[];
-  let engine: ProcessEngine;
-  const open = (settings: Partial<ProcessEngineOptions> = {}): ProcessEngine =>
-    new ProcessEngine({
-      mode: 'child',
-      onStart: (pid) => pids.push(pid),
-      onCrash: (crash) => crashes.push(crash),
-      ...settings,
-    });
-  const lastPid = (): number => pids.at(-1) ?? 0;
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    [pids, crashes] = [[], []];
-    engine = open();
-  });
-  afterEach(async () => {
-    await engine[Symbol.asyncDispose]();
-    const orphans = pids.filter(isRunning);
-    if (orphans.length > 0) throw new Error(`engine processes are left: ${orphans.join(', ')}`);
-    await rm(folder, { recursive: true, force: true });
-  });
+  const rig = useProcessEngine('child');
 
   it.each(['child', 'shared'] as const)('refuses to count with a model that was unloaded (%s)', async (mode) => {
-    engine = open({ mode });
-    const model = await engine.load(demoFile, options);
+    rig.engine = rig.open({ mode });
+    const model = await rig.engine.load(demoFile, options);
     await model[Symbol.asyncDispose]();
     await expect(model.count(['lamp'])).rejects.toMatchObject({
       name: 'INFERENCE_FAILED',
@@ -47,109 +23,109 @@ describe('the supervision of an engine process', () => {
   });
 
   it('ends a count that waits for a stopped process when the model is unloaded', async () => {
-    const model = await engine.load(demoFile, options);
-    process.kill(lastPid(), 'SIGSTOP');
+    const model = await rig.engine.load(demoFile, options);
+    process.kill(rig.lastPid(), 'SIGSTOP');
     const counted = model.count(['lamp']).catch((error: unknown) => error);
     await model[Symbol.asyncDispose]();
     expect(await counted).toMatchObject({ name: 'INFERENCE_FAILED' });
   });
 
   it('goes on when the file of its model cannot be examined', async () => {
-    const file = join(folder, 'models', 'demo.gguf');
+    const file = join(rig.folder, 'models', 'demo.gguf');
     await cp(demoFile, file);
-    const model = await engine.load(file, options);
+    const model = await rig.engine.load(file, options);
     // A part of the path is a file: as on a disk that was removed, the file is neither there nor missing.
-    await rename(join(folder, 'models'), join(folder, 'moved'));
-    await writeFile(join(folder, 'models'), '');
+    await rename(join(rig.folder, 'models'), join(rig.folder, 'moved'));
+    await writeFile(join(rig.folder, 'models'), '');
     const counted = model.count(['lamp'.repeat(1_000_000)]).catch((error: unknown) => error);
-    process.kill(lastPid(), 'SIGKILL');
+    process.kill(rig.lastPid(), 'SIGKILL');
     expect(await counted).toMatchObject({ name: 'MODEL_LOAD_FAILED', message: expect.stringContaining(file) });
-    await rm(join(folder, 'models'));
-    await rename(join(folder, 'moved'), join(folder, 'models'));
+    await rm(join(rig.folder, 'models'));
+    await rename(join(rig.folder, 'moved'), join(rig.folder, 'models'));
     expect(await model.count([''])).toEqual([0]);
   });
 
   it('leaves one process when it is killed again and again while a given-up model is loaded by name', async () => {
-    const model = await engine.load(demoFile, options);
+    const model = await rig.engine.load(demoFile, options);
     for (let crash = 1; crash <= 3; crash++) {
       await model.count(['']);
-      const pid = lastPid();
+      const pid = rig.lastPid();
       process.kill(pid, 'SIGKILL');
       await whenEnded(pid);
-      while (crashes.length < crash) await new Promise((resolve) => setTimeout(resolve, 5));
+      while (rig.crashes.length < crash) await new Promise((resolve) => setTimeout(resolve, 5));
     }
     expect(model.supervision?.fault).toBeDefined();
-    const started = pids.length;
+    const started = rig.pids.length;
     const restarting = model.supervision?.restart({});
     // Before it has received the load.
-    process.kill(pids[started] ?? 0, 'SIGKILL');
+    process.kill(rig.pids[started] ?? 0, 'SIGKILL');
     await restarting;
     expect(await model.count([''])).toEqual([0]);
-    expect(pids.slice(started).filter(isRunning)).toHaveLength(1);
+    expect(rig.pids.slice(started).filter(isRunning)).toHaveLength(1);
   });
 
   it('does not blame a model for a process that cannot be started', async () => {
     // Longer than the arguments of a process may be.
-    engine = open({ cache: { folder: join(folder, 'x/'.repeat(200_000)), maxStateBytes: 0 } });
-    engine.prepare('off');
+    rig.engine = rig.open({ cache: { folder: join(rig.folder, 'x/'.repeat(200_000)), maxStateBytes: 0 } });
+    rig.engine.prepare('off');
     for (let attempt = 1; attempt <= 4; attempt++) {
-      await expect(engine.load(demoFile, options)).rejects.toMatchObject({
+      await expect(rig.engine.load(demoFile, options)).rejects.toMatchObject({
         name: 'MODEL_LOAD_FAILED',
         message: expect.stringContaining('the engine process cannot be started: '),
       });
     }
-    expect(crashes).toEqual([]);
+    expect(rig.crashes).toEqual([]);
   });
 
   it('is not delayed by a debugger or by large modules of NODE_OPTIONS', async () => {
-    const preload = join(folder, 'preload.cjs');
+    const preload = join(rig.folder, 'preload.cjs');
     await writeFile(preload, 'globalThis.large = Array.from({ length: 1_000_000 }, (_, index) => ({ index }));');
     const before = process.env['NODE_OPTIONS'];
     process.env['NODE_OPTIONS'] = `--inspect-brk=0 --require ${preload}`;
     try {
-      const model = await engine.load(demoFile, options);
+      const model = await rig.engine.load(demoFile, options);
       expect(await model.count([''])).toEqual([0]);
     } finally {
       if (before === undefined) delete process.env['NODE_OPTIONS'];
       else process.env['NODE_OPTIONS'] = before;
     }
-    expect(crashes).toEqual([]);
+    expect(rig.crashes).toEqual([]);
   });
 
   it.each(['child', 'shared'] as const)(
     'ends the process of a load when the engine is disposed of (%s)',
     async (mode) => {
-      engine = open({ mode });
-      const loading = engine.load(demoFile, options).catch((error: unknown) => error);
-      await engine[Symbol.asyncDispose]();
-      expect(pids.map(isRunning)).toEqual([false]);
+      rig.engine = rig.open({ mode });
+      const loading = rig.engine.load(demoFile, options).catch((error: unknown) => error);
+      await rig.engine[Symbol.asyncDispose]();
+      expect(rig.pids.map(isRunning)).toEqual([false]);
       expect(await loading).toMatchObject({ message: expect.stringContaining('cancelled') });
     },
   );
 
   it('leaves one process when the third crash of a model is that of a load', async () => {
     let kills = 3;
-    engine = open({
+    rig.engine = rig.open({
       onStart: (pid) => {
-        pids.push(pid);
+        rig.pids.push(pid);
         if (kills-- > 0) process.kill(pid, 'SIGKILL');
       },
     });
     // A load that its process has not received is tried a second time.
     for (let load = 1; load <= 2; load++) {
-      await expect(engine.load(demoFile, options)).rejects.toMatchObject({ name: 'MODEL_LOAD_FAILED' });
+      await expect(rig.engine.load(demoFile, options)).rejects.toMatchObject({ name: 'MODEL_LOAD_FAILED' });
     }
-    expect(crashes.map(({ count }) => count)).toEqual([1, 2, 3]);
-    expect(pids).toHaveLength(3);
-    const model = await engine.load(demoFile, { ...options, afterCrashes: true });
+    expect(rig.crashes.map(({ count }) => count)).toEqual([1, 2, 3]);
+    expect(rig.pids).toHaveLength(3);
+    const model = await rig.engine.load(demoFile, { ...options, afterCrashes: true });
     expect(await model.count([''])).toEqual([0]);
-    expect(pids.filter(isRunning)).toHaveLength(1);
+    expect(rig.pids.filter(isRunning)).toHaveLength(1);
   });
 
   it('does not start a model again that is unloaded while it waits to be', async () => {
-    const model = await engine.load(demoFile, options);
+    const model = await rig.engine.load(demoFile, options);
     const sequence = model.openSequence();
-    process.kill(lastPid(), 'SIGKILL');
+    process.kill(rig.lastPid(), 'SIGKILL');
     const generated = generate(sequence, userPrompt('How are you today?'));
     await model[Symbol.asyncDispose]();
     expect((await generated).finishReason).toBe('aborted');

@@ -207,4 +207,4 @@ export class EngineProcess {
 }
 
 const crashFault = ({ description }: ProcessEnd): Fault =>
-  new Fault('ENGINE_CRASHED', `the engine process ${description}; it is started again, so send the message again`);
+  new Fault('ENGINE_CRASHED', `the engine process ${description}; try again: a new one takes over`);
