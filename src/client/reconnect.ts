@@ -119,7 +119,8 @@ export async function reconnect(task: ResumeTask): Promise<ResumedChannel> {
     if (attempt > 1 && remainingMs <= 0) {
       throw sessionLost(`${dropped.message}, and no attempt to reconnect succeeded in ${timeLimitMs} ms: ${reason}`);
     }
-    const delayMs = Math.max(0, Math.min(remainingMs, reconnectDelayMs(attempt + task.idleResumes, options)));
+    const ownDelayMs = reconnectDelayMs(attempt + task.idleResumes, options);
+    const delayMs = Math.max(0, Math.floor(Math.min(remainingMs, ownDelayMs)));
     task.onChange({ state: 'reconnecting', attempt, delayMs, code: drop.code, reason });
     await sleep(delayMs, signal);
     try {

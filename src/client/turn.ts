@@ -103,6 +103,18 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
     return this.done.then(onDone, onFailed);
   }
 
+  /** Same as `done.catch`. */
+  catch<Failed = never>(
+    onFailed?: ((reason: unknown) => Failed | PromiseLike<Failed>) | null,
+  ): Promise<FinishedTurn | Failed> {
+    return this.done.catch(onFailed);
+  }
+
+  /** Same as `done.finally`. */
+  finally(onEnd?: (() => void) | null): Promise<FinishedTurn> {
+    return this.done.finally(onEnd);
+  }
+
   /** Cancels the turn: `done` resolves with the text so far and the status CANCELLED. */
   cancel(): void {
     this.#cancelling = this.#open.has(this);

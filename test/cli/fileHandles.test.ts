@@ -53,7 +53,13 @@ describe.skipIf(isSkipped('fileHandles'))('a server with few file handles', () =
     await writeFile(catalogue, JSON.stringify({ extends: false, models: [{ name: 'demo', variants }] }));
     for (let count = 0; count < 300; count++) await writeFile(join(folder, `words-${count}.txt`), 'one\ntwo\n');
     const flags = { port: '0', catalogue, 'storage-root': folder, cache: folder, 'max-connections': '1000' };
-    const limits = { 'max-connection-rate': '100000', 'handshake-timeout': '600', 'log-level': 'silent' };
+    // In the process of the server: an engine process that was started before has handles of its own.
+    const limits = {
+      'engine-process': 'in',
+      'max-connection-rate': '100000',
+      'handshake-timeout': '600',
+      'log-level': 'silent',
+    };
     const args = Object.entries({ ...flags, ...limits }).flatMap(([flag, value]) => [`--${flag}`, value]);
     const child = startCliWithFileHandles(256, ['serve', '--json', ...args]);
     const end = untilExit(child);

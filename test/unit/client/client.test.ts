@@ -164,6 +164,11 @@ describe.each(['proto', 'json'] as const)('a client over %s', (codec) => {
     await new Promise((later) => setImmediate(later));
     expect(unhandled).not.toHaveBeenCalled();
     await expect(turn.done).rejects.toMatchObject({ code: 4003, name: 'MAX_STEPS_EXCEEDED' });
+    // Like a promise.
+    expect(await turn.catch((error: unknown) => error)).toMatchObject({ code: 4003 });
+    let ended = false;
+    await expect(turn.finally(() => (ended = true))).rejects.toMatchObject({ code: 4003 });
+    expect(ended).toBe(true);
   });
 
   it('rejects any request with the fault of an ErrorResponse', async () => {
