@@ -65,8 +65,10 @@ async function sendToolRequest(agent, { text, tool }, tally) {
 
 /** Sends a message to all agents of the session concurrently. */
 async function sendToAllAgents({ agents, rng, tally }) {
-  const turns = await Promise.all(agents.map(({ agent, says }) => agent.send(rng.pick(says)).done));
-  for (const turn of turns) countTurn(turn, tally);
+  const turns = agents.map(({ agent, says }) => agent.send(rng.pick(says)).done);
+  // All of them end before one that failed is reported: the session may end next.
+  await Promise.allSettled(turns);
+  for (const turn of turns) countTurn(await turn, tally);
 }
 
 async function cancelTurn({ agents, rng, tally }) {
