@@ -5,7 +5,7 @@ import { Fault, describeError } from '../../fault.ts';
 import type { EngineProcessSettings } from './engineServer.ts';
 
 /** The main file of an engine process: compiled, also when this file is run from its source. */
-export const engineProcessFile = fileURLToPath(new URL('../../../dist/engine/process/child.js', import.meta.url));
+const engineProcessFile = fileURLToPath(new URL('../../../dist/engine/process/child.js', import.meta.url));
 
 /** Starts an engine process. @throws Fault MODEL_LOAD_FAILED when it cannot be started now, which is no fault of a model. */
 export function startProcess(settings: EngineProcessSettings): ChildProcess {
