@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
 import { DeferredQueue } from '../../src/engine/llama/batching/deferredQueue.ts';
 import { GrammarCache } from '../../src/engine/llama/sampling/grammarCache.ts';
-import { probeChatTemplate } from '../../src/engine/llama/prompt/chatTemplate.ts';
+import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
 import { SlotPool } from '../../src/engine/llama/kvCache/slots.ts';
 import { LlamaSequence } from '../../src/engine/llama/sequence.ts';
 import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
-import { probeChatTemplate } from '../../src/engine/llama/prompt/chatTemplate.ts';
+import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
 import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts';
 import { Tokenizer } from '../../src/engine/llama/tokenizer/tokenizer.ts';
 

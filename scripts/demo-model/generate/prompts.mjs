@@ -2,7 +2,8 @@
 // what the server sends to the model.
 /** @import { Message, ToolBlock } from '../../../src/dialog.ts' */
 import { toToolBlock, insertTools } from '../../../dist/dialog.js';
-import { probeChatTemplate } from '../../../dist/engine/llama/prompt/chatTemplate.js';
+import { probeChatTemplate } from '../../../dist/chatTemplate/chatTemplate.js';
+import { toTemplateMessage } from '../../../dist/chatTemplate/templateInput.js';
 import { formats } from '../../../dist/tools/formats/index.js';
 import { readTool } from '../../../dist/tools/tool.js';
 import { stringifyJson } from '../../../dist/tools/json/value.js';
@@ -45,7 +46,8 @@ export function blockFor(declarations, formatName) {
  * @param {ToolBlock} [tools]
  * @returns {string}
  */
-export const promptText = (messages, tools) => layout.render(insertTools({ messages, ...(tools && { tools }) }));
+export const promptText = (messages, tools) =>
+  layout.render({ messages: insertTools({ messages, ...(tools && { tools }) }).map(toTemplateMessage) });
 
 /**
  * Calls as a model of the format writes them.

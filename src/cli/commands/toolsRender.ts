@@ -3,7 +3,8 @@ import { Command } from 'commander';
 import { Agent } from '../../agent/agent.ts';
 import { limitsOf } from '../../limits.ts';
 import { insertTools, type Prompt } from '../../dialog.ts';
-import { probeChatTemplate } from '../../engine/llama/prompt/chatTemplate.ts';
+import { probeChatTemplate } from '../../chatTemplate/chatTemplate.ts';
+import { toTemplateMessage } from '../../chatTemplate/templateInput.ts';
 import { mockEngine } from '../../engine/mock/engine.ts';
 import { loadExtension } from '../../extensions.ts';
 import { graphSchema, describeGraphPointer, type GraphDocument } from '../../graph/document.ts';
@@ -120,5 +121,5 @@ const noModelReason = (modelName: string): string =>
 
 function renderChatml(prompt: Prompt): string {
   const template = probeChatTemplate(undefined, { bos: '', eos: '' });
-  return template.render(template.normalizeMessages(insertTools(prompt)));
+  return template.render({ messages: template.normalizeMessages(insertTools(prompt)).map(toTemplateMessage) });
 }

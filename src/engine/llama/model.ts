@@ -7,7 +7,7 @@ import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import { detectToolFormat } from './tokenizer/detectToolFormat.ts';
 import { GrammarCache } from './sampling/grammarCache.ts';
-import { probeChatTemplate, type ChatTemplate } from './prompt/chatTemplate.ts';
+import { probeChatTemplate, type ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import { SlotPool } from './kvCache/slots.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { StateSwap } from './kvCache/stateSwap.ts';

@@ -1,7 +1,7 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
 import type { MemoryUse, ToolToken, ModelDetails } from '../modelDetails.ts';
 import { detectToolFormat, toolTokensByFormat } from './tokenizer/detectToolFormat.ts';
-import type { ChatTemplate } from './prompt/chatTemplate.ts';
+import type { ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import type { ThreadTimings } from './threads/threadTuner.ts';
 import type { Tokenizer } from './tokenizer/tokenizer.ts';
 

@@ -1,11 +1,12 @@
 import type { Token } from 'node-llama-cpp';
+import type { ChatTemplate } from '../../../chatTemplate/chatTemplate.ts';
+import { toTemplateMessage } from '../../../chatTemplate/templateInput.ts';
 import { insertTools, type Message, type Prompt, type ToolDefinition } from '../../../dialog.ts';
 import { createYielder } from '../../../eventLoop.ts';
 import { Fault, describeError } from '../../../fault.ts';
 import type { TextSpan } from '../tokenizer/controlTokens.ts';
 import { CharacterMask } from './controlTokenMask.ts';
 import { detectToolFormat } from '../tokenizer/detectToolFormat.ts';
-import type { ChatTemplate } from './chatTemplate.ts';
 import { mapStrings, mapMessageStrings } from './mapStrings.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 
@@ -18,8 +19,8 @@ export interface RenderedPrompt {
   readonly controlSpans: readonly TextSpan[];
 }
 
-/** The variables of a chat template. */
-interface TemplateInput {
+/** What the chat template gets of a prompt. */
+interface PromptInput {
   readonly messages: readonly Message[];
   readonly tools?: readonly ToolDefinition[];
   readonly thinking?: boolean;
@@ -58,7 +59,7 @@ export class PromptRenderer {
 
   /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
   render(prompt: Prompt): RenderedPrompt {
-    const input = this.#templateInput(prompt);
+    const input = this.#promptInput(prompt);
     const mask = new CharacterMask([this.#chatTemplate.source, JSON.stringify(input)]);
     const maskedText = this.#renderText(this.#masked(input, mask));
     return {
@@ -125,7 +126,7 @@ export class PromptRenderer {
   }
 
   // A template that supports tools decides where they are and how they are written. Any other gets them as text.
-  #templateInput(prompt: Prompt): TemplateInput {
+  #promptInput(prompt: Prompt): PromptInput {
     const { messages, tools, thinking } = prompt;
     const thinkingInput = thinking === undefined ? {} : { thinking };
     const { normalizeMessages, supportsTools } = this.#chatTemplate;
@@ -141,7 +142,7 @@ export class PromptRenderer {
     };
   }
 
-  #masked({ messages, tools, ...rest }: TemplateInput, mask: CharacterMask): TemplateInput {
+  #masked({ messages, tools, ...rest }: PromptInput, mask: CharacterMask): PromptInput {
     const maskUnsafe = (text: string): string => {
       const offsets = this.unsafeOffsets(text);
       return offsets.length === 0 ? text : mask.mask(text, offsets);
@@ -153,9 +154,13 @@ export class PromptRenderer {
     };
   }
 
-  #renderText({ messages, tools, thinking }: TemplateInput): string {
+  #renderText({ messages, tools, thinking }: PromptInput): string {
     try {
-      return this.#chatTemplate.render(messages, tools, thinking);
+      return this.#chatTemplate.render({
+        messages: messages.map(toTemplateMessage),
+        ...(tools && { tools }),
+        ...(thinking !== undefined && { variables: { enable_thinking: thinking } }),
+      });
     } catch (error) {
       const why = describeError(error);
       throw new Fault('INFERENCE_FAILED', `the model's chat template refuses this prompt: ${why}`, { cause: error });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Message } from '../../../../../src/dialog.ts';
-import { strftimeAt } from '../../../../../src/engine/llama/prompt/jinja.ts';
-import { probeChatTemplate } from '../../../../../src/engine/llama/prompt/chatTemplate.ts';
+import type { Message } from '../../../src/dialog.ts';
+import { strftimeAt } from '../../../src/chatTemplate/jinja.ts';
+import { probeChatTemplate } from '../../../src/chatTemplate/chatTemplate.ts';
+import { toTemplateMessage } from '../../../src/chatTemplate/templateInput.ts';
 
 const ends = { bos: '<s>', eos: '</s>' };
 const system = (text: string): Message => ({ role: 'system', text });
@@ -25,7 +26,7 @@ const messages = [system('S'), user('U'), assistant('A'), system('T'), user('V')
 
 function render(source: string | undefined, messages: readonly Message[]): string {
   const chatTemplate = probeChatTemplate(source, ends);
-  return chatTemplate.render(chatTemplate.normalizeMessages(messages));
+  return chatTemplate.render({ messages: chatTemplate.normalizeMessages(messages).map(toTemplateMessage) });
 }
 
 describe('a chat template', () => {
@@ -67,6 +68,12 @@ describe('a chat template', () => {
     ['supports tools if it renders them', `{% if tools %}{{ tools | tojson }}{% endif %}${anyRole}`, true],
     ['does not support tools if it ignores them', anyRole, false],
     [
+      'supports tools if it appends the descriptions of their parameters to text',
+      "{% for tool in tools or [] %}{{ tool.function.name }}{% for name, parameter in tool.function.parameters.properties | items %}{{ ' (' + parameter.description + ')' }}{% endfor %}{% endfor %}" +
+        anyRole,
+      true,
+    ],
+    [
       'does not support tools if it raises an error for them',
       `{% if tools %}{{ raise_exception('no tools') }}{% endif %}${anyRole}`,
       false,
@@ -84,7 +91,8 @@ describe('a chat template', () => {
   it('receives no list of tools when there are none, and else JSON as in Jinja', () => {
     const parameters = { type: 'object', properties: { b: { enum: ['ü"', 1.5, null] }, a: {} }, required: [] };
     const tool = { type: 'function', function: { name: 'f', description: 'd', parameters } } as const;
-    const renderTools = (source: string) => probeChatTemplate(source + anyRole, ends).render([user('U')], [tool]);
+    const renderTools = (source: string) =>
+      probeChatTemplate(source + anyRole, ends).render({ messages: [toTemplateMessage(user('U'))], tools: [tool] });
     expect(render(`{{ tools is none }}${anyRole}`, [user('U')])).toBe('true[user]U');
     expect(renderTools('{{ tools[0].function | tojson }}')).toBe(
       '{"name": "f", "description": "d", "parameters": {"type": "object", "properties": {"b": {"enum": ["ü\\"", 1.5, null]}, "a": {}}, "required": []}}[user]U',

@@ -1,6 +1,7 @@
-import { describeError } from '../../../fault.ts';
-import type { Message, ToolDefinition } from '../../../dialog.ts';
-import { compileTemplate, strftimeAt, type SpecialTokens, type RenderTemplate } from './jinja.ts';
+import { describeError } from '../fault.ts';
+import type { Message, ToolDefinition } from '../dialog.ts';
+import { compileTemplate, strftimeAt, type SpecialTokens } from './jinja.ts';
+import { toTemplateMessage, type RenderTemplate } from './templateInput.ts';
 
 /** A model's chat template with what it supports, found by rendering probes. */
 export interface ChatTemplate {
@@ -33,7 +34,8 @@ export function probeChatTemplate(source: string | undefined, specialTokens: Spe
   for (const extras of [{}, clock, { ...clock, tools: [] }]) {
     try {
       const render = compileTemplate(source, specialTokens, extras);
-      if (render([userProbe]).includes(userProbe.text)) return createChatTemplate(source, render);
+      if (render({ messages: [toTemplateMessage(userProbe)] }).includes(userProbe.text))
+        return createChatTemplate(source, render);
       failures.push("it leaves the user's message out");
     } catch (error) {
       failures.push(describeError(error));
@@ -55,7 +57,12 @@ const toolProbe: ToolDefinition = {
   function: {
     name: 'probe_of_a_tool',
     description: 'Probe of what it does.',
-    parameters: { type: 'object', properties: { probe: { type: 'string' } }, required: ['probe'] },
+    // With a description: some templates append it to a string.
+    parameters: {
+      type: 'object',
+      properties: { probe: { type: 'string', description: 'Probe of a parameter.' } },
+      required: ['probe'],
+    },
   },
 };
 
@@ -98,7 +105,7 @@ function createChatTemplate(source: string, render: RenderTemplate, fallbackReas
 
 function rendersTools(render: RenderTemplate): boolean {
   try {
-    const text = render([userProbe], [toolProbe]);
+    const text = render({ messages: [toTemplateMessage(userProbe)], tools: [toolProbe] });
     return text.includes(toolProbe.function.name) && text.includes(userProbe.text);
   } catch {
     return false;
@@ -108,7 +115,7 @@ function rendersTools(render: RenderTemplate): boolean {
 // Some templates throw on a message that they do not support, others leave it out silently.
 function rendersAll(render: RenderTemplate, messages: readonly Message[]): boolean {
   try {
-    const text = render(messages);
+    const text = render({ messages: messages.map(toTemplateMessage) });
     return messages.every((message) => text.includes(message.text));
   } catch {
     return false;

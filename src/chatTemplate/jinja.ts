@@ -1,15 +1,5 @@
 import { Environment, Interpreter, Template } from '@huggingface/jinja';
-import type { Message, ToolDefinition } from '../../../dialog.ts';
-
-/**
- * Renders messages, and tools if any, as one prompt that ends where the assistant's answer starts.
- * @throws Error with the template's own message when it refuses them.
- */
-export type RenderTemplate = (
-  messages: readonly Message[],
-  tools?: readonly ToolDefinition[],
-  thinking?: boolean,
-) => string;
+import type { RenderTemplate } from './templateInput.ts';
 
 /** The special tokens that chat templates refer to by name. */
 export interface SpecialTokens {
@@ -28,49 +18,26 @@ export function compileTemplate(
   extras: Readonly<Record<string, unknown>> = {},
 ): RenderTemplate {
   const program = new Template(source).parsed;
-  return (messages, tools, thinking) => {
+  return ({ messages, tools, addGenerationPrompt = true, variables }) => {
     // Without the library's own globals: they contain a clock, which would put today's date into Llama 3.2's prompts,
     // and a date that changes breaks prefix reuse.
     const environment = new Environment();
-    const variables = {
+    const context = {
       ...globals,
       bos_token: bos,
       eos_token: eos,
-      add_generation_prompt: true,
+      add_generation_prompt: addGenerationPrompt,
       // Not an empty list: some templates then write the text around an empty list.
       tools: null,
       documents: null,
       ...extras,
       ...(tools && { tools }),
-      // The variable of Qwen3 and others.
-      ...(thinking !== undefined && { enable_thinking: thinking }),
-      messages: messages.map(toTemplateMessage),
+      ...variables,
+      messages,
     };
-    for (const [name, value] of Object.entries(variables)) environment.set(name, value);
+    for (const [name, value] of Object.entries(context)) environment.set(name, value);
     return String(new Interpreter(environment).run(program).value);
   };
-}
-
-/** A message in the form of Hugging Face's chat templates: role and content, tool calls, or a tool's result. */
-function toTemplateMessage({ role, text, toolExchange }: Message): object {
-  if (!toolExchange) return { role, content: text };
-  switch (toolExchange.kind) {
-    case 'calls':
-      return {
-        role: 'assistant',
-        content: toolExchange.text,
-        tool_calls: toolExchange.calls.map(({ id, ...call }) => ({ id, type: 'function', function: call })),
-      };
-    case 'result':
-      return {
-        role: 'tool',
-        name: toolExchange.name,
-        tool_call_id: toolExchange.callId,
-        content: toolExchange.content,
-      };
-    default:
-      return toolExchange satisfies never;
-  }
 }
 
 /** The function `strftime_now` of chat templates, with the time fixed, so that a prompt's prefix never changes. */

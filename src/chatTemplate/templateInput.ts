@@ -1,0 +1,59 @@
+import type { Message, ToolDefinition } from '../dialog.ts';
+
+/** A message as Hugging Face chat templates take it. */
+export interface TemplateMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string | null;
+  /** What a reasoning model wrote before its answer. */
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly TemplateToolCall[];
+  /** Role `tool`: the id of the call that this is the result of. */
+  readonly tool_call_id?: string;
+  /** Role `tool`: the name of the tool. */
+  readonly name?: string;
+}
+
+/** A tool call in a message of the assistant. */
+export interface TemplateToolCall {
+  readonly id: string;
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly arguments: object | string };
+}
+
+/** What a chat template renders. */
+export interface TemplateInput {
+  readonly messages: readonly TemplateMessage[];
+  readonly tools?: readonly ToolDefinition[];
+  /** Whether the prompt ends where the assistant's answer starts; default true. */
+  readonly addGenerationPrompt?: boolean;
+  /** Further variables of the template, e.g. `enable_thinking`. */
+  readonly variables?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Renders messages, and tools if any, as one prompt.
+ * @throws Error with the template's own message when it refuses them.
+ */
+export type RenderTemplate = (input: TemplateInput) => string;
+
+/** A message of a prompt in the form of chat templates: role and content, tool calls, or a tool's result. */
+export function toTemplateMessage({ role, text, toolExchange }: Message): TemplateMessage {
+  if (!toolExchange) return { role, content: text };
+  switch (toolExchange.kind) {
+    case 'calls':
+      return {
+        role: 'assistant',
+        content: toolExchange.text,
+        tool_calls: toolExchange.calls.map(({ id, ...call }) => ({ id, type: 'function', function: call })),
+      };
+    case 'result':
+      return {
+        role: 'tool',
+        name: toolExchange.name,
+        tool_call_id: toolExchange.callId,
+        content: toolExchange.content,
+      };
+    default:
+      return toolExchange satisfies never;
+  }
+}
