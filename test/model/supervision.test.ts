@@ -130,4 +130,25 @@ describe('the supervision of an engine process', () => {
     await model[Symbol.asyncDispose]();
     expect((await generated).finishReason).toBe('aborted');
   });
+
+  // The process is stopped, so it does not receive the request before it is killed.
+  it.each([
+    ['before the process is killed', 'sent'],
+    ['while the next process is loaded', 'loading'],
+  ] as const)('ends a generation that is aborted %s at once', async (_, moment) => {
+    const abort = new AbortController();
+    rig.engine = rig.open({ onCrash: () => void setImmediate(() => abort.abort()) });
+    const model = await rig.engine.load(demoFile, options);
+    const sequence = model.openSequence();
+    process.kill(rig.lastPid(), 'SIGSTOP');
+    const generated = generate(sequence, userPrompt('How are you today?'), { signal: abort.signal });
+    await new Promise((resolve) => setImmediate(resolve));
+    if (moment === 'sent') abort.abort();
+    process.kill(rig.lastPid(), 'SIGKILL');
+    expect((await generated).finishReason).toBe('aborted');
+    // A loaded model has threads.
+    expect(model.stats().threads).toBe(0);
+    expect((await generate(sequence, userPrompt('How are you today?'))).finishReason).toBe('end');
+    expect(model.stats().threads).toBe(1);
+  });
 });

@@ -4,7 +4,7 @@ import type { CallGrammar } from '../../tools/grammar/grammar.ts';
 import type { Completion, GenerateOptions, Sequence } from '../engine.ts';
 import { deliverText } from './deliverText.ts';
 import type { ModelProcess } from './modelProcess.ts';
-import type { RequestShape, RunningRequest } from './peer.ts';
+import { UnreceivedRequest, type RequestShape, type RunningRequest } from './peer.ts';
 import type { Supervisor } from './supervisor.ts';
 
 /** A sequence in one process, and the grammar that it has last been sent. */
@@ -88,28 +88,40 @@ export class SupervisedSequence implements Sequence {
     return { sequence: this.#id, prompt, sampling, controlTokens, grammar: isKnown ? ('previous' as const) : grammar };
   }
 
-  /** Runs work in the process of the model, once it is ready; undefined when it was aborted before, or by a disposal. */
+  /**
+   * Runs work in the process of the model, once it is ready; undefined when it was aborted while no process had received
+   * it, or by a disposal.
+   */
   async #run<T>(signal: AbortSignal, work: (opened: OpenedSequence) => Promise<T>): Promise<T | undefined> {
     if (signal.aborted || this.#isClosing) return undefined;
-    let hasStarted = false;
-    const running = this.#supervisor.run((model) => {
-      if (signal.aborted || this.#isClosing) return Promise.resolve(undefined);
-      hasStarted = true;
+    let isWaiting = true;
+    const running = this.#supervisor.run(async (model) => {
+      if (signal.aborted || this.#isClosing) return undefined;
+      isWaiting = false;
       if (this.#opened?.model !== model) this.#opened = { model, grammar: undefined };
-      return work(this.#opened);
+      try {
+        return await work(this.#opened);
+      } catch (error) {
+        if (!(error instanceof UnreceivedRequest)) throw error;
+        // It would run again in the next process, which is not loaded yet.
+        if (signal.aborted || this.#isClosing) return undefined;
+        isWaiting = true;
+        throw error;
+      }
     });
-    // Once it has started, it ends by itself after an abort.
-    const whenAbortedBefore = new Promise<undefined>((resolve) => {
-      const onAbort = (): void => void (hasStarted || resolve(undefined));
-      signal.addEventListener('abort', onAbort, { once: true });
-      const remove = (): void => signal.removeEventListener('abort', onAbort);
-      running.then(remove, remove);
+    let onAbort = (): void => undefined;
+    const abortedWhileWaiting = new Promise<undefined>((resolve) => {
+      // Work that a process has been sent ends by itself after an abort.
+      onAbort = () => void (isWaiting && resolve(undefined));
     });
+    signal.addEventListener('abort', onAbort);
     try {
-      return await Promise.race([running, whenAbortedBefore]);
+      return await Promise.race([running, abortedWhileWaiting]);
     } catch (error) {
       if (this.#isClosing) return undefined;
       throw error;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
     }
   }
 
