@@ -18,6 +18,16 @@ export interface ProcessEnd {
   readonly description: string;
 }
 
+/** A request failed because its process has ended. */
+export class EngineCrashedFault extends Fault {
+  readonly end: ProcessEnd;
+
+  constructor(end: ProcessEnd) {
+    super('ENGINE_CRASHED', `the engine process ${end.description}; try again: a new one takes over`);
+    this.end = end;
+  }
+}
+
 /** Receives the end of a process, and the models that had requests without an answer. */
 export type OnProcessEnd = (end: ProcessEnd, busyModels: ReadonlySet<number | undefined>) => void;
 
@@ -90,7 +100,7 @@ export class EngineProcess {
       this.#watchdog.stop();
       const busyModels = new Set(this.#requests.values());
       for (const onEnd of this.#onEnd) onEnd(end, busyModels);
-      this.#peer.close(crashFault(end));
+      this.#peer.close(new EngineCrashedFault(end));
       await service[Symbol.asyncDispose]();
       return end;
     });
@@ -205,6 +215,3 @@ export class EngineProcess {
     });
   }
 }
-
-const crashFault = ({ description }: ProcessEnd): Fault =>
-  new Fault('ENGINE_CRASHED', `the engine process ${description}; try again: a new one takes over`);

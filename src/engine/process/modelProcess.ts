@@ -1,7 +1,7 @@
 import { raceAbort } from '../../abort.ts';
-import { Fault, describeError } from '../../fault.ts';
+import { Fault } from '../../fault.ts';
 import type { LoadOptions, ModelStats } from '../engine.ts';
-import type { EngineProcess, OnProcessEnd, ProcessEnd } from './engineProcess.ts';
+import { EngineCrashedFault, type EngineProcess, type OnProcessEnd, type ProcessEnd } from './engineProcess.ts';
 import type { EngineRequests, LoadedFacts, PlainLoadOptions } from './messages.ts';
 import { UnreceivedRequest, type EventOf, type RunningRequest } from './peer.ts';
 import type { ProcessHost } from './processHost.ts';
@@ -119,10 +119,10 @@ const cancelledFault = (file: string): Fault => new Fault('MODEL_LOAD_FAILED', `
 
 /** A failed first load: a crash is a fault of the file, or there is too little memory. */
 export function toLoadFault(file: string, error: unknown): unknown {
-  const isCrash = error instanceof UnreceivedRequest || (error instanceof Fault && error.name === 'ENGINE_CRASHED');
-  if (!isCrash) return error;
-  const [reason = ''] = describeError(error).split(';');
+  const crash = error instanceof UnreceivedRequest ? error.cause : error;
+  if (!(crash instanceof EngineCrashedFault)) return crash;
   const hint =
     'the file is damaged, or its model needs more memory than there is; download it again, or use a smaller one';
-  return new Fault('MODEL_LOAD_FAILED', `${file} cannot be loaded: ${reason}: ${hint}`, { cause: error });
+  const message = `${file} cannot be loaded: the engine process ${crash.end.description}: ${hint}`;
+  return new Fault('MODEL_LOAD_FAILED', message, { cause: error });
 }
