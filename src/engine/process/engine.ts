@@ -56,7 +56,7 @@ export class ProcessEngine implements Engine {
     try {
       this.#host
         .prepare()
-        ?.request('prepare', { gpu })
+        .request('prepare', { gpu })
         .result.catch(() => undefined);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;

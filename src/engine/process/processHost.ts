@@ -2,9 +2,12 @@ import { EngineProcess, type EngineProcessOptions } from './engineProcess.ts';
 
 /** Gives models a process to run in. */
 export interface ProcessHost extends AsyncDisposable {
-  /** Starts a process before it is needed. */
-  prepare(): EngineProcess | undefined;
-  /** The process for a model; a model that has ended without `release` needs none. */
+  /** Starts a process before it is needed. The next model gets it, unless it has ended by then. */
+  prepare(): EngineProcess;
+  /**
+   * The process to load a model in. The caller gives it back with `release`, unless it has crashed.
+   * @throws Fault MODEL_LOAD_FAILED when the process cannot be started.
+   */
   acquire(): EngineProcess;
   /** A model does not need its process any more. @returns whether the process is ended with it. */
   release(process: EngineProcess): boolean;
@@ -19,7 +22,7 @@ export class ProcessPerModel implements ProcessHost {
     this.#options = options;
   }
 
-  prepare(): EngineProcess | undefined {
+  prepare(): EngineProcess {
     this.#spare = new EngineProcess(this.#options);
     return this.#spare;
   }
@@ -48,7 +51,7 @@ export class SharedProcess implements ProcessHost {
     this.#options = options;
   }
 
-  prepare(): EngineProcess | undefined {
+  prepare(): EngineProcess {
     return this.#open().process;
   }
 
