@@ -3,26 +3,23 @@
 import { openBench } from './bench/bench.mjs';
 import { cases } from './bench/cases.mjs';
 import { formatTable } from './bench/table.mjs';
-import { readArguments, exitWithUsageError } from './options.mjs';
+import { assertKnown, readArguments, wholeNumber } from './options.mjs';
 
 const flag = { type: 'boolean', default: false };
 const { values, positionals } = readArguments({
   allowPositionals: true,
   options: { quick: flag, json: flag, threads: { type: 'string', default: '0' }, profile: { type: 'string' } },
 });
-const unknown = positionals.find((name) => !cases.some((benchCase) => benchCase.name === name));
-if (unknown !== undefined)
-  exitWithUsageError(
-    `no benchmark case is called "${unknown}"; there are: ${cases.map(({ name }) => name).join(', ')}`,
-  );
-if (!/^\d{1,4}$/.test(values.threads)) exitWithUsageError(`--threads must be a whole number, not "${values.threads}"`);
+const names = cases.map(({ name }) => name);
+assertKnown('benchmark case', positionals, names);
+const threads = wholeNumber('threads', values.threads, 0);
 
 const selected = positionals.length === 0 ? cases : cases.filter(({ name }) => positionals.includes(name));
 const allResults = [];
 for (const { name, run } of selected) {
   const start = performance.now();
   const log = (line) => console.error(`${name}: ${line}`);
-  const bench = openBench({ ...values, threads: Number(values.threads), log });
+  const bench = openBench({ ...values, threads, log });
   // Ctrl-C also stops the servers that were started.
   const stop = () => void bench.close().finally(() => process.exit(130));
   process.once('SIGINT', stop).once('SIGTERM', stop);

@@ -12,7 +12,7 @@ import * as kills from './chaos/kills.mjs';
 import * as requests from './chaos/requests.mjs';
 import * as serverEnds from './chaos/serverEnds.mjs';
 import { formatReport } from './stress/report.mjs';
-import { readArguments, exitWithUsageError } from './options.mjs';
+import { assertKnown, exitWithUsageError, readArguments, wholeNumber } from './options.mjs';
 
 const cases = new Map([answers, requests, kills, serverEnds, files].map((one) => [one.name, one]));
 const { names, json, model, count, ...options } = readOptions();
@@ -44,9 +44,7 @@ function readOptions() {
       json: { type: 'boolean', default: false },
     },
   });
-  const unknown = positionals.find((name) => !cases.has(name));
-  if (unknown !== undefined)
-    exitWithUsageError(`no case is called "${unknown}"; there are: ${[...cases.keys()].join(', ')}`);
+  assertKnown('case', positionals, cases.keys());
   if (!['KILL', 'STOP'].includes(values.signal)) exitWithUsageError(`--signal is KILL or STOP, not "${values.signal}"`);
   return {
     ...values,
@@ -55,9 +53,4 @@ function readOptions() {
     count: wholeNumber('count', values.count),
     seed: wholeNumber('seed', values.seed),
   };
-}
-
-function wholeNumber(option, text) {
-  if (text === undefined || /^[1-9]\d{0,8}$/.test(text)) return text && Number(text);
-  return exitWithUsageError(`--${option} must be a whole number above 0, not "${text}"`);
 }

@@ -15,3 +15,18 @@ export function exitWithUsageError(message) {
   console.error(message);
   process.exit(2);
 }
+
+/** The number of an option, at least `min`; undefined when the option is not set. */
+export function wholeNumber(option, text, min = 1) {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,10}$/.test(text) || Number(text) < min)
+    exitWithUsageError(`--${option} must be a whole number from ${min}, not "${text}"`);
+  return Number(text);
+}
+
+/** Ends the process unless all names are known. `what` is the word for such a name in the message. */
+export function assertKnown(what, names, known) {
+  const all = [...known];
+  const unknown = names.find((name) => !all.includes(name));
+  if (unknown !== undefined) exitWithUsageError(`no ${what} is called "${unknown}"; there are: ${all.join(', ')}`);
+}

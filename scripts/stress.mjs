@@ -13,7 +13,7 @@ import { openTestbed } from './stress/testbed.mjs';
 import * as isolation from './stress/isolation.mjs';
 import * as soak from './stress/soak.mjs';
 import { formatReport } from './stress/report.mjs';
-import { readArguments, exitWithUsageError } from './options.mjs';
+import { assertKnown, exitWithUsageError, readArguments, wholeNumber } from './options.mjs';
 
 const tests = new Map([soak, cancels, crowd, isolation].map((test) => [test.name, test]));
 const { names, json, ...options } = readOptions();
@@ -53,22 +53,15 @@ function readOptions() {
       json: { type: 'boolean', default: false },
     },
   });
-  const unknown = positionals.find((name) => !tests.has(name));
-  if (unknown !== undefined)
-    exitWithUsageError(`no stress test is called "${unknown}"; there are: ${[...tests.keys()].join(', ')}`);
+  assertKnown('stress test', positionals, tests.keys());
   return {
     ...values,
     names: positionals.length > 0 ? positionals : ['soak'],
     minutes: above0('minutes', values.minutes),
-    agents: whole('agents', values.agents),
-    count: whole('count', values.count),
-    seed: whole('seed', values.seed),
+    agents: wholeNumber('agents', values.agents),
+    count: wholeNumber('count', values.count),
+    seed: wholeNumber('seed', values.seed),
   };
-}
-
-function whole(option, text) {
-  if (text === undefined || /^[1-9]\d{0,8}$/.test(text)) return text && Number(text);
-  return exitWithUsageError(`--${option} must be a whole number above 0, not "${text}"`);
 }
 
 function above0(option, text) {

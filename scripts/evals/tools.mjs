@@ -15,7 +15,7 @@ import { compare } from './tools/compare.mjs';
 import { readItems } from './tools/items.mjs';
 import { formatTable } from './tools/table.mjs';
 import { Score } from './tools/score.mjs';
-import { readArguments, exitWithUsageError } from '../options.mjs';
+import { exitWithUsageError, readArguments, wholeNumber } from '../options.mjs';
 
 const known = { formats: ['chatml', 'llama3', 'mistral', 'generic'], modes: ['free', 'strict'] };
 const { model, catalogue, formats, modes, limit, threads, json } = readOptions();
@@ -106,7 +106,7 @@ function readOptions() {
     ...values,
     formats: listOf('formats', values.formats),
     modes: listOf('modes', values.modes),
-    limit: values.limit === undefined ? undefined : wholeNumber('limit', values.limit, 1),
+    limit: wholeNumber('limit', values.limit),
     threads: wholeNumber('threads', values.threads, 0),
   };
 }
@@ -116,10 +116,4 @@ function listOf(option, text) {
   const unknown = names.find((name) => !known[option].includes(name));
   if (unknown !== undefined) exitWithUsageError(`--${option} knows ${known[option].join(', ')}, not "${unknown}"`);
   return names;
-}
-
-function wholeNumber(option, text, min) {
-  if (!/^\d{1,6}$/.test(text) || Number(text) < min)
-    exitWithUsageError(`--${option} must be a whole number from ${min}, not "${text}"`);
-  return Number(text);
 }
