@@ -8,6 +8,7 @@ import { chat, lamp, setLight } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, startTestServer, subprotocols } from '../helpers/server.ts';
 import { defaultSendBufferLimits } from '../../src/server/backpressure.ts';
 import { RequestDispatcher } from '../../src/session/dispatcher.ts';
+import { floodOptions, floodText, flooding } from '../helpers/flood.ts';
 import { Gate } from '../helpers/gate.ts';
 import { oneDayMs, holdLoads } from '../helpers/heldEngine.ts';
 
@@ -201,32 +202,8 @@ describe('new connections', () => {
 });
 
 describe('a slow reader', () => {
-  const chunk = 'x'.repeat(4096);
   let over = (): void => undefined;
-  const flood = defineNode({
-    type: 'Flood',
-    summary: 'Sends more than a socket can hold.',
-    params: { type: 'object', properties: { chunks: { type: 'integer', default: 1 } } },
-    exits: ['default'],
-    create: async ({ chunks }) => ({
-      async run(turn) {
-        for (let count = 0; count < chunks && !turn.signal.aborted; count++) {
-          await turn.backpressure();
-          turn.say(chunk, 'delta');
-        }
-        over();
-        return 'default';
-      },
-    }),
-  });
-  const flooding = (chunks: number) => ({
-    start_node: 'flood',
-    nodes: { flood: { type: 'Flood', params: { chunks } } },
-  });
-  const server = useServer({
-    extension: { nodeTypes: [flood] },
-    sendBuffer: { ...defaultSendBufferLimits, slowReaderTimeoutMs: oneDayMs },
-  });
+  const server = useServer(floodOptions(() => over()));
 
   /** Returns the maximum of unsent bytes of any connection that sends from now on. */
   function watchUnsent(): () => number {
@@ -278,7 +255,7 @@ describe('a slow reader', () => {
   it('that does not read at all is disconnected', async () => {
     const unsent = watchUnsent();
     const sendBuffer = { highWaterMark: 100_000, lowWaterMark: 50_000, slowReaderTimeoutMs: 300 };
-    await using impatient = await startTestServer({ extension: { nodeTypes: [flood] }, sendBuffer });
+    await using impatient = await startTestServer({ ...floodOptions(), sendBuffer });
     await using slow = await TestClient.connect(impatient.url, 'turngraph.v1.proto');
     const agentId = await slow.createAgent(flooding(4096));
     holdTimers();
@@ -297,7 +274,7 @@ describe('a slow reader', () => {
     exits: ['default'],
     create: async () => ({
       async run(turn) {
-        turn.say(chunk.repeat(4096), 'delta');
+        turn.say(floodText(4096), 'delta');
         await new Promise((resolve) => turn.signal.addEventListener('abort', resolve));
         return 'default';
       },

@@ -1,11 +1,10 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { defineNode } from '../../src/index.ts';
-import { defaultSendBufferLimits } from '../../src/server/backpressure.ts';
 import { RequestDispatcher } from '../../src/session/dispatcher.ts';
+import { floodOptions, floodText, flooding } from '../helpers/flood.ts';
 import { Gate } from '../helpers/gate.ts';
-import { chat, type GraphDocument } from '../helpers/graphs.ts';
+import { chat } from '../helpers/graphs.ts';
 import { oneDayMs } from '../helpers/heldEngine.ts';
 import { startHubServer } from '../helpers/hubFixture.ts';
 import {
@@ -67,34 +66,8 @@ describe.each(codecPairs)('a session over $before that is resumed over $after', 
   });
 });
 
-const flood = defineNode({
-  type: 'Flood',
-  summary: 'Sends many chunks of text.',
-  params: { type: 'object', properties: { chunks: { type: 'integer', default: 1 } } },
-  exits: ['default'],
-  create: async ({ chunks }) => ({
-    async run(turn) {
-      for (let count = 0; count < chunks && !turn.signal.aborted; count++) {
-        await turn.backpressure();
-        turn.say(chunkOf(count), 'delta');
-      }
-      return 'default';
-    },
-  }),
-});
-const chunkOf = (count: number): string => `${count} `.padEnd(4096, 'x');
-const flooding = (chunks: number): GraphDocument => ({
-  start_node: 'flood',
-  nodes: { flood: { type: 'Flood', params: { chunks } } },
-});
-const floodText = (chunks: number): string => Array.from({ length: chunks }, (_, count) => chunkOf(count)).join('');
-
-/** A server on which a turn can fill all buffers, and that waits for its reader. */
-const floodOptions: TestServerOptions = {
-  extension: { nodeTypes: [flood] },
-  sendBuffer: { ...defaultSendBufferLimits, slowReaderTimeoutMs: oneDayMs },
-  maxReplayBytes: 64 * 1024 * 1024,
-};
+/** A server on which a turn can fill all buffers, and that keeps all of it. */
+const patient: TestServerOptions = { ...floodOptions(), maxReplayBytes: 64 * 1024 * 1024 };
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -127,7 +100,7 @@ describe.each(subprotocols)('resume over %s', (subprotocol) => {
 
   it('counts what waits in the queue of the old connection, and handles it', async () => {
     const receive = vi.spyOn(RequestDispatcher.prototype, 'receive');
-    await using server = await startTestServer(floodOptions);
+    await using server = await startTestServer(patient);
     await using first = await TestClient.connect(server.url, subprotocol);
     const key = await keyOf(first);
     const agentId = await first.createAgent(flooding(8000));
@@ -154,7 +127,7 @@ describe.each(subprotocols)('resume over %s', (subprotocol) => {
   });
 
   it('replays 24 MB to a client that reads slowly, within the limits of its send buffer', async () => {
-    await using server = await startTestServer(floodOptions);
+    await using server = await startTestServer(patient);
     await using first = await TestClient.connect(server.url, subprotocol);
     const key = await keyOf(first);
     const agentId = await first.createAgent(flooding(6000));
@@ -230,7 +203,7 @@ describe.each(subprotocols)('resume over %s', (subprotocol) => {
 
   it('goes on with a session after 4408 and after 1009', async () => {
     const sendBuffer = { highWaterMark: 100_000, lowWaterMark: 50_000, slowReaderTimeoutMs: 20 };
-    await using server = await startTestServer({ ...floodOptions, sendBuffer });
+    await using server = await startTestServer({ ...patient, sendBuffer });
     await using first = await TestClient.connect(server.url, subprotocol);
     const key = await keyOf(first);
     const agentId = await first.createAgent(flooding(3000));
@@ -450,7 +423,7 @@ describe('a detached session', () => {
   });
 
   it('keeps no more bytes than it may, however much its turns write', async () => {
-    await using server = await startTestServer({ ...floodOptions, maxReplayBytes: 100_000 });
+    await using server = await startTestServer({ ...floodOptions(), maxReplayBytes: 100_000 });
     const client = await TestClient.connect(server.url, 'turngraph.v1.proto');
     const agentId = await client.createAgent(flooding(5000));
     client.send('sendMessage', { agentId, text: 'go' });
