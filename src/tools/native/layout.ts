@@ -1,0 +1,70 @@
+/**
+ * What is read off a chat template about tool calls, as plain data: an engine process sends it to the server. Literals
+ * are the template's own text; white space in them is what a grammar writes, and a reader takes any.
+ */
+
+/** A part of the text around a call: a literal, the id of the call, or the call's number in the message, from 0. */
+export type LayoutPart = string | { readonly slot: 'id' | 'index' };
+
+/** How the calls of one message are written: `open`, calls with `separator` between them, `close`. */
+export interface CallLayout {
+  /** Before the first call; "" = none. */
+  readonly open: string;
+  /** After the last call; "" = none. */
+  readonly close: string;
+  /** Between two calls; undefined: the template writes only one call in a message. */
+  readonly separator: string | undefined;
+  /** From the start of a call to its name. */
+  readonly before: readonly LayoutPart[];
+  /** From the name to the arguments. */
+  readonly between: readonly LayoutPart[];
+  /** From the arguments to the end of the call. */
+  readonly after: readonly LayoutPart[];
+  readonly arguments: ArgumentLayout;
+}
+
+/** How the arguments of a call are written. */
+export type ArgumentLayout =
+  /** One JSON object. `keys`: the call itself is a JSON object too, with its name and arguments under these keys. */
+  | { readonly kind: 'json'; readonly keys: CallObjectKeys | undefined }
+  /** One parameter after the other. */
+  | ParameterLayout;
+
+/** The keys of a call that is a JSON object; `name` undefined: the name is itself the only key. */
+export interface CallObjectKeys {
+  readonly name: string | undefined;
+  readonly arguments: string;
+}
+
+/** How parameters are written: `open`, parameters with `separator` between them; without any, `empty`. */
+export interface ParameterLayout {
+  readonly kind: 'parameters';
+  /** Notation of the values: a name of `valueNotations`. */
+  readonly values: string;
+  readonly open: string;
+  readonly separator: string;
+  /** The whole text of the arguments of a call that has none. */
+  readonly empty: string;
+  /** Before the key of each parameter. */
+  readonly key: string;
+  /** From the key to a value that is a string, and after that value. Where all strings are quoted, without the quotes. */
+  readonly string: ValueMarks;
+  /** The same for all other values. */
+  readonly other: ValueMarks;
+  readonly style: ValueStyle;
+}
+
+/** The text before and after a value. */
+export interface ValueMarks {
+  readonly open: string;
+  readonly close: string;
+}
+
+/** How a value notation writes single values. */
+export interface ValueStyle {
+  /** The text before and after a string; "" where a string is written raw, between the marks of its parameter. */
+  readonly quote: string;
+  readonly true: string;
+  readonly false: string;
+  readonly null: string;
+}

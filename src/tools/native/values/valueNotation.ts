@@ -1,0 +1,44 @@
+import type { Rule } from '../../grammar/rule.ts';
+import type { ReadResult } from '../../../schema.ts';
+import type { JsonValue } from '../../json/value.ts';
+import type { ParameterLayout } from '../layout.ts';
+
+/** Where a value stands, for its reader. */
+export interface ValuePosition {
+  readonly text: string;
+  /** Index of the first character after the parameter's key: the mark before the value comes first. */
+  readonly start: number;
+  readonly layout: ParameterLayout;
+  /** JSON Schema of the parameter; undefined: the tool or the parameter is unknown. */
+  readonly schema: unknown;
+  /** The first mark after the last parameter, by which a reader knows where an unclosed value ends; "" = none. */
+  readonly after: string;
+}
+
+/** A value that was read. */
+export interface ValueRead {
+  readonly ok: true;
+  readonly value: JsonValue;
+  /** Index after the mark that closes the value. */
+  readonly end: number;
+  /** Whether a mark was missing or the value was malformed but readable. */
+  readonly repaired: boolean;
+}
+
+/** A value that could not be read. */
+export interface ValueUnread {
+  readonly ok: false;
+  /** Whether the text ends inside the value. */
+  readonly truncated: boolean;
+}
+
+/** Notation of the parameter values of a call: one file each. */
+export interface ValueNotation {
+  readonly name: string;
+  /** Reads the value of a parameter with the marks around it. Never throws; takes linear time in the value's length. */
+  read(position: ValuePosition): ValueRead | ValueUnread;
+  /** The value of a parameter with the marks around it (`string` or `other` of the layout), as the template writes it. */
+  write(value: JsonValue, layout: ParameterLayout): string;
+  /** Grammar rule of the value of a parameter with the marks around it; `errors` name what no grammar can express. */
+  rule(schema: unknown, layout: ParameterLayout): ReadResult<Rule>;
+}
