@@ -1,0 +1,38 @@
+import { all, tag, text, type Rule } from '../grammar/rule.ts';
+
+/** What vocabularies name control tokens: `<...>` without white space, `[UPPER_CASE]`. */
+const markPattern = /<[^<>\s]+>|\[\/?[A-Z][A-Z0-9_]*\]/;
+
+const lexemePattern = new RegExp(`${markPattern.source}|[\\p{L}\\p{M}\\p{N}_]+|[^]`, 'gu');
+
+/**
+ * Splits a text into marks, words and single other characters (white space, punctuation). A mark that is not closed is
+ * no mark: `<key=` is `<`, `key`, `=`. The lexemes joined are the text.
+ */
+export const lexemes = (content: string): string[] => content.match(lexemePattern) ?? [];
+
+/** Whether a lexeme is a mark: a name as control tokens have it. */
+export const isMark = (lexeme: string): boolean => lexeme.length > 1 && wholeMarkPattern.test(lexeme);
+
+const wholeMarkPattern = new RegExp(`^(?:${markPattern.source})$`, 'u');
+
+/** The rule of a literal of a template: each mark is one control token where the vocabulary has it, else plain text. */
+export function literalRule(literal: string): Rule {
+  const rules: Rule[] = [];
+  let plain = '';
+  const endPlain = (): void => {
+    if (plain !== '') rules.push(text(plain));
+    plain = '';
+  };
+  for (const lexeme of lexemes(literal)) {
+    if (!isMark(lexeme)) {
+      plain += lexeme;
+      continue;
+    }
+    endPlain();
+    rules.push(tag(lexeme));
+  }
+  endPlain();
+  const [first, ...others] = rules;
+  return first && others.length === 0 ? first : all(...rules);
+}
