@@ -3,7 +3,9 @@ import type { CallSpans, CallSpan } from './callSpan.ts';
 import { createReasoningSkipper } from '../reasoning/reasoningSpans.ts';
 import { residualText } from './residualText.ts';
 import type { CallKeys } from './callShape.ts';
+import type { DetectionContext } from './detectionContext.ts';
 import { taggedCalls } from './taggedCalls.ts';
+import { commonTags, type TagSet } from './tags.ts';
 import type { Detection } from '../tool.ts';
 
 /**
@@ -21,21 +23,31 @@ import type { Detection } from '../tool.ts';
  * | after a `{`; all tagged calls are in strings      | the untagged calls                                      |
  * | cut off by the end of the text, in a string       | the untagged calls                                      |
  * | cut off by the end of the text, in no string      | the untagged calls before the tag; the text is truncated |
+ * @param tags the tags to look for; by default those of all formats.
  */
-export function detect(text: string, keys: CallKeys): Detection {
-  const skipReasoning = createReasoningSkipper(text);
-  const tagged = taggedCalls(text, keys, skipReasoning);
+export function detect(text: string, keys: CallKeys, tags: TagSet = commonTags): Detection {
+  const context = { keys, tags, skipReasoning: createReasoningSkipper(text) };
+  const { spans, truncatedAt } = findCalls(text, context);
+  return {
+    calls: spans.flatMap(({ calls }) => calls),
+    residual: residualText(text, spans, tags),
+    truncated: truncatedAt !== undefined,
+  };
+}
+
+function findCalls(text: string, context: DetectionContext): CallSpans {
+  const tagged = taggedCalls(text, context);
   const firstTag = tagged.spans[0]?.start ?? tagged.truncatedAt;
-  if (firstTag === undefined) return toDetection(text, untaggedCalls(text, keys, skipReasoning));
-  if (!text.slice(0, firstTag).includes('{')) return toDetection(text, tagged);
-  const untagged = untaggedCalls(text, keys, skipReasoning);
+  if (firstTag === undefined) return untaggedCalls(text, context);
+  if (!text.slice(0, firstTag).includes('{')) return tagged;
+  const untagged = untaggedCalls(text, context);
   const spans = notInsideUntaggedCall(tagged.spans, untagged);
-  if (spans.length > 0) return toDetection(text, { ...tagged, spans });
+  if (spans.length > 0) return { ...tagged, spans };
   const isInString =
     tagged.spans.length > 0 || untagged.spans.some(({ start, end }) => start < firstTag && firstTag < end);
-  if (isInString) return toDetection(text, untagged);
-  const beforeTag = untaggedCalls(text.slice(0, firstTag), keys, skipReasoning);
-  return toDetection(text, { ...beforeTag, truncatedAt: firstTag });
+  if (isInString) return untagged;
+  const beforeTag = untaggedCalls(text.slice(0, firstTag), context);
+  return { ...beforeTag, truncatedAt: firstTag };
 }
 
 // A tag in a string of an untagged call is text: what looks like a call there is a part of an argument.
@@ -51,9 +63,3 @@ function notInsideUntaggedCall(
     return start < truncatedValueStart && start <= (untagged[current]?.start ?? Infinity);
   });
 }
-
-const toDetection = (text: string, { spans, truncatedAt }: CallSpans): Detection => ({
-  calls: spans.flatMap(({ calls }) => calls),
-  residual: residualText(text, spans),
-  truncated: truncatedAt !== undefined,
-});

@@ -1,6 +1,5 @@
 import { parseJsonAt } from '../json/lenientParser.ts';
 import { skipSeparators } from '../json/separators.ts';
-import { closingTag } from './tags.ts';
 import type { JsonValue } from '../json/value.ts';
 
 /** A parsed JSON value and its range in the text; `end` is exclusive. */
@@ -32,15 +31,18 @@ export interface ObjectList {
   readonly error: ObjectListError | undefined;
 }
 
-/** Parses objects one by one, so that a malformed one costs only itself and those after it. */
-export function parseObjects(text: string, start: number, lenient: boolean): ObjectList {
+/**
+ * Parses objects one by one, so that a malformed one costs only itself and those after it.
+ * @param closing sticky pattern of the tags that may follow; undefined: only the strict parser is used.
+ */
+export function parseObjects(text: string, start: number, closing: RegExp | undefined): ObjectList {
   const objects: ParsedObject[] = [];
   let list: ObjectList['list'] = text[start] === '[' ? 'open' : 'none';
   let end = start;
   let nextStart = list === 'open' ? skipSeparators(text, start + 1) : start;
   let error: ObjectListError | undefined;
   while (text[nextStart] === '{') {
-    const object = parseObjectAt(text, nextStart, lenient);
+    const object = parseObjectAt(text, nextStart, closing);
     if ('truncatedIn' in object) {
       error = object;
       break;
@@ -54,21 +56,29 @@ export function parseObjects(text: string, start: number, lenient: boolean): Obj
 }
 
 // The lenient parser accepts more than the strict one only where the strict one stopped at one of these.
-const repairable = new RegExp(`[\\x00-\\x1f'\\\\TFN}\\]]|${closingTag.source}`, 'y');
+const repairable = /[\x00-\x1f'\\TFN}\]]/y;
 
-function isRepairable(text: string, failedAt: number): boolean {
+function isRepairable(text: string, failedAt: number, closing: RegExp): boolean {
   repairable.lastIndex = failedAt;
-  return repairable.test(text);
+  closing.lastIndex = failedAt;
+  return repairable.test(text) || closing.test(text);
 }
 
-/** Parses the object that starts at an index: strictly, then leniently if that is allowed and can help. */
-export function parseObjectAt(text: string, start: number, lenient: boolean): ParsedObject | ObjectListError {
+/**
+ * Parses the object that starts at an index: strictly, then leniently if that can help.
+ * @param closing sticky pattern of the tags that may follow; undefined: only the strict parser is used.
+ */
+export function parseObjectAt(
+  text: string,
+  start: number,
+  closing: RegExp | undefined,
+): ParsedObject | ObjectListError {
   const strict = parseJsonAt(text, start);
   if (strict.ok) return { value: strict.value, start, end: strict.end, repaired: false };
   const { failedAt, truncated } = strict;
-  if (truncated || !lenient || !isRepairable(text, failedAt))
+  if (truncated || !closing || !isRepairable(text, failedAt, closing))
     return { start, failedAt, truncatedIn: truncated ? 'strict' : undefined };
-  const repaired = parseJsonAt(text, start, { lenient, closing: closingTag });
+  const repaired = parseJsonAt(text, start, { lenient: true, closing });
   if (repaired.ok) return { value: repaired.value, start, end: repaired.end, repaired: true };
   return { start, failedAt, truncatedIn: repaired.truncated ? 'lenient' : undefined };
 }

@@ -2,14 +2,14 @@ import { openingFenceBefore, skipClosingFence, skipOpeningFence } from './markdo
 import type { CallSpan } from './callSpan.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
 import { skipSeparators } from '../json/separators.ts';
-import { skipClosers, withoutEndTokens } from './tags.ts';
+import { withoutEndTokens, type TagSet } from './tags.ts';
 import { isJsonObject, stringifyJson, type JsonValue } from '../json/value.ts';
 
 /**
  * The text around the calls, without what only wraps the calls (tags, brackets, code fences, separators, end tokens)
  * and without JSON that only repeats the arguments of a call. The pieces between calls become lines.
  */
-export function residualText(text: string, spans: readonly CallSpan[]): string {
+export function residualText(text: string, spans: readonly CallSpan[], tags: TagSet): string {
   if (spans.length === 0) return withoutEndTokens(text).trim();
   const pieces: string[] = [];
   let pieceStart = 0;
@@ -18,10 +18,10 @@ export function residualText(text: string, spans: readonly CallSpan[]): string {
     const before = trimBeforeCall(text.slice(pieceStart, start), fence);
     pieces.push(before.piece);
     fence = text.slice(start, rawStart).includes('```') ? 'around calls' : before.fence;
-    pieceStart = skipClosers(text, end);
+    pieceStart = tags.skipClosers(text, end);
     const fenceEnd: number | undefined = fence === 'around calls' ? skipClosingFence(text, pieceStart) : undefined;
-    if (fenceEnd !== undefined) [fence, pieceStart] = ['none', skipClosers(text, fenceEnd)];
-    pieceStart = skipLink(text, pieceStart);
+    if (fenceEnd !== undefined) [fence, pieceStart] = ['none', tags.skipClosers(text, fenceEnd)];
+    pieceStart = skipLink(text, pieceStart, tags);
   }
   pieces.push(withoutEndTokens(text.slice(pieceStart)));
   const lines = pieces.map((piece) => piece.trim()).filter((piece) => skipSeparators(piece, 0) < piece.length);
@@ -58,10 +58,10 @@ function trimBeforeCall(
 }
 
 // Separators before another object or before closers belong to the calls; separators before prose are text.
-function skipLink(text: string, index: number): number {
+function skipLink(text: string, index: number, tags: TagSet): number {
   const afterSeparators = skipSeparators(text, index);
   if (text[afterSeparators] === '{') return afterSeparators;
-  const afterClosers = skipClosers(text, afterSeparators);
+  const afterClosers = tags.skipClosers(text, afterSeparators);
   return afterClosers === afterSeparators ? index : afterClosers;
 }
 

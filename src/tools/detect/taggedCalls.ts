@@ -1,30 +1,23 @@
 import { skipOpeningFence } from './markdownCode.ts';
 import { createCallSpan, type CallSpans, type CallSpan } from './callSpan.ts';
-import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
+import type { DetectionContext } from './detectionContext.ts';
 import { skipSeparators } from '../json/separators.ts';
 import { parseObjectAt, parseObjects, type ObjectListError } from './objectList.ts';
-import { parseArguments, extractCalls, type CallKeys, type ParsedCall } from './callShape.ts';
-import { closingTag, nextTag, tagAt, toolNameIn, type Tag } from './tags.ts';
+import { parseArguments, extractCalls, type ParsedCall } from './callShape.ts';
+import { toolNameIn, type Tag, type TaggedBlock, type TagSet } from './tags.ts';
 
 /** Finds the calls in tags. The tags of all formats count, because models also write those of other families. */
-export function taggedCalls(text: string, keys: CallKeys, skipReasoning: SkipReasoning): CallSpans {
+export function taggedCalls(text: string, context: DetectionContext): CallSpans {
+  const { tags, skipReasoning } = context;
   const blocks: (readonly CallSpan[])[] = [];
-  let tag = nextTag(text, 0, skipReasoning);
+  let tag = tags.next(text, 0, skipReasoning);
   while (tag !== undefined) {
-    const block = parseBlock(text, tag, keys);
+    const block = parseBlock(text, tag, context);
     if (block.spans.length > 0) blocks.push(block.spans);
     if (block.truncated) return { spans: blocks.flat(), truncatedAt: tag.start };
-    tag = nextTag(text, block.end, skipReasoning);
+    tag = tags.next(text, block.end, skipReasoning);
   }
   return { spans: blocks.flat(), truncatedAt: undefined };
-}
-
-/** The calls of one tag. */
-interface TaggedBlock {
-  readonly spans: readonly CallSpan[];
-  /** Index from which the next tag is searched. */
-  readonly end: number;
-  readonly truncated: boolean;
 }
 
 /** Tags in front of the same calls, such as `<tool_call><function=f>`; a single tag is both. */
@@ -51,35 +44,44 @@ const truncatedCompactCall = /[\w.-]+(?:\[CALL_ID\][\w-]*)?(?:\[[A-Z_]{0,8})?$/y
  * | objects, or a list of them                     | `<tool_call>{...}`         | the calls in them                  |
  * | anything else                                  | `<tool_call>hello`         | no calls; the search continues     |
  */
-function parseBlock(text: string, outer: Tag, keys: CallKeys): TaggedBlock {
+function parseBlock(text: string, outer: Tag, context: DetectionContext): TaggedBlock {
   let inner = outer;
   let contentStart = skipOpeningFence(text, inner.end);
-  for (let tag = tagAt(text, contentStart); tag !== undefined; tag = tagAt(text, contentStart)) {
+  for (let tag = context.tags.at(text, contentStart); tag !== undefined; tag = context.tags.at(text, contentStart)) {
     inner = tag;
     contentStart = skipOpeningFence(text, inner.end);
   }
   const tags: NestedTags = { outer, inner };
+  const own = inner.kind.read?.(text, inner, outer);
+  if (own) return own;
   if (contentStart === text.length) return { spans: [], end: contentStart, truncated: true };
   if (inner.kind.holds === 'arguments') {
     const name = toolNameIn(text, inner);
-    return parseNamedCall(text, tags, { name, nameStart: inner.start, argumentsStart: contentStart });
+    if (name === '') return { spans: [], end: inner.end, truncated: false };
+    return parseNamedCall(text, tags, { name, nameStart: inner.start, argumentsStart: contentStart }, context.tags);
   }
   if (inner.kind.holds === 'calls or a name') {
     compactCall.lastIndex = contentStart;
     const name = compactCall.exec(text)?.[1];
     if (name !== undefined) {
-      return parseNamedCall(text, tags, { name, nameStart: contentStart, argumentsStart: compactCall.lastIndex });
+      const call = { name, nameStart: contentStart, argumentsStart: compactCall.lastIndex };
+      return parseNamedCall(text, tags, call, context.tags);
     }
     truncatedCompactCall.lastIndex = contentStart;
     if (truncatedCompactCall.test(text)) return { spans: [], end: contentStart, truncated: true };
   }
-  return parseCalls(text, tags, contentStart, keys);
+  return parseCalls(text, tags, contentStart, context);
 }
 
-function parseCalls(text: string, { outer, inner }: NestedTags, start: number, keys: CallKeys): TaggedBlock {
+function parseCalls(
+  text: string,
+  { outer, inner }: NestedTags,
+  start: number,
+  { keys, tags }: DetectionContext,
+): TaggedBlock {
   callsStart.lastIndex = start;
   if (!callsStart.test(text)) return { spans: [], end: inner.end, truncated: false };
-  const { objects, list, end, error } = parseObjects(text, start, true);
+  const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
   const spans = objects.flatMap((object, index) => {
     const calls = extractCalls(object.value, keys, { tagged: true, lenient: true });
     return calls.length === 0
@@ -101,6 +103,7 @@ function parseNamedCall(
   text: string,
   { outer, inner }: NestedTags,
   { name, nameStart, argumentsStart }: NamedCall,
+  { closingTag }: TagSet,
 ): TaggedBlock {
   const toSpans = (
     end: number,
@@ -118,7 +121,7 @@ function parseNamedCall(
     return { spans, end: argumentsStart, truncated: false };
   }
   if (text[argumentsStart] !== '{') return { spans: [], end: inner.end, truncated: false };
-  const object = parseObjectAt(text, argumentsStart, true);
+  const object = parseObjectAt(text, argumentsStart, closingTag);
   if ('truncatedIn' in object) return recoverFrom(text, inner, object, []);
   const spans = toSpans(object.end, object.repaired, parseArguments(object.value, true));
   return { spans, end: object.end, truncated: false };

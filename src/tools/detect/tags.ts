@@ -1,5 +1,6 @@
-import { skipInlineCode } from './markdownCode.ts';
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
+import type { CallSpan } from './callSpan.ts';
+import { skipInlineCode } from './markdownCode.ts';
 
 /** A tag that models write before calls. */
 export interface TagKind {
@@ -7,6 +8,8 @@ export interface TagKind {
   readonly closes: string | undefined;
   /** What follows the tag; after `arguments` tags the tag itself has the name. */
   readonly holds: 'calls' | 'calls or a name' | 'arguments';
+  /** Reads what follows the tag in the layout of a model's own format; undefined: it is not written in this layout. */
+  readonly read?: ReadBlock;
 }
 
 /** A tag in a text; `end` is exclusive. */
@@ -16,7 +19,21 @@ export interface Tag {
   readonly end: number;
 }
 
-const tagKinds: readonly TagKind[] = [
+/** The calls of one tag. */
+export interface TaggedBlock {
+  readonly spans: readonly CallSpan[];
+  /** Index from which the next tag is searched. */
+  readonly end: number;
+  readonly truncated: boolean;
+}
+
+/**
+ * Reads the calls after a tag.
+ * @param outer the first of the tags before the calls, where their span starts; often `tag` itself.
+ */
+export type ReadBlock = (text: string, tag: Tag, outer: Tag) => TaggedBlock | undefined;
+
+const commonKinds: readonly TagKind[] = [
   { opens: '<tool_call>', closes: '</tool_call>', holds: 'calls' },
   { opens: '<|tool_call|>', closes: '<|/tool_call|>', holds: 'calls' },
   { opens: '<function_call>', closes: '</function_call>', holds: 'calls' },
@@ -36,48 +53,84 @@ const endTokens = [
   '</s>',
 ];
 
+const longestFirst = (a: TagKind, b: TagKind): number => b.opens.length - a.opens.length;
+
 const alternatives = (texts: Iterable<string>): string =>
-  [...texts].map((text) => text.replace(/[[\]|]/g, '\\$&')).join('|');
-const openingPattern = alternatives(tagKinds.map(({ opens }) => opens)).replace('<function=', '<function=[^\\s<>]+>');
-const closingPattern = alternatives(tagKinds.flatMap(({ closes }) => closes ?? []));
+  [...new Set(texts)]
+    .sort((a, b) => b.length - a.length)
+    .map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+    .join('|');
 
-const openingOrCode = new RegExp(`\`+|${openingPattern}`, 'g');
-const openingAtIndex = new RegExp(openingPattern, 'y');
-const afterCall = new RegExp(`(?:\\s*(?:[\\]}]|${closingPattern}|${alternatives(endTokens)}))*`, 'y');
+/** The tags that detection looks for: those of all formats, and those of a model's own layout. */
+export class TagSet {
+  /** A closing tag, whichever it closes; sticky. */
+  readonly closingTag: RegExp;
+  readonly #kinds: readonly TagKind[];
+  readonly #openingOrCode: RegExp;
+  readonly #openingAtIndex: RegExp;
+  readonly #afterCall: RegExp;
 
-/** A closing tag, whichever it closes; sticky. */
-export const closingTag = new RegExp(closingPattern, 'y');
+  /**
+   * @param own the tags of a model's own layout. One that is known to all models is read in its own layout first.
+   * @param ownClosers what may follow the calls of this layout.
+   */
+  constructor(own: readonly TagKind[] = [], ownClosers: readonly string[] = []) {
+    const isOwn = ({ opens }: TagKind): boolean => own.some((kind) => kind.opens === opens);
+    this.#kinds = [...own, ...commonKinds.filter((kind) => !isOwn(kind))].sort(longestFirst);
+    const opening = this.#kinds.map(openingPattern).join('|');
+    const closing = alternatives([...commonKinds.flatMap(({ closes }) => closes ?? []), ...ownClosers]);
+    this.closingTag = new RegExp(closing, 'y');
+    this.#openingOrCode = new RegExp(`\`+|${opening}`, 'g');
+    this.#openingAtIndex = new RegExp(opening, 'y');
+    this.#afterCall = new RegExp(`(?:\\s*(?:[\\]}]|${closing}|${alternatives(endTokens)}))*`, 'y');
+  }
 
-/** The first tag at or after an index that is neither in reasoning nor in Markdown code. */
-export function nextTag(text: string, index: number, skipReasoning: SkipReasoning): Tag | undefined {
-  let searchFrom = index;
-  for (;;) {
-    openingOrCode.lastIndex = searchFrom;
-    const start = openingOrCode.exec(text)?.index;
-    if (start === undefined) return undefined;
-    searchFrom = skipReasoning(start);
-    if (searchFrom > start) continue;
-    if (text[start] !== '`') return toTag(text, start, openingOrCode.lastIndex);
-    searchFrom = skipInlineCode(text, start);
+  /** The first tag at or after an index that is neither in reasoning nor in Markdown code. */
+  next(text: string, index: number, skipReasoning: SkipReasoning): Tag | undefined {
+    let searchFrom = index;
+    for (;;) {
+      this.#openingOrCode.lastIndex = searchFrom;
+      const start = this.#openingOrCode.exec(text)?.index;
+      if (start === undefined) return undefined;
+      searchFrom = skipReasoning(start);
+      if (searchFrom > start) continue;
+      if (text[start] !== '`') return this.#toTag(text, start, this.#openingOrCode.lastIndex);
+      searchFrom = skipInlineCode(text, start);
+    }
+  }
+
+  /** The tag that starts exactly at an index. */
+  at(text: string, index: number): Tag | undefined {
+    this.#openingAtIndex.lastIndex = index;
+    return this.#openingAtIndex.test(text) ? this.#toTag(text, index, this.#openingAtIndex.lastIndex) : undefined;
+  }
+
+  /** The index after the closing tags, stray brackets and end tokens that follow a call. */
+  skipClosers(text: string, index: number): number {
+    this.#afterCall.lastIndex = index;
+    this.#afterCall.test(text);
+    return this.#afterCall.lastIndex;
+  }
+
+  #toTag(text: string, start: number, end: number): Tag | undefined {
+    const kind = this.#kinds.find(({ opens }) => text.startsWith(opens, start));
+    return kind && { kind, start, end };
   }
 }
 
-/** The tag that starts exactly at an index. */
-export function tagAt(text: string, index: number): Tag | undefined {
-  openingAtIndex.lastIndex = index;
-  return openingAtIndex.test(text) ? toTag(text, index, openingAtIndex.lastIndex) : undefined;
+/** The tag that all models know by the same text. */
+export const commonKind = (opens: string): TagKind | undefined => commonKinds.find((kind) => kind.opens === opens);
+
+// The tag has the name of the tool; a reader takes it by itself, and also where the tag is cut off.
+function openingPattern({ opens, holds, read }: TagKind): string {
+  const pattern = alternatives([opens]);
+  if (holds !== 'arguments') return pattern;
+  return read ? `${pattern}(?:[^\\s<>]+>)?` : `${pattern}[^\\s<>]+>`;
 }
 
-/** The name of the tool in a tag such as `<function=name>`. */
+/** The name of the tool in a tag such as `<function=name>`; "" where the tag has none. */
 export const toolNameIn = (text: string, { kind, start, end }: Tag): string =>
-  text.slice(start + kind.opens.length, end - 1);
-
-/** The index after the closing tags, stray brackets and end tokens that follow a call. */
-export function skipClosers(text: string, index: number): number {
-  afterCall.lastIndex = index;
-  afterCall.test(text);
-  return afterCall.lastIndex;
-}
+  text.slice(start + kind.opens.length, Math.max(start + kind.opens.length, end - 1));
 
 /** A text without the end tokens and the white space at its end. */
 export function withoutEndTokens(text: string): string {
@@ -90,7 +143,5 @@ export function withoutEndTokens(text: string): string {
 
 const lastEndToken = (text: string): string | undefined => endTokens.find((token) => text.endsWith(token));
 
-function toTag(text: string, start: number, end: number): Tag | undefined {
-  const kind = tagKinds.find(({ opens }) => text.startsWith(opens, start));
-  return kind && { kind, start, end };
-}
+/** The tags of all formats. */
+export const commonTags = new TagSet();

@@ -4,7 +4,8 @@ import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 import { skipSeparators } from '../json/separators.ts';
 import { parseObjects, type ParsedObject } from './objectList.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
-import { extractCalls, type CallKeys, type ParsedCall } from './callShape.ts';
+import { extractCalls, type ParsedCall } from './callShape.ts';
+import type { DetectionContext } from './detectionContext.ts';
 
 /** The calls of a text without tags. */
 export interface UntaggedCallSpans extends CallSpans {
@@ -20,22 +21,27 @@ export interface UntaggedCallSpans extends CallSpans {
  * | start of the text, after white space and reasoning | lenient | objects that are calls; a list only if all of it is    |
  * | anywhere after that, between outermost brackets  | strict  | an object that is a call; a closed list of calls only  |
  */
-export function untaggedCalls(text: string, keys: CallKeys, skipReasoning: SkipReasoning): UntaggedCallSpans {
-  const leading = leadingCalls(text, visibleStart(text, skipReasoning), keys);
+export function untaggedCalls(text: string, context: DetectionContext): UntaggedCallSpans {
+  const { skipReasoning } = context;
+  const leading = leadingCalls(text, visibleStart(text, skipReasoning), context);
   if (leading.truncatedAt !== undefined) return { ...leading, truncatedInValue: true };
   const { spans, truncatedAt } = matchBrackets(text, leading.end, skipReasoning);
   const truncatedValue = truncatedAt === undefined ? undefined : parseJsonAt(text, truncatedAt);
   return {
-    spans: [...leading.spans, ...spans.flatMap((span) => callsInBrackets(text, span, keys))],
+    spans: [...leading.spans, ...spans.flatMap((span) => callsInBrackets(text, span, context))],
     truncatedAt,
     truncatedInValue: truncatedValue !== undefined && !truncatedValue.ok && truncatedValue.truncated,
   };
 }
 
 // Lenient parsing is safe only here: a text that starts with a bracket is a call or an answer in JSON.
-function leadingCalls(text: string, start: number, keys: CallKeys): CallSpans & { readonly end: number } {
+function leadingCalls(
+  text: string,
+  start: number,
+  { keys, tags }: DetectionContext,
+): CallSpans & { readonly end: number } {
   if (text[start] !== '{' && text[start] !== '[') return { spans: [], truncatedAt: undefined, end: start };
-  const { objects, list, end, error } = parseObjects(text, start, true);
+  const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
   const parsedCalls = objects.map(({ value }) => extractCalls(value, keys, { tagged: false, lenient: true }));
   const truncated = error === undefined ? skipSeparators(text, end) === text.length : error.truncatedIn !== undefined;
   const isData = list !== 'none' && (hasOtherObject(parsedCalls) || (list === 'open' && !truncated));
@@ -44,14 +50,14 @@ function leadingCalls(text: string, start: number, keys: CallKeys): CallSpans & 
   return { spans, truncatedAt: error?.truncatedIn && error.start, end: error?.start ?? end };
 }
 
-function callsInBrackets(text: string, { start, end }: BracketSpan, keys: CallKeys): readonly CallSpan[] {
+function callsInBrackets(text: string, { start, end }: BracketSpan, { keys }: DetectionContext): readonly CallSpan[] {
   const options = { tagged: false, lenient: false };
   if (text[start] === '{') {
     const parsed = parseJsonAt(text, start);
     const calls = parsed.ok ? extractCalls(parsed.value, keys, options) : [];
     return calls.length === 0 ? [] : [createCallSpan(text, { start, end, repaired: false }, calls)];
   }
-  const { objects, list } = parseObjects(text, start, false);
+  const { objects, list } = parseObjects(text, start, undefined);
   const parsedCalls = objects.map(({ value }) => extractCalls(value, keys, options));
   const isData = list !== 'closed' || hasOtherObject(parsedCalls);
   return isData ? [] : toCallSpans(text, objects, parsedCalls);

@@ -1,0 +1,11 @@
+import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
+import type { CallKeys } from './callShape.ts';
+import type { TagSet } from './tags.ts';
+
+/** What the parsers of one text share. */
+export interface DetectionContext {
+  /** The JSON keys of a call's name and arguments. */
+  readonly keys: CallKeys;
+  readonly tags: TagSet;
+  readonly skipReasoning: SkipReasoning;
+}
