@@ -1,5 +1,5 @@
 import { expandJsonRule } from './anyJson.ts';
-import { keyText, membersFrom, remainingRepetitions, startedKeyText } from './remaining.ts';
+import { beforeValue, membersFrom, remainingRepetitions, separatorAndBefore } from './remaining.ts';
 import { text, type ManyRule, type MembersRule, type Rule } from './rule.ts';
 
 /** The stack of a pushdown automaton: the rules still to be matched, the next one on top; undefined is the end of the text. */
@@ -68,10 +68,11 @@ function expandMany(rule: ManyRule, next: Stack): readonly Stack[] {
   return [...ended, push(isStarted && separator !== '' ? [text(separator), ...repetition] : repetition, next)];
 }
 
-function expandMembers({ members, from = 0, isStarted = false }: MembersRule, next: Stack): readonly Stack[] {
+function expandMembers(rule: MembersRule, next: Stack): readonly Stack[] {
+  const { members, from = 0, isStarted = false, nonEmpty = false } = rule;
   const first = members[from];
-  if (!first) return [next];
-  const key = isStarted ? startedKeyText(first) : keyText(first);
-  const present = push([key, first.rule, membersFrom(members, from + 1, true)], next);
-  return first.required ? [present] : [present, { rule: membersFrom(members, from + 1, isStarted), next }];
+  if (!first) return nonEmpty && !isStarted ? [] : [next];
+  const before = isStarted ? separatorAndBefore(rule, first) : beforeValue(first);
+  const present = push([before, first.rule, membersFrom(rule, from + 1, true)], next);
+  return first.required ? [present] : [present, { rule: membersFrom(rule, from + 1, isStarted), next }];
 }

@@ -1,4 +1,4 @@
-import { text, type ManyRule, type Member, type MembersRule, type TextRule } from './rule.ts';
+import { all, text, type ManyRule, type Member, type MembersRule, type Rule } from './rule.ts';
 
 /** What is left of a repetition after one more. The same object for the same rule, so that it is expanded and written once. */
 export function remainingRepetitions(rule: ManyRule): ManyRule {
@@ -13,29 +13,35 @@ export function remainingRepetitions(rule: ManyRule): ManyRule {
 }
 
 /** The members from an index on. The same object for the same members, index and `isStarted`. */
-export function membersFrom(members: readonly Member[], from: number, isStarted: boolean): MembersRule {
-  const known = memoize(positions, members, () => new Map<number, MembersRule>());
+export function membersFrom(rule: MembersRule, from: number, isStarted: boolean): MembersRule {
+  const known = memoize(positions, rule.members, () => new Map<number, MembersRule>());
   const key = 2 * from + (isStarted ? 1 : 0);
-  const rule = known.get(key) ?? { kind: 'members', members, from, isStarted };
-  known.set(key, rule);
-  return rule;
+  const remaining = known.get(key) ?? { ...rule, from, isStarted };
+  known.set(key, remaining);
+  return remaining;
 }
 
-/** The literal before the value of a member, as the first member of an object. */
-export const keyText = (member: Member): TextRule =>
-  memoize(keys, member, () => text(`${JSON.stringify(member.key)}: `));
+/** What stands before the value of a member that is the first one of an object. */
+export const beforeValue = (member: Member): Rule =>
+  member.before ?? memoize(keys, member, () => text(`${JSON.stringify(member.key)}: `));
 
-/** The same, with the comma after the member before it. */
-export const startedKeyText = (member: Member): TextRule =>
-  memoize(startedKeys, member, () => text(`${memberSeparator}${keyText(member).text}`));
+/** The same, with the separator after the member before it. */
+export const separatorAndBefore = ({ separator }: MembersRule, member: Member): Rule =>
+  memoize(startedKeys, member, () => joined(separator ?? memberSeparator, beforeValue(member)));
 
-/** Literal between two members. */
-export const memberSeparator = ', ';
+/** What stands between two members of a JSON object. */
+export const memberSeparator = text(', ');
+
+// One literal has fewer steps than two.
+const joined = (first: Rule, second: Rule): Rule =>
+  first.kind === 'text' && second.kind === 'text' && !first.control && !second.control
+    ? text(first.text + second.text)
+    : all(first, second);
 
 const repetitions = new WeakMap<ManyRule, ManyRule>();
 const positions = new WeakMap<readonly Member[], Map<number, MembersRule>>();
-const keys = new WeakMap<Member, TextRule>();
-const startedKeys = new WeakMap<Member, TextRule>();
+const keys = new WeakMap<Member, Rule>();
+const startedKeys = new WeakMap<Member, Rule>();
 
 function memoize<K extends object, V>(cache: WeakMap<K, V>, key: K, create: () => V): V {
   const known = cache.get(key);

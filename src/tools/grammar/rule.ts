@@ -46,19 +46,25 @@ export interface ManyRule {
   readonly isStarted?: true;
 }
 
-/** Members of a JSON object, in this order; those not required may be absent. */
+/** Members of an object, in this order; those not required may be absent. */
 export interface MembersRule {
   readonly kind: 'members';
   readonly members: readonly Member[];
+  /** What stands between two members; absent: a comma and a space. */
+  readonly separator?: Rule;
+  /** Whether at least one member is present. */
+  readonly nonEmpty?: boolean;
   /** Index of the first member that may still come; absent: 0; only the matcher sets it. */
   readonly from?: number;
   /** Whether a member precedes, so that a comma comes first; only the matcher sets it. */
   readonly isStarted?: boolean;
 }
 
-/** A member of a JSON object. */
+/** A member of an object. */
 export interface Member {
   readonly key: string;
+  /** What stands before the value; absent: the key as in JSON, spaced as `stringifyJson` does it. */
+  readonly before?: Rule;
   readonly rule: Rule;
   readonly required: boolean;
 }

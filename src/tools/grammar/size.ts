@@ -59,7 +59,7 @@ export class GrammarSize {
       case 'many':
         return this.add(rule.rule) + 1;
       case 'members':
-        return Math.max(longestOptionalRun(rule), this.#most(rule.members.map((member) => member.rule)));
+        return Math.max(longestOptionalRun(rule), this.#most(partsOf(rule)));
       case 'json':
         return this.add(expandJsonRule(rule));
       default:
@@ -90,6 +90,12 @@ function branching(texts: readonly string[]): number {
   );
 }
 
+/** The rules in an object with members. */
+const partsOf = ({ members, separator }: MembersRule): readonly Rule[] => [
+  ...(separator ? [separator] : []),
+  ...members.flatMap(({ before, rule }) => (before ? [before, rule] : [rule])),
+];
+
 /** How many members may come next at most: those that may be absent, one after the other, and the one after them. */
 function longestOptionalRun({ members }: MembersRule): number {
   let [longest, run] = [0, 0];
@@ -118,7 +124,7 @@ function ownSize(rule: Rule): number {
     case 'many':
       return sizePerRule * copies(rule);
     case 'members':
-      return rule.members.reduce((size, { key }) => size + key.length + 2 * sizePerRule, 0);
+      return rule.members.reduce((size, { key, before }) => size + (before ? 0 : key.length) + 2 * sizePerRule, 0);
     default:
       return 0;
   }

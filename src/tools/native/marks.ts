@@ -33,6 +33,6 @@ export function literalRule(literal: string): Rule {
     rules.push(tag(lexeme));
   }
   endPlain();
-  const [first, ...others] = rules;
-  return first && others.length === 0 ? first : all(...rules);
+  const [first = text(''), ...others] = rules;
+  return others.length === 0 ? first : all(...rules);
 }

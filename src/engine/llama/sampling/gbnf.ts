@@ -2,7 +2,7 @@ import { expandJsonRule } from '../../../tools/grammar/anyJson.ts';
 import type { Stack } from '../../../tools/grammar/expand.ts';
 import type { GrammarMatcher } from '../../../tools/grammar/matcher.ts';
 import { groupByPrefix } from '../../../tools/grammar/prefixTree.ts';
-import { keyText, memberSeparator } from '../../../tools/grammar/remaining.ts';
+import { beforeValue, memberSeparator } from '../../../tools/grammar/remaining.ts';
 import { maxCopiedRepetitions } from '../../../tools/grammar/size.ts';
 import type { CharRule, ManyRule, Member, MembersRule, Rule } from '../../../tools/grammar/rule.ts';
 
@@ -21,6 +21,7 @@ interface WrittenMembers {
   readonly name: string;
   /** Index of the last required member; -1: none. */
   readonly lastRequired: number;
+  readonly separator: string;
   /** The rules of the members from this index on are written. */
   writtenFrom: number;
 }
@@ -95,10 +96,11 @@ class GbnfWriter {
     return min > 0 ? items : `(${items})?`;
   }
 
-  #remainingMembers({ members, from = 0, isStarted = false }: MembersRule): string {
+  #remainingMembers({ members, separator, from = 0, isStarted = false, nonEmpty = false }: MembersRule): string {
     const written = this.#members.get(members) ?? {
       name: `m${this.#members.size}`,
       lastRequired: members.findLastIndex(({ required }) => required),
+      separator: this.expression(separator ?? memberSeparator),
       writtenFrom: members.length,
     };
     this.#members.set(members, written);
@@ -107,7 +109,7 @@ class GbnfWriter {
     for (const [offset, member] of members.slice(from, end).entries()) {
       this.namedRules.push(this.#memberRule(member, written, { index: from + offset, count: members.length }));
     }
-    return membersFrom(written, from, { count: members.length, isStarted });
+    return membersFrom(written, from, { count: members.length, isStarted, nonEmpty });
   }
 
   /**
@@ -119,7 +121,7 @@ class GbnfWriter {
     written: WrittenMembers,
     { index, count }: { readonly index: number; readonly count: number },
   ): string {
-    const key = quote(keyText(member).text);
+    const key = this.expression(beforeValue(member));
     const following = membersFrom(written, index + 1, { count, isStarted: true });
     const isSkipped = !member.required && index + 1 < count;
     const present = `${key} ${this.expression(member.rule)} ${following}`;
@@ -129,13 +131,17 @@ class GbnfWriter {
 
 /** The members from an index on, as far as they are not absent. */
 function membersFrom(
-  { name, lastRequired }: WrittenMembers,
+  { name, lastRequired, separator }: WrittenMembers,
   from: number,
-  { count, isStarted }: { readonly count: number; readonly isStarted: boolean },
+  {
+    count,
+    isStarted,
+    nonEmpty = false,
+  }: { readonly count: number; readonly isStarted: boolean; readonly nonEmpty?: boolean },
 ): string {
   if (from >= count) return '""';
-  const members = `${isStarted ? `${quote(memberSeparator)} ` : ''}${name}-${from}`;
-  return lastRequired >= from ? members : `(${members})?`;
+  const members = `${isStarted ? `${separator} ` : ''}${name}-${from}`;
+  return lastRequired >= from || (nonEmpty && !isStarted) ? members : `(${members})?`;
 }
 
 const sequence = (first: string, rest: string): string => (rest === '' ? first : `${first} ${rest}`);

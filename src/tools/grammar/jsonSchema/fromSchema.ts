@@ -1,10 +1,10 @@
 import type { ReadResult } from '../../../schema.ts';
 import { hasJsonType, isObject } from '../../../jsonTypes.ts';
-import { stringifyJson } from '../../json/value.ts';
 import { areDisjoint } from './disjoint.ts';
 import { defaultJsonDepth, json } from '../anyJson.ts';
 import type { CallGrammar } from '../grammar.ts';
-import { anyOf, text, type Rule } from '../rule.ts';
+import { anyOf, type Rule } from '../rule.ts';
+import type { RuleStyle } from './ruleStyle.ts';
 import { SchemaCursor, type JsonSchema } from './schemaCursor.ts';
 import { typeRules, typesOf } from './types.ts';
 
@@ -18,9 +18,10 @@ export function jsonGrammar(schema: unknown): ReadResult<CallGrammar> {
  * Compiles a JSON Schema to a grammar rule. Every text that matches the rule is valid: what no grammar can express is an
  * error, with a pointer into the schema. Not every valid text matches: members that are not declared, exponents and
  * numbers of more than 18 digits are never generated.
+ * @param style how values are written; JSON if absent.
  */
-export function ruleFromSchema(schema: unknown): ReadResult<Rule> {
-  const cursor = SchemaCursor.root();
+export function ruleFromSchema(schema: unknown, style?: RuleStyle): ReadResult<Rule> {
+  const cursor = SchemaCursor.root(style);
   const rule = compileSchema(schema, cursor);
   return cursor.errors.length === 0 ? { ok: true, value: rule } : { ok: false, errors: cursor.errors };
 }
@@ -49,7 +50,7 @@ const constraintsOf = (schema: JsonSchema): readonly string[] =>
 const compileSchema = (schema: unknown, cursor: SchemaCursor): Rule => cursor.compile(() => ruleAt(schema, cursor));
 
 function ruleAt(schema: unknown, cursor: SchemaCursor): Rule {
-  if (schema === true) return json(defaultJsonDepth);
+  if (schema === true) return cursor.style.any(defaultJsonDepth);
   if (!isObject(schema)) return cursor.addError('is no schema that a value could fit');
   if (cursor.depth > maxSchemaDepth) return cursor.addError(`is nested deeper than ${maxSchemaDepth} levels`);
   const constraints = constraintsOf(schema);
@@ -64,7 +65,7 @@ function ruleAt(schema: unknown, cursor: SchemaCursor): Rule {
   const types = typesOf(schema);
   if (types.length === 0) {
     const [keyword] = constraints;
-    return keyword === undefined ? json(defaultJsonDepth) : cursor.addKeywordError(keyword);
+    return keyword === undefined ? cursor.style.any(defaultJsonDepth) : cursor.addKeywordError(keyword);
   }
   const rules = types.map(
     (type) =>
@@ -101,7 +102,11 @@ function valuesRule(values: unknown, schema: JsonSchema, cursor: SchemaCursor): 
     (value) => types.length === 0 || knownTypes.some((type) => hasJsonType(value, type)),
   );
   if (allowed.length === 0) return cursor.addError('has no value that could be given');
-  return cursor.checkSize(anyOf([...new Set(allowed.map(stringifyJson))].map(text)));
+  for (const value of allowed) {
+    const problem = typeof value === 'string' ? cursor.style.problemOf?.(value) : undefined;
+    if (problem !== undefined) return cursor.addError(`has a value that ${problem}`);
+  }
+  return cursor.checkSize(cursor.style.values(allowed));
 }
 
 // A type next to the branches applies to each of them.

@@ -1,6 +1,7 @@
 import { escapePointerToken } from '../../../jsonPointer.ts';
 import type { SchemaError } from '../../../schema.ts';
 import { text, type Rule } from '../rule.ts';
+import { jsonStyle, type RuleStyle } from './ruleStyle.ts';
 import { GrammarSize, maxGrammarSize, sizePerRule, sizeProblem } from '../size.ts';
 
 /** A JSON Schema that was not yet validated. */
@@ -21,22 +22,31 @@ const maxErrors = 100;
 // As many rules are the largest grammar.
 const maxSchemas = maxGrammarSize / sizePerRule;
 
+interface Position {
+  readonly pointer: string;
+  readonly depth: number;
+  readonly style: RuleStyle;
+}
+
 /** A position in a JSON Schema; collects errors with their JSON pointers, and the size of the grammar. */
 export class SchemaCursor {
   readonly pointer: string;
   /** Number of steps from the root of the schema. */
   readonly depth: number;
+  /** How the values of this position are written. */
+  readonly style: RuleStyle;
   readonly #compilation: Compilation;
 
-  private constructor(compilation: Compilation, pointer: string, depth: number) {
+  private constructor(compilation: Compilation, { pointer, depth, style }: Position) {
     this.#compilation = compilation;
     this.pointer = pointer;
     this.depth = depth;
+    this.style = style;
   }
 
   /** The root of a schema. */
-  static root(): SchemaCursor {
-    return new SchemaCursor(new Compilation(), '', 0);
+  static root(style: RuleStyle = jsonStyle): SchemaCursor {
+    return new SchemaCursor(new Compilation(), { pointer: '', depth: 0, style });
   }
 
   /** The errors at all positions of the schema. */
@@ -49,9 +59,14 @@ export class SchemaCursor {
     return this.#compilation.isTooLarge || this.errors.length >= maxErrors;
   }
 
-  /** The position of a subschema. */
+  /** The position of a subschema of the same value. */
   child(...tokens: readonly (string | number)[]): SchemaCursor {
-    return new SchemaCursor(this.#compilation, this.pointer + tokens.map(escapePointerToken).join(''), this.depth + 1);
+    return this.#at(tokens, this.style);
+  }
+
+  /** The position of the schema of an item or a member. */
+  nested(...tokens: readonly (string | number)[]): SchemaCursor {
+    return this.#at(tokens, this.style.nested);
   }
 
   /** Records that no grammar can express the schema at this position; returns a placeholder, so that compiling continues. */
@@ -84,6 +99,11 @@ export class SchemaCursor {
     if (this.isStopped) return placeholder;
     const problem = sizeProblem(this.#compilation.size, rule);
     return problem === undefined ? rule : this.#refuse(problem);
+  }
+
+  #at(tokens: readonly (string | number)[], style: RuleStyle): SchemaCursor {
+    const pointer = this.pointer + tokens.map(escapePointerToken).join('');
+    return new SchemaCursor(this.#compilation, { pointer, depth: this.depth + 1, style });
   }
 
   #refuse(problem: string): Rule {

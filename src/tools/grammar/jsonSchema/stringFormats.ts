@@ -1,5 +1,4 @@
 import { all, any, char, many, optional, text, type Rule } from '../rule.ts';
-import { quoted } from '../strings.ts';
 
 const digit = char('0-9');
 const digits = (count: number): Rule => many(digit, { min: count, max: count });
@@ -38,11 +37,9 @@ const email = all(
 
 /**
  * The supported string formats: `date`, `time` and `date-time` of RFC 3339 (with an offset), `uuid` of RFC 4122, and
- * `email` addresses of ASCII letters, digits and `_ + - .`
+ * `email` addresses of ASCII letters, digits and `_ + - .`. The
+ * rules are of the characters, without quotes.
  */
 export const stringFormats: ReadonlyMap<string, Rule> = new Map(
-  Object.entries({ date, time, 'date-time': all(date, text('T'), time), uuid, email }).map(([name, rule]) => [
-    name,
-    quoted(rule),
-  ]),
+  Object.entries({ date, time, 'date-time': all(date, text('T'), time), uuid, email }),
 );

@@ -1,10 +1,9 @@
 import { stringFormats } from './stringFormats.ts';
-import { defaultJsonDepth, json, jsonObject } from '../anyJson.ts';
+import { defaultJsonDepth } from '../anyJson.ts';
 import { integer, number, type NumberBounds } from '../numbers.ts';
-import { any, list, object, text, type ManyRule, type Rule } from '../rule.ts';
+import type { ManyRule, Rule } from '../rule.ts';
 import type { JsonSchema, SchemaCursor } from './schemaCursor.ts';
 import { maxCopiedRepetitions } from '../size.ts';
-import { string } from '../strings.ts';
 
 /** Compiles a subschema. */
 type CompileSchema = (schema: unknown, cursor: SchemaCursor) => Rule;
@@ -16,17 +15,13 @@ interface TypeRule {
   rule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSchema): Rule;
 }
 
-// The same rule everywhere, so that a grammar has it once.
-const anyBoolean = any(text('true'), text('false'));
-const nullText = text('null');
-
 /** The compilers of schemas, by JSON Schema type. */
 export const typeRules: Readonly<Record<string, TypeRule>> = {
   string: { keywords: ['minLength', 'maxLength', 'format'], rule: stringRule },
   integer: { keywords: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'], rule: integerRule },
   number: { keywords: ['minimum', 'maximum'], rule: numberRule },
-  boolean: { keywords: [], rule: () => anyBoolean },
-  null: { keywords: [], rule: () => nullText },
+  boolean: { keywords: [], rule: (_schema, { style }) => style.boolean },
+  null: { keywords: [], rule: (_schema, { style }) => style.null },
   array: { keywords: ['items', 'minItems', 'maxItems', 'uniqueItems'], rule: arrayRule },
   object: { keywords: ['properties', 'required', 'additionalProperties'], rule: objectRule },
 };
@@ -44,16 +39,16 @@ const maxRepetitions = maxCopiedRepetitions;
 
 function stringRule(schema: JsonSchema, cursor: SchemaCursor): Rule {
   const { format } = schema;
-  if (format === undefined) return string(lengthBounds(schema, 'minLength', 'maxLength', cursor));
+  if (format === undefined) return cursor.style.string(lengthBounds(schema, 'minLength', 'maxLength', cursor));
   for (const keyword of ['minLength', 'maxLength']) {
     if (schema[keyword] !== undefined)
       cursor.addKeywordError(keyword, 'which a grammar cannot hold to together with "format"');
   }
   const known = `it knows ${[...stringFormats.keys()].join(', ')}`;
-  return (
-    stringFormats.get(String(format)) ??
-    cursor.child('format').addError(`is ${JSON.stringify(format)}, which a grammar does not know; ${known}`)
-  );
+  const content = stringFormats.get(String(format));
+  return content
+    ? cursor.style.formatted(content)
+    : cursor.child('format').addError(`is ${JSON.stringify(format)}, which a grammar does not know; ${known}`);
 }
 
 function arrayRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSchema): Rule {
@@ -61,8 +56,9 @@ function arrayRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSch
   if (uniqueItems !== false) cursor.addKeywordError('uniqueItems');
   if (Array.isArray(items))
     return cursor.child('items').addError('is a list of schemas, which a grammar cannot express');
-  const item = items === undefined ? json(defaultJsonDepth - 1) : compile(items, cursor.child('items'));
-  return list(item, lengthBounds(schema, 'minItems', 'maxItems', cursor));
+  const { style } = cursor;
+  const item = items === undefined ? style.nested.any(defaultJsonDepth - 1) : compile(items, cursor.nested('items'));
+  return style.list(item, lengthBounds(schema, 'minItems', 'maxItems', cursor));
 }
 
 function objectRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSchema): Rule {
@@ -70,17 +66,22 @@ function objectRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSc
   if (typeof additionalProperties !== 'boolean')
     return cursor.child('additionalProperties').addError('is a schema, which a grammar cannot express');
   const declaredMembers = Object.entries((properties ?? {}) as JsonSchema);
-  if (!cursor.hasRoomFor(declaredMembers.length)) return object([]);
+  const { style } = cursor;
+  if (!cursor.hasRoomFor(declaredMembers.length)) return style.object([]);
   const requiredNames = new Set(Array.isArray(required) ? required.map(String) : []);
   const declaredNames = new Set(declaredMembers.map(([key]) => key));
   const undeclared = [...requiredNames].find((name) => !declaredNames.has(name));
   if (undeclared !== undefined)
     cursor.child('required').addError(`names ${JSON.stringify(undeclared)}, which is not declared in "properties"`);
-  if (properties === undefined && additionalProperties) return jsonObject(defaultJsonDepth - 1);
-  return object(
+  if (properties === undefined && additionalProperties) return style.anyObject(defaultJsonDepth - 1);
+  for (const [key] of declaredMembers) {
+    const problem = style.problemOf?.(key);
+    if (problem !== undefined) cursor.child('properties', key).addError(`has a name that ${problem}`);
+  }
+  return style.object(
     declaredMembers.map(([key, property]) => ({
       key,
-      rule: compile(property, cursor.child('properties', key)),
+      rule: compile(property, cursor.nested('properties', key)),
       required: requiredNames.has(key),
     })),
   );
@@ -134,7 +135,7 @@ function checkBounds(
   rule: (bounds: NumberBounds) => Rule,
 ): Rule {
   if (min > max) return cursor.addError(`leaves no number between ${min} and ${max}`);
-  return rule({ min, max });
+  return cursor.style.number(rule({ min, max }));
 }
 
 // Generated numbers have at most 18 digits, so bounds beyond always hold.

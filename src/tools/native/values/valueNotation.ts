@@ -1,16 +1,18 @@
-import type { Rule } from '../../grammar/rule.ts';
-import type { ReadResult } from '../../../schema.ts';
+import type { RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
 import type { JsonValue } from '../../json/value.ts';
 import type { ParameterLayout } from '../layout.ts';
+import type { SearchedText } from '../searchedText.ts';
 
 /** Where a value stands, for its reader. */
 export interface ValuePosition {
-  readonly text: string;
+  readonly source: SearchedText;
   /** Index of the first character after the parameter's key: the mark before the value comes first. */
   readonly start: number;
   readonly layout: ParameterLayout;
   /** JSON Schema of the parameter; undefined: the tool or the parameter is unknown. */
   readonly schema: unknown;
+  /** Names of the parameters that may follow: declared, and not read yet. */
+  readonly nextKeys: ReadonlySet<string>;
   /** The first mark after the last parameter, by which a reader knows where an unclosed value ends; "" = none. */
   readonly after: string;
 }
@@ -39,6 +41,6 @@ export interface ValueNotation {
   read(position: ValuePosition): ValueRead | ValueUnread;
   /** The value of a parameter with the marks around it (`string` or `other` of the layout), as the template writes it. */
   write(value: JsonValue, layout: ParameterLayout): string;
-  /** Grammar rule of the value of a parameter with the marks around it; `errors` name what no grammar can express. */
-  rule(schema: unknown, layout: ParameterLayout): ReadResult<Rule>;
+  /** How a grammar writes the value of a parameter with the marks around it. The same object for the same layout. */
+  ruleStyle(layout: ParameterLayout): RuleStyle;
 }

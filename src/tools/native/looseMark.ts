@@ -1,0 +1,87 @@
+import type { SearchedText } from './searchedText.ts';
+
+/**
+ * A literal of a template as a reader takes it: with any white space, or none, where the literal has white space or one
+ * tag follows another. White space at its ends is not part of a match.
+ */
+export interface LooseMark {
+  /** White space that the literal begins with. */
+  readonly leading: string;
+  /** White space that the literal ends with. */
+  readonly trailing: string;
+  /** What has to stand there, with free white space in between; empty where the literal is only white space. */
+  readonly pieces: readonly string[];
+}
+
+/** The loose mark of a literal. The same object for the same literal. */
+export function looseMark(literal: string): LooseMark {
+  const known = marks.get(literal);
+  if (known) return known;
+  const pieces = literal.split(/\s+|(?<=>)(?=<)/).filter((piece) => piece !== '');
+  const [leading = ''] = /^\s*/.exec(literal) ?? [];
+  const [trailing = ''] = pieces.length === 0 ? [''] : (/\s*$/.exec(literal) ?? []);
+  const mark = { leading, trailing, pieces };
+  if (marks.size >= maxKnownMarks) marks.clear();
+  marks.set(literal, mark);
+  return mark;
+}
+
+const marks = new Map<string, LooseMark>();
+const maxKnownMarks = 1000;
+
+/** Index after a mark that stands at an index; undefined: it does not. */
+export function matchMark({ pieces }: LooseMark, text: string, index: number): number | undefined {
+  let end = index;
+  for (const [position, piece] of pieces.entries()) {
+    const start = position === 0 ? end : skipWhiteSpace(text, end);
+    if (!text.startsWith(piece, start)) return undefined;
+    end = start + piece.length;
+  }
+  return end;
+}
+
+/** Index after a mark that stands at an index or after white space there; undefined: it does not. */
+export const matchMarkAfterSpace = (mark: LooseMark, text: string, index: number): number | undefined =>
+  matchMark(mark, text, skipWhiteSpace(text, index));
+
+/** A mark that was found; both Infinity where there is none. */
+export interface MarkMatch {
+  readonly start: number;
+  /** Index after it. */
+  readonly end: number;
+}
+
+/** The first occurrence of a mark at or after an index; a mark that is only white space has none. */
+export function findMark(mark: LooseMark, source: SearchedText, from: number): MarkMatch {
+  const [first] = mark.pieces;
+  if (first === undefined) return noMatch;
+  const { text } = source;
+  const start =
+    mark.pieces.length === 1
+      ? source.indexOf(first, from)
+      : source.find(mark.pieces.join('\0'), from, () => {
+          let index = text.indexOf(first, from);
+          while (index >= 0 && matchMark(mark, text, index) === undefined) index = text.indexOf(first, index + 1);
+          return index < 0 ? Infinity : index;
+        });
+  return start === Infinity ? noMatch : { start, end: matchMark(mark, text, start) ?? start };
+}
+
+const noMatch: MarkMatch = { start: Infinity, end: Infinity };
+
+/** Whether a text ends within a mark that begins at an index, after its first character. */
+export function endsWithinMark({ pieces }: LooseMark, text: string, index: number): boolean {
+  const rest = text.slice(index, index + maxMarkLength).replaceAll(/\s+/g, '');
+  return rest !== '' && text.length - index < maxMarkLength && pieces.join('').startsWith(rest);
+}
+
+const maxMarkLength = 256;
+
+const whiteSpace = /\s*/y;
+
+/** Index of the first character at or after an index that is no white space. */
+export function skipWhiteSpace(text: string, index: number): number {
+  whiteSpace.lastIndex = index;
+  whiteSpace.test(text);
+  return whiteSpace.lastIndex;
+}

@@ -1,0 +1,7 @@
+import { tagged } from './tagged.ts';
+import type { ValueNotation } from './valueNotation.ts';
+
+/** The notations of the parameter values of calls, by name. */
+export const valueNotations: ReadonlyMap<string, ValueNotation> = new Map(
+  [tagged].map((notation) => [notation.name, notation]),
+);

@@ -1,0 +1,43 @@
+import type { ParameterLayout } from '../layout.ts';
+import { findMark, looseMark } from '../looseMark.ts';
+import { SearchedText } from '../searchedText.ts';
+
+/** The key of a parameter. */
+export interface ParameterKey {
+  readonly name: string;
+  /** Index after it: the mark before the value follows. */
+  readonly end: number;
+}
+
+/**
+ * Reads the key of a parameter, which begins at an index (the mark before it is behind) and ends where the mark before a
+ * value begins; quotes around it are no part of it. undefined: there is none within the length of a key.
+ */
+export function readKey(text: string, index: number, layout: ParameterLayout): ParameterKey | undefined {
+  const near = new SearchedText(text.slice(index, index + maxKeyLength));
+  const opens = [layout.string.open, layout.other.open].map((open) => findMark(looseMark(open), near, 0).start);
+  const end = Math.min(...opens);
+  if (end === Infinity) return undefined;
+  const name = unquote(near.text.slice(0, end).trim(), layout.style.quote);
+  return name === '' || (layout.key === '' && !bareKey.test(name)) ? undefined : { name, end: index + end };
+}
+
+/** Why a layout cannot write a key, as the end of a sentence; undefined: it can. */
+export function keyProblem(key: string, layout: ParameterLayout): string | undefined {
+  const canRead = [layout.string.open, layout.other.open].every((open) => readKey(key + open, 0, layout)?.name === key);
+  return canRead ? undefined : 'the tool-call format of the model cannot write';
+}
+
+/** What a key looks like where no mark stands before it. */
+const bareKey = /^[\p{L}_$][\p{L}\p{M}\p{N}_.$ -]*$/u;
+
+/** UTF-16 units, with the mark after it. */
+const maxKeyLength = 256;
+
+function unquote(key: string, quoteMark: string): string {
+  for (const quote of [quoteMark, '"', "'"]) {
+    const isQuoted = quote !== '' && key.length >= 2 * quote.length && key.startsWith(quote) && key.endsWith(quote);
+    if (isQuoted) return key.slice(quote.length, key.length - quote.length);
+  }
+  return key;
+}

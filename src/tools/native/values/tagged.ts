@@ -1,0 +1,120 @@
+import { any, anyOf, text } from '../../grammar/rule.ts';
+import { jsonStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
+import { textWithout } from '../../grammar/textWithout.ts';
+import { parseJsonAt } from '../../json/lenientParser.ts';
+import { stringifyJson, type JsonValue } from '../../json/value.ts';
+import type { ParameterLayout, ValueMarks, ValueStyle } from '../layout.ts';
+import { endsWithinMark, looseMark, matchMarkAfterSpace, skipWhiteSpace } from '../looseMark.ts';
+import { knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
+import { expectedTypes, isExpected } from './expectedTypes.ts';
+import { findTaggedEnd } from './taggedEnd.ts';
+import { readJsonText, readTypedText } from './typedText.ts';
+import type { ValueNotation, ValuePosition, ValueRead } from './valueNotation.ts';
+
+/**
+ * Values between marks, as Qwen3-Coder, GLM, MiniMax and DeepSeek V3.2 write them: strings raw, all others in JSON. Where
+ * the marks do not tell strings from others, the JSON Schema of the parameter does.
+ *
+ * A line break after the mark that opens a value and before the one that closes it belongs to the marks, unless the marks
+ * tell strings from others and have none themselves.
+ *
+ * A grammar lets through no string that contains the mark that closes it or the mark before the next key; `textWithout`
+ * says what else it forbids.
+ */
+export const tagged: ValueNotation = {
+  name: 'tagged',
+  read(position) {
+    const { source, start, layout, schema } = position;
+    const { text: content } = source;
+    const opened = findOpen(content, start, layout);
+    if (!opened) return { ok: false, truncated: endsWithinOpen(content, start, layout) };
+    const { marks, end: openEnd } = opened;
+    const isTyped = layout.string.open !== layout.other.open;
+    const isString = isTyped && marks === layout.string;
+    const bracketed = isString ? undefined : readBracketed(position, openEnd, { marks, isTyped });
+    if (bracketed) return bracketed;
+    const end = findTaggedEnd(position, openEnd, looseMark(marks.close));
+    if (!end) return { ok: false, truncated: true };
+    const raw = withoutMarkSpace(content.slice(openEnd, end.valueEnd), marks, isTyped);
+    if (isString) return { ok: true, value: raw, end: end.end, repaired: end.isUnclosed };
+    const { value, repaired } = isTyped ? readJsonText(raw, layout.style) : readTypedText(raw, schema, layout.style);
+    return { ok: true, value, end: end.end, repaired: repaired || end.isUnclosed };
+  },
+  write(value, layout) {
+    const { open, close } = typeof value === 'string' ? layout.string : layout.other;
+    return `${open}${spell(value, layout.style)}${close}`;
+  },
+  ruleStyle: knownByLayout((layout) => {
+    const avoided = [...new Set([layout.string.close, layout.key].map((mark) => mark.trim()))].filter(Boolean);
+    return markedStyle(layout, {
+      value: {
+        ...jsonStyle,
+        boolean: any(text(layout.style.true), text(layout.style.false)),
+        null: text(layout.style.null),
+        string: knownByLimits((limits) => textWithout(avoided, limits)),
+        formatted: (content) => content,
+        values: (values) => anyOf([...new Set(values.map((value) => spell(value, layout.style)))].map(text)),
+        problemOf: (content) =>
+          avoided.some((mark) => content.includes(mark))
+            ? `contains a mark of the tool-call format: ${avoided.filter((mark) => content.includes(mark)).join(', ')}`
+            : undefined,
+      },
+      nested: jsonStyle,
+    });
+  }),
+};
+
+/** A value without the marks around it; takes plain data too. */
+function spell(value: unknown, style: ValueStyle): string {
+  if (typeof value === 'string') return value;
+  if (value === null) return style.null;
+  if (typeof value === 'boolean') return value ? style.true : style.false;
+  return stringifyJson(value as JsonValue);
+}
+
+/** A list or an object that is JSON up to the mark that closes it: what its strings contain ends no value. */
+function readBracketed(
+  { source, schema }: ValuePosition,
+  start: number,
+  { marks, isTyped }: { readonly marks: ValueMarks; readonly isTyped: boolean },
+): ValueRead | undefined {
+  const index = skipWhiteSpace(source.text, start);
+  if (source.text[index] !== '{' && source.text[index] !== '[') return undefined;
+  const parsed = parseJsonAt(source.text, index);
+  const end = parsed.ok ? matchMarkAfterSpace(looseMark(marks.close), source.text, parsed.end) : undefined;
+  if (!parsed.ok || end === undefined) return undefined;
+  const types = isTyped ? undefined : expectedTypes(schema);
+  const isText = types?.has('string') && !isExpected(parsed.value, types);
+  return isText ? undefined : { ok: true, value: parsed.value, end, repaired: false };
+}
+
+/** The mark before a value, of a string or of another value: the longer one of those that stand there. */
+function findOpen(
+  content: string,
+  start: number,
+  { string, other }: ParameterLayout,
+): { readonly marks: ValueMarks; readonly end: number } | undefined {
+  const stringEnd = matchMarkAfterSpace(looseMark(string.open), content, start);
+  const otherEnd = matchMarkAfterSpace(looseMark(other.open), content, start);
+  if (otherEnd !== undefined && otherEnd > (stringEnd ?? 0)) return { marks: other, end: otherEnd };
+  return stringEnd === undefined ? undefined : { marks: string, end: stringEnd };
+}
+
+function endsWithinOpen(content: string, start: number, { string, other }: ParameterLayout): boolean {
+  const index = skipWhiteSpace(content, start);
+  return (
+    index === content.length || [string, other].some(({ open }) => endsWithinMark(looseMark(open), content, index))
+  );
+}
+
+/** A value without the white space that belongs to the marks: theirs, else one line break at each end. */
+function withoutMarkSpace(value: string, { open, close }: ValueMarks, isTyped: boolean): string {
+  const { trailing } = looseMark(open);
+  const { leading } = looseMark(close);
+  const start = trailing !== '' && value.startsWith(trailing) ? trailing.length : lineBreakLength(/^\r?\n/, value);
+  const rest = value.slice(isTyped && trailing === '' ? 0 : start);
+  const end = leading !== '' && rest.endsWith(leading) ? leading.length : lineBreakLength(/\r?\n$/, rest.slice(-2));
+  return rest.slice(0, rest.length - (isTyped && leading === '' ? 0 : end));
+}
+
+const lineBreakLength = (pattern: RegExp, value: string): number => pattern.exec(value)?.[0].length ?? 0;

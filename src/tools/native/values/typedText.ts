@@ -1,0 +1,69 @@
+import { parseJsonAt } from '../../json/lenientParser.ts';
+import type { JsonValue } from '../../json/value.ts';
+import type { ValueStyle } from '../layout.ts';
+import { expectedTypes, fixedStrings, isExpected } from './expectedTypes.ts';
+
+/** The value that a raw text stands for. */
+export interface TypedText {
+  readonly value: JsonValue;
+  /** Whether it was no strict JSON where it had to be. */
+  readonly repaired: boolean;
+}
+
+/**
+ * The value of a raw text by its JSON Schema:
+ *
+ * | the schema allows     | the value is                                                                      |
+ * | --------------------- | --------------------------------------------------------------------------------- |
+ * | only strings          | the text                                                                          |
+ * | no string             | JSON, else lenient JSON (Python's literals included), else the text               |
+ * | strings and others    | the text, unless it is JSON of one of the other types                             |
+ * | anything, or unknown  | the text, unless it is a number, a boolean, null, a list or an object in JSON     |
+ */
+export function readTypedText(text: string, schema: unknown, style: ValueStyle): TypedText {
+  const types = expectedTypes(schema);
+  if (!types || types.has('string')) return readMixed(text, { schema, types, style });
+  return readJsonText(text, style);
+}
+
+/** The value of a raw text that is JSON; the text itself where it is not. */
+export function readJsonText(text: string, style: ValueStyle): TypedText {
+  const content = text.trim();
+  const value = parseStrict(content, style);
+  if (value !== undefined) return { value, repaired: false };
+  const repaired = parseWhole(content, true);
+  return { value: repaired ?? text, repaired: repaired !== undefined };
+}
+
+/** What a raw text is read by. */
+interface MixedTypes {
+  readonly schema: unknown;
+  readonly types: ReadonlySet<string> | undefined;
+  readonly style: ValueStyle;
+}
+
+function readMixed(text: string, { schema, types, style }: MixedTypes): TypedText {
+  const strings = fixedStrings(schema);
+  const content = text.trim();
+  if (strings.includes(text)) return { value: text, repaired: false };
+  if (strings.includes(content)) return { value: content, repaired: true };
+  if (types?.size === 1) return { value: text, repaired: false };
+  const isOther = (value: JsonValue | undefined): value is JsonValue =>
+    value !== undefined && typeof value !== 'string' && (!types || isExpected(value, types));
+  const strict = parseStrict(content, style);
+  if (isOther(strict)) return { value: strict, repaired: false };
+  const lenient = types || /^[[{]/.test(content) ? parseWhole(content, true) : undefined;
+  return isOther(lenient) ? { value: lenient, repaired: true } : { value: text, repaired: false };
+}
+
+function parseStrict(content: string, style: ValueStyle): JsonValue | undefined {
+  if (content === '') return undefined;
+  if (content === style.true) return true;
+  if (content === style.false) return false;
+  return content === style.null ? null : parseWhole(content, false);
+}
+
+function parseWhole(content: string, lenient: boolean): JsonValue | undefined {
+  const parsed = parseJsonAt(content, 0, { lenient });
+  return parsed.ok && parsed.end === content.length ? parsed.value : undefined;
+}
