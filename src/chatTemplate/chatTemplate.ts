@@ -1,6 +1,8 @@
 import { describeError } from '../fault.ts';
 import type { Message, ToolDefinition } from '../dialog.ts';
 import { compileTemplate, strftimeAt, type SpecialTokens } from './jinja.ts';
+import { noDialect, type ToolDialect } from '../tools/native/toolDialect.ts';
+import { toolDialectOf } from './toolDialect/toolDialectOf.ts';
 import { toTemplateMessage, type RenderTemplate } from './templateInput.ts';
 
 /** A model's chat template with what it supports, found by rendering probes. */
@@ -9,6 +11,8 @@ export interface ChatTemplate {
   readonly source: string;
   /** Whether the template writes tool definitions itself. */
   readonly supportsTools: boolean;
+  /** How the template writes tool calls. */
+  readonly toolDialect: ToolDialect;
   /** Why the file's own template is not used; undefined: it is used. */
   readonly fallbackReason: string | undefined;
   /** Which system messages are written as such; the others are written as user messages. */
@@ -95,6 +99,7 @@ function createChatTemplate(source: string, render: RenderTemplate, fallbackReas
   return {
     source,
     supportsTools: rendersTools(render),
+    toolDialect: fallbackReason === undefined ? toolDialectOf(source, render) : noDialect(fallbackReason),
     fallbackReason,
     system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
     notes,

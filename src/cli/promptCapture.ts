@@ -19,7 +19,7 @@ export function capturePrompts(engine: Engine, onPrompt: (prompt: Prompt, model:
 
 const captureModel = (model: Model, onPrompt: (prompt: Prompt, model: Model) => Promise<void>): Model => ({
   contextSize: Infinity,
-  detectedFormat: model.detectedFormat,
+  toolDialect: model.toolDialect,
   notes: model.notes,
   overhead: model.overhead,
   count: (texts) => model.count(texts),

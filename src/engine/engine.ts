@@ -1,6 +1,7 @@
 import type { Prompt, ToolBlock } from '../dialog.ts';
 import type { Fault } from '../fault.ts';
 import type { CallGrammar } from '../tools/grammar/grammar.ts';
+import type { ToolDialect } from '../tools/native/toolDialect.ts';
 import type { ModelDetails } from './modelDetails.ts';
 
 /** Sampling parameters of a generation. Names and meanings are llama.cpp's. */
@@ -97,8 +98,8 @@ export interface ModelStats {
 export interface Model extends AsyncDisposable {
   /** Context size of one sequence, in tokens. */
   readonly contextSize: number;
-  /** The tool-call format detected in the model's chat template or vocabulary; undefined: none. */
-  readonly detectedFormat: string | undefined;
+  /** The tool-call dialect that the model's chat template proves. */
+  readonly toolDialect: ToolDialect;
   /** Warnings for the user: a chat template that does not work, a context size that was reduced, ... */
   readonly notes: readonly string[];
   /** Tokens that the chat template adds to a prompt, and to each message, in addition to the text (measured at load). */

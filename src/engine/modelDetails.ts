@@ -28,8 +28,6 @@ export interface ModelDetails {
     /** Whether it renders tools. */
     readonly supportsTools: boolean;
   };
-  /** Where the tool-call format was detected. */
-  readonly detectedIn: 'template' | 'vocabulary' | undefined;
   readonly tokens: {
     /** The BOS token, and whether it is added to every prompt. */
     readonly bos: string | undefined;

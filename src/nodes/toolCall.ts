@@ -16,6 +16,8 @@ import { validateCall } from '../tools/validate/callIssues.ts';
 import { argumentsAsStrings, coerceArguments } from '../tools/validate/coerceArguments.ts';
 import { chooseFormat } from '../tools/formats/chooseFormat.ts';
 import type { Formats } from '../tools/formats/index.ts';
+import { dialectWarning, formatsOf } from '../tools/native/dialectFormats.ts';
+import { nativeFormatName } from '../tools/native/nativeFormat.ts';
 import {
   readTool,
   toolSchema,
@@ -47,10 +49,10 @@ export const toolCallWith = (formats: Formats) =>
         tools: { type: 'array', minItems: 1, items: toolSchema, description: 'The tools that the model may call.' },
         tool_call_format: {
           type: 'string',
-          enum: ['', ...formats.keys()],
+          enum: ['', ...formats.keys(), nativeFormatName],
           default: '',
           description:
-            'Tool-call format: how tools are put into the prompt and calls are detected; "" = the model\'s own.',
+            'Tool-call format: how tools are put into the prompt and calls are detected; "" = what the model\'s chat template proves; native = the layout that is read off it.',
         },
         ...toolChoiceParams,
         generate_on_no_tool: {
@@ -104,7 +106,7 @@ export const toolCallWith = (formats: Formats) =>
         const { grammar } = constraint;
         const options = { controlTokens: true, notes, ...(grammar && { grammar }) };
         const { text } = await inference.complete(turn, createRequest(turn), options);
-        return format.detect(text);
+        return format.detect(text, { tools: [...tools.values()] });
       };
 
       return {
@@ -168,19 +170,27 @@ function resolveFormat(
   /** "" = none. */
   readonly warning: string;
 } {
-  const detected = model.detectedFormat ?? '';
-  const { name, reason } = chooseFormat({ node: named, catalogue: toolCallFormat, detected });
-  const format = formats.get(name);
+  const { toolDialect } = model;
+  const { format: detected = '', because } = toolDialect;
+  const { name, reason } = chooseFormat({ node: named, catalogue: toolCallFormat, detected, because });
+  const available = formatsOf(toolDialect, formats);
+  const format = available.get(name);
   if (!format) {
-    const known = `there are ${[...formats.keys()].join(', ')}${didYouMean(name, formats.keys())}`;
+    const known =
+      name === nativeFormatName
+        ? `the model has none: ${because}`
+        : `there are ${[...available.keys()].join(', ')}${didYouMean(name, available.keys())}`;
     throw new InvalidParams([
       { pointer: '/tool_call_format', message: `is no format: "${name}" (${reason}); ${known}` },
     ]);
   }
-  const contradicts = named !== '' && detected !== '' && named !== detected;
+  const contradicts = named !== '' && detected !== '' && named !== detected && named !== nativeFormatName;
+  const isDefault = named === '' && toolCallFormat === '';
   const warning = contradicts
     ? `is ${named}, but the model was trained on ${detected}: expect fewer and worse calls`
-    : '';
+    : isDefault && dialectWarning(toolDialect) !== ''
+      ? `is ${name} by default: ${dialectWarning(toolDialect)}`
+      : '';
   return { format, reason, warning };
 }
 

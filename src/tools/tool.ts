@@ -108,6 +108,12 @@ export interface Detection {
   readonly truncated: boolean;
 }
 
+/** What a parser may know in addition to the text. */
+export interface DetectOptions {
+  /** The offered tools: some notations write values whose type only the schema of the parameter tells. */
+  readonly tools?: readonly Tool[];
+}
+
 /** Tool-call format of a model family: how tools are put into a prompt, and how calls are detected and constrained. */
 export interface ToolCallFormat {
   readonly name: string;
@@ -116,7 +122,7 @@ export interface ToolCallFormat {
   /** The tools as prompt text, for models whose chat template does not support tools. */
   render(tools: readonly Tool[]): string;
   /** Tool-call parser: finds the calls in the complete text of a model, control tokens included. Never throws. */
-  detect(text: string): Detection;
+  detect(text: string, options?: DetectOptions): Detection;
   /** The grammar of calls of these tools; a format without it cannot be strict. @throws UnsupportedToolSchema */
   grammar?(tools: readonly Tool[], choice: ToolChoice): CallGrammar;
 }

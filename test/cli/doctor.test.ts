@@ -36,7 +36,7 @@ beforeAll(async () => {
   await copyFile(demo, pathOf('lantern.gguf'));
   await writeFile(pathOf('mute.gguf'), withoutTemplate('Qwen2.5 Instruct'));
   await writeFile(pathOf('qwen.gguf'), familyGguf('Qwen3'));
-  await writeFile(pathOf('nemo.gguf'), withoutTemplate('Mistral Nemo Instruct'));
+  await writeFile(pathOf('nemo.gguf'), familyGguf('Mistral Nemo Instruct'));
   await writeFile(pathOf('cut.gguf'), whole.subarray(0, 4_000_000));
   await writeFile(pathOf('beheaded.gguf'), whole.subarray(0, 5000));
   await writeFile(pathOf('wild.gguf'), whole.fill(255, 8, 24));
@@ -94,7 +94,7 @@ describe('turngraph doctor', () => {
         chat template     the file's own
         system message    supported
         tools             written in our own wording
-        detected          none in template and vocabulary
+        detected          none: its chat template knows no tools
         tool-call format  chatml (models.json names it)
         BOS token         <|endoftext|>, but not put before prompts
         end tokens        <|im_end|>
@@ -205,7 +205,7 @@ describe('turngraph doctor', () => {
   });
 
   it('prints the whole report as JSON, for a model without a template as well', async () => {
-    const { model, trials, format, detectedFormat, speed, notes, entry, ...rest } = await diagnose(pathOf('mute.gguf'));
+    const { model, trials, format, toolDialect, speed, notes, entry, ...rest } = await diagnose(pathOf('mute.gguf'));
     expect(rest).toEqual({
       name: 'mute 2',
       files: [pathOf('mute.gguf')],
@@ -218,12 +218,11 @@ describe('turngraph doctor', () => {
       layers: 1,
       quantisation: 'F32',
       template: { fallbackReason: 'the file has no chat template', system: 'anywhere', supportsTools: false },
-      detectedIn: null,
       tokens: { bos: '<|endoftext|>', addsBos: false, eog: ['<|im_end|>', '<|endoftext|>'] },
       memory: { weights: { vram: 0 }, slots: { vram: 0 }, free: { vram: 0 } },
       threadBenchmarks: [],
     });
-    expect([detectedFormat, format.name, format.isFound]).toEqual([null, 'chatml', false]);
+    expect([toolDialect.format, format.name, format.isFound]).toEqual([null, 'chatml', false]);
     expect([speed.prefillPerSecond, speed.decodePerSecond].every((rate) => Number(rate) > 0)).toBe(true);
     expect(trials?.map((trial) => [trial.format, trial.free.length, trial.strict?.length])).toEqual([
       ['chatml', 6, 6],
@@ -241,11 +240,11 @@ describe('turngraph doctor', () => {
   });
 
   it.each([
-    ['qwen.gguf', 'chatml', 'template', 'word'],
-    ['nemo.gguf', 'mistral', 'vocabulary', 'control'],
-  ])('reports how the format of %s was detected', async (file, format, where, kind) => {
-    const { model, detectedFormat, entry, trials } = await diagnose(pathOf(file), '--quick');
-    expect([detectedFormat, model.detectedIn, trials]).toEqual([format, where, null]);
+    ['qwen.gguf', 'chatml', 'word'],
+    ['nemo.gguf', 'mistral', 'control'],
+  ])('reports the format that the chat template of %s proves', async (file, format, kind) => {
+    const { model, toolDialect, entry, trials } = await diagnose(pathOf(file), '--quick');
+    expect([toolDialect.format, trials]).toEqual([format, null]);
     expect(entry).toMatchObject({ tool_call_format: format });
     expect(model.tokens.toolTokens[format]?.map((mark) => mark.kind)).toEqual(
       model.tokens.toolTokens[format]?.map(() => kind),

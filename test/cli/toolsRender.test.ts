@@ -140,7 +140,7 @@ describe('turngraph tools formats', () => {
 
   it('reports which format a model gets, and why', async () => {
     expect((await formats('qwen')).out).toMatchInlineSnapshot(`
-      "qwen: chatml (read off the model)
+      "qwen: chatml (its chat template proves it)
           a node       comes first, if its tool_call_format names one
           models.json  names none
           the model    chatml
@@ -159,7 +159,7 @@ describe('turngraph tools formats', () => {
       "absent: mistral (models.json names it)
           a node       comes first, if its tool_call_format names one
           models.json  mistral
-          the model    is not on disk
+          the model    it is not on disk
           otherwise    chatml
       "
     `);

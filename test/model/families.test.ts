@@ -372,7 +372,7 @@ describe('a model of a family', () => {
       expect((await stat(models.pathOf(family))).size).toBeLessThan(1_000_000);
       await using engine = llamaEngine();
       const model = await engine.load(models.pathOf(family), { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
-      expect(model.detectedFormat).toBe(formatOf(family));
+      expect(model.toolDialect.format).toBe(formatOf(family));
       for (const format of formats.keys()) {
         const tools = toToolBlock(format, [lamp, lamp]);
         const { tools: _, ...withoutTools } = promptWith('Shine!', tools);

@@ -136,6 +136,6 @@ describe('loading a GGUF file', () => {
   });
 
   it('detects no tool-call format in the demo model', async () => {
-    expect((await load(demoFile)).detectedFormat).toBeUndefined();
+    expect((await load(demoFile)).toolDialect.format).toBeUndefined();
   });
 });

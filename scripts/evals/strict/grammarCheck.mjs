@@ -28,7 +28,7 @@ const prompt = {
 const shapes = {
   chatml: { before: '<tool_call>\n', after: '\n</tool_call>', name: 'name', args: 'arguments' },
   llama3: { before: '', after: '', name: 'name', args: 'parameters' },
-  mistral: { before: '[TOOL_CALLS] ', after: '', name: 'name', args: 'arguments' },
+  mistral: { before: '[TOOL_CALLS]', after: '', name: 'name', args: 'arguments', id: /^[A-Za-z0-9]{9}$/ },
   generic: { before: '', after: '', name: 'tool', args: 'args' },
 };
 
@@ -129,12 +129,14 @@ const endsUnconstrained = (text, shape) => {
 
 function callCheck(tools, choice) {
   const known = new Map(tools.map(({ name, parameters }) => [name, validator(parameters)]));
-  return (text, { before, after, name, args }) => {
+  return (text, { before, after, name, args, id }) => {
     if (!text.startsWith(before) || !text.endsWith(after)) return 'no frame';
     const json = parseJson(text.slice(before.length, text.length - after.length));
     if (!json) return 'no JSON';
     for (const call of [json.value].flat()) {
-      if (Object.keys(call).join() !== [name, args].join()) return 'no call';
+      const { id: ownId, ...rest } = call;
+      if (Object.keys(id ? rest : call).join() !== [name, args].join()) return 'no call';
+      if (id && ownId !== undefined && !id.test(ownId)) return 'another id';
       if (!known.has(call[name])) return 'unknown tool';
       if (choice.kind === 'tool' && call[name] !== choice.name) return 'another tool';
       const wrong = known.get(call[name])(call[args]);

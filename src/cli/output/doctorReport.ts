@@ -50,11 +50,10 @@ function modelRows({ bytes, model, contextSize }: Diagnosis): readonly Row[] {
   ];
 }
 
-function promptRows({ model, detectedFormat, format }: Diagnosis): readonly Row[] {
+function promptRows({ model, toolDialect, format }: Diagnosis): readonly Row[] {
   const { template, tokens } = model;
   const system = { anywhere: 'supported', first: 'the first message only', nowhere: "written as the user's" } as const;
-  const detected =
-    detectedFormat === undefined ? 'none in template and vocabulary' : `${detectedFormat}, by its ${model.detectedIn}`;
+  const detected = `${toolDialect.format ?? 'none'}: ${toolDialect.because}`;
   const toolTokens = (tokens.toolTokens[format.name] ?? []).map(
     ({ text: spelling, kind }) => `${spelling} ${tokenKindLabels[kind]}`,
   );
@@ -64,7 +63,7 @@ function promptRows({ model, detectedFormat, format }: Diagnosis): readonly Row[
       template.fallbackReason === undefined ? "the file's own" : `ChatML, for ${template.fallbackReason}`,
     ],
     ['system message', system[template.system]],
-    ['tools', describeTools(template.supportsTools, detectedFormat === format.name)],
+    ['tools', describeTools(template.supportsTools, toolDialect.format === format.name)],
     ['detected', detected],
     ['tool-call format', `${format.name} (${format.reason})`],
     ['BOS token', describeBos(tokens)],

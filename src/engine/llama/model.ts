@@ -5,7 +5,6 @@ import type { ModelDetails } from '../modelDetails.ts';
 import type { Model, ModelStats, Sequence } from '../engine.ts';
 import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
-import { detectToolFormat } from './tokenizer/detectToolFormat.ts';
 import { GrammarCache } from './sampling/grammarCache.ts';
 import { probeChatTemplate, type ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import { SlotPool } from './kvCache/slots.ts';
@@ -30,7 +29,7 @@ export interface LlamaModelParts extends MemoryMeasurements {
 /** A loaded GGUF model: weights, and one llama.cpp context for all its sequences. */
 export class LlamaModel implements Model {
   readonly contextSize: number;
-  readonly detectedFormat: string | undefined;
+  readonly toolDialect: Model['toolDialect'];
   readonly notes: readonly string[];
   readonly overhead: Model['overhead'];
   readonly #parts: LlamaModelParts;
@@ -56,7 +55,7 @@ export class LlamaModel implements Model {
     this.#grammarCache = new GrammarCache(weights);
     this.#slots = new SlotPool(parts.context);
     this.contextSize = parts.contextSize;
-    this.detectedFormat = detectToolFormat(source ?? '', this.#tokenizer);
+    this.toolDialect = chatTemplate.toolDialect;
     this.notes = [...parts.notes, ...chatTemplate.notes];
     this.overhead = this.#measureOverhead();
   }

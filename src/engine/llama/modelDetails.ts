@@ -1,6 +1,7 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
 import type { MemoryUse, ToolToken, ModelDetails } from '../modelDetails.ts';
-import { detectToolFormat, toolTokensByFormat } from './tokenizer/detectToolFormat.ts';
+import { nativeFormatName } from '../../tools/native/nativeFormat.ts';
+import { callMarks } from '../../tools/native/callMarks.ts';
 import type { ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import type { ThreadTimings } from './threads/threadTuner.ts';
 import type { Tokenizer } from './tokenizer/tokenizer.ts';
@@ -37,8 +38,7 @@ export async function modelDetails({
     quantisation: quantization(weights),
     trainedContext: weights.trainContextSize,
     template: { fallbackReason, system, supportsTools },
-    detectedIn: findDetectionSource(fileInfo.metadata.tokenizer.chat_template ?? '', tokenizer),
-    tokens: { ...eogTokens(weights, tokenizer), toolTokens: findToolTokens(tokenizer) },
+    tokens: { ...eogTokens(weights, tokenizer), toolTokens: findToolTokens(tokenizer, chatTemplate) },
     memory: { weights: { ram: cpuRam, vram: gpuVram }, slots: measurements.slotMemory, free: measurements.free },
     threadBenchmarks: [...measurements.threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
   };
@@ -53,21 +53,27 @@ function quantization({ fileInfo, fileInsights }: Weights): string {
   return dominant === undefined ? 'unknown' : GgmlType[dominant];
 }
 
-function findDetectionSource(template: string, tokenizer: Tokenizer): ModelDetails['detectedIn'] {
-  const detected = detectToolFormat(template, tokenizer);
-  if (detected === undefined) return undefined;
-  return detectToolFormat(template, { has: () => false }) === detected ? 'template' : 'vocabulary';
-}
-
 function eogTokens({ tokens }: Weights, { bosToken }: Tokenizer): Omit<ModelDetails['tokens'], 'toolTokens'> {
   const eogStrings = [tokens.eosString, tokens.eotString].filter((token) => token !== null);
   return { bos: tokens.bosString ?? undefined, addsBos: bosToken !== undefined, eog: [...new Set(eogStrings)] };
 }
 
-const findToolTokens = (tokenizer: Tokenizer): Readonly<Record<string, readonly ToolToken[]>> =>
-  Object.fromEntries(
-    Object.entries(toolTokensByFormat).map(([format, toolTokens]) => [
+function findToolTokens(
+  tokenizer: Tokenizer,
+  { toolDialect: { layout } }: ChatTemplate,
+): Readonly<Record<string, readonly ToolToken[]>> {
+  const textsByFormat = { ...toolTokensByFormat, ...(layout && { [nativeFormatName]: callMarks(layout) }) };
+  return Object.fromEntries(
+    Object.entries(textsByFormat).map(([format, texts]) => [
       format,
-      toolTokens.map((text) => ({ text, kind: tokenizer.tokenKind(text) })),
+      texts.map((text) => ({ text, kind: tokenizer.tokenKind(text) })),
     ]),
   );
+}
+
+/** The strings around the calls of a format for which its model families have special tokens. */
+const toolTokensByFormat: Readonly<Record<string, readonly string[]>> = {
+  chatml: ['<tool_call>', '</tool_call>'],
+  llama3: ['<|python_tag|>', '<|eom_id|>'],
+  mistral: ['[AVAILABLE_TOOLS]', '[/AVAILABLE_TOOLS]', '[TOOL_CALLS]'],
+};

@@ -1,6 +1,7 @@
 import { insertTools, type Message, type Prompt, type ToolBlock } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
+import { noDialect } from '../../tools/native/toolDialect.ts';
 import type { Completion, Engine, GenerateOptions, LoadOptions, Model, ModelStats, Sequence } from '../engine.ts';
 import { findReply, type MockScript, type ScriptedReply } from './script.ts';
 import { mockOverhead, commonPrefixTokens, countMessages, countText } from './tokens.ts';
@@ -60,7 +61,7 @@ class ScriptedEngine implements MockEngine {
 
 class MockModel implements Model {
   readonly contextSize: number;
-  readonly detectedFormat = undefined;
+  readonly toolDialect = noDialect('the mock engine has no chat template');
   readonly notes = [];
   readonly overhead = mockOverhead;
   readonly #replyTo: (prompt: Prompt) => ScriptedReply;

@@ -53,8 +53,8 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
         models.delete(id);
         throw error;
       }
-      const { contextSize, detectedFormat, notes, overhead } = own.model;
-      return { contextSize, detectedFormat, notes, overhead };
+      const { contextSize, toolDialect, notes, overhead } = own.model;
+      return { contextSize, toolDialect, notes, overhead };
     },
     async stop({ params: { model } }) {
       await hosted(model).stop();

@@ -22,7 +22,7 @@ const noStats: ModelStats = {
 /** A model in a supervised engine process. After a crash its sequences are filled again by their next prompt. */
 export class SupervisedModel implements Model {
   readonly contextSize: number;
-  readonly detectedFormat: string | undefined;
+  readonly toolDialect: Model['toolDialect'];
   readonly notes: readonly string[];
   readonly overhead: Model['overhead'];
   readonly supervision: ModelSupervision;
@@ -40,7 +40,7 @@ export class SupervisedModel implements Model {
     onClose: (model: SupervisedModel) => void,
   ) {
     this.contextSize = facts.contextSize;
-    this.detectedFormat = facts.detectedFormat;
+    this.toolDialect = facts.toolDialect;
     this.notes = facts.notes;
     this.overhead = facts.overhead;
     this.#supervisor = supervisor;

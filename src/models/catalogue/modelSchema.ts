@@ -76,7 +76,7 @@ export const modelSchema = {
       type: 'string',
       default: '',
       description:
-        'Tool-call format that the model was trained on; "" = detected from its chat template and vocabulary.',
+        'Tool-call format that the model was trained on; "" = the one that its chat template proves; native = the layout that is read off the template.',
     },
     default_sampling: samplingSchema,
     variants: {

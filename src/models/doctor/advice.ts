@@ -1,4 +1,5 @@
 import { chooseFormat, type FormatChoice } from '../../tools/formats/chooseFormat.ts';
+import type { ToolDialect } from '../../tools/native/toolDialect.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import type { DoctorTarget } from './target.ts';
 import { countRight, type FormatScore } from './toolBenchmark.ts';
@@ -12,10 +13,10 @@ export interface FormatAdvice extends FormatChoice {
 /** Chooses the tool-call format of a model: named in the catalogue, else detected, else the one with the best score. */
 export function formatFor(
   { tool_call_format: catalogue }: CatalogueEntry,
-  detected = '',
+  { format: detected = '', because }: Pick<ToolDialect, 'format' | 'because'>,
   trials: readonly FormatScore[] = [],
 ): FormatAdvice {
-  const choice = chooseFormat({ node: '', catalogue, detected });
+  const choice = chooseFormat({ node: '', catalogue, detected, because });
   if (catalogue !== '' || detected !== '') return { ...choice, isFound: true };
   const winner = bestScore(trials);
   if (!winner) return { ...choice, isFound: false };

@@ -3,6 +3,8 @@ import type { ModelDetails } from '../../engine/modelDetails.ts';
 import type { ModelStats } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import type { Formats } from '../../tools/formats/index.ts';
+import { formatsOf } from '../../tools/native/dialectFormats.ts';
+import type { ToolDialect } from '../../tools/native/toolDialect.ts';
 import { adviseOn, formatFor, type FormatAdvice } from './advice.ts';
 import { draftEntry, type ModelEntry } from './entryDraft.ts';
 import type { ModelLease } from '../pool/lease.ts';
@@ -22,8 +24,8 @@ export interface Diagnosis {
   readonly contextSize: number;
   /** Backend, layers on the GPU, threads and KV cache slots. */
   readonly stats: Pick<ModelStats, 'backend' | 'gpuLayers' | 'threads' | 'slots'>;
-  /** Tool-call format that the chat template or the vocabulary shows. */
-  readonly detectedFormat: string | undefined;
+  /** The tool-call dialect that the chat template proves. */
+  readonly toolDialect: ToolDialect;
   /** Recommended tool-call format, and why. */
   readonly format: FormatAdvice;
   readonly speed: Speed;
@@ -78,9 +80,10 @@ async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseO
   onStage({ stage: 'timing' });
   const speed = await measureSpeed(model, { sampling: lease.defaultSampling, signal }).catch(noSpeed);
   const trials = options.quick ? undefined : await benchmarkFormats(lease, options);
-  const { contextSize, detectedFormat } = model;
+  const { contextSize, toolDialect } = model;
+  const detectedFormat = toolDialect.format;
   const { backend, gpuLayers, threads, slots } = model.stats();
-  const format = formatFor(entry, detectedFormat, trials);
+  const format = formatFor(entry, toolDialect, trials);
   return {
     name: entry.name,
     files: target.files,
@@ -88,7 +91,7 @@ async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseO
     model: details,
     contextSize,
     stats: { backend, gpuLayers, threads, slots },
-    detectedFormat,
+    toolDialect,
     format,
     speed,
     trials,
@@ -114,8 +117,9 @@ function noSpeed(error: unknown): Speed {
 
 async function benchmarkFormats(
   { model, defaultSampling: sampling }: ModelLease,
-  { formats, signal, onStage }: DiagnoseOptions,
+  { formats: commonFormats, signal, onStage }: DiagnoseOptions,
 ): Promise<readonly FormatScore[]> {
+  const formats = formatsOf(model.toolDialect, commonFormats);
   const all = countAnswers([...formats.values()]);
   let done = 0;
   onStage({ stage: 'asking', done, all });

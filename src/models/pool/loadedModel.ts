@@ -52,7 +52,7 @@ export function modelState(record: LoadedModel | undefined): ModelState {
     pinned: record?.pinned ?? false,
     uses: record?.uses ?? 0,
     contextSize: record?.model?.contextSize ?? 0,
-    detectedFormat: record?.model?.detectedFormat,
+    detectedFormat: record?.model?.toolDialect.format,
     stats: record?.model?.stats(),
   };
 }

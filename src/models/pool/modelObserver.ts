@@ -21,8 +21,8 @@ export function observeModel(model: Model, observer: ModelObserver): Model {
     get contextSize() {
       return model.contextSize;
     },
-    get detectedFormat() {
-      return model.detectedFormat;
+    get toolDialect() {
+      return model.toolDialect;
     },
     get notes() {
       return model.notes;

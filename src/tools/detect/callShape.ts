@@ -3,7 +3,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts'
 
 /** The JSON keys under which a format writes the name and the arguments of a call. */
 export interface CallKeys {
-  readonly name: string;
+  /** undefined: the name is itself the key of the arguments (`{"name": {...}}`). */
+  readonly name: string | undefined;
   readonly arguments: string;
 }
 
@@ -57,7 +58,9 @@ function unwrapCalls(members: JsonObject): readonly JsonValue[] | undefined {
   return Array.isArray(inner) ? inner : [inner as JsonValue];
 }
 
-function toCall(members: JsonObject, keys: CallKeys, { tagged, lenient }: CallShapeOptions): ParsedCall | undefined {
+function toCall(members: JsonObject, keys: CallKeys, options: CallShapeOptions): ParsedCall | undefined {
+  const { tagged, lenient } = options;
+  if (keys.name === undefined) return toKeyedCall(members, options);
   const nameKey = [keys.name, ...(tagged ? nameKeys : [])].find((key) => members.has(key));
   const argumentKey = [keys.arguments, ...argumentKeys].find((key) => members.has(key));
   if (nameKey === undefined) return undefined;
@@ -65,6 +68,14 @@ function toCall(members: JsonObject, keys: CallKeys, { tagged, lenient }: CallSh
   const others = [...members.keys()].filter((key) => key !== nameKey && key !== argumentKey);
   if (typeof name !== 'string' || name.trim() === '' || others.some((key) => !metadataKeys.has(key))) return undefined;
   const parsed = parseArguments(argumentKey === undefined ? undefined : members.get(argumentKey), lenient);
+  return parsed && { name, ...parsed };
+}
+
+/** A call whose only key is its name. */
+function toKeyedCall(members: JsonObject, { tagged, lenient }: CallShapeOptions): ParsedCall | undefined {
+  const [[name, value] = ['', undefined]] = members;
+  const isCall = tagged && members.size === 1 && name.trim() !== '' && value !== undefined && isJsonObject(value);
+  const parsed = isCall ? parseArguments(value, lenient) : undefined;
   return parsed && { name, ...parsed };
 }
 

@@ -6,7 +6,7 @@ import type { CallKeys } from './callShape.ts';
 import type { DetectionContext } from './detectionContext.ts';
 import { taggedCalls } from './taggedCalls.ts';
 import { commonTags, type TagSet } from './tags.ts';
-import type { Detection } from '../tool.ts';
+import type { DetectOptions, Detection } from '../tool.ts';
 
 /**
  * Tool-call parser: finds the calls in the complete output of a model. `keys` are the JSON keys under which the format
@@ -25,8 +25,13 @@ import type { Detection } from '../tool.ts';
  * | cut off by the end of the text, in no string      | the untagged calls before the tag; the text is truncated |
  * @param tags the tags to look for; by default those of all formats.
  */
-export function detect(text: string, keys: CallKeys, tags: TagSet = commonTags): Detection {
-  const context = { keys, tags, skipReasoning: createReasoningSkipper(text) };
+export function detect(
+  text: string,
+  keys: CallKeys,
+  { tools = [] }: DetectOptions = {},
+  tags: TagSet = commonTags,
+): Detection {
+  const context = { keys, tags, tools, skipReasoning: createReasoningSkipper(text) };
   const { spans, truncatedAt } = findCalls(text, context);
   return {
     calls: spans.flatMap(({ calls }) => calls),

@@ -52,7 +52,7 @@ function parseBlock(text: string, outer: Tag, context: DetectionContext): Tagged
     contentStart = skipOpeningFence(text, inner.end);
   }
   const tags: NestedTags = { outer, inner };
-  const own = inner.kind.read?.(text, inner, outer);
+  const own = inner.kind.read?.(text, inner, outer, context);
   if (own) return own;
   if (contentStart === text.length) return { spans: [], end: contentStart, truncated: true };
   if (inner.kind.holds === 'arguments') {

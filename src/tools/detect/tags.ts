@@ -1,5 +1,6 @@
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 import type { CallSpan } from './callSpan.ts';
+import type { Tool } from '../tool.ts';
 import { skipInlineCode } from './markdownCode.ts';
 
 /** A tag that models write before calls. */
@@ -27,11 +28,17 @@ export interface TaggedBlock {
   readonly truncated: boolean;
 }
 
+/** What a reader knows of the text: the same object for all tags of it. */
+export interface BlockContext {
+  /** The offered tools. */
+  readonly tools: readonly Tool[];
+}
+
 /**
  * Reads the calls after a tag.
  * @param outer the first of the tags before the calls, where their span starts; often `tag` itself.
  */
-export type ReadBlock = (text: string, tag: Tag, outer: Tag) => TaggedBlock | undefined;
+export type ReadBlock = (text: string, tag: Tag, outer: Tag, context: BlockContext) => TaggedBlock | undefined;
 
 const commonKinds: readonly TagKind[] = [
   { opens: '<tool_call>', closes: '</tool_call>', holds: 'calls' },

@@ -1,5 +1,4 @@
 import type { ReadResult, SchemaError } from '../../schema.ts';
-import type { CallKeys } from '../detect/callShape.ts';
 import type { Tool } from '../tool.ts';
 import type { CallGrammar, Trigger, ToolChoice } from '../grammar/grammar.ts';
 import { all, anyOf, tag, text, type ManyRule, type Rule } from '../grammar/rule.ts';
@@ -8,7 +7,9 @@ import { ruleFromSchema } from '../grammar/jsonSchema/fromSchema.ts';
 
 /** How a format writes calls: what its grammar is made of. */
 export interface CallForm {
-  readonly keys: CallKeys;
+  readonly keys: { readonly name: string; readonly arguments: string };
+  /** The rule for what follows the arguments inside the object; absent: nothing. */
+  readonly id?: Rule;
   /** The tag before the calls; absent: calls are bare JSON. */
   readonly tag?: string;
   /** The rule for what follows the tag, to the end of the calls; `limits` is how many calls there may be. */
@@ -71,7 +72,7 @@ function compileArguments(tool: Tool): ReadResult<Rule> {
  */
 export function callGrammar(tools: readonly Tool[], choice: ToolChoice, form: CallForm): CallGrammar {
   const callable = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
-  const call = anyOf([...createArgumentRules(callable)].map(([name, args]) => callRule(name, args, form.keys)));
+  const call = anyOf([...createArgumentRules(callable)].map(([name, args]) => callRule(name, args, form)));
   if (choice.kind !== 'auto')
     return { kind: 'full', rule: taggedRule(call, form, { min: 1, max: 1 }), budget: maxTokensPerCall };
   const untagged: Trigger = { text: '{', where: 'first', rule: call };
@@ -80,15 +81,16 @@ export function callGrammar(tools: readonly Tool[], choice: ToolChoice, form: Ca
   return { kind: 'lazy', triggers: [tagged, untagged], budget: maxTokensPerCall };
 }
 
-// Enough for a call with the text of a letter in an argument. A call that is longer hardly ever ends.
-const maxTokensPerCall = 1024;
+/** Enough for a call with the text of a letter in an argument. A call that is longer hardly ever ends. */
+export const maxTokensPerCall = 1024;
 
 const taggedRule = (call: Rule, { tag: name, wrap }: CallForm, limits: Pick<ManyRule, 'min' | 'max'>): Rule =>
   name === undefined ? call : all(tag(name), wrap?.(call, limits) ?? call);
 
-const callRule = (name: string, args: Rule, keys: CallKeys): Rule =>
+const callRule = (name: string, args: Rule, { keys, id }: CallForm): Rule =>
   all(
     text(`{${JSON.stringify(keys.name)}: ${JSON.stringify(name)}, ${JSON.stringify(keys.arguments)}: `),
     args,
+    ...(id ? [id] : []),
     text('}'),
   );

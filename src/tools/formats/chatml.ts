@@ -23,7 +23,7 @@ For each function call, return a json object with function name and arguments wi
 <tool_call>
 {"name": <function-name>, "arguments": <args-json-object>}
 </tool_call>`,
-  detect: (text) => detect(text, keys),
+  detect: (text, options) => detect(text, keys, options),
   grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '<tool_call>', wrap: onOwnLine }),
 };
 

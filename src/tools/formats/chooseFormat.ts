@@ -2,8 +2,10 @@
 export interface FormatSources {
   readonly node: string;
   readonly catalogue: string;
-  /** Detected from the model's chat template and vocabulary. */
+  /** The format that the model's chat template proves. */
   readonly detected: string;
+  /** Why it is that format. */
+  readonly because: string;
 }
 
 /** The name of a format and why it was chosen, for debug_info. */
@@ -16,9 +18,9 @@ export interface FormatChoice {
 export const defaultFormat = 'chatml';
 
 /** Chooses the tool-call format: the node's, else the catalogue's, else the detected one, else the default. */
-export function chooseFormat({ node, catalogue, detected }: FormatSources): FormatChoice {
+export function chooseFormat({ node, catalogue, detected, because }: FormatSources): FormatChoice {
   if (node !== '') return { name: node, reason: 'the node names it' };
   if (catalogue !== '') return { name: catalogue, reason: 'models.json names it' };
-  if (detected !== '') return { name: detected, reason: 'read off the model' };
+  if (detected !== '') return { name: detected, reason: because };
   return { name: defaultFormat, reason: 'nothing names or shows another' };
 }

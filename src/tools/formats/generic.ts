@@ -12,7 +12,7 @@ export const generic: ToolCallFormat = {
 
 Tools:
 ${tools.map(signature).join('\n')}`,
-  detect: (text) => detect(text, keys),
+  detect: (text, options) => detect(text, keys, options),
   grammar: (tools, choice) => callGrammar(tools, choice, { keys }),
 };
 

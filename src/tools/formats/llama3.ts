@@ -16,6 +16,6 @@ export const llama3: ToolCallFormat = {
 Respond in the format {"name": function name, "parameters": dictionary of argument name and its value}.Do not use variables.
 
 ${tools.map((tool) => `${functionJson(tool)}\n\n`).join('')}`,
-  detect: (text) => detect(text, keys),
+  detect: (text, options) => detect(text, keys, options),
   grammar: (tools, choice) => callGrammar(tools, choice, { keys }),
 };

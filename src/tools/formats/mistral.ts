@@ -1,6 +1,6 @@
 import { detect } from '../detect/detect.ts';
 import { callGrammar } from './callGrammar.ts';
-import { all, many, text, type ManyRule, type Rule } from '../grammar/rule.ts';
+import { all, char, many, optional, text, type ManyRule, type Rule } from '../grammar/rule.ts';
 import type { ToolCallFormat } from '../tool.ts';
 import { functionJson } from './functionJson.ts';
 
@@ -11,9 +11,13 @@ export const mistral: ToolCallFormat = {
   name: 'mistral',
   place: 'last-user',
   render: (tools) => `[AVAILABLE_TOOLS] [${tools.map(functionJson).join(', ')}][/AVAILABLE_TOOLS]\n\n`,
-  detect: (text) => detect(text, keys),
-  grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '[TOOL_CALLS]', wrap: inList }),
+  detect: (text, options) => detect(text, keys, options),
+  grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '[TOOL_CALLS]', wrap: inList, id: optionalId }),
 };
 
+// Mistral 7B v0.3 writes a space before the list, Nemo does not.
 const inList = (call: Rule, limits: Pick<ManyRule, 'min' | 'max'>): Rule =>
-  all(text(' ['), many(call, { ...limits, separator: ', ' }), text(']'));
+  all(optional(text(' ')), text('['), many(call, { ...limits, separator: ', ' }), text(']'));
+
+// The families' templates write the id of a call, the models leave it out.
+const optionalId = optional(all(text(', "id": "'), many(char('A-Z', 'a-z', '0-9'), { min: 9, max: 9 }), text('"')));

@@ -1,11 +1,13 @@
 import { all, any, char, many, text, type ManyRule, type Rule } from './rule.ts';
 
 const hex = char('0-9', 'a-f', 'A-F');
+const twoDigits = many(hex, { min: 2, max: 2 });
 
-// Four hexadecimal digits that are no surrogate: half of a surrogate pair is no character.
+// Four hexadecimal digits that are no surrogate, or a surrogate pair: half of one is no character.
 const codePoint = any(
   all(char('0-9', 'a-c', 'e-f', 'A-C', 'E-F'), many(hex, { min: 3, max: 3 })),
-  all(char('d', 'D'), char('0-7'), many(hex, { min: 2, max: 2 })),
+  all(char('d', 'D'), char('0-7'), twoDigits),
+  all(char('d', 'D'), char('8-9', 'a-b', 'A-B'), twoDigits, text('\\u'), char('d', 'D'), char('c-f', 'C-F'), twoDigits),
 );
 
 /** A character of a JSON string, as itself or escaped. */

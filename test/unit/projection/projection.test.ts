@@ -4,12 +4,13 @@ import type { Model } from '../../../src/engine/engine.ts';
 import { chatProjection } from '../../../src/projection/chat.ts';
 import { placeTemplate } from '../../../src/projection/placement.ts';
 import type { Projection } from '../../../src/projection/projection.ts';
+import { noDialect } from '../../../src/tools/native/toolDialect.ts';
 import { toolProjection } from '../../../src/projection/withTools.ts';
 
 /** A model that counts one token per character, without overhead. */
 const model = (contextSize: number): Model => ({
   contextSize,
-  detectedFormat: undefined,
+  toolDialect: noDialect('there is no chat template'),
   notes: [],
   overhead: { prompt: 0, message: 0 },
   count: (texts) => Promise.resolve(texts.map(({ length }) => length)),

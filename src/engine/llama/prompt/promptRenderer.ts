@@ -6,7 +6,7 @@ import { createYielder } from '../../../eventLoop.ts';
 import { Fault, describeError } from '../../../fault.ts';
 import type { TextSpan } from '../tokenizer/controlTokens.ts';
 import { CharacterMask } from './controlTokenMask.ts';
-import { detectToolFormat } from '../tokenizer/detectToolFormat.ts';
+import { nativeFormatName } from '../../../tools/native/nativeFormat.ts';
 import { mapStrings, mapMessageStrings } from './mapStrings.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 
@@ -49,12 +49,10 @@ interface PromptInput {
 export class PromptRenderer {
   readonly #chatTemplate: ChatTemplate;
   readonly #tokenizer: Tokenizer;
-  readonly #toolFormat: string | undefined;
 
   constructor(chatTemplate: ChatTemplate, tokenizer: Tokenizer) {
     this.#chatTemplate = chatTemplate;
     this.#tokenizer = tokenizer;
-    this.#toolFormat = detectToolFormat(chatTemplate.source, tokenizer);
   }
 
   /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
@@ -130,7 +128,7 @@ export class PromptRenderer {
     const { messages, tools, thinking } = prompt;
     const thinkingInput = thinking === undefined ? {} : { thinking };
     const { normalizeMessages, supportsTools } = this.#chatTemplate;
-    if (!supportsTools || (tools && tools.format !== this.#toolFormat)) {
+    if (!supportsTools || (tools && !this.#isOwnFormat(tools.format))) {
       const textMessages = insertTools(prompt).map(({ role, text }) => ({ role, text }));
       return { ...thinkingInput, messages: normalizeMessages(textMessages) };
     }
@@ -140,6 +138,12 @@ export class PromptRenderer {
       messages: normalizeMessages(messages),
       ...(definitions.length > 0 && { tools: definitions }),
     };
+  }
+
+  /** Whether the chat template writes the calls of a format. */
+  #isOwnFormat(name: string): boolean {
+    const { format, layout } = this.#chatTemplate.toolDialect;
+    return name === format || (name === nativeFormatName && layout !== undefined);
   }
 
   #masked({ messages, tools, ...rest }: PromptInput, mask: CharacterMask): PromptInput {

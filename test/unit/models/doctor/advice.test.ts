@@ -29,7 +29,7 @@ describe('the advised format', () => {
     ['else the default', entry(), undefined, undefined, { name: 'chatml', isFound: false }],
     ['the default for a model that calls nothing', entry(), undefined, [score('llama3', 0)], { isFound: false }],
   ])('is %s', (_, catalogueEntry, detected, measured, expected) => {
-    expect(formatFor(catalogueEntry, detected, measured)).toMatchObject(expected);
+    expect(formatFor(catalogueEntry, { format: detected, because: 'it is proved' }, measured)).toMatchObject(expected);
   });
 
   it('comes with a note when another format is clearly better', () => {
@@ -38,7 +38,7 @@ describe('the advised format', () => {
         target: { entry: entry(format), isListed: true, files: [], existingName: undefined },
         eogTokens: ['</s>'],
         detectedFormat: undefined,
-        format: formatFor(entry(format)),
+        format: formatFor(entry(format), { format: undefined, because: '' }),
         trials: scores,
       }),
     ];

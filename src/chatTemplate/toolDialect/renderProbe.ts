@@ -1,0 +1,67 @@
+import { toFunctionDefinition } from '../../tools/formats/functionJson.ts';
+import { stringifyJson } from '../../tools/json/value.ts';
+import { commonStart } from '../../tools/native/derive/commonText.ts';
+import type { CallConvention } from '../../tools/native/toolDialect.ts';
+import type { Tool } from '../../tools/tool.ts';
+import type { RenderTemplate, TemplateMessage, TemplateToolCall } from '../templateInput.ts';
+import { probeTools, type ToolProbe } from './probes.ts';
+
+const question = 'Zqword question.';
+const user: TemplateMessage = { role: 'user', content: question };
+
+/** Renders probes in one convention. All methods throw what the template throws. */
+export class ProbeRenderer {
+  readonly #render: RenderTemplate;
+  readonly #convention: CallConvention;
+  /** The prompt from the end of the user's message to where the assistant's answer starts, by tools. */
+  readonly #generationPrompts = new Map<readonly Tool[], string>();
+
+  constructor(render: RenderTemplate, convention: CallConvention) {
+    this.#render = render;
+    this.#convention = convention;
+  }
+
+  /** The whole prompt with the tools, before the assistant's answer. */
+  prompt(): string {
+    return this.#render({ messages: [user], tools: probeTools.map(toFunctionDefinition) });
+  }
+
+  /** What the template writes for an assistant message of this text, after the generation prompt. */
+  answer(text: string): string {
+    return this.#afterGenerationPrompt([{ role: 'assistant', content: text }], probeTools);
+  }
+
+  /** The same for a message with calls. */
+  calls({ calls, tools, text, reasoning, result }: ToolProbe): string {
+    const toolCalls = calls.map(({ id, name, arguments: args }, index): TemplateToolCall => {
+      const ownId = this.#convention.ids === 'functions' ? `functions.${name}:${index}` : id;
+      const written = this.#convention.arguments === 'object' ? args : stringifyJson(args);
+      return { id: ownId, type: 'function', function: { name, arguments: written } };
+    });
+    const message: TemplateMessage = {
+      role: 'assistant',
+      content: text ?? this.#convention.content,
+      ...(reasoning !== undefined && { reasoning_content: reasoning, reasoning, thinking: reasoning }),
+      tool_calls: toolCalls,
+    };
+    const [first] = toolCalls;
+    if (result === undefined || !first) return this.#afterGenerationPrompt([message], tools);
+    const { id, function: called } = first;
+    const resultMessage: TemplateMessage = { role: 'tool', name: called.name, tool_call_id: id, content: result };
+    return this.#afterGenerationPrompt([message, resultMessage], tools);
+  }
+
+  #afterGenerationPrompt(messages: readonly TemplateMessage[], tools: readonly Tool[]): string {
+    const prompt = this.#generationPrompts.get(tools) ?? this.#afterUser([user], tools, true);
+    this.#generationPrompts.set(tools, prompt);
+    const text = this.#afterUser([user, ...messages], tools, false);
+    return text.slice(commonStart(text, prompt).length);
+  }
+
+  #afterUser(messages: readonly TemplateMessage[], tools: readonly Tool[], addGenerationPrompt: boolean): string {
+    const text = this.#render({ messages, tools: tools.map(toFunctionDefinition), addGenerationPrompt });
+    const start = text.lastIndexOf(question);
+    if (start < 0) throw new Error("the template leaves the user's message out");
+    return text.slice(start + question.length);
+  }
+}

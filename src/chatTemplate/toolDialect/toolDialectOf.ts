@@ -1,0 +1,18 @@
+import { formats } from '../../tools/formats/index.ts';
+import type { ToolDialect } from '../../tools/native/toolDialect.ts';
+import type { RenderTemplate } from '../templateInput.ts';
+import { readToolDialect } from './readToolDialect.ts';
+
+// Models are loaded again after they were unloaded, and several files of a family have the same template.
+const dialects = new Map<string, ToolDialect>();
+const maxDialects = 32;
+
+/** The tool-call dialect of a chat template, read off it once for each text. */
+export function toolDialectOf(source: string, render: RenderTemplate): ToolDialect {
+  const known = dialects.get(source);
+  if (known) return known;
+  const dialect = readToolDialect(render, formats);
+  if (dialects.size >= maxDialects) dialects.clear();
+  dialects.set(source, dialect);
+  return dialect;
+}

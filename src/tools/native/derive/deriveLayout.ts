@@ -1,0 +1,166 @@
+import { stringifyJson } from '../../json/value.ts';
+import { isMark, lexemes } from '../marks.ts';
+import type { ArgumentLayout, CallLayout } from '../layout.ts';
+import { callObjectKeys } from './callObject.ts';
+import { commonEnd, commonStart, withoutEnd } from './commonText.ts';
+import { deriveListMarks } from './listMarks.ts';
+import { locateJson, locateText, type LocatedText } from './locate.ts';
+import { deriveParameters } from './parameters.ts';
+import { UnknownLayout, type CallSample, type LayoutSamples } from './samples.ts';
+import { markIds, toParts, withIndexMarks } from './slots.ts';
+
+/**
+ * Derives how a chat template writes calls, from messages that differ in one thing only.
+ * @throws UnknownLayout with the reason when the template writes them in no notation that is known.
+ */
+export function deriveLayout(samples: LayoutSamples): CallLayout {
+  const { one, two } = samples;
+  const derivation = deriveArguments(samples);
+  const [only] = splitCalls(one, derivation.locate);
+  const pair = two && splitCalls(two, derivation.locate);
+  if (!only) throw new UnknownLayout('the message has no call');
+  const [first, second] = pair ?? [];
+  const frame = first && second ? frameOfTwo(only, first, second, samples) : frameOfOne(only, samples);
+  const { layout } = derivation;
+  if (layout.kind !== 'json') return { ...frame, arguments: layout };
+  const { name = '', arguments: args = {} } = one.calls[0] ?? {};
+  const call = [
+    writeParts(frame.before),
+    name,
+    writeParts(frame.between),
+    stringifyJson(args),
+    writeParts(frame.after),
+  ];
+  const keys = callObjectKeys(call.join(''), name, (value) => stringifyJson(value) === stringifyJson(args));
+  return { ...frame, arguments: { kind: 'json', keys } };
+}
+
+type LocateArguments = (text: string, call: CallSample['calls'][number], nameEnd: number) => LocatedText | undefined;
+
+/** The notation of the arguments, and how to find them in a text. */
+function deriveArguments(samples: LayoutSamples): {
+  readonly layout: ArgumentLayout;
+  readonly locate: LocateArguments;
+} {
+  const { one } = samples;
+  const [call] = one.calls;
+  const name = locateText(one.text, call?.name ?? '', 0);
+  if (!call || !name) throw new UnknownLayout('the name of the called tool is not in the message');
+  if (locateJson(one.text, call.arguments, name.end))
+    return {
+      layout: { kind: 'json', keys: undefined },
+      locate: (text, { arguments: args }, nameEnd) => locateJson(text, args, nameEnd),
+    };
+  const { layout } = deriveParameters(samples);
+  const close = layout.string.close === '' ? layout.style.quote : layout.string.close;
+  const locate: LocateArguments = (text, { arguments: args }, nameEnd) => {
+    let end: number | undefined = nameEnd;
+    for (const value of Object.values(args)) end = end === undefined ? end : locateText(text, String(value), end)?.end;
+    return end === undefined ? undefined : { start: nameEnd, end: end + close.length };
+  };
+  return { layout, locate };
+}
+
+/** The text around the name and the arguments of one call in a message. */
+interface SplitCall {
+  /** From the end of the call before, or from the start of the message. */
+  readonly before: string;
+  readonly between: string;
+  /** To the end of the message. */
+  readonly after: string;
+}
+
+function splitCalls({ text: source, calls }: CallSample, locate: LocateArguments): readonly SplitCall[] {
+  const text = markIds(
+    source,
+    calls.map(({ id }) => id),
+  );
+  const splits: SplitCall[] = [];
+  let from = 0;
+  for (const call of calls) {
+    const name = locateText(text, call.name, from);
+    const args = name && locate(text, call, name.end);
+    if (!name || !args) throw new UnknownLayout(`the call of "${call.name}" is not in the message as it was given`);
+    splits.push({
+      before: text.slice(from, name.start),
+      between: text.slice(name.end, args.start),
+      after: text.slice(args.end),
+    });
+    from = args.end;
+  }
+  return splits;
+}
+
+type Frame = Omit<CallLayout, 'arguments'>;
+
+/** The text around calls, of a template that writes only one in a message. */
+function frameOfOne(only: SplitCall, samples: LayoutSamples): Frame {
+  return {
+    open: '',
+    close: '',
+    separator: undefined,
+    before: toParts(withoutPreceding(only.before, samples)),
+    between: toParts(only.between),
+    after: toParts(withoutEndOfMessage(only.after, samples)),
+  };
+}
+
+/** The text around calls, of a template that writes several in a message. */
+function frameOfTwo(only: SplitCall, first: SplitCall, second: SplitCall, samples: LayoutSamples): Frame {
+  const end = withoutEndOfMessage(second.after, samples);
+  const before = withoutPreceding(only.before, samples);
+  const betweenCalls = second.before;
+  const lists = [...withIndexMarks(before, betweenCalls)].flatMap(([marked, next]) => {
+    const list = deriveListMarks(marked, next, end);
+    return [...withIndexMarks(first.between, second.between)].map(([between, other]) => ({ list, between, other }));
+  });
+  const matching = lists.filter(({ between, other }) => between === other);
+  const [best] = matching.sort((a, b) => b.list.item.open.length - a.list.item.open.length);
+  if (!best) throw new UnknownLayout('the second call is written in another way than the first');
+  const { list, between } = best;
+  return {
+    open: list.open,
+    // What follows the last call closes something only where something was opened: else it ends the message.
+    close: list.open.trim() === '' || !only.after.includes(list.close) ? '' : list.close,
+    separator: list.separator,
+    before: toParts(list.item.open),
+    between: toParts(between),
+    after: toParts(list.item.close),
+  };
+}
+
+/**
+ * What stands before the first call, without what belongs to the message: its header, and an empty block of reasoning.
+ * Where the template writes text or reasoning before the call, it is the text after it.
+ */
+function withoutPreceding(before: string, { plain, preceded, one }: LayoutSamples): string {
+  const [name] = one.calls.map((call) => call.name);
+  const header = plain.text.slice(0, Math.max(0, plain.text.indexOf(plain.answer)));
+  let opening = before.slice(commonStart(before, header).length);
+  for (const { text, preceding } of preceded) {
+    const start = text.indexOf(preceding);
+    const end = text.indexOf(name ?? '', start);
+    if (start < 0 || end < 0) continue;
+    const between = markIds(
+      text,
+      one.calls.map(({ id }) => id),
+    ).slice(start + preceding.length);
+    const tail = between.slice(0, between.indexOf(name ?? ''));
+    const common = commonEnd(opening, tail).trimStart();
+    const [closing = ''] = lexemes(tail.trimStart());
+    const closesReasoning = isMark(closing) && common.startsWith(closing) && common !== opening.trimStart();
+    if (common !== '') opening = closesReasoning ? common.slice(closing.length) : common;
+  }
+  return opening.trimStart();
+}
+
+/** What follows the last call, without what ends every message. */
+function withoutEndOfMessage(after: string, { plain }: LayoutSamples): string {
+  const end = plain.text.slice(plain.text.indexOf(plain.answer) + plain.answer.length).trimEnd();
+  const trimmed = after.trimEnd();
+  return withoutEnd(trimmed, commonEnd(trimmed, end)).trimEnd();
+}
+
+/** Parts as text, with something in each slot. */
+const writeParts = (parts: CallLayout['before']): string =>
+  parts.map((part) => (typeof part === 'string' ? part : part.slot === 'id' ? 'a00000000' : '0')).join('');

@@ -1,0 +1,96 @@
+import { commonEnd, commonStart, withoutEnd } from './commonText.ts';
+import { locateText, type LocatedText } from './locate.ts';
+import { UnknownLayout, type CallSample, type LayoutSamples } from './samples.ts';
+import type { ParameterLayout, ValueMarks, ValueStyle } from '../layout.ts';
+
+/** The parameters of a call in a text: the marks, and the index after the last one. */
+export interface DerivedParameters {
+  readonly layout: ParameterLayout;
+  readonly end: number;
+}
+
+/**
+ * Reads the marks of parameters off a call whose arguments are a string, a number and a string.
+ * @throws UnknownLayout when they do not stand one after the other.
+ */
+export function deriveParameters({ one, empty, literals }: LayoutSamples): DerivedParameters {
+  const { text } = one;
+  const { nameEnd, keys, values } = locateParameters(one);
+  const [key1, key2, key3] = keys;
+  const [value1, value2, value3] = values;
+  if (!key1 || !key2 || !key3 || !value1 || !value2 || !value3) throw new UnknownLayout('a key or a value is missing');
+  const before = text.slice(nameEnd, key1.start);
+  const afterString = text.slice(value1.end, key2.start);
+  const afterOther = text.slice(value2.end, key3.start);
+  const key = commonEnd(before, commonEnd(afterString, afterOther)).trimStart();
+  const closeAndSeparator = withoutEnd(afterString, key);
+  const close = commonStart(closeAndSeparator, text.slice(value3.end)).trimEnd();
+  const separator = closeAndSeparator.slice(close.length);
+  const end = value3.end + close.length;
+  const string = { open: text.slice(key1.end, value1.start), close };
+  const other = { open: text.slice(key2.end, value2.start), close: withoutEnd(withoutEnd(afterOther, key), separator) };
+  const quote = quoteOf(string, other);
+  const layout = {
+    kind: 'parameters' as const,
+    values: quote === '' ? 'tagged' : /^["']$/.test(quote) ? 'python' : 'keyValue',
+    open: withoutEnd(before, key),
+    separator,
+    empty: emptyText(empty, text.slice(end)),
+    key,
+    string: quote === '' ? string : other,
+    other,
+  };
+  return { layout: { ...layout, style: { quote, ...literalsOf(literals, layout) } }, end };
+}
+
+/** The places of the name, the keys and the values of the only call of a text. */
+function locateParameters({ text, calls: [call] }: CallSample): {
+  readonly nameEnd: number;
+  readonly keys: readonly LocatedText[];
+  readonly values: readonly LocatedText[];
+} {
+  const keys: LocatedText[] = [];
+  const values: LocatedText[] = [];
+  const name = locateText(text, call?.name ?? '', 0);
+  if (!call || !name) throw new UnknownLayout('the name of the tool is missing');
+  let from = name.end;
+  for (const [key, value] of Object.entries(call.arguments)) {
+    const keyPlace = locateText(text, key, from);
+    const valuePlace = keyPlace && locateText(text, String(value), keyPlace.end);
+    if (!keyPlace || !valuePlace) throw new UnknownLayout(`the argument "${key}" or its value is missing`);
+    keys.push(keyPlace);
+    values.push(valuePlace);
+    from = valuePlace.end;
+  }
+  return { nameEnd: name.end, keys, values };
+}
+
+/** What stands around a string, and not around another value. */
+function quoteOf(string: ValueMarks, other: ValueMarks): string {
+  const quote = string.open.slice(other.open.length);
+  return string.open === other.open + quote && string.close === quote + other.close ? quote : '';
+}
+
+/** What stands between the name and the end of a call that has no arguments. */
+function emptyText(empty: CallSample | undefined, afterArguments: string): string {
+  const nameEnd = empty && locateText(empty.text, empty.calls[0]?.name ?? '', 0)?.end;
+  if (nameEnd === undefined) return '';
+  const rest = empty?.text.slice(nameEnd) ?? '';
+  return withoutEnd(rest, rest.endsWith(afterArguments) ? afterArguments : commonEnd(rest, afterArguments));
+}
+
+/** How true, false and null are written; as in JSON where the template leaves them out. */
+function literalsOf(
+  sample: CallSample | undefined,
+  { key, other }: Pick<ParameterLayout, 'key' | 'other'>,
+): Omit<ValueStyle, 'quote'> {
+  const literals = { true: 'true', false: 'false', null: 'null' };
+  for (const [name, value] of Object.entries(sample?.calls[0]?.arguments ?? {})) {
+    const text = sample?.text ?? '';
+    const start = (locateText(text, key + name + other.open, 0) ?? locateText(text, name + other.open, 0))?.end;
+    const word = start === undefined ? undefined : /^\w+/.exec(text.slice(start))?.[0];
+    const isLiteral = word?.toLowerCase() === String(value) || (value === null && word === 'None');
+    if (word !== undefined && isLiteral) literals[String(value) as keyof typeof literals] = word;
+  }
+  return literals;
+}

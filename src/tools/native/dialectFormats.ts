@@ -1,0 +1,14 @@
+import type { Formats } from '../formats/index.ts';
+import type { ToolCallFormat } from '../tool.ts';
+import { nativeFormat, nativeFormatName } from './nativeFormat.ts';
+import type { ToolDialect } from './toolDialect.ts';
+
+/** The formats that a model can be used with: all, and `native` where its chat template proves a layout of its own. */
+export function formatsOf({ layout }: ToolDialect, formats: Formats): Formats {
+  return layout ? new Map<string, ToolCallFormat>([...formats, [nativeFormatName, nativeFormat(layout)]]) : formats;
+}
+
+/** Why the chat template of a model that knows tools gives no format: a warning; "" = it gives one, or knows no tools. */
+export function dialectWarning({ format, knowsTools, because }: ToolDialect): string {
+  return format === undefined && knowsTools ? `the model's tool calls may not be read: ${because}` : '';
+}

@@ -1,0 +1,124 @@
+import { createCallSpan, type CallSpan } from '../../detect/callSpan.ts';
+import { parseArguments } from '../../detect/callShape.ts';
+import { parseObjectAt } from '../../detect/objectList.ts';
+import type { BlockContext, Tag, TaggedBlock } from '../../detect/tags.ts';
+import type { JsonObject } from '../../json/value.ts';
+import type { CallLayout } from '../layout.ts';
+import { SearchedText } from '../searchedText.ts';
+import { readParameters } from '../values/readParameters.ts';
+import { skipWhitespace, TolerantPattern } from './pattern.ts';
+
+/** Where the calls after a tag are read. */
+export interface BlockPosition {
+  /** The first of the tags before the calls. */
+  readonly outer: Tag;
+  /** What the layout has between the tag and the name. */
+  readonly opening: TolerantPattern;
+  /** Index after the tag. */
+  readonly start: number;
+}
+
+/** What stands at an index: a call, the beginning of one that the end of the text cuts off, or something else. */
+type CallRead =
+  | {
+      readonly kind: 'call';
+      readonly name: string;
+      readonly arguments: JsonObject;
+      readonly end: number;
+      readonly repaired: boolean;
+    }
+  | { readonly kind: 'truncated' }
+  | { readonly kind: 'other' };
+
+const namePattern = /[^\s<>()[\]{}"'`=,:|]{1,128}/y;
+
+/** Reads calls in a layout whose calls are no JSON objects. Never throws; takes time linear in the text that it reads. */
+export class CallReader {
+  readonly #layout: CallLayout;
+  readonly #closing: RegExp;
+  readonly #before: TolerantPattern;
+  readonly #between: TolerantPattern;
+  readonly #after: TolerantPattern;
+  readonly #separator: TolerantPattern;
+  /** Whether each call starts with a mark, by which it is found. */
+  readonly #isMarked: boolean;
+
+  /** @param closing sticky pattern of the marks that may follow the arguments. */
+  constructor(layout: CallLayout, closing: RegExp, isMarked: boolean) {
+    this.#layout = layout;
+    this.#closing = closing;
+    this.#before = new TolerantPattern(layout.before);
+    this.#between = new TolerantPattern(layout.between);
+    this.#after = new TolerantPattern(layout.after);
+    this.#separator = new TolerantPattern([layout.separator ?? '']);
+    this.#isMarked = isMarked;
+  }
+
+  /** Reads the call after a tag, and those after it that start with no mark of their own. */
+  readBlock(text: string, { outer, opening, start }: BlockPosition, context: BlockContext): TaggedBlock | undefined {
+    const spans: CallSpan[] = [];
+    let rawStart = opening.skip(text, start);
+    for (;;) {
+      const read = this.#readCall(text, skipWhitespace(text, rawStart), context);
+      if (read.kind === 'truncated') return { spans, end: text.length, truncated: true };
+      if (read.kind === 'other') break;
+      const { name, arguments: args, end, repaired } = read;
+      const span = createCallSpan(text, { start: skipWhitespace(text, rawStart), end, repaired }, [
+        { name, arguments: args, repaired },
+      ]);
+      spans.push(spans.length === 0 ? { ...span, start: outer.start } : span);
+      if (this.#isMarked) break;
+      const next = this.#separator.skip(text, end);
+      if (next === end) break;
+      rawStart = this.#before.skip(text, next);
+    }
+    const last = spans.at(-1);
+    return last && { spans, end: last.end, truncated: false };
+  }
+
+  #readCall(text: string, start: number, context: BlockContext): CallRead {
+    if (start === text.length) return { kind: 'truncated' };
+    namePattern.lastIndex = start;
+    const name = namePattern.exec(text)?.[0];
+    if (name === undefined) return { kind: 'other' };
+    const nameEnd = namePattern.lastIndex;
+    if (nameEnd === text.length) return { kind: 'truncated' };
+    const { arguments: layout } = this.#layout;
+    if (layout.kind === 'json') return this.#readJson(text, name, nameEnd);
+    const argumentsStart = this.#between.skip(text, nameEnd);
+    const schema = context.tools.find((tool) => tool.name === name)?.parameters;
+    const read = readParameters(sourceOf(text, context), argumentsStart, { layout, schema, after: this.#after.first });
+    if (!read.ok) return { kind: read.truncated ? 'truncated' : 'other' };
+    const end = this.#after.skip(text, read.end);
+    return { kind: 'call', name, arguments: read.arguments, end, repaired: read.repaired };
+  }
+
+  #readJson(text: string, name: string, nameEnd: number): CallRead {
+    const argumentsStart = skipWhitespace(text, this.#between.find(text, nameEnd) ?? nameEnd);
+    if (argumentsStart === text.length) return { kind: 'truncated' };
+    if (text[argumentsStart] !== '{') {
+      // A call without arguments ends here: its closing mark follows.
+      this.#closing.lastIndex = argumentsStart;
+      if (!this.#closing.test(text)) return { kind: 'other' };
+      const end = this.#after.skip(text, argumentsStart);
+      return { kind: 'call', name, arguments: new Map(), end, repaired: true };
+    }
+    const object = parseObjectAt(text, argumentsStart, this.#closing);
+    if ('truncatedIn' in object) return { kind: object.truncatedIn === undefined ? 'other' : 'truncated' };
+    const parsed = parseArguments(object.value, true);
+    if (!parsed) return { kind: 'other' };
+    const end = this.#after.skip(text, object.end);
+    return { kind: 'call', name, arguments: parsed.arguments, end, repaired: object.repaired };
+  }
+}
+
+// One for each text, so that a mark that is nowhere is looked for once.
+const sources = new WeakMap<BlockContext, SearchedText>();
+
+function sourceOf(text: string, context: BlockContext): SearchedText {
+  const known = sources.get(context);
+  if (known?.text === text) return known;
+  const source = new SearchedText(text);
+  sources.set(context, source);
+  return source;
+}

@@ -1,0 +1,79 @@
+import { commonKind, TagSet, type TagKind } from '../../detect/tags.ts';
+import { isMark, lexemes } from '../marks.ts';
+import type { CallLayout, LayoutPart } from '../layout.ts';
+import { CallReader } from './callReader.ts';
+import { TolerantPattern } from './pattern.ts';
+
+/** A mark before the name of a call, by which calls are found, and the rest of the layout up to the name. */
+interface Anchor {
+  readonly text: string;
+  readonly rest: readonly LayoutPart[];
+}
+
+const tagsByLayout = new WeakMap<CallLayout, TagSet>();
+
+/** The tags of a layout, with their readers. */
+export function nativeTags(layout: CallLayout): TagSet {
+  const known = tagsByLayout.get(layout) ?? createTags(layout);
+  tagsByLayout.set(layout, known);
+  return known;
+}
+
+function createTags(layout: CallLayout): TagSet {
+  const anchors = anchorsOf(layout);
+  const closers = closersOf(layout);
+  const isObject = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
+  const closing = new TagSet([], closers).closingTag;
+  const reader = new CallReader(layout, closing, anchorsIn(layout.before).length > 0);
+  const kinds = anchors.map(({ text: opens, rest }): TagKind => {
+    const { closes, holds } = commonKind(opens) ?? { closes: closers[0], holds: 'calls' };
+    if (isObject) return { opens, closes, holds };
+    const opening = new TolerantPattern(rest);
+    return {
+      opens,
+      closes,
+      holds,
+      read: (text, { start }, outer, context) =>
+        reader.readBlock(text, { outer, opening, start: start + opens.length }, context),
+    };
+  });
+  return new TagSet(kinds, closers);
+}
+
+/** The first text of a layout by which its calls are found; "" = calls are bare JSON. */
+export const triggerOf = (layout: CallLayout): string => anchorsOf(layout)[0]?.text ?? '';
+
+/** The marks up to the name, in their order; without any, the whole text up to the name unless the calls are JSON. */
+function anchorsOf(layout: CallLayout): readonly Anchor[] {
+  const parts = [layout.open, ...layout.before];
+  const anchors = anchorsIn(parts);
+  if (anchors.length > 0) return anchors;
+  const [text = ''] = parts.filter((part) => typeof part === 'string' && part.trim() !== '');
+  const isBare = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
+  return isBare || typeof text !== 'string' || text.trim() === '' ? [] : [{ text: text.trim(), rest: [] }];
+}
+
+const unclosedMark = /^<[^\s<>]+$/;
+
+function anchorsIn(parts: readonly LayoutPart[]): readonly Anchor[] {
+  const anchors: Anchor[] = [];
+  parts.forEach((part, index) => {
+    if (typeof part !== 'string') return;
+    let end = 0;
+    let unclosed = '';
+    for (const lexeme of lexemes(part)) {
+      end += lexeme.length;
+      unclosed = lexeme === '<' || (unclosed !== '' && lexeme.trim() !== '') ? unclosed + lexeme : '';
+      const isLast = end === part.length || /^\s/.test(part.slice(end));
+      const text = isMark(lexeme) ? lexeme : isLast && unclosedMark.test(unclosed) ? unclosed : undefined;
+      if (text !== undefined) anchors.push({ text, rest: [part.slice(end), ...parts.slice(index + 1)] });
+    }
+  });
+  return anchors;
+}
+
+/** The marks that stand after the name of a call. */
+function closersOf({ close, separator = '', after }: CallLayout): readonly string[] {
+  const texts = [...after.filter((part) => typeof part === 'string'), close, separator];
+  return [...new Set(texts.flatMap(lexemes).filter(isMark))];
+}

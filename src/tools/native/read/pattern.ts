@@ -1,0 +1,62 @@
+import { isMark, lexemes } from '../marks.ts';
+import type { LayoutPart } from '../layout.ts';
+
+/** One thing to match: a lexeme that is no white space, or a slot. */
+type Element = { readonly text: string; readonly isMark: boolean } | { readonly slot: RegExp };
+
+const slots = { id: /[\w.:-]{1,128}/y, index: /\d{1,9}/y } as const;
+const whitespace = /\s*/y;
+
+/** The index after the white space at an index. */
+export function skipWhitespace(text: string, index: number): number {
+  whitespace.lastIndex = index;
+  whitespace.test(text);
+  return whitespace.lastIndex;
+}
+
+// A mark is looked for at most so far ahead, in UTF-16 units: models write other words between two marks.
+const maxDistance = 128;
+
+/** A part of a layout, matched as models write it: any white space or none, words and ids left out. */
+export class TolerantPattern {
+  readonly #elements: readonly Element[];
+
+  constructor(parts: readonly LayoutPart[]) {
+    this.#elements = parts.flatMap((part): readonly Element[] =>
+      typeof part === 'string'
+        ? lexemes(part)
+            .filter((lexeme) => lexeme.trim() !== '')
+            .map((text) => ({ text, isMark: isMark(text) }))
+        : [{ slot: slots[part.slot] }],
+    );
+  }
+
+  /** The first literal; "" = none. */
+  get first(): string {
+    const [first] = this.#elements;
+    return first && 'text' in first ? first.text : '';
+  }
+
+  /** The index after all of the pattern that stands at an index; what is missing is left out. */
+  skip(text: string, index: number): number {
+    let end = index;
+    for (const element of this.#elements) {
+      const start = skipWhitespace(text, end);
+      if ('slot' in element) {
+        element.slot.lastIndex = start;
+        if (element.slot.test(text)) end = element.slot.lastIndex;
+      } else if (text.startsWith(element.text, start)) end = start + element.text.length;
+    }
+    return end;
+  }
+
+  /** As `skip`, but beyond other text before the last mark of the pattern; undefined: the pattern has a mark and the text has not. */
+  find(text: string, index: number): number | undefined {
+    const end = this.skip(text, index);
+    const last = this.#elements.findLast((element) => 'text' in element && element.isMark);
+    if (last === undefined || !('text' in last)) return end;
+    if (text.slice(index, end).includes(last.text)) return end;
+    const start = text.slice(end, end + maxDistance).indexOf(last.text);
+    return start < 0 ? undefined : end + start + last.text.length;
+  }
+}

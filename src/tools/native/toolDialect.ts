@@ -1,0 +1,46 @@
+import type { CallLayout } from './layout.ts';
+
+/** How calls are given to a chat template, so that it writes them. */
+export interface CallConvention {
+  /** As an object, or as JSON text (OpenAI's form). */
+  readonly arguments: 'object' | 'string';
+  /** Content of a message that has only calls. */
+  readonly content: '' | null;
+  /** `functions`: the template writes the id in place of the name, which must be `functions.NAME:INDEX`. */
+  readonly ids: 'any' | 'functions';
+}
+
+/** What a probe showed. */
+export interface ProbeVerdict {
+  readonly name: string;
+  readonly required: boolean;
+  readonly ok: boolean;
+  /** Why not; "" where it is ok. */
+  readonly why: string;
+}
+
+/** The tool-call dialect of a model, read off its chat template; plain data. */
+export interface ToolDialect {
+  /** The format that the template proves: one of the four, or `native`; undefined: none. */
+  readonly format: string | undefined;
+  /** Why it is that format, or why none: a sentence without a full stop. */
+  readonly because: string;
+  /** Whether the template writes the declarations of tools. */
+  readonly knowsTools: boolean;
+  /** The layout of the calls where it could be read off and proved itself, whichever `format` is. */
+  readonly layout: CallLayout | undefined;
+  /** How the template takes the calls of the history; undefined: it writes none. */
+  readonly convention: CallConvention | undefined;
+  /** The probes of the format, or of the native layout that failed. */
+  readonly probes: readonly ProbeVerdict[];
+}
+
+/** The dialect of a model that has no chat template. */
+export const noDialect = (because: string): ToolDialect => ({
+  format: undefined,
+  because,
+  knowsTools: false,
+  layout: undefined,
+  convention: undefined,
+  probes: [],
+});
