@@ -3,7 +3,8 @@ import type { Message, ToolDefinition } from '../dialog.ts';
 import { compileTemplate, strftimeAt, type SpecialTokens } from './jinja.ts';
 import { noDialect, type ToolDialect } from '../tools/native/toolDialect.ts';
 import { toolDialectOf } from './toolDialect/toolDialectOf.ts';
-import { toTemplateMessage, type RenderTemplate } from './templateInput.ts';
+import type { RenderTemplate } from './templateInput.ts';
+import { toTextMessage } from './templateMessages.ts';
 
 /** A model's chat template with what it supports, found by rendering probes. */
 export interface ChatTemplate {
@@ -38,7 +39,7 @@ export function probeChatTemplate(source: string | undefined, specialTokens: Spe
   for (const extras of [{}, clock, { ...clock, tools: [] }]) {
     try {
       const render = compileTemplate(source, specialTokens, extras);
-      if (render({ messages: [toTemplateMessage(userProbe)] }).includes(userProbe.text))
+      if (render({ messages: [toTextMessage(userProbe)] }).includes(userProbe.text))
         return createChatTemplate(source, render);
       failures.push("it leaves the user's message out");
     } catch (error) {
@@ -110,7 +111,7 @@ function createChatTemplate(source: string, render: RenderTemplate, fallbackReas
 
 function rendersTools(render: RenderTemplate): boolean {
   try {
-    const text = render({ messages: [toTemplateMessage(userProbe)], tools: [toolProbe] });
+    const text = render({ messages: [toTextMessage(userProbe)], tools: [toolProbe] });
     return text.includes(toolProbe.function.name) && text.includes(userProbe.text);
   } catch {
     return false;
@@ -120,7 +121,7 @@ function rendersTools(render: RenderTemplate): boolean {
 // Some templates throw on a message that they do not support, others leave it out silently.
 function rendersAll(render: RenderTemplate, messages: readonly Message[]): boolean {
   try {
-    const text = render({ messages: messages.map(toTemplateMessage) });
+    const text = render({ messages: messages.map(toTextMessage) });
     return messages.every((message) => text.includes(message.text));
   } catch {
     return false;

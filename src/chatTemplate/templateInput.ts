@@ -1,4 +1,4 @@
-import type { Message, ToolDefinition } from '../dialog.ts';
+import type { ToolDefinition } from '../dialog.ts';
 
 /** A message as Hugging Face chat templates take it. */
 export interface TemplateMessage {
@@ -35,25 +35,3 @@ export interface TemplateInput {
  * @throws Error with the template's own message when it refuses them.
  */
 export type RenderTemplate = (input: TemplateInput) => string;
-
-/** A message of a prompt in the form of chat templates: role and content, tool calls, or a tool's result. */
-export function toTemplateMessage({ role, text, toolExchange }: Message): TemplateMessage {
-  if (!toolExchange) return { role, content: text };
-  switch (toolExchange.kind) {
-    case 'calls':
-      return {
-        role: 'assistant',
-        content: toolExchange.text,
-        tool_calls: toolExchange.calls.map(({ id, ...call }) => ({ id, type: 'function', function: call })),
-      };
-    case 'result':
-      return {
-        role: 'tool',
-        name: toolExchange.name,
-        tool_call_id: toolExchange.callId,
-        content: toolExchange.content,
-      };
-    default:
-      return toolExchange satisfies never;
-  }
-}

@@ -18,47 +18,46 @@ export interface ToolProbe {
   readonly result?: string;
 }
 
-// Sentinels: no template contains them. The keys are in alphabetical order, for some templates sort them.
-const schema = {
-  type: 'object',
-  properties: {
-    alpha_zq: { type: 'string', description: 'A name.' },
-    beta_zq: { type: 'integer', description: 'A count.' },
-    delta_zq: { type: 'number', description: 'A size.' },
-    flag_zq: { type: 'boolean', description: 'A choice.' },
-    gamma_zq: { type: 'string', description: 'A color.' },
-    list_zq: { type: 'array', description: 'Names.', items: { type: 'string' } },
-    off_zq: { type: 'boolean', description: 'Another choice.' },
-    place_zq: {
-      type: 'object',
-      description: 'A place.',
-      properties: {
-        inner_zq: { type: 'string', description: 'Its name.' },
-        outer_zq: { type: 'integer', description: 'Its number.' },
-      },
-    },
-  },
-  required: [],
-} as const satisfies ArgumentsSchema;
-
 const toolNames = ['lamp_zq_tool', 'door_zq_tool'] as const;
 
-const toolsWith = (parameters: ArgumentsSchema): readonly Tool[] =>
+const toolsWith = (properties: NonNullable<ArgumentsSchema['properties']>): readonly Tool[] =>
   toolNames.map((name) => ({
     name,
     description: 'Does what is asked.',
-    parameters,
+    parameters: { type: 'object', properties, required: [] },
     consequential: false,
     notes: new Map(),
   }));
 
+// Sentinels: no template contains them. The keys are in alphabetical order, for some templates sort them. Few parameters
+// for each probe, because a template writes all of them each time.
+
 /** The tools that most probes declare. */
-export const probeTools = toolsWith(schema);
+export const probeTools = toolsWith({
+  alpha_zq: { type: 'string', description: 'A name.' },
+  beta_zq: { type: 'integer', description: 'A count.' },
+  gamma_zq: { type: 'string', description: 'A color.' },
+});
+
+const typedTools = toolsWith({
+  delta_zq: { type: 'number', description: 'A size.' },
+  flag_zq: { type: 'boolean', description: 'A choice.' },
+  list_zq: { type: 'array', description: 'Names.', items: { type: 'string' } },
+  place_zq: {
+    type: 'object',
+    description: 'A place.',
+    properties: {
+      inner_zq: { type: 'string', description: 'Its name.' },
+      outer_zq: { type: 'integer', description: 'Its number.' },
+    },
+  },
+});
 
 // With a type that some templates refuse.
 const nullTools = toolsWith({
-  ...schema,
-  properties: { ...schema.properties, void_zq: { type: 'null', description: 'Nothing.' } },
+  flag_zq: { type: 'boolean', description: 'A choice.' },
+  off_zq: { type: 'boolean', description: 'Another choice.' },
+  void_zq: { type: 'null', description: 'Nothing.' },
 });
 
 const [lamp, door] = toolNames;
@@ -74,6 +73,10 @@ const required = (name: string, ...calls: readonly SampleCall[]): ToolProbe => (
   required: true,
   calls,
   tools: probeTools,
+});
+const typed = (name: string, args: SampleCall['arguments']): ToolProbe => ({
+  ...required(name, call(args)),
+  tools: typedTools,
 });
 const limit = (name: string, ...calls: readonly SampleCall[]): ToolProbe => ({
   ...required(name, ...calls),
@@ -107,12 +110,12 @@ export const proofProbes = (marks: readonly string[]): readonly ToolProbe[] => [
   required('a string that is not ASCII', call({ alpha_zq: 'Zqwörd 猫 🐈' })),
   required('an integer', call({ beta_zq: 48151 })),
   required('a negative integer', call({ beta_zq: -31337 })),
-  required('a fraction', call({ delta_zq: 2.75 })),
-  required('true', call({ flag_zq: true })),
-  required('false', call({ flag_zq: false })),
+  typed('a fraction', { delta_zq: 2.75 }),
+  typed('true', { flag_zq: true }),
+  typed('false', { flag_zq: false }),
   { ...required('null', call({ void_zq: null })), tools: nullTools },
-  required('a list', call({ list_zq: ['Zqword', 'nine'] })),
-  required('an object', call({ place_zq: { inner_zq: 'Zqword', outer_zq: 7 } })),
+  typed('a list', { list_zq: ['Zqword', 'nine'] }),
+  typed('an object', { place_zq: { inner_zq: 'Zqword', outer_zq: 7 } }),
   layoutProbes.afterText,
   layoutProbes.afterReasoning,
   { ...limit('a result after a call', call(mixed)), result: 'Zqword result.' },

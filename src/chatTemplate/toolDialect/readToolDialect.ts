@@ -4,10 +4,9 @@ import { deriveLayout } from '../../tools/native/derive/deriveLayout.ts';
 import type { CallLayout } from '../../tools/native/layout.ts';
 import { knownLayouts } from '../../tools/native/knownLayouts.ts';
 import { nativeFormat, nativeFormatName } from '../../tools/native/nativeFormat.ts';
-import { isProved, prove, type WrittenProbe } from '../../tools/native/proof/prove.ts';
-import type { CallConvention, ProbeVerdict, ToolDialect } from '../../tools/native/toolDialect.ts';
+import { FormatProof, type WrittenProbe } from '../../tools/native/proof/prove.ts';
+import type { CallConvention, ToolDialect } from '../../tools/native/toolDialect.ts';
 import { writeCalls } from '../../tools/native/writeCalls.ts';
-import type { ToolCallFormat } from '../../tools/tool.ts';
 import type { RenderTemplate } from '../templateInput.ts';
 import { layoutSamples } from './layoutSamples.ts';
 import { layoutProbes, marksOf, probeTools, proofProbes, type ToolProbe } from './probes.ts';
@@ -32,18 +31,22 @@ const conventions: readonly CallConvention[] = [
  */
 export function readToolDialect(render: RenderTemplate, formats: Formats): ToolDialect {
   const failures: string[] = [];
+  const writing: ProbeRenderer[] = [];
   for (const convention of conventions) {
     try {
       const renderer = new ProbeRenderer(render, convention);
+      if (!renderer.writesCalls()) continue;
+      writing.push(renderer);
       const layout = deriveLayout(layoutSamples(renderer));
       const written = writeProbes(proofProbes(marksOf(layout)), (probe) => renderer.calls(probe), plainText(renderer));
-      return chooseProved(written, { layout, convention, formats, knows: knowsTools(render) });
+      return chooseProved(written, { layout, convention, formats, knows: knowsTools(render), renderer });
     } catch (error) {
       failures.push(describeError(error));
     }
   }
-  const [because = ''] = failures;
-  return readSilentTemplate(render, formats) ?? unknownDialect(because, knowsTools(render));
+  const [because = 'the message has no call'] = failures;
+  const [first] = writing;
+  return (first ? undefined : readSilentTemplate(render, formats)) ?? unknownDialect(because, render, first);
 }
 
 /** A template that shows tools to the model, but leaves calls out of the history: its layout can only be known. */
@@ -59,7 +62,7 @@ function readSilentTemplate(render: RenderTemplate, formats: Formats): ToolDiale
       renderer.answer(text + writeCalls(calls.map(toWrittenCall), layout));
     const probes = proofProbes(marksOf(layout)).filter(({ reasoning, result }) => (reasoning ?? result) === undefined);
     const written = writeProbes(probes, write, plainText(renderer));
-    const dialect = chooseProved(written, { layout, convention: undefined, formats, knows: true });
+    const dialect = chooseProved(written, { layout, convention: undefined, formats, knows: true, renderer });
     const because = `its chat template leaves calls out, and its prompt is that of ${known.family}`;
     return { ...dialect, because: dialect.format === undefined ? dialect.because : because };
   } catch {
@@ -76,31 +79,46 @@ export function knowsTools(render: RenderTemplate): boolean {
   }
 }
 
-const unknownDialect = (because: string, knows: boolean): ToolDialect => ({
-  format: undefined,
-  because: knows ? `its chat template shows no calls: ${because}` : 'its chat template knows no tools',
-  knowsTools: knows,
-  layout: undefined,
-  convention: undefined,
-  probes: [{ name: layoutProbes.one.name, required: true, ok: false, why: because }],
-});
+/** A template whose calls cannot be read; `renderer`: in which convention it writes them, if in one. */
+function unknownDialect(why: string, render: RenderTemplate, renderer: ProbeRenderer | undefined): ToolDialect {
+  const knows = knowsTools(render);
+  return {
+    format: undefined,
+    because: knows ? `its chat template shows no calls: ${why}` : 'its chat template knows no tools',
+    knowsTools: knows,
+    layout: undefined,
+    convention: renderer?.convention,
+    writesResults: (renderer ?? new ProbeRenderer(render, anyConvention)).writesResults(renderer !== undefined),
+    probes: [{ name: layoutProbes.one.name, required: true, ok: false, why }],
+  };
+}
 
 interface Derived {
   readonly layout: CallLayout;
   readonly convention: CallConvention | undefined;
   readonly formats: Formats;
   readonly knows: boolean;
+  readonly renderer: ProbeRenderer;
 }
 
-function chooseProved(written: readonly WrittenProbe[], { layout, convention, formats, knows }: Derived): ToolDialect {
-  const verify = (format: ToolCallFormat): readonly ProbeVerdict[] => prove(format, written);
-  const native = verify(nativeFormat(layout));
-  const common = { knowsTools: knows, layout: isProved(native) ? layout : undefined, convention };
-  for (const format of formats.values()) {
-    const probes = verify(format);
-    if (isProved(probes)) return { ...common, format: format.name, because: 'its chat template proves it', probes };
-  }
+function chooseProved(
+  written: readonly WrittenProbe[],
+  { layout, convention, formats, knows, renderer }: Derived,
+): ToolDialect {
+  const native = new FormatProof(nativeFormat(layout), written).verdicts();
   const failure = native.find(({ required, ok }) => required && !ok);
+  const common = {
+    knowsTools: knows,
+    layout: failure ? undefined : layout,
+    convention,
+    writesResults: renderer.writesResults(convention !== undefined),
+  };
+  for (const format of formats.values()) {
+    const proof = new FormatProof(format, written);
+    if (!proof.holds()) continue;
+    const because = 'its chat template proves it';
+    return { ...common, format: format.name, because, probes: proof.verdicts() };
+  }
   if (failure) {
     const because = `its chat template proves no format: ${failure.name} ${failure.why}`;
     return { ...common, format: undefined, because, probes: native };

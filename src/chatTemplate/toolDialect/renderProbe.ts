@@ -4,21 +4,21 @@ import { commonStart } from '../../tools/native/derive/commonText.ts';
 import type { CallConvention } from '../../tools/native/toolDialect.ts';
 import type { Tool } from '../../tools/tool.ts';
 import type { RenderTemplate, TemplateMessage, TemplateToolCall } from '../templateInput.ts';
-import { probeTools, type ToolProbe } from './probes.ts';
+import { layoutProbes, plainProbe, probeTools, type ToolProbe } from './probes.ts';
 
 const question = 'Zqword question.';
 const user: TemplateMessage = { role: 'user', content: question };
 
 /** Renders probes in one convention. All methods throw what the template throws. */
 export class ProbeRenderer {
+  readonly convention: CallConvention;
   readonly #render: RenderTemplate;
-  readonly #convention: CallConvention;
   /** The prompt from the end of the user's message to where the assistant's answer starts, by tools. */
   readonly #generationPrompts = new Map<readonly Tool[], string>();
 
   constructor(render: RenderTemplate, convention: CallConvention) {
     this.#render = render;
-    this.#convention = convention;
+    this.convention = convention;
   }
 
   /** The whole prompt with the tools, before the assistant's answer. */
@@ -34,13 +34,13 @@ export class ProbeRenderer {
   /** The same for a message with calls. */
   calls({ calls, tools, text, reasoning, result }: ToolProbe): string {
     const toolCalls = calls.map(({ id, name, arguments: args }, index): TemplateToolCall => {
-      const ownId = this.#convention.ids === 'functions' ? `functions.${name}:${index}` : id;
-      const written = this.#convention.arguments === 'object' ? args : stringifyJson(args);
+      const ownId = this.convention.ids === 'functions' ? `functions.${name}:${index}` : id;
+      const written = this.convention.arguments === 'object' ? args : stringifyJson(args);
       return { id: ownId, type: 'function', function: { name, arguments: written } };
     });
     const message: TemplateMessage = {
       role: 'assistant',
-      content: text ?? this.#convention.content,
+      content: text ?? this.convention.content,
       ...(reasoning !== undefined && { reasoning_content: reasoning, reasoning, thinking: reasoning }),
       tool_calls: toolCalls,
     };
@@ -49,6 +49,36 @@ export class ProbeRenderer {
     const { id, function: called } = first;
     const resultMessage: TemplateMessage = { role: 'tool', name: called.name, tool_call_id: id, content: result };
     return this.#afterGenerationPrompt([message, resultMessage], tools);
+  }
+
+  /** Whether the template writes a call with its name and arguments; false where it refuses them. */
+  writesCalls(): boolean {
+    const { calls } = layoutProbes.one;
+    try {
+      const text = this.calls(layoutProbes.one);
+      return calls.every(({ name, arguments: args }) =>
+        [name, ...Object.values(args)].every((part) => text.includes(String(part))),
+      );
+    } catch {
+      return false;
+    }
+  }
+
+  /** Whether the template writes a message of role `tool`, after a message with the call or without. */
+  writesResults(withCall: boolean): boolean {
+    const {
+      calls: [call],
+      tools,
+    } = layoutProbes.one;
+    const result = 'Zqword result.';
+    try {
+      if (withCall) return this.calls({ ...layoutProbes.one, result }).includes(result);
+      const answer: TemplateMessage = { role: 'assistant', content: plainProbe };
+      const message = { role: 'tool' as const, name: call?.name ?? '', tool_call_id: call?.id ?? '', content: result };
+      return this.#afterGenerationPrompt([answer, message], tools).includes(result);
+    } catch {
+      return false;
+    }
   }
 
   #afterGenerationPrompt(messages: readonly TemplateMessage[], tools: readonly Tool[]): string {

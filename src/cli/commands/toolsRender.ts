@@ -4,7 +4,7 @@ import { Agent } from '../../agent/agent.ts';
 import { limitsOf } from '../../limits.ts';
 import { insertTools, type Prompt } from '../../dialog.ts';
 import { probeChatTemplate } from '../../chatTemplate/chatTemplate.ts';
-import { toTemplateMessage } from '../../chatTemplate/templateInput.ts';
+import { toTextMessage } from '../../chatTemplate/templateMessages.ts';
 import { mockEngine } from '../../engine/mock/engine.ts';
 import { loadExtension } from '../../extensions.ts';
 import { graphSchema, describeGraphPointer, type GraphDocument } from '../../graph/document.ts';
@@ -121,5 +121,5 @@ const noModelReason = (modelName: string): string =>
 
 function renderChatml(prompt: Prompt): string {
   const template = probeChatTemplate(undefined, { bos: '', eos: '' });
-  return template.render({ messages: template.normalizeMessages(insertTools(prompt)).map(toTemplateMessage) });
+  return template.render({ messages: template.normalizeMessages(insertTools(prompt)).map(toTextMessage) });
 }

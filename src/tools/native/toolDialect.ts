@@ -29,8 +29,10 @@ export interface ToolDialect {
   readonly knowsTools: boolean;
   /** The layout of the calls where it could be read off and proved itself, whichever `format` is. */
   readonly layout: CallLayout | undefined;
-  /** How the template takes the calls of the history; undefined: it writes none. */
+  /** How the template takes the calls of the history; undefined: it leaves them out. */
   readonly convention: CallConvention | undefined;
+  /** Whether the template writes results: messages of role `tool`. */
+  readonly writesResults: boolean;
   /** The probes of the format, or of the native layout that failed. */
   readonly probes: readonly ProbeVerdict[];
 }
@@ -42,5 +44,6 @@ export const noDialect = (because: string): ToolDialect => ({
   knowsTools: false,
   layout: undefined,
   convention: undefined,
+  writesResults: false,
   probes: [],
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/dialog.ts';
 import { strftimeAt } from '../../../src/chatTemplate/jinja.ts';
 import { probeChatTemplate } from '../../../src/chatTemplate/chatTemplate.ts';
-import { toTemplateMessage } from '../../../src/chatTemplate/templateInput.ts';
+import { toTemplateMessages, toTextMessage } from '../../../src/chatTemplate/templateMessages.ts';
 
 const ends = { bos: '<s>', eos: '</s>' };
 const system = (text: string): Message => ({ role: 'system', text });
@@ -26,7 +26,8 @@ const messages = [system('S'), user('U'), assistant('A'), system('T'), user('V')
 
 function render(source: string | undefined, messages: readonly Message[]): string {
   const chatTemplate = probeChatTemplate(source, ends);
-  return chatTemplate.render({ messages: chatTemplate.normalizeMessages(messages).map(toTemplateMessage) });
+  const normalized = chatTemplate.normalizeMessages(messages);
+  return chatTemplate.render({ messages: toTemplateMessages(normalized, chatTemplate.toolDialect) });
 }
 
 describe('a chat template', () => {
@@ -92,7 +93,7 @@ describe('a chat template', () => {
     const parameters = { type: 'object', properties: { b: { enum: ['ü"', 1.5, null] }, a: {} }, required: [] };
     const tool = { type: 'function', function: { name: 'f', description: 'd', parameters } } as const;
     const renderTools = (source: string) =>
-      probeChatTemplate(source + anyRole, ends).render({ messages: [toTemplateMessage(user('U'))], tools: [tool] });
+      probeChatTemplate(source + anyRole, ends).render({ messages: [toTextMessage(user('U'))], tools: [tool] });
     expect(render(`{{ tools is none }}${anyRole}`, [user('U')])).toBe('true[user]U');
     expect(renderTools('{{ tools[0].function | tojson }}')).toBe(
       '{"name": "f", "description": "d", "parameters": {"type": "object", "properties": {"b": {"enum": ["ü\\"", 1.5, null]}, "a": {}}, "required": []}}[user]U',

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import type { ChatTemplate } from '../../../chatTemplate/chatTemplate.ts';
-import { toTemplateMessage } from '../../../chatTemplate/templateInput.ts';
+import { toTemplateMessages } from '../../../chatTemplate/templateMessages.ts';
 import { insertTools, type Message, type Prompt, type ToolDefinition } from '../../../dialog.ts';
 import { createYielder } from '../../../eventLoop.ts';
 import { Fault, describeError } from '../../../fault.ts';
@@ -161,7 +161,7 @@ export class PromptRenderer {
   #renderText({ messages, tools, thinking }: PromptInput): string {
     try {
       return this.#chatTemplate.render({
-        messages: messages.map(toTemplateMessage),
+        messages: toTemplateMessages(messages, this.#chatTemplate.toolDialect),
         ...(tools && { tools }),
         ...(thinking !== undefined && { variables: { enable_thinking: thinking } }),
       });

@@ -2,6 +2,7 @@ import type { CallGrammar, Trigger } from '../../grammar/grammar.ts';
 import { GrammarMatcher } from '../../grammar/matcher.ts';
 import type { Rule } from '../../grammar/rule.ts';
 import { findTrigger } from '../../grammar/triggers.ts';
+import { lexemes } from '../marks.ts';
 
 /** A range of a text that matches a grammar; `end` is exclusive. */
 export interface AcceptedText {
@@ -28,27 +29,38 @@ export function acceptedCalls(text: string, grammar: CallGrammar): readonly Acce
 
 /** The index after the longest text from an index on that matches the rule of a trigger to its end. */
 function longestMatch(text: string, start: number, { rule }: Pick<Trigger, 'rule'>): number | undefined {
-  let matcher = GrammarMatcher.start(rule);
+  const rest = text.slice(start);
+  const whole = GrammarMatcher.start(rule).accept(rest);
+  if (whole.matcher.canEnd) return start + whole.length;
+  // The grammar went on with what follows its end: the end is somewhere before.
+  return lastEnd(lexemes(rest), start, rule);
+}
+
+/** The last index at which a text that is given piece by piece could end. */
+function lastEnd(pieces: readonly string[], start: number, rule: Rule): number | undefined {
   let end: number | undefined;
-  let index = start;
-  for (const character of text.slice(start)) {
-    const { matcher: next, length } = matcher.accept(character);
-    if (length < character.length) break;
-    matcher = next;
-    index += length;
-    if (matcher.canEnd) end = index;
-  }
+  for (const { index, canEnd } of endings(pieces, start, rule)) if (canEnd) end = index;
   return end;
 }
 
-/** Whether a text that is cut off anywhere inside its first call could still be complete for the rule. */
-export function acceptsCutCall(text: string, { start, end, rule }: AcceptedText, callEnd: number): boolean {
+/** Whether a text could end after each of its pieces, up to the first piece that does not match. */
+function* endings(pieces: readonly string[], start: number, rule: Rule): Generator<{ index: number; canEnd: boolean }> {
   let matcher = GrammarMatcher.start(rule);
   let index = start;
-  for (const character of text.slice(start, Math.min(end, callEnd))) {
-    matcher = matcher.accept(character).matcher;
-    index += character.length;
-    if (index < Math.min(end, callEnd) && matcher.canEnd) return true;
+  for (const piece of pieces) {
+    const accepted = matcher.accept(piece);
+    if (accepted.length < piece.length) return;
+    matcher = accepted.matcher;
+    index += piece.length;
+    yield { index, canEnd: matcher.canEnd };
+  }
+}
+
+/** Whether a text that is cut off inside its first call could be complete for the rule; it is cut after each lexeme. */
+export function acceptsCutCall(text: string, { start, end, rule }: AcceptedText, callEnd: number): boolean {
+  const last = Math.min(end, callEnd);
+  for (const { index, canEnd } of endings(lexemes(text.slice(start, last)), start, rule)) {
+    if (canEnd && index < last) return true;
   }
   return false;
 }

@@ -1,4 +1,5 @@
 import { describeError } from '../../../fault.ts';
+import type { CallGrammar } from '../../grammar/grammar.ts';
 import { createReasoningSkipper } from '../../reasoning/reasoningSpans.ts';
 import type { Tool, ToolCallFormat } from '../../tool.ts';
 import type { SampleCall } from '../derive/samples.ts';
@@ -28,59 +29,87 @@ export interface WrittenProbe {
  * Proves a format: its reader must give the calls back that a template wrote, and its grammar must accept the text and
  * refuse it when it is cut off inside a call.
  */
-export function prove(format: ToolCallFormat, probes: readonly WrittenProbe[]): readonly ProbeVerdict[] {
-  return probes.map((probe) => {
-    const why = failure(format, probe);
-    return { name: probe.name, required: probe.required && !isTemplateLimit(probe), ok: why === '', why };
-  });
+export class FormatProof {
+  readonly #format: ToolCallFormat;
+  readonly #probes: readonly WrittenProbe[];
+  /** Compiled grammars, by the list of tools: several probes declare the same. */
+  readonly #grammars = new Map<readonly Tool[], Map<ProbeChoice, CallGrammar>>();
+
+  constructor(format: ToolCallFormat, probes: readonly WrittenProbe[]) {
+    this.#format = format;
+    this.#probes = probes;
+  }
+
+  /** What each probe shows. */
+  verdicts(): readonly ProbeVerdict[] {
+    return this.#probes.map((probe) => {
+      const why = this.#failure(probe);
+      return { name: probe.name, required: isRequired(probe), ok: why === '', why };
+    });
+  }
+
+  /** Whether the format passes each required probe; stops at the first that fails. */
+  holds(): boolean {
+    return this.#probes.every((probe) => !isRequired(probe) || this.#failure(probe) === '');
+  }
+
+  /** Why a probe fails; "" = it does not. */
+  #failure(probe: WrittenProbe): string {
+    const { text, refusal } = probe;
+    if (text === undefined) return `the template refuses it: ${refusal}`;
+    if (isTemplateLimit(probe)) return 'the template does not write each call';
+    try {
+      return this.#readFailure(text, probe) || this.#grammarFailure(text, probe);
+    } catch (error) {
+      return describeError(error);
+    }
+  }
+
+  #readFailure(text: string, { calls, tools }: WrittenProbe): string {
+    const detection = this.#format.detect(text, { tools });
+    const read = detection.calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
+    const wanted = calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
+    if (detection.truncated) return `is read as cut off: ${JSON.stringify(text)}`;
+    if (read.join('\n') === wanted.join('\n')) return '';
+    return `is read as ${read.length === 0 ? 'no call' : read.join(' and ')}: ${JSON.stringify(text)}`;
+  }
+
+  #grammarFailure(text: string, { calls, tools, startsWithCall }: WrittenProbe): string {
+    const grammar = calls.length > 0 && this.#grammar(tools, 'auto');
+    if (!grammar) return '';
+    const accepted = acceptedCalls(text, grammar);
+    const covered = accepted?.map(({ start, end }) => text.slice(start, end)).join('') ?? '';
+    const [first] = accepted ?? [];
+    if (!first || calls.some(({ name }) => !covered.includes(name)))
+      return `is refused by the grammar: ${JSON.stringify(text)}`;
+    const [, second] = calls;
+    // Of two calls in one constrained part only the first one's name is surely inside a call.
+    const firstEnd = second && accepted?.length === 1 ? text.indexOf(calls[0]?.name ?? '') : first.end;
+    if (acceptsCutCall(text, first, firstEnd))
+      return `is accepted by the grammar when it is cut off: ${JSON.stringify(text)}`;
+    const required = !second && startsWithCall && this.#grammar(tools, 'required');
+    const call = text.slice(visibleStart(text));
+    return !required || acceptsFromStart(call, required)
+      ? ''
+      : `is refused by the grammar of a required call: ${JSON.stringify(call)}`;
+  }
+
+  #grammar(tools: readonly Tool[], kind: ProbeChoice): CallGrammar | undefined {
+    const known = this.#grammars.get(tools) ?? new Map<ProbeChoice, CallGrammar>();
+    this.#grammars.set(tools, known);
+    const grammar = known.get(kind) ?? this.#format.grammar?.(tools, { kind });
+    if (grammar) known.set(kind, grammar);
+    return grammar;
+  }
 }
 
-/** Whether each required probe is ok. */
-export const isProved = (verdicts: readonly ProbeVerdict[]): boolean =>
-  verdicts.every(({ required, ok }) => ok || !required);
+type ProbeChoice = 'auto' | 'required';
 
 // What a template refuses to write, or leaves out, is a limit of the template and not of the reader.
 const isTemplateLimit = ({ calls, text, isBasic }: WrittenProbe): boolean =>
   !isBasic && (text === undefined || calls.some(({ name }) => !text.includes(name)));
 
-function failure(format: ToolCallFormat, probe: WrittenProbe): string {
-  const { text, refusal } = probe;
-  if (text === undefined) return `the template refuses it: ${refusal}`;
-  if (isTemplateLimit(probe)) return 'the template does not write each call';
-  try {
-    return readFailure(format, text, probe) || grammarFailure(format, text, probe);
-  } catch (error) {
-    return describeError(error);
-  }
-}
-
-function readFailure(format: ToolCallFormat, text: string, { calls, tools }: WrittenProbe): string {
-  const detection = format.detect(text, { tools });
-  const read = detection.calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
-  const wanted = calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
-  if (detection.truncated) return `is read as cut off: ${JSON.stringify(text)}`;
-  if (read.join('\n') === wanted.join('\n')) return '';
-  return `is read as ${read.length === 0 ? 'no call' : read.join(' and ')}: ${JSON.stringify(text)}`;
-}
-
-function grammarFailure(format: ToolCallFormat, text: string, { calls, tools, startsWithCall }: WrittenProbe): string {
-  if (!format.grammar || calls.length === 0) return '';
-  const accepted = acceptedCalls(text, format.grammar(tools, { kind: 'auto' }));
-  const covered = accepted?.map(({ start, end }) => text.slice(start, end)).join('') ?? '';
-  const [first] = accepted ?? [];
-  if (!first || calls.some(({ name }) => !covered.includes(name)))
-    return `is refused by the grammar: ${JSON.stringify(text)}`;
-  const [, second] = calls;
-  // Of two calls in one constrained part only the first one's name is surely inside a call.
-  const firstEnd = second && accepted?.length === 1 ? text.indexOf(calls[0]?.name ?? '') : first.end;
-  if (acceptsCutCall(text, first, firstEnd))
-    return `is accepted by the grammar when it is cut off: ${JSON.stringify(text)}`;
-  if (second || !startsWithCall) return '';
-  const call = text.slice(visibleStart(text));
-  return acceptsFromStart(call, format.grammar(tools, { kind: 'required' }))
-    ? ''
-    : `is refused by the grammar of a required call: ${JSON.stringify(call)}`;
-}
+const isRequired = (probe: WrittenProbe): boolean => probe.required && !isTemplateLimit(probe);
 
 /** Index of the first character that is neither white space nor reasoning. */
 function visibleStart(text: string): number {
