@@ -52,8 +52,8 @@ export class LlamaEngine implements Engine {
   }
 
   /** Loads the library, so that the first model does not wait for it. @throws Fault MODEL_LOAD_FAILED */
-  async prepare(gpu: LoadOptions['gpu']): Promise<void> {
-    this.#instances.release(gpu, await this.#instances.acquire(gpu));
+  prepare(gpu: LoadOptions['gpu']): Promise<void> {
+    return this.#instances.prepare(gpu);
   }
 
   /** @param onBatches receives the progress of the model's batches, before the first one. */

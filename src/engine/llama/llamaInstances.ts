@@ -8,15 +8,51 @@ import { toLibraryFault } from './libraryFault.ts';
  */
 export class LlamaInstancePool {
   readonly #all: Llama[] = [];
-  readonly #free = new Map<LoadOptions['gpu'], Llama[]>();
+  readonly #free = new Map<LoadOptions['gpu'], Set<Promise<Llama>>>();
+
+  /**
+   * Creates an instance for the next `acquire`, which waits for it if need be.
+   * @throws Fault MODEL_LOAD_FAILED when the llama.cpp library is missing or cannot be loaded.
+   */
+  async prepare(gpu: LoadOptions['gpu']): Promise<void> {
+    const creating = this.#create(gpu);
+    this.#freeOf(gpu).add(creating);
+    try {
+      await creating;
+    } catch (error) {
+      this.#freeOf(gpu).delete(creating);
+      throw error;
+    }
+  }
 
   /**
    * An unused instance, or a new one with or without a GPU backend.
    * @throws Fault MODEL_LOAD_FAILED when the llama.cpp library is missing or cannot be loaded.
    */
   async acquire(gpu: LoadOptions['gpu']): Promise<Llama> {
-    const free = this.#free.get(gpu)?.pop();
-    if (free) return free;
+    const free = this.#freeOf(gpu);
+    const [instance] = free;
+    if (!instance) return this.#create(gpu);
+    free.delete(instance);
+    return instance;
+  }
+
+  release(gpu: LoadOptions['gpu'], instance: Llama): void {
+    this.#freeOf(gpu).add(Promise.resolve(instance));
+  }
+
+  async dispose(): Promise<void> {
+    this.#free.clear();
+    for (const instance of this.#all.splice(0)) await instance.dispose();
+  }
+
+  #freeOf(gpu: LoadOptions['gpu']): Set<Promise<Llama>> {
+    const free = this.#free.get(gpu) ?? new Set();
+    this.#free.set(gpu, free);
+    return free;
+  }
+
+  async #create(gpu: LoadOptions['gpu']): Promise<Llama> {
     const instance = await getLlama({
       // Never compiles llama.cpp and never downloads it: a missing library is an error.
       build: 'never',
@@ -29,14 +65,5 @@ export class LlamaInstancePool {
     }).catch(async (error: unknown) => Promise.reject(await toLibraryFault(error)));
     this.#all.push(instance);
     return instance;
-  }
-
-  release(gpu: LoadOptions['gpu'], instance: Llama): void {
-    this.#free.set(gpu, [...(this.#free.get(gpu) ?? []), instance]);
-  }
-
-  async dispose(): Promise<void> {
-    this.#free.clear();
-    for (const instance of this.#all.splice(0)) await instance.dispose();
   }
 }
