@@ -3,15 +3,16 @@ import { ProcessEngine } from '../../src/engine/process/engine.ts';
 import type { TurngraphServer } from '../../src/server/server.ts';
 import { errorOf, startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
 
+const briefly = 5;
 const speaker = {
   default_model_name: 'turngraph-demo',
   start_node: 'answer',
-  // A schema forces answers that no machine completes before its process is killed.
+  // A schema forces answers that end at their limit of tokens.
   nodes: {
     answer: {
       type: 'Generate',
       params: {
-        sampling: { temperature: 0, max_tokens: 900 },
+        sampling: { temperature: 0, max_tokens: briefly },
         response_schema: { type: 'array', minItems: 20, items: { type: 'string', minLength: 200 } },
       },
     },
@@ -29,12 +30,23 @@ describe.each(subprotocols)('a server whose engine process crashes (%s)', (subpr
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
+  const setMaxTokens = (client: TestClient, agentId: number, max_tokens: number) =>
+    client.request('changeParams', {
+      agentId,
+      nodeName: 'answer',
+      paramsJson: JSON.stringify({ sampling: { max_tokens } }),
+    });
+
   /** Sends a message and kills the engine process at the first text of its turn. */
   async function crashInTurn(client: TestClient, agentId: number) {
+    // No machine completes this answer before the process is killed.
+    await setMaxTokens(client, agentId, 900);
     const requestId = client.send('sendMessage', { agentId, text: 'Tell me a story' });
     await client.waitFor((frame) => frame.requestId === requestId && frame.body === 'answerText');
     crash();
-    return client.turnOf(requestId);
+    const turn = await client.turnOf(requestId);
+    await setMaxTokens(client, agentId, briefly);
+    return turn;
   }
 
   it('ends the turns in flight with 4005, and every agent continues its dialog', async () => {
