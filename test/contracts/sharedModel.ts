@@ -53,7 +53,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
       await Promise.all(
         questions.map(async (_, index) => {
           const sequence = wideModel.openSequence();
-          for (let round = 0; round < 60; round++) {
+          for (let round = 0; round < 30; round++) {
             const question = questions[(index * 2 + round * (index + 1)) % questions.length] ?? '';
             const text = await generateBriefly(sequence, question);
             if (text !== expected.get(question)) wrong.push(`${question} ${text}`);

@@ -29,20 +29,19 @@ const neverEnding = {
   },
 } as const;
 
+/** Sends a signal to the process of the model once its generation has emitted text. */
+async function generateAndSignal(model: Model, pid: number, signal: NodeJS.Signals): Promise<unknown> {
+  let sent = false;
+  const onText = (): void => {
+    if (!sent) process.kill(pid, signal);
+    sent = true;
+  };
+  const generation = generate(model.openSequence(), userPrompt(story), { ...neverEnding, onText });
+  return generation.catch((error: unknown) => error);
+}
+
 describe.each(['child', 'shared'] as const)('a model in an engine process (%s)', (mode) => {
   const rig = useProcessEngine(mode);
-
-  /** Sends a signal to the process of the model once its generation has emitted text. */
-  const generateAndSignal = async (model: Model, signal: NodeJS.Signals): Promise<unknown> => {
-    const pid = rig.lastPid();
-    let sent = false;
-    const onText = (): void => {
-      if (!sent) process.kill(pid, signal);
-      sent = true;
-    };
-    const generation = generate(model.openSequence(), userPrompt(story), { ...neverEnding, onText });
-    return generation.catch((error: unknown) => error);
-  };
 
   it('continues its dialogs in a new process after a crash', async () => {
     const model = await rig.engine.load(demoFile, options);
@@ -50,7 +49,7 @@ describe.each(['child', 'shared'] as const)('a model in an engine process (%s)',
     const first = await generate(sequence, userPrompt('How are you today?'));
     const prompt = nextPrompt(userPrompt('How are you today?'), first.text, 'Tell me a joke');
     const expected = await generate(model.openSequence(), prompt);
-    expect(await generateAndSignal(model, 'SIGSEGV')).toMatchObject({
+    expect(await generateAndSignal(model, rig.lastPid(), 'SIGSEGV')).toMatchObject({
       name: 'ENGINE_CRASHED',
       message: expect.stringContaining('SIGSEGV'),
     });
@@ -69,11 +68,51 @@ describe.each(['child', 'shared'] as const)('a model in an engine process (%s)',
     expect(rig.lastPid()).not.toBe(killed);
   });
 
+  it('ends its process when its load is aborted', async () => {
+    const abort = new AbortController();
+    const loading = rig.engine.load(demoFile, { ...options, signal: abort.signal });
+    const pid = rig.lastPid();
+    abort.abort();
+    await expect(loading).rejects.toMatchObject({
+      name: 'MODEL_LOAD_FAILED',
+      message: expect.stringContaining('cancelled'),
+    });
+    expect(isRunning(pid)).toBe(false);
+    expect(rig.crashes).toEqual([]);
+  });
+
+  it('ends its process when it is unloaded', async () => {
+    const model = await rig.engine.load(demoFile, options);
+    await model[Symbol.asyncDispose]();
+    expect(isRunning(rig.lastPid())).toBe(false);
+    expect(rig.crashes).toEqual([]);
+  });
+
+  it('uses the process that was prepared', async () => {
+    rig.engine.prepare('off');
+    const [prepared] = rig.pids;
+    await rig.engine.load(demoFile, options);
+    expect(rig.pids).toEqual([prepared]);
+  });
+
+  it('does not use a prepared process that has ended since', async () => {
+    rig.engine.prepare('off');
+    process.kill(rig.lastPid(), 'SIGKILL');
+    await whenEnded(rig.lastPid());
+    const model = await rig.engine.load(demoFile, options);
+    expect(await model.count([''])).toEqual([0]);
+  });
+});
+
+// The code of these cases does not know which models share a process.
+describe('a supervised model in an engine process', () => {
+  const rig = useProcessEngine('child');
+
   it('ends what waits for a process that is stopped, and continues in a new one', async () => {
     await rig.engine[Symbol.asyncDispose]();
     rig.engine = rig.open({ watchdog: { tickMs: 100, minHangMs: 5000, unmeasuredHangMs: 60_000 } });
     const model = await rig.engine.load(demoFile, options);
-    expect(await generateAndSignal(model, 'SIGSTOP')).toMatchObject({
+    expect(await generateAndSignal(model, rig.lastPid(), 'SIGSTOP')).toMatchObject({
       name: 'ENGINE_CRASHED',
       message: expect.stringContaining('did not answer'),
     });
@@ -84,13 +123,13 @@ describe.each(['child', 'shared'] as const)('a model in an engine process (%s)',
   it('is given up after three crashes without a finished turn, until it is loaded by name', async () => {
     const model = await rig.engine.load(demoFile, options);
     const { supervision } = model;
-    await generateAndSignal(model, 'SIGKILL');
+    await generateAndSignal(model, rig.lastPid(), 'SIGKILL');
     await model.count(['a']);
     supervision?.turnFinished();
     for (let crash = 1; crash <= 3; crash++) {
       expect(supervision?.fault).toBeUndefined();
       await model.count(['a']);
-      expect(await generateAndSignal(model, 'SIGKILL')).toMatchObject({ name: 'ENGINE_CRASHED' });
+      expect(await generateAndSignal(model, rig.lastPid(), 'SIGKILL')).toMatchObject({ name: 'ENGINE_CRASHED' });
     }
     const givenUp = { name: 'MODEL_LOAD_FAILED', message: expect.stringContaining(`${demoFile} is not loaded`) };
     expect(supervision?.fault).toMatchObject(givenUp);
@@ -122,47 +161,12 @@ describe.each(['child', 'shared'] as const)('a model in an engine process (%s)',
     expect((await generate(one, userPrompt('How are you today?'))).finishReason).toBe('end');
   });
 
-  it('ends its process when its load is aborted', async () => {
-    const abort = new AbortController();
-    const loading = rig.engine.load(demoFile, { ...options, signal: abort.signal });
-    const pid = rig.lastPid();
-    abort.abort();
-    await expect(loading).rejects.toMatchObject({
-      name: 'MODEL_LOAD_FAILED',
-      message: expect.stringContaining('cancelled'),
-    });
-    expect(isRunning(pid)).toBe(false);
-    expect(rig.crashes).toEqual([]);
-  });
-
-  it('ends its process when it is unloaded', async () => {
-    const model = await rig.engine.load(demoFile, options);
-    await model[Symbol.asyncDispose]();
-    expect(isRunning(rig.lastPid())).toBe(false);
-    expect(rig.crashes).toEqual([]);
-  });
-
   it('is refused with the name of its file when its process crashes during the load', async () => {
     const loading = rig.engine.load(demoFile, { ...options, onProgress: () => process.kill(rig.lastPid(), 'SIGSEGV') });
     await expect(loading).rejects.toMatchObject({
       name: 'MODEL_LOAD_FAILED',
       message: expect.stringMatching(/turngraph-demo\.gguf cannot be loaded: .*SIGSEGV.*damaged/),
     });
-  });
-
-  it('uses the process that was prepared', async () => {
-    rig.engine.prepare('off');
-    const [prepared] = rig.pids;
-    await rig.engine.load(demoFile, options);
-    expect(rig.pids).toEqual([prepared]);
-  });
-
-  it('does not use a prepared process that has ended since', async () => {
-    rig.engine.prepare('off');
-    process.kill(rig.lastPid(), 'SIGKILL');
-    await whenEnded(rig.lastPid());
-    const model = await rig.engine.load(demoFile, options);
-    expect(await model.count([''])).toEqual([0]);
   });
 });
 
@@ -171,10 +175,11 @@ describe('two models in engine processes of their own', () => {
     const pids: number[] = [];
     await using engine = new ProcessEngine({ mode: 'child', onStart: (pid) => pids.push(pid) });
     const [one, two] = [await engine.load(demoFile, options), await engine.load(demoFile, options)];
-    const expected = await generate(two.openSequence(), userPrompt(story), neverEnding);
+    const long = { ...neverEnding, sampling: { max_tokens: 200 } };
+    const expected = await generate(two.openSequence(), userPrompt(story), long);
     let killed = false;
     const during = await generate(two.openSequence(), userPrompt(story), {
-      ...neverEnding,
+      ...long,
       onText: () => {
         if (!killed) process.kill(pids[0] ?? 0, 'SIGKILL');
         killed = true;

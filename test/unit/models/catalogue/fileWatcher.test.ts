@@ -4,7 +4,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { FileWatcher } from '../../../../src/models/catalogue/fileWatcher.ts';
+import { FileWatcher, retryDelayMs } from '../../../../src/models/catalogue/fileWatcher.ts';
+import { shortenTimers } from '../../../helpers/shortTimers.ts';
 
 let root = '';
 let path = '';
@@ -93,6 +94,7 @@ describe('a watched file', () => {
   });
 
   it('reports once that its folder is gone, and goes on when it is back', async () => {
+    shortenTimers(retryDelayMs);
     await watchPath();
     await rename(join(root, 'own'), join(root, 'old'));
     await vi.waitFor(() => expect(failures).toHaveLength(1), { timeout: 60_000 });
@@ -104,6 +106,7 @@ describe('a watched file', () => {
   });
 
   it('is read every few seconds when the system watches no more files, and the reason is not a full disk', async () => {
+    shortenTimers(retryDelayMs);
     const { watch } = fs;
     fs.watch = () => {
       throw Object.assign(new Error('no space left on device, watch'), { code: 'ENOSPC' });
@@ -119,7 +122,7 @@ describe('a watched file', () => {
     expect(failures).toEqual([
       `${join(root, 'own')}: the system watches no more files (ENOSPC); raise fs.inotify.max_user_watches`,
     ]);
-  }, 60_000);
+  });
 
   it('is read once for many changes at a time', async () => {
     await watchPath();
