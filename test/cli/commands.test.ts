@@ -1,7 +1,7 @@
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ServerFrame } from '../../src/frames.gen.ts';
 import { repositoryPath, useServer } from '../helpers/server.ts';
 import { runCli, startCli, untilExit } from './command.ts';
@@ -164,22 +164,21 @@ describe('a models.json with an invalid entry', () => {
 describe('a model file that is in no catalogue', () => {
   const question = 'Please turn on the porch light.';
   const lightCall = { toolCallNotification: { toolName: 'set_light' } };
-  beforeAll(() => copyFile(repositoryPath('models/turngraph-demo.gguf'), join(folder, 'mine.gguf')));
-
-  it('is run with --model, also relative to the working directory', async () => {
-    for (const [model, cwd] of [
-      [join(folder, 'mine.gguf'), repositoryPath('.')],
-      ['mine.gguf', folder],
-      ['./mine.gguf', folder],
-    ] as const) {
-      const graph = repositoryPath('graphs/lamp-switch.json');
-      const { out, code } = await untilExit(startCli(['run', graph, '--model', model, question], {}, cwd));
-      expect(jsonLines(out)[0]).toMatchObject(lightCall);
-      expect(code).toBe(0);
-    }
+  beforeAll(async () => {
+    await copyFile(repositoryPath('models/turngraph-demo.gguf'), join(folder, 'mine.gguf'));
+    // The threads of a file that is new to the machine would be benchmarked.
+    vi.stubEnv('TURNGRAPH_THREADS', '1');
+    return () => vi.unstubAllEnvs();
   });
 
-  it('is chatted with', async () => {
+  it.each(['mine.gguf', './mine.gguf'])('is run with --model %s in the working directory', async (model) => {
+    const graph = repositoryPath('graphs/lamp-switch.json');
+    const { out, code } = await untilExit(startCli(['run', graph, '--model', model, question], {}, folder));
+    expect(jsonLines(out)[0]).toMatchObject(lightCall);
+    expect(code).toBe(0);
+  });
+
+  it('is chatted with, by its whole path', async () => {
     const { out, err } = await runCli(
       ['chat', 'tavern-npc', '--model', join(folder, 'mine.gguf')],
       'Give me 2 apples.\n',

@@ -42,7 +42,7 @@ describe.concurrent('the sample of docs/saving.md that reconnects', () => {
 
       // After SIGKILL the client reconnects by itself; a server that stops ends the session, and the program connects again.
       await first.stop(signal);
-      const refused = untilShown(program.stderr, signal === 'SIGKILL' ? 'attempt' : 'trying again', 4);
+      const refused = untilShown(program.stderr, signal === 'SIGKILL' ? 'attempt' : 'trying again', 3);
       program.stdin.write('Tell me a joke.\n');
       await refused;
       expect([program.exitCode, program.signalCode]).toEqual([null, null]);
