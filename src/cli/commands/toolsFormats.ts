@@ -3,37 +3,68 @@ import type { ServerOptions } from '../../config.ts';
 import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
 import type { Catalogue } from '../../models/catalogue/catalogue.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
-import { chooseFormat, defaultFormat } from '../../tools/formats/chooseFormat.ts';
+import { chooseFormat, defaultFormat, type FormatChoice } from '../../tools/formats/chooseFormat.ts';
+import { nativeFormatName } from '../../tools/native/nativeFormat.ts';
+import { notationName } from '../../tools/native/notationName.ts';
 import { noDialect, type ToolDialect } from '../../tools/native/toolDialect.ts';
 import { isOnDisk, localCatalogue } from '../localCatalogue.ts';
 import { requireEntry } from '../openCatalogue.ts';
-import { serverFlags, serverOptions } from '../options.ts';
+import { serverFlags, serverOptions, UsageError } from '../options.ts';
+import { failedProbes, layoutRows, probeLine } from '../output/dialectReport.ts';
 import { captureOptions } from '../promptCapture.ts';
+import { readTemplateFile } from '../templateFile.ts';
 
-/** `turngraph tools formats`: the tool-call format of a model. */
+interface FormatsFlags {
+  readonly model?: string;
+  readonly template?: string;
+  readonly [serverFlag: string]: unknown;
+}
+
+/** `turngraph tools formats`: the tool-call format of a model, or of a chat template without one. */
 export const toolsFormatsCommand = (): Command =>
   serverFlags(
     new Command('formats')
-      .description('show which tool-call format a model gets, and why')
-      .requiredOption('--model <name>', 'a name in the catalogue'),
+      .description('show which tool-call format a model gets, why, and what its chat template proves')
+      .option('--model <name>', 'a name in the catalogue')
+      .option('--template <file>', 'a chat template (Jinja), in place of a model'),
     ['catalogue', 'models', 'engineProcess', 'json'],
   ).action(formats);
 
-async function formats({ model: name, ...flags }: { readonly model: string }): Promise<void> {
+async function formats({ model, template, ...flags }: FormatsFlags): Promise<void> {
   const options = serverOptions(flags);
+  if (model !== undefined && template !== undefined) throw new UsageError('--model and --template exclude each other');
+  if (model !== undefined) return modelFormat(model, options);
+  if (template === undefined) throw new UsageError('--model or --template is needed');
+  const { toolDialect: dialect } = await readTemplateFile(template);
+  const choice = choose('', dialect);
+  if (options.json) print(JSON.stringify(facts(choice, dialect)));
+  else print([`${template}: ${choice.name} (${choice.reason})`, ...dialectLines(dialect)].join('\n'));
+}
+
+async function modelFormat(name: string, options: ServerOptions): Promise<void> {
   const catalogue = await localCatalogue(options);
-  const model = requireEntry(catalogue, name);
+  const { tool_call_format: named } = requireEntry(catalogue, name);
   const onDisk = isOnDisk(catalogue, name);
   const dialect = onDisk ? await readDialect(options, catalogue, name) : noDialect('it is not on disk');
   const { format: detected = '', because } = dialect;
-  const { name: format, reason } = chooseFormat({ node: '', catalogue: model.tool_call_format, detected, because });
-  if (options.json)
-    return print(JSON.stringify({ model: name, format, because: reason, named: model.tool_call_format, detected }));
-  print(`${name}: ${format} (${reason})`);
-  print('    a node       comes first, if its tool_call_format names one');
-  print(`    models.json  ${model.tool_call_format || 'names none'}`);
-  print(`    the model    ${detected || because}`);
-  print(`    otherwise    ${defaultFormat}`);
+  const choice = choose(named, dialect);
+  if (options.json) return print(JSON.stringify({ model: name, ...facts(choice, dialect), named, detected }));
+  const sources = [
+    row('a node', 'comes first, if its tool_call_format names one'),
+    row('models.json', named || 'names none'),
+    row('the model', detected || because),
+    row('otherwise', defaultFormat),
+  ];
+  print([`${name}: ${choice.name} (${choice.reason})`, ...sources, ...dialectLines(dialect)].join('\n'));
+}
+
+const choose = (named: string, { format: detected = '', because }: ToolDialect): FormatChoice =>
+  chooseFormat({ node: '', catalogue: named, detected, because });
+
+/** What programs get. `proved`: the chat template proves the format that is used. */
+function facts({ name: format, reason: because }: FormatChoice, { format: detected, layout, probes }: ToolDialect) {
+  const proved = format === detected || (format === nativeFormatName && layout !== undefined);
+  return { format, notation: layout ? notationName(layout) : null, proved, because, probes };
 }
 
 async function readDialect(options: ServerOptions, catalogue: Catalogue, name: string): Promise<ToolDialect> {
@@ -42,5 +73,24 @@ async function readDialect(options: ServerOptions, catalogue: Catalogue, name: s
   const { model } = await pool.lease(name);
   return model.toolDialect;
 }
+
+const labelWidth = 13;
+const row = (label: string, value: string): string =>
+  `    ${label.padEnd(labelWidth)}${value.replaceAll('\n', `\n${' '.repeat(labelWidth + 4)}`)}`;
+
+/** The notation and an example, the probes that are ok, and those that are not with the reason of each. */
+function dialectLines(dialect: ToolDialect): readonly string[] {
+  const { required, limits } = failedProbes(dialect);
+  const ok = dialect.probes.filter((probe) => probe.ok).map(({ name }) => name);
+  return [
+    ...layoutRows(dialect).map(([label, value]) => row(label, value)),
+    ...list('Proved', ok),
+    ...list('Failed', required.map(probeLine)),
+    ...list('Limits, for which a format is used all the same', limits.map(probeLine)),
+  ];
+}
+
+const list = (title: string, lines: readonly string[]): readonly string[] =>
+  lines.length === 0 ? [] : ['', title, ...lines.map((line) => `    ${line}`)];
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -4,7 +4,7 @@ export interface FormatSources {
   readonly catalogue: string;
   /** The format that the model's chat template proves. */
   readonly detected: string;
-  /** Why it is that format. */
+  /** Why it is that format, or why none: a sentence without a full stop. */
   readonly because: string;
 }
 
@@ -22,5 +22,5 @@ export function chooseFormat({ node, catalogue, detected, because }: FormatSourc
   if (node !== '') return { name: node, reason: 'the node names it' };
   if (catalogue !== '') return { name: catalogue, reason: 'models.json names it' };
   if (detected !== '') return { name: detected, reason: because };
-  return { name: defaultFormat, reason: 'nothing names or shows another' };
+  return { name: defaultFormat, reason: `nothing names another, and ${because}` };
 }

@@ -1,0 +1,27 @@
+import { exampleCall } from '../../tools/native/nativeFormat.ts';
+import { notationName } from '../../tools/native/notationName.ts';
+import type { ProbeVerdict, ToolDialect } from '../../tools/native/toolDialect.ts';
+
+/** The notation of a dialect and a call in it, for a table; empty where no layout proved itself. */
+export function layoutRows({ layout }: ToolDialect): readonly (readonly [label: string, value: string])[] {
+  if (!layout) return [];
+  return [
+    ['notation', notationName(layout)],
+    ['a call', exampleCall(layout)],
+  ];
+}
+
+/** The probes of a dialect that are not ok: those for which a format is not used, and limits of what is. */
+export interface FailedProbes {
+  readonly required: readonly ProbeVerdict[];
+  readonly limits: readonly ProbeVerdict[];
+}
+
+/** Sorts the failed probes of a dialect. */
+export function failedProbes({ probes }: ToolDialect): FailedProbes {
+  const failed = probes.filter(({ ok }) => !ok);
+  return { required: failed.filter(({ required }) => required), limits: failed.filter(({ required }) => !required) };
+}
+
+/** A failed probe as a line: its name and why. */
+export const probeLine = ({ name, why }: ProbeVerdict): string => `${name}: ${why}`;
