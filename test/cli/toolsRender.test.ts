@@ -138,21 +138,30 @@ describe('turngraph tools formats', () => {
   const formats = (...args: readonly string[]) =>
     runCli(['tools', 'formats', '--catalogue', pathOf('models.json'), '--model', ...args]);
 
+  // Without the probes.
+  const textOf = (out: string): string => out.split('\nProbes')[0] ?? '';
+
   it('reports which format a model gets, and why', async () => {
-    expect((await formats('qwen')).out).toMatchInlineSnapshot(`
+    expect(textOf((await formats('qwen')).out)).toMatchInlineSnapshot(`
       "qwen: chatml (its chat template proves it)
           a node       comes first, if its tool_call_format names one
           models.json  names none
           the model    chatml
           otherwise    chatml
+          notation     json
+          a call       <tool_call>
+                       {"name": "<function-name>", "arguments": {"<argument-name>": "<value>"}}
+                       </tool_call>
       "
     `);
-    expect((await formats('nemo')).out).toMatchInlineSnapshot(`
+    expect(textOf((await formats('nemo')).out)).toMatchInlineSnapshot(`
       "nemo: chatml (models.json names it)
           a node       comes first, if its tool_call_format names one
           models.json  chatml
           the model    mistral
           otherwise    chatml
+          notation     json
+          a call       [TOOL_CALLS][{"name": "<function-name>", "arguments": {"<argument-name>": "<value>"}, "id": "a1b2c3d4e"}]
       "
     `);
     expect((await formats('absent')).out).toMatchInlineSnapshot(`
@@ -170,7 +179,10 @@ describe('turngraph tools formats', () => {
     expect(JSON.parse(out)).toEqual({
       model: 'nemo',
       format: 'chatml',
+      notation: 'json',
+      proved: false,
       because: 'models.json names it',
+      probes: expect.arrayContaining([{ name: 'one call', required: true, ok: true, why: '' }]),
       named: 'chatml',
       detected: 'mistral',
     });

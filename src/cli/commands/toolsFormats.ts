@@ -84,13 +84,27 @@ function dialectLines(dialect: ToolDialect): readonly string[] {
   const ok = dialect.probes.filter((probe) => probe.ok).map(({ name }) => name);
   return [
     ...layoutRows(dialect).map(([label, value]) => row(label, value)),
-    ...list('Proved', ok),
-    ...list('Failed', required.map(probeLine)),
-    ...list('Limits, for which a format is used all the same', limits.map(probeLine)),
+    ...list('Probes that are ok', wrap(ok)),
+    ...list('Failed probes: the format is not used', required.map(probeLine)),
+    ...list('Limits: the format is used all the same', limits.map(probeLine)),
   ];
 }
 
 const list = (title: string, lines: readonly string[]): readonly string[] =>
   lines.length === 0 ? [] : ['', title, ...lines.map((line) => `    ${line}`)];
+
+const maxLineLength = 100;
+
+/** Names in lines, with a comma between them. */
+function wrap(names: readonly string[]): readonly string[] {
+  const lines: string[] = [];
+  names.forEach((name, index) => {
+    const word = index === names.length - 1 ? name : `${name},`;
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length > maxLineLength) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  });
+  return lines;
+}
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -1,0 +1,117 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ProbeVerdict } from '../../src/tools/native/toolDialect.ts';
+import { namedJsonTemplate, taggedTemplate, toollessTemplate, unescapedTemplate } from '../helpers/dialectTemplates.ts';
+import { runCli } from './command.ts';
+
+let folder = '';
+const pathOf = (name: string): string => join(folder, name);
+const templates = {
+  tagged: taggedTemplate,
+  named: namedJsonTemplate,
+  unescaped: unescapedTemplate,
+  toolless: toollessTemplate,
+  broken: '{% for message in messages %}\n{{ message.content }}\n{% if message %}{% endfor %}',
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'turngraph-template-'));
+  for (const [name, text] of Object.entries(templates)) await writeFile(pathOf(`${name}.jinja`), text);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** What `tools formats --json` prints of a template. */
+interface PrintedFormat {
+  readonly format: string;
+  readonly notation: string | null;
+  readonly proved: boolean;
+  readonly because: string;
+  readonly probes: readonly ProbeVerdict[];
+}
+
+const formats = (...args: readonly string[]) => runCli(['tools', 'formats', ...args]);
+
+async function formatOf(template: keyof typeof templates): Promise<PrintedFormat> {
+  const { out, err, code } = await formats('--template', pathOf(`${template}.jinja`), '--json');
+  expect({ err, code }).toEqual({ err: '', code: 0 });
+  return JSON.parse(out) as PrintedFormat;
+}
+
+describe('turngraph tools formats --template', () => {
+  it.each([
+    ['tagged', 'native', 'tagged'],
+    ['named', 'native', 'named json'],
+  ] as const)('proves the layout of a template: %s', async (template, format, notation) => {
+    const printed = await formatOf(template);
+    expect(Object.keys(printed)).toEqual(['format', 'notation', 'proved', 'because', 'probes']);
+    expect(printed).toMatchObject({ format, notation, proved: true });
+    expect(printed.probes.filter(({ required, ok }) => required && !ok)).toEqual([]);
+    expect(printed.probes).toContainEqual({ name: 'two calls in one message', required: true, ok: true, why: '' });
+  });
+
+  it('names the probe for which a format is not used, and falls back to chatml', async () => {
+    const printed = await formatOf('unescaped');
+    expect(printed).toMatchObject({ format: 'chatml', notation: null, proved: false });
+    expect(printed.because).toContain('a string with quotes');
+    const failed = printed.probes.filter(({ required, ok }) => required && !ok);
+    expect(failed.map(({ name }) => name)).toEqual(['a string with quotes', 'a string with line breaks']);
+    expect(failed[0]?.why).toContain('is read as no call');
+  });
+
+  it('says of a template without tools that it knows none', async () => {
+    const printed = await formatOf('toolless');
+    expect(printed).toMatchObject({ format: 'chatml', proved: false });
+    expect(printed.because).toContain('knows no tools');
+  });
+
+  it('shows an example call, the failed probes and the limits', async () => {
+    const { out } = await formats('--template', pathOf('tagged.jinja'));
+    expect(out.replaceAll(folder, '')).toMatchInlineSnapshot(`
+      "/tagged.jinja: native (its chat template has a layout of its own, which proved itself)
+          notation     tagged
+          a call       <act>
+                       <do=<function-name>>
+                       <with=<argument-name>>
+                       <value>
+                       </with>
+                       </do>
+                       </act>
+
+      Probes that are ok
+          one call, a call of another tool, two calls in one message, a call without arguments,
+          a string with quotes, a string with line breaks, a string that is not ASCII, an integer,
+          a negative integer, a fraction, true, false, null, a list, an object, text before a call,
+          reasoning before a call, a result after a call, a string with an apostrophe,
+          a string with a backslash, a string with "<act>", a string that looks like null,
+          a string that looks like a number, a string with white space at its ends, a message without calls
+
+      Limits: the format is used all the same
+          a string with "</with>": is refused by the grammar: "<act>\\n<do=lamp_zq_tool>\\n<with=alpha_zq>\\nZqword </with> twelve\\n</with>\\n</do>\\n</act><|end|>\\n"
+      "
+    `);
+    const failed = (await formats('--template', pathOf('unescaped.jinja'))).out;
+    expect(failed.slice(failed.indexOf('\nFailed'))).toMatchInlineSnapshot(`
+      "
+      Failed probes: the format is not used
+          a string with quotes: is read as no call: "<act>{\\"name\\": \\"lamp_zq_tool\\", \\"arguments\\": {\\"alpha_zq\\": \\"Zqword \\"six\\" said\\"}}</act><|end|>\\n"
+          a string with line breaks: is refused by the grammar: "<act>{\\"name\\": \\"lamp_zq_tool\\", \\"arguments\\": {\\"alpha_zq\\": \\"Zqword\\nseven\\n\\n  eight\\"}}</act><|end|>\\n"
+
+      Limits: the format is used all the same
+          a string with a backslash: is read as lamp_zq_tool {"alpha_zq":"Zqword \\n eleven"}: "<act>{\\"name\\": \\"lamp_zq_tool\\", \\"arguments\\": {\\"alpha_zq\\": \\"Zqword \\\\n eleven\\"}}</act><|end|>\\n"
+      "
+    `);
+  });
+
+  it.each([
+    ['a template that does not parse', () => ['--template', pathOf('broken.jinja')], 1, 'broken.jinja'],
+    ['a file that is not there', () => ['--template', pathOf('absent.jinja')], 1, 'absent.jinja'],
+    ['a model and a template', () => ['--template', 'a', '--model', 'b'], 2, '--model and --template'],
+    ['neither', () => [], 2, '--model or --template is needed'],
+  ])('rejects %s', async (_, args, expected, why) => {
+    const { out, err, code } = await formats(...args());
+    expect({ out, code }).toEqual({ out: '', code: expected });
+    expect(err).toContain(why);
+  });
+});
