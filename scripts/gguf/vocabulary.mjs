@@ -3,7 +3,11 @@ import { tokenType } from './gguf.mjs';
 
 const pairs = ['t h', 'i n', 'e r', 'o n', 'a t', 'o r', 'th e', 'i s', 'in g', 's t', 'r e', 'a n', 'an d'];
 
-/** Byte-level BPE, with control tokens and user-defined tokens before the bytes. */
+/**
+ * Byte-level BPE, with control tokens and user-defined tokens before the bytes.
+ * @param {{ control: readonly string[], userDefined?: readonly string[] } & Partial<import('./gguf.mjs').TinyVocab>} vocab
+ * @returns {import('./gguf.mjs').TinyVocab}
+ */
 export function byteLevelVocab({ control, userDefined = [], ...rest }) {
   const space = byteCharacter(0x20);
   const merges = [...pairs, `${space} t`, `${space}t he`, `${space} a`];

@@ -1,5 +1,7 @@
 import { describeError } from '../fault.ts';
 import type { Message, ToolDefinition } from '../dialog.ts';
+import type { ReplyMarks } from '../tools/reasoning/replyMarks.ts';
+import { deriveReplyMarks } from './deriveReplyMarks.ts';
 import { compileTemplate, strftimeAt, type SpecialTokens } from './jinja.ts';
 import { noDialect, type ToolDialect } from '../tools/native/toolDialect.ts';
 import { toolDialectOf } from './toolDialect/toolDialectOf.ts';
@@ -20,6 +22,8 @@ export interface ChatTemplate {
   readonly system: 'anywhere' | 'first' | 'nowhere';
   /** Warnings for the owner of the model: why the file's own template is not used, which messages it does not support. */
   readonly notes: readonly string[];
+  /** The marks of the parts of a reply, read off the template. */
+  readonly replyMarks: ReplyMarks;
   /** The messages with roles and in an order that the template accepts. */
   normalizeMessages(messages: readonly Message[]): readonly Message[];
   readonly render: RenderTemplate;
@@ -31,7 +35,7 @@ const chatmlTemplate =
 
 /** Compiles and probes a chat template (Jinja source); falls back to ChatML where there is none that works. */
 export function probeChatTemplate(source: string | undefined, specialTokens: SpecialTokens): ChatTemplate {
-  if (source === undefined) return chatmlFallback(specialTokens, 'the file has no chat template');
+  if (source === undefined) return chatmlFallback(specialTokens, 'the file has no chat template', '');
   const clock = { strftime_now: strftimeAt(new Date()) };
   const failures: string[] = [];
   // Variables that some templates cannot do without. The smallest set that works wins: a template behaves as intended
@@ -46,11 +50,17 @@ export function probeChatTemplate(source: string | undefined, specialTokens: Spe
       failures.push(describeError(error));
     }
   }
-  return chatmlFallback(specialTokens, `the file's chat template does not work (${failures[0]})`);
+  return chatmlFallback(specialTokens, `the file's chat template does not work (${failures[0]})`, source);
 }
 
-const chatmlFallback = (specialTokens: SpecialTokens, reason: string): ChatTemplate =>
-  createChatTemplate(chatmlTemplate, compileTemplate(chatmlTemplate, specialTokens), reason);
+const chatmlFallback = (specialTokens: SpecialTokens, reason: string, fileSource: string): ChatTemplate =>
+  createChatTemplate(chatmlTemplate, compileTemplate(chatmlTemplate, specialTokens), { reason, fileSource });
+
+/** Why the file's own template is not used, and its source: the model writes the marks that are in it. */
+interface Fallback {
+  readonly reason: string;
+  readonly fileSource: string;
+}
 
 const systemProbe: Message = { role: 'system', text: 'Probe of a rule.' };
 const userProbe: Message = { role: 'user', text: 'Probe of a question.' };
@@ -71,7 +81,7 @@ const toolProbe: ToolDefinition = {
   },
 };
 
-function createChatTemplate(source: string, render: RenderTemplate, fallbackReason?: string): ChatTemplate {
+function createChatTemplate(source: string, render: RenderTemplate, fallback?: Fallback): ChatTemplate {
   const accepts = (...messages: readonly Message[]): boolean => rendersAll(render, messages);
   const acceptsSystemFirst = accepts(systemProbe, userProbe);
   const acceptsSystemAnywhere =
@@ -90,7 +100,7 @@ function createChatTemplate(source: string, render: RenderTemplate, fallbackReas
     const ordered = startsWithUser ? withKnownRoles : [{ role: 'user' as const, text: '' }, ...withKnownRoles];
     return acceptsRepeatedRoles && acceptsSystemAnywhere ? ordered : mergeAdjacent(ordered);
   };
-  const notes = fallbackReason === undefined ? [] : [`${fallbackReason}, so prompts are written as ChatML`];
+  const notes = fallback ? [`${fallback.reason}, so prompts are written as ChatML`] : [];
   if (!acceptsSystemFirst)
     notes.push("the model's chat template supports no system messages: they are written as user messages");
   else if (!acceptsSystemAnywhere)
@@ -100,10 +110,11 @@ function createChatTemplate(source: string, render: RenderTemplate, fallbackReas
   return {
     source,
     supportsTools: rendersTools(render),
-    toolDialect: fallbackReason === undefined ? toolDialectOf(source, render) : noDialect(fallbackReason),
-    fallbackReason,
+    toolDialect: fallback ? noDialect(fallback.reason) : toolDialectOf(source, render),
+    fallbackReason: fallback?.reason,
     system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
     notes,
+    replyMarks: deriveReplyMarks(fallback?.fileSource ?? source, render),
     normalizeMessages,
     render,
   };

@@ -4,8 +4,11 @@ import type { ToolDefinition } from '../dialog.ts';
 export interface TemplateMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly content: string | null;
-  /** What a reasoning model wrote before its answer. */
+  /** What a reasoning model wrote before its answer. Templates know it under one of these keys. */
   readonly reasoning_content?: string;
+  readonly reasoning?: string;
+  readonly thinking?: string;
+  readonly thought?: string;
   readonly tool_calls?: readonly TemplateToolCall[];
   /** Role `tool`: the id of the call that this is the result of. */
   readonly tool_call_id?: string;

@@ -22,6 +22,7 @@ const captureModel = (model: Model, onPrompt: (prompt: Prompt, model: Model) => 
   toolDialect: model.toolDialect,
   notes: model.notes,
   overhead: model.overhead,
+  replyMarks: model.replyMarks,
   count: (texts) => model.count(texts),
   countTools: (tools) => model.countTools(tools),
   render: (prompt) => model.render(prompt),

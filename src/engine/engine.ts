@@ -2,6 +2,7 @@ import type { Prompt, ToolBlock } from '../dialog.ts';
 import type { Fault } from '../fault.ts';
 import type { CallGrammar } from '../tools/grammar/grammar.ts';
 import type { ToolDialect } from '../tools/native/toolDialect.ts';
+import type { ReplyMarks } from '../tools/reasoning/replyMarks.ts';
 import type { ModelDetails } from './modelDetails.ts';
 
 /** Sampling parameters of a generation. Names and meanings are llama.cpp's. */
@@ -100,6 +101,8 @@ export interface Model extends AsyncDisposable {
   readonly contextSize: number;
   /** The tool-call dialect that the model's chat template proves. */
   readonly toolDialect: ToolDialect;
+  /** The marks of reasoning and answer in the model's text, read off its chat template. */
+  readonly replyMarks: ReplyMarks;
   /** Warnings for the user: a chat template that does not work, a context size that was reduced, ... */
   readonly notes: readonly string[];
   /** Tokens that the chat template adds to a prompt, and to each message, in addition to the text (measured at load). */

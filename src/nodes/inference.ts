@@ -6,7 +6,8 @@ import type { ModelLease } from '../models/pool/lease.ts';
 import { samplingSchema, type PartialSampling } from '../models/catalogue/sampling.ts';
 import type { PromptInputs, Projected, Projection } from '../projection/projection.ts';
 import type { Schema } from '../schema.ts';
-import { ReasoningFilter, stripReasoning } from '../tools/reasoning/reasoningFilter.ts';
+import { ReasoningFilter } from '../tools/reasoning/reasoningFilter.ts';
+import { stripReasoning } from '../tools/reasoning/splitReply.ts';
 
 /** Parameters of all nodes with a model. */
 export const inferenceParams = {
@@ -59,7 +60,8 @@ export class InferenceRunner implements AsyncDisposable {
     { notes, onText, ...options }: CompletionOptions = {},
   ): Promise<Completion> {
     const { prompt, dropped } = await this.#project(turn, request);
-    const filter = new ReasoningFilter();
+    const { replyMarks } = this.#lease.model;
+    const filter = new ReasoningFilter(replyMarks);
     const emit = (text: string): void => void (text !== '' && onText?.(text));
     const completion = await this.#sequence.generate(prompt, {
       ...options,
@@ -73,7 +75,7 @@ export class InferenceRunner implements AsyncDisposable {
     const facts = { model: this.#lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
     turn.recordInference({ ...completion, dropped, notes: facts });
     turn.signal.throwIfAborted();
-    return options.controlTokens ? completion : { ...completion, text: stripReasoning(completion.text) };
+    return options.controlTokens ? completion : { ...completion, text: stripReasoning(completion.text, replyMarks) };
   }
 
   /** Prefills the part of the prompt that does not depend on the message, before there is one. */

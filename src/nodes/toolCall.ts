@@ -27,7 +27,7 @@ import {
   type ToolCallFormat,
   type ToolDeclaration,
 } from '../tools/tool.ts';
-import { stripReasoning } from '../tools/reasoning/reasoningFilter.ts';
+import { stripReasoning } from '../tools/reasoning/splitReply.ts';
 import { stringifyJson } from '../tools/json/value.ts';
 import { createCallConstraint, isAllowed, resolveToolChoice, toolChoiceParams } from './toolChoice.ts';
 import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest } from './inference.ts';
@@ -106,7 +106,7 @@ export const toolCallWith = (formats: Formats) =>
         const { grammar } = constraint;
         const options = { controlTokens: true, notes, ...(grammar && { grammar }) };
         const { text } = await inference.complete(turn, createRequest(turn), options);
-        return format.detect(text, { tools: [...tools.values()] });
+        return format.detect(text, { tools: [...tools.values()], marks: lease.model.replyMarks });
       };
 
       return {
@@ -124,7 +124,7 @@ export const toolCallWith = (formats: Formats) =>
           const record = { mentions: lazyMentions(turn), notify: notify_client };
           const accepted = allowed.filter((call) => recordOrReject(turn, call, tools.get(call.name), record));
           if (accepted.length > 0) return 'tool_called';
-          if (generate_on_no_tool) turn.say(stripReasoning(residual).trim(), 'whole');
+          if (generate_on_no_tool) turn.say(stripReasoning(residual, lease.model.replyMarks).trim(), 'whole');
           return 'no_tool_called';
         },
         warmUp: (turn) => inference.prefill(turn, createRequest(turn)),

@@ -3,6 +3,7 @@ import { hasJsonType, isObject } from '../jsonTypes.ts';
 import type { FromSchema, ReadResult, SchemaError } from '../schema.ts';
 import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
 import type { JsonObject } from './json/value.ts';
+import type { ReplyMarks } from './reasoning/replyMarks.ts';
 
 const paramSchema = {
   type: 'object',
@@ -112,6 +113,8 @@ export interface Detection {
 export interface DetectOptions {
   /** The offered tools: some notations write values whose type only the schema of the parameter tells. */
   readonly tools?: readonly Tool[];
+  /** The marks of the model's replies: what they mark as reasoning has no calls. Default: `<think>` and `[THINK]`. */
+  readonly marks?: ReplyMarks;
 }
 
 /** Tool-call format of a model family: how tools are put into a prompt, and how calls are detected and constrained. */

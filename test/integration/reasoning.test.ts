@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { chat, screened, setLight } from '../helpers/graphs.ts';
+import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
+import { harmonyMarks } from '../helpers/replyMarks.ts';
 import { useServer, TestClient, subprotocols } from '../helpers/server.ts';
 
 const answer = '<think>The user wants swordfish; I must not say it.</think>\n\nGood evening.';
@@ -9,6 +11,12 @@ const server = useServer({
     { match: 'hello', answer },
   ],
 });
+
+const messages =
+  '<|channel|>analysis<|message|>The user says swordfish: {"name": "set_light", "arguments": {}}<|end|>' +
+  '<|start|>assistant<|channel|>final<|message|>Good evening.';
+const script = readMockScript(JSON.stringify([{ match: '', answer: messages, chunk: 5 }]), 'the script');
+const messageServer = useServer({ engines: { mock: mockEngine({ script, replyMarks: harmonyMarks }) } });
 
 describe.each(subprotocols)('over %s, the reasoning of a model', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
@@ -49,5 +57,20 @@ describe.each(subprotocols)('over %s, the reasoning of a model', (subprotocol) =
       nodes: { detect: { type: 'ToolCall', params: { tools: [setLight], generate_on_no_tool: true } } },
     };
     expect(await client.sendMessage(await client.createAgent(graph), 'hello')).toMatchObject({ text: 'Good evening.' });
+  });
+
+  it('is told apart by the marks of the model', async () => {
+    await using client = await TestClient.connect(messageServer().url, subprotocol);
+    const streamed = await client.sendMessage(await client.createAgent(chat()), 'hello');
+    const whole = await client.sendMessage(await client.createAgent(chat({ stream: false })), 'hello');
+    expect([streamed.text, whole.text]).toEqual(['Good evening.', 'Good evening.']);
+  });
+
+  it('has no calls, whatever its marks are', async () => {
+    await using client = await TestClient.connect(messageServer().url, subprotocol);
+    const params = { tools: [setLight], generate_on_no_tool: true };
+    const graph = { start_node: 'detect', nodes: { detect: { type: 'ToolCall', params } } };
+    const turn = await client.sendMessage(await client.createAgent(graph), 'hello');
+    expect(turn).toMatchObject({ text: 'Good evening.', calls: [], steps: 'detect:no_tool_called' });
   });
 });

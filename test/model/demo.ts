@@ -52,6 +52,7 @@ export async function openDemo(): Promise<Demo> {
       renderer,
       tokenizer,
       grammarCache,
+      replyMarks: chatTemplate.replyMarks,
       contextSize,
       prefillChunkTokens: 256,
       onClose: () => {},

@@ -6,6 +6,7 @@ import type { Model, ModelStats, Sequence } from '../engine.ts';
 import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import { GrammarCache } from './sampling/grammarCache.ts';
+import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { probeChatTemplate, type ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import { SlotPool } from './kvCache/slots.ts';
 import { LlamaSequence } from './sequence.ts';
@@ -32,6 +33,7 @@ export class LlamaModel implements Model {
   readonly toolDialect: Model['toolDialect'];
   readonly notes: readonly string[];
   readonly overhead: Model['overhead'];
+  readonly replyMarks: ReplyMarks;
   readonly #parts: LlamaModelParts;
   readonly #tokenizer: Tokenizer;
   readonly #chatTemplate: ChatTemplate;
@@ -49,7 +51,8 @@ export class LlamaModel implements Model {
       eos: weights.tokens.eosString ?? '',
     });
     this.#parts = parts;
-    this.#tokenizer = new Tokenizer(weights);
+    this.replyMarks = chatTemplate.replyMarks;
+    this.#tokenizer = new Tokenizer(weights, this.replyMarks);
     this.#chatTemplate = chatTemplate;
     this.#renderer = new PromptRenderer(chatTemplate, this.#tokenizer);
     this.#grammarCache = new GrammarCache(weights);
@@ -93,6 +96,7 @@ export class LlamaModel implements Model {
       renderer: this.#renderer,
       tokenizer: this.#tokenizer,
       grammarCache: this.#grammarCache,
+      replyMarks: this.replyMarks,
       contextSize: this.contextSize,
       prefillChunkTokens: this.#parts.context.batchSize,
       onClose: (closed) => this.#sequences.delete(closed),

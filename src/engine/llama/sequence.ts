@@ -3,11 +3,11 @@ import type { Message, Prompt } from '../../dialog.ts';
 import { Fault, describeError } from '../../fault.ts';
 import type { Completion, GenerateOptions, Sequence, FinishReason } from '../engine.ts';
 import { untilAborted } from '../../abort.ts';
-import { commonPrefixLength } from '../commonPrefix.ts';
+import { commonPrefixLength } from '../../commonPrefix.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import { GrammarSampler } from './sampling/grammarSampler.ts';
-import { openReasoningTag } from '../../tools/reasoning/reasoningFilter.ts';
+import { hasTag, openedAtEnd, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { reusePrefix, prefill, cachedPrefixLength } from './kvCache/prefixReuse.ts';
 import type { GrammarCache } from './sampling/grammarCache.ts';
 import { FreeSampler, type Sampler } from './sampling/sampler.ts';
@@ -28,6 +28,7 @@ export interface SequenceParts {
   readonly renderer: PromptRenderer;
   readonly tokenizer: Tokenizer;
   readonly grammarCache: GrammarCache;
+  readonly replyMarks: ReplyMarks;
   /** Tokens. */
   readonly contextSize: number;
   /** Prompt tokens that are evaluated between two checks of the signal. */
@@ -56,9 +57,7 @@ export class LlamaSequence implements Sequence {
     const rendered = this.#parts.renderer.render(prompt);
     const tokens = await this.#history.tokens(rendered);
     if (tokens.length >= this.#parts.contextSize) throw promptTooLargeFault(tokens.length, this.#parts.contextSize);
-    // A reasoning tag that the chat template opens is part of the model's text: without it the reasoning after it could
-    // not be recognised.
-    const prefix = options.grammar?.kind === 'full' ? '' : openReasoningTag(rendered.text);
+    const prefix = options.grammar?.kind === 'full' ? '' : this.#openedText(rendered.text);
     if (prefix !== '') options.onText?.(prefix);
     const stream = new StreamingDetokenizer(this.#parts.tokenizer, {
       precedingTokens: tokens,
@@ -194,10 +193,19 @@ export class LlamaSequence implements Sequence {
     { grammar, sampling }: GenerateOptions,
     text: { readonly stream: StreamingDetokenizer; readonly prefix: string; readonly maxContextTokens: number },
   ): Sampler {
-    const { tokenizer, grammarCache } = this.#parts;
+    const { tokenizer, grammarCache, replyMarks } = this.#parts;
     const maxTokens = sampling.max_tokens;
     if (!grammar) return new FreeSampler(text.stream, Math.min(maxTokens, text.maxContextTokens));
-    return new GrammarSampler({ grammar, tokenizer, grammarCache, maxTokens, ...text });
+    return new GrammarSampler({ grammar, tokenizer, grammarCache, replyMarks, maxTokens, ...text });
+  }
+
+  /**
+   * A mark at the end of a prompt, with which its template opens reasoning. It is part of the model's text: without it
+   * the reasoning after it could not be recognised.
+   */
+  #openedText(prompt: string): string {
+    const open = openedAtEnd(prompt, this.#parts.replyMarks)?.open ?? '';
+    return hasTag(open) || open === '' ? open : `${open}\n`;
   }
 
   /** Runs a step of llama.cpp. When it fails, the contents of the slot are unknown, so the slot is reset. */

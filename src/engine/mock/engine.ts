@@ -3,6 +3,7 @@ import { Fault } from '../../fault.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import { noDialect } from '../../tools/native/toolDialect.ts';
 import type { Completion, Engine, GenerateOptions, LoadOptions, Model, ModelStats, Sequence } from '../engine.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { findReply, type MockScript, type ScriptedReply } from './script.ts';
 import { mockOverhead, commonPrefixTokens, countMessages, countText } from './tokens.ts';
 import { generateReply } from './generate.ts';
@@ -13,6 +14,8 @@ export interface MockOptions {
   readonly script?: MockScript;
   /** Context size, in tokens, for loads that give none. Default 8192. */
   readonly contextSize?: number;
+  /** The marks of reasoning and answer in the scripted replies. Default: `<think>` and `[THINK]`. */
+  readonly replyMarks?: ReplyMarks;
 }
 
 /** Mock engine for tests: deterministic, without a model. It answers by a script and records its prompts. */
@@ -42,13 +45,15 @@ class ScriptedEngine implements MockEngine {
   async load(_file: string, { contextSize, signal, onProgress }: LoadOptions): Promise<Model> {
     if (signal?.aborted) throw new Fault('MODEL_LOAD_FAILED', 'loading the mock model was cancelled');
     onProgress?.(1);
-    const { script = [], contextSize: defaultContextSize = 8192 } = this.#options;
+    const { script = [], contextSize: defaultContextSize = 8192, replyMarks = defaultReplyMarks } = this.#options;
     const replyTo = (prompt: Prompt): ScriptedReply => {
       this.prompts.push(prompt);
       if (this.prompts.length > maxRecordedPrompts) this.prompts.shift();
       return findReply(script, prompt.messages.findLast(({ role }) => role === 'user')?.text ?? '');
     };
-    const model: Model = new MockModel(contextSize || defaultContextSize, replyTo, () => this.#models.delete(model));
+    const model: Model = new MockModel(contextSize || defaultContextSize, replyMarks, replyTo, () =>
+      this.#models.delete(model),
+    );
     this.#models.add(model);
     return model;
   }
@@ -64,12 +69,19 @@ class MockModel implements Model {
   readonly toolDialect = noDialect('the mock engine has no chat template');
   readonly notes = [];
   readonly overhead = mockOverhead;
+  readonly replyMarks: ReplyMarks;
   readonly #replyTo: (prompt: Prompt) => ScriptedReply;
   readonly #onClose: () => void;
   readonly #sequences = new Set<Sequence>();
 
-  constructor(contextSize: number, replyTo: (prompt: Prompt) => ScriptedReply, onClose: () => void) {
+  constructor(
+    contextSize: number,
+    replyMarks: ReplyMarks,
+    replyTo: (prompt: Prompt) => ScriptedReply,
+    onClose: () => void,
+  ) {
     this.contextSize = contextSize;
+    this.replyMarks = replyMarks;
     this.#replyTo = replyTo;
     this.#onClose = onClose;
   }
@@ -89,9 +101,7 @@ class MockModel implements Model {
   }
 
   openSequence(): Sequence {
-    const sequence: Sequence = new MockSequence(this.contextSize, this.#replyTo, () =>
-      this.#sequences.delete(sequence),
-    );
+    const sequence: Sequence = new MockSequence(this, this.#replyTo, () => this.#sequences.delete(sequence));
     this.#sequences.add(sequence);
     return sequence;
   }
@@ -120,7 +130,7 @@ const mockStats = {
 } as const;
 
 class MockSequence implements Sequence {
-  readonly #contextSize: number;
+  readonly #model: Pick<Model, 'contextSize' | 'replyMarks'>;
   readonly #replyTo: (prompt: Prompt) => ScriptedReply;
   readonly #onClose: () => void;
   readonly #abortControllers = new Set<AbortController>();
@@ -128,8 +138,12 @@ class MockSequence implements Sequence {
   #closed = false;
   #cachedPrompt: readonly Message[] = [];
 
-  constructor(contextSize: number, replyTo: (prompt: Prompt) => ScriptedReply, onClose: () => void) {
-    this.#contextSize = contextSize;
+  constructor(
+    model: Pick<Model, 'contextSize' | 'replyMarks'>,
+    replyTo: (prompt: Prompt) => ScriptedReply,
+    onClose: () => void,
+  ) {
+    this.#model = model;
     this.#replyTo = replyTo;
     this.#onClose = onClose;
   }
@@ -137,7 +151,8 @@ class MockSequence implements Sequence {
   async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
     const messages = insertTools(prompt);
     const tokens = mockOverhead.prompt + countMessages(messages);
-    if (tokens >= this.#contextSize) throw promptTooLargeFault(tokens, this.#contextSize);
+    const { contextSize } = this.#model;
+    if (tokens >= contextSize) throw promptTooLargeFault(tokens, contextSize);
     const reply = this.#replyTo(prompt);
     const controller = new AbortController();
     const abort = (): void => controller.abort();
@@ -177,8 +192,9 @@ class MockSequence implements Sequence {
     const start = performance.now();
     const reused = options.signal.aborted ? 0 : Math.min(tokens - 1, this.#reusedTokens(messages));
     if (!options.signal.aborted) this.#cachedPrompt = messages;
-    const maxTokens = Math.min(options.sampling.max_tokens, this.#contextSize - tokens);
-    const { text, finishReason, firstTextAt } = await generateReply(reply, options, maxTokens);
+    const { contextSize, replyMarks } = this.#model;
+    const maxTokens = Math.min(options.sampling.max_tokens, contextSize - tokens);
+    const { text, finishReason, firstTextAt } = await generateReply(reply, options, { maxTokens, replyMarks });
     if (text !== '') this.#cachedPrompt = [...messages, { role: 'assistant', text }];
     return {
       text,

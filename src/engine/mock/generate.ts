@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GenerateOptions, FinishReason } from '../engine.ts';
+import { tagsOf, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import type { ScriptedReply } from './script.ts';
 import { truncate } from './tokens.ts';
 import { untilAborted } from '../../abort.ts';
@@ -13,14 +14,16 @@ export interface MockGeneration {
   readonly firstTextAt: number;
 }
 
-/** Generates a scripted reply chunk by chunk, as a model would, up to `maxTokens`, a stop string or the abort signal. */
+/** Generates a scripted reply chunk by chunk, as a model would, up to its limit, a stop string or the abort signal. */
 export async function generateReply(
   reply: ScriptedReply,
   options: GenerateOptions,
-  maxTokens: number,
+  { maxTokens, replyMarks }: { readonly maxTokens: number; readonly replyMarks: ReplyMarks },
 ): Promise<MockGeneration> {
   const { signal, onText, backpressure, sampling, controlTokens } = options;
-  const fullAnswer = controlTokens ? reply.answer : reply.answer.replace(controlTokenPattern, '');
+  const tags = tagsOf(replyMarks);
+  const withoutControl = (control: string): string => (tags.some((tag) => tag.includes(control)) ? control : '');
+  const fullAnswer = controlTokens ? reply.answer : reply.answer.replace(controlTokenPattern, withoutControl);
   const answer = truncate(fullAnswer, maxTokens);
   const stopFilter = new StopStringFilter(sampling.stop);
   let text = '';
@@ -47,7 +50,7 @@ export async function generateReply(
   return { text, finishReason, firstTextAt };
 }
 
-// Control tokens of a scripted answer, as real vocabularies write them.
+// Control tokens of a scripted answer, as real vocabularies write them. Those that mark its parts are always text.
 const controlTokenPattern = /<\|[^<>|]*\|>|\[TOOL_CALLS\]/g;
 
 function chunks(text: string, size: number): readonly string[] {

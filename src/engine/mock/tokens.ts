@@ -1,5 +1,5 @@
 import type { Message } from '../../dialog.ts';
-import { commonPrefixLength } from '../commonPrefix.ts';
+import { commonPrefixLength } from '../../commonPrefix.ts';
 
 const charactersPerToken = 4;
 

@@ -53,8 +53,8 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
         models.delete(id);
         throw error;
       }
-      const { contextSize, toolDialect, notes, overhead } = own.model;
-      return { contextSize, toolDialect, notes, overhead };
+      const { contextSize, toolDialect, notes, overhead, replyMarks } = own.model;
+      return { contextSize, toolDialect, notes, overhead, replyMarks };
     },
     async stop({ params: { model } }) {
       await hosted(model).stop();

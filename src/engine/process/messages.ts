@@ -4,7 +4,7 @@ import type { Completion, LoadOptions, Model, ModelStats, SamplingParams } from 
 import type { ModelDetails } from '../modelDetails.ts';
 
 /** Facts about a loaded model that do not change. */
-export type LoadedFacts = Pick<Model, 'contextSize' | 'toolDialect' | 'notes' | 'overhead'>;
+export type LoadedFacts = Pick<Model, 'contextSize' | 'toolDialect' | 'notes' | 'overhead' | 'replyMarks'>;
 
 /** Load options as plain data. */
 export type PlainLoadOptions = Omit<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes'>;

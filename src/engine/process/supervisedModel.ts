@@ -25,6 +25,7 @@ export class SupervisedModel implements Model {
   readonly toolDialect: Model['toolDialect'];
   readonly notes: readonly string[];
   readonly overhead: Model['overhead'];
+  readonly replyMarks: Model['replyMarks'];
   readonly supervision: ModelSupervision;
   readonly #supervisor: Supervisor;
   readonly #stats: ProcessStats;
@@ -43,6 +44,7 @@ export class SupervisedModel implements Model {
     this.toolDialect = facts.toolDialect;
     this.notes = facts.notes;
     this.overhead = facts.overhead;
+    this.replyMarks = facts.replyMarks;
     this.#supervisor = supervisor;
     this.#stats = stats;
     this.#onClose = onClose;

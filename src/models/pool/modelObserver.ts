@@ -27,6 +27,9 @@ export function observeModel(model: Model, observer: ModelObserver): Model {
     get notes() {
       return model.notes;
     },
+    get replyMarks() {
+      return model.replyMarks;
+    },
     get overhead() {
       return model.overhead;
     },

@@ -6,6 +6,7 @@ import type { CallKeys } from './callShape.ts';
 import type { DetectionContext } from './detectionContext.ts';
 import { taggedCalls } from './taggedCalls.ts';
 import { commonTags, type TagSet } from './tags.ts';
+import { defaultReplyMarks } from '../reasoning/replyMarks.ts';
 import type { DetectOptions, Detection } from '../tool.ts';
 
 /**
@@ -23,15 +24,14 @@ import type { DetectOptions, Detection } from '../tool.ts';
  * | after a `{`; all tagged calls are in strings      | the untagged calls                                      |
  * | cut off by the end of the text, in a string       | the untagged calls                                      |
  * | cut off by the end of the text, in no string      | the untagged calls before the tag; the text is truncated |
- * @param tags the tags to look for; by default those of all formats.
  */
 export function detect(
   text: string,
   keys: CallKeys,
-  { tools = [] }: DetectOptions = {},
+  { tools = [], marks = defaultReplyMarks }: DetectOptions = {},
   tags: TagSet = commonTags,
 ): Detection {
-  const context = { keys, tags, tools, skipReasoning: createReasoningSkipper(text) };
+  const context = { keys, tags, tools, skipReasoning: createReasoningSkipper(text, marks) };
   const { spans, truncatedAt } = findCalls(text, context);
   return {
     calls: spans.flatMap(({ calls }) => calls),

@@ -1,5 +1,6 @@
 import { skipSeparators } from '../json/separators.ts';
 import { createReasoningSkipper, type SkipReasoning } from '../reasoning/reasoningSpans.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../reasoning/replyMarks.ts';
 import type { Trigger } from './grammar.ts';
 
 /** A trigger that was found in a text. */
@@ -17,8 +18,9 @@ export function findTrigger(
   text: string,
   triggers: readonly Trigger[],
   range: { readonly start: number; readonly searchedTo: number },
+  marks: ReplyMarks = defaultReplyMarks,
 ): TriggerMatch | undefined {
-  const skipReasoning = createReasoningSkipper(text);
+  const skipReasoning = createReasoningSkipper(text, marks);
   const matches = triggers.flatMap((trigger) => {
     const { text: literal, where } = trigger;
     const start =

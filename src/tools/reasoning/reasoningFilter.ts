@@ -1,81 +1,64 @@
-import { closingTagOf, openingTags } from './reasoningTags.ts';
+import { defaultReplyMarks, type ReasoningMarks, type ReplyMarks } from './replyMarks.ts';
+import { ReplyScanner, type ReplyPart } from './replyScanner.ts';
 
-/** The reasoning tag at the end of a prompt, with which its template makes the model start by reasoning; "" = none. */
-export const openReasoningTag = (prompt: string): string =>
-  openingTags.find((tag) => prompt.trimEnd().endsWith(tag)) ?? '';
+/** Options of a ReasoningFilter. */
+export interface ReasoningFilterOptions {
+  /** Reasoning that was opened before the text: it starts with reasoning. */
+  readonly opened?: ReasoningMarks | undefined;
+  /** Whether reasoning stays in the answer, with its marks. */
+  readonly keepReasoning?: boolean;
+}
 
-/** Reasoning parser for streamed text: separates the reasoning (chain of thought) of a model from its answer. */
+/**
+ * Reasoning parser for streamed text: separates the reasoning (chain of thought) of a model from its answer, and leaves
+ * the marks around both out. How the text is cut into pieces makes no difference.
+ */
 export class ReasoningFilter {
-  /** Text that was received but not yet assigned, because it may end in a part of a tag. */
-  #pending = '';
-  /** The tag that ends the current reasoning; undefined: the text is part of the answer. */
-  #closingTag: string | undefined;
+  readonly #scanner: ReplyScanner;
+  readonly #answerParts: ReadonlySet<ReplyPart>;
+  #newAnswer = '';
   #hasAnswer = false;
+  #isAfterMark = false;
   #reasoning = '';
+
+  constructor(marks: ReplyMarks = defaultReplyMarks, { opened, keepReasoning = false }: ReasoningFilterOptions = {}) {
+    this.#scanner = new ReplyScanner(marks, (part, text) => this.#receive(part, text), opened);
+    this.#answerParts = new Set(keepReasoning ? ['answer', 'reasoning', 'mark'] : ['answer']);
+  }
 
   /** The reasoning so far. */
   get reasoning(): string {
     return this.#reasoning.trim();
   }
 
-  /** Takes the next piece of text and returns the part of the answer in it; a possible start of a tag is held back. */
+  /** Takes the next piece of text and returns the part of the answer in it; a possible start of a mark is held back. */
   push(piece: string): string {
-    this.#pending += piece;
-    let answer = '';
-    for (;;) {
-      const tags = this.#closingTag === undefined ? openingTags : [this.#closingTag];
-      const match = findFirstTag(this.#pending, tags);
-      const end = match?.index ?? this.#pending.length - partialTagLength(this.#pending, tags);
-      answer += this.#consume(end);
-      if (!match) return answer;
-      this.#pending = this.#pending.slice(match.tag.length);
-      this.#closingTag = this.#closingTag === undefined ? closingTagOf(match.tag) : undefined;
-    }
+    this.#scanner.push(piece);
+    return this.#takeAnswer();
   }
 
   /** Returns what was held back, at the end of the text. */
   flush(): string {
-    return this.#consume(this.#pending.length);
+    this.#scanner.end();
+    return this.#takeAnswer();
   }
 
-  // White space between reasoning and answer belongs to neither.
-  #consume(end: number): string {
-    const text = this.#pending.slice(0, end);
-    this.#pending = this.#pending.slice(end);
-    if (this.#closingTag !== undefined) {
-      this.#reasoning += text;
-      return '';
+  #receive(part: ReplyPart, text: string): void {
+    if (!this.#answerParts.has(part)) {
+      this.#isAfterMark = true;
+      if (part === 'reasoning') this.#reasoning += text;
+      return;
     }
-    const answer = this.#hasAnswer || this.#reasoning === '' ? text : text.trimStart();
+    // White space between a mark and the answer belongs to neither.
+    const isFirst = !this.#hasAnswer && this.#isAfterMark;
+    const answer = isFirst ? text.trimStart() : text;
     this.#hasAnswer ||= answer !== '';
+    this.#newAnswer += answer;
+  }
+
+  #takeAnswer(): string {
+    const answer = this.#newAnswer;
+    this.#newAnswer = '';
     return answer;
   }
-}
-
-/** A complete text without its reasoning. */
-export function stripReasoning(text: string): string {
-  const filter = new ReasoningFilter();
-  return filter.push(text) + filter.flush();
-}
-
-function findFirstTag(
-  text: string,
-  tags: readonly string[],
-): { readonly index: number; readonly tag: string } | undefined {
-  const [first] = tags
-    .map((tag) => ({ index: text.indexOf(tag), tag }))
-    .filter(({ index }) => index >= 0)
-    .sort((a, b) => a.index - b.index);
-  return first;
-}
-
-const partialTagLength = (text: string, tags: readonly string[]): number =>
-  Math.max(0, ...tags.map((tag) => longestPrefixAtEnd(text, tag)));
-
-/** Length of the longest proper prefix of a tag with which a text ends. */
-function longestPrefixAtEnd(text: string, tag: string): number {
-  for (let length = Math.min(text.length, tag.length - 1); length > 0; length--) {
-    if (text.endsWith(tag.slice(0, length))) return length;
-  }
-  return 0;
 }

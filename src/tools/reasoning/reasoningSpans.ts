@@ -1,26 +1,60 @@
-import { maxTagLength, openingTags, reasoningTagPattern } from './reasoningTags.ts';
+import { defaultReplyMarks, tagsOf, type ReasoningMarks, type ReplyMarks } from './replyMarks.ts';
+import { MarkSearch } from './markSearch.ts';
+import { ReplyScanner } from './replyScanner.ts';
 
 /** Returns the first index at or after the given one that is outside of reasoning. */
 export type SkipReasoning = (index: number) => number;
 
+/** A range of a text with reasoning and its marks; `end` is exclusive. */
+export interface ReasoningSpan {
+  readonly start: number;
+  readonly end: number;
+  /** Its marks, if the text ends before it is closed. */
+  readonly unclosed: ReasoningMarks | undefined;
+}
+
+/** The reasoning with which a text starts, without an opening mark: that of a closing mark which nothing has opened. */
+export function impliedReasoning(text: string, marks: ReplyMarks): ReasoningMarks | undefined {
+  const { reasoning, header, restart } = marks;
+  // Where a reply has several messages, the end of each is such a mark.
+  if (header || restart !== '') return undefined;
+  const first = new MarkSearch(tagsOf(marks)).next(text, 0, true);
+  if (typeof first === 'number') return undefined;
+  return reasoning.find(({ open, close }) => close === first.mark && open !== first.mark);
+}
+
 /**
  * Finds the reasoning (chain of thought) of a complete text. Reasoning that is never closed reaches to the end of the
- * text; a closing tag without an opening one ends reasoning that started with the text.
+ * text; a closing mark without an opening one ends reasoning that started with the text.
  */
-export function createReasoningSkipper(text: string): SkipReasoning {
-  const spans: { start: number; end: number }[] = [];
-  let openedAt: number | undefined;
-  for (const { 0: tag, index } of text.matchAll(reasoningTagPattern)) {
-    const end = index + tag.length;
-    if (openingTags.includes(tag)) {
-      openedAt ??= index;
-      continue;
-    }
-    if (openedAt === undefined) spans.splice(0, spans.length, { start: 0, end });
-    else spans.push({ start: openedAt, end });
-    openedAt = undefined;
-  }
-  if (openedAt !== undefined) spans.push({ start: openedAt, end: text.length });
+export function reasoningSpans(text: string, marks: ReplyMarks): readonly ReasoningSpan[] {
+  const spans: { start: number; end: number; unclosed: ReasoningMarks | undefined }[] = [];
+  let offset = 0;
+  let isInside = false;
+  const opened = impliedReasoning(text, marks);
+  const scanner = new ReplyScanner(
+    marks,
+    (part, piece) => {
+      const start = offset;
+      offset += piece.length;
+      const isReasoning = part === 'reasoning' || part === 'mark';
+      const last = spans.at(-1);
+      if (isReasoning && isInside && last) last.end = offset;
+      else if (isReasoning) spans.push({ start, end: offset, unclosed: undefined });
+      isInside = isReasoning;
+    },
+    opened,
+  );
+  scanner.push(text);
+  scanner.end();
+  const last = spans.at(-1);
+  if (last) last.unclosed = scanner.reasoning;
+  return spans;
+}
+
+/** Finds the reasoning of a complete text, to skip it. */
+export function createReasoningSkipper(text: string, marks: ReplyMarks = defaultReplyMarks): SkipReasoning {
+  const spans = reasoningSpans(text, marks);
   if (spans.length === 0) return (index) => index;
   return (index) => {
     // Binary search for the number of spans that start at or before the index.
@@ -33,19 +67,4 @@ export function createReasoningSkipper(text: string): SkipReasoning {
     }
     return Math.max(index, spans[low - 1]?.end ?? index);
   };
-}
-
-/**
- * A piece of JSON text in which the last character of each reasoning tag is escaped (`<think\u003e`), also of a tag that
- * starts in the text before the piece. Within a JSON string the value stays the same, and the text has no tag any more.
- */
-export function escapeReasoningTags(before: string, piece: string): string {
-  const lastCharacters = before.slice(1 - maxTagLength);
-  return (lastCharacters + piece)
-    .replace(reasoningTagPattern, (tag, index: number) =>
-      index + tag.length > lastCharacters.length
-        ? `${tag.slice(0, -1)}\\u00${tag.charCodeAt(tag.length - 1).toString(16)}`
-        : tag,
-    )
-    .slice(lastCharacters.length);
 }

@@ -5,6 +5,7 @@ import { chatProjection } from '../../../src/projection/chat.ts';
 import { placeTemplate } from '../../../src/projection/placement.ts';
 import type { Projection } from '../../../src/projection/projection.ts';
 import { noDialect } from '../../../src/tools/native/toolDialect.ts';
+import { defaultReplyMarks } from '../../../src/tools/reasoning/replyMarks.ts';
 import { toolProjection } from '../../../src/projection/withTools.ts';
 
 /** A model that counts one token per character, without overhead. */
@@ -12,6 +13,7 @@ const model = (contextSize: number): Model => ({
   contextSize,
   toolDialect: noDialect('there is no chat template'),
   notes: [],
+  replyMarks: defaultReplyMarks,
   overhead: { prompt: 0, message: 0 },
   count: (texts) => Promise.resolve(texts.map(({ length }) => length)),
   countTools: ({ text }) => Promise.resolve(text.length),

@@ -1,5 +1,5 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
-import { commonPrefixLength } from '../../commonPrefix.ts';
+import { commonPrefixLength } from '../../../commonPrefix.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
 import { cachedPrefixLength } from './prefixReuse.ts';
 import type { SlotOwner } from './slots.ts';

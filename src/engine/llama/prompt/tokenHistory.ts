@@ -2,7 +2,7 @@ import type { Token } from 'node-llama-cpp';
 import type { PromptRenderer, RenderedPrompt } from './promptRenderer.ts';
 import type { GeneratedText } from '../tokenizer/streamingDetokenizer.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
-import { commonPrefixLength } from '../../commonPrefix.ts';
+import { commonPrefixLength } from '../../../commonPrefix.ts';
 
 /** A prompt and the text that was generated after it. */
 interface Snapshot extends RenderedPrompt {

@@ -2,7 +2,7 @@ import type { Token } from 'node-llama-cpp';
 import type { Rule, TextRule } from '../../../tools/grammar/rule.ts';
 import type { GrammarMatcher } from '../../../tools/grammar/matcher.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
-import { commonPrefixLength } from '../../commonPrefix.ts';
+import { commonPrefixLength } from '../../../commonPrefix.ts';
 
 /** Forced text as tokens. */
 export interface ForcedTokens {

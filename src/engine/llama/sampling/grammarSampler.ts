@@ -1,7 +1,8 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
 import type { CallGrammar } from '../../../tools/grammar/grammar.ts';
 import { findTrigger } from '../../../tools/grammar/triggers.ts';
-import { escapeReasoningTags } from '../../../tools/reasoning/reasoningSpans.ts';
+import { MarkEscaper } from '../../../tools/reasoning/escapeMarks.ts';
+import type { ReplyMarks } from '../../../tools/reasoning/replyMarks.ts';
 import { GrammarMatcher } from '../../../tools/grammar/matcher.ts';
 import type { FinishReason } from '../../engine.ts';
 import type { GrammarCache } from './grammarCache.ts';
@@ -15,7 +16,8 @@ export interface GrammarSamplerOptions {
   readonly tokenizer: Tokenizer;
   readonly grammarCache: GrammarCache;
   readonly stream: StreamingDetokenizer;
-  /** Text that the chat template has begun for the model (an open reasoning tag); the generated text continues it. */
+  readonly replyMarks: ReplyMarks;
+  /** Text that the chat template has begun for the model (a mark that opens reasoning); the generated text continues it. */
   readonly prefix: string;
   /** Maximum of unconstrained tokens; also of constrained ones where the grammar has no budget. */
   readonly maxTokens: number;
@@ -55,6 +57,7 @@ interface SampledText {
 export class GrammarSampler implements Sampler {
   readonly #options: GrammarSamplerOptions;
   readonly #forcedText: ForcedTextTokenizer;
+  readonly #markEscaper: MarkEscaper;
   /** The position in the grammar, after all whole characters; undefined while the text is unconstrained. */
   #matcher: GrammarMatcher | undefined;
   #done = false;
@@ -69,9 +72,10 @@ export class GrammarSampler implements Sampler {
   #constrainedTokens = 0;
 
   constructor(options: GrammarSamplerOptions) {
-    const { grammar, tokenizer } = options;
+    const { grammar, tokenizer, replyMarks } = options;
     this.#options = options;
     this.#forcedText = new ForcedTextTokenizer(tokenizer);
+    this.#markEscaper = new MarkEscaper(replyMarks);
     this.#matcher = grammar.kind === 'full' ? GrammarMatcher.start(grammar.rule) : undefined;
   }
 
@@ -115,11 +119,11 @@ export class GrammarSampler implements Sampler {
 
   accept(token: Token): readonly Token[] {
     if (this.#matcher) return this.#acceptConstrained(token, this.#matcher, this.#constrainedText(token));
-    const { grammar, stream } = this.#options;
+    const { grammar, stream, replyMarks } = this.#options;
     const textBefore = this.#fullText;
     const text = textBefore + stream.peek(token);
     const range = { start: this.#freeFrom, searchedTo: textBefore.length };
-    const match = grammar.kind === 'lazy' ? findTrigger(text, grammar.triggers, range) : undefined;
+    const match = grammar.kind === 'lazy' ? findTrigger(text, grammar.triggers, range, replyMarks) : undefined;
     if (!match) {
       stream.push(token);
       this.#freeTokens++;
@@ -151,7 +155,7 @@ export class GrammarSampler implements Sampler {
    *
    * | text of the token                                        | appended                                             |
    * | -------------------------------------------------------- | ---------------------------------------------------- |
-   * | contains a reasoning tag that the grammar allows escaped | the escaped text in new tokens, forced text          |
+   * | contains a mark that the grammar allows escaped          | the escaped text in new tokens, forced text          |
    * | does not fit to its end, or is of a control token        | what fits in new tokens, forced text (`#repair`)     |
    * | fits, forced text follows                                | both in new tokens (token healing, `#force`)         |
    * | fits, but ends in an incomplete character                | the token; the matcher stays where it was            |
@@ -163,8 +167,8 @@ export class GrammarSampler implements Sampler {
     const { stream, tokenizer } = this.#options;
     const isControl = tokenizer.isControl(token);
     const isWhole = !endsMidCharacter(inside) && stream.pending === '';
-    // A reasoning tag inside a JSON string would hide the call from detection, which skips reasoning.
-    const escaped = escapeReasoningTags(stream.decoded + before, inside);
+    // A mark of reasoning inside a JSON string would hide the call from detection, which skips reasoning.
+    const escaped = this.#markEscaper.escape(stream.decoded + before, inside);
     if (escaped !== inside && isWhole && matcher.accept(escaped).length === escaped.length)
       return this.#repair(matcher, before + escaped, before);
     const { matcher: nextMatcher, length: fittingLength } = matcher.accept(inside);

@@ -1,6 +1,6 @@
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { createYielder } from '../../../eventLoop.ts';
-import { reasoningTags } from '../../../tools/reasoning/reasoningTags.ts';
+import { defaultReplyMarks, tagsOf, type ReplyMarks } from '../../../tools/reasoning/replyMarks.ts';
 import { ControlTokenMatcher } from './controlTokens.ts';
 import { TextSplitter, type TextPiece } from './textSplitter.ts';
 
@@ -11,14 +11,15 @@ export class Tokenizer {
   readonly bosToken: Token | undefined;
   readonly #model: LlamaModel;
   readonly #controlTokens: ReadonlySet<Token>;
-  readonly #reasoningTokens: ReadonlySet<Token>;
+  /** Control tokens that mark the parts of a reply. */
+  readonly #markTokens: ReadonlySet<Token>;
   /** Whether the tokenizer puts a space before each text (SentencePiece's `add_dummy_prefix`). */
   readonly #addsLeadingSpace: boolean;
   readonly #splitter: TextSplitter;
   /** For plain texts, in which control strings are text: a cut after one would add a space to the text. */
   readonly #plainSplitter: TextSplitter;
 
-  constructor(model: LlamaModel) {
+  constructor(model: LlamaModel, replyMarks: ReplyMarks = defaultReplyMarks) {
     this.#model = model;
     const controlTokens = new Set<Token>();
     const lookedUpTokens = new Set<Token>();
@@ -32,8 +33,9 @@ export class Tokenizer {
     this.#controlTokens = controlTokens;
     // Spellings as the file has them: these are what llama.cpp searches for in a text.
     const spellings = model.fileInfo.metadata.tokenizer.ggml.tokens;
-    this.#reasoningTokens = new Set(
-      [...this.#controlTokens].filter((token) => reasoningTags.includes(spellings[token] ?? '')),
+    const tags = tagsOf(replyMarks);
+    this.#markTokens = new Set(
+      [...controlTokens].filter((token) => tags.some((tag) => isPartOf(tag, spellings[token] ?? ''))),
     );
     this.controlTokens = new ControlTokenMatcher([...this.#controlTokens].map((token) => spellings[token] ?? ''));
     this.#addsLeadingSpace = this.detokenize(this.tokenizePlain('a'), this.tokenizePlain('a'), false) !== 'a';
@@ -106,10 +108,10 @@ export class Tokenizer {
   /**
    * The text of tokens.
    * @param precedingTokens the tokens before them, which decide on a leading space.
-   * @param withControl whether control tokens appear as their spelling; if not, only those of reasoning tags do.
+   * @param withControl whether control tokens appear as their spelling; if not, only those in the marks of a reply do.
    */
   detokenize(tokens: readonly Token[], precedingTokens: readonly Token[], withControl: boolean): string {
-    const showsControl = withControl || tokens.some((token) => this.#reasoningTokens.has(token));
+    const showsControl = withControl || tokens.some((token) => this.#markTokens.has(token));
     return this.#model.detokenize(tokens, showsControl, precedingTokens);
   }
 
@@ -123,6 +125,9 @@ export class Tokenizer {
     return isKept ? tokens.slice(separatorTokens.length) : this.#model.tokenize(text, withControl);
   }
 }
+
+// A mark can be longer than a control token: `<|channel>thought`.
+const isPartOf = (tag: string, spelling: string): boolean => spelling.length > 1 && tag.includes(spelling);
 
 // A control character: tokenizers have it as a byte, which merges with nothing.
 const separator = '\u0001';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ReasoningFilter, stripReasoning } from '../../../../src/tools/reasoning/reasoningFilter.ts';
+import { ReasoningFilter } from '../../../../src/tools/reasoning/reasoningFilter.ts';
+import { stripReasoning } from '../../../../src/tools/reasoning/splitReply.ts';
 
 describe('reasoning in a streamed text', () => {
   it.each([

@@ -1,0 +1,75 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
+import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { ProcessEngine } from '../../src/engine/process/engine.ts';
+import type { CallGrammar } from '../../src/tools/grammar/grammar.ts';
+import { all, tag, text } from '../../src/tools/grammar/rule.ts';
+import { splitReply } from '../../src/tools/reasoning/splitReply.ts';
+import { generate, userPrompt } from '../contracts/generation.ts';
+import { harmonyMarks } from '../helpers/replyMarks.ts';
+
+const template =
+  "{% for m in messages %}{% if m.role == 'assistant' %}{% if m.thinking %}<|start|>assistant<|channel|>analysis<|message|>" +
+  '{{ m.thinking }}<|end|>{% endif %}<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|end|>{% else %}' +
+  '<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}' +
+  '{% if add_generation_prompt %}<|start|>assistant{% endif %}';
+
+const marks = ['<|start|>', '<|end|>', '<|message|>', '<|channel|>'];
+const control = ['<|return|>', '<|other|>', ...marks];
+
+/** What a model that reasons writes: forced by a grammar, since the weights of the tests are random. */
+const reply: CallGrammar = {
+  kind: 'full',
+  rule: all(
+    tag('<|channel|>'),
+    text('analysis'),
+    tag('<|message|>'),
+    text('a plan'),
+    tag('<|end|>'),
+    tag('<|start|>'),
+    text('assistant'),
+    tag('<|channel|>'),
+    text('final '),
+    tag('<|other|>'),
+    text('json'),
+    tag('<|message|>'),
+    text('Hi.'),
+  ),
+};
+
+describe.each([
+  ['one control token', byteLevelVocab({ pre: 'llama-bpe', control, bos: 0, eos: 0 })],
+  ['letters', byteLevelVocab({ pre: 'llama-bpe', control: ['<|return|>'], bos: 0, eos: 0 })],
+])('a model that spells each mark of its replies as %s', (spelling, vocab) => {
+  const engines = [llamaEngine(), new ProcessEngine({ mode: 'child' })];
+  let folder = '';
+  let file = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    file = join(folder, 'messages.gguf');
+    await writeFile(file, tinyGguf({ vocab, chatTemplate: template }));
+  });
+  afterAll(async () => {
+    for (const engine of engines) await engine[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  });
+
+  it.each([
+    ['in this process', 0],
+    ['in an engine process', 1],
+  ])('has its reasoning told apart from its answer, %s', async (_, index) => {
+    const model = await engines[index]?.load(file, { contextSize: 512, slots: 1, threads: 1, gpu: 'off' });
+    if (!model) throw new Error('there is no such engine');
+    expect(model.replyMarks).toEqual(harmonyMarks);
+    const options = { grammar: reply, sampling: { max_tokens: 400 } };
+    const { text, pieces } = await generate(model.openSequence(), userPrompt('Hello!'), options);
+    expect(text).toBe(pieces.join(''));
+    expect(splitReply(text, model.replyMarks)).toEqual({ reasoning: 'a plan', content: 'Hi.' });
+    // All other control tokens stay out of the text.
+    expect(text.includes('<|other|>')).toBe(spelling === 'letters');
+  });
+});
