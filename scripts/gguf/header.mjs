@@ -83,7 +83,7 @@ function vocabularyMetadata({
 }
 
 // Dimensions in ggml's order, the fastest first; without output.weight llama.cpp uses the embeddings (tied weights).
-function tensorsOf({ width, layers, heads, kvHeads, hidden, words, window }) {
+function tensorsOf({ width, layers, heads, kvHeads, hidden, words, window, ownOutput }) {
   const keys = (width / heads) * kvHeads;
   const block = {
     attn_norm: [width],
@@ -104,5 +104,6 @@ function tensorsOf({ width, layers, heads, kvHeads, hidden, words, window }) {
     { name: 'token_embd.weight', dimensions: [width, words] },
     ...blocks.flat(),
     { name: 'output_norm.weight', dimensions: [width] },
+    ...(ownOutput ? [{ name: 'output.weight', dimensions: [width, words] }] : []),
   ];
 }

@@ -79,10 +79,9 @@ export function renderReplyProbes(render: RenderTemplate): ReplyProbes | undefin
 function renderReasoned(history: (message: TemplateMessage) => string | undefined): ReasonedProbe | undefined {
   for (const key of reasoningKeys) {
     const [before, after] = splitAt(history({ ...reply, [key]: thought }), thought) ?? [];
-    if (before !== undefined && after !== undefined) {
-      const beforeAnswer = splitAt(after, answer)?.[0];
-      return { before, after, beforeAnswer };
-    }
+    // Reasoning after the answer would be none.
+    if (before !== undefined && after !== undefined && !before.includes(answer))
+      return { before, after, beforeAnswer: splitAt(after, answer)?.[0] };
   }
   // Many templates write reasoning only in the middle of a turn: before a call.
   for (const key of reasoningKeys) {

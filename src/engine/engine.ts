@@ -56,6 +56,11 @@ export interface GenerateOptions {
    * `aborted`; stop strings have no effect in it. An engine without a model may ignore the grammar.
    */
   readonly grammar?: CallGrammar;
+  /**
+   * Budget of reasoning tokens: when it is spent, the engine writes the closing mark of the reasoning itself. Default:
+   * none. An engine without a model may ignore it.
+   */
+  readonly maxThinkingTokens?: number;
 }
 
 /** A sequence: the tokens of one inference node of one agent in a KV cache. One generation runs in it at a time. */

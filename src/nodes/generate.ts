@@ -60,7 +60,7 @@ export const generate = defineNode({
     const inference = new InferenceRunner(lease);
     const projection = chatProjection(lease.model);
     const createRequest = (turn: Turn): PromptRequest => {
-      const { system, injected, placement, sampling, thinking } = settings.current;
+      const { system, injected, placement, sampling, thinking, max_thinking_tokens } = settings.current;
       const template = injected && { text: injected.render(turn), placement };
       return {
         projection,
@@ -68,6 +68,7 @@ export const generate = defineNode({
         current: placeTemplate(turn.message, template),
         sampling,
         thinking,
+        maxThinkingTokens: max_thinking_tokens,
       };
     };
     return {

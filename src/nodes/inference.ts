@@ -7,7 +7,7 @@ import { samplingSchema, type PartialSampling } from '../models/catalogue/sampli
 import type { PromptInputs, Projected, Projection } from '../projection/projection.ts';
 import type { Schema } from '../schema.ts';
 import { ReasoningFilter } from '../tools/reasoning/reasoningFilter.ts';
-import { stripReasoning } from '../tools/reasoning/splitReply.ts';
+import { splitReply } from '../tools/reasoning/splitReply.ts';
 
 /** Parameters of all nodes with a model. */
 export const inferenceParams = {
@@ -20,6 +20,13 @@ export const inferenceParams = {
     live: true,
     description: 'Whether a reasoning model may reason before it answers. Reasoning is never part of an answer.',
   },
+  max_thinking_tokens: {
+    type: 'integer',
+    minimum: 0,
+    live: true,
+    description:
+      'Maximum number of reasoning tokens: then the reasoning is closed, and the model answers. Default: none.',
+  },
 } as const satisfies Readonly<Record<string, Schema>>;
 
 /** The input of a prompt, the projection that makes the prompt, and how to sample the completion. */
@@ -27,6 +34,8 @@ export interface PromptRequest extends Omit<PromptInputs, 'maxTokens' | 'dialog'
   readonly projection: Projection;
   /** Whether a reasoning model may reason before it answers. */
   readonly thinking: boolean;
+  /** Budget of reasoning tokens; undefined: none. */
+  readonly maxThinkingTokens?: number | undefined;
   readonly sampling: PartialSampling;
 }
 
@@ -51,7 +60,8 @@ export class InferenceRunner implements AsyncDisposable {
 
   /**
    * Generates the completion of a prompt and records its tokens and timings in the turn. Reasoning is removed from the
-   * text and added to debug_info; with `controlTokens` the text of the completion is returned unchanged.
+   * text, added to debug_info and sent as a NodeEvent `reasoning`; with `controlTokens` the text of the completion is
+   * returned unchanged.
    * @throws the reason of the turn's signal when the turn is cancelled.
    */
   async complete(
@@ -60,22 +70,25 @@ export class InferenceRunner implements AsyncDisposable {
     { notes, onText, ...options }: CompletionOptions = {},
   ): Promise<Completion> {
     const { prompt, dropped } = await this.#project(turn, request);
+    const { maxThinkingTokens } = request;
     const { replyMarks } = this.#lease.model;
     const filter = new ReasoningFilter(replyMarks);
     const emit = (text: string): void => void (text !== '' && onText?.(text));
     const completion = await this.#sequence.generate(prompt, {
       ...options,
+      ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
       sampling: this.#samplingParams(request),
       signal: turn.signal,
       backpressure: () => turn.backpressure(),
       onText: (piece) => emit(filter.push(piece)),
     });
     emit(filter.flush());
-    const { reasoning } = filter;
+    const { reasoning, content } = splitReply(completion.text, replyMarks);
+    if (reasoning !== '') turn.emitEvent('reasoning', { text: reasoning });
     const facts = { model: this.#lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
     turn.recordInference({ ...completion, dropped, notes: facts });
     turn.signal.throwIfAborted();
-    return options.controlTokens ? completion : { ...completion, text: stripReasoning(completion.text, replyMarks) };
+    return options.controlTokens ? completion : { ...completion, text: content };
   }
 
   /** Prefills the part of the prompt that does not depend on the message, before there is one. */
@@ -89,7 +102,7 @@ export class InferenceRunner implements AsyncDisposable {
   }
 
   async #project(turn: Turn, request: PromptRequest): Promise<Projected> {
-    const { projection, sampling: _, thinking, ...inputs } = request;
+    const { projection, sampling: _, maxThinkingTokens: _budget, thinking, ...inputs } = request;
     const maxTokens = this.#samplingParams(request).max_tokens;
     // The model may be waited for: it counts tokens.
     const projecting = projection.project({ ...inputs, dialog: turn.dialog, maxTokens });

@@ -97,9 +97,15 @@ export const toolCallWith = (formats: Formats) =>
       const inference = new InferenceRunner(lease, { temperature: 0 });
 
       const createRequest = (turn: Turn): PromptRequest => {
-        const { system, sampling, thinking, tool_choice } = settings.current;
-        const projection = tool_choice === 'none' ? plainProjection : offeringProjection;
-        return { projection, system: system.render(turn), current: placeTemplate(turn.message), sampling, thinking };
+        const { system, sampling, thinking, max_thinking_tokens, tool_choice } = settings.current;
+        return {
+          projection: tool_choice === 'none' ? plainProjection : offeringProjection,
+          system: system.render(turn),
+          current: placeTemplate(turn.message),
+          sampling,
+          thinking,
+          maxThinkingTokens: max_thinking_tokens,
+        };
       };
       const detect = async (turn: Turn): Promise<Detection> => {
         const notes = { tool_call_format: format.name, because: reason };

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
 import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
@@ -71,5 +72,41 @@ describe.each([
     expect(splitReply(text, model.replyMarks)).toEqual({ reasoning: 'a plan', content: 'Hi.' });
     // All other control tokens stay out of the text.
     expect(text.includes('<|other|>')).toBe(spelling === 'letters');
+  });
+});
+
+describe('a model whose messages end with what also ends its turns', () => {
+  it('goes on after the message with its reasoning', async () => {
+    const engine = llamaEngine();
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const file = join(folder, 'messages.gguf');
+    const userDefined = ['assistant', 'analysis'];
+    // llama.cpp has a rule for exactly these tokens; node-llama-cpp takes `<|end|>` for an end of generation token.
+    const vocab = byteLevelVocab({
+      pre: 'llama-bpe',
+      control: ['<|return|>', '<|call|>', ...marks],
+      userDefined,
+      bos: 0,
+      eos: 0,
+    });
+    const next = {
+      assistant: '<|channel|>',
+      '<|channel|>': 'analysis',
+      analysis: '<|message|>',
+      '<|message|>': 'x',
+      x: '<|end|>',
+      '<|end|>': 'O',
+      O: 'K',
+    };
+    await writeFile(file, chainGguf({ vocab, next, chatTemplate: template }));
+    try {
+      const model = await engine.load(file, { contextSize: 256, slots: 1, threads: 1, gpu: 'off' });
+      const { text, finishReason } = await generate(model.openSequence(), userPrompt('Hello!'));
+      expect(finishReason).toBe('end');
+      expect(splitReply(text, model.replyMarks)).toEqual({ reasoning: 'x', content: 'OK' });
+    } finally {
+      await engine[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true });
+    }
   });
 });

@@ -6,11 +6,11 @@ import { untilAborted } from '../../abort.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
-import { GrammarSampler } from './sampling/grammarSampler.ts';
+import { createSampler } from './sampling/createSampler.ts';
 import { hasTag, openedAtEnd, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { reusePrefix, prefill, cachedPrefixLength } from './kvCache/prefixReuse.ts';
 import type { GrammarCache } from './sampling/grammarCache.ts';
-import { FreeSampler, type Sampler } from './sampling/sampler.ts';
+import type { Sampler } from './sampling/sampler.ts';
 import type { Slot, SlotPool } from './kvCache/slots.ts';
 import type { StateSwap } from './kvCache/stateSwap.ts';
 import type { PromptRenderer } from './prompt/promptRenderer.ts';
@@ -57,7 +57,7 @@ export class LlamaSequence implements Sequence {
     const rendered = this.#parts.renderer.render(prompt);
     const tokens = await this.#history.tokens(rendered);
     if (tokens.length >= this.#parts.contextSize) throw promptTooLargeFault(tokens.length, this.#parts.contextSize);
-    const prefix = options.grammar?.kind === 'full' ? '' : this.#openedText(rendered.text);
+    const prefix = this.#openedText(rendered.text);
     if (prefix !== '') options.onText?.(prefix);
     const stream = new StreamingDetokenizer(this.#parts.tokenizer, {
       precedingTokens: tokens,
@@ -66,10 +66,11 @@ export class LlamaSequence implements Sequence {
       onText: options.onText ?? (() => {}),
     });
     const timings = { queuedMs: 0, firstTokenMs: 0 };
-    const sampler = this.#createSampler(options, {
+    const sampler = createSampler(this.#parts, options, {
       stream,
       prefix,
       maxContextTokens: this.#parts.contextSize - tokens.length,
+      mayReason: prompt.thinking === true,
     });
     const context = [...tokens, ...sampler.begin()];
     const { signal, backpressure } = options;
@@ -183,20 +184,11 @@ export class LlamaSequence implements Sequence {
       sampling,
       deferredQueue: this.#parts.deferredQueue,
       shouldStop: this.#shouldStop(signal),
+      isEnd: (token) => this.#parts.tokenizer.endsGeneration(token),
       step: (step) => this.#runOrReset(slot, step),
       onToken,
       ...(backpressure && { backpressure }),
     });
-  }
-
-  #createSampler(
-    { grammar, sampling }: GenerateOptions,
-    text: { readonly stream: StreamingDetokenizer; readonly prefix: string; readonly maxContextTokens: number },
-  ): Sampler {
-    const { tokenizer, grammarCache, replyMarks } = this.#parts;
-    const maxTokens = sampling.max_tokens;
-    if (!grammar) return new FreeSampler(text.stream, Math.min(maxTokens, text.maxContextTokens));
-    return new GrammarSampler({ grammar, tokenizer, grammarCache, replyMarks, maxTokens, ...text });
   }
 
   /**

@@ -71,7 +71,7 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
     render: ({ params: { model, prompt } }) => hosted(model).loaded.render(prompt),
     describe: async ({ params: { model } }) => hosted(model).loaded.describe?.(),
     generate({ params, signal, paused, emit }) {
-      const { sampling, controlTokens, prompt } = params;
+      const { sampling, controlTokens, maxThinkingTokens, prompt } = params;
       const target = hosted(params.model).sequence(params.sequence);
       const grammar = params.grammar === 'previous' ? target.grammar : params.grammar;
       target.grammar = grammar;
@@ -82,6 +82,7 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
         onText: emit,
         backpressure: paused,
         ...(grammar && { grammar }),
+        ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
       });
     },
     async prefill({ params: { model, sequence, prompt }, signal }) {

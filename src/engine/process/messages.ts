@@ -46,6 +46,7 @@ export type EngineRequests = {
     readonly params: OfSequence & {
       readonly sampling: SamplingParams;
       readonly controlTokens: boolean;
+      readonly maxThinkingTokens: number | undefined;
       /** `previous`: that of the sequence's last generation, so that what was derived from it is found again. */
       readonly grammar: CallGrammar | 'previous' | undefined;
     };

@@ -82,10 +82,12 @@ export class SupervisedSequence implements Sequence {
     );
   }
 
-  #params(opened: OpenedSequence, prompt: Prompt, { sampling, controlTokens = false, grammar }: GenerateOptions) {
+  #params(opened: OpenedSequence, prompt: Prompt, options: GenerateOptions) {
+    const { sampling, controlTokens = false, maxThinkingTokens, grammar } = options;
     const isKnown = grammar !== undefined && grammar === opened.grammar;
     opened.grammar = grammar;
-    return { sequence: this.#id, prompt, sampling, controlTokens, grammar: isKnown ? ('previous' as const) : grammar };
+    const sentGrammar = isKnown ? ('previous' as const) : grammar;
+    return { sequence: this.#id, prompt, sampling, controlTokens, maxThinkingTokens, grammar: sentGrammar };
   }
 
   /**

@@ -58,10 +58,11 @@ export async function benchmarkFormat(
   const free: BenchmarkAnswer[] = [];
   const strict: BenchmarkAnswer[] = [];
   const constraint = createConstraint(format);
+  const asking: AskOptions = { ...options, replyMarks: model.replyMarks };
   // The strict answer directly follows the free one, so that it reuses the prefilled prompt.
   for (const question of toolQuestions) {
-    free.push(await askQuestion(sequence, format, question, undefined, options));
-    if (constraint) strict.push(await askQuestion(sequence, format, question, constraint, options));
+    free.push(await askQuestion(sequence, format, question, undefined, asking));
+    if (constraint) strict.push(await askQuestion(sequence, format, question, constraint, asking));
   }
   return { format: format.name, free, strict: constraint && strict };
 }
@@ -89,12 +90,14 @@ export const countRight = (answers: readonly BenchmarkAnswer[] = []): number =>
 // Expected calls are much shorter; more tokens only delay the result for a model that does not stop.
 const maxTokens = 128;
 
+type AskOptions = ToolBenchmarkOptions & Pick<Model, 'replyMarks'>;
+
 async function askQuestion(
   sequence: Sequence,
   format: ToolCallFormat,
   { message, expectedCall }: ToolQuestion,
   constraint: BenchmarkConstraint | undefined,
-  { sampling, signal, onAnswer }: ToolBenchmarkOptions,
+  { sampling, signal, onAnswer, replyMarks }: AskOptions,
 ): Promise<BenchmarkAnswer> {
   const prompt = {
     messages: [{ role: 'user', text: message }],
@@ -110,7 +113,7 @@ async function askQuestion(
       ...(constraint && { grammar: constraint.grammar }),
     });
     signal.throwIfAborted();
-    const detection = format.detect(text);
+    const detection = format.detect(text, { marks: replyMarks });
     return {
       ...question,
       outcome: gradeAnswer(expectedCall, detection, { constraint, isCut: finishReason === 'length' }),

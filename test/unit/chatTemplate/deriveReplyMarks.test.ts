@@ -34,6 +34,11 @@ describe('the marks of reasoning are read off', () => {
     expect(own(source)).toEqual({ open: '<|mull>idea', close: '<mull|>', ending: '\n<mull|>' });
   });
 
+  it('a template that writes it after the answer', () => {
+    const source = chatml('{{ m.content }}{% if m.thought %}<mull>{{ m.thought }}</mull>{% endif %}');
+    expect(own(source)).toEqual({ open: '<mull>', close: '</mull>', ending: '</mull>' });
+  });
+
   it('a template whose prompts open it', () => {
     const reply = "{{ '<mull>\\n' + (m.reasoning_content or '') + '\\n</mull>\\n' + m.content }}";
     expect(own(chatml(reply, "{{ '<mull>\\n' }}"))).toEqual({

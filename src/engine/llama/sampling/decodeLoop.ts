@@ -11,6 +11,8 @@ export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'b
   readonly sampler: Sampler;
   readonly deferredQueue: DeferredQueue;
   readonly shouldStop: () => boolean;
+  /** Whether a sampled token is an end of generation token (EOG). */
+  readonly isEnd: (token: Token) => boolean;
   /** Wraps each use of the engine; rejects as the engine does, or with a Fault in place of it. */
   readonly step: <T>(step: () => Promise<T>) => Promise<T>;
   readonly onToken: () => void;
@@ -23,11 +25,12 @@ export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'b
  * @throws what `step` rejects with, and what emitting text throws.
  */
 export async function decode(options: DecodeLoopOptions): Promise<FinishReason | 'paused'> {
-  const { cache, context, sampler, shouldStop, backpressure, onToken } = options;
+  const { cache, context, sampler, shouldStop, isEnd, backpressure, onToken } = options;
   const tokens = cache.evaluate(context.slice(cache.nextTokenIndex), {
     ...samplingOptions(options.sampling, (count) => context.slice(-count)),
     // Called inside node-llama-cpp's sampling, where nothing may throw.
     grammarEvaluationState: () => sampler.grammar,
+    yieldEogToken: true,
   });
   let appended: Token[] = [];
   try {
@@ -38,7 +41,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       await sampler.prepare();
       const sampled = await decodeNext(options, () => tokens.next(appended));
       if (sampler.finishReason) return sampler.finishReason;
-      if (sampled.done) return 'end';
+      if (sampled.done || isEnd(sampled.value)) return 'end';
       onToken();
       appended = [...sampler.accept(sampled.value)];
       context.push(...appended);

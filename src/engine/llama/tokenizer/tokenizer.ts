@@ -11,7 +11,7 @@ export class Tokenizer {
   readonly bosToken: Token | undefined;
   readonly #model: LlamaModel;
   readonly #controlTokens: ReadonlySet<Token>;
-  /** Control tokens that mark the parts of a reply. */
+  /** Tokens that mark the parts of a reply. */
   readonly #markTokens: ReadonlySet<Token>;
   /** Whether the tokenizer puts a space before each text (SentencePiece's `add_dummy_prefix`). */
   readonly #addsLeadingSpace: boolean;
@@ -35,7 +35,7 @@ export class Tokenizer {
     const spellings = model.fileInfo.metadata.tokenizer.ggml.tokens;
     const tags = tagsOf(replyMarks);
     this.#markTokens = new Set(
-      [...controlTokens].filter((token) => tags.some((tag) => isPartOf(tag, spellings[token] ?? ''))),
+      [...lookedUpTokens].filter((token) => tags.some((tag) => isPartOf(tag, spellings[token] ?? ''))),
     );
     this.controlTokens = new ControlTokenMatcher([...this.#controlTokens].map((token) => spellings[token] ?? ''));
     this.#addsLeadingSpace = this.detokenize(this.tokenizePlain('a'), this.tokenizePlain('a'), false) !== 'a';
@@ -100,9 +100,20 @@ export class Tokenizer {
     return count;
   }
 
-  /** The tokens of a plain text that continues another one: without the leading space of a first text. */
-  tokenizeContinuation(text: string): Token[] {
-    return this.#tokenizePiece({ text, continuesWord: true }, false);
+  /**
+   * The tokens of a text that continues another one: without the leading space of a first text.
+   * @param withControl whether its control strings become control tokens; default: it is plain text.
+   */
+  tokenizeContinuation(text: string, withControl = false): Token[] {
+    return this.#tokenizePiece({ text, continuesWord: true }, withControl);
+  }
+
+  /**
+   * Whether generation ends with a token. The end of a message within a reply is none: llama.cpp's library takes it for
+   * one, because it also ends the messages of users.
+   */
+  endsGeneration(token: Token): boolean {
+    return this.#model.isEogToken(token) && !this.#markTokens.has(token);
   }
 
   /**

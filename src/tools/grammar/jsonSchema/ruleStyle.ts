@@ -4,7 +4,7 @@ import { any, anyOf, list, object, text, type ManyRule, type Member, type Rule }
 import { quoted, string } from '../strings.ts';
 
 /** Limits of a repetition. */
-export type Limits = Pick<ManyRule, 'min' | 'max'>;
+export type RepetitionLimits = Pick<ManyRule, 'min' | 'max'>;
 
 /** How the rules of values are written: JSON, or the notation of a tool-call format. */
 export interface RuleStyle {
@@ -13,12 +13,12 @@ export interface RuleStyle {
   /** Style of the items of lists and of the members of objects. */
   readonly nested: RuleStyle;
   /** A string with a limited number of characters. The same rule for the same limits. */
-  string(limits: Limits): Rule;
+  string(limits: RepetitionLimits): Rule;
   /** A string whose characters match a rule. The same rule for the same one. */
   formatted(content: Rule): Rule;
   /** A number in JSON, with what this style has around it. */
   number(rule: Rule): Rule;
-  list(item: Rule, limits: Limits): Rule;
+  list(item: Rule, limits: RepetitionLimits): Rule;
   object(members: readonly Member[]): Rule;
   /** Any value with lists and objects nested at most `depth` deep. The same rule for the same depth. */
   any(depth: number): Rule;

@@ -1,5 +1,5 @@
 import { all, any, anyOf, type Rule } from '../../grammar/rule.ts';
-import { memoized, type Limits, type RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
+import { memoized, type RepetitionLimits, type RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
 import { number } from '../../grammar/numbers.ts';
 import type { ParameterLayout } from '../layout.ts';
 import { literalRule } from '../marks.ts';
@@ -61,7 +61,7 @@ export function knownByDepth(create: (depth: number) => Rule): (depth: number) =
 }
 
 /** A function of limits that returns the same result for the same limits. */
-export function knownByLimits(create: (limits: Limits) => Rule): (limits: Limits) => Rule {
+export function knownByLimits(create: (limits: RepetitionLimits) => Rule): (limits: RepetitionLimits) => Rule {
   const results = new Map<string, Rule>();
   return (limits) => {
     const key = `${limits.min} ${limits.max}`;

@@ -1,4 +1,4 @@
-import { any, anyOf, text } from '../../grammar/rule.ts';
+import { anyOf, text } from '../../grammar/rule.ts';
 import { jsonStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
@@ -49,7 +49,7 @@ export const tagged: ValueNotation = {
     return markedStyle(layout, {
       value: {
         ...jsonStyle,
-        boolean: any(text(layout.style.true), text(layout.style.false)),
+        boolean: anyOf([text(layout.style.true), text(layout.style.false)]),
         null: text(layout.style.null),
         string: knownByLimits((limits) => textWithout(avoided, limits)),
         formatted: (content) => content,
