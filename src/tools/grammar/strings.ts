@@ -3,8 +3,8 @@ import { all, any, char, many, text, type ManyRule, type Rule } from './rule.ts'
 const hex = char('0-9', 'a-f', 'A-F');
 const twoDigits = many(hex, { min: 2, max: 2 });
 
-// Four hexadecimal digits that are no surrogate, or a surrogate pair: half of one is no character.
-const codePoint = any(
+/** The digits after `\\u`: no surrogate, or a whole surrogate pair, for half of one is no character. */
+export const hexCodePoint = any(
   all(char('0-9', 'a-c', 'e-f', 'A-C', 'E-F'), many(hex, { min: 3, max: 3 })),
   all(char('d', 'D'), char('0-7'), twoDigits),
   all(char('d', 'D'), char('8-9', 'a-b', 'A-B'), twoDigits, text('\\u'), char('d', 'D'), char('c-f', 'C-F'), twoDigits),
@@ -21,7 +21,7 @@ const character = any(
       [0xe000, 0x10ffff],
     ],
   },
-  all(text('\\'), any(char('"', '\\', 'b', 'f', 'n', 'r', 't'), all(text('u'), codePoint))),
+  all(text('\\'), any(char('"', '\\', 'b', 'f', 'n', 'r', 't'), all(text('u'), hexCodePoint))),
 );
 
 /** A rule in the quotes of a JSON string. */

@@ -1,6 +1,6 @@
 import { stringifyJson } from '../../json/value.ts';
 import { json, jsonObject } from '../anyJson.ts';
-import { any, anyOf, list, object, text, type ManyRule, type Member, type Rule } from '../rule.ts';
+import { anyOf, list, object, text, type ManyRule, type Member, type Rule } from '../rule.ts';
 import { quoted, string } from '../strings.ts';
 
 /** Limits of a repetition. */
@@ -33,7 +33,7 @@ export interface RuleStyle {
 /** JSON, spaced as `stringifyJson` does it. */
 export const jsonStyle: RuleStyle = {
   // The same rules everywhere, so that a grammar has them once.
-  boolean: any(text('true'), text('false')),
+  boolean: anyOf([text('true'), text('false')]),
   null: text('null'),
   get nested() {
     return jsonStyle;

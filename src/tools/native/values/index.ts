@@ -1,7 +1,9 @@
+import { keyValue } from './keyValue.ts';
+import { python } from './python.ts';
 import { tagged } from './tagged.ts';
 import type { ValueNotation } from './valueNotation.ts';
 
 /** The notations of the parameter values of calls, by name. */
 export const valueNotations: ReadonlyMap<string, ValueNotation> = new Map(
-  [tagged].map((notation) => [notation.name, notation]),
+  [tagged, keyValue, python].map((notation) => [notation.name, notation]),
 );

@@ -1,0 +1,148 @@
+import { parseJsonAt } from '../../json/lenientParser.ts';
+import { isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../../json/value.ts';
+import { memoized, type RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
+import { all, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
+import { textWithout } from '../../grammar/textWithout.ts';
+import type { ValueStyle } from '../layout.ts';
+import { findMark, looseMark, matchMarkAfterSpace, skipWhiteSpace, type LooseMark } from '../looseMark.ts';
+import { literalRule } from '../marks.ts';
+import type { SearchedText } from '../searchedText.ts';
+import { LiteralReader, type LiteralSyntax, type QuotedString } from './literalReader.ts';
+import { anyValue, knownByDepth, knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
+import type { ValueNotation } from './valueNotation.ts';
+
+/**
+ * Values as Gemma 4 and FunctionGemma write them: strings raw between a mark on each side (`layout.style.quote`), lists
+ * and objects with bare keys and without spaces: `{theme:<|"|>dark<|"|>,sizes:[1,2]}`. Reading takes strings in JSON, and
+ * text without quotes, too (repaired).
+ *
+ * A grammar lets through no string that contains the mark; `textWithout` says what else it forbids.
+ */
+export const keyValue: ValueNotation = {
+  name: 'keyValue',
+  read({ source, start, layout, after }) {
+    const index = matchMarkAfterSpace(looseMark(layout.other.open), source.text, start);
+    if (index === undefined) return { ok: false, truncated: skipWhiteSpace(source.text, start) === source.text.length };
+    const reader = new LiteralReader(source, index, syntaxOf(layout.style.quote, after));
+    const value = reader.argument();
+    if (value === undefined) return { ok: false, truncated: reader.index >= source.text.length };
+    const end = matchMarkAfterSpace(looseMark(layout.other.close), source.text, reader.index) ?? reader.index;
+    return { ok: true, value, end, repaired: reader.repaired };
+  },
+  write(value, layout) {
+    const { open, close } = typeof value === 'string' ? layout.string : layout.other;
+    return `${open}${spell(value, layout.style)}${close}`;
+  },
+  ruleStyle: knownByLayout((layout) => {
+    const style = styleOf(layout.style);
+    return markedStyle(layout, { value: style, nested: style });
+  }),
+};
+
+const syntaxOf = (quote: string, after: string): LiteralSyntax => ({
+  after: looseMark(after),
+  string(source, index) {
+    const { text: content } = source;
+    if (content.startsWith(quote, index)) return readMarked(source, index, { quote, after: looseMark(after) });
+    if (content[index] !== '"' && content[index] !== "'") return undefined;
+    const parsed = parseJsonAt(content, index, { lenient: true });
+    return parsed.ok
+      ? { value: String(parsed.value), end: parsed.end, repaired: true }
+      : { value: '', end: Infinity, repaired: true };
+  },
+});
+
+/** A string between marks; where the mark that closes it is missing, it ends with the arguments. */
+function readMarked(
+  source: SearchedText,
+  index: number,
+  { quote, after }: { readonly quote: string; readonly after: LooseMark },
+): QuotedString {
+  const { text: content } = source;
+  const start = index + quote.length;
+  const close = source.indexOf(quote, start);
+  const next = close === Infinity ? '' : content[skipWhiteSpace(content, close + quote.length)];
+  const isClosed = close !== Infinity && (next === undefined || ',}]):'.includes(next));
+  const stop = isClosed ? Infinity : findMark(after, source, start).start;
+  const end = Math.min(close, stop);
+  return {
+    value: end === Infinity ? '' : content.slice(start, end),
+    end: end === close ? close + quote.length : end,
+    repaired: end !== close,
+  };
+}
+
+const plainKey = /^[\p{L}_$][\p{L}\p{M}\p{N}_.$-]*$/u;
+
+/** A value in this notation; takes plain data too. */
+function spell(value: unknown, style: ValueStyle): string {
+  if (typeof value === 'string') return `${style.quote}${value}${style.quote}`;
+  if (value === null) return style.null;
+  if (typeof value === 'boolean') return value ? style.true : style.false;
+  if (value instanceof JsonNumber || typeof value === 'number') return stringifyJson(value);
+  if (Array.isArray(value)) return `[${value.map((item) => spell(item, style)).join(',')}]`;
+  return `{${membersOf(value)
+    .map(([key, member]) => `${spellKey(key, style)}:${spell(member, style)}`)
+    .join(',')}}`;
+}
+
+const spellKey = (key: string, style: ValueStyle): string => (plainKey.test(key) ? key : spell(key, style));
+
+const membersOf = (value: unknown): readonly (readonly [string, unknown])[] =>
+  isJsonObject(value as JsonValue) ? [...(value as ReadonlyMap<string, unknown>)] : Object.entries(value as object);
+
+function styleOf(written: ValueStyle): RuleStyle {
+  const mark = literalRule(written.quote);
+  const inMarks = memoized((content) => all(mark, content, mark));
+  const bareKey = all(char('a-z', 'A-Z', '_'), many(char('a-z', 'A-Z', '0-9', '_', '-'), { min: 0, max: 64 }));
+  const style: RuleStyle = {
+    boolean: anyOf([text(written.true), text(written.false)]),
+    null: text(written.null),
+    get nested() {
+      return style;
+    },
+    string: knownByLimits((limits) => inMarks(textWithout([written.quote], limits))),
+    formatted: inMarks,
+    number: (rule) => rule,
+    list: (item, limits) => all(text('['), many(item, { ...limits, separator: ',' }), text(']')),
+    object: (members) =>
+      all(
+        text('{'),
+        {
+          kind: 'members',
+          members: members.map((member) => ({ ...member, before: keyRule(member.key, mark) })),
+          separator: text(','),
+        },
+        text('}'),
+      ),
+    any: knownByDepth((depth) => anyValue(style, depth)),
+    anyObject: knownByDepth((depth) =>
+      all(text('{'), many(all(bareKey, text(':'), style.any(depth)), { min: 0, separator: ',' }), text('}')),
+    ),
+    values: (values) => anyOf(values.map((value) => valueRule(value, mark, written))),
+    problemOf: (content) =>
+      content.includes(written.quote)
+        ? `contains the mark of strings of the tool-call format: ${written.quote}`
+        : undefined,
+  };
+  return style;
+}
+
+const keyRule = (key: string, mark: Rule): Rule =>
+  plainKey.test(key) ? text(`${key}:`) : all(mark, text(key), mark, text(':'));
+
+/** The rule of one value. Only the marks of strings are control tokens, whatever the strings contain. */
+function valueRule(value: unknown, mark: Rule, written: ValueStyle): Rule {
+  if (typeof value === 'string') return all(mark, text(value), mark);
+  if (typeof value !== 'object' || value === null) return text(spell(value, written));
+  const comma = text(',');
+  const parts = Array.isArray(value)
+    ? value.map((item) => valueRule(item, mark, written))
+    : membersOf(value).map(([key, member]) => all(keyRule(key, mark), valueRule(member, mark, written)));
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  return all(
+    text(open ?? ''),
+    ...parts.flatMap((part, index) => (index > 0 ? [comma, part] : [part])),
+    text(close ?? ''),
+  );
+}

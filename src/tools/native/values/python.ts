@@ -1,0 +1,120 @@
+import { stringifyJson, type JsonValue } from '../../json/value.ts';
+import { jsonStyle, memoized, type RepetitionLimits, type RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
+import { all, any, anyOf, char, list, many, text, type Rule } from '../../grammar/rule.ts';
+import { hexCodePoint } from '../../grammar/strings.ts';
+import { charExcept } from '../../grammar/textWithout.ts';
+import type { ValueStyle } from '../layout.ts';
+import { looseMark, matchMarkAfterSpace, skipWhiteSpace } from '../looseMark.ts';
+import { LiteralReader } from './literalReader.ts';
+import { anyValue, knownByDepth, knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
+import { readPythonString, writePythonString } from './pythonString.ts';
+import type { ValueNotation } from './valueNotation.ts';
+
+/**
+ * Values of the arguments of a Python call, as LFM2 writes them: strings in quotes (`layout.style.quote`), True, False,
+ * None, numbers; lists and dicts in Python or JSON. Reading takes both quotes, both spellings of literals, line breaks in
+ * strings, strings whose own quotes are not escaped, and text without quotes (repaired).
+ *
+ * A grammar lets through a quote within a string where neither white space nor what may follow a string comes after it,
+ * but none in a string with a limited length.
+ */
+export const python: ValueNotation = {
+  name: 'python',
+  read({ source, start, layout, after }) {
+    const index = matchMarkAfterSpace(looseMark(layout.other.open), source.text, start);
+    if (index === undefined) return { ok: false, truncated: skipWhiteSpace(source.text, start) === source.text.length };
+    const reader = new LiteralReader(source, index, { string: readPythonString, after: looseMark(after) });
+    const value = reader.argument();
+    if (value === undefined) return { ok: false, truncated: reader.index >= source.text.length };
+    const end = matchMarkAfterSpace(looseMark(layout.other.close), source.text, reader.index) ?? reader.index;
+    return { ok: true, value, end, repaired: reader.repaired };
+  },
+  write(value, layout) {
+    const { open, close } = typeof value === 'string' ? layout.string : layout.other;
+    return `${open}${spell(value, layout.style)}${close}`;
+  },
+  ruleStyle: knownByLayout((layout) => {
+    const { style } = layout;
+    const nested = nestedStyle(style);
+    return markedStyle(layout, {
+      value: {
+        ...nested,
+        boolean: anyOf([text(style.true), text(style.false)]),
+        null: text(style.null),
+        string: knownByLimits((limits) => quotedText(style.quote, limits)),
+        formatted: memoized((content) => all(text(style.quote), content, text(style.quote))),
+        values: (values) => textsRule(values.map((value) => spell(value, style))),
+      },
+      nested,
+    });
+  }),
+};
+
+/** A value of an argument, without the marks around it; takes plain data too. */
+function spell(value: unknown, style: ValueStyle): string {
+  if (typeof value === 'string') return writePythonString(value, style.quote);
+  if (value === null) return style.null;
+  if (typeof value === 'boolean') return value ? style.true : style.false;
+  return stringifyJson(value as JsonValue);
+}
+
+/** Values in lists and dicts: in JSON, or in Python with single quotes. */
+function nestedStyle(written: ValueStyle): RuleStyle {
+  const apostrophe = text("'");
+  const style: RuleStyle = {
+    boolean: textsRule([written.true, written.false, 'true', 'false']),
+    null: textsRule([written.null, 'null']),
+    get nested() {
+      return style;
+    },
+    string: knownByLimits((limits) => any(jsonStyle.string(limits), limitedText("'", limits))),
+    formatted: memoized((content) => any(jsonStyle.formatted(content), all(apostrophe, content, apostrophe))),
+    number: (rule) => rule,
+    list,
+    object: (members) =>
+      all(
+        text('{'),
+        {
+          kind: 'members',
+          members: members.map((member) => ({
+            ...member,
+            before: all(textsRule([JSON.stringify(member.key), writePythonString(member.key, "'")]), text(': ')),
+          })),
+        },
+        text('}'),
+      ),
+    any: knownByDepth((depth) => anyValue(style, depth)),
+    anyObject: knownByDepth((depth) =>
+      all(
+        text('{'),
+        many(all(style.string({ min: 0 }), text(': '), style.any(depth)), { min: 0, separator: ', ' }),
+        text('}'),
+      ),
+    ),
+    values: (values) =>
+      textsRule(
+        values.flatMap((value) => [
+          stringifyJson(value),
+          ...(typeof value === 'string' ? [writePythonString(value, "'")] : [spell(value, written)]),
+        ]),
+      ),
+  };
+  return style;
+}
+
+const textsRule = (texts: readonly string[]): Rule => anyOf([...new Set(texts)].map(text));
+
+const escape = all(text('\\'), any(char('n', 'r', 't', '"', "'", '\\'), all(text('u'), hexCodePoint)));
+
+/** A string that has no quotes of its own but escaped ones. */
+const limitedText = (quote: string, limits: RepetitionLimits): Rule =>
+  all(text(quote), many(any(charExcept([quote, '\\']), escape), limits), text(quote));
+
+/** A string as templates write it: raw, with quotes of its own that cannot be taken for its end. */
+function quotedText(quote: string, limits: RepetitionLimits): Rule {
+  if (limits.max !== undefined) return limitedText(quote, limits);
+  const whiteSpace = many(char(' ', '\n', '\t'), { min: 0 });
+  const ownQuote = all(text(quote), whiteSpace, charExcept([' ', '\n', '\t', '\r', quote, '\\', ...',)]}:;<']));
+  const character = any(charExcept([quote, '\\']), all(text('\\'), charExcept([])), ownQuote);
+  return all(text(quote), many(character, limits), text(quote));
+}
