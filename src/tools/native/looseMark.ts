@@ -71,17 +71,21 @@ const noMatch: MarkMatch = { start: Infinity, end: Infinity };
 
 /** Whether a text ends within a mark that begins at an index, after its first character. */
 export function endsWithinMark({ pieces }: LooseMark, text: string, index: number): boolean {
-  const rest = text.slice(index, index + maxMarkLength).replaceAll(/\s+/g, '');
-  return rest !== '' && text.length - index < maxMarkLength && pieces.join('').startsWith(rest);
+  if (text.length === index || text.length - index > maxMarkLength) return false;
+  const rest = text.slice(index).replaceAll(/\s+/g, '');
+  return rest !== '' && pieces.join('').startsWith(rest);
 }
 
 const maxMarkLength = 256;
 
-const whiteSpace = /\s*/y;
-
 /** Index of the first character at or after an index that is no white space. */
 export function skipWhiteSpace(text: string, index: number): number {
+  // Without the regular expression where there is mostly none.
+  const next = text.charCodeAt(index);
+  if (next > 0x20 && next < 0x80) return index;
   whiteSpace.lastIndex = index;
   whiteSpace.test(text);
   return whiteSpace.lastIndex;
 }
+
+const whiteSpace = /\s*/y;

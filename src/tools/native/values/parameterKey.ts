@@ -1,6 +1,5 @@
 import type { ParameterLayout } from '../layout.ts';
-import { findMark, looseMark } from '../looseMark.ts';
-import { SearchedText } from '../searchedText.ts';
+import { looseMark, matchMark } from '../looseMark.ts';
 
 /** The key of a parameter. */
 export interface ParameterKey {
@@ -14,12 +13,21 @@ export interface ParameterKey {
  * value begins; quotes around it are no part of it. undefined: there is none within the length of a key.
  */
 export function readKey(text: string, index: number, layout: ParameterLayout): ParameterKey | undefined {
-  const near = new SearchedText(text.slice(index, index + maxKeyLength));
-  const opens = [layout.string.open, layout.other.open].map((open) => findMark(looseMark(open), near, 0).start);
-  const end = Math.min(...opens);
+  const near = text.slice(index, index + maxKeyLength);
+  const { string, other } = layout;
+  const stringOpen = indexOfMark(string.open, near);
+  const end = string.open === other.open ? stringOpen : Math.min(stringOpen, indexOfMark(other.open, near));
   if (end === Infinity) return undefined;
-  const name = unquote(near.text.slice(0, end).trim(), layout.style.quote);
+  const name = unquote(near.slice(0, end).trim(), layout.style.quote);
   return name === '' || (layout.key === '' && !bareKey.test(name)) ? undefined : { name, end: index + end };
+}
+
+function indexOfMark(literal: string, near: string): number {
+  const mark = looseMark(literal);
+  const [first = ''] = mark.pieces;
+  let index = near.indexOf(first);
+  while (index >= 0 && matchMark(mark, near, index) === undefined) index = near.indexOf(first, index + 1);
+  return index < 0 ? Infinity : index;
 }
 
 /** Why a layout cannot write a key, as the end of a sentence; undefined: it can. */
@@ -35,9 +43,8 @@ const bareKey = /^[\p{L}_$][\p{L}\p{M}\p{N}_.$ -]*$/u;
 const maxKeyLength = 256;
 
 function unquote(key: string, quoteMark: string): string {
-  for (const quote of [quoteMark, '"', "'"]) {
-    const isQuoted = quote !== '' && key.length >= 2 * quote.length && key.startsWith(quote) && key.endsWith(quote);
-    if (isQuoted) return key.slice(quote.length, key.length - quote.length);
-  }
-  return key;
+  const quote = quoteMark !== '' && key.startsWith(quoteMark) ? quoteMark : (key[0] ?? '');
+  if (quote !== quoteMark && quote !== '"' && quote !== "'") return key;
+  const isQuoted = quote !== '' && key.length >= 2 * quote.length && key.endsWith(quote);
+  return isQuoted ? key.slice(quote.length, key.length - quote.length) : key;
 }

@@ -1,4 +1,6 @@
 import { findMark, looseMark, matchMarkAfterSpace, type LooseMark } from '../looseMark.ts';
+import type { ParameterLayout } from '../layout.ts';
+import type { SearchedText } from '../searchedText.ts';
 import { readKey } from './parameterKey.ts';
 import type { ValuePosition } from './valueNotation.ts';
 
@@ -28,14 +30,14 @@ export function findTaggedEnd(position: ValuePosition, start: number, close: Loo
   const { source, layout } = position;
   const [key, after] = [looseMark(layout.key), looseMark(position.after)];
   const first = findMark(close, source, start);
-  const nextKey = findNextKey(position, key, start, first.start);
-  if (nextKey !== undefined) return unclosed(nextKey);
   const nextMark = (from: number): number =>
     Math.min(findMark(key, source, from).start, findMark(after, source, from).start);
   if (first.start === Infinity) {
     const stop = nextMark(start);
     return stop === Infinity ? undefined : unclosed(stop);
   }
+  const nextKey = findNextKey(position, start);
+  if (nextKey < first.start) return unclosed(nextKey);
   const bound = nextMark(first.end);
   for (let match = first; match.start < bound; match = findMark(close, source, match.end)) {
     if (isFollowedBy([key, after], position, match.end)) return closed(match);
@@ -50,14 +52,25 @@ const closed = ({ start, end }: { readonly start: number; readonly end: number }
   isUnclosed: false,
 });
 
-/** Index of the first mark of a key in a range after which a parameter that may follow is named. */
-function findNextKey(position: ValuePosition, key: LooseMark, from: number, to: number): number | undefined {
-  const { source, layout, nextKeys } = position;
-  if (nextKeys.size === 0) return undefined;
-  for (let match = findMark(key, source, from); match.start < to; match = findMark(key, source, match.end)) {
-    if (nextKeys.has(readKey(source.text, match.end, layout)?.name ?? '')) return match.start;
-  }
-  return undefined;
+/** Index of the first parameter, by its mark and its key, that may follow; Infinity: none. */
+function findNextKey({ source, layout, nextKeys }: ValuePosition, from: number): number {
+  let first = Infinity;
+  for (const name of nextKeys) first = Math.min(first, findKey(source, from, { layout, name }));
+  return first;
+}
+
+function findKey(
+  source: SearchedText,
+  from: number,
+  { layout, name }: { readonly layout: ParameterLayout; readonly name: string },
+): number {
+  const mark = looseMark(layout.key + name);
+  return source.find(`\0key ${name}`, from, () => {
+    let match = findMark(mark, source, from);
+    while (match.start !== Infinity && readKey(source.text, match.end - name.length, layout)?.name !== name)
+      match = findMark(mark, source, match.end);
+    return match.start;
+  });
 }
 
 function isFollowedBy(marks: readonly LooseMark[], { source, layout }: ValuePosition, index: number): boolean {

@@ -1,32 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { isJsonObject, JsonNumber, type JsonValue } from '../../../../../src/tools/json/value.ts';
-import type { ParameterLayout } from '../../../../../src/tools/native/layout.ts';
+import { JsonNumber } from '../../../../../src/tools/json/value.ts';
 import { SearchedText } from '../../../../../src/tools/native/searchedText.ts';
 import { readParameters } from '../../../../../src/tools/native/values/readParameters.ts';
-import { linesLayout, pairsLayout, typedLayout } from './layouts.ts';
+import {
+  linesLayout,
+  pairsLayout,
+  readArguments,
+  typedLayout,
+  type Properties,
+} from '../../../../helpers/parameterLayouts.ts';
 
 const after = '</call>';
-
-/** The arguments in a text as plain data. */
-function read(text: string, properties: Record<string, object> | undefined, layout: ParameterLayout = linesLayout) {
-  const result = readParameters(new SearchedText(text), 0, {
-    layout,
-    after,
-    schema: properties && { type: 'object', properties: properties as Record<string, { type?: string }> },
-  });
-  if (!result.ok) return result.truncated ? 'truncated' : 'unreadable';
-  return {
-    ...(plain(result.arguments) as object),
-    ...(result.repaired && { repaired: true }),
-    ...(text.slice(result.end).trim() !== after && { rest: text.slice(result.end) }),
-  };
-}
-
-function plain(value: JsonValue): unknown {
-  if (value instanceof JsonNumber) return Number(value.digits);
-  if (isJsonObject(value)) return Object.fromEntries([...value].map(([key, item]) => [key, plain(item)]));
-  return Array.isArray(value) ? value.map(plain) : value;
-}
+const read = (text: string, properties?: Properties, layout = linesLayout): unknown =>
+  readArguments(text, { layout, after, properties });
 
 const one = (value: string): string => `\n<arg=a>\n${value}\n</arg>\n</call>`;
 
@@ -135,5 +121,12 @@ describe('parameters between marks', () => {
     for (let length = 2; length < text.length; length++) {
       expect(read(text.slice(0, length), undefined), text.slice(0, length)).toEqual('truncated');
     }
+  });
+
+  it('are read in linear time, however often a mark comes again', () => {
+    const repeated = '<arg=a>\n'.repeat(16_000);
+    expect(read(`${repeated}</call>`, { a: {}, b: {} })).toEqual({ a: '', repaired: true });
+    expect(read(repeated, { a: {}, b: {} })).toBe('truncated');
+    expect(read(`<arg=a>${'</arg>'.repeat(16_000)}</call>`, { a: {} })).toEqual({ a: '</arg>'.repeat(15_999) });
   });
 });
