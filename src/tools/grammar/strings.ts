@@ -3,7 +3,7 @@ import { all, any, char, many, text, type ManyRule, type Rule } from './rule.ts'
 const hex = char('0-9', 'a-f', 'A-F');
 const twoDigits = many(hex, { min: 2, max: 2 });
 
-/** The digits after `\\u`: no surrogate, or a whole surrogate pair, for half of one is no character. */
+/** The digits after `\u`: no surrogate, or a whole surrogate pair, for half of one is no character. */
 export const hexCodePoint = any(
   all(char('0-9', 'a-c', 'e-f', 'A-C', 'E-F'), many(hex, { min: 3, max: 3 })),
   all(char('d', 'D'), char('0-7'), twoDigits),
