@@ -149,7 +149,6 @@ describe('the architecture of src', () => {
   it('imports each library from one module only', () => {
     const only: Readonly<Record<string, RegExp>> = {
       'node-llama-cpp': /^engine\/llama\//,
-      '@huggingface/jinja': /^chatTemplate\//,
       protobufjs: /^wire\//,
       ws: /^server\/|^client\//,
       ajv: /^schema\.ts$/,

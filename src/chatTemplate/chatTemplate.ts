@@ -2,11 +2,12 @@ import { describeError } from '../fault.ts';
 import type { Message, ToolDefinition } from '../dialog.ts';
 import type { ReplyMarks } from '../tools/reasoning/replyMarks.ts';
 import { deriveReplyMarks } from './deriveReplyMarks.ts';
-import { compileTemplate, strftimeAt, type SpecialTokens } from './jinja.ts';
 import { noDialect, type ToolDialect } from '../tools/native/toolDialect.ts';
 import { toolDialectOf } from './toolDialect/toolDialectOf.ts';
 import type { RenderTemplate } from './templateInput.ts';
 import { toTextMessage } from './templateMessages.ts';
+import { compileTemplate, type SpecialTokens } from './compileTemplate.ts';
+import { strftimeAt } from './strftime.ts';
 
 /** A model's chat template with what it supports, found by rendering probes. */
 export interface ChatTemplate {

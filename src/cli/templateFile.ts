@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { probeChatTemplate, type ChatTemplate } from '../chatTemplate/chatTemplate.ts';
-import { compileTemplate } from '../chatTemplate/jinja.ts';
+import { compileTemplate } from '../chatTemplate/compileTemplate.ts';
 import { describeError } from '../fault.ts';
 
 // A template file names no tokens.

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { familyGguf } from '../../scripts/gguf/families.mjs';
 import type { LoadOptions, Model } from '../../src/engine/engine.ts';
 import { ProcessEngine } from '../../src/engine/process/engine.ts';
 import { generate, longText, nextPrompt, userPrompt } from '../contracts/generation.ts';
@@ -192,24 +192,32 @@ describe('two models in engine processes of their own', () => {
 });
 
 describe('an engine process', () => {
-  // A template that is rendered at load and holds the event loop for hours.
-  const loops = 'abcdef'.split('').map((name) => `{% for ${name} in range(999) %}`);
-  const endlessTemplate = `${loops.join('')}{% set x = 1 %}${'{% endfor %}'.repeat(loops.length)}`;
+  // Loaded into the engine process before its own code: holds its event loop once it has reported that the weights are
+  // loaded.
+  const holdEventLoop = `
+    const send = process.send?.bind(process);
+    if (send) process.send = (message, ...rest) => {
+      const sent = send(message, ...rest);
+      if (/\\["event",\\d+,1\\]/.test(JSON.stringify(message))) setTimeout(() => { for (;;); }, 100);
+      return sent;
+    };
+  `;
 
   it.each(['idle', 'blocked'] as const)('ends with its server process, also while it is %s', async (state) => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    const blocking = join(folder, 'blocking.gguf');
-    await writeFile(blocking, familyGguf('Qwen3', { chatTemplate: endlessTemplate }));
+    const preload = join(folder, 'hold.mjs');
+    await writeFile(preload, state === 'blocked' ? holdEventLoop : '');
     const script = `
       import { ProcessEngine } from ${JSON.stringify(repositoryPath('dist/engine/process/engine.js'))};
       const engine = new ProcessEngine({ mode: 'child', onStart: (pid) => console.log(pid) });
       const options = ${JSON.stringify(options)};
       const onProgress = (at) => at === 1 && console.log('loaded');
-      await engine.load(${JSON.stringify(state === 'idle' ? demoFile : blocking)}, { ...options, onProgress });
+      await engine.load(${JSON.stringify(demoFile)}, { ...options, onProgress });
       setInterval(() => {}, 1000);
     `;
     const server = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, NODE_OPTIONS: `--import ${pathToFileURL(preload)}` },
     });
     let output = '';
     for await (const text of server.stdout.setEncoding('utf8')) {

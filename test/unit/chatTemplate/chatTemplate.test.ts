@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/dialog.ts';
-import { strftimeAt } from '../../../src/chatTemplate/jinja.ts';
+import { strftimeAt } from '../../../src/chatTemplate/strftime.ts';
 import { probeChatTemplate } from '../../../src/chatTemplate/chatTemplate.ts';
 import { toTemplateMessages, toTextMessage } from '../../../src/chatTemplate/templateMessages.ts';
 
@@ -94,13 +94,13 @@ describe('a chat template', () => {
     const tool = { type: 'function', function: { name: 'f', description: 'd', parameters } } as const;
     const renderTools = (source: string) =>
       probeChatTemplate(source + anyRole, ends).render({ messages: [toTextMessage(user('U'))], tools: [tool] });
-    expect(render(`{{ tools is none }}${anyRole}`, [user('U')])).toBe('true[user]U');
-    expect(renderTools('{{ tools[0].function | tojson }}')).toBe(
+    expect(render(`{{ tools is none }}${anyRole}`, [user('U')])).toBe('True[user]U');
+    expect(renderTools('{% if tools %}{{ tools[0].function | tojson }}{% endif %}')).toBe(
       '{"name": "f", "description": "d", "parameters": {"type": "object", "properties": {"b": {"enum": ["ü\\"", 1.5, null]}, "a": {}}, "required": []}}[user]U',
     );
-    expect(renderTools('{{ tools[0].function.parameters.properties | tojson(indent=2) }}')).toBe(
-      '{\n  "b": {\n    "enum": [\n      "ü\\"",\n      1.5,\n      null\n    ]\n  },\n  "a": {}\n}[user]U',
-    );
+    expect(
+      renderTools('{% if tools %}{{ tools[0].function.parameters.properties | tojson(indent=2) }}{% endif %}'),
+    ).toBe('{\n  "b": {\n    "enum": [\n      "ü\\"",\n      1.5,\n      null\n    ]\n  },\n  "a": {}\n}[user]U');
   });
 
   it('receives calls and results one by one', () => {
@@ -117,7 +117,7 @@ describe('a chat template', () => {
       user('W'),
     ];
     const source = each(
-      "{% if message.role == 'user' and loop.previtem.role == 'user' %}{{ raise_exception('take turns') }}{% endif %}" +
+      "{% if message.role == 'user' and loop.previtem and loop.previtem.role == 'user' %}{{ raise_exception('take turns') }}{% endif %}" +
         '[{{ message.role }}]{{ message.content }}' +
         '{% for call in message.tool_calls or [] %}({{ call.function | tojson }}){% endfor %}',
     );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileTemplate } from '../../../src/chatTemplate/jinja.ts';
+import { compileTemplate } from '../../../src/chatTemplate/compileTemplate.ts';
 
 describe('a further variable of the template', () => {
   const template =

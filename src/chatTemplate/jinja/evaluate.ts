@@ -1,0 +1,148 @@
+import type { ArgumentList, Expression } from './syntax/ast.ts';
+import { Budget } from './budget.ts';
+import { jinjaFilters } from './filters/index.ts';
+import { calculate, compare } from './operations/operators.ts';
+import type { JinjaRuntime } from './runtime.ts';
+import type { Scope } from './scope.ts';
+import { attributeOf, itemOf, sliceOf } from './operations/subscript.ts';
+import { jinjaTests } from './operations/tests.ts';
+import { toText } from './values/text.ts';
+import { isTrue, iterate, numberOf, requireDefined, sizeOf, stringOf } from './values/coercion.ts';
+import {
+  Callable,
+  Dict,
+  Loop,
+  Tuple,
+  Undefined,
+  typeName,
+  Float,
+  type CallArguments,
+  type Value,
+} from './values/values.ts';
+
+/** Evaluates the expressions of a template, as Python's Jinja does. */
+export class Evaluator implements JinjaRuntime {
+  readonly budget = new Budget();
+
+  /** @throws Error when an operation fails, or the budget is used up. */
+  evaluate(expression: Expression, scope: Scope): Value {
+    this.budget.spend(1);
+    switch (expression.type) {
+      case 'literal':
+        return expression.value;
+      case 'name':
+        return scope.get(expression.name);
+      case 'list':
+        return this.#evaluateAll(expression.items, scope);
+      case 'tuple':
+        return new Tuple(this.#evaluateAll(expression.items, scope));
+      case 'dict':
+        return new Dict(
+          expression.entries.map(([key, value]) => [this.evaluate(key, scope), this.evaluate(value, scope)]),
+        );
+      case 'attribute':
+        return attributeOf(this.evaluate(expression.object, scope), expression.name);
+      case 'item':
+        return itemOf(this.evaluate(expression.object, scope), this.evaluate(expression.key, scope), this.budget);
+      case 'slice': {
+        const bounds = expression.bounds.map((bound) => bound && this.evaluate(bound, scope));
+        return sliceOf(this.evaluate(expression.object, scope), bounds, this.budget);
+      }
+      case 'call':
+        return this.call(this.evaluate(expression.callee, scope), this.evaluateArguments(expression.args, scope));
+      case 'filter': {
+        const { operand, name, args } = expression;
+        return this.applyFilter(name, this.evaluate(operand, scope), this.evaluateArguments(args, scope));
+      }
+      case 'test': {
+        const { operand, name, args } = expression;
+        return this.applyTest(name, this.evaluate(operand, scope), this.evaluateArguments(args, scope));
+      }
+      case 'not':
+        return !isTrue(this.evaluate(expression.operand, scope));
+      case 'sign':
+        return signed(expression.operator, this.evaluate(expression.operand, scope));
+      case 'arithmetic': {
+        const left = this.evaluate(expression.left, scope);
+        return calculate(expression.operator, left, this.evaluate(expression.right, scope), this.budget);
+      }
+      case 'concatenation': {
+        let text = '';
+        for (const part of expression.parts) {
+          text += toText(this.evaluate(part, scope), this.budget);
+          this.budget.spendText(text.length);
+        }
+        return text;
+      }
+      case 'and':
+      case 'or': {
+        const left = this.evaluate(expression.left, scope);
+        return isTrue(left) === (expression.type === 'or') ? left : this.evaluate(expression.right, scope);
+      }
+      case 'comparison':
+        return this.#compare(expression, scope);
+      case 'condition':
+        if (isTrue(this.evaluate(expression.test, scope))) return this.evaluate(expression.whenTrue, scope);
+        if (expression.whenFalse) return this.evaluate(expression.whenFalse, scope);
+        return new Undefined('the condition is false, and there is no else');
+      default:
+        return expression satisfies never;
+    }
+  }
+
+  #evaluateAll(items: readonly Expression[], scope: Scope): Value[] {
+    return items.map((item) => this.evaluate(item, scope));
+  }
+
+  #compare({ first, rest }: Expression & { readonly type: 'comparison' }, scope: Scope): boolean {
+    let left = this.evaluate(first, scope);
+    for (const { operator, operand } of rest) {
+      const right = this.evaluate(operand, scope);
+      if (!compare(operator, left, right, this.budget)) return false;
+      left = right;
+    }
+    return true;
+  }
+
+  /** @throws Error when what is spread is no list or dict. */
+  evaluateArguments({ positional, keywords, spread, keywordSpread }: ArgumentList, scope: Scope): CallArguments {
+    const values = this.#evaluateAll(positional, scope);
+    const named = new Map(keywords.map(([name, value]) => [name, this.evaluate(value, scope)]));
+    if (keywordSpread) {
+      const dict = requireDefined(this.evaluate(keywordSpread, scope));
+      if (!(dict instanceof Dict)) throw new Error(`'${typeName(dict)}' object is not a mapping`);
+      for (const [key, value] of dict.entries()) named.set(stringOf(key), value);
+    }
+    if (!spread) return { positional: values, keywords: named };
+    return { positional: [...values, ...iterate(this.evaluate(spread, scope))], keywords: named };
+  }
+
+  /** @throws Error when the value is no function, or the call fails. */
+  call(callee: Value, args: CallArguments): Value {
+    const defined = requireDefined(callee);
+    if (defined instanceof Callable) return this.budget.nested(() => defined.call(args, this.budget));
+    if (defined instanceof Loop && defined.recurse) return defined.recurse(args);
+    throw new Error(`'${typeName(defined)}' object is not callable`);
+  }
+
+  applyFilter(name: string, value: Value, args: CallArguments): Value {
+    const filter = jinjaFilters.get(name);
+    if (!filter) throw new Error(`No filter named '${name}'.`);
+    this.budget.spend(1 + sizeOf(value));
+    return filter(value, args, this);
+  }
+
+  applyTest(name: string, value: Value, args: CallArguments): boolean {
+    const test = jinjaTests.get(name);
+    if (!test) throw new Error(`No test named '${name}'.`);
+    return test(value, args, this);
+  }
+}
+
+function signed(operator: '+' | '-', value: Value): Value {
+  const number = numberOf(requireDefined(value));
+  if (number === undefined) throw new Error(`bad operand type for unary ${operator}: '${typeName(value)}'`);
+  const result = operator === '-' ? -number : number;
+  // There is no negative zero among integers.
+  return value instanceof Float ? new Float(result) : result + 0;
+}

@@ -1,0 +1,224 @@
+import type { AssignmentTarget, FilterCall, ForStatement, MacroParameter, Statement } from './syntax/ast.ts';
+import { Evaluator } from './evaluate.ts';
+import { createLoop } from './loop.ts';
+import { Scope } from './scope.ts';
+import { toText } from './values/text.ts';
+import { isTrue, iterate, orUndefined } from './values/coercion.ts';
+import {
+  Callable,
+  Dict,
+  Namespace,
+  Tuple,
+  Undefined,
+  type CallArguments,
+  type Loop,
+  type Value,
+} from './values/values.ts';
+
+type LoopControl = 'break' | 'continue';
+
+/** The text that statements write; a part of a template has its own, for example a macro. */
+class Output {
+  readonly #parts: string[] = [];
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  write(text: string): void {
+    this.#parts.push(text);
+    this.#length += text.length;
+  }
+
+  toString(): string {
+    return this.#parts.join('');
+  }
+}
+
+/** Runs the statements of a template. */
+export class Executor {
+  readonly #evaluator = new Evaluator();
+
+  /** Grants more work for a longer input. */
+  addInput(characters: number): void {
+    this.#evaluator.budget.addInput(characters);
+  }
+
+  /**
+   * The text that statements write.
+   * @throws Error when an operation fails, or the template takes too much work.
+   */
+  render(statements: readonly Statement[], scope: Scope): string {
+    const output = new Output();
+    this.#runAll(statements, scope, output);
+    return output.toString();
+  }
+
+  /** Runs statements; returns whether they ended by `break` or `continue`. */
+  #runAll(statements: readonly Statement[], scope: Scope, output: Output): LoopControl | undefined {
+    for (const statement of statements) {
+      const control = this.#run(statement, scope, output);
+      if (control) return control;
+    }
+    return undefined;
+  }
+
+  #run(statement: Statement, scope: Scope, output: Output): LoopControl | undefined {
+    const { budget } = this.#evaluator;
+    budget.spend(1);
+    switch (statement.type) {
+      case 'text':
+        this.#write(statement.text, output);
+        return undefined;
+      case 'output':
+        this.#write(toText(this.#evaluator.evaluate(statement.value, scope), budget), output);
+        return undefined;
+      case 'if': {
+        const branch = statement.branches.find(({ test }) => isTrue(this.#evaluator.evaluate(test, scope)));
+        return this.#runAll(branch?.body ?? statement.otherwise, scope, output);
+      }
+      case 'for':
+        this.#runFor(statement, this.#evaluator.evaluate(statement.iterable, scope), scope, output, 0);
+        return undefined;
+      case 'set':
+        this.#assign(statement.target, this.#evaluator.evaluate(statement.value, scope), scope);
+        return undefined;
+      case 'setBlock': {
+        const text = this.render(statement.body, new Scope(scope));
+        this.#assign(statement.target, this.#filtered(text, statement.filters, scope), scope);
+        return undefined;
+      }
+      case 'macro':
+        scope.set(statement.name, this.#createMacro(statement.name, statement.parameters, statement.body, scope));
+        return undefined;
+      case 'callBlock': {
+        const { callee, args } = statement.call;
+        const caller = this.#createMacro('caller', statement.parameters, statement.body, scope);
+        const { positional, keywords } = this.#evaluator.evaluateArguments(args, scope);
+        const all = { positional, keywords: new Map([...keywords, ['caller', caller]]) };
+        this.#write(toText(this.#evaluator.call(this.#evaluator.evaluate(callee, scope), all), budget), output);
+        return undefined;
+      }
+      case 'filterBlock': {
+        const text = this.render(statement.body, new Scope(scope));
+        this.#write(toText(this.#filtered(text, statement.filters, scope), budget), output);
+        return undefined;
+      }
+      case 'with': {
+        const inner = new Scope(scope);
+        for (const { target, value } of statement.assignments)
+          this.#assign(target, this.#evaluator.evaluate(value, scope), inner);
+        return this.#runAll(statement.body, inner, output);
+      }
+      case 'break':
+      case 'continue':
+        return statement.type;
+      default:
+        return statement satisfies never;
+    }
+  }
+
+  #write(text: string, output: Output): void {
+    this.#evaluator.budget.spendText(text.length);
+    this.#evaluator.budget.checkText(output.length + text.length);
+    output.write(text);
+  }
+
+  #filtered(text: string, filters: readonly FilterCall[], scope: Scope): Value {
+    return filters.reduce<Value>(
+      (value, { name, args }) =>
+        this.#evaluator.applyFilter(name, value, this.#evaluator.evaluateArguments(args, scope)),
+      text,
+    );
+  }
+
+  #assign(target: AssignmentTarget, value: Value, scope: Scope): void {
+    switch (target.type) {
+      case 'name':
+        scope.set(target.name, value);
+        return;
+      case 'namespace': {
+        const namespace = scope.get(target.name);
+        if (!(namespace instanceof Namespace)) throw new Error('cannot assign attribute on non-namespace object');
+        namespace.attributes.set(target.attribute, value);
+        return;
+      }
+      case 'tuple': {
+        const items = iterate(value);
+        if (items.length !== target.items.length)
+          throw new Error(`expected ${target.items.length} values to unpack, got ${items.length}`);
+        for (const [index, item] of target.items.entries()) this.#assign(item, items[index] ?? null, scope);
+        return;
+      }
+      default:
+        target satisfies never;
+    }
+  }
+
+  #runFor(statement: ForStatement, iterable: Value, scope: Scope, output: Output, depth: number): void {
+    const items = this.#selectItems(statement, iterable, scope);
+    const recurse = ({ positional: [children] }: CallArguments): Value => {
+      const inner = new Output();
+      this.#evaluator.budget.nested(() =>
+        this.#runFor(statement, orUndefined(children, 'the loop got no items'), scope, inner, depth + 1),
+      );
+      return inner.toString();
+    };
+    let changed: Value | undefined;
+    const noteChange = (value: Value): Value | undefined => {
+      const previous = changed;
+      changed = value;
+      return previous;
+    };
+    for (const [index, item] of items.entries()) {
+      const iteration = new Scope(scope);
+      const loop: Loop = createLoop(items, index, depth, {
+        budget: this.#evaluator.budget,
+        noteChange,
+        recurse: statement.recursive ? recurse : undefined,
+      });
+      iteration.set('loop', loop);
+      this.#assign(statement.target, item, iteration);
+      if (this.#runAll(statement.body, iteration, output) === 'break') break;
+    }
+    if (items.length === 0) this.#runAll(statement.otherwise, new Scope(scope), output);
+  }
+
+  #selectItems({ target, test }: ForStatement, iterable: Value, scope: Scope): readonly Value[] {
+    const items = [...iterate(iterable)];
+    this.#evaluator.budget.spendList(items.length);
+    if (!test) return items;
+    return items.filter((item) => {
+      const inner = new Scope(scope);
+      this.#assign(target, item, inner);
+      return isTrue(this.#evaluator.evaluate(test, inner));
+    });
+  }
+
+  #createMacro(
+    name: string,
+    parameters: readonly MacroParameter[],
+    body: readonly Statement[],
+    scope: Scope,
+  ): Callable {
+    return new Callable(name, ({ positional, keywords }) => {
+      const inner = new Scope(scope);
+      const others = new Map(keywords);
+      for (const [index, parameter] of parameters.entries()) {
+        const given = index < positional.length ? positional[index] : keywords.get(parameter.name);
+        others.delete(parameter.name);
+        inner.set(parameter.name, given === undefined ? this.#parameterDefault(parameter, inner) : given);
+      }
+      inner.set('caller', orUndefined(others.get('caller'), 'No caller defined'));
+      others.delete('caller');
+      inner.set('varargs', new Tuple(positional.slice(parameters.length)));
+      inner.set('kwargs', new Dict(others));
+      return this.render(body, inner);
+    });
+  }
+
+  #parameterDefault({ name, fallback }: MacroParameter, scope: Scope): Value {
+    return fallback ? this.#evaluator.evaluate(fallback, scope) : new Undefined(`parameter '${name}' was not provided`);
+  }
+}

@@ -1,0 +1,52 @@
+import { bindArguments, requireArgument } from './operations/callArguments.ts';
+import { toText } from './values/text.ts';
+import { integerOf, iterate, stringOf } from './values/coercion.ts';
+import { Callable, Dict, Namespace, View, type Value } from './values/values.ts';
+
+const maxRangeLength = 100_000;
+
+const range = new Callable('range', (args, budget) => {
+  const [first, second, step = 1] = bindArguments('range', args, ['start', 'stop', 'step']);
+  const start = integerOf(requireArgument('range', first));
+  const [from, to] = second === undefined ? [0, start] : [start, integerOf(second)];
+  const by = integerOf(step);
+  if (by === 0) throw new Error('range() arg 3 must not be zero');
+  const length = Math.max(0, Math.ceil((to - from) / by));
+  if (length > maxRangeLength) throw new Error(`range() makes at most ${maxRangeLength} items`);
+  budget.spendList(length);
+  const items = Array.from({ length }, (_, index) => from + index * by);
+  return new View('range', items, [from, to, ...(by === 1 ? [] : [by])].join(', '));
+});
+
+/** The entries of a dict, of pairs, and of keyword arguments. */
+function dictEntries(name: string, source: Value | undefined): readonly (readonly [Value, Value])[] {
+  if (source === undefined) return [];
+  if (source instanceof Dict) return source.entries();
+  return iterate(source).map((pair) => {
+    const [key, value] = iterate(pair);
+    return [requireArgument(name, key), requireArgument(name, value)];
+  });
+}
+
+const dict = new Callable(
+  'dict',
+  ({ positional: [source], keywords }) => new Dict([...dictEntries('dict', source), ...keywords]),
+);
+
+const namespace = new Callable('namespace', ({ positional: [source], keywords }) => {
+  const entries = dictEntries('namespace', source).map(([key, value]) => [stringOf(key), value] as const);
+  return new Namespace(new Map([...entries, ...keywords]));
+});
+
+const raiseException = new Callable('raise_exception', (args, budget) => {
+  const [message = ''] = bindArguments('raise_exception', args, ['message']);
+  throw new Error(toText(message, budget));
+});
+
+/** The functions that every chat template has. */
+export const jinjaGlobals: ReadonlyMap<string, Callable> = new Map([
+  ['range', range],
+  ['dict', dict],
+  ['namespace', namespace],
+  ['raise_exception', raiseException],
+]);

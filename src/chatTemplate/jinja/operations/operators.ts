@@ -1,0 +1,174 @@
+import type { ArithmeticOperator, ComparisonOperator } from '../syntax/ast.ts';
+import type { Budget } from '../budget.ts';
+import { compareText } from '../values/characters.ts';
+import { formatPercent } from './percentFormat.ts';
+import { iterate, numberOf, requireDefined, sizeOf, tryIterate } from '../values/coercion.ts';
+import { Dict, Float, Tuple, Undefined, typeName, type Value } from '../values/values.ts';
+
+/** Whether two values are equal in Python: 1, 1.0 and true are; a list and a tuple are not. */
+export function areEqual(left: Value, right: Value, budget: Budget): boolean {
+  budget.spend(1 + Math.min(sizeOf(left), sizeOf(right)));
+  if (left === right) return true;
+  const numbers = [numberOf(left), numberOf(right)];
+  if (numbers[0] !== undefined && numbers[1] !== undefined) return numbers[0] === numbers[1];
+  if (left instanceof Undefined) return right instanceof Undefined;
+  if (Array.isArray(left)) return Array.isArray(right) && areAllEqual(left, right, budget);
+  if (left instanceof Tuple) return right instanceof Tuple && areAllEqual(left.items, right.items, budget);
+  if (!(left instanceof Dict && right instanceof Dict) || left.size !== right.size) return false;
+  return budget.nested(() =>
+    left.entries().every(([key, value]) => {
+      const other = right.get(key);
+      return other !== undefined && areEqual(value, other, budget);
+    }),
+  );
+}
+
+const areAllEqual = (left: readonly Value[], right: readonly Value[], budget: Budget): boolean =>
+  left.length === right.length &&
+  budget.nested(() => left.every((item, index) => areEqual(item, right[index] ?? null, budget)));
+
+/**
+ * Orders two values: negative, 0 or positive.
+ * @throws Error for types that have no order.
+ */
+export function compareValues(left: Value, right: Value, budget: Budget): number {
+  budget.spend(1 + Math.min(sizeOf(left), sizeOf(right)));
+  const [a, b] = [numberOf(left), numberOf(right)];
+  if (a !== undefined && b !== undefined) return a - b;
+  if (typeof left === 'string' && typeof right === 'string') return compareText(left, right);
+  if (Array.isArray(left) && Array.isArray(right)) return compareLists(left, right, budget);
+  if (left instanceof Tuple && right instanceof Tuple) return compareLists(left.items, right.items, budget);
+  requireDefined(left);
+  requireDefined(right);
+  throw new Error(`'${typeName(left)}' and '${typeName(right)}' cannot be ordered`);
+}
+
+function compareLists(left: readonly Value[], right: readonly Value[], budget: Budget): number {
+  for (const [index, item] of left.entries()) {
+    const other = right[index];
+    if (other === undefined) break;
+    if (!areEqual(item, other, budget)) return budget.nested(() => compareValues(item, other, budget));
+  }
+  return left.length - right.length;
+}
+
+/** Whether a container has an item, a dict a key, a text a part. */
+export function contains(container: Value, item: Value, budget: Budget): boolean {
+  budget.spend(1 + sizeOf(container instanceof Dict ? item : container));
+  if (typeof container === 'string') {
+    if (typeof item === 'string') return container.includes(item);
+    requireDefined(item);
+    throw new Error(`'in <string>' requires string as left operand, not ${typeName(item)}`);
+  }
+  if (container instanceof Dict) return container.get(item) !== undefined;
+  const items = tryIterate(container);
+  if (!items) throw new Error(`argument of type '${typeName(container)}' is not iterable`);
+  return items.some((other) => areEqual(item, other, budget));
+}
+
+export function compare(operator: ComparisonOperator, left: Value, right: Value, budget: Budget): boolean {
+  switch (operator) {
+    case '==':
+      return areEqual(left, right, budget);
+    case '!=':
+      return !areEqual(left, right, budget);
+    case 'in':
+      return contains(right, left, budget);
+    case 'not in':
+      return !contains(right, left, budget);
+    case '<':
+      return compareValues(left, right, budget) < 0;
+    case '<=':
+      return compareValues(left, right, budget) <= 0;
+    case '>':
+      return compareValues(left, right, budget) > 0;
+    case '>=':
+      return compareValues(left, right, budget) >= 0;
+    default:
+      return operator satisfies never;
+  }
+}
+
+/** @throws Error for types that do not have the operation, and for a division by zero. */
+export function calculate(operator: ArithmeticOperator, left: Value, right: Value, budget: Budget): Value {
+  const [a, b] = [numberOf(left), numberOf(right)];
+  if (a !== undefined && b !== undefined) {
+    const isFloat = left instanceof Float || right instanceof Float || operator === '/' || (operator === '**' && b < 0);
+    return numberResult(calculateNumbers(operator, a, b), isFloat);
+  }
+  if (operator === '%' && typeof left === 'string') return formatPercent(left, right, budget);
+  requireDefined(left);
+  requireDefined(right);
+  if (operator === '+') {
+    const sum = concatenate(left, right, budget);
+    if (sum !== undefined) return sum;
+  }
+  if (operator === '*') {
+    if (b !== undefined && !(right instanceof Float)) return repeat(left, b, budget);
+    if (a !== undefined && !(left instanceof Float)) return repeat(right, a, budget);
+  }
+  throw new Error(`unsupported operand type(s) for ${operator}: '${typeName(left)}' and '${typeName(right)}'`);
+}
+
+function calculateNumbers(operator: ArithmeticOperator, a: number, b: number): number {
+  switch (operator) {
+    case '+':
+      return a + b;
+    case '-':
+      return a - b;
+    case '*':
+      return a * b;
+    case '**':
+      return a ** b;
+    default:
+  }
+  if (b === 0) throw new Error('division by zero');
+  if (operator === '/') return a / b;
+  // Python rounds down, and the remainder has the sign of the divisor.
+  const modulo = moduloOf(a, b);
+  return operator === '//' ? Math.round((a - modulo) / b) : modulo;
+}
+
+/** Python's remainder of a division: with the sign of the divisor. */
+export function moduloOf(a: number, b: number): number {
+  if (b === 0) throw new Error('division by zero');
+  const remainder = a % b;
+  return remainder !== 0 && remainder < 0 !== b < 0 ? remainder + b : remainder;
+}
+
+/** @throws Error when the number is not finite. */
+export function numberResult(value: number, isFloat: boolean): Value {
+  if (!Number.isFinite(value)) throw new Error('the result is too large');
+  return isFloat ? new Float(value) : value;
+}
+
+function concatenate(left: Value, right: Value, budget: Budget): Value | undefined {
+  if (typeof left === 'string' && typeof right === 'string') {
+    budget.spendText(left.length + right.length);
+    return left + right;
+  }
+  const areLists = Array.isArray(left) && Array.isArray(right);
+  if (!areLists && !(left instanceof Tuple && right instanceof Tuple)) return undefined;
+  const items = [...iterate(left), ...iterate(right)];
+  budget.spendList(items.length);
+  return areLists ? items : new Tuple(items);
+}
+
+/** @throws Error for a value that is no text, list or tuple. */
+function repeat(value: Value, times: number, budget: Budget): Value {
+  const count = Math.max(0, times);
+  if (typeof value === 'string') return repeatText(value, count, budget);
+  if (!Array.isArray(value) && !(value instanceof Tuple))
+    throw new Error(`can't multiply sequence by non-int of type '${typeName(value)}'`);
+  const items = iterate(value);
+  budget.spendList(items.length * count);
+  const repeated = Array.from({ length: count }, () => items).flat();
+  return Array.isArray(value) ? repeated : new Tuple(repeated);
+}
+
+/** A text several times; empty for a negative count. */
+export function repeatText(text: string, count: number, budget: Budget): string {
+  const times = Math.max(0, count);
+  budget.spendText(text.length * times);
+  return text.repeat(times);
+}

@@ -1,0 +1,100 @@
+import type { ComparisonOperator } from '../syntax/ast.ts';
+import { bindArguments, requireArgument } from './callArguments.ts';
+import { areEqual, compare, moduloOf } from './operators.ts';
+import type { JinjaRuntime } from '../runtime.ts';
+import { toText } from '../values/text.ts';
+import { numberOf, requireDefined } from '../values/coercion.ts';
+import {
+  Callable,
+  Dict,
+  Float,
+  Generator,
+  Loop,
+  Tuple,
+  Undefined,
+  View,
+  typeName,
+  type CallArguments,
+  type Value,
+} from '../values/values.ts';
+
+type JinjaTest = (value: Value, args: CallArguments, runtime: JinjaRuntime) => boolean;
+
+const comparison =
+  (operator: ComparisonOperator): JinjaTest =>
+  (value, args, { budget }) =>
+    compare(operator, value, requireArgument(operator, bindArguments(operator, args, ['other'])[0]), budget);
+
+// As in Jinja, undefined can be called: it then says what is undefined.
+const isCallable = (value: Value): boolean =>
+  value instanceof Callable || value instanceof Undefined || (value instanceof Loop && value.recurse !== undefined);
+
+const isSequence = (value: Value): boolean =>
+  typeof value === 'string' ||
+  Array.isArray(value) ||
+  value instanceof Tuple ||
+  value instanceof Dict ||
+  value instanceof Undefined ||
+  (value instanceof View && value.kind === 'range');
+
+/** The remainder of a division, with the sign of the divisor. */
+function remainder(value: Value, divisor: Value): number {
+  const [a, b] = [numberOf(requireDefined(value)), numberOf(divisor)];
+  if (a === undefined || b === undefined) throw new Error(`'${typeName(value)}' is not a number`);
+  return moduloOf(a, b);
+}
+
+const inCase =
+  (change: 'toLowerCase' | 'toUpperCase'): JinjaTest =>
+  (value, _, { budget }) => {
+    const text = toText(value, budget);
+    return text === text[change]() && text.toLowerCase() !== text.toUpperCase();
+  };
+
+/** The tests of Jinja: `value is name(args)`. */
+export const jinjaTests: ReadonlyMap<string, JinjaTest> = new Map<string, JinjaTest>([
+  ['boolean', (value) => typeof value === 'boolean'],
+  ['callable', isCallable],
+  ['defined', (value) => !(value instanceof Undefined)],
+  ['undefined', (value) => value instanceof Undefined],
+  ['none', (value) => value === null],
+  ['true', (value) => value === true],
+  ['false', (value) => value === false],
+  ['string', (value) => typeof value === 'string'],
+  ['integer', (value) => typeof value === 'number'],
+  ['float', (value) => value instanceof Float],
+  ['number', (value) => numberOf(value) !== undefined],
+  ['mapping', (value) => value instanceof Dict],
+  ['sequence', isSequence],
+  [
+    'iterable',
+    (value) => isSequence(value) || value instanceof View || value instanceof Generator || value instanceof Loop,
+  ],
+  ['odd', (value) => remainder(value, 2) === 1],
+  ['even', (value) => remainder(value, 2) === 0],
+  [
+    'divisibleby',
+    (value, args) =>
+      remainder(value, requireArgument('divisibleby', bindArguments('divisibleby', args, ['num'])[0])) === 0,
+  ],
+  ['lower', inCase('toLowerCase')],
+  ['upper', inCase('toUpperCase')],
+  ['in', comparison('in')],
+  ['eq', comparison('==')],
+  ['equalto', comparison('==')],
+  ['ne', comparison('!=')],
+  ['lt', comparison('<')],
+  ['lessthan', comparison('<')],
+  ['le', comparison('<=')],
+  ['gt', comparison('>')],
+  ['greaterthan', comparison('>')],
+  ['ge', comparison('>=')],
+  [
+    'sameas',
+    (value, args, { budget }) => {
+      const other = requireArgument('sameas', bindArguments('sameas', args, ['other'])[0]);
+      return value === other || (typeof value === typeof other && !isSequence(value) && areEqual(value, other, budget));
+    },
+  ],
+  ['escaped', () => false],
+]);

@@ -1,0 +1,122 @@
+import type { Float } from '../values/values.ts';
+
+/** An expression of a template. */
+export type Expression =
+  | { readonly type: 'literal'; readonly value: string | number | boolean | null | Float }
+  | { readonly type: 'name'; readonly name: string }
+  | { readonly type: 'list' | 'tuple'; readonly items: readonly Expression[] }
+  | { readonly type: 'dict'; readonly entries: readonly (readonly [key: Expression, value: Expression])[] }
+  | { readonly type: 'attribute'; readonly object: Expression; readonly name: string }
+  | { readonly type: 'item'; readonly object: Expression; readonly key: Expression }
+  | {
+      readonly type: 'slice';
+      readonly object: Expression;
+      /** Start, stop and step, where they are given. */
+      readonly bounds: readonly (Expression | undefined)[];
+    }
+  | { readonly type: 'call'; readonly callee: Expression; readonly args: ArgumentList }
+  | ({ readonly type: 'filter'; readonly operand: Expression } & FilterCall)
+  | { readonly type: 'test'; readonly operand: Expression; readonly name: string; readonly args: ArgumentList }
+  | { readonly type: 'not'; readonly operand: Expression }
+  | { readonly type: 'sign'; readonly operator: '+' | '-'; readonly operand: Expression }
+  | {
+      readonly type: 'arithmetic';
+      readonly operator: ArithmeticOperator;
+      readonly left: Expression;
+      readonly right: Expression;
+    }
+  | { readonly type: 'concatenation'; readonly parts: readonly Expression[] }
+  | { readonly type: 'and' | 'or'; readonly left: Expression; readonly right: Expression }
+  | {
+      readonly type: 'comparison';
+      readonly first: Expression;
+      /** `a < b < c` has two. */
+      readonly rest: readonly { readonly operator: ComparisonOperator; readonly operand: Expression }[];
+    }
+  | {
+      readonly type: 'condition';
+      readonly test: Expression;
+      readonly whenTrue: Expression;
+      readonly whenFalse?: Expression | undefined;
+    };
+
+export type ArithmeticOperator = '+' | '-' | '*' | '/' | '//' | '%' | '**';
+
+export type ComparisonOperator = '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | 'not in';
+
+/** The arguments of a call, a filter or a test, before they are evaluated. */
+export interface ArgumentList {
+  readonly positional: readonly Expression[];
+  readonly keywords: readonly (readonly [name: string, value: Expression])[];
+  /** `*args` */
+  readonly spread?: Expression | undefined;
+  /** `**kwargs` */
+  readonly keywordSpread?: Expression | undefined;
+}
+
+/** A filter without what it is applied to. */
+export interface FilterCall {
+  readonly name: string;
+  readonly args: ArgumentList;
+}
+
+/** What `set` and `for` assign to. */
+export type AssignmentTarget =
+  | { readonly type: 'name'; readonly name: string }
+  | { readonly type: 'tuple'; readonly items: readonly AssignmentTarget[] }
+  | { readonly type: 'namespace'; readonly name: string; readonly attribute: string };
+
+/** A parameter of a macro or of a call block. */
+export interface MacroParameter {
+  readonly name: string;
+  readonly fallback?: Expression | undefined;
+}
+
+/** A statement of a template; plain text is one too. */
+export type Statement =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'output'; readonly value: Expression }
+  | {
+      readonly type: 'if';
+      readonly branches: readonly { readonly test: Expression; readonly body: readonly Statement[] }[];
+      readonly otherwise: readonly Statement[];
+    }
+  | ForStatement
+  | { readonly type: 'set'; readonly target: AssignmentTarget; readonly value: Expression }
+  | {
+      readonly type: 'setBlock';
+      readonly target: AssignmentTarget;
+      readonly filters: readonly FilterCall[];
+      readonly body: readonly Statement[];
+    }
+  | MacroStatement
+  | {
+      readonly type: 'callBlock';
+      readonly call: Expression & { readonly type: 'call' };
+      readonly parameters: readonly MacroParameter[];
+      readonly body: readonly Statement[];
+    }
+  | { readonly type: 'filterBlock'; readonly filters: readonly FilterCall[]; readonly body: readonly Statement[] }
+  | {
+      readonly type: 'with';
+      readonly assignments: readonly { readonly target: AssignmentTarget; readonly value: Expression }[];
+      readonly body: readonly Statement[];
+    }
+  | { readonly type: 'break' | 'continue' };
+
+export interface ForStatement {
+  readonly type: 'for';
+  readonly target: AssignmentTarget;
+  readonly iterable: Expression;
+  readonly test?: Expression | undefined;
+  readonly recursive: boolean;
+  readonly body: readonly Statement[];
+  readonly otherwise: readonly Statement[];
+}
+
+export interface MacroStatement {
+  readonly type: 'macro';
+  readonly name: string;
+  readonly parameters: readonly MacroParameter[];
+  readonly body: readonly Statement[];
+}

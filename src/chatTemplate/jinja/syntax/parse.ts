@@ -1,0 +1,183 @@
+import type { AssignmentTarget, Expression, FilterCall, MacroParameter, Statement } from './ast.ts';
+import { parseExpression, parseFilter, parseItems, parseOr, parseTuple } from './parseExpression.ts';
+import { TokenStream } from './tokenStream.ts';
+
+/**
+ * Parses a template.
+ * @throws Error when it is not valid, with its line.
+ */
+export function parseTemplate(source: string): readonly Statement[] {
+  const stream = new TokenStream(source);
+  const body = parseBody(stream);
+  if (stream.current.type !== 'end') stream.fail('unexpected end of a block');
+  return body;
+}
+
+/** Statements up to a tag with one of these names, which is then the current token, or to the end. */
+function parseBody(stream: TokenStream, ...ends: readonly string[]): readonly Statement[] {
+  return stream.nested(() => {
+    const statements: Statement[] = [];
+    while (stream.current.type !== 'end') {
+      if (stream.current.type === 'text') {
+        statements.push({ type: 'text', text: stream.take().text });
+      } else if (stream.skipOperator('{{')) {
+        statements.push({ type: 'output', value: parseTuple(stream) });
+        stream.expectOperator('}}');
+      } else {
+        stream.expectOperator('{%');
+        if (stream.isName(...ends)) return statements;
+        statements.push(...parseTag(stream));
+      }
+    }
+    if (ends.length > 0) stream.fail(`expected "${ends.join('" or "')}"`);
+    return statements;
+  });
+}
+
+/** Statements up to the end tag of a block, which is skipped. */
+function parseBlock(stream: TokenStream, end: string): readonly Statement[] {
+  stream.expectOperator('%}');
+  const body = parseBody(stream, end);
+  stream.take();
+  stream.expectOperator('%}');
+  return body;
+}
+
+/** Parses a tag after its `{%`. */
+function parseTag(stream: TokenStream): readonly Statement[] {
+  const name = stream.expectName();
+  switch (name) {
+    case 'if':
+      return [parseIf(stream)];
+    case 'for':
+      return [parseFor(stream)];
+    case 'set':
+      return [parseSet(stream)];
+    case 'macro':
+      return [parseMacro(stream)];
+    case 'call':
+      return [parseCallBlock(stream)];
+    case 'filter':
+      return [{ type: 'filterBlock', filters: parseFilters(stream), body: parseBlock(stream, 'endfilter') }];
+    case 'with':
+      return [{ type: 'with', assignments: parseAssignments(stream), body: parseBlock(stream, 'endwith') }];
+    // Of transformers: marks what the assistant generates. It has a scope of its own.
+    case 'generation':
+      return [{ type: 'with', assignments: [], body: parseBlock(stream, 'endgeneration') }];
+    case 'break':
+    case 'continue':
+      stream.expectOperator('%}');
+      return [{ type: name }];
+    default:
+      return stream.fail(`unknown tag "${name}" before this`);
+  }
+}
+
+function parseIf(stream: TokenStream): Statement {
+  const branches: { test: Expression; body: readonly Statement[] }[] = [];
+  let otherwise: readonly Statement[] = [];
+  do {
+    const test = parseTuple(stream);
+    stream.expectOperator('%}');
+    branches.push({ test, body: parseBody(stream, 'elif', 'else', 'endif') });
+  } while (stream.skipName('elif'));
+  if (stream.skipName('else')) {
+    stream.expectOperator('%}');
+    otherwise = parseBody(stream, 'endif');
+  }
+  stream.expectKeyword('endif');
+  stream.expectOperator('%}');
+  return { type: 'if', branches, otherwise };
+}
+
+function parseFor(stream: TokenStream): Statement {
+  const target = parseTarget(stream);
+  stream.expectKeyword('in');
+  const iterable = parseTuple(stream, parseOr);
+  const test = stream.skipName('if') ? parseExpression(stream) : undefined;
+  const recursive = stream.skipName('recursive');
+  stream.expectOperator('%}');
+  const body = parseBody(stream, 'else', 'endfor');
+  let otherwise: readonly Statement[] = [];
+  if (stream.skipName('else')) {
+    stream.expectOperator('%}');
+    otherwise = parseBody(stream, 'endfor');
+  }
+  stream.expectKeyword('endfor');
+  stream.expectOperator('%}');
+  return { type: 'for', target, iterable, test, recursive, body, otherwise };
+}
+
+function parseSet(stream: TokenStream): Statement {
+  const target = parseTarget(stream);
+  if (!stream.skipOperator('=')) {
+    const filters = stream.skipOperator('|') ? parseFilters(stream) : [];
+    return { type: 'setBlock', target, filters, body: parseBlock(stream, 'endset') };
+  }
+  const value = parseTuple(stream);
+  stream.expectOperator('%}');
+  return { type: 'set', target, value };
+}
+
+function parseMacro(stream: TokenStream): Statement {
+  const name = stream.expectName();
+  stream.expectOperator('(');
+  const parameters = parseParameters(stream);
+  return { type: 'macro', name, parameters, body: parseBlock(stream, 'endmacro') };
+}
+
+/** Parses parameters after their opening parenthesis. */
+const parseParameters = (stream: TokenStream): readonly MacroParameter[] =>
+  parseItems(stream, ')', () => ({
+    name: stream.expectName(),
+    fallback: stream.skipOperator('=') ? parseExpression(stream) : undefined,
+  }));
+
+function parseCallBlock(stream: TokenStream): Statement {
+  const parameters = stream.skipOperator('(') ? parseParameters(stream) : [];
+  const call = parseExpression(stream);
+  if (call.type !== 'call') stream.fail('expected a call before this');
+  return { type: 'callBlock', call, parameters, body: parseBlock(stream, 'endcall') };
+}
+
+function parseFilters(stream: TokenStream): readonly FilterCall[] {
+  const filters = [parseFilter(stream)];
+  while (stream.skipOperator('|')) filters.push(parseFilter(stream));
+  return filters;
+}
+
+function parseAssignments(stream: TokenStream): readonly { target: AssignmentTarget; value: Expression }[] {
+  const assignments: { target: AssignmentTarget; value: Expression }[] = [];
+  while (!stream.isOperator('%}')) {
+    if (assignments.length > 0) stream.expectOperator(',');
+    const target = parseTarget(stream);
+    stream.expectOperator('=');
+    assignments.push({ target, value: parseExpression(stream) });
+  }
+  return assignments;
+}
+
+/** Parses a name, an attribute of a namespace, or several of them. */
+function parseTarget(stream: TokenStream): AssignmentTarget {
+  const items = [parseSingleTarget(stream)];
+  let isTuple = false;
+  while (stream.skipOperator(',')) {
+    isTuple = true;
+    if (stream.isOperator('=', ')') || stream.isName('in')) break;
+    items.push(parseSingleTarget(stream));
+  }
+  const [first] = items;
+  return isTuple || !first ? { type: 'tuple', items } : first;
+}
+
+function parseSingleTarget(stream: TokenStream): AssignmentTarget {
+  if (stream.skipOperator('(')) {
+    const target = stream.nested(() => parseTarget(stream));
+    stream.expectOperator(')');
+    return target;
+  }
+  const name = stream.expectName();
+  return stream.skipOperator('.')
+    ? { type: 'namespace', name, attribute: stream.expectName() }
+    : { type: 'name', name };
+}

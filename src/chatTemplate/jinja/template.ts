@@ -1,0 +1,44 @@
+import type { Statement } from './syntax/ast.ts';
+import { fromData } from './values/data.ts';
+import { Executor } from './execute.ts';
+import { jinjaGlobals } from './globals.ts';
+import { parseTemplate } from './syntax/parse.ts';
+import { Scope } from './scope.ts';
+
+/** A Jinja template, with the settings and filters that Hugging Face's transformers gives it. */
+export class JinjaTemplate {
+  readonly statements: readonly Statement[];
+
+  /** @throws Error when the source is not valid, with its line. */
+  constructor(source: string) {
+    this.statements = explainOverflow(() => parseTemplate(source));
+  }
+
+  /**
+   * Renders the template.
+   * @param variables plain data and functions of texts.
+   * @throws Error with the template's own message when it raises one, or when it fails or takes too much work.
+   */
+  render(variables: Readonly<Record<string, unknown>>): string {
+    return explainOverflow(() => {
+      const executor = new Executor();
+      const scope = new Scope();
+      for (const [name, value] of jinjaGlobals) scope.set(name, value);
+      for (const [name, data] of Object.entries(variables)) {
+        const { value, size } = fromData(data);
+        executor.addInput(size);
+        scope.set(name, value);
+      }
+      return executor.render(this.statements, scope);
+    });
+  }
+}
+
+// A program can nest deeper than the stack of JavaScript.
+function explainOverflow<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    throw error instanceof RangeError ? new Error('the template nests too deeply', { cause: error }) : error;
+  }
+}

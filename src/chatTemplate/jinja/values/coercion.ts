@@ -1,0 +1,66 @@
+import { Dict, Float, Generator, Tuple, Undefined, View, typeName, type Value } from './values.ts';
+
+/** Whether a condition on the value holds. */
+export function isTrue(value: Value): boolean {
+  if (value === null || value instanceof Undefined) return false;
+  if (Array.isArray(value)) return value.length > 0;
+  if (value instanceof Float) return value.value !== 0;
+  if (value instanceof Dict) return value.size > 0;
+  if (value instanceof Tuple || value instanceof View) return value.items.length > 0;
+  return typeof value === 'object' || Boolean(value);
+}
+
+/** The items of a value that can be iterated: characters of a string, keys of a dict. */
+export function tryIterate(value: Value): readonly Value[] | undefined {
+  if (typeof value === 'string') return [...value];
+  if (Array.isArray(value)) return value;
+  if (value instanceof Tuple || value instanceof View) return value.items;
+  if (value instanceof Dict) return value.keys();
+  if (value instanceof Generator) return value.take();
+  return value instanceof Undefined ? [] : undefined;
+}
+
+/** @throws Error when the value cannot be iterated. */
+export function iterate(value: Value): readonly Value[] {
+  const items = tryIterate(value);
+  if (!items) throw new Error(`'${typeName(value)}' object is not iterable`);
+  return items;
+}
+
+/** @throws Error for an undefined value. */
+export function requireDefined(value: Value): Exclude<Value, Undefined> {
+  if (value instanceof Undefined) throw new Error(value.reason);
+  return value;
+}
+
+/** The number that a value is in arithmetic, where it is one. */
+export function numberOf(value: Value): number | undefined {
+  if (typeof value === 'number') return value;
+  if (typeof value === 'boolean') return Number(value);
+  return value instanceof Float ? value.value : undefined;
+}
+
+/** @throws Error when the value is no integer. */
+export function integerOf(value: Value): number {
+  if (typeof value === 'number') return value;
+  if (typeof value === 'boolean') return Number(value);
+  throw new Error(`'${typeName(requireDefined(value))}' object cannot be interpreted as an integer`);
+}
+
+/** @throws Error when the value is no string. */
+export function stringOf(value: Value): string {
+  if (typeof value !== 'string') throw new Error(`expected str, not ${typeName(requireDefined(value))}`);
+  return value;
+}
+
+/** A value, or undefined with a reason where there is none; null is a value. */
+export const orUndefined = (value: Value | undefined, reason: string): Value =>
+  value === undefined ? new Undefined(reason) : value;
+
+/** The work of reading a value once, in steps of the budget; what it contains is not counted. */
+export function sizeOf(value: Value): number {
+  if (typeof value === 'string') return value.length / 4;
+  if (Array.isArray(value)) return value.length;
+  if (value instanceof Tuple || value instanceof View) return value.items.length;
+  return value instanceof Dict ? value.size : 0;
+}

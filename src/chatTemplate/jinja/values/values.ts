@@ -1,0 +1,191 @@
+import type { Budget } from '../budget.ts';
+
+/**
+ * A value of a template, with Python's types: an int is a JavaScript number, a list an array.
+ * A string is indexed by code points.
+ */
+export type Value =
+  | null
+  | boolean
+  | number
+  | string
+  | Float
+  | Undefined
+  | Value[]
+  | Tuple
+  | Dict
+  | View
+  | Generator
+  | Namespace
+  | Loop
+  | Callable;
+
+/** A Python float, which is printed with a fraction or an exponent. */
+export class Float {
+  readonly value: number;
+
+  constructor(value: number) {
+    this.value = value;
+  }
+}
+
+/** What a name or an attribute that does not exist evaluates to; most operations on it fail. */
+export class Undefined {
+  /** Why it is undefined: the message of the error that an operation on it throws. */
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+export class Tuple {
+  readonly items: readonly Value[];
+
+  constructor(items: readonly Value[]) {
+    this.items = items;
+  }
+}
+
+/** A Python dict: keys in the order of insertion; 1, 1.0 and true are the same key. A tuple cannot be a key. */
+export class Dict {
+  readonly #entries = new Map<unknown, [Value, Value]>();
+
+  constructor(entries: Iterable<readonly [Value, Value]> = []) {
+    for (const [key, value] of entries) this.set(key, value);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: Value): Value | undefined {
+    return this.#entries.get(hashOf(key))?.[1];
+  }
+
+  set(key: Value, value: Value): void {
+    const entry = this.#entries.get(hashOf(key));
+    if (entry) entry[1] = value;
+    else this.#entries.set(hashOf(key), [key, value]);
+  }
+
+  delete(key: Value): void {
+    this.#entries.delete(hashOf(key));
+  }
+
+  keys(): Value[] {
+    return [...this.#entries.values()].map(([key]) => key);
+  }
+
+  values(): Value[] {
+    return [...this.#entries.values()].map(([, value]) => value);
+  }
+
+  entries(): readonly (readonly [Value, Value])[] {
+    return [...this.#entries.values()];
+  }
+}
+
+/** The items, keys or values of a dict, or a range: a sequence that is no list. */
+export class View {
+  readonly kind: 'dict_items' | 'dict_keys' | 'dict_values' | 'range';
+  readonly items: readonly Value[];
+  /** What it is printed with, in place of the items. */
+  readonly origin: string | undefined;
+
+  constructor(kind: View['kind'], items: readonly Value[], origin?: string) {
+    this.kind = kind;
+    this.items = items;
+    this.origin = origin;
+  }
+}
+
+/** What filters such as `map` and `select` return: it has no length, is true, and can be iterated once. */
+export class Generator {
+  #items: readonly Value[];
+
+  constructor(items: readonly Value[]) {
+    this.#items = items;
+  }
+
+  take(): readonly Value[] {
+    const items = this.#items;
+    this.#items = [];
+    return items;
+  }
+}
+
+/** What `namespace()` returns: attributes that `set` can change from an inner scope. */
+export class Namespace {
+  readonly attributes: Map<string, Value>;
+
+  constructor(attributes: Map<string, Value>) {
+    this.attributes = attributes;
+  }
+}
+
+/** The variable `loop` of a for loop. */
+export class Loop {
+  readonly attribute: (name: string) => Value | undefined;
+  /** Renders the loop for other items, where it is recursive. */
+  readonly recurse: ((args: CallArguments) => Value) | undefined;
+
+  constructor(attribute: (name: string) => Value | undefined, recurse: Loop['recurse']) {
+    this.attribute = attribute;
+    this.recurse = recurse;
+  }
+}
+
+/** The evaluated arguments of a call, a filter or a test. */
+export interface CallArguments {
+  readonly positional: readonly Value[];
+  readonly keywords: ReadonlyMap<string, Value>;
+}
+
+/** A macro, a global function or a method. */
+export class Callable {
+  readonly name: string;
+  readonly call: (args: CallArguments, budget: Budget) => Value;
+
+  constructor(name: string, call: Callable['call']) {
+    this.name = name;
+    this.call = call;
+  }
+}
+
+// What is equal to Python as a key is the same value here.
+function hashOf(key: Value): unknown {
+  if (typeof key === 'boolean') return Number(key);
+  if (key instanceof Float) return key.value;
+  if (Array.isArray(key) || key instanceof Dict || key instanceof Tuple)
+    throw new Error(`unhashable type: '${typeName(key)}'`);
+  return typeof key === 'string' ? `str ${key}` : key;
+}
+
+/** Python's name of the type of a value. */
+export function typeName(value: Value): string {
+  if (value === null) return 'NoneType';
+  if (Array.isArray(value)) return 'list';
+  switch (typeof value) {
+    case 'boolean':
+      return 'bool';
+    case 'number':
+      return 'int';
+    case 'string':
+      return 'str';
+    default:
+  }
+  if (value instanceof View) return value.kind;
+  return typeNames.find(([type]) => value instanceof type)?.[1] ?? 'object';
+}
+
+const typeNames = [
+  [Float, 'float'],
+  [Undefined, 'Undefined'],
+  [Tuple, 'tuple'],
+  [Dict, 'dict'],
+  [Generator, 'generator'],
+  [Namespace, 'Namespace'],
+  [Loop, 'LoopContext'],
+  [Callable, 'function'],
+] as const;
