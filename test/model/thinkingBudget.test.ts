@@ -9,6 +9,8 @@ import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { ProcessEngine } from '../../src/engine/process/engine.ts';
 import type { CallGrammar } from '../../src/tools/grammar/grammar.ts';
 import { all, any, text } from '../../src/tools/grammar/rule.ts';
+import { anyString } from '../../src/tools/grammar/strings.ts';
+import { textWithout } from '../../src/tools/grammar/textWithout.ts';
 import { generate } from '../contracts/generation.ts';
 
 /** A template whose prompts end with `end`. */
@@ -37,6 +39,12 @@ const models = {
     vocab: vocabulary([], []),
     chatTemplate: opensReasoning,
     next: { '>': 'x', x: 'y', y: '<', '<': '/', '/': 't', t: 'h', h: 'i', i: 'n', n: 'k', k: '>' },
+  },
+  // Writes a mark in a value.
+  marked: {
+    vocab: vocabulary(),
+    chatTemplate: template(':'),
+    next: { '>': 'a', '"': 'a', a: '<think>', '<think>': 'x', e: 'x', x: 'y', y: 'z', z: '"' },
   },
   call: { vocab: vocabulary(), chatTemplate: opensReasoning, next: { ...endless, y: '{', '{': 'x', O: '{' } },
 } as const;
@@ -151,6 +159,15 @@ describe('a budget of reasoning tokens', () => {
 
   it('lets constrained text follow a closing mark of the model as the template has it', async () => {
     expect((await run('short', { grammar: full })).text).toMatch(/^<think>xyz<\/think>\n\n\{"a": [12]\}$/);
+  });
+
+  it('does not start in constrained text, whose values stay as they are', async () => {
+    const raw: CallGrammar = { kind: 'full', rule: all(text('<p>'), textWithout(['</p>'], { min: 1 }), text('</p>')) };
+    const quoted: CallGrammar = { kind: 'full', rule: all(text('{"p": '), anyString, text('}')) };
+    // A raw string has no escapes, and its value must stay what the model wrote.
+    const options = { grammar: raw, maxThinkingTokens: 0 };
+    expect((await run('marked', options)).text).toMatch(/^<p>a<think>xyz"a<think>xyz/);
+    expect((await run('marked', { ...options, grammar: quoted })).text).toMatch(/^\{"p": "a<think\\u003exyz"\}$/);
   });
 
   it('is known in an engine process', async () => {

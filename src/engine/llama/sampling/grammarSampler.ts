@@ -155,7 +155,7 @@ export class GrammarSampler implements Sampler {
    *
    * | text of the token                                        | appended                                             |
    * | -------------------------------------------------------- | ---------------------------------------------------- |
-   * | contains a mark that the grammar allows escaped          | the escaped text in new tokens, forced text          |
+   * | contains a mark of a reply, in a JSON string             | the escaped text in new tokens, forced text          |
    * | does not fit to its end, or is of a control token        | what fits in new tokens, forced text (`#repair`)     |
    * | fits, forced text follows                                | both in new tokens (token healing, `#force`)         |
    * | fits, but ends in an incomplete character                | the token; the matcher stays where it was            |
@@ -168,9 +168,9 @@ export class GrammarSampler implements Sampler {
     const isControl = tokenizer.isControl(token);
     const isWhole = !endsMidCharacter(inside) && stream.pending === '';
     // A mark of reasoning inside a JSON string would hide the call from detection, which skips reasoning.
-    const escaped = this.#markEscaper.escape(stream.decoded + before, inside);
-    if (escaped !== inside && isWhole && matcher.accept(escaped).length === escaped.length)
-      return this.#repair(matcher, before + escaped, before);
+    const accepts = (text: string): boolean => isWhole && matcher.accept(text).length === text.length;
+    const escaped = this.#markEscaper.escape(stream.decoded + before, inside, accepts);
+    if (escaped !== undefined) return this.#repair(matcher, before + escaped, before);
     const { matcher: nextMatcher, length: fittingLength } = matcher.accept(inside);
     const isKept = fittingLength === inside.length && (before === '' ? !isControl : isWhole);
     if (!isKept) return this.#repair(matcher, before + inside.slice(0, fittingLength), before);

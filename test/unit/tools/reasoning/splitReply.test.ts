@@ -229,10 +229,18 @@ describe('the marks of a model', () => {
 
   it('are escaped in the text of a JSON string, also where they started before', () => {
     const escaper = new MarkEscaper(channelMarks);
-    const escaped = escaper.escape('{"text": "a <chan', 'nel|> b <|channel>thought"}');
+    const isJson = (text: string): boolean => {
+      try {
+        JSON.parse(`{"text": "a <chan${text}`);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    const escaped = escaper.escape('{"text": "a <chan', 'nel|> b <|channel>thought"}', isJson);
     expect(escaped).not.toContain('<|channel>thought');
     expect(JSON.parse(`{"text": "a <chan${escaped}`)).toEqual({ text: 'a <channel|> b <|channel>thought' });
-    expect(escaper.escape('<channel|>', ' <think>')).toBe(' <think>');
+    expect(escaper.escape('<channel|>', ' <think>', () => true)).toBeUndefined();
   });
 });
 
