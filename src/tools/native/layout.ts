@@ -67,4 +67,6 @@ export interface ValueStyle {
   readonly true: string;
   readonly false: string;
   readonly null: string;
+  /** How `tagged` and `python` write lists and objects: as Python's `repr`; absent: as JSON. */
+  readonly nested?: 'python';
 }

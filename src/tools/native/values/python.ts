@@ -1,12 +1,12 @@
 import { stringifyJson, type JsonValue } from '../../json/value.ts';
-import { jsonStyle, memoized, type RepetitionLimits, type RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
-import { all, any, anyOf, char, list, many, text, type Rule } from '../../grammar/rule.ts';
-import { hexCodePoint } from '../../grammar/strings.ts';
+import { memoized, type RepetitionLimits } from '../../grammar/jsonSchema/ruleStyle.ts';
+import { all, any, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
 import { charExcept } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
 import { looseMark, matchMarkAfterSpace, skipWhiteSpace } from '../looseMark.ts';
 import { LiteralReader } from './literalReader.ts';
-import { anyValue, knownByDepth, knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
+import { knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
+import { limitedText, pythonLiteral, pythonLiteralStyle, textsRule } from './pythonLiteral.ts';
 import { readPythonString, writePythonString } from './pythonString.ts';
 import type { ValueNotation } from './valueNotation.ts';
 
@@ -35,7 +35,7 @@ export const python: ValueNotation = {
   },
   ruleStyle: knownByLayout((layout) => {
     const { style } = layout;
-    const nested = nestedStyle(style);
+    const nested = pythonLiteralStyle(style);
     return markedStyle(layout, {
       value: {
         ...nested,
@@ -55,60 +55,8 @@ function spell(value: unknown, style: ValueStyle): string {
   if (typeof value === 'string') return writePythonString(value, style.quote);
   if (value === null) return style.null;
   if (typeof value === 'boolean') return value ? style.true : style.false;
-  return stringifyJson(value as JsonValue);
+  return style.nested === 'python' ? pythonLiteral(value) : stringifyJson(value as JsonValue);
 }
-
-/** Values in lists and dicts: in JSON, or in Python with single quotes. */
-function nestedStyle(written: ValueStyle): RuleStyle {
-  const apostrophe = text("'");
-  const style: RuleStyle = {
-    boolean: textsRule([written.true, written.false, 'true', 'false']),
-    null: textsRule([written.null, 'null']),
-    get nested() {
-      return style;
-    },
-    string: knownByLimits((limits) => any(jsonStyle.string(limits), limitedText("'", limits))),
-    formatted: memoized((content) => any(jsonStyle.formatted(content), all(apostrophe, content, apostrophe))),
-    number: (rule) => rule,
-    list,
-    object: (members) =>
-      all(
-        text('{'),
-        {
-          kind: 'members',
-          members: members.map((member) => ({
-            ...member,
-            before: all(textsRule([JSON.stringify(member.key), writePythonString(member.key, "'")]), text(': ')),
-          })),
-        },
-        text('}'),
-      ),
-    any: knownByDepth((depth) => anyValue(style, depth)),
-    anyObject: knownByDepth((depth) =>
-      all(
-        text('{'),
-        many(all(style.string({ min: 0 }), text(': '), style.any(depth)), { min: 0, separator: ', ' }),
-        text('}'),
-      ),
-    ),
-    values: (values) =>
-      textsRule(
-        values.flatMap((value) => [
-          stringifyJson(value),
-          ...(typeof value === 'string' ? [writePythonString(value, "'")] : [spell(value, written)]),
-        ]),
-      ),
-  };
-  return style;
-}
-
-const textsRule = (texts: readonly string[]): Rule => anyOf([...new Set(texts)].map(text));
-
-const escape = all(text('\\'), any(char('n', 'r', 't', '"', "'", '\\'), all(text('u'), hexCodePoint)));
-
-/** A string that has no quotes of its own but escaped ones. */
-const limitedText = (quote: string, limits: RepetitionLimits): Rule =>
-  all(text(quote), many(any(charExcept([quote, '\\']), escape), limits), text(quote));
 
 /** A string as templates write it: raw, with quotes of its own that cannot be taken for its end. */
 function quotedText(quote: string, limits: RepetitionLimits): Rule {

@@ -7,12 +7,14 @@ import type { ParameterLayout, ValueMarks, ValueStyle } from '../layout.ts';
 import { endsWithinMark, looseMark, matchMarkAfterSpace, skipWhiteSpace } from '../looseMark.ts';
 import { knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
 import { expectedTypes, isExpected } from './expectedTypes.ts';
+import { pythonLiteral, pythonLiteralStyle } from './pythonLiteral.ts';
 import { findTaggedEnd } from './taggedEnd.ts';
 import { readJsonText, readTypedText } from './typedText.ts';
 import type { ValueNotation, ValuePosition, ValueRead } from './valueNotation.ts';
 
 /**
- * Values between marks, as Qwen3-Coder, GLM, MiniMax and DeepSeek V3.2 write them: strings raw, all others in JSON. Where
+ * Values between marks, as Qwen3-Coder, GLM, MiniMax and DeepSeek V3.2 write them: strings raw, all others in JSON (or as
+ * `layout.style.nested` says). Where
  * the marks do not tell strings from others, the JSON Schema of the parameter does.
  *
  * A line break after the mark that opens a value and before the one that closes it belongs to the marks, unless the marks
@@ -46,9 +48,10 @@ export const tagged: ValueNotation = {
   },
   ruleStyle: knownByLayout((layout) => {
     const avoided = [...new Set([layout.string.close, layout.key].map((mark) => mark.trim()))].filter(Boolean);
+    const nested = layout.style.nested === 'python' ? pythonLiteralStyle(layout.style) : jsonStyle;
     return markedStyle(layout, {
       value: {
-        ...jsonStyle,
+        ...nested,
         boolean: anyOf([text(layout.style.true), text(layout.style.false)]),
         null: text(layout.style.null),
         string: knownByLimits((limits) => textWithout(avoided, limits)),
@@ -59,7 +62,7 @@ export const tagged: ValueNotation = {
             ? `contains a mark of the tool-call format: ${avoided.filter((mark) => content.includes(mark)).join(', ')}`
             : undefined,
       },
-      nested: jsonStyle,
+      nested,
     });
   }),
 };
@@ -69,18 +72,18 @@ function spell(value: unknown, style: ValueStyle): string {
   if (typeof value === 'string') return value;
   if (value === null) return style.null;
   if (typeof value === 'boolean') return value ? style.true : style.false;
-  return stringifyJson(value as JsonValue);
+  return style.nested === 'python' ? pythonLiteral(value) : stringifyJson(value as JsonValue);
 }
 
 /** A list or an object that is JSON up to the mark that closes it: what its strings contain ends no value. */
 function readBracketed(
-  { source, schema }: ValuePosition,
+  { source, schema, layout }: ValuePosition,
   start: number,
   { marks, isTyped }: { readonly marks: ValueMarks; readonly isTyped: boolean },
 ): ValueRead | undefined {
   const index = skipWhiteSpace(source.text, start);
   if (source.text[index] !== '{' && source.text[index] !== '[') return undefined;
-  const parsed = parseJsonAt(source.text, index);
+  const parsed = parseJsonAt(source.text, index, { lenient: layout.style.nested === 'python' });
   const end = parsed.ok ? matchMarkAfterSpace(looseMark(marks.close), source.text, parsed.end) : undefined;
   if (!parsed.ok || end === undefined) return undefined;
   const types = isTyped ? undefined : expectedTypes(schema);

@@ -151,6 +151,26 @@ describe.each(layouts)('the parameters of $name', ({ layout, after }) => {
   });
 });
 
+describe('lists and objects as Python writes them', () => {
+  const value = { names: ['Ann', "it's", 'a "b"', 'both \' and "', 'é\n'], flags: [true, false, null], n: 1.5 };
+  const written = `{'names': ['Ann', "it's", 'a "b"', 'both \\' and "', 'é\\n'], 'flags': [True, False, None], 'n': 1.5}`;
+
+  it.each([
+    ['between marks', linesLayout, `\n<arg=a>\n${written}\n</arg>`],
+    ['in a call', pythonLayout, `(a=${written}`],
+  ])('are written, read and accepted %s', (_, layout, text) => {
+    const python = { ...layout, style: { ...layout.style, nested: 'python' } } as const;
+    expect(write({ a: value }, python)).toBe(text);
+    const properties = { a: { type: 'object' } };
+    const after = layout === linesLayout ? '</call>' : ')';
+    expect(readArguments(text + after, { layout: python, after, properties })).toEqual({ a: value });
+    expect(accepts(python, { type: 'object' }, text)).toBe(true);
+    const list = { type: 'object', properties: { flags: { type: 'array', items: { enum: ['x', true] } } } };
+    expect(accepts(python, list, write({ a: { flags: ['x', true] } }, python))).toBe(true);
+    expect(accepts(python, list, write({ a: { flags: ['y'] } }, python))).toBe(false);
+  });
+});
+
 describe('what a model may write under a grammar', () => {
   it('is raw text between marks, without the mark that closes it', () => {
     const text = (value: string): string => `\n<arg=a>\n${value}\n</arg>`;
