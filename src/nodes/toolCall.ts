@@ -22,13 +22,12 @@ import {
   readTool,
   toolSchema,
   type DetectedCall,
-  type Detection,
   type Tool,
   type ToolCallFormat,
   type ToolDeclaration,
 } from '../tools/tool.ts';
-import { stripReasoning } from '../tools/reasoning/splitReply.ts';
 import { stringifyJson } from '../tools/json/value.ts';
+import { parseReply, type ParsedReply } from '../tools/parseReply.ts';
 import { createCallConstraint, isAllowed, resolveToolChoice, toolChoiceParams } from './toolChoice.ts';
 import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest } from './inference.ts';
 
@@ -107,12 +106,12 @@ export const toolCallWith = (formats: Formats) =>
           maxThinkingTokens: max_thinking_tokens,
         };
       };
-      const detect = async (turn: Turn): Promise<Detection> => {
+      const complete = async (turn: Turn): Promise<ParsedReply> => {
         const notes = { tool_call_format: format.name, because: reason };
         const { grammar } = constraint;
         const options = { controlTokens: true, notes, ...(grammar && { grammar }) };
         const { text } = await inference.complete(turn, createRequest(turn), options);
-        return format.detect(text, { tools: [...tools.values()], marks: lease.model.replyMarks });
+        return parseReply(text, format, { tools: [...tools.values()], marks: lease.model.replyMarks });
       };
 
       return {
@@ -122,7 +121,7 @@ export const toolCallWith = (formats: Formats) =>
             if (generate_on_no_tool) turn.say((await inference.complete(turn, createRequest(turn))).text, 'whole');
             return 'no_tool_called';
           }
-          const { calls, residual, truncated } = await detect(turn);
+          const { calls, content, truncated } = await complete(turn);
           if (truncated) turn.warn(`${context.nodeName} was cut off inside a call; raise sampling.max_tokens`);
           const allowed: DetectedCall[] = [];
           for (const call of calls) if (await isAllowed(call, constraint)) allowed.push(call);
@@ -130,7 +129,7 @@ export const toolCallWith = (formats: Formats) =>
           const record = { mentions: lazyMentions(turn), notify: notify_client };
           const accepted = allowed.filter((call) => recordOrReject(turn, call, tools.get(call.name), record));
           if (accepted.length > 0) return 'tool_called';
-          if (generate_on_no_tool) turn.say(stripReasoning(residual, lease.model.replyMarks).trim(), 'whole');
+          if (generate_on_no_tool) turn.say(content, 'whole');
           return 'no_tool_called';
         },
         warmUp: (turn) => inference.prefill(turn, createRequest(turn)),

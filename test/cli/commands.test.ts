@@ -458,14 +458,14 @@ describe('turngraph tools parse', () => {
   });
 
   it.each([
-    ['no format', ['tools', 'parse'], 'x', 2, '--format is needed'],
+    ['no format', ['tools', 'parse'], 'x', 2, '--format or --template is needed'],
     ['a format with a typo', ['tools', 'parse', '--format', 'chatlm'], 'x', 2, 'did you mean "chatml"?'],
     [
       'a line that is no JSON',
       ['tools', 'parse', '--jsonl'],
       '{"format": "chatml", "text": ""}\n{',
       1,
-      'line 2 must be',
+      'line 2 is no JSON',
     ],
   ])('reports %s', async (_, args, input, code, message) => {
     const ran = await runCli(args, input);

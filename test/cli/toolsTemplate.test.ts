@@ -115,3 +115,80 @@ describe('turngraph tools formats --template', () => {
     expect(err).toContain(why);
   });
 });
+
+describe('turngraph tools parse --template', () => {
+  const call = '<act>lamp<with>{"on": true}</act>';
+  const parse = (input: string, ...args: readonly string[]) => runCli(['tools', 'parse', ...args], input);
+  const parseLines = (...lines: readonly object[]) =>
+    parse(lines.map((line) => JSON.stringify(line)).join('\n'), '--jsonl');
+
+  it("reads calls as the template's model writes them", async () => {
+    const { out } = await parse(`<muse>a lamp?</muse>At once.${call}`, '--template', pathOf('named.jinja'));
+    expect(JSON.parse(out)).toEqual({
+      calls: [{ name: 'lamp', arguments: { on: true }, raw: expect.any(String), known: null, repaired: false }],
+      residual: '<muse>a lamp?</muse>At once.',
+      truncated: false,
+      content: 'At once.',
+      reasoning: 'a lamp?',
+    });
+  });
+
+  it('reads lines, each with the template of its model', async () => {
+    const dial = {
+      type: 'function',
+      function: {
+        name: 'dial',
+        description: 'Dials.',
+        parameters: { type: 'object', properties: { number: { type: 'string' }, times: { type: 'integer' } } },
+      },
+    };
+    const dialed = '<act>\n<do=dial>\n<with=number>\n112\n</with>\n<with=times>\n2\n</with>\n</do>\n</act>';
+    const [named, tagged] = [pathOf('named.jinja'), pathOf('tagged.jinja')];
+    const { out, err } = await parseLines(
+      { template: tagged, text: dialed, tools: [dial] },
+      { template: named, text: `no lamp</muse>${call}`, opened: '<muse>', tools: ['door'] },
+      { template: named, text: '<muse>a</muse>Hi.', reasoning_format: 'none' },
+      { template: named, text: '```json\n{"name": "lamp"}\n```', response_format: { type: 'object' } },
+      { template: tagged, format: 'chatml', text: '<tool_call>{"name": "f", "arguments": {}}</tool_call>' },
+      { format: 'chatml', text: 'Hi.', id: 'an unknown field' },
+    );
+    expect(err).toBe('');
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as object),
+    ).toMatchObject([
+      { calls: [{ name: 'dial', arguments: { number: '112', times: 2 }, known: true }], content: '' },
+      { calls: [{ name: 'lamp', known: false }], content: '', reasoning: 'no lamp' },
+      { calls: [], content: '<muse>a</muse>Hi.', reasoning: '' },
+      { calls: [], content: '{"name": "lamp"}' },
+      { calls: [{ name: 'f', known: null }] },
+      { calls: [], content: 'Hi.', reasoning: '' },
+    ]);
+  });
+
+  it.each([
+    ['a text that is none', { text: 3 }, 'line 2: text must be a string, not 3'],
+    ['no text', {}, 'line 2: text is missing'],
+    ['a wrong tool', { text: '', tools: [{ function: { name: 1 } }] }, 'line 2: tools/0/function/name must be a name'],
+    [
+      'wrong parameters',
+      { text: '', tools: [{ name: 'f', parameters: { properties: [] } }] },
+      'line 2: tools/0/parameters/properties must be an object of JSON Schemas',
+    ],
+    ['a wrong reasoning_format', { text: '', reasoning_format: 'nune' }, 'did you mean "none"?'],
+    ['neither format nor template', { text: '', format: undefined }, 'line 2: format and template are missing'],
+    ['a template that is not there', { text: '', template: 'absent.jinja' }, 'absent.jinja'],
+  ])('names the line and the field of %s', async (_, line, message) => {
+    const { err, code } = await parseLines({ format: 'chatml', text: '' }, { format: 'chatml', ...line });
+    expect(err).toContain(message);
+    expect(code).toBe(1);
+  });
+
+  it('rejects a format that the template does not have', async () => {
+    const { err, code } = await parse('', '--template', pathOf('toolless.jinja'), '--format', 'native');
+    expect(err).toContain('there is no format "native", but chatml');
+    expect(code).toBe(2);
+  });
+});

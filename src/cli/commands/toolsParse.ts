@@ -1,0 +1,102 @@
+import { readFile } from 'node:fs/promises';
+import { text as readText } from 'node:stream/consumers';
+import { Command, Option } from 'commander';
+import { didYouMean } from '../../didYouMean.ts';
+import { describeError } from '../../fault.ts';
+import { chooseFormat } from '../../tools/formats/chooseFormat.ts';
+import { formats, type Formats } from '../../tools/formats/index.ts';
+import { formatsOf } from '../../tools/native/dialectFormats.ts';
+import { stringifyJson } from '../../tools/json/value.ts';
+import { parseReply, type ParsedReply } from '../../tools/parseReply.ts';
+import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
+import type { ToolCallFormat } from '../../tools/tool.ts';
+import { UsageError } from '../options.ts';
+import { readReplyLine, type ReplyLine } from '../replyLine.ts';
+import { TemplateFiles } from '../templateFile.ts';
+
+interface ParseFlags {
+  readonly format?: string;
+  readonly template?: string;
+  readonly jsonl?: boolean;
+}
+
+/** `turngraph tools parse`: detects the tool calls in the text of a model. */
+export const toolsParseCommand = (): Command =>
+  new Command('parse')
+    .description('detect the tool calls in the text of a model')
+    .argument('[file]', 'file with the text; without it, stdin')
+    .addOption(new Option('--format <name>', `tool-call format: ${[...formats.keys()].join(', ')}`))
+    .option('--template <file>', "a chat template (Jinja): its model's format")
+    .option(
+      '--jsonl',
+      'input is JSON lines of {"format" or "template", "text", "opened"?, "tools"?, "response_format"?, "reasoning_format"?}; prints one line for each',
+    )
+    .action(parse);
+
+async function parse(file: string | undefined, { jsonl, ...flags }: ParseFlags): Promise<void> {
+  if (!names(flags) && !jsonl)
+    throw new UsageError('--format or --template is needed, unless --jsonl names one on each line');
+  const templates = new TemplateFiles();
+  // Before the input is read: it may come from a terminal.
+  const common = names(flags) ? await readDialect(flags, templates) : undefined;
+  const input = file === undefined ? await readText(process.stdin) : await readFile(file, 'utf8');
+  if (!jsonl) return print(parseText({ text: input }, common ?? (await readDialect(flags, templates))));
+  for (const [index, text] of input.split('\n').entries()) {
+    if (text.trim() === '') continue;
+    const line = readReplyLine(text, index + 1);
+    print(parseText(line, common && !names(line) ? common : await readLineDialect(line, index + 1, templates)));
+  }
+}
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** What names a format: itself, or the chat template of its model. */
+type FormatSource = Pick<ReplyLine, 'format' | 'template'>;
+
+const names = ({ format, template }: FormatSource): boolean => (format ?? template) !== undefined;
+
+/** A format, and the marks of the replies of its model. */
+interface ReplyDialect {
+  readonly format: ToolCallFormat;
+  readonly marks?: ReplyMarks;
+}
+
+async function readLineDialect(line: ReplyLine, number: number, templates: TemplateFiles): Promise<ReplyDialect> {
+  if (!names(line)) throw new Error(`line ${number}: format and template are missing, and no flag names one`);
+  try {
+    return await readDialect(line, templates);
+  } catch (error) {
+    const message = `line ${number}: ${describeError(error)}`;
+    throw error instanceof UsageError ? new UsageError(message) : new Error(message, { cause: error });
+  }
+}
+
+async function readDialect({ format = '', template }: FormatSource, templates: TemplateFiles): Promise<ReplyDialect> {
+  if (template === undefined) return { format: formatNamed(format, formats) };
+  const { toolDialect, replyMarks: marks } = await templates.read(template);
+  const { format: detected = '', because } = toolDialect;
+  const { name } = chooseFormat({ node: format, catalogue: '', detected, because });
+  return { format: formatNamed(name, formatsOf(toolDialect, formats)), marks };
+}
+
+function formatNamed(name: string, available: Formats): ToolCallFormat {
+  const format = available.get(name);
+  if (format) return format;
+  const known = [...available.keys()];
+  throw new UsageError(`there is no format "${name}", but ${known.join(', ')}${didYouMean(name, known)}`);
+}
+
+function parseText({ text, tools, ...line }: ReplyLine, { format, marks }: ReplyDialect): string {
+  const { calls, residual, truncated, content, reasoning }: ParsedReply = parseReply(text, format, {
+    ...(tools && { tools }),
+    ...(marks && { marks }),
+    ...(line.opened !== undefined && { opened: line.opened }),
+    keepReasoning: line.reasoning_format === 'none',
+    isJson: line.response_format !== undefined,
+  });
+  const isKnown = (name: string): boolean | null => (tools ? tools.some((tool) => tool.name === name) : null);
+  const printed = calls.map(({ name, arguments: args, raw, repaired }) => {
+    return { name, arguments: args, raw, known: isKnown(name), repaired };
+  });
+  return stringifyJson({ calls: printed, residual, truncated, content, reasoning });
+}
