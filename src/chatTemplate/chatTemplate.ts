@@ -108,14 +108,15 @@ function createChatTemplate(source: string, render: RenderTemplate, fallback?: F
     notes.push(
       "the model's chat template supports a system message only at the start: later ones are written as user messages",
     );
+  const replyMarks = deriveReplyMarks(fallback?.fileSource ?? source, render);
   return {
     source,
     supportsTools: rendersTools(render),
-    toolDialect: fallback ? noDialect(fallback.reason) : toolDialectOf(source, render),
+    toolDialect: fallback ? noDialect(fallback.reason) : toolDialectOf(source, render, replyMarks),
     fallbackReason: fallback?.reason,
     system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
     notes,
-    replyMarks: deriveReplyMarks(fallback?.fileSource ?? source, render),
+    replyMarks,
     normalizeMessages,
     render,
   };

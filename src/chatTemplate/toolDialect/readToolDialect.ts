@@ -7,6 +7,7 @@ import { nativeFormat, nativeFormatName } from '../../tools/native/nativeFormat.
 import { FormatProof, type WrittenProbe } from '../../tools/native/proof/prove.ts';
 import type { CallConvention, ToolDialect } from '../../tools/native/toolDialect.ts';
 import { writeCalls } from '../../tools/native/writeCalls.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import type { RenderTemplate } from '../templateInput.ts';
 import { layoutSamples } from './layoutSamples.ts';
 import { layoutProbes, marksOf, probeTools, proofProbes, type ToolProbe } from './probes.ts';
@@ -28,8 +29,13 @@ const conventions: readonly CallConvention[] = [
  * Reads the tool-call dialect off a chat template: renders probes, derives the layout of calls, and proves which format
  * gives the calls back. A format that fails the proof is not used.
  * @param formats the formats that are tried before the template's own layout.
+ * @param marks those of the template's replies.
  */
-export function readToolDialect(render: RenderTemplate, formats: Formats): ToolDialect {
+export function readToolDialect(
+  render: RenderTemplate,
+  formats: Formats,
+  marks: ReplyMarks = defaultReplyMarks,
+): ToolDialect {
   const failures: string[] = [];
   const writing: ProbeRenderer[] = [];
   for (const convention of conventions) {
@@ -39,18 +45,18 @@ export function readToolDialect(render: RenderTemplate, formats: Formats): ToolD
       writing.push(renderer);
       const layout = deriveLayout(layoutSamples(renderer));
       const written = writeProbes(proofProbes(marksOf(layout)), (probe) => renderer.calls(probe), plainText(renderer));
-      return chooseProved(written, { layout, convention, formats, knows: knowsTools(render), renderer });
+      return chooseProved(written, { layout, convention, formats, knows: knowsTools(render), renderer, marks });
     } catch (error) {
       failures.push(describeError(error));
     }
   }
   const [because = 'the message has no call'] = failures;
   const [first] = writing;
-  return (first ? undefined : readSilentTemplate(render, formats)) ?? unknownDialect(because, render, first);
+  return (first ? undefined : readSilentTemplate(render, formats, marks)) ?? unknownDialect(because, render, first);
 }
 
 /** A template that shows tools to the model, but leaves calls out of the history: its layout can only be known. */
-function readSilentTemplate(render: RenderTemplate, formats: Formats): ToolDialect | undefined {
+function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: ReplyMarks): ToolDialect | undefined {
   try {
     if (!knowsTools(render)) return undefined;
     const renderer = new ProbeRenderer(render, anyConvention);
@@ -62,7 +68,7 @@ function readSilentTemplate(render: RenderTemplate, formats: Formats): ToolDiale
       renderer.answer(text + writeCalls(calls.map(toWrittenCall), layout));
     const probes = proofProbes(marksOf(layout)).filter(({ reasoning, result }) => (reasoning ?? result) === undefined);
     const written = writeProbes(probes, write, plainText(renderer));
-    const dialect = chooseProved(written, { layout, convention: undefined, formats, knows: true, renderer });
+    const dialect = chooseProved(written, { layout, convention: undefined, formats, knows: true, renderer, marks });
     const because = `its chat template leaves calls out, and its prompt is that of ${known.family}`;
     return { ...dialect, because: dialect.format === undefined ? dialect.because : because };
   } catch {
@@ -99,13 +105,14 @@ interface Derived {
   readonly formats: Formats;
   readonly knows: boolean;
   readonly renderer: ProbeRenderer;
+  readonly marks: ReplyMarks;
 }
 
 function chooseProved(
   written: readonly WrittenProbe[],
-  { layout, convention, formats, knows, renderer }: Derived,
+  { layout, convention, formats, knows, renderer, marks }: Derived,
 ): ToolDialect {
-  const native = new FormatProof(nativeFormat(layout), written).verdicts();
+  const native = new FormatProof(nativeFormat(layout), written, marks).verdicts();
   const failure = native.find(({ required, ok }) => required && !ok);
   const common = {
     knowsTools: knows,
@@ -114,7 +121,7 @@ function chooseProved(
     writesResults: renderer.writesResults(convention !== undefined),
   };
   for (const format of formats.values()) {
-    const proof = new FormatProof(format, written);
+    const proof = new FormatProof(format, written, marks);
     if (!proof.holds()) continue;
     const because = 'its chat template proves it';
     return { ...common, format: format.name, because, probes: proof.verdicts() };

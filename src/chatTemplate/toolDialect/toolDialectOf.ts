@@ -1,5 +1,6 @@
 import { formats } from '../../tools/formats/index.ts';
 import type { ToolDialect } from '../../tools/native/toolDialect.ts';
+import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import type { RenderTemplate } from '../templateInput.ts';
 import { readToolDialect } from './readToolDialect.ts';
 
@@ -8,10 +9,10 @@ const dialects = new Map<string, ToolDialect>();
 const maxDialects = 32;
 
 /** The tool-call dialect of a chat template, read off it once for each text. */
-export function toolDialectOf(source: string, render: RenderTemplate): ToolDialect {
+export function toolDialectOf(source: string, render: RenderTemplate, marks: ReplyMarks): ToolDialect {
   const known = dialects.get(source);
   if (known) return known;
-  const dialect = readToolDialect(render, formats);
+  const dialect = readToolDialect(render, formats, marks);
   if (dialects.size >= maxDialects) dialects.clear();
   dialects.set(source, dialect);
   return dialect;

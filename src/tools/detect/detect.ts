@@ -1,12 +1,12 @@
 import { untaggedCalls, type UntaggedCallSpans } from './untaggedCalls.ts';
 import type { CallSpans, CallSpan } from './callSpan.ts';
-import { createReasoningSkipper } from '../reasoning/reasoningSpans.ts';
+import { createReasoningSkipper, reasoningSpans, skipSpans } from '../reasoning/reasoningSpans.ts';
 import { residualText } from './residualText.ts';
 import type { CallKeys } from './callShape.ts';
 import type { DetectionContext } from './detectionContext.ts';
 import { taggedCalls } from './taggedCalls.ts';
 import { commonTags, type TagSet } from './tags.ts';
-import { defaultReplyMarks } from '../reasoning/replyMarks.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../reasoning/replyMarks.ts';
 import type { DetectOptions, Detection } from '../tool.ts';
 
 /**
@@ -32,7 +32,9 @@ export function detect(
   tags: TagSet = commonTags,
 ): Detection {
   const context = { keys, tags, tools, skipReasoning: createReasoningSkipper(text, marks) };
-  const { spans, truncatedAt } = findCalls(text, context);
+  const found = findCalls(text, context);
+  const isNative = tags !== commonTags;
+  const { spans, truncatedAt } = (isNative && found.spans.length === 0 && unclosedCalls(text, context, marks)) || found;
   return {
     calls: spans.flatMap(({ calls }) => calls),
     residual: residualText(text, spans, tags),
@@ -53,6 +55,20 @@ function findCalls(text: string, context: DetectionContext): CallSpans {
   if (isInString) return untagged;
   const beforeTag = untaggedCalls(text.slice(0, firstTag), context);
   return { ...beforeTag, truncatedAt: firstTag };
+}
+
+/**
+ * Calls in the marks of a model's own layout at the end of reasoning that is never closed: the model has ended its reply
+ * with them. undefined: the reasoning is closed, or goes on after the calls.
+ */
+function unclosedCalls(text: string, context: DetectionContext, marks: ReplyMarks): CallSpans | undefined {
+  const reasoning = reasoningSpans(text, marks);
+  const last = reasoning.at(-1);
+  if (!last?.unclosed) return undefined;
+  const found = taggedCalls(text, { ...context, skipReasoning: skipSpans(reasoning.slice(0, -1)) });
+  const end = found.spans.at(-1)?.end;
+  const isLast = end !== undefined && context.tags.skipClosers(text, end) === text.trimEnd().length;
+  return isLast && found.truncatedAt === undefined ? found : undefined;
 }
 
 // A tag in a string of an untagged call is text: what looks like a call there is a part of an argument.

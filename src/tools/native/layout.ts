@@ -14,6 +14,8 @@ export interface CallLayout {
   readonly close: string;
   /** Between two calls; undefined: the template writes only one call in a message. */
   readonly separator: string | undefined;
+  /** What ends every message; "" = nothing that is known. */
+  readonly end: string;
   /** From the start of a call to its name. */
   readonly before: readonly LayoutPart[];
   /** From the name to the arguments. */

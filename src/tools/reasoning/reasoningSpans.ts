@@ -53,8 +53,11 @@ export function reasoningSpans(text: string, marks: ReplyMarks): readonly Reason
 }
 
 /** Finds the reasoning of a complete text, to skip it. */
-export function createReasoningSkipper(text: string, marks: ReplyMarks = defaultReplyMarks): SkipReasoning {
-  const spans = reasoningSpans(text, marks);
+export const createReasoningSkipper = (text: string, marks: ReplyMarks = defaultReplyMarks): SkipReasoning =>
+  skipSpans(reasoningSpans(text, marks));
+
+/** Skips ranges of a text, which are in its order and do not overlap. */
+export function skipSpans(spans: readonly ReasoningSpan[]): SkipReasoning {
   if (spans.length === 0) return (index) => index;
   return (index) => {
     // Binary search for the number of spans that start at or before the index.

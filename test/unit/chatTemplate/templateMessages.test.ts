@@ -84,6 +84,18 @@ describe('calls and results of the history', () => {
     expect(render(source)).toContain('[tool]off of look functions.look:0');
   });
 
+  it('are text in the layout of the family where the template leaves calls out', () => {
+    const source =
+      'List of tools: [' +
+      template('').replace(
+        '{{ tools | tojson if tools }}',
+        '{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}]',
+      );
+    expect(render(source)).toContain(
+      '[assistant]<|tool_call_start|>[look(at="lamp", times=2), wait()]<|tool_call_end|>[tool]off',
+    );
+  });
+
   it('are text in our own wording where nothing of them is known', () => {
     const source =
       "{% for message in messages %}{% if message.role != 'tool' %}[{{ message.role }}]{{ message.content }}{% endif %}{% endfor %}";

@@ -99,6 +99,7 @@ function frameOfOne(only: SplitCall, samples: LayoutSamples): Frame {
     open: '',
     close: '',
     separator: undefined,
+    end: endOfMessage(samples),
     before: toParts(withoutPreceding(only.before, samples)),
     between: toParts(only.between),
     after: toParts(withoutEndOfMessage(only.after, samples)),
@@ -123,6 +124,7 @@ function frameOfTwo(only: SplitCall, first: SplitCall, second: SplitCall, sample
     // What follows the last call closes something only where something was opened: else it ends the message.
     close: list.open.trim() === '' || !only.after.includes(list.close) ? '' : list.close,
     separator: list.separator,
+    end: endOfMessage(samples),
     before: toParts(list.item.open),
     between: toParts(between),
     after: toParts(list.item.close),
@@ -155,11 +157,13 @@ function withoutPreceding(before: string, { plain, preceded, one }: LayoutSample
 }
 
 /** What follows the last call, without what ends every message. */
-function withoutEndOfMessage(after: string, { plain }: LayoutSamples): string {
-  const end = plain.text.slice(plain.text.indexOf(plain.answer) + plain.answer.length).trimEnd();
+function withoutEndOfMessage(after: string, samples: LayoutSamples): string {
   const trimmed = after.trimEnd();
-  return withoutEnd(trimmed, commonEnd(trimmed, end)).trimEnd();
+  return withoutEnd(trimmed, commonEnd(trimmed, endOfMessage(samples))).trimEnd();
 }
+
+const endOfMessage = ({ plain: { text, answer } }: LayoutSamples): string =>
+  text.slice(text.indexOf(answer) + answer.length).trim();
 
 /** Parts as text, with something in each slot. */
 const writeParts = (parts: CallLayout['before']): string =>

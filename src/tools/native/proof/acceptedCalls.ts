@@ -2,6 +2,7 @@ import type { CallGrammar, Trigger } from '../../grammar/grammar.ts';
 import { GrammarMatcher } from '../../grammar/matcher.ts';
 import type { Rule } from '../../grammar/rule.ts';
 import { findTrigger } from '../../grammar/triggers.ts';
+import type { ReplyMarks } from '../../reasoning/replyMarks.ts';
 import { lexemes } from '../marks.ts';
 
 /** A range of a text that matches a grammar; `end` is exclusive. */
@@ -12,12 +13,16 @@ export interface AcceptedText {
 }
 
 /** The parts of a text that a lazy grammar constrains and accepts to their end; undefined: it does not accept one. */
-export function acceptedCalls(text: string, grammar: CallGrammar): readonly AcceptedText[] | undefined {
+export function acceptedCalls(
+  text: string,
+  grammar: CallGrammar,
+  marks: ReplyMarks,
+): readonly AcceptedText[] | undefined {
   if (grammar.kind === 'full') return undefined;
   const accepted: AcceptedText[] = [];
   let from = 0;
   for (;;) {
-    const match = findTrigger(text, grammar.triggers, { start: from, searchedTo: from });
+    const match = findTrigger(text, grammar.triggers, { start: from, searchedTo: from }, marks);
     if (!match) return accepted;
     const start = match.end - match.trigger.text.length;
     const end = longestMatch(text, start, match.trigger);

@@ -1,6 +1,7 @@
 import { describeError } from '../../../fault.ts';
 import type { CallGrammar } from '../../grammar/grammar.ts';
 import { createReasoningSkipper } from '../../reasoning/reasoningSpans.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../../reasoning/replyMarks.ts';
 import type { Tool, ToolCallFormat } from '../../tool.ts';
 import type { SampleCall } from '../derive/samples.ts';
 import { sortedJson } from '../derive/sortedJson.ts';
@@ -32,12 +33,15 @@ export interface WrittenProbe {
 export class FormatProof {
   readonly #format: ToolCallFormat;
   readonly #probes: readonly WrittenProbe[];
+  readonly #marks: ReplyMarks;
   /** Compiled grammars, by the list of tools: several probes declare the same. */
   readonly #grammars = new Map<readonly Tool[], Map<ProbeChoice, CallGrammar>>();
 
-  constructor(format: ToolCallFormat, probes: readonly WrittenProbe[]) {
+  /** @param marks of the model's replies: what they mark as reasoning is no call. */
+  constructor(format: ToolCallFormat, probes: readonly WrittenProbe[], marks: ReplyMarks = defaultReplyMarks) {
     this.#format = format;
     this.#probes = probes;
+    this.#marks = marks;
   }
 
   /** What each probe shows. */
@@ -66,7 +70,7 @@ export class FormatProof {
   }
 
   #readFailure(text: string, { calls, tools }: WrittenProbe): string {
-    const detection = this.#format.detect(text, { tools });
+    const detection = this.#format.detect(text, { tools, marks: this.#marks });
     const read = detection.calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
     const wanted = calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
     if (detection.truncated) return `is read as cut off: ${JSON.stringify(text)}`;
@@ -77,7 +81,7 @@ export class FormatProof {
   #grammarFailure(text: string, { calls, tools, startsWithCall }: WrittenProbe): string {
     const grammar = calls.length > 0 && this.#grammar(tools, 'auto');
     if (!grammar) return '';
-    const accepted = acceptedCalls(text, grammar);
+    const accepted = acceptedCalls(text, grammar, this.#marks);
     const covered = accepted?.map(({ start, end }) => text.slice(start, end)).join('') ?? '';
     const [first] = accepted ?? [];
     if (!first || calls.some(({ name }) => !covered.includes(name)))
@@ -88,7 +92,7 @@ export class FormatProof {
     if (acceptsCutCall(text, first, firstEnd))
       return `is accepted by the grammar when it is cut off: ${JSON.stringify(text)}`;
     const required = !second && startsWithCall && this.#grammar(tools, 'required');
-    const call = text.slice(visibleStart(text));
+    const call = text.slice(visibleStart(text, this.#marks));
     return !required || acceptsFromStart(call, required)
       ? ''
       : `is refused by the grammar of a required call: ${JSON.stringify(call)}`;
@@ -112,8 +116,8 @@ const isTemplateLimit = ({ calls, text, isBasic }: WrittenProbe): boolean =>
 const isRequired = (probe: WrittenProbe): boolean => probe.required && !isTemplateLimit(probe);
 
 /** Index of the first character that is neither white space nor reasoning. */
-function visibleStart(text: string): number {
-  const skipReasoning = createReasoningSkipper(text);
+function visibleStart(text: string, marks: ReplyMarks): number {
+  const skipReasoning = createReasoningSkipper(text, marks);
   for (let start = 0; ;) {
     const next = skipReasoning(start + (/^\s*/.exec(text.slice(start))?.[0].length ?? 0));
     if (next === start) return start;

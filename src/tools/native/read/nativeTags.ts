@@ -51,7 +51,8 @@ export const triggerOf = (layout: CallLayout): string => anchorsOf(layout)[0]?.t
 /** The marks up to the name, in their order; without any, the whole text up to the name unless the calls are JSON. */
 function anchorsOf(layout: CallLayout): readonly Anchor[] {
   const parts = [layout.open, ...layout.before];
-  const anchors = anchorsIn(parts);
+  // A mark that ends every message starts no call.
+  const anchors = anchorsIn(parts).filter(({ text }) => !layout.end.includes(text));
   if (anchors.length > 0) return anchors;
   const [text = ''] = parts.filter((part) => typeof part === 'string' && part.trim() !== '');
   const isBare = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
@@ -78,7 +79,7 @@ function anchorsIn(parts: readonly LayoutPart[]): readonly Anchor[] {
 }
 
 /** The marks that stand after the name of a call. */
-function closersOf({ close, separator = '', after }: CallLayout): readonly string[] {
-  const texts = [...after.filter((part) => typeof part === 'string'), close, separator];
+function closersOf({ close, separator = '', after, end }: CallLayout): readonly string[] {
+  const texts = [...after.filter((part) => typeof part === 'string'), close, separator, end];
   return [...new Set(texts.flatMap(lexemes).filter(isMark))];
 }
