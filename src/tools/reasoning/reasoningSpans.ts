@@ -1,5 +1,5 @@
-import { defaultReplyMarks, tagsOf, type ReasoningMarks, type ReplyMarks } from './replyMarks.ts';
-import { MarkSearch } from './markSearch.ts';
+import { defaultReplyMarks, type ReasoningMarks, type ReplyMarks } from './replyMarks.ts';
+import { searchesFor } from './replySearches.ts';
 import { ReplyScanner } from './replyScanner.ts';
 
 /** Returns the first index at or after the given one that is outside of reasoning. */
@@ -18,7 +18,7 @@ export function impliedReasoning(text: string, marks: ReplyMarks): ReasoningMark
   const { reasoning, header, restart } = marks;
   // Where a reply has several messages, the end of each is such a mark.
   if (header || restart !== '') return undefined;
-  const first = new MarkSearch(tagsOf(marks)).next(text, 0, true);
+  const first = searchesFor(marks).inAnswer.next(text, 0, true);
   if (typeof first === 'number') return undefined;
   return reasoning.find(({ open, close }) => close === first.mark && open !== first.mark);
 }

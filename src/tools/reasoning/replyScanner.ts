@@ -1,6 +1,6 @@
-import { MarkSearch, type FoundMark } from './markSearch.ts';
-import { MessageHeaders } from './messageHeaders.ts';
-import { hasTag, tagsOf, type ReasoningMarks, type ReplyMarks } from './replyMarks.ts';
+import type { FoundMark, MarkSearch } from './markSearch.ts';
+import { hasTag, type ReasoningMarks, type ReplyMarks } from './replyMarks.ts';
+import { searchesFor, type ReplySearches } from './replySearches.ts';
 
 /** What a piece of a reply is: text of the answer, reasoning, a mark of reasoning, or what belongs to none of them. */
 export type ReplyPart = 'answer' | 'reasoning' | 'mark' | 'other';
@@ -25,10 +25,7 @@ export type OnPart = (part: ReplyPart, text: string) => void;
 export class ReplyScanner {
   readonly #marks: ReplyMarks;
   readonly #onPart: OnPart;
-  readonly #headers: MessageHeaders | undefined;
-  readonly #inAnswer: MarkSearch;
-  readonly #searches = new Map<ReasoningMarks, MarkSearch>();
-  readonly #inCall: MarkSearch;
+  readonly #searches: ReplySearches;
   #state: 'start' | 'answer' | 'header' | 'call' | ReasoningMarks;
   /** Text that is not assigned to a part yet. */
   #pending = '';
@@ -39,11 +36,7 @@ export class ReplyScanner {
   constructor(marks: ReplyMarks, onPart: OnPart, opened?: ReasoningMarks) {
     this.#marks = marks;
     this.#onPart = onPart;
-    this.#headers = marks.header && new MessageHeaders(marks.header, marks);
-    this.#inAnswer = new MarkSearch(tagsOf(marks));
-    const messageMarks = marks.header ? [marks.header.open, marks.restart].filter(hasTag) : [];
-    for (const pair of marks.reasoning) this.#searches.set(pair, new MarkSearch([pair.close, ...messageMarks]));
-    this.#inCall = new MarkSearch([...marks.reasoning.map(({ close }) => close), ...messageMarks]);
+    this.#searches = searchesFor(marks);
     this.#state = opened ?? 'start';
   }
 
@@ -85,8 +78,9 @@ export class ReplyScanner {
   }
 
   get #search(): MarkSearch {
-    if (this.reasoning) return this.#searches.get(this.reasoning) ?? this.#inAnswer;
-    return this.#state === 'call' ? this.#inCall : this.#inAnswer;
+    const { inAnswer, inReasoning, inCall } = this.#searches;
+    if (this.reasoning) return inReasoning.get(this.reasoning) ?? inAnswer;
+    return this.#state === 'call' ? inCall : inAnswer;
   }
 
   get #textPart(): ReplyPart {
@@ -120,12 +114,12 @@ export class ReplyScanner {
     const opened = mark === undefined ? undefined : reasoning.find(({ open }) => open === mark);
     if (opened) this.#emit('reasoning', from + opened.open.length);
     else if (mark !== undefined) this.#emit('other', from + mark.length);
-    this.#state = opened ?? (this.#headers && mark === undefined ? 'header' : 'answer');
+    this.#state = opened ?? (this.#searches.headers && mark === undefined ? 'header' : 'answer');
     return true;
   }
 
   #header(isComplete: boolean): boolean {
-    const found = this.#headers?.read(this.#pending.slice(this.#next), isComplete);
+    const found = this.#searches.headers?.read(this.#pending.slice(this.#next), isComplete);
     if (!found) return false;
     this.#emit(found.part, this.#next + found.length);
     this.#state = found.next;
