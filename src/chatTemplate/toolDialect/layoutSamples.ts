@@ -22,6 +22,7 @@ export function layoutSamples(renderer: ProbeRenderer): LayoutSamples {
     one: sample(layoutProbes.one),
     empty: optional(layoutProbes.empty),
     two: optional(layoutProbes.two),
+    list: optional(layoutProbes.list),
     literals: optional(layoutProbes.literals),
     plain: { text: renderer.answer(plainProbe), answer: plainProbe },
     preceded,

@@ -91,6 +91,7 @@ export const layoutProbes = {
   one: required('one call', call(mixed)),
   empty: required('a call without arguments', call({})),
   two: required('two calls in one message', call(mixed), call(otherMixed, door, 'zqid00002')),
+  list: typed('a list', { list_zq: ['Zqword', 'nine'] }),
   literals: {
     ...required('true, false and null', call({ flag_zq: true, off_zq: false, void_zq: null })),
     tools: nullTools,
@@ -114,7 +115,7 @@ export const proofProbes = (marks: readonly string[]): readonly ToolProbe[] => [
   typed('true', { flag_zq: true }),
   typed('false', { flag_zq: false }),
   { ...required('null', call({ void_zq: null })), tools: nullTools },
-  typed('a list', { list_zq: ['Zqword', 'nine'] }),
+  layoutProbes.list,
   typed('an object', { place_zq: { inner_zq: 'Zqword', outer_zq: 7 } }),
   layoutProbes.afterText,
   layoutProbes.afterReasoning,

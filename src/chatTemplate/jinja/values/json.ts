@@ -1,7 +1,7 @@
 import type { Budget } from '../budget.ts';
 import { compareText } from './characters.ts';
 import { floatText, integerText } from './text.ts';
-import { Dict, Float, Tuple, typeName, type Value } from './values.ts';
+import { Dict, Float, Generator, Tuple, typeName, type Value } from './values.ts';
 
 /** The settings of Python's `json.dumps`. */
 export interface JsonSettings {
@@ -35,6 +35,7 @@ export function toJson(value: Value, settings: JsonSettings, budget: Budget, mar
   };
   if (Array.isArray(value)) return join('[', value.map(nestedJson), ']');
   if (value instanceof Tuple) return join('[', value.items.map(nestedJson), ']');
+  if (value instanceof Generator) return join('[', value.take().map(nestedJson), ']');
   if (!(value instanceof Dict)) throw new Error(`Object of type ${typeName(value)} is not JSON serializable`);
   const members = value.entries().map(([key, member]) => [keyText(key), member] as const);
   if (settings.sortKeys) members.sort(([left], [right]) => compareText(left, right));

@@ -13,7 +13,7 @@ export interface DerivedParameters {
  * Reads the marks of parameters off a call whose arguments are a string, a number and a string.
  * @throws UnknownLayout when they do not stand one after the other.
  */
-export function deriveParameters({ one, empty, literals }: LayoutSamples): DerivedParameters {
+export function deriveParameters({ one, empty, list, literals }: LayoutSamples): DerivedParameters {
   const { text } = one;
   const { nameEnd, keys, values } = locateParameters(one);
   const [key1, key2, key3] = keys;
@@ -40,7 +40,7 @@ export function deriveParameters({ one, empty, literals }: LayoutSamples): Deriv
     string: quote === '' ? string : other,
     other,
   };
-  return { layout: { ...layout, style: { quote, ...literalsOf(literals, layout) } }, end };
+  return { layout: { ...layout, style: { quote, ...literalsOf(literals, layout), ...nestedStyleOf(list) } }, end };
 }
 
 /** The places of the name, the keys and the values of the only call of a text. */
@@ -77,6 +77,13 @@ function emptyText(empty: CallSample | undefined, afterArguments: string): strin
   if (nameEnd === undefined) return '';
   const rest = empty?.text.slice(nameEnd) ?? '';
   return withoutEnd(rest, rest.endsWith(afterArguments) ? afterArguments : commonEnd(rest, afterArguments));
+}
+
+/** How lists and objects are written: as Python's `repr`, else as JSON. */
+function nestedStyleOf(list: CallSample | undefined): Pick<ValueStyle, 'nested'> {
+  const values = Object.values(list?.calls[0]?.arguments ?? {}).flat();
+  const isRepr = values.length > 0 && values.every((value) => list?.text.includes(`'${String(value)}'`));
+  return isRepr ? { nested: 'python' } : {};
 }
 
 /** How true, false and null are written; as in JSON where the template leaves them out. */

@@ -23,6 +23,8 @@ export interface LayoutSamples {
   readonly plain: { readonly text: string; readonly answer: string };
   /** One call after text or reasoning, which may be left out; the call is that of `one`. */
   readonly preceded: readonly { readonly text: string; readonly preceding: string }[];
+  /** One call with a list of strings; undefined: the template refuses it. */
+  readonly list: CallSample | undefined;
   /** true, false and null as arguments, if they are written. */
   readonly literals: CallSample | undefined;
 }
