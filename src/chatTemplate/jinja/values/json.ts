@@ -14,7 +14,8 @@ export interface JsonSettings {
 }
 
 /**
- * The JSON of a value, as Python's `json.dumps` writes it.
+ * The JSON of a value, as Python's `json.dumps` writes it. A generator becomes a list, as in llama.cpp, whose own templates
+ * rely on it.
  * @throws Error for a value that JSON does not have, such as undefined.
  */
 export function toJson(value: Value, settings: JsonSettings, budget: Budget, margin = '\n'): string {

@@ -21,6 +21,7 @@ describe('a filter', () => {
     ['{{ v | tojson(ensure_ascii=True, sort_keys=True) }}', '{"a": {}, "b": ["\\u00fc\\"\\n</", 1.5, true, null]}'],
     ["{{ v | tojson(separators=(',', ':')) }}", '{"b":["ü\\"\\n</",1.5,true,null],"a":{}}'],
     ['{{ {1: 1.0, none: 1e-5, true: (1, 2)} | tojson }}', '{"1": [1, 2], "null": 1e-05}'],
+    ["{{ [{'n': 1}, {'n': 2}] | map(attribute='n') | tojson }}", '[1, 2]'],
     ['{{ nothing | tojson }}', 'error: Object of type Undefined is not JSON serializable'],
     ['{{ [{"a": 1}, {"a": 2}] | map(attribute="a") | tojson }}', '[1, 2]'],
   ])('that writes JSON: %j', (template, expected) => {
