@@ -1,25 +1,32 @@
 import type { Prompt } from '../dialog.ts';
 import type { Completion, Engine, LoadOptions, Model } from '../engine/engine.ts';
+import type { ToolDialect } from '../tools/native/toolDialect.ts';
 
 /** Load options of a model that does not generate: minimal KV cache, one thread. */
 export const captureOptions = { contextSize: 256, slots: 1, threads: 1, gpu: 'off' } as const satisfies LoadOptions;
 
+type OnPrompt = (prompt: Prompt, model: Model) => Promise<void>;
+
 /**
  * Wraps an engine so that prompts are captured instead of run: `onPrompt` gets each one, whatever its length, and the
  * completion is empty.
+ * @param toolDialect of all models; default: their own.
  */
-export function capturePrompts(engine: Engine, onPrompt: (prompt: Prompt, model: Model) => Promise<void>): Engine {
+export function capturePrompts(engine: Engine, onPrompt: OnPrompt, toolDialect?: ToolDialect): Engine {
   return {
     name: engine.name,
     needsFiles: engine.needsFiles,
-    load: async (file, options) => captureModel(await engine.load(file, { ...options, ...captureOptions }), onPrompt),
+    async load(file, options) {
+      const model = await engine.load(file, { ...options, ...captureOptions });
+      return captureModel(model, onPrompt, toolDialect ?? model.toolDialect);
+    },
     [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
   };
 }
 
-const captureModel = (model: Model, onPrompt: (prompt: Prompt, model: Model) => Promise<void>): Model => ({
+const captureModel = (model: Model, onPrompt: OnPrompt, toolDialect: ToolDialect): Model => ({
   contextSize: Infinity,
-  toolDialect: model.toolDialect,
+  toolDialect,
   notes: model.notes,
   overhead: model.overhead,
   replyMarks: model.replyMarks,

@@ -1,7 +1,6 @@
 import { skipClosingFence, skipOpeningFence } from './detect/markdownCode.ts';
 import { withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from './json/lenientParser.ts';
-import { reasoningSpans } from './reasoning/reasoningSpans.ts';
 import { defaultReplyMarks } from './reasoning/replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
 import type { DetectOptions, Detection, ToolCallFormat } from './tool.ts';
@@ -29,30 +28,14 @@ export function parseReply(
   { opened = '', keepReasoning = false, isJson = false, ...options }: ParseReplyOptions = {},
 ): ParsedReply {
   const { marks = defaultReplyMarks, tools = [] } = options;
-  const reply = closeBeforeCalls(opened + text, format, options);
+  const reply = opened + text;
   const detection =
     isJson && tools.length === 0
       ? { calls: [], residual: withoutEndTokens(reply).trim(), truncated: false }
       : format.detect(reply, options);
-  const content = splitReply(detection.residual, marks, { keepReasoning }).content.trim();
-  const { reasoning } = splitReply(reply, marks, { keepReasoning });
-  return { ...detection, content: isJson ? withoutFence(content) : content, reasoning };
-}
-
-/**
- * A reply whose reasoning is never closed, closed before the calls that it ends with. Calls that are followed by more
- * text are part of the reasoning.
- */
-function closeBeforeCalls(reply: string, format: ToolCallFormat, options: DetectOptions): string {
-  const { openingMarks = [] } = format;
-  const last = openingMarks.length === 0 ? undefined : reasoningSpans(reply, options.marks ?? defaultReplyMarks).at(-1);
-  if (!last?.unclosed) return reply;
-  const starts = openingMarks.map((mark) => reply.indexOf(mark, last.start)).filter((start) => start >= 0);
-  if (starts.length === 0) return reply;
-  const start = Math.min(...starts);
-  const { calls, residual, truncated } = format.detect(reply.slice(start), options);
-  const endsWithCalls = calls.length > 0 && residual === '' && !truncated;
-  return endsWithCalls ? reply.slice(0, start) + last.unclosed.close + reply.slice(start) : reply;
+  const split = splitReply(detection.residual, marks, { keepReasoning });
+  const content = split.content.trim();
+  return { ...detection, content: isJson ? withoutFence(content) : content, reasoning: split.reasoning };
 }
 
 /** JSON without the Markdown code fence around it; any other text as it is. */

@@ -122,11 +122,6 @@ export interface ToolCallFormat {
   readonly name: string;
   /** Where the text of `render` is inserted into the prompt. */
   readonly place: 'system' | 'first-user' | 'last-user';
-  /**
-   * Marks with which a model begins calls: reasoning that is never closed ends before the calls that the reply ends
-   * with. Default: none, so that nothing in such reasoning is a call.
-   */
-  readonly openingMarks?: readonly string[];
   /** The tools as prompt text, for models whose chat template does not support tools. */
   render(tools: readonly Tool[]): string;
   /** Tool-call parser: finds the calls in the complete text of a model, control tokens included. Never throws. */

@@ -105,7 +105,7 @@ describe('turngraph tools formats --template', () => {
   });
 
   it.each([
-    ['a template that does not parse', () => ['--template', pathOf('broken.jinja')], 1, 'broken.jinja'],
+    ['a template that does not parse', () => ['--template', pathOf('broken.jinja')], 1, 'broken.jinja: line 3'],
     ['a file that is not there', () => ['--template', pathOf('absent.jinja')], 1, 'absent.jinja'],
     ['a model and a template', () => ['--template', 'a', '--model', 'b'], 2, '--model and --template'],
     ['neither', () => [], 2, '--model or --template is needed'],
@@ -190,5 +190,45 @@ describe('turngraph tools parse --template', () => {
     const { err, code } = await parse('', '--template', pathOf('toolless.jinja'), '--format', 'native');
     expect(err).toContain('there is no format "native", but chatml');
     expect(code).toBe(2);
+  });
+});
+
+describe('turngraph tools render --template', () => {
+  const tools = [{ name: 'set_lamp', description: 'Turn it on.', parameters: [{ name: 'on', type: 'boolean' }] }];
+  const graph = { start_node: 'detect', nodes: { detect: { type: 'ToolCall', params: { tools } } } };
+  const render = async (...args: readonly string[]) => {
+    await writeFile(pathOf('graph.json'), JSON.stringify(graph));
+    const flags = ['--graph', pathOf('graph.json'), '--node', 'detect', '--message', 'Shine!'];
+    return runCli(['tools', 'render', ...flags, ...args]);
+  };
+
+  it('lets a template that proves a format place the tools', async () => {
+    const { out, code } = await render('--template', pathOf('named.jinja'));
+    expect({ out, code }).toMatchInlineSnapshot(`
+      {
+        "code": 0,
+        "out": "<|system|>Tools:
+      {"name": "set_lamp", "description": "Turn it on.", "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]}}<|end|>
+      <|user|>Shine!<|end|>
+      <|assistant|>",
+      }
+    `);
+  });
+
+  it('writes the tools as text in another format, and in the default one for a template that knows none', async () => {
+    const other = await render('--template', pathOf('named.jinja'), '--format', 'generic');
+    expect(other.out).toContain('You can call tools.');
+    expect(other.err).toContain('the model was trained on native');
+    const { out } = await render('--template', pathOf('toolless.jinja'));
+    expect(out).toContain('within <tool_call></tool_call> XML tags');
+  });
+
+  it.each([
+    ['a template that does not parse', () => ['--template', pathOf('broken.jinja')], 1, 'broken.jinja: line 3'],
+    ['a model and a template', () => ['--template', 'a', '--model', 'b'], 2, '--model and --template'],
+  ])('rejects %s', async (_, args, expected, why) => {
+    const { out, err, code } = await render(...args());
+    expect({ out, code }).toEqual({ out: '', code: expected });
+    expect(err).toContain(why);
   });
 });

@@ -2,13 +2,10 @@ import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { Agent } from '../../agent/agent.ts';
 import { limitsOf } from '../../limits.ts';
-import { insertTools, type Prompt } from '../../dialog.ts';
-import { probeChatTemplate } from '../../chatTemplate/chatTemplate.ts';
-import { toTextMessage } from '../../chatTemplate/templateMessages.ts';
-import { mockEngine } from '../../engine/mock/engine.ts';
+import type { Prompt } from '../../dialog.ts';
+import type { Model } from '../../engine/engine.ts';
 import { loadExtension } from '../../extensions.ts';
 import { graphSchema, describeGraphPointer, type GraphDocument } from '../../graph/document.ts';
-import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { createReader } from '../../schema.ts';
@@ -18,16 +15,16 @@ import { SessionStorages } from '../../storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
 import { findGraph } from '../findGraph.ts';
 import { readGraphFile } from '../graphFile.ts';
-import { isOnDisk, localCatalogue } from '../localCatalogue.ts';
+import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
 import { captureOptions, capturePrompts } from '../promptCapture.ts';
+import { findPromptSource, type PromptSourceFlags } from '../promptSource.ts';
 
-interface RenderFlags {
+interface RenderFlags extends PromptSourceFlags {
   readonly graph: string;
   readonly node: string;
   readonly message: string;
   readonly format?: string;
-  readonly model?: string;
   readonly var: Readonly<Record<string, string>>;
   readonly [serverFlag: string]: unknown;
 }
@@ -42,6 +39,7 @@ export const toolsRenderCommand = (): Command =>
       .requiredOption('--message <text>', 'the user message')
       .option('--format <name>', 'tool-call format, instead of that of the node')
       .option('--model <name>', 'model whose chat template is used, instead of that of the graph; must be on disk')
+      .option('--template <file>', 'a chat template (Jinja) that is used in place of a model')
       .option('--var <name=value>', 'a variable for templates; can be repeated', addVariable, {}),
     ['graphs', 'catalogue', 'models', 'extend', 'storageRoot', 'engineProcess'],
   ).action(render);
@@ -51,17 +49,14 @@ async function render(flags: RenderFlags): Promise<void> {
   const catalogue = await localCatalogue(options);
   const { path } = await findGraph(flags.graph, options.graphs);
   const { graph, modelName } = isolateNode(await readGraph(path), flags);
-  const onDisk = flags.model !== undefined || isOnDisk(catalogue, modelName);
-  if (!onDisk) process.stderr.write(`${noModelReason(modelName)}, so this is our own wording in ChatML\n`);
   let prompts = 0;
-  const engine = capturePrompts(
-    onDisk ? await createUncachedLlamaEngine(options) : mockEngine(),
-    async (prompt, model) => {
-      prompts++;
-      process.stdout.write(onDisk ? await model.render(prompt) : renderChatml(prompt));
-    },
-  );
-  await using pool = new ModelPool(engine, { ...captureOptions, catalogue, idleMs: 0 });
+  const source = await findPromptSource(flags, { options, catalogue, modelName });
+  const onPrompt = async (prompt: Prompt, model: Model): Promise<void> => {
+    prompts++;
+    process.stdout.write(await source.render(prompt, model));
+  };
+  const engine = capturePrompts(source.engine, onPrompt, source.toolDialect);
+  await using pool = new ModelPool(engine, { ...captureOptions, catalogue: source.catalogue, idleMs: 0 });
   await using agent = await Agent.create({
     id: 1,
     graph,
@@ -114,12 +109,4 @@ function isolateNode(
     graph: { ...graph, start_node: name, nodes: { [name]: { ...node, params, exits: {} } } },
     modelName: model ?? (named || graph.default_model_name),
   };
-}
-
-const noModelReason = (modelName: string): string =>
-  modelName === '' ? 'no model is named' : `"${modelName}" is not on disk`;
-
-function renderChatml(prompt: Prompt): string {
-  const template = probeChatTemplate(undefined, { bos: '', eos: '' });
-  return template.render({ messages: template.normalizeMessages(insertTools(prompt)).map(toTextMessage) });
 }

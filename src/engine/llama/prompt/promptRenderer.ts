@@ -1,12 +1,11 @@
 import type { Token } from 'node-llama-cpp';
 import type { ChatTemplate } from '../../../chatTemplate/chatTemplate.ts';
-import { toTemplateMessages } from '../../../chatTemplate/templateMessages.ts';
-import { insertTools, type Message, type Prompt, type ToolDefinition } from '../../../dialog.ts';
+import { renderInput, toPromptInput, type PromptInput } from '../../../chatTemplate/renderPrompt.ts';
+import type { Prompt } from '../../../dialog.ts';
 import { createYielder } from '../../../eventLoop.ts';
 import { Fault, describeError } from '../../../fault.ts';
 import type { TextSpan } from '../tokenizer/controlTokens.ts';
 import { CharacterMask } from './controlTokenMask.ts';
-import { nativeFormatName } from '../../../tools/native/nativeFormat.ts';
 import { mapStrings, mapMessageStrings } from './mapStrings.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 
@@ -17,13 +16,6 @@ export interface RenderedPrompt {
   readonly maskedOffsets: readonly number[];
   /** The control strings that the template itself wrote, from left to right. */
   readonly controlSpans: readonly TextSpan[];
-}
-
-/** What the chat template gets of a prompt. */
-interface PromptInput {
-  readonly messages: readonly Message[];
-  readonly tools?: readonly ToolDefinition[];
-  readonly thinking?: boolean;
 }
 
 /**
@@ -57,7 +49,7 @@ export class PromptRenderer {
 
   /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
   render(prompt: Prompt): RenderedPrompt {
-    const input = this.#promptInput(prompt);
+    const input = toPromptInput(prompt, this.#chatTemplate);
     const mask = new CharacterMask([this.#chatTemplate.source, JSON.stringify(input)]);
     const maskedText = this.#renderText(this.#masked(input, mask));
     return {
@@ -123,29 +115,6 @@ export class PromptRenderer {
     yield* this.#tokenizer.tokenizeInPieces(text.slice(tokenizedEnd), true);
   }
 
-  // A template that supports tools decides where they are and how they are written. Any other gets them as text.
-  #promptInput(prompt: Prompt): PromptInput {
-    const { messages, tools, thinking } = prompt;
-    const thinkingInput = thinking === undefined ? {} : { thinking };
-    const { normalizeMessages, supportsTools } = this.#chatTemplate;
-    if (!supportsTools || (tools && !this.#isOwnFormat(tools.format))) {
-      const textMessages = insertTools(prompt).map(({ role, text }) => ({ role, text }));
-      return { ...thinkingInput, messages: normalizeMessages(textMessages) };
-    }
-    const definitions = tools?.definitions ?? [];
-    return {
-      ...thinkingInput,
-      messages: normalizeMessages(messages),
-      ...(definitions.length > 0 && { tools: definitions }),
-    };
-  }
-
-  /** Whether the chat template writes the calls of a format. */
-  #isOwnFormat(name: string): boolean {
-    const { format, layout } = this.#chatTemplate.toolDialect;
-    return name === format || (name === nativeFormatName && layout !== undefined);
-  }
-
   #masked({ messages, tools, ...rest }: PromptInput, mask: CharacterMask): PromptInput {
     const maskUnsafe = (text: string): string => {
       const offsets = this.unsafeOffsets(text);
@@ -158,13 +127,9 @@ export class PromptRenderer {
     };
   }
 
-  #renderText({ messages, tools, thinking }: PromptInput): string {
+  #renderText(input: PromptInput): string {
     try {
-      return this.#chatTemplate.render({
-        messages: toTemplateMessages(messages, this.#chatTemplate.toolDialect),
-        ...(tools && { tools }),
-        ...(thinking !== undefined && { variables: { enable_thinking: thinking } }),
-      });
+      return renderInput(input, this.#chatTemplate);
     } catch (error) {
       const why = describeError(error);
       throw new Fault('INFERENCE_FAILED', `the model's chat template refuses this prompt: ${why}`, { cause: error });

@@ -40,11 +40,6 @@ function createTags(layout: CallLayout): TagSet {
   return new TagSet(kinds, closers);
 }
 
-/** The marks with which a call can begin, each once; none where calls are bare JSON. */
-export const openingMarks = (layout: CallLayout): readonly string[] => [
-  ...new Set(anchorsOf(layout).map(({ text }) => text)),
-];
-
 /** The first text of a layout by which its calls are found; "" = calls are bare JSON. */
 export const triggerOf = (layout: CallLayout): string => anchorsOf(layout)[0]?.text ?? '';
 
