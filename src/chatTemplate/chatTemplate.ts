@@ -3,6 +3,7 @@ import type { Message, ToolDefinition } from '../dialog.ts';
 import type { ReplyMarks } from '../tools/reasoning/replyMarks.ts';
 import { deriveReplyMarks } from './deriveReplyMarks.ts';
 import { noDialect, type ToolDialect } from '../tools/native/toolDialect.ts';
+import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.ts';
 import { toolDialectOf } from './toolDialect/toolDialectOf.ts';
 import type { RenderTemplate } from './templateInput.ts';
 import { toTextMessage } from './templateMessages.ts';
@@ -25,6 +26,8 @@ export interface ChatTemplate {
   readonly notes: readonly string[];
   /** The marks of the parts of a reply, read off the template. */
   readonly replyMarks: ReplyMarks;
+  /** The variable that controls reasoning; undefined: the template has none. */
+  readonly thinkingVariable: ThinkingVariable | undefined;
   /** The messages with roles and in an order that the template accepts. */
   normalizeMessages(messages: readonly Message[]): readonly Message[];
   readonly render: RenderTemplate;
@@ -109,6 +112,14 @@ function createChatTemplate(source: string, render: RenderTemplate, fallback?: F
       "the model's chat template supports a system message only at the start: later ones are written as user messages",
     );
   const replyMarks = deriveReplyMarks(fallback?.fileSource ?? source, render);
+  const thinkingVariable = findThinkingVariable(source, render);
+  if (thinkingVariable && !thinkingVariable.canBeOff)
+    notes.push(
+      "the model's chat template cannot turn reasoning off: " +
+        `without thinking, ${thinkingVariable.name} is "${thinkingVariable.off}"`,
+    );
+  else if (!thinkingVariable && opensReasoning(render, replyMarks))
+    notes.push("the model's chat template cannot turn reasoning off: the model reasons also without thinking");
   return {
     source,
     supportsTools: rendersTools(render),
@@ -117,9 +128,16 @@ function createChatTemplate(source: string, render: RenderTemplate, fallback?: F
     system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
     notes,
     replyMarks,
+    thinkingVariable,
     normalizeMessages,
     render,
   };
+}
+
+/** Whether prompts end with the opening mark of reasoning. */
+function opensReasoning(render: RenderTemplate, { reasoning }: ReplyMarks): boolean {
+  const prompt = render({ messages: [toTextMessage(userProbe)] }).trimEnd();
+  return reasoning.some(({ open }) => prompt.endsWith(open));
 }
 
 function rendersTools(render: RenderTemplate): boolean {

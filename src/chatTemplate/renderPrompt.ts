@@ -2,6 +2,7 @@ import { insertTools, type Message, type Prompt, type ToolDefinition } from '../
 import { nativeFormatName } from '../tools/native/nativeFormat.ts';
 import type { ChatTemplate } from './chatTemplate.ts';
 import { toTemplateMessages } from './templateMessages.ts';
+import { thinkingVariables } from './thinkingVariable.ts';
 
 /** What a chat template gets of a prompt. */
 export interface PromptInput {
@@ -40,7 +41,7 @@ export const renderInput = ({ messages, tools, thinking }: PromptInput, template
   template.render({
     messages: toTemplateMessages(messages, template.toolDialect),
     ...(tools && { tools }),
-    ...(thinking !== undefined && { variables: { enable_thinking: thinking } }),
+    variables: thinkingVariables(template.thinkingVariable, thinking),
   });
 
 /** A prompt as a chat template writes it. @throws as renderInput */

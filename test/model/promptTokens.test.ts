@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
 import type { Message } from '../../src/dialog.ts';
 import { userPrompt } from '../contracts/generation.ts';
+import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
+import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 describe('the tokens of a prompt', () => {
@@ -91,5 +93,27 @@ describe('the tokens of a prompt', () => {
     // The same text, but in one message.
     const { tokens } = await sequence.generate({ messages: [user(text.slice('user\n'.length))] }, options);
     expect(tokens.reused).toBe(demo.weights.tokenize('<|im_start|>user\nHello', true).length);
+  });
+});
+
+describe('thinking', () => {
+  let demo: Demo;
+  beforeAll(async () => void (demo = await openDemo()));
+  afterAll(() => demo.close());
+
+  it.each([
+    ['enable_thinking', '{% if enable_thinking is false %}/off{% endif %}', ['Q', 'Q', 'Q/off']],
+    ['another name', '{% if thinking %}/on{% endif %}', ['Q', 'Q/on', 'Q']],
+    ['a level of effort', '/{{ reasoning_effort | default("medium") }}', ['Q/medium', 'Q/medium', 'Q/low']],
+    ['a budget', '{% if thinking_budget == 0 %}/off{% endif %}', ['Q', 'Q', 'Q/off']],
+    ['no variable', '', ['Q', 'Q', 'Q']],
+  ])('sets the variable of the chat template: %s', (_, end, expected) => {
+    const source = `{% for m in messages %}{{ m.content }}{% endfor %}${end}`;
+    const renderer = new PromptRenderer(probeChatTemplate(source, { bos: '', eos: '' }), demo.tokenizer);
+    const messages: readonly Message[] = [{ role: 'user', text: 'Q' }];
+    const prompts = [{}, { thinking: true }, { thinking: false }].map((setting) =>
+      renderer.render({ messages, ...setting }),
+    );
+    expect(prompts.map(({ text }) => text)).toEqual(expected);
   });
 });

@@ -1,0 +1,142 @@
+import type { ArgumentList, AssignmentTarget, Expression, MacroParameter, Statement } from './syntax/ast.ts';
+
+/**
+ * The variables that a template reads before it assigns them: those that its caller can set. In the order in which they
+ * are first read; functions such as `range` are among them.
+ */
+export function freeVariables(statements: readonly Statement[]): readonly string[] {
+  const free = new Set<string>();
+  visitAll(statements, new Set(), free);
+  return [...free];
+}
+
+/** Visits statements in order; adds what they assign to `assigned`, and what they read before to `free`. */
+function visitAll(statements: readonly Statement[], assigned: Set<string>, free: Set<string>): void {
+  for (const statement of statements) visit(statement, assigned, free);
+}
+
+function visit(statement: Statement, assigned: Set<string>, free: Set<string>): void {
+  const read = (expression: Expression | undefined): void => expression && readAll(expression, assigned, free);
+  const visitBlock = (body: readonly Statement[], ...names: readonly string[]): void =>
+    visitAll(body, new Set([...assigned, ...names]), free);
+  switch (statement.type) {
+    case 'output':
+      return read(statement.value);
+    case 'if':
+      for (const { test, body } of statement.branches) {
+        read(test);
+        visitAll(body, assigned, free);
+      }
+      return visitAll(statement.otherwise, assigned, free);
+    case 'for': {
+      read(statement.iterable);
+      const names = ['loop', ...targetNames(statement.target)];
+      if (statement.test) readAll(statement.test, new Set([...assigned, ...names]), free);
+      visitBlock(statement.body, ...names);
+      return visitBlock(statement.otherwise);
+    }
+    case 'set':
+      read(statement.value);
+      return assign(statement.target, assigned, free);
+    case 'setBlock':
+      visitBlock(statement.body);
+      for (const { args } of statement.filters) readArguments(args, assigned, free);
+      return assign(statement.target, assigned, free);
+    case 'macro':
+      assigned.add(statement.name);
+      return visitMacro(statement.parameters, statement.body, assigned, free);
+    case 'callBlock':
+      read(statement.call);
+      return visitMacro(statement.parameters, statement.body, assigned, free);
+    case 'filterBlock':
+      for (const { args } of statement.filters) readArguments(args, assigned, free);
+      return visitBlock(statement.body);
+    case 'with':
+      for (const { value } of statement.assignments) read(value);
+      return visitBlock(statement.body, ...statement.assignments.flatMap(({ target }) => targetNames(target)));
+    case 'text':
+    case 'break':
+    case 'continue':
+      return undefined;
+    default:
+      return statement satisfies never;
+  }
+}
+
+function visitMacro(
+  parameters: readonly MacroParameter[],
+  body: readonly Statement[],
+  assigned: ReadonlySet<string>,
+  free: Set<string>,
+): void {
+  const inner = new Set([...assigned, 'caller', 'varargs', 'kwargs', ...parameters.map(({ name }) => name)]);
+  for (const { fallback } of parameters) if (fallback) readAll(fallback, inner, free);
+  visitAll(body, inner, free);
+}
+
+/** The names that a target assigns; an attribute of a namespace assigns none. */
+const targetNames = (target: AssignmentTarget): readonly string[] =>
+  target.type === 'name' ? [target.name] : target.type === 'tuple' ? target.items.flatMap(targetNames) : [];
+
+function assign(target: AssignmentTarget, assigned: Set<string>, free: Set<string>): void {
+  if (target.type === 'namespace' && !assigned.has(target.name)) free.add(target.name);
+  for (const name of targetNames(target)) assigned.add(name);
+}
+
+function readAll(expression: Expression, assigned: ReadonlySet<string>, free: Set<string>): void {
+  if (expression.type === 'name' && !assigned.has(expression.name)) free.add(expression.name);
+  for (const part of partsOf(expression)) readAll(part, assigned, free);
+}
+
+const readArguments = (args: ArgumentList, assigned: ReadonlySet<string>, free: Set<string>): void => {
+  for (const value of argumentsOf(args)) readAll(value, assigned, free);
+};
+
+const defined = (...expressions: readonly (Expression | undefined)[]): readonly Expression[] =>
+  expressions.filter((expression) => expression !== undefined);
+
+const argumentsOf = ({ positional, keywords, spread, keywordSpread }: ArgumentList): readonly Expression[] => [
+  ...positional,
+  ...keywords.map(([, value]) => value),
+  ...defined(spread, keywordSpread),
+];
+
+/** The expressions that an expression is made of, in the order in which it reads them. */
+function partsOf(expression: Expression): readonly Expression[] {
+  switch (expression.type) {
+    case 'literal':
+    case 'name':
+      return [];
+    case 'list':
+    case 'tuple':
+      return expression.items;
+    case 'dict':
+      return expression.entries.flat();
+    case 'attribute':
+      return [expression.object];
+    case 'item':
+      return [expression.object, expression.key];
+    case 'slice':
+      return [expression.object, ...defined(...expression.bounds)];
+    case 'call':
+      return [expression.callee, ...argumentsOf(expression.args)];
+    case 'filter':
+    case 'test':
+      return [expression.operand, ...argumentsOf(expression.args)];
+    case 'not':
+    case 'sign':
+      return [expression.operand];
+    case 'arithmetic':
+    case 'and':
+    case 'or':
+      return [expression.left, expression.right];
+    case 'concatenation':
+      return expression.parts;
+    case 'comparison':
+      return [expression.first, ...expression.rest.map(({ operand }) => operand)];
+    case 'condition':
+      return [expression.test, expression.whenTrue, ...defined(expression.whenFalse)];
+    default:
+      return expression satisfies never;
+  }
+}

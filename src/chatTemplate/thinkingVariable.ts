@@ -1,0 +1,169 @@
+import { freeVariables } from './jinja/freeVariables.ts';
+import { JinjaTemplate } from './jinja/template.ts';
+import type { RenderTemplate, TemplateMessage } from './templateInput.ts';
+
+/** The variable of a chat template that controls reasoning. */
+export interface ThinkingVariable {
+  readonly name: string;
+  /** Its value for reasoning; undefined: the variable is left out. */
+  readonly on: boolean | string | undefined;
+  /** Its value for no reasoning, or for the least. */
+  readonly off: boolean | string | number;
+  /** Whether `off` turns reasoning off; else it only makes it shorter. */
+  readonly canBeOff: boolean;
+}
+
+/**
+ * Finds the variable that controls reasoning, among those that the template reads and its caller can set: the values true
+ * and false, of a budget 0, or one of the levels of effort must change the prompt of a small conversation. Undefined
+ * where there is none.
+ * @param source of the template; it must be valid.
+ * @param render the same template.
+ */
+export function findThinkingVariable(source: string, render: RenderTemplate): ThinkingVariable | undefined {
+  const prompts = new SmallPrompts(render);
+  const names = freeVariables(new JinjaTemplate(source).statements).filter((name) => !standardNames.has(name));
+  const speaking = names.filter((name) => thinkingWord.test(name));
+  const others = names.filter((name) => !thinkingWord.test(name));
+  // Such a template takes true for a number or a level, and prints it.
+  const switches = speaking.filter((name) => !/budget|effort|level/i.test(name));
+  const budgets = speaking.filter((name) => /budget/i.test(name));
+  const levels = speaking.filter((name) => !/budget/i.test(name));
+  return (
+    first(switches, (name) => asSwitch(name, prompts)) ??
+    first(budgets, (name) => asBudget(name, prompts)) ??
+    first(levels, (name) => asEffort(name, prompts)) ??
+    first(others, (name) => (changesThinking(name, prompts) ? asSwitch(name, prompts) : undefined))
+  );
+}
+
+/** The variables that set a variable for reasoning on or off; none where the template has none. */
+export function thinkingVariables(
+  variable: ThinkingVariable | undefined,
+  thinking: boolean | undefined,
+): Readonly<Record<string, unknown>> {
+  if (!variable || thinking === undefined) return {};
+  const value = thinking ? variable.on : variable.off;
+  return value === undefined ? {} : { [variable.name]: value };
+}
+
+const thinkingWord = /think|thought|reason|effort/i;
+
+// What every template gets, or what has another meaning.
+const standardNames: ReadonlySet<string> = new Set(
+  (
+    'messages tools documents bos_token eos_token unk_token pad_token add_generation_prompt continue_final_message ' +
+    'strftime_now raise_exception namespace range dict date_string today builtin_tools custom_tools available_tools ' +
+    'tools_in_user_message model_identity controls response_format default_system_prompt'
+  ).split(' '),
+);
+
+/** From the least to the most. Templates that know the first two reason not at all with them. */
+const efforts = ['none', 'minimal', 'low', 'medium', 'high'];
+const usualEfforts = ['low', 'medium', 'high'];
+
+const first = (
+  names: readonly string[],
+  find: (name: string) => ThinkingVariable | undefined,
+): ThinkingVariable | undefined => names.map(find).find((found) => found !== undefined);
+
+function asSwitch(name: string, prompts: SmallPrompts): ThinkingVariable | undefined {
+  const [on, off] = [prompts.with(name, true), prompts.with(name, false)];
+  // A template that only prints the value expects another one.
+  if (!on || !off || withoutValues(on) === withoutValues(off)) return undefined;
+  return { name, on: true, off: false, canBeOff: true };
+}
+
+function asBudget(name: string, prompts: SmallPrompts): ThinkingVariable | undefined {
+  const [usual, none] = [prompts.usual, prompts.with(name, 0)];
+  if (!usual || !none || usual.tail === none.tail) return undefined;
+  return { name, on: undefined, off: 0, canBeOff: true };
+}
+
+function asEffort(name: string, prompts: SmallPrompts): ThinkingVariable | undefined {
+  const rendered = efforts.flatMap((value) => {
+    const prompt = prompts.with(name, value);
+    return prompt ? [{ value, prompt }] : [];
+  });
+  const reference = rendered.find(({ value }) => value === 'medium') ?? rendered.at(-1);
+  if (!reference) return undefined;
+  // A level that is only printed is perhaps unknown; a template that refuses one knows the others.
+  const refusesUnknown = rendered.length < efforts.length;
+  const known = rendered.filter(
+    ({ value, prompt }) =>
+      refusesUnknown || usualEfforts.includes(value) || withoutValues(prompt) !== withoutValues(reference.prompt),
+  );
+  const [least] = known;
+  // A level is there to be printed; what has another name must change more.
+  const textOf = /effort|level|reasoning/i.test(name) ? ({ text }: SmallPrompt) => text : withoutValues;
+  if (!least || known.every(({ prompt }) => textOf(prompt) === textOf(least.prompt))) return undefined;
+  // Where the model goes on: a level that turns reasoning off writes its end, or leaves its start out.
+  const off = known.find(({ prompt }) => prompt.tail !== reference.prompt.tail);
+  const usual = known.find(({ value, prompt }) => value !== off?.value && prompt.text === prompts.usual?.text);
+  return {
+    name,
+    on: (usual ?? reference).value,
+    off: (off ?? least).value,
+    canBeOff: off !== undefined,
+  };
+}
+
+/** Whether true and false change words about reasoning. */
+function changesThinking(name: string, prompts: SmallPrompts): boolean {
+  const [on, off] = [prompts.with(name, true), prompts.with(name, false)];
+  if (!on || !off) return false;
+  let start = 0;
+  while (start < on.text.length && on.text[start] === off.text[start]) start++;
+  let end = 0;
+  while (end < Math.min(on.text.length, off.text.length) - start && on.text.at(-1 - end) === off.text.at(-1 - end))
+    end++;
+  return [on, off].some(({ text }) => thinkingWord.test(text.slice(start, text.length - end)));
+}
+
+const printedValue = new RegExp(String.raw`\b(?:true|false|${efforts.join('|')})\b`, 'gi');
+
+const withoutValues = ({ text }: SmallPrompt): string => text.replace(printedValue, '');
+
+/** The prompts of small conversations, with some values of variables. */
+interface SmallPrompt {
+  /** All of them together. */
+  readonly text: string;
+  /** What follows the question in the last of them. */
+  readonly tail: string;
+}
+
+const question = 'Probe of a question.';
+const user: TemplateMessage = { role: 'user', content: question };
+const system: TemplateMessage = { role: 'system', content: 'Probe of a rule.' };
+
+class SmallPrompts {
+  readonly #render: RenderTemplate;
+  readonly #conversations: readonly (readonly TemplateMessage[])[];
+  /** Without any variable. */
+  readonly usual: SmallPrompt | undefined;
+
+  constructor(render: RenderTemplate) {
+    this.#render = render;
+    // A system message can replace words about reasoning; some templates refuse it.
+    this.#conversations = [[system, user], [user]].filter((messages) => this.#rendered([messages], {}) !== undefined);
+    this.usual = this.#rendered(this.#conversations, {});
+  }
+
+  /** With one variable; undefined where the template refuses its value. */
+  with(name: string, value: unknown): SmallPrompt | undefined {
+    return this.#rendered(this.#conversations, { [name]: value });
+  }
+
+  #rendered(
+    conversations: readonly (readonly TemplateMessage[])[],
+    variables: Readonly<Record<string, unknown>>,
+  ): SmallPrompt | undefined {
+    try {
+      const texts = conversations.map((messages) => this.#render({ messages, variables }));
+      const last = texts.at(-1) ?? '';
+      return { text: texts.join('\n'), tail: last.slice(last.lastIndexOf(question) + question.length) };
+    } catch {
+      return undefined;
+    }
+  }
+}
