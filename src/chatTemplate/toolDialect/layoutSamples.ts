@@ -1,9 +1,10 @@
+import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import type { CallSample, LayoutSamples } from '../../tools/native/derive/samples.ts';
 import { layoutProbes, plainProbe, type ToolProbe } from './probes.ts';
 import type { ProbeRenderer } from './renderProbe.ts';
 
 /** The messages from which the layout of a template's calls is derived. @throws Error when it refuses a single call. */
-export function layoutSamples(renderer: ProbeRenderer): LayoutSamples {
+export function layoutSamples(renderer: ProbeRenderer, marks: ReplyMarks): LayoutSamples {
   const sample = (probe: ToolProbe): CallSample => ({ text: renderer.calls(probe), calls: probe.calls });
   const optional = (probe: ToolProbe): CallSample | undefined => {
     try {
@@ -23,8 +24,9 @@ export function layoutSamples(renderer: ProbeRenderer): LayoutSamples {
     empty: optional(layoutProbes.empty),
     two: optional(layoutProbes.two),
     list: optional(layoutProbes.list),
-    literals: optional(layoutProbes.literals),
+    literals: optional(layoutProbes.literals) ?? optional(layoutProbes.booleans),
     plain: { text: renderer.answer(plainProbe), answer: plainProbe },
     preceded,
+    marks,
   };
 }

@@ -96,6 +96,7 @@ export const layoutProbes = {
     ...required('true, false and null', call({ flag_zq: true, off_zq: false, void_zq: null })),
     tools: nullTools,
   },
+  booleans: required('true and false', call({ flag_zq: true, off_zq: false })),
   afterText: { ...limit('text before a call', call(mixed)), text: 'Zqword before.' },
   afterReasoning: { ...limit('reasoning before a call', call(mixed)), reasoning: 'Zqword thought.' },
 } as const;

@@ -43,7 +43,7 @@ export function readToolDialect(
       const renderer = new ProbeRenderer(render, convention);
       if (!renderer.writesCalls()) continue;
       writing.push(renderer);
-      const layout = deriveLayout(layoutSamples(renderer));
+      const layout = deriveLayout(layoutSamples(renderer, marks));
       const written = writeProbes(proofProbes(marksOf(layout)), (probe) => renderer.calls(probe), plainText(renderer));
       return chooseProved(written, { layout, convention, formats, knows: knowsTools(render), renderer, marks });
     } catch (error) {

@@ -4,7 +4,7 @@ import type { DetectionContext } from './detectionContext.ts';
 import { skipSeparators } from '../json/separators.ts';
 import { parseObjectAt, parseObjects, type ObjectListError } from './objectList.ts';
 import { parseArguments, extractCalls, type ParsedCall } from './callShape.ts';
-import { toolNameIn, type Tag, type TaggedBlock, type TagSet } from './tags.ts';
+import { toolNameIn, withLeadingText, type Tag, type TaggedBlock, type TagSet } from './tags.ts';
 
 /** Finds the calls in tags. The tags of all formats count, because models also write those of other families. */
 export function taggedCalls(text: string, context: DetectionContext): CallSpans {
@@ -44,8 +44,9 @@ const truncatedCompactCall = /[\w.-]+(?:\[CALL_ID\][\w-]*)?(?:\[[A-Z_]{0,8})?$/y
  * | objects, or a list of them                     | `<tool_call>{...}`         | the calls in them                  |
  * | anything else                                  | `<tool_call>hello`         | no calls; the search continues     |
  */
-function parseBlock(text: string, outer: Tag, context: DetectionContext): TaggedBlock {
-  let inner = outer;
+function parseBlock(text: string, first: Tag, context: DetectionContext): TaggedBlock {
+  const outer = withLeadingText(first, text);
+  let inner = first;
   let contentStart = skipOpeningFence(text, inner.end);
   for (let tag = context.tags.at(text, contentStart); tag !== undefined; tag = context.tags.at(text, contentStart)) {
     inner = tag;

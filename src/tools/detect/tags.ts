@@ -6,6 +6,8 @@ import { skipInlineCode } from './markdownCode.ts';
 /** A tag that models write before calls. */
 export interface TagKind {
   readonly opens: string;
+  /** Text that belongs to the tag where it stands before it; white space between them does not count. */
+  readonly leading?: string;
   readonly closes: string | undefined;
   /** What follows the tag; after `arguments` tags the tag itself has the name. */
   readonly holds: 'calls' | 'calls or a name' | 'arguments';
@@ -134,6 +136,18 @@ function openingPattern({ opens, holds, read }: TagKind): string {
   if (holds !== 'arguments') return pattern;
   return read ? `${pattern}(?:[^\\s<>]+>)?` : `${pattern}[^\\s<>]+>`;
 }
+
+/** A tag with the text before it that belongs to it. */
+export function withLeadingText(tag: Tag, text: string): Tag {
+  const { leading = '' } = tag.kind;
+  if (leading === '') return tag;
+  const before = text.slice(Math.max(0, tag.start - leading.length - maxSpace), tag.start);
+  const end = tag.start - before.length + before.trimEnd().length;
+  return text.startsWith(leading, end - leading.length) ? { ...tag, start: end - leading.length } : tag;
+}
+
+// White space between a tag and the text before it, in UTF-16 units.
+const maxSpace = 8;
 
 /** The name of the tool in a tag such as `<function=name>`; "" where the tag has none. */
 export const toolNameIn = (text: string, { kind, start, end }: Tag): string =>

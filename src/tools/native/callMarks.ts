@@ -3,6 +3,7 @@ import { isMark, lexemes } from './marks.ts';
 
 /** The marks that a layout writes around calls and values, each once. */
 export function callMarks({
+  header,
   open,
   close,
   separator = '',
@@ -11,7 +12,7 @@ export function callMarks({
   after,
   arguments: notation,
 }: CallLayout): readonly string[] {
-  const parts = [open, ...before, ...between, ...after, separator, close];
+  const parts = [header, open, ...before, ...between, ...after, separator, close];
   if (notation.kind === 'parameters') {
     const { key, string, other, style } = notation;
     parts.push(notation.open, key, string.open, string.close, other.open, other.close, notation.separator, style.quote);

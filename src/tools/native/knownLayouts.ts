@@ -9,6 +9,7 @@ export interface KnownLayout {
 }
 
 const callObject = (open: string, close: string): CallLayout => ({
+  header: '',
   open: `${open}[`,
   close: `]${close}`,
   separator: ', ',
@@ -47,6 +48,7 @@ export const knownLayouts: readonly KnownLayout[] = [
     family: 'LFM2',
     isShownIn: (prompt) => /List of tools: (?:<\|tool_list_start\|>)?\[/.test(prompt),
     layout: {
+      header: '',
       open: '<|tool_call_start|>[',
       close: ']<|tool_call_end|>',
       separator: ', ',

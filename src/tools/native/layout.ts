@@ -6,8 +6,10 @@
 /** A part of the text around a call: a literal, the id of the call, or the call's number in the message, from 0. */
 export type LayoutPart = string | { readonly slot: 'id' | 'index' };
 
-/** How the calls of one message are written: `open`, calls with `separator` between them, `close`. */
+/** How the calls of one message are written: `header`, `open`, calls with `separator` between them, `close`. */
 export interface CallLayout {
+  /** What a message that starts with a call has before `open`, and other messages may have too; "" = nothing. */
+  readonly header: string;
   /** Before the first call; "" = none. */
   readonly open: string;
   /** After the last call; "" = none. */

@@ -15,7 +15,11 @@ export function nativeGrammar(tools: readonly Tool[], choice: ToolChoice, layout
   const opening = [layout.open, ...layout.before];
   const budget = maxTokensPerCall;
   if (choice.kind !== 'auto')
-    return { kind: 'full', rule: all(...rulesOf(opening), call, literalRule(layout.close)), budget };
+    return {
+      kind: 'full',
+      rule: all(...rulesOf([layout.header, ...opening]), call, literalRule(layout.close)),
+      budget,
+    };
   const trigger = triggerOf(layout);
   const start = trigger === '' ? '{' : trigger;
   const rule = all(...rulesOf(from(start, opening)), call, ...furtherCalls(call, layout), literalRule(layout.close));

@@ -12,7 +12,7 @@ export interface WrittenCall {
 /** The text of calls in a layout, as the model's chat template writes them. */
 export function writeCalls(calls: readonly WrittenCall[], layout: CallLayout): string {
   const written = calls.map((call, index) => writeCall(call, index, layout));
-  return `${layout.open}${written.join(layout.separator ?? '\n')}${layout.close}`;
+  return `${layout.header}${layout.open}${written.join(layout.separator ?? '\n')}${layout.close}`;
 }
 
 function writeCall({ id, name, arguments: args }: WrittenCall, index: number, layout: CallLayout): string {

@@ -1,6 +1,7 @@
 import { stringifyJson } from '../../json/value.ts';
 import { isMark, lexemes } from '../marks.ts';
 import type { ArgumentLayout, CallLayout } from '../layout.ts';
+import { visibleStart } from '../visibleStart.ts';
 import { callObjectKeys } from './callObject.ts';
 import { commonEnd, commonStart, withoutEnd } from './commonText.ts';
 import { deriveListMarks } from './listMarks.ts';
@@ -95,12 +96,14 @@ type Frame = Omit<CallLayout, 'arguments'>;
 
 /** The text around calls, of a template that writes only one in a message. */
 function frameOfOne(only: SplitCall, samples: LayoutSamples): Frame {
+  const { header, opening } = splitOpening(only.before, samples);
   return {
+    header,
     open: '',
     close: '',
     separator: undefined,
     end: endOfMessage(samples),
-    before: toParts(withoutPreceding(only.before, samples)),
+    before: toParts(opening),
     between: toParts(only.between),
     after: toParts(withoutEndOfMessage(only.after, samples)),
   };
@@ -109,7 +112,7 @@ function frameOfOne(only: SplitCall, samples: LayoutSamples): Frame {
 /** The text around calls, of a template that writes several in a message. */
 function frameOfTwo(only: SplitCall, first: SplitCall, second: SplitCall, samples: LayoutSamples): Frame {
   const end = withoutEndOfMessage(second.after, samples);
-  const before = withoutPreceding(only.before, samples);
+  const { header, opening: before } = splitOpening(only.before, samples);
   const betweenCalls = second.before;
   const lists = [...withIndexMarks(before, betweenCalls)].flatMap(([marked, next]) => {
     const list = deriveListMarks(marked, next, end);
@@ -120,6 +123,7 @@ function frameOfTwo(only: SplitCall, first: SplitCall, second: SplitCall, sample
   if (!best) throw new UnknownLayout('the second call is written in another way than the first');
   const { list, between } = best;
   return {
+    header,
     open: list.open,
     // What follows the last call closes something only where something was opened: else it ends the message.
     close: list.open.trim() === '' || !only.after.includes(list.close) ? '' : list.close,
@@ -132,9 +136,17 @@ function frameOfTwo(only: SplitCall, first: SplitCall, second: SplitCall, sample
 }
 
 /**
- * What stands before the first call, without what belongs to the message: its header, and an empty block of reasoning.
- * Where the template writes text or reasoning before the call, it is the text after it.
+ * What stands before the first call, split where the call begins: what other messages start with, too, belongs to the
+ * message, and so does an empty block of reasoning, which is left out. Where the template writes text or reasoning before
+ * the call, the call begins after it.
  */
+function splitOpening(before: string, samples: LayoutSamples): { readonly header: string; readonly opening: string } {
+  const opening = withoutPreceding(before, samples);
+  const rest = before.slice(0, before.length - opening.length);
+  const header = rest.slice(visibleStart(rest, samples.marks));
+  return { header: toParts(header).length > 1 ? '' : header, opening };
+}
+
 function withoutPreceding(before: string, { plain, preceded, one }: LayoutSamples): string {
   const [name] = one.calls.map((call) => call.name);
   const header = plain.text.slice(0, Math.max(0, plain.text.indexOf(plain.answer)));

@@ -29,6 +29,8 @@ export function deriveParameters({ one, empty, list, literals }: LayoutSamples):
   const end = value3.end + close.length;
   const string = { open: text.slice(key1.end, value1.start), close };
   const other = { open: text.slice(key2.end, value2.start), close: withoutEnd(withoutEnd(afterOther, key), separator) };
+  // What a template writes that puts an object where text is expected.
+  if (before.endsWith("{'") && other.open.startsWith("':")) throw new UnknownLayout('the arguments are no JSON');
   const quote = quoteOf(string, other);
   const layout = {
     kind: 'parameters' as const,

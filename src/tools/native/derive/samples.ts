@@ -1,3 +1,5 @@
+import type { ReplyMarks } from '../../reasoning/replyMarks.ts';
+
 /** A call that a conversation had when it was rendered. */
 export interface SampleCall {
   readonly id: string;
@@ -25,8 +27,10 @@ export interface LayoutSamples {
   readonly preceded: readonly { readonly text: string; readonly preceding: string }[];
   /** One call with a list of strings; undefined: the template refuses it. */
   readonly list: CallSample | undefined;
-  /** true, false and null as arguments, if they are written. */
+  /** true, false and null as arguments, or only the first two, if they are written. */
   readonly literals: CallSample | undefined;
+  /** Those of the template's replies. */
+  readonly marks: ReplyMarks;
 }
 
 /** Calls are written in no known notation; the message says what could not be explained. */

@@ -1,11 +1,12 @@
 import { describeError } from '../../../fault.ts';
 import type { CallGrammar } from '../../grammar/grammar.ts';
-import { createReasoningSkipper } from '../../reasoning/reasoningSpans.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../reasoning/replyMarks.ts';
 import type { Tool, ToolCallFormat } from '../../tool.ts';
 import type { SampleCall } from '../derive/samples.ts';
 import { sortedJson } from '../derive/sortedJson.ts';
+import { isMark, lexemes } from '../marks.ts';
 import type { ProbeVerdict } from '../toolDialect.ts';
+import { visibleStart } from '../visibleStart.ts';
 import { acceptedCalls, acceptsCutCall, acceptsFromStart } from './acceptedCalls.ts';
 
 /** What a template wrote for a probe. */
@@ -83,19 +84,27 @@ export class FormatProof {
     if (!grammar) return '';
     const accepted = acceptedCalls(text, grammar, this.#marks);
     const covered = accepted?.map(({ start, end }) => text.slice(start, end)).join('') ?? '';
-    const [first] = accepted ?? [];
+    const [first, next] = accepted ?? [];
     if (!first || calls.some(({ name }) => !covered.includes(name)))
       return `is refused by the grammar: ${JSON.stringify(text)}`;
+    const gap = text.slice(first.end, next?.start ?? first.end);
+    if (marksIn(gap).length > 0) return `has a mark between calls that the grammar leaves out: ${JSON.stringify(gap)}`;
     const [, second] = calls;
     // Of two calls in one constrained part only the first one's name is surely inside a call.
     const firstEnd = second && accepted?.length === 1 ? text.indexOf(calls[0]?.name ?? '') : first.end;
     if (acceptsCutCall(text, first, firstEnd))
       return `is accepted by the grammar when it is cut off: ${JSON.stringify(text)}`;
-    const required = !second && startsWithCall && this.#grammar(tools, 'required');
+    if (second || !startsWithCall) return '';
+    const required = this.#grammar(tools, 'required');
     const call = text.slice(visibleStart(text, this.#marks));
-    return !required || acceptsFromStart(call, required)
+    if (required && !acceptsFromStart(call, required))
+      return `is refused by the grammar of a required call: ${JSON.stringify(call)}`;
+    const unclosed = openMark(text, first.end);
+    if (unclosed !== undefined) return `has a mark that the grammar leaves open: ${JSON.stringify(unclosed)}`;
+    const { residual } = this.#format.detect(call, { tools, marks: this.#marks });
+    return text.slice(first.end).includes(residual)
       ? ''
-      : `is refused by the grammar of a required call: ${JSON.stringify(call)}`;
+      : `leaves a part of a call in the text: ${JSON.stringify(residual)}`;
   }
 
   #grammar(tools: readonly Tool[], kind: ProbeChoice): CallGrammar | undefined {
@@ -115,12 +124,11 @@ const isTemplateLimit = ({ calls, text, isBasic }: WrittenProbe): boolean =>
 
 const isRequired = (probe: WrittenProbe): boolean => probe.required && !isTemplateLimit(probe);
 
-/** Index of the first character that is neither white space nor reasoning. */
-function visibleStart(text: string, marks: ReplyMarks): number {
-  const skipReasoning = createReasoningSkipper(text, marks);
-  for (let start = 0; ;) {
-    const next = skipReasoning(start + (/^\s*/.exec(text.slice(start))?.[0].length ?? 0));
-    if (next === start) return start;
-    start = next;
-  }
+/** A mark such as `<calls>` before an index that a mark such as `</calls>` after it closes; undefined: there is none. */
+function openMark(text: string, index: number): string | undefined {
+  const after = marksIn(text.slice(index));
+  const closed = new Set(after.map((mark) => mark.replace('/', '')));
+  return marksIn(text.slice(0, index)).find((mark) => !after.includes(mark) && closed.has(mark));
 }
+
+const marksIn = (text: string): readonly string[] => lexemes(text).filter(isMark);

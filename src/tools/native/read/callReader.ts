@@ -3,7 +3,8 @@ import { parseArguments } from '../../detect/callShape.ts';
 import { parseObjectAt } from '../../detect/objectList.ts';
 import type { BlockContext, Tag, TaggedBlock } from '../../detect/tags.ts';
 import type { JsonObject } from '../../json/value.ts';
-import type { CallLayout } from '../layout.ts';
+import type { ArgumentsSchema } from '../../tool.ts';
+import type { CallLayout, ParameterLayout } from '../layout.ts';
 import { SearchedText } from '../searchedText.ts';
 import { readParameters } from '../values/readParameters.ts';
 import { skipWhitespace, TolerantPattern } from './pattern.ts';
@@ -90,7 +91,12 @@ export class CallReader {
     const read = readParameters(sourceOf(text, context), argumentsStart, { layout, schema, after: this.#after.first });
     if (!read.ok) return { kind: read.truncated ? 'truncated' : 'other' };
     const end = this.#after.skip(text, read.end);
-    return { kind: 'call', name, arguments: read.arguments, end, repaired: read.repaired };
+    const isUnclosed = end === read.end && this.#after.first !== '';
+    const isAtEnd = skipWhitespace(text, end) === text.length;
+    if (isUnclosed && isAtEnd && !isComplete(read.arguments, schema, layout)) return { kind: 'truncated' };
+    // Only a word after the mark: text about it.
+    if (isUnclosed && !isAtEnd && text.slice(nameEnd, end).trim() === '') return { kind: 'other' };
+    return { kind: 'call', name, arguments: read.arguments, end, repaired: read.repaired || isUnclosed };
   }
 
   #readJson(text: string, name: string, nameEnd: number): CallRead {
@@ -111,6 +117,12 @@ export class CallReader {
     return { kind: 'call', name, arguments: parsed.arguments, end, repaired: object.repaired };
   }
 }
+
+/** Whether arguments after which the text ends are complete: all that are declared are there, the last one closed. */
+const isComplete = (args: JsonObject, schema: ArgumentsSchema | undefined, { other }: ParameterLayout): boolean =>
+  schema !== undefined &&
+  (args.size === 0 || other.close !== '') &&
+  Object.keys(schema.properties ?? {}).every((name) => args.has(name));
 
 // One for each text, so that a mark that is nowhere is looked for once.
 const sources = new WeakMap<BlockContext, SearchedText>();

@@ -7,6 +7,8 @@ import { TolerantPattern } from './pattern.ts';
 /** A mark before the name of a call, by which calls are found, and the rest of the layout up to the name. */
 interface Anchor {
   readonly text: string;
+  /** What the layout has before it. */
+  readonly leading: string;
   readonly rest: readonly LayoutPart[];
 }
 
@@ -25,12 +27,13 @@ function createTags(layout: CallLayout): TagSet {
   const isObject = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
   const closing = new TagSet([], closers).closingTag;
   const reader = new CallReader(layout, closing, anchorsIn(layout.before).length > 0);
-  const kinds = anchors.map(({ text: opens, rest }): TagKind => {
+  const kinds = anchors.map(({ text: opens, leading, rest }): TagKind => {
     const { closes, holds } = commonKind(opens) ?? { closes: closers[0], holds: 'calls' };
-    if (isObject) return { opens, closes, holds };
+    if (isObject) return { opens, leading, closes, holds };
     const opening = new TolerantPattern(rest);
     return {
       opens,
+      leading,
       closes,
       holds,
       read: (text, { start }, outer, context) =>
@@ -47,11 +50,15 @@ export const triggerOf = (layout: CallLayout): string => anchorsOf(layout)[0]?.t
 function anchorsOf(layout: CallLayout): readonly Anchor[] {
   const parts = [layout.open, ...layout.before];
   // A mark that ends every message starts no call.
-  const anchors = anchorsIn(parts).filter(({ text }) => !layout.end.includes(text));
+  const anchors = anchorsIn(parts)
+    .map((anchor) => ({ ...anchor, leading: `${layout.header}${anchor.leading}`.trim() }))
+    .filter(({ text }) => !layout.end.includes(text));
   if (anchors.length > 0) return anchors;
   const [text = ''] = parts.filter((part) => typeof part === 'string' && part.trim() !== '');
   const isBare = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
-  return isBare || typeof text !== 'string' || text.trim() === '' ? [] : [{ text: text.trim(), rest: [] }];
+  return isBare || typeof text !== 'string' || text.trim() === ''
+    ? []
+    : [{ text: text.trim(), leading: layout.header.trim(), rest: [] }];
 }
 
 const unclosedMark = /^<[^\s<>]+$/;
@@ -67,11 +74,17 @@ function anchorsIn(parts: readonly LayoutPart[]): readonly Anchor[] {
       unclosed = lexeme === '<' || (unclosed !== '' && lexeme.trim() !== '') ? unclosed + lexeme : '';
       const isLast = end === part.length || /^\s/.test(part.slice(end));
       const text = isMark(lexeme) ? lexeme : isLast && unclosedMark.test(unclosed) ? unclosed : undefined;
-      if (text !== undefined) anchors.push({ text, rest: [part.slice(end), ...parts.slice(index + 1)] });
+      if (text === undefined) continue;
+      const leading = [...parts.slice(0, index), part.slice(0, end - text.length)];
+      anchors.push({ text, leading: literalOf(leading), rest: [part.slice(end), ...parts.slice(index + 1)] });
     }
   });
   return anchors;
 }
+
+/** The text of parts without white space at its ends; "" where a slot is among them. */
+const literalOf = (parts: readonly LayoutPart[]): string =>
+  parts.some((part) => typeof part !== 'string') ? '' : parts.join('').trim();
 
 /** The marks that stand after the name of a call. */
 function closersOf({ close, separator = '', after, end }: CallLayout): readonly string[] {

@@ -5,6 +5,7 @@ import { nativeFormat } from '../../../../src/tools/native/nativeFormat.ts';
 import type { ToolCallFormat } from '../../../../src/tools/tool.ts';
 
 const marked: CallLayout = {
+  header: '',
   open: '<calls>',
   close: '</calls>',
   separator: '',
