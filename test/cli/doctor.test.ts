@@ -8,6 +8,7 @@ import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
 import { threadCandidates } from '../../src/engine/llama/threads/threadTuner.ts';
 import { readCatalogue } from '../../src/models/catalogue/readCatalogue.ts';
 import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
+import { taggedTemplate, unescapedTemplate } from '../helpers/dialectTemplates.ts';
 import { repositoryPath } from '../helpers/server.ts';
 import { runCli, startCli, untilExit } from './command.ts';
 
@@ -95,6 +96,7 @@ describe('turngraph doctor', () => {
         system message    supported
         tools             written in our own wording
         detected          none: its chat template knows no tools
+        reasoning         <think> ... </think>, [THINK] ... [/THINK]
         tool-call format  chatml (models.json names it)
         BOS token         <|endoftext|>, but not put before prompts
         end tokens        <|im_end|>
@@ -205,7 +207,9 @@ describe('turngraph doctor', () => {
   });
 
   it('prints the whole report as JSON, for a model without a template as well', async () => {
-    const { model, trials, format, toolDialect, speed, notes, entry, ...rest } = await diagnose(pathOf('mute.gguf'));
+    const { model, trials, format, toolDialect, replyMarks, speed, notes, entry, ...rest } = await diagnose(
+      pathOf('mute.gguf'),
+    );
     expect(rest).toEqual({
       name: 'mute 2',
       files: [pathOf('mute.gguf')],
@@ -223,6 +227,7 @@ describe('turngraph doctor', () => {
       threadBenchmarks: [],
     });
     expect([toolDialect.format, format.name, format.isFound]).toEqual([null, 'chatml', false]);
+    expect(replyMarks.reasoning.map(({ open }) => open)).toEqual(['<think>', '[THINK]']);
     expect([speed.prefillPerSecond, speed.decodePerSecond].every((rate) => Number(rate) > 0)).toBe(true);
     expect(trials?.map((trial) => [trial.format, trial.free.length, trial.strict?.length])).toEqual([
       ['chatml', 6, 6],
@@ -249,6 +254,48 @@ describe('turngraph doctor', () => {
     expect(model.tokens.toolTokens[format]?.map((mark) => mark.kind)).toEqual(
       model.tokens.toolTokens[format]?.map(() => kind),
     );
+  });
+
+  /** The sections between the prompts and the memory. */
+  const promptsOf = (page: string): string => page.slice(page.indexOf('Prompts'), page.indexOf('\nMemory'));
+
+  it('shows the notation and the marks of a layout that proved itself, and its limits', async () => {
+    await writeFile(pathOf('tagged.gguf'), familyGguf('Qwen3', { chatTemplate: taggedTemplate }));
+    const { out } = await doctor(pathOf('tagged.gguf'), '--quick');
+    expect(promptsOf(out)).toMatchInlineSnapshot(`
+      "Prompts
+        chat template     the file's own
+        system message    supported
+        tools             written by the chat template
+        detected          native: its chat template has a layout of its own, which proved itself
+        notation          tagged
+        a call            <act>
+                          <do=<function-name>>
+                          <with=<argument-name>>
+                          <value>
+                          </with>
+                          </do>
+                          </act>
+        probes            25 of 26 are ok
+        reasoning         <muse> ... </muse>, <think> ... </think>, [THINK] ... [/THINK]
+        tool-call format  native (its chat template has a layout of its own, which proved itself)
+        BOS token         <|endoftext|>, but not put before prompts
+        end tokens        <|im_end|>, <|endoftext|>
+        tool tokens       <act> (plain text), </do> (plain text), </act> (plain text), </with> (plain text)
+
+      Limits: the format is used all the same
+        - a string with "</with>": is refused by the grammar: "<act>\\n<do=lamp_zq_tool>\\n<with=alpha_zq>\\nZqword </with> twelve\\n</with>\\n</do>\\n</act><|end|>\\n"
+      "
+    `);
+  });
+
+  it('shows the probes for which a format is not used', async () => {
+    await writeFile(pathOf('unescaped.gguf'), familyGguf('Qwen3', { chatTemplate: unescapedTemplate }));
+    const { out } = await doctor(pathOf('unescaped.gguf'), '--quick');
+    const prompts = promptsOf(out);
+    expect(prompts).toContain('tool-call format  chatml (nothing names or proves another)');
+    expect(prompts).toContain('Failed probes: the format is not used\n  - a string with quotes: is read as no call');
+    expect(prompts).toContain('Limits: the format is used all the same\n  - a string with a backslash');
   });
 
   it('reports the speed of each number of threads that it benchmarked', async () => {

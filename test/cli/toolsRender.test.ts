@@ -152,6 +152,7 @@ describe('turngraph tools formats', () => {
           a call       <tool_call>
                        {"name": "<function-name>", "arguments": {"<argument-name>": "<value>"}}
                        </tool_call>
+          reasoning    <think> ... </think>, [THINK] ... [/THINK]
       "
     `);
     expect(textOf((await formats('nemo')).out)).toMatchInlineSnapshot(`
@@ -162,6 +163,7 @@ describe('turngraph tools formats', () => {
           otherwise    chatml
           notation     json
           a call       [TOOL_CALLS][{"name": "<function-name>", "arguments": {"<argument-name>": "<value>"}, "id": "a1b2c3d4e"}]
+          reasoning    <think> ... </think>, [THINK] ... [/THINK]
       "
     `);
     expect((await formats('absent')).out).toMatchInlineSnapshot(`

@@ -78,6 +78,7 @@ describe('turngraph tools formats --template', () => {
                        </with>
                        </do>
                        </act>
+          reasoning    <muse> ... </muse>, <think> ... </think>, [THINK] ... [/THINK]
 
       Probes that are ok
           one call, a call of another tool, two calls in one message, a call without arguments,

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { ServerOptions } from '../../config.ts';
+import type { Model } from '../../engine/engine.ts';
 import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
 import type { Catalogue } from '../../models/catalogue/catalogue.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
@@ -7,10 +8,11 @@ import { chooseFormat, defaultFormat, type FormatChoice } from '../../tools/form
 import { nativeFormatName } from '../../tools/native/nativeFormat.ts';
 import { notationName } from '../../tools/native/notationName.ts';
 import { noDialect, type ToolDialect } from '../../tools/native/toolDialect.ts';
+import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { isOnDisk, localCatalogue } from '../localCatalogue.ts';
 import { requireEntry } from '../openCatalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
-import { failedProbes, layoutRows, probeLine } from '../output/dialectReport.ts';
+import { failedProbes, layoutRows, probeLine, replyRows } from '../output/dialectReport.ts';
 import { captureOptions } from '../promptCapture.ts';
 import { readTemplateFile } from '../templateFile.ts';
 
@@ -35,17 +37,18 @@ async function formats({ model, template, ...flags }: FormatsFlags): Promise<voi
   if (model !== undefined && template !== undefined) throw new UsageError('--model and --template exclude each other');
   if (model !== undefined) return modelFormat(model, options);
   if (template === undefined) throw new UsageError('--model or --template is needed');
-  const { toolDialect: dialect } = await readTemplateFile(template);
+  const { toolDialect: dialect, replyMarks } = await readTemplateFile(template);
   const choice = choose('', dialect);
   if (options.json) print(JSON.stringify(facts(choice, dialect)));
-  else print([`${template}: ${choice.name} (${choice.reason})`, ...dialectLines(dialect)].join('\n'));
+  else print([`${template}: ${choice.name} (${choice.reason})`, ...dialectLines(dialect, replyMarks)].join('\n'));
 }
 
 async function modelFormat(name: string, options: ServerOptions): Promise<void> {
   const catalogue = await localCatalogue(options);
   const { tool_call_format: named } = requireEntry(catalogue, name);
   const onDisk = isOnDisk(catalogue, name);
-  const dialect = onDisk ? await readDialect(options, catalogue, name) : noDialect('it is not on disk');
+  const model = onDisk ? await readModel(options, catalogue, name) : undefined;
+  const dialect = model?.toolDialect ?? noDialect('it is not on disk');
   const { format: detected = '', because } = dialect;
   const choice = choose(named, dialect);
   if (options.json) return print(JSON.stringify({ model: name, ...facts(choice, dialect), named, detected }));
@@ -55,7 +58,9 @@ async function modelFormat(name: string, options: ServerOptions): Promise<void> 
     row('the model', detected || because),
     row('otherwise', defaultFormat),
   ];
-  print([`${name}: ${choice.name} (${choice.reason})`, ...sources, ...dialectLines(dialect)].join('\n'));
+  print(
+    [`${name}: ${choice.name} (${choice.reason})`, ...sources, ...dialectLines(dialect, model?.replyMarks)].join('\n'),
+  );
 }
 
 const choose = (named: string, { format: detected = '', because }: ToolDialect): FormatChoice =>
@@ -67,23 +72,29 @@ function facts({ name: format, reason: because }: FormatChoice, { format: detect
   return { format, notation: layout ? notationName(layout) : null, proved, because, probes };
 }
 
-async function readDialect(options: ServerOptions, catalogue: Catalogue, name: string): Promise<ToolDialect> {
+async function readModel(
+  options: ServerOptions,
+  catalogue: Catalogue,
+  name: string,
+): Promise<Pick<Model, 'toolDialect' | 'replyMarks'>> {
   const engine = await createUncachedLlamaEngine(options);
   await using pool = new ModelPool(engine, { ...captureOptions, catalogue, idleMs: 0 });
-  const { model } = await pool.lease(name);
-  return model.toolDialect;
+  const {
+    model: { toolDialect, replyMarks },
+  } = await pool.lease(name);
+  return { toolDialect, replyMarks };
 }
 
 const labelWidth = 13;
 const row = (label: string, value: string): string =>
   `    ${label.padEnd(labelWidth)}${value.replaceAll('\n', `\n${' '.repeat(labelWidth + 4)}`)}`;
 
-/** The notation and an example, the probes that are ok, and those that are not with the reason of each. */
-function dialectLines(dialect: ToolDialect): readonly string[] {
+/** The notation, an example and the marks of replies, the probes that are ok, and those that are not with the reason of each. */
+function dialectLines(dialect: ToolDialect, marks?: ReplyMarks): readonly string[] {
   const { required, limits } = failedProbes(dialect);
   const ok = dialect.probes.filter((probe) => probe.ok).map(({ name }) => name);
   return [
-    ...layoutRows(dialect).map(([label, value]) => row(label, value)),
+    ...[...layoutRows(dialect), ...(marks ? replyRows(marks) : [])].map(([label, value]) => row(label, value)),
     ...list('Probes that are ok', wrap(ok)),
     ...list('Failed probes: the format is not used', required.map(probeLine)),
     ...list('Limits: the format is used all the same', limits.map(probeLine)),

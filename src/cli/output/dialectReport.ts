@@ -1,5 +1,6 @@
 import { exampleCall } from '../../tools/native/nativeFormat.ts';
 import { notationName } from '../../tools/native/notationName.ts';
+import type { MarkPair, ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import type { ProbeVerdict, ToolDialect } from '../../tools/native/toolDialect.ts';
 
 /** The notation of a dialect and a call in it, for a table; empty where no layout proved itself. */
@@ -10,6 +11,14 @@ export function layoutRows({ layout }: ToolDialect): readonly (readonly [label: 
     ['a call', exampleCall(layout)],
   ];
 }
+
+/** The marks around reasoning and answer, for a table. */
+export function replyRows({ reasoning, answer }: ReplyMarks): readonly (readonly [label: string, value: string])[] {
+  const rows = [['reasoning', reasoning.map(describePair).join(', ')] as const];
+  return answer ? [...rows, ['answer', describePair(answer)]] : rows;
+}
+
+const describePair = ({ open, close }: MarkPair): string => `${open} ... ${close}`.trimEnd();
 
 /** The probes of a dialect that are not ok: those for which a format is not used, and limits of what is. */
 export interface FailedProbes {

@@ -2,8 +2,10 @@ import { relative } from 'node:path';
 import type { MemoryUse, ModelDetails } from '../../engine/modelDetails.ts';
 import type { Diagnosis } from '../../models/doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../../models/doctor/toolBenchmark.ts';
+import type { ProbeVerdict, ToolDialect } from '../../tools/native/toolDialect.ts';
 import { formatBytes } from '../../units.ts';
 import type { Colors } from './colors.ts';
+import { failedProbes, layoutRows, probeLine, replyRows } from './dialectReport.ts';
 
 type Row = readonly [label: string, value: string];
 
@@ -14,6 +16,7 @@ export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
     [colors.bold(name), ...files.map((file) => colors.dim(shortPath(file)))],
     section('Model', modelRows(diagnosis), colors),
     section('Prompts', promptRows(diagnosis), colors),
+    ...probeSections(diagnosis, colors),
     section('Memory', memoryRows(diagnosis), colors),
     section('Speed', speedRows(diagnosis), colors),
     trials
@@ -37,7 +40,10 @@ const columnWidth = 18;
 
 const section = (title: string, rows: readonly Row[], colors: Colors): readonly string[] => [
   colors.bold(title),
-  ...rows.map(([label, value]) => `  ${label.padEnd(columnWidth)}${stripControl(value)}`),
+  ...rows.map(([label, value]) => {
+    const lines = value.split('\n').map(stripControl);
+    return `  ${label.padEnd(columnWidth)}${lines.join(`\n${' '.repeat(columnWidth + 2)}`)}`;
+  }),
 ];
 
 function modelRows({ bytes, model, contextSize }: Diagnosis): readonly Row[] {
@@ -50,7 +56,7 @@ function modelRows({ bytes, model, contextSize }: Diagnosis): readonly Row[] {
   ];
 }
 
-function promptRows({ model, toolDialect, format }: Diagnosis): readonly Row[] {
+function promptRows({ model, toolDialect, replyMarks, format }: Diagnosis): readonly Row[] {
   const { template, tokens } = model;
   const system = { anywhere: 'supported', first: 'the first message only', nowhere: "written as the user's" } as const;
   const detected = `${toolDialect.format ?? 'none'}: ${toolDialect.because}`;
@@ -65,10 +71,32 @@ function promptRows({ model, toolDialect, format }: Diagnosis): readonly Row[] {
     ['system message', system[template.system]],
     ['tools', describeTools(template.supportsTools, toolDialect.format === format.name)],
     ['detected', detected],
-    ['tool-call format', `${format.name} (${format.reason})`],
+    ...layoutRows(toolDialect),
+    ...(toolDialect.knowsTools ? [['probes', countProbes(toolDialect)] as const] : []),
+    ...replyRows(replyMarks),
+    ['tool-call format', `${format.name} (${format.isFound ? format.reason : 'nothing names or proves another'})`],
     ['BOS token', describeBos(tokens)],
     ['end tokens', tokens.eog.join(', ') || 'none'],
     ['tool tokens', toolTokens.join(', ') || `${format.name} needs none`],
+  ];
+}
+
+function countProbes({ probes }: ToolDialect): string {
+  const ok = probes.filter((probe) => probe.ok).length;
+  return ok === probes.length ? `all ${ok} are ok` : `${ok} of ${probes.length} are ok`;
+}
+
+/** The failed probes of a chat template that knows tools, and the limits of its notation. */
+function probeSections({ toolDialect }: Diagnosis, colors: Colors): readonly (readonly string[])[] {
+  if (!toolDialect.knowsTools) return [];
+  const { required, limits } = failedProbes(toolDialect);
+  const list = (title: string, probes: readonly ProbeVerdict[]): readonly (readonly string[])[] =>
+    probes.length === 0
+      ? []
+      : [[colors.bold(title), ...probes.map((probe) => `  - ${colors.warning(stripControl(probeLine(probe)))}`)]];
+  return [
+    ...list('Failed probes: the format is not used', required),
+    ...list('Limits: the format is used all the same', limits),
   ];
 }
 

@@ -5,6 +5,7 @@ import { Fault } from '../../fault.ts';
 import type { Formats } from '../../tools/formats/index.ts';
 import { formatsOf } from '../../tools/native/dialectFormats.ts';
 import type { ToolDialect } from '../../tools/native/toolDialect.ts';
+import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { adviseOn, formatFor, type FormatAdvice } from './advice.ts';
 import { draftEntry, type ModelEntry } from './entryDraft.ts';
 import type { ModelLease } from '../pool/lease.ts';
@@ -26,6 +27,8 @@ export interface Diagnosis {
   readonly stats: Pick<ModelStats, 'backend' | 'gpuLayers' | 'threads' | 'slots'>;
   /** The tool-call dialect that the chat template proves. */
   readonly toolDialect: ToolDialect;
+  /** The marks of reasoning and answer, read off the chat template. */
+  readonly replyMarks: ReplyMarks;
   /** Recommended tool-call format, and why. */
   readonly format: FormatAdvice;
   readonly speed: Speed;
@@ -80,7 +83,7 @@ async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseO
   onStage({ stage: 'timing' });
   const speed = await measureSpeed(model, { sampling: lease.defaultSampling, signal }).catch(noSpeed);
   const trials = options.quick ? undefined : await benchmarkFormats(lease, options);
-  const { contextSize, toolDialect } = model;
+  const { contextSize, toolDialect, replyMarks } = model;
   const detectedFormat = toolDialect.format;
   const { backend, gpuLayers, threads, slots } = model.stats();
   const format = formatFor(entry, toolDialect, trials);
@@ -92,6 +95,7 @@ async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseO
     contextSize,
     stats: { backend, gpuLayers, threads, slots },
     toolDialect,
+    replyMarks,
     format,
     speed,
     trials,

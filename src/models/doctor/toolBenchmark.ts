@@ -113,7 +113,7 @@ async function askQuestion(
       ...(constraint && { grammar: constraint.grammar }),
     });
     signal.throwIfAborted();
-    const detection = format.detect(text, { marks: replyMarks });
+    const detection = format.detect(text, { tools: questionTools, marks: replyMarks });
     return {
       ...question,
       outcome: gradeAnswer(expectedCall, detection, { constraint, isCut: finishReason === 'length' }),
