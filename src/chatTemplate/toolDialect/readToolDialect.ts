@@ -1,6 +1,6 @@
 import { describeError } from '../../fault.ts';
 import type { Formats } from '../../tools/formats/index.ts';
-import { deriveLayout } from '../../tools/native/derive/deriveLayout.ts';
+import { deriveLayouts, type CandidateLayouts } from '../../tools/native/derive/deriveLayout.ts';
 import type { CallLayout } from '../../tools/native/layout.ts';
 import { knownLayouts } from '../../tools/native/knownLayouts.ts';
 import { nativeFormat, nativeFormatName } from '../../tools/native/nativeFormat.ts';
@@ -43,8 +43,10 @@ export function readToolDialect(
       const renderer = new ProbeRenderer(render, convention);
       if (!renderer.writesCalls()) continue;
       writing.push(renderer);
-      const layout = deriveLayout(layoutSamples(renderer, marks));
-      const written = writeProbes(proofProbes(marksOf(layout)), (probe) => renderer.calls(probe), plainText(renderer));
+      const layouts = deriveLayouts(layoutSamples(renderer, marks));
+      const probes = proofProbes(marksOf(layouts[0]));
+      const written = writeProbes(probes, (probe) => renderer.calls(probe), plainText(renderer));
+      const layout = firstProved(layouts, written, marks);
       return chooseProved(written, { layout, convention, formats, knows: knowsTools(render), renderer, marks });
     } catch (error) {
       failures.push(describeError(error));
@@ -53,6 +55,13 @@ export function readToolDialect(
   const [because = 'the message has no call'] = failures;
   const [first] = writing;
   return (first ? undefined : readSilentTemplate(render, formats, marks)) ?? unknownDialect(because, render, first);
+}
+
+/** The first layout that is proved, or the first of all. */
+function firstProved(layouts: CandidateLayouts, written: readonly WrittenProbe[], marks: ReplyMarks): CallLayout {
+  const holds = (layout: CallLayout): boolean => new FormatProof(nativeFormat(layout), written, marks).holds();
+  const [first, ...others] = layouts;
+  return others.length === 0 || holds(first) ? first : (others.find(holds) ?? first);
 }
 
 /** A template that shows tools to the model, but leaves calls out of the history: its layout can only be known. */

@@ -58,6 +58,9 @@ export interface ParameterLayout {
   readonly style: ValueStyle;
 }
 
+/** How parameters are written, whatever the notation of their values. */
+export type ParameterMarks = Omit<ParameterLayout, 'values'>;
+
 /** The text before and after a value. */
 export interface ValueMarks {
   readonly open: string;

@@ -1,6 +1,6 @@
 import { stringifyJson } from '../../json/value.ts';
 import { isMark, lexemes } from '../marks.ts';
-import type { ArgumentLayout, CallLayout } from '../layout.ts';
+import type { CallLayout, CallObjectKeys, ParameterLayout } from '../layout.ts';
 import { visibleStart } from '../visibleStart.ts';
 import { callObjectKeys } from './callObject.ts';
 import { commonEnd, commonStart, withoutEnd } from './commonText.ts';
@@ -11,36 +11,47 @@ import { UnknownLayout, type CallSample, type LayoutSamples } from './samples.ts
 import { markIds, toParts, withIndexMarks } from './slots.ts';
 
 /**
- * Derives how a chat template writes calls, from messages that differ in one thing only.
+ * Derives how a chat template writes calls, from messages that differ in one thing only. Where its values can be in
+ * several notations, there is a layout for each.
  * @throws UnknownLayout with the reason when the template writes them in no notation that is known.
  */
-export function deriveLayout(samples: LayoutSamples): CallLayout {
+export function deriveLayouts(samples: LayoutSamples): CandidateLayouts {
   const { one, two } = samples;
-  const derivation = deriveArguments(samples);
-  const [only] = splitCalls(one, derivation.locate);
-  const pair = two && splitCalls(two, derivation.locate);
+  const { layouts, locate } = deriveArguments(samples);
+  const [only] = splitCalls(one, locate);
+  const pair = two && splitCalls(two, locate);
   if (!only) throw new UnknownLayout('the message has no call');
   const [first, second] = pair ?? [];
   const frame = first && second ? frameOfTwo(only, first, second, samples) : frameOfOne(only, samples);
-  const { layout } = derivation;
-  if (layout.kind !== 'json') return { ...frame, arguments: layout };
-  const { name = '', arguments: args = {} } = one.calls[0] ?? {};
-  const call = [
+  const withArguments = (layout: ParameterLayout | undefined): CallLayout => ({
+    ...frame,
+    arguments: layout ?? { kind: 'json', keys: keysOf(frame, one) },
+  });
+  const [likeliest, ...others] = layouts;
+  return [withArguments(likeliest), ...others.map(withArguments)];
+}
+
+/** Layouts that explain the same messages; the first is the likeliest. */
+export type CandidateLayouts = readonly [CallLayout, ...CallLayout[]];
+
+/** The keys of a call that is a JSON object. */
+function keysOf(frame: Frame, { calls: [call] }: CallSample): CallObjectKeys | undefined {
+  const { name = '', arguments: args = {} } = call ?? {};
+  const written = [
     writeParts(frame.before),
     name,
     writeParts(frame.between),
     stringifyJson(args),
     writeParts(frame.after),
   ];
-  const keys = callObjectKeys(call.join(''), name, (value) => stringifyJson(value) === stringifyJson(args));
-  return { ...frame, arguments: { kind: 'json', keys } };
+  return callObjectKeys(written.join(''), name, (value) => stringifyJson(value) === stringifyJson(args));
 }
 
 type LocateArguments = (text: string, call: CallSample['calls'][number], nameEnd: number) => LocatedText | undefined;
 
-/** The notation of the arguments, and how to find them in a text. */
+/** The layouts that the arguments can have, and how to find them in a text; undefined: they are JSON. */
 function deriveArguments(samples: LayoutSamples): {
-  readonly layout: ArgumentLayout;
+  readonly layouts: readonly [ParameterLayout | undefined, ...ParameterLayout[]];
   readonly locate: LocateArguments;
 } {
   const { one } = samples;
@@ -49,17 +60,18 @@ function deriveArguments(samples: LayoutSamples): {
   if (!call || !name) throw new UnknownLayout('the name of the called tool is not in the message');
   if (locateJson(one.text, call.arguments, name.end))
     return {
-      layout: { kind: 'json', keys: undefined },
+      layouts: [undefined],
       locate: (text, { arguments: args }, nameEnd) => locateJson(text, args, nameEnd),
     };
-  const { layout } = deriveParameters(samples);
-  const close = layout.string.close === '' ? layout.style.quote : layout.string.close;
+  const layouts = deriveParameters(samples);
+  const [{ string, style }] = layouts;
+  const close = string.close === '' ? style.quote : string.close;
   const locate: LocateArguments = (text, { arguments: args }, nameEnd) => {
     let end: number | undefined = nameEnd;
     for (const value of Object.values(args)) end = end === undefined ? end : locateText(text, String(value), end)?.end;
     return end === undefined ? undefined : { start: nameEnd, end: end + close.length };
   };
-  return { layout, locate };
+  return { layouts, locate };
 }
 
 /** The text around the name and the arguments of one call in a message. */

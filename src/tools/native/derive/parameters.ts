@@ -1,19 +1,23 @@
 import { commonEnd, commonStart, withoutEnd } from './commonText.ts';
 import { locateText, type LocatedText } from './locate.ts';
 import { UnknownLayout, type CallSample, type LayoutSamples } from './samples.ts';
-import type { ParameterLayout, ValueMarks, ValueStyle } from '../layout.ts';
-
-/** The parameters of a call in a text: the marks, and the index after the last one. */
-export interface DerivedParameters {
-  readonly layout: ParameterLayout;
-  readonly end: number;
-}
+import type { ParameterLayout, ParameterMarks, ValueMarks, ValueStyle } from '../layout.ts';
+import { valueNotations } from '../values/index.ts';
 
 /**
- * Reads the marks of parameters off a call whose arguments are a string, a number and a string.
- * @throws UnknownLayout when they do not stand one after the other.
+ * Reads the marks of parameters off a call whose arguments are a string, a number and a string: a layout for each
+ * notation in which the values can be written.
+ * @throws UnknownLayout when they do not stand one after the other, or are in no notation that is known.
  */
-export function deriveParameters({ one, empty, list, literals }: LayoutSamples): DerivedParameters {
+export function deriveParameters(samples: LayoutSamples): readonly [ParameterLayout, ...ParameterLayout[]] {
+  const marks = deriveMarks(samples);
+  const notations = [...valueNotations.values()].filter((notation) => notation.explains(marks));
+  const [first, ...others] = notations.map(({ name }): ParameterLayout => ({ ...marks, values: name }));
+  if (!first) throw new UnknownLayout('the values are written in no notation that is known');
+  return [first, ...others];
+}
+
+function deriveMarks({ one, empty, list, literals }: LayoutSamples): ParameterMarks {
   const { text } = one;
   const { nameEnd, keys, values } = locateParameters(one);
   const [key1, key2, key3] = keys;
@@ -34,7 +38,6 @@ export function deriveParameters({ one, empty, list, literals }: LayoutSamples):
   const quote = quoteOf(string, other);
   const layout = {
     kind: 'parameters' as const,
-    values: quote === '' ? 'tagged' : /^["']$/.test(quote) ? 'python' : 'keyValue',
     open: withoutEnd(before, key),
     separator,
     empty: emptyText(empty, text.slice(end)),
@@ -42,7 +45,7 @@ export function deriveParameters({ one, empty, list, literals }: LayoutSamples):
     string: quote === '' ? string : other,
     other,
   };
-  return { layout: { ...layout, style: { quote, ...literalsOf(literals, layout), ...nestedStyleOf(list) } }, end };
+  return { ...layout, style: { quote, ...literalsOf(literals, layout), ...nestedStyleOf(list) } };
 }
 
 /** The places of the name, the keys and the values of the only call of a text. */

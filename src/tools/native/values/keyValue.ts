@@ -20,6 +20,7 @@ import type { ValueNotation } from './valueNotation.ts';
  */
 export const keyValue: ValueNotation = {
   name: 'keyValue',
+  explains: ({ style }) => !/^["']?$/.test(style.quote),
   read({ source, start, layout, after }) {
     const index = matchMarkAfterSpace(looseMark(layout.other.open), source.text, start);
     if (index === undefined) return { ok: false, truncated: skipWhiteSpace(source.text, start) === source.text.length };

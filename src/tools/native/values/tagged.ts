@@ -25,6 +25,7 @@ import type { ValueNotation, ValuePosition, ValueRead } from './valueNotation.ts
  */
 export const tagged: ValueNotation = {
   name: 'tagged',
+  explains: ({ style }) => style.quote === '',
   read(position) {
     const { source, start, layout, schema } = position;
     const { text: content } = source;

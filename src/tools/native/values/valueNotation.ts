@@ -1,6 +1,6 @@
 import type { RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
 import type { JsonValue } from '../../json/value.ts';
-import type { ParameterLayout } from '../layout.ts';
+import type { ParameterLayout, ParameterMarks } from '../layout.ts';
 import type { SearchedText } from '../searchedText.ts';
 
 /** Where a value stands, for its reader. */
@@ -37,6 +37,8 @@ export interface ValueUnread {
 /** Notation of the parameter values of a call: one file each. */
 export interface ValueNotation {
   readonly name: string;
+  /** Whether values between these marks can be in this notation. A template proves which of several it is. */
+  explains(marks: ParameterMarks): boolean;
   /** Reads the value of a parameter with the marks around it. Never throws; takes linear time in the value's length. */
   read(position: ValuePosition): ValueRead | ValueUnread;
   /** The value of a parameter with the marks around it (`string` or `other` of the layout), as the template writes it. */
