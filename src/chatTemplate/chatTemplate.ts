@@ -16,6 +16,8 @@ export interface ChatTemplate {
   readonly source: string;
   /** Whether the template writes tool definitions itself. */
   readonly supportsTools: boolean;
+  /** Whether the template writes these tools: some refuse parameters without a description, or with several types. */
+  acceptsTools(tools: readonly ToolDefinition[]): boolean;
   /** How the template writes tool calls. */
   readonly toolDialect: ToolDialect;
   /** Why the file's own template is not used; undefined: it is used. */
@@ -122,7 +124,8 @@ function createChatTemplate(source: string, render: RenderTemplate, fallback?: F
     notes.push("the model's chat template cannot turn reasoning off: the model reasons also without thinking");
   return {
     source,
-    supportsTools: rendersTools(render),
+    supportsTools: rendersTools(render, [toolProbe]),
+    acceptsTools: remembered((tools: readonly ToolDefinition[]) => rendersTools(render, tools)),
     toolDialect: fallback ? noDialect(fallback.reason) : toolDialectOf(source, render, replyMarks),
     fallbackReason: fallback?.reason,
     system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
@@ -140,13 +143,23 @@ function opensReasoning(render: RenderTemplate, { reasoning }: ReplyMarks): bool
   return reasoning.some(({ open }) => prompt.endsWith(open));
 }
 
-function rendersTools(render: RenderTemplate): boolean {
+function rendersTools(render: RenderTemplate, tools: readonly ToolDefinition[]): boolean {
   try {
-    const text = render({ messages: [toTextMessage(userProbe)], tools: [toolProbe] });
-    return text.includes(toolProbe.function.name) && text.includes(userProbe.text);
+    const text = render({ messages: [toTextMessage(userProbe)], tools });
+    return tools.every((tool) => text.includes(tool.function.name)) && text.includes(userProbe.text);
   } catch {
     return false;
   }
+}
+
+/** A function that is run once for each object. */
+function remembered<T extends object>(run: (key: T) => boolean): (key: T) => boolean {
+  const results = new WeakMap<T, boolean>();
+  return (key) => {
+    const result = results.get(key) ?? run(key);
+    results.set(key, result);
+    return result;
+  };
 }
 
 // Some templates throw on a message that they do not support, others leave it out silently.

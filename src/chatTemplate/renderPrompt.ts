@@ -1,4 +1,4 @@
-import { insertTools, type Message, type Prompt, type ToolDefinition } from '../dialog.ts';
+import { insertTools, type Message, type Prompt, type ToolBlock, type ToolDefinition } from '../dialog.ts';
 import { nativeFormatName } from '../tools/native/nativeFormat.ts';
 import type { ChatTemplate } from './chatTemplate.ts';
 import { toTemplateMessages } from './templateMessages.ts';
@@ -13,13 +13,15 @@ export interface PromptInput {
 
 /**
  * What a chat template gets of a prompt. A template that supports tools decides where they are and how they are written;
- * any other gets them as text, and so does one whose calls are in another format.
+ * any other gets them as text, and so does one whose calls are in another format, or that refuses these tools.
  */
 export function toPromptInput(prompt: Prompt, template: ChatTemplate): PromptInput {
   const { messages, tools, thinking } = prompt;
   const thinkingInput = thinking === undefined ? {} : { thinking };
   const { normalizeMessages, supportsTools } = template;
-  if (!supportsTools || (tools && !isOwnFormat(tools.format, template))) {
+  const writesTools = (block: ToolBlock): boolean =>
+    isOwnFormat(block.format, template) && (block.definitions.length === 0 || template.acceptsTools(block.definitions));
+  if (!supportsTools || (tools && !writesTools(tools))) {
     const textMessages = insertTools(prompt).map(({ role, text }) => ({ role, text }));
     return { ...thinkingInput, messages: normalizeMessages(textMessages) };
   }
