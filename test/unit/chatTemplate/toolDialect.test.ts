@@ -122,7 +122,7 @@ describe('what a template takes and leaves out', () => {
   });
 
   it.each([
-    ['quotedArguments', 'a string with quotes is read as'],
+    ['quotedArguments', 'a string with quotes is refused by the grammar'],
     ['nameTwice', 'a call of another tool is refused by the grammar'],
   ] as const)('%s: what no notation explains is not used, and the probe is named', (name, because) => {
     const dialect = dialectOf(trapTemplates[name]);

@@ -31,6 +31,8 @@ type CallRead =
   | { readonly kind: 'truncated' }
   | { readonly kind: 'other' };
 
+type UnclosedCall = Omit<Extract<CallRead, { kind: 'call' }>, 'kind'>;
+
 const namePattern = /[^\s<>()[\]{}"'`=,:|]{1,128}/y;
 
 /** Reads calls in a layout whose calls are no JSON objects. Never throws; takes time linear in the text that it reads. */
@@ -57,6 +59,7 @@ export class CallReader {
 
   /** Reads the call after a tag, and those after it that start with no mark of their own. */
   readBlock(text: string, { outer, opening, start }: BlockPosition, context: BlockContext): TaggedBlock | undefined {
+    if (opening.isCutOff(text, start)) return { spans: [], end: text.length, truncated: true };
     const spans: CallSpan[] = [];
     let rawStart = opening.skip(text, start);
     for (;;) {
@@ -87,16 +90,27 @@ export class CallReader {
     const { arguments: layout } = this.#layout;
     if (layout.kind === 'json') return this.#readJson(text, name, nameEnd);
     const argumentsStart = this.#between.skip(text, nameEnd);
+    const source = sourceOf(text, context);
     const schema = context.tools.find((tool) => tool.name === name)?.parameters;
-    const read = readParameters(sourceOf(text, context), argumentsStart, { layout, schema, after: this.#after.first });
+    const read = readParameters(source, argumentsStart, { layout, schema, after: this.#after.first });
     if (!read.ok) return { kind: read.truncated ? 'truncated' : 'other' };
     const end = this.#after.skip(text, read.end);
-    const isUnclosed = end === read.end && this.#after.first !== '';
-    const isAtEnd = skipWhitespace(text, end) === text.length;
-    if (isUnclosed && isAtEnd && !isComplete(read.arguments, schema, layout)) return { kind: 'truncated' };
-    // Only a word after the mark: text about it.
-    if (isUnclosed && !isAtEnd && text.slice(nameEnd, end).trim() === '') return { kind: 'other' };
-    return { kind: 'call', name, arguments: read.arguments, end, repaired: read.repaired || isUnclosed };
+    if (end > read.end || this.#after.first === '')
+      return { kind: 'call', name, arguments: read.arguments, end, repaired: read.repaired };
+    return this.#readUnclosed(source, { name, ...read }, isComplete(read.arguments, schema, layout));
+  }
+
+  /**
+   * A call that is not closed: the end of the text cuts it off, or the mark of something else follows.
+   * @param isWhole whether it has all parameters that are declared.
+   */
+  #readUnclosed(source: SearchedText, call: UnclosedCall, isWhole: boolean): CallRead {
+    const next = skipWhitespace(source.text, call.end);
+    if (isWhole && next === source.text.length) return { ...call, kind: 'call', repaired: true };
+    this.#closing.lastIndex = next;
+    if (this.#closing.test(source.text)) return { ...call, kind: 'call', repaired: true };
+    // What follows is neither a parameter nor a mark: the beginning of one.
+    return { kind: source.indexOf(this.#after.first, next) === Infinity ? 'truncated' : 'other' };
   }
 
   #readJson(text: string, name: string, nameEnd: number): CallRead {
@@ -105,7 +119,7 @@ export class CallReader {
     if (text[argumentsStart] !== '{') {
       // A call without arguments ends here: its closing mark follows.
       this.#closing.lastIndex = argumentsStart;
-      if (!this.#closing.test(text)) return { kind: 'other' };
+      if (!this.#closing.test(text)) return { kind: this.#between.isCutOff(text, nameEnd) ? 'truncated' : 'other' };
       const end = this.#after.skip(text, argumentsStart);
       return { kind: 'call', name, arguments: new Map(), end, repaired: true };
     }

@@ -50,6 +50,22 @@ export class TolerantPattern {
     return end;
   }
 
+  /** Whether the text ends inside of the pattern, which starts at an index. */
+  isCutOff(text: string, index: number): boolean {
+    let end = index;
+    for (const element of this.#elements) {
+      const start = skipWhitespace(text, end);
+      if (start === text.length) return true;
+      if ('slot' in element) {
+        element.slot.lastIndex = start;
+        if (element.slot.test(text)) end = element.slot.lastIndex;
+      } else if (text.startsWith(element.text, start)) end = start + element.text.length;
+      else if (text.length - start < element.text.length && element.text.startsWith(text.slice(start))) return true;
+      else if (element.isMark) return false;
+    }
+    return false;
+  }
+
   /** As `skip`, but beyond other text before the last mark of the pattern; undefined: the pattern has a mark and the text has not. */
   find(text: string, index: number): number | undefined {
     const end = this.skip(text, index);
