@@ -124,8 +124,8 @@ function createChatTemplate(source: string, render: RenderTemplate, fallback?: F
     notes.push("the model's chat template cannot turn reasoning off: the model reasons also without thinking");
   return {
     source,
-    supportsTools: rendersTools(render, [toolProbe]),
-    acceptsTools: remembered((tools: readonly ToolDefinition[]) => rendersTools(render, tools)),
+    supportsTools: renderTools(render, [toolProbe])?.includes(toolProbe.function.name) ?? false,
+    acceptsTools: remembered((tools: readonly ToolDefinition[]) => renderTools(render, tools) !== undefined),
     toolDialect: fallback ? noDialect(fallback.reason) : toolDialectOf(source, render, replyMarks),
     fallbackReason: fallback?.reason,
     system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
@@ -143,12 +143,13 @@ function opensReasoning(render: RenderTemplate, { reasoning }: ReplyMarks): bool
   return reasoning.some(({ open }) => prompt.endsWith(open));
 }
 
-function rendersTools(render: RenderTemplate, tools: readonly ToolDefinition[]): boolean {
+/** What a template writes for a question with tools; undefined where it refuses them, or leaves the question out. */
+function renderTools(render: RenderTemplate, tools: readonly ToolDefinition[]): string | undefined {
   try {
     const text = render({ messages: [toTextMessage(userProbe)], tools });
-    return tools.every((tool) => text.includes(tool.function.name)) && text.includes(userProbe.text);
+    return text.includes(userProbe.text) ? text : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
