@@ -19,11 +19,23 @@ export interface TypedText {
  * | no string             | JSON, else lenient JSON (Python's literals included), else the text               |
  * | strings and others    | the text, unless it is JSON of one of the other types                             |
  * | anything, or unknown  | the text, unless it is a number, a boolean, null, a list or an object in JSON     |
+ *
+ * A text in a CDATA section of XML (MiniCPM5) is what the section holds: a string wherever the schema allows one.
  */
 export function readTypedText(text: string, schema: unknown, style: ValueStyle): TypedText {
   const types = expectedTypes(schema);
+  const section = cdataContent(text);
+  if (section !== undefined)
+    return !types || types.has('string') ? { value: section, repaired: false } : readJsonText(section, style);
   if (!types || types.has('string')) return readMixed(text, { schema, types, style });
   return readJsonText(text, style);
+}
+
+/** What a CDATA section holds; undefined: the text is none. */
+function cdataContent(text: string): string | undefined {
+  const content = text.trim();
+  const isSection = content.startsWith('<![CDATA[') && content.endsWith(']]>');
+  return isSection ? content.slice('<![CDATA['.length, -']]>'.length) : undefined;
 }
 
 /** The value of a raw text that is JSON; the text itself where it is not. */

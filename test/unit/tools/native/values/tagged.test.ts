@@ -55,6 +55,11 @@ describe('a value between marks', () => {
     ['7 days', {}, '7 days'],
     ['"quoted"', {}, '"quoted"'],
     ['seven', { type: 'integer' }, 'seven'],
+    // What a CDATA section holds.
+    ['<![CDATA[if (a < b) { "c" }]]>', { type: 'string' }, 'if (a < b) { "c" }'],
+    ['<![CDATA[42]]>', {}, '42'],
+    ['<![CDATA[42]]>', { type: 'integer' }, 42],
+    ['<![CDATA[42]]> left', { type: 'string' }, '<![CDATA[42]]> left'],
   ])('%j under %j is %j', (text, schema, value) => {
     expect(read(one(text), { a: schema })).toEqual({ a: value });
   });
