@@ -25,6 +25,7 @@ const otherLanguages: Readonly<Record<string, string>> = {
   mermaid: 'a drawing',
   frames: 'test/e2e/protocol.test.ts replays or decodes them',
   yaml: 'the configuration of another program',
+  jinja: 'a file that commands of the page read',
 };
 
 /** Samples that are not run here, with the reason. */
@@ -89,6 +90,7 @@ const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'mock.json': ['docs/graphs.md#run-a-graph-without-a-model json 1'],
   },
   'docs/models.md': { 'models.json': ['docs/models.md#1-add-it-to-the-catalogue json 1'] },
+  'docs/tools.md': { 'chat_template.jinja': ['docs/tools.md#look-at-a-chat-template jinja 1'] },
   'docs/templates.md': { 'greet.json': ['docs/templates.md#example json 1'] },
   'docs/testing.md': {
     'innkeeper.json': [innkeeper],
