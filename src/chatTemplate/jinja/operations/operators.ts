@@ -53,7 +53,7 @@ function compareLists(left: readonly Value[], right: readonly Value[], budget: B
 }
 
 /** Whether a container has an item, a dict a key, a text a part. */
-export function contains(container: Value, item: Value, budget: Budget): boolean {
+function contains(container: Value, item: Value, budget: Budget): boolean {
   budget.spend(1 + sizeOf(container instanceof Dict ? item : container));
   if (typeof container === 'string') {
     if (typeof item === 'string') return container.includes(item);

@@ -229,7 +229,7 @@ function parseTestArguments(stream: TokenStream): ArgumentList {
 }
 
 /** Parses the arguments of a call, with the parentheses. */
-export function parseArguments(stream: TokenStream): ArgumentList {
+function parseArguments(stream: TokenStream): ArgumentList {
   const positional: Expression[] = [];
   const keywords: (readonly [string, Expression])[] = [];
   let spread: Expression | undefined;
