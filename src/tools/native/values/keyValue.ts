@@ -4,10 +4,10 @@ import { memoized, type RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts'
 import { all, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
-import { findMark, looseMark, matchMarkAfterSpace, skipWhiteSpace, type LooseMark } from '../looseMark.ts';
+import { findMark, looseMark, skipWhiteSpace, type LooseMark } from '../looseMark.ts';
 import { literalRule } from '../marks.ts';
 import type { SearchedText } from '../searchedText.ts';
-import { LiteralReader, type LiteralSyntax, type QuotedString } from './literalReader.ts';
+import { readLiteral, type LiteralSyntax, type QuotedString } from './literalReader.ts';
 import { anyValue, knownByDepth, knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
 import type { ValueNotation } from './valueNotation.ts';
 
@@ -21,15 +21,7 @@ import type { ValueNotation } from './valueNotation.ts';
 export const keyValue: ValueNotation = {
   name: 'keyValue',
   explains: ({ style }) => !/^["']?$/.test(style.quote),
-  read({ source, start, layout, after }) {
-    const index = matchMarkAfterSpace(looseMark(layout.other.open), source.text, start);
-    if (index === undefined) return { ok: false, truncated: skipWhiteSpace(source.text, start) === source.text.length };
-    const reader = new LiteralReader(source, index, syntaxOf(layout.style.quote, after));
-    const value = reader.argument();
-    if (value === undefined) return { ok: false, truncated: reader.index >= source.text.length };
-    const end = matchMarkAfterSpace(looseMark(layout.other.close), source.text, reader.index) ?? reader.index;
-    return { ok: true, value, end, repaired: reader.repaired };
-  },
+  read: (position) => readLiteral(position, syntaxOf(position.layout.style.quote, position.after)),
   write(value, layout) {
     const { open, close } = typeof value === 'string' ? layout.string : layout.other;
     return `${open}${spell(value, layout.style)}${close}`;

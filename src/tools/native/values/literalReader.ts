@@ -1,6 +1,7 @@
 import { JsonNumber, type JsonObject, type JsonValue } from '../../json/value.ts';
-import { findMark, skipWhiteSpace, type LooseMark } from '../looseMark.ts';
+import { findMark, looseMark, matchMarkAfterSpace, skipWhiteSpace, type LooseMark } from '../looseMark.ts';
 import type { SearchedText } from '../searchedText.ts';
+import type { ValuePosition, ValueRead, ValueUnread } from './valueNotation.ts';
 
 /** Where a value stands; it tells what may follow. */
 export type LiteralPlace = 'argument' | 'item' | 'key' | 'member';
@@ -39,11 +40,22 @@ const maxBareLength = 1024;
 const bareKey = /[^\s:,[\]{}()"'<>][^\s:,[\]{}()"']*/y;
 const numberText = /^([-+]?)(\d[\d_]*)?(?:\.(\d[\d_]*)?)?([eE][-+]?\d+)?$/;
 
+/** Reads a literal with the marks around it. Never throws; takes linear time. */
+export function readLiteral({ source, start, layout }: ValuePosition, syntax: LiteralSyntax): ValueRead | ValueUnread {
+  const index = matchMarkAfterSpace(looseMark(layout.other.open), source.text, start);
+  if (index === undefined) return { ok: false, truncated: skipWhiteSpace(source.text, start) === source.text.length };
+  const reader = new LiteralReader(source, index, syntax);
+  const value = reader.argument();
+  if (value === undefined) return { ok: false, truncated: reader.index >= source.text.length };
+  const end = matchMarkAfterSpace(looseMark(layout.other.close), source.text, reader.index) ?? reader.index;
+  return { ok: true, value, end, repaired: reader.repaired };
+}
+
 /**
  * Recursive descent parser of literals: numbers, booleans and null (as in JSON and in Python), strings of a syntax,
  * lists, tuples and objects with quoted or bare keys. Text without quotes is a string (repaired). Never throws.
  */
-export class LiteralReader {
+class LiteralReader {
   readonly #source: SearchedText;
   readonly #syntax: LiteralSyntax;
   /** Index of the next character; after a syntax error, its place. */

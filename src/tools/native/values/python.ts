@@ -3,8 +3,8 @@ import { memoized, type RepetitionLimits } from '../../grammar/jsonSchema/ruleSt
 import { all, any, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
 import { charExcept } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
-import { looseMark, matchMarkAfterSpace, skipWhiteSpace } from '../looseMark.ts';
-import { LiteralReader } from './literalReader.ts';
+import { looseMark } from '../looseMark.ts';
+import { readLiteral } from './literalReader.ts';
 import { knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
 import { limitedText, pythonLiteral, pythonLiteralStyle, textsRule } from './pythonLiteral.ts';
 import { readPythonString, writePythonString } from './pythonString.ts';
@@ -21,15 +21,7 @@ import type { ValueNotation } from './valueNotation.ts';
 export const python: ValueNotation = {
   name: 'python',
   explains: ({ style }) => /^["']$/.test(style.quote),
-  read({ source, start, layout, after }) {
-    const index = matchMarkAfterSpace(looseMark(layout.other.open), source.text, start);
-    if (index === undefined) return { ok: false, truncated: skipWhiteSpace(source.text, start) === source.text.length };
-    const reader = new LiteralReader(source, index, { string: readPythonString, after: looseMark(after) });
-    const value = reader.argument();
-    if (value === undefined) return { ok: false, truncated: reader.index >= source.text.length };
-    const end = matchMarkAfterSpace(looseMark(layout.other.close), source.text, reader.index) ?? reader.index;
-    return { ok: true, value, end, repaired: reader.repaired };
-  },
+  read: (position) => readLiteral(position, { string: readPythonString, after: looseMark(position.after) }),
   write(value, layout) {
     const { open, close } = typeof value === 'string' ? layout.string : layout.other;
     return `${open}${spell(value, layout.style)}${close}`;

@@ -1,26 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { chatml } from '../../../../src/tools/formats/chatml.ts';
-import type { CallLayout } from '../../../../src/tools/native/layout.ts';
 import { nativeFormat } from '../../../../src/tools/native/nativeFormat.ts';
 import type { ToolCallFormat } from '../../../../src/tools/tool.ts';
+import { namedJsonCalls } from '../../../helpers/callLayouts.ts';
 
-const marked: CallLayout = {
-  header: '',
-  open: '<calls>',
-  close: '</calls>',
-  separator: '',
-  end: '',
-  before: ['<call>'],
-  between: ['<args>'],
-  after: ['</call>'],
-  arguments: { kind: 'json', keys: undefined },
-};
 const call = '<calls><call>look<args>{"at": "lamp"}</call></calls>';
 const names = (format: ToolCallFormat, text: string): readonly string[] =>
   format.detect(text).calls.map(({ name }) => name);
 
 describe('a call in reasoning that is never closed', () => {
-  const native = nativeFormat(marked);
+  const native = nativeFormat(namedJsonCalls);
 
   it("counts when the reply ends with it, in the marks of the model's own layout", () => {
     expect(names(native, `<think>I should look.${call}\n`)).toEqual(['look']);
