@@ -17,8 +17,8 @@ describe('README.md', () => {
 
   it('counts the models of the catalogue', async () => {
     const { models } = JSON.parse(await read('models.json')) as { models: readonly { name: string }[] };
-    expect(models.filter(({ name }) => name !== 'turngraph-demo')).toHaveLength(25);
-    expect(readme).toContain('lists twenty-five well-known models');
+    expect(models.filter(({ name }) => name !== 'turngraph-demo')).toHaveLength(35);
+    expect(readme).toContain('lists thirty-five well-known models');
   });
 
   it('names the default limits', () => {
