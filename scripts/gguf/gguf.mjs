@@ -9,7 +9,7 @@ import { createNormalRandom, createWeights } from './weights.mjs';
  * @property {'gpt2' | 'llama'} model `gpt2`: byte-level BPE with merges; `llama`: SentencePiece with scores.
  * @property {string} [pre] The pre-tokenizer, by llama.cpp's names; only for `gpt2`.
  * @property {readonly string[]} tokens
- * @property {readonly number[]} types A number of `tokenType` for each token.
+ * @property {readonly number[]} [types] A number of `tokenType` for each token; absent: llama.cpp takes all for normal ones.
  * @property {readonly string[]} [merges]
  * @property {readonly number[]} [scores]
  * @property {number} [bos] Token id.

@@ -69,7 +69,7 @@ function vocabularyMetadata({
     model: text(model),
     ...(pre !== undefined && { pre: text(pre) }),
     tokens: list(8, tokens.map(string)),
-    token_type: list(5, kinds.map(i32)),
+    ...(kinds && { token_type: list(5, kinds.map(i32)) }),
     ...(merges && { merges: list(8, merges.map(string)) }),
     ...(scores && { scores: list(6, scores.map(f32)) }),
     ...(bos !== undefined && { bos_token_id: number(bos) }),

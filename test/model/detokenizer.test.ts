@@ -24,6 +24,7 @@ describe('a streaming detokenizer', () => {
     return { pieces, text };
   }
 
+  const nothingExact = { text: '', tokens: [], controlOffsets: [] };
   const tokenize = (text: string): Token[] => demo.tokenizer.tokenizePlain(text);
 
   it('emits whole characters, even if a character has several tokens', () => {
@@ -38,7 +39,7 @@ describe('a streaming detokenizer', () => {
   it('drops an incomplete character at the end, and its tokens', () => {
     const { text } = stream(tokenize('Hi 🎉').slice(0, -1));
     expect(text.text).toBe('Hi ');
-    expect(text.exactPrefix()).toEqual({ text: 'Hi ', tokens: tokenize('Hi ') });
+    expect(text.exactPrefix()).toEqual({ text: 'Hi ', tokens: tokenize('Hi '), controlOffsets: [] });
   });
 
   it('emits U+FFFD for invalid bytes, and continues', () => {
@@ -53,16 +54,21 @@ describe('a streaming detokenizer', () => {
     expect(stream(tokens, { controlTokens: true }).text.text).toBe('a<|im_start|>b');
   });
 
-  it('has no exact prefix when there are control tokens', () => {
+  it('has no exact prefix when there are control tokens that it does not show', () => {
     const tokens = demo.tokenizer.tokenizeWithControl('a<|im_start|>b');
-    expect(stream(tokens).text.exactPrefix()).toEqual({ text: '', tokens: [] });
-    expect(stream(tokens, { controlTokens: true }).text.exactPrefix()).toEqual({ text: '', tokens: [] });
+    expect(stream(tokens).text.exactPrefix()).toEqual(nothingExact);
+  });
+
+  it('knows where in the exact prefix the control tokens are that it shows', () => {
+    const tokens = demo.tokenizer.tokenizeWithControl('a<|im_start|>b<|im_end|>');
+    const { text } = stream(tokens, { controlTokens: true });
+    expect(text.exactPrefix()).toEqual({ text: 'a<|im_start|>b<|im_end|>', tokens, controlOffsets: [1, 14] });
   });
 
   it('ends before a stop string of several tokens, and then has no exact prefix', () => {
     const { pieces, text } = stream(tokenize('one two three four'), { stop: ['two three'] });
     expect(pieces.join('')).toBe('one ');
     expect(text.stopped).toBe(true);
-    expect(text.exactPrefix()).toEqual({ text: '', tokens: [] });
+    expect(text.exactPrefix()).toEqual(nothingExact);
   });
 });

@@ -14,8 +14,14 @@ export interface TinyModel {
   readonly renderer: PromptRenderer;
 }
 
-/** Writes tiny models of the families to a temporary folder and loads them. */
-export async function openTinyModels(families: readonly string[]): Promise<{
+/**
+ * Writes tiny models to a temporary folder and loads them.
+ * @param others GGUF files of further models, by name.
+ */
+export async function openTinyModels(
+  families: readonly string[],
+  others: Readonly<Record<string, Buffer>> = {},
+): Promise<{
   readonly get: (family: string) => TinyModel;
   readonly pathOf: (family: string) => string;
   readonly close: () => Promise<void>;
@@ -24,9 +30,10 @@ export async function openTinyModels(families: readonly string[]): Promise<{
   const pathOf = (family: string): string => join(folder, `${family.replaceAll(' ', '-')}.gguf`);
   const llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
   const models = new Map<string, TinyModel>();
-  for (const family of families) {
-    await writeFile(pathOf(family), familyGguf(family));
-    models.set(family, toTinyModel(await llama.loadModel({ modelPath: pathOf(family) })));
+  const files = [...families.map((family) => [family, familyGguf(family)] as const), ...Object.entries(others)];
+  for (const [name, file] of files) {
+    await writeFile(pathOf(name), file);
+    models.set(name, toTinyModel(await llama.loadModel({ modelPath: pathOf(name) })));
   }
   const get = (family: string): TinyModel => {
     const model = models.get(family);

@@ -77,6 +77,11 @@ export class GrammarMatcher {
     return { texts, matcher };
   }
 
+  /** Whether the control token of a name may come next. */
+  allowsTag(name: string): boolean {
+    return this.#stacks.some(({ rule }) => isTag(rule) && rule.text === name);
+  }
+
   /** A character that may come next; undefined when the text has to end. */
   anyNextCharacter(): string | undefined {
     const [first] = this.#stacks;
@@ -112,7 +117,9 @@ export class GrammarMatcher {
   #forcedLiteral(): TextRule | undefined {
     const [first, ...others] = this.#stacks;
     if (!first || this.canEnd || !isSingleCharacter(first.rule)) return undefined;
-    if (others.length === 0 && first.rule.kind === 'text') return first.rule;
+    if (first.rule.kind === 'text' && others.every(({ rule }) => isSameText(rule, first.rule))) return first.rule;
+    // Letters that the names of several control tokens begin with are no way to any of them.
+    if (this.#stacks.some(({ rule }) => isTag(rule))) return undefined;
     const character = firstCharacter(first.rule);
     return others.every(({ rule }) => isSingleCharacter(rule) && firstCharacter(rule) === character)
       ? text(character)
@@ -149,6 +156,12 @@ export function fits(wholeText: string, rule: Rule): boolean {
   const { matcher, length } = GrammarMatcher.start(rule).accept(wholeText);
   return matcher.canEnd && length === wholeText.length;
 }
+
+const isTag = (rule: Rule): rule is TextRule => rule.kind === 'text' && rule.control === true;
+
+/** Whether two terminals are the same literal, as a control token or as plain text. */
+const isSameText = (a: Rule, b: Rule): boolean =>
+  a.kind === 'text' && b.kind === 'text' && a.text === b.text && a.control === b.control;
 
 /** Whether a terminal allows only one next character. */
 const isSingleCharacter = (rule: Rule): boolean =>

@@ -36,7 +36,8 @@ export interface RenderedPrompt {
  * | text between, no masked offset      | with control tokens, in one piece with its neighbours, as llama.cpp would |
  * | text between, with a masked offset  | as plain text, on its own                                                 |
  *
- * So a prompt without unsafe text has exactly the tokens that llama.cpp gives for the rendered text.
+ * Plain text has no control token (`Tokenizer.tokenizePlain`). A prompt without unsafe text has exactly the tokens that
+ * llama.cpp gives for the rendered text.
  */
 export class PromptRenderer {
   readonly #chatTemplate: ChatTemplate;

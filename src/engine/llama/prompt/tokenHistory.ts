@@ -49,7 +49,9 @@ export class TokenHistory {
     const resumePoints = this.#resumePoints(prompt, tokens);
     const text = prompt.text + generated.text;
     if (resumePoints.size > 0) resumePoints.set(text.length, tokens.length + generated.tokens.length);
-    const generatedOffsets = this.#renderer.unsafeOffsets(generated.text).map((offset) => prompt.text.length + offset);
+    const controlOffsets = new Set(generated.controlOffsets);
+    const plainOffsets = this.#renderer.unsafeOffsets(generated.text).filter((offset) => !controlOffsets.has(offset));
+    const generatedOffsets = plainOffsets.map((offset) => prompt.text.length + offset);
     this.#snapshot = {
       text,
       maskedOffsets: [...prompt.maskedOffsets, ...generatedOffsets],

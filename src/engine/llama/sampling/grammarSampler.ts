@@ -161,18 +161,19 @@ export class GrammarSampler implements Sampler {
    * | fits, but ends in an incomplete character                | the token; the matcher stays where it was            |
    * | fits                                                     | the token; forced text after a completed character   |
    *
-   * A control token that completes a trigger is kept.
+   * A control token is kept where it completes a trigger, and where the grammar has it as a control token (`tag`).
    */
   #acceptConstrained(token: Token, matcher: GrammarMatcher, { before, inside }: SampledText): readonly Token[] {
     const { stream, tokenizer } = this.#options;
     const isControl = tokenizer.isControl(token);
+    const isTag = isControl && before === '' && matcher.allowsTag(inside);
     const isWhole = !endsMidCharacter(inside) && stream.pending === '';
     // A mark of reasoning inside a JSON string would hide the call from detection, which skips reasoning.
     const accepts = (text: string): boolean => isWhole && matcher.accept(text).length === text.length;
     const escaped = this.#markEscaper.escape(stream.decoded + before, inside, accepts);
     if (escaped !== undefined) return this.#repair(matcher, before + escaped, before);
     const { matcher: nextMatcher, length: fittingLength } = matcher.accept(inside);
-    const isKept = fittingLength === inside.length && (before === '' ? !isControl : isWhole);
+    const isKept = fittingLength === inside.length && (before === '' ? !isControl || isTag : isWhole);
     if (!isKept) return this.#repair(matcher, before + inside.slice(0, fittingLength), before);
     if (isWhole && !isControl && nextMatcher.forcedText().texts.length > 0)
       return this.#force(before + inside, nextMatcher);

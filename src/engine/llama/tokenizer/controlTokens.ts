@@ -17,7 +17,7 @@ export interface TextSpan {
  * | is its middle: `INS`                  | 0                    |
  */
 export class ControlTokenMatcher {
-  /** Matches at each offset where a spelling starts; overlapping ones too. */
+  /** Matches at each offset where a spelling starts, overlapping ones too; its group is the shortest of them. */
   readonly #startPattern: RegExp | undefined;
   /** Matches a whole spelling, the longest one where several start. */
   readonly #spanPattern: RegExp | undefined;
@@ -38,7 +38,7 @@ export class ControlTokenMatcher {
       }
     }
     if (spellings.length === 0) return;
-    this.#startPattern = new RegExp(`(?=${spellings.map(escapeRegExp).join('|')})`, 'g');
+    this.#startPattern = new RegExp(`(?=(${spellings.map(escapeRegExp).join('|')}))`, 'g');
     this.#spanPattern = new RegExp(spellings.map(escapeRegExp).sort(longestFirst).join('|'), 'g');
   }
 
@@ -49,6 +49,22 @@ export class ControlTokenMatcher {
       start: index,
       end: index + spelling.length,
     }));
+  }
+
+  /**
+   * The parts of a text, cut within each control string: no part contains one. Spellings of one character cannot be cut.
+   * The cut is before the first letter or digit (`<|` `end|>`), where the words of a byte-level BPE end anyway.
+   */
+  split(text: string): readonly string[] {
+    if (!this.#startPattern) return [text];
+    const cuts = new Set<number>();
+    for (const { index, 1: spelling = '' } of text.matchAll(this.#startPattern)) {
+      const [first = ''] = spelling;
+      const letter = /[\p{L}\p{N}]/u.exec(spelling.slice(first.length));
+      cuts.add(index + first.length + (letter?.index ?? 0));
+    }
+    const offsets = [0, ...[...cuts].sort((a, b) => a - b)];
+    return offsets.map((start, index) => text.slice(start, offsets[index + 1]));
   }
 
   /**

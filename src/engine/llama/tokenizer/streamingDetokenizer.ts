@@ -6,6 +6,8 @@ import type { Tokenizer } from './tokenizer.ts';
 export interface GeneratedText {
   readonly text: string;
   readonly tokens: readonly Token[];
+  /** Offsets (UTF-16 units, ascending) in `text` of the control tokens that it shows: marks of a reply. */
+  readonly controlOffsets: readonly number[];
 }
 
 export interface StreamingDetokenizerOptions {
@@ -31,9 +33,10 @@ export class StreamingDetokenizer {
   #precedingTokens: readonly Token[];
   #sent = '';
   #decoded = '';
-  /** The longest beginning of the generation without control tokens and partial characters. */
+  /** The longest beginning of the generation without hidden control tokens and partial characters. */
   #exact: { readonly textLength: number; readonly tokens: number } = { textLength: 0, tokens: 0 };
   #exactTokens = true;
+  readonly #controlOffsets: number[] = [];
 
   constructor(tokenizer: Tokenizer, options: StreamingDetokenizerOptions) {
     this.#tokenizer = tokenizer;
@@ -81,8 +84,12 @@ export class StreamingDetokenizer {
     this.#pending.push(token);
     const text = this.pending;
     if (endsMidCharacter(text) && this.#pending.length < maxTokensPerCharacter) return;
+    const start = this.#decoded.length;
     this.#commit(text, constrained);
-    this.#exactTokens &&= !this.#tokenizer.isControl(token);
+    if (this.#tokenizer.isControl(token)) {
+      this.#exactTokens &&= text === this.#tokenizer.detokenize([token], [], true);
+      this.#controlOffsets.push(start);
+    }
     if (this.#exactTokens) this.#exact = { textLength: this.#decoded.length, tokens: this.#tokens.length };
   }
 
@@ -95,8 +102,8 @@ export class StreamingDetokenizer {
   /** The emitted text with its tokens; both empty where the tokens are not exactly this text. */
   exactPrefix(): GeneratedText {
     const { textLength, tokens } = this.#exact;
-    if (textLength !== this.#sent.length) return { text: '', tokens: [] };
-    return { text: this.#sent, tokens: this.#tokens.slice(0, tokens) };
+    if (textLength !== this.#sent.length) return { text: '', tokens: [], controlOffsets: [] };
+    return { text: this.#sent, tokens: this.#tokens.slice(0, tokens), controlOffsets: this.#controlOffsets };
   }
 
   #detokenize(tokens: readonly Token[]): string {

@@ -4,7 +4,18 @@ import { defaultReplyMarks, tagsOf, type ReplyMarks } from '../../../tools/reaso
 import { ControlTokenMatcher } from './controlTokens.ts';
 import { TextSplitter, type TextPiece } from './textSplitter.ts';
 
-/** A model's tokenizer and detokenizer, with its control tokens: tokens that steer the model and are no text. */
+/**
+ * A model's tokenizer and detokenizer, with its control tokens: tokens that steer the model and are no text.
+ *
+ * | in llama.cpp                 | in the file  | is a control token | found by llama.cpp in plain text      |
+ * | ---------------------------- | ------------ | ------------------ | ------------------------------------- |
+ * | control, unknown             | any          | yes                | where words merge to it (*)           |
+ * | normal (`</s>` of Gemma 4)   | control      | yes                | where words merge to it (*)           |
+ * | user-defined (`<|channel|>`) | another type | yes                | always (*)                            |
+ * | user-defined (`<tool_call>`) | user-defined | no                 | as by the model's own tokenizer       |
+ *
+ * (*) Prevented here: plain text has no control token.
+ */
 export class Tokenizer {
   readonly controlTokens: ControlTokenMatcher;
   /** The token (BOS) that every prompt has to begin with, if the model wants one. */
@@ -21,18 +32,21 @@ export class Tokenizer {
 
   constructor(model: LlamaModel, replyMarks: ReplyMarks = defaultReplyMarks) {
     this.#model = model;
+    // Spellings as the file has them: these are what llama.cpp searches for in a text.
+    const { tokens: spellings, ...ggml } = model.fileInfo.metadata.tokenizer.ggml;
+    const fileTypes: readonly number[] | undefined = ggml.token_type;
     const controlTokens = new Set<Token>();
     const lookedUpTokens = new Set<Token>();
     const userDefinedTokens = new Set<Token>();
     for (const token of model.iterateAllTokens()) {
       const { control, unknown, userDefined } = model.getTokenAttributes(token);
-      if (control || unknown) controlTokens.add(token);
+      const fileType = fileTypes?.[token];
+      const isRetyped = fileType === tokenTypes.control || (userDefined && fileType !== tokenTypes.userDefined);
+      if (control || unknown || isRetyped) controlTokens.add(token);
+      else if (userDefined) userDefinedTokens.add(token);
       if (control || unknown || userDefined) lookedUpTokens.add(token);
-      if (userDefined && !control && !unknown) userDefinedTokens.add(token);
     }
     this.#controlTokens = controlTokens;
-    // Spellings as the file has them: these are what llama.cpp searches for in a text.
-    const spellings = model.fileInfo.metadata.tokenizer.ggml.tokens;
     const tags = tagsOf(replyMarks);
     this.#markTokens = new Set(
       [...lookedUpTokens].filter((token) => tags.some((tag) => isPartOf(tag, spellings[token] ?? ''))),
@@ -73,7 +87,7 @@ export class Tokenizer {
 
   /** The tokens of a text as plain text: control strings in it are text, too. */
   tokenizePlain(text: string): Token[] {
-    return this.#model.tokenize(text, false);
+    return this.#tokenizePiece({ text, continuesWord: false }, false);
   }
 
   /**
@@ -126,7 +140,39 @@ export class Tokenizer {
     return this.#model.detokenize(tokens, showsControl, precedingTokens);
   }
 
-  #tokenizePiece({ text, continuesWord }: TextPiece, withControl: boolean): Token[] {
+  #tokenizePiece(piece: TextPiece, withControl: boolean): Token[] {
+    const tokens = this.#tokenizeWhole(piece, withControl);
+    if (withControl || !tokens.some((token) => this.#controlTokens.has(token))) return tokens;
+    const parts = this.controlTokens.split(piece.text);
+    if (parts.length === 1) return tokens;
+    return (
+      this.#tokenizeJoined(parts, piece.continuesWord) ??
+      parts.flatMap((text, index) =>
+        this.#tokenizeWhole({ text, continuesWord: piece.continuesWord || index > 0 }, false),
+      )
+    );
+  }
+
+  /**
+   * The tokens of the parts of a plain text in one call of llama.cpp, which takes a millisecond to start: the parts are
+   * joined by separators, whose tokens are then left out.
+   * @returns undefined: the separator is not always a token of its own.
+   */
+  #tokenizeJoined(parts: readonly string[], continuesWord: boolean): Token[] | undefined {
+    const separatorToken = this.#model.tokenize(separator, false).at(-1);
+    const tokens = this.#tokenizeWhole({ text: parts.join(separator), continuesWord }, false);
+    const found = tokens.flatMap((token, index) => (token === separatorToken ? [index] : []));
+    // A part can contain the separator, too.
+    const inserted = new Set<number | undefined>();
+    let count = 0;
+    for (const part of parts) {
+      count += part.split(separator).length;
+      inserted.add(found[count - 1]);
+    }
+    return found.length === count - 1 ? tokens.filter((_, index) => !inserted.has(index)) : undefined;
+  }
+
+  #tokenizeWhole({ text, continuesWord }: TextPiece, withControl: boolean): Token[] {
     if (!continuesWord || !this.#addsLeadingSpace) return this.#model.tokenize(text, withControl);
     // The tokenizer puts its space before the separator, whose tokens are then left out. Not node-llama-cpp's
     // 'trimLeadingSpace', which keeps the space before a text that starts with a line break.
@@ -136,6 +182,9 @@ export class Tokenizer {
     return isKept ? tokens.slice(separatorTokens.length) : this.#model.tokenize(text, withControl);
   }
 }
+
+/** Numbers of `tokenizer.ggml.token_type` in a GGUF file. */
+const tokenTypes = { control: 3, userDefined: 4 } as const;
 
 // A mark can be longer than a control token: `<|channel>thought`.
 const isPartOf = (tag: string, spelling: string): boolean => spelling.length > 1 && tag.includes(spelling);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { schemas } from '../../../../scripts/evals/strict/cases.mjs';
 import type { Stack } from '../../../../src/tools/grammar/expand.ts';
 import { fits, GrammarMatcher } from '../../../../src/tools/grammar/matcher.ts';
-import { object, type Rule } from '../../../../src/tools/grammar/rule.ts';
+import { all, any, object, tag, text, type Rule } from '../../../../src/tools/grammar/rule.ts';
 import { objectSchema, ruleFor } from '../../../helpers/grammarRules.ts';
 
 describe('a grammar matcher', () => {
@@ -16,6 +16,17 @@ describe('a grammar matcher', () => {
     const last = next.matcher.accept('f').matcher.forcedText();
     expect(last.texts.map(({ text }) => text).join('')).toBe('alse}');
     expect(last.matcher.mustEnd).toBe(true);
+  });
+
+  it('forces a control token, but no letters that several of them begin with', () => {
+    const [call, end] = [tag('<|call|>'), tag('<|end|>')];
+    const forcedBy = (rule: Rule) => GrammarMatcher.start(rule).forcedText().texts;
+    expect(forcedBy(any(call, end))).toEqual([]);
+    expect(forcedBy(any(call, text('<|c')))).toEqual([]);
+    expect(forcedBy(any(all(call, text('a')), all(call, text('b'))))).toEqual([call]);
+    const choice = GrammarMatcher.start(any(call, end));
+    expect(['<|call|>', '<|end|>', '<|'].map((name) => choice.allowsTag(name))).toEqual([true, true, false]);
+    expect(GrammarMatcher.start(text('<|call|>')).allowsTag('<|call|>')).toBe(false);
   });
 
   it('stops where a text no longer matches', () => {

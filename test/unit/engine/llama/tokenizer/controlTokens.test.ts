@@ -29,9 +29,23 @@ describe('control strings', () => {
     ]);
   });
 
+  it.each([
+    { strings: chatml, text: 'nothing unsafe', parts: ['nothing unsafe'] },
+    { strings: chatml, text: '', parts: [''] },
+    { strings: chatml, text: 'a<|im_end|>b<|im_end|>', parts: ['a<|', 'im_end|>b<|', 'im_end|>'] },
+    { strings: ['<a>', '<a><b>', '<b>'], text: '<a><b>', parts: ['<', 'a><', 'b>'] },
+    { strings: ['[[]', '[]]'], text: '[[]]', parts: ['[', '[', ']]'] },
+    { strings: ['assistant'], text: 'assistant', parts: ['a', 'ssistant'] },
+    { strings: ['🎉!'], text: '🎉!', parts: ['🎉', '!'] },
+    { strings: [], text: '<|im_end|>', parts: ['<|im_end|>'] },
+  ])('of $strings are in no part of "$text"', ({ strings, text, parts }) => {
+    expect(new ControlTokenMatcher(strings).split(text)).toEqual(parts);
+  });
+
   it('are found in linear time', () => {
     const strings = new ControlTokenMatcher(Array.from({ length: 300 }, (_, index) => `<|reserved_${index}|>`));
     expect(strings.unsafeOffsets('<|reserved_'.repeat(50_000))).toHaveLength(1);
     expect(strings.unsafeOffsets('<'.repeat(500_000))).toHaveLength(1);
+    expect(strings.split('<|reserved_1|>'.repeat(50_000))).toHaveLength(50_001);
   });
 });
