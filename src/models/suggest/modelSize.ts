@@ -10,6 +10,7 @@ const bitsPerWeight: Readonly<Record<string, number>> = {
   Q5_0: 5.5,
   Q4_K_M: 4.85,
   Q4_K_S: 4.6,
+  MXFP4: 4.63,
   Q4_0: 4.55,
   IQ4_XS: 4.3,
   IQ4_NL: 4.5,
@@ -37,7 +38,7 @@ function parseParameters(name: string): number | undefined {
 }
 
 function parseBits(name: string): number | undefined {
-  const [quantization] = /(?<![a-z0-9])(?:i?q\d_[a-z0-9]+(?:_[sml])?|b?f16|f32)(?![a-z0-9])/i.exec(name) ?? [];
+  const [quantization] = /(?<![a-z0-9])(?:i?q\d_[a-z0-9]+(?:_[sml])?|b?f16|f32|mxfp4)(?![a-z0-9])/i.exec(name) ?? [];
   return quantization === undefined ? undefined : bitsPerWeight[quantization.toUpperCase()];
 }
 

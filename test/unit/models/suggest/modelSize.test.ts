@@ -7,6 +7,7 @@ describe('the estimated size of a model', () => {
     ['Qwen2.5-0.5B-Instruct-Q4_K_M.gguf', 0.5e9, 4.85],
     ['Qwen3-1.7B.Q4_K_M.gguf', 1.7e9, 4.85],
     ['SmolLM2-360M-Instruct-Q8_0.gguf', 360e6, 8.5],
+    ['gpt-oss-20b-mxfp4.gguf', 20e9, 4.63],
     ['gemma-3-4b-it-BF16.gguf', 4e9, 16],
     ['Llama-3.2-1B-IQ4_XS.gguf', 1e9, 4.3],
   ])('of %s is parameters times bits per weight', (name, parameters, bits) => {
