@@ -1,5 +1,6 @@
 // Fuzzes tool-call detection with mutated model output: characters changed, cut, repeated and moved, tags and quotes
 // inserted. Detection must not throw, and each call must have a name, arguments, and the text it was read from.
+import { nativeFormats, nativeOutputs } from '../nativeLayouts.mjs';
 import { below, pick, createRandom } from '../seededRandom.mjs';
 
 export const name = 'detect';
@@ -11,9 +12,11 @@ export const name = 'detect';
  */
 export async function fuzz({ count, seed, log = () => {} }) {
   const { formats } = await import('../../dist/tools/formats/index.js');
+  const { nativeFormat } = await import('../../dist/tools/native/nativeFormat.js');
   const { stringifyJson } = await import('../../dist/tools/json/value.js');
+  const all = new Map([...formats, ...nativeFormats(nativeFormat)]);
   const start = performance.now();
-  const { calls, repaired, truncated } = fuzzTarget({ formats, stringifyJson }, { count, seed });
+  const { calls, repaired, truncated } = fuzzTarget({ formats: all, stringifyJson }, { count, seed });
   const seconds = (performance.now() - start) / 1000;
   log(
     `${count} inputs in ${seconds.toFixed(1)} s, ${Math.round(count / seconds)} a second: ` +
@@ -33,10 +36,11 @@ export async function fuzz({ count, seed, log = () => {} }) {
 export function fuzzTarget({ formats, stringifyJson }, { count, seed }) {
   const random = createRandom(seed);
   const tally = { calls: 0, repaired: 0, truncated: 0 };
-  const dialects = [...formats.values()];
+  const dialects = [...formats];
   for (let index = 0; index < count; index++) {
-    const format = pick(random, dialects);
-    const text = mutated(pick(random, corpus), random);
+    const [formatName, format] = pick(random, dialects);
+    const outputs = nativeOutputs(formatName) ?? corpus;
+    const text = mutated(pick(random, below(random, 4) === 0 ? corpus : outputs), random);
     try {
       const { calls, residual, truncated } = format.detect(text);
       for (const call of calls) checkCall(call, text, stringifyJson);
@@ -46,7 +50,7 @@ export function fuzzTarget({ formats, stringifyJson }, { count, seed }) {
       tally.repaired += calls.filter((call) => call.repaired).length;
       tally.truncated += Number(truncated);
     } catch (error) {
-      throw new Error(`input ${index} of seed ${seed}, ${format.name}: ${JSON.stringify(text)}`, { cause: error });
+      throw new Error(`input ${index} of seed ${seed}, ${formatName}: ${JSON.stringify(text)}`, { cause: error });
     }
   }
   return tally;
@@ -93,6 +97,28 @@ const inserts = [
   '</think>',
   '[THINK]',
   '[/THINK]',
+  '<calls>',
+  '</calls>',
+  '<|call|>functions.',
+  '<|args|>',
+  '<|/call|>',
+  '<act>',
+  '<to=',
+  '<arg=x>',
+  '</arg>',
+  '</to>',
+  '<to name="',
+  '<arg name="x" string="false">',
+  '<|act>to:',
+  '<act|>',
+  '<|"|>',
+  '<|acts|>[',
+  ']<|/acts|>',
+  'x=',
+  '(',
+  ')',
+  '<|channel|>',
+  '<|message|>',
   '{',
   '}',
   '[',

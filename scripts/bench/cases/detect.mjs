@@ -2,9 +2,12 @@
 //
 // Realistic: all outputs of test/fixtures/cases, each in its own format, repeatedly; only reported. Growth: time per byte of a
 // text four times as long / of the text itself, 1 if linear; for outputs joined together, and for adversarial inputs, of
-// which the worst counts. Each time is the minimum of several, because noise only adds to it.
+// which the worst counts; in native layouts these are repeats of their own marks. Each time is the minimum of several, because noise only adds to it.
 import { readFile } from 'node:fs/promises';
 import { formats } from '../../../dist/tools/formats/index.js';
+import { callMarks } from '../../../dist/tools/native/callMarks.js';
+import { nativeFormat } from '../../../dist/tools/native/nativeFormat.js';
+import { nativeFormats, nativeLayouts } from '../../nativeLayouts.mjs';
 import { createResult, median } from '../results.mjs';
 
 const repeats = 16_000;
@@ -32,9 +35,13 @@ export const detect = {
     const joined = Object.fromEntries(
       [...formats].map(([name]) => [name, growth(formats.get(name), joinedOutputs(cases, name), 10, tries)]),
     );
-    const worst = Object.fromEntries(
-      Object.entries(adversarialInputs).map(([piece, text]) => [piece, maxGrowth(text, tries)]),
-    );
+    const worst = Object.fromEntries([
+      ...Object.entries(adversarialInputs).map(([piece, text]) => [piece, maxGrowth(text, tries)]),
+      ...nativeInputs().map(({ name, format, piece }) => [
+        `${name} ${piece}`,
+        { format: name, ...growth(format, (count) => piece.repeat(count), repeats, tries) },
+      ]),
+    ]);
     const [worstPiece, { ratio, ms, format }] = Object.entries(worst).toSorted(([, a], [, b]) => b.ratio - a.ratio)[0];
     return [
       createResult({
@@ -91,6 +98,14 @@ const joinedOutputs = (cases, name) => {
     .join('\n');
   return (count) => text.repeat(count);
 };
+
+/** The marks of each native layout, and the beginning of a call. */
+const nativeInputs = () =>
+  [...nativeFormats(nativeFormat)].flatMap(([name, format]) => {
+    const { layout, outputs } = nativeLayouts[name.replace('native ', '')];
+    const pieces = [...callMarks(layout), outputs[0].slice(0, outputs[0].indexOf('Oban'))];
+    return pieces.map((piece) => ({ name, format, piece }));
+  });
 
 function maxGrowth(text, tries) {
   const all = [...formats.values()].map((format) => ({ format: format.name, ...growth(format, text, repeats, tries) }));

@@ -43,6 +43,8 @@ export class CallReader {
   readonly #between: TolerantPattern;
   readonly #after: TolerantPattern;
   readonly #separator: TolerantPattern;
+  /** The last mark of calls that are complete; "" = none. */
+  readonly #lastMark: string;
   /** Whether each call starts with a mark, by which it is found. */
   readonly #isMarked: boolean;
 
@@ -54,6 +56,7 @@ export class CallReader {
     this.#between = new TolerantPattern(layout.between);
     this.#after = new TolerantPattern(layout.after);
     this.#separator = new TolerantPattern([layout.separator ?? '']);
+    this.#lastMark = new TolerantPattern([layout.close]).lastMark || this.#after.lastMark;
     this.#isMarked = isMarked;
   }
 
@@ -92,9 +95,12 @@ export class CallReader {
     const argumentsStart = this.#between.skip(text, nameEnd);
     const source = sourceOf(text, context);
     const schema = context.tools.find((tool) => tool.name === name)?.parameters;
-    const read = readParameters(source, argumentsStart, { layout, schema, after: this.#after.first });
+    const read = readParameters(source, argumentsStart, { layout, schema, after: this.#after.start });
     if (!read.ok) return { kind: read.truncated ? 'truncated' : 'other' };
     const end = this.#after.skip(text, read.end);
+    // Where the closing quote is not sure, the end of the text may cut the string off.
+    const isUnsure = read.repaired && layout.style.quote !== '' && this.#lastMark !== '';
+    if (isUnsure && source.indexOf(this.#lastMark, read.end) === Infinity) return { kind: 'truncated' };
     if (end > read.end || this.#after.first === '')
       return { kind: 'call', name, arguments: read.arguments, end, repaired: read.repaired };
     return this.#readUnclosed(source, { name, ...read }, isComplete(read.arguments, schema, layout));

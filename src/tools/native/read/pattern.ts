@@ -37,6 +37,23 @@ export class TolerantPattern {
     return first && 'text' in first ? first.text : '';
   }
 
+  /** The literals to the first mark, with a space between them. */
+  get start(): string {
+    const texts = this.#elements.map((element) => ('text' in element ? element : undefined));
+    const end = texts.findIndex((element) => !element || element.isMark);
+    const start = end < 0 ? texts : texts.slice(0, end + 1);
+    return start
+      .map((element) => element?.text ?? '')
+      .join(' ')
+      .trim();
+  }
+
+  /** The last mark; "" = none. */
+  get lastMark(): string {
+    const last = this.#elements.findLast((element) => 'text' in element && element.isMark);
+    return last && 'text' in last ? last.text : '';
+  }
+
   /** The index after all of the pattern that stands at an index; what is missing is left out. */
   skip(text: string, index: number): number {
     let end = index;
