@@ -7,7 +7,7 @@ import { commonPrefixLength } from '../../commonPrefix.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import { createSampler } from './sampling/createSampler.ts';
-import { hasTag, openedAtEnd, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
+import { answerMarkAfter, hasTag, openedAtEnd, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { reusePrefix, prefill, cachedPrefixLength } from './kvCache/prefixReuse.ts';
 import type { GrammarCache } from './sampling/grammarCache.ts';
 import type { Sampler } from './sampling/sampler.ts';
@@ -71,6 +71,7 @@ export class LlamaSequence implements Sequence {
       prefix,
       maxContextTokens: this.#parts.contextSize - tokens.length,
       mayReason: prompt.thinking === true,
+      answerMark: answerMarkAfter(rendered.text, this.#parts.replyMarks),
     });
     const context = [...tokens, ...sampler.begin()];
     const { signal, backpressure } = options;

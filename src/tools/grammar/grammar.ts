@@ -13,6 +13,8 @@ export interface FullGrammar {
   readonly rule: Rule;
   /** Largest number of tokens of the text; absent: as in the sampling parameters. */
   readonly budget?: number;
+  /** Whether the text is an answer: the mark with which the chat template opens answers precedes it. Absent: no. */
+  readonly answer?: true;
 }
 
 /**

@@ -51,6 +51,16 @@ export const openedAtEnd = (prompt: string, { reasoning }: ReplyMarks): Reasonin
   return reasoning.find(({ open }) => end.endsWith(open));
 };
 
+/**
+ * The opening mark of the answer that is still to be written after a prompt; "" = none. After reasoning a mark in plain
+ * words would be read as text of the answer, so there is none.
+ */
+export function answerMarkAfter(prompt: string, marks: ReplyMarks): string {
+  const { open = '' } = marks.answer ?? {};
+  const isOpened = prompt.trimEnd().endsWith(open.trimEnd());
+  return isOpened || (!hasTag(open) && openedAtEnd(prompt, marks)) ? '' : open;
+}
+
 /** All tags that the parts of a reply are told apart by. */
 export function tagsOf({ reasoning, answer, restart, header }: ReplyMarks): readonly string[] {
   const marks = [

@@ -1,3 +1,6 @@
+import type { CallGrammar } from '../../../tools/grammar/grammar.ts';
+import { all } from '../../../tools/grammar/rule.ts';
+import { literalRule } from '../../../tools/native/marks.ts';
 import type { ReplyMarks } from '../../../tools/reasoning/replyMarks.ts';
 import type { GenerateOptions } from '../../engine.ts';
 import type { StreamingDetokenizer } from '../tokenizer/streamingDetokenizer.ts';
@@ -23,6 +26,8 @@ export interface SampledGeneration {
   readonly maxContextTokens: number;
   /** Whether the model was asked to reason. */
   readonly mayReason: boolean;
+  /** The mark that opens the answer, which the prompt has not written; "" = none. */
+  readonly answerMark: string;
 }
 
 /**
@@ -34,12 +39,15 @@ export interface SampledGeneration {
  * | lazy    | the same; triggers in it do not count                                            |
  * | full    | precedes the constrained text; without a budget it may take `max_tokens`, and    |
  * |         | none where the model was not asked to reason                                     |
+ *
+ * The grammar of an answer starts with the mark that opens answers: after it the model has learned to answer.
  */
 export function createSampler(
   { tokenizer, grammarCache, replyMarks }: SamplerModel,
-  { grammar, sampling, maxThinkingTokens = Infinity }: GenerateOptions,
-  { mayReason, ...generation }: SampledGeneration,
+  { grammar: ownGrammar, sampling, maxThinkingTokens = Infinity }: GenerateOptions,
+  { mayReason, answerMark, ...generation }: SampledGeneration,
 ): Sampler {
+  const grammar = ownGrammar && withAnswerMark(ownGrammar, answerMark);
   const { stream, prefix, maxContextTokens } = generation;
   const maxTokens = sampling.max_tokens;
   const withBudget = (sampler: Sampler, maxReasoningTokens: number, samplerAfterReasoning?: Sampler): Sampler =>
@@ -61,3 +69,8 @@ export function createSampler(
   const sampler = constrained ?? new FreeSampler(stream, Math.min(maxTokens, maxContextTokens));
   return maxThinkingTokens === Infinity || isFull ? sampler : withBudget(sampler, maxThinkingTokens);
 }
+
+const withAnswerMark = (grammar: CallGrammar, mark: string): CallGrammar =>
+  grammar.kind === 'full' && grammar.answer && mark !== ''
+    ? { ...grammar, rule: all(literalRule(mark), grammar.rule) }
+    : grammar;

@@ -11,7 +11,7 @@ import { typeRules, typesOf } from './types.ts';
 /** Compiles a JSON Schema to the grammar of a whole answer; the pointers of errors are into the schema. */
 export function jsonGrammar(schema: unknown): ReadResult<CallGrammar> {
   const rule = ruleFromSchema(schema);
-  return rule.ok ? { ok: true, value: { kind: 'full', rule: rule.value } } : rule;
+  return rule.ok ? { ok: true, value: { kind: 'full', rule: rule.value, answer: true } } : rule;
 }
 
 /**
