@@ -5,6 +5,7 @@ import { deriveReplyMarks } from './deriveReplyMarks.ts';
 import { noDialect, type ToolDialect } from '../tools/native/toolDialect.ts';
 import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.ts';
 import { toolDialectOf } from './toolDialect/toolDialectOf.ts';
+import { TotalBudget } from './jinja/totalBudget.ts';
 import type { RenderTemplate } from './templateInput.ts';
 import { toTextMessage } from './templateMessages.ts';
 import { compileTemplate, type SpecialTokens } from './compileTemplate.ts';
@@ -46,11 +47,16 @@ export function probeChatTemplate(source: string | undefined, specialTokens: Spe
   const failures: string[] = [];
   // Variables that some templates cannot do without. The smallest set that works wins: a template behaves as intended
   // when it is given no clock and no empty list of tools.
+  const total = new TotalBudget(maxProbeSteps);
   for (const extras of [{}, clock, { ...clock, tools: [] }]) {
     try {
-      const render = compileTemplate(source, specialTokens, extras);
-      if (render({ messages: [toTextMessage(userProbe)] }).includes(userProbe.text))
-        return createChatTemplate(source, render);
+      const probe = compileTemplate(source, specialTokens, extras, total);
+      if (probe({ messages: [toTextMessage(userProbe)] }).includes(userProbe.text)) {
+        const render = compileTemplate(source, specialTokens, extras);
+        const chatTemplate = createChatTemplate(source, { render, probe, total });
+        total.check();
+        return chatTemplate;
+      }
       failures.push("it leaves the user's message out");
     } catch (error) {
       failures.push(describeError(error));
@@ -59,8 +65,20 @@ export function probeChatTemplate(source: string | undefined, specialTokens: Spe
   return chatmlFallback(specialTokens, `the file's chat template does not work (${failures[0]})`, source);
 }
 
-const chatmlFallback = (specialTokens: SpecialTokens, reason: string, fileSource: string): ChatTemplate =>
-  createChatTemplate(chatmlTemplate, compileTemplate(chatmlTemplate, specialTokens), { reason, fileSource });
+// Some ten times what published templates take.
+const maxProbeSteps = 4_000_000;
+
+function chatmlFallback(specialTokens: SpecialTokens, reason: string, fileSource: string): ChatTemplate {
+  const render = compileTemplate(chatmlTemplate, specialTokens);
+  return createChatTemplate(chatmlTemplate, { render, probe: render }, { reason, fileSource });
+}
+
+/** One template twice: for prompts, and with a limit of what all probes take together. */
+interface ProbedTemplate {
+  readonly render: RenderTemplate;
+  readonly probe: RenderTemplate;
+  readonly total?: TotalBudget;
+}
 
 /** Why the file's own template is not used, and its source: the model writes the marks that are in it. */
 interface Fallback {
@@ -87,8 +105,12 @@ const toolProbe: ToolDefinition = {
   },
 };
 
-function createChatTemplate(source: string, render: RenderTemplate, fallback?: Fallback): ChatTemplate {
-  const accepts = (...messages: readonly Message[]): boolean => rendersAll(render, messages);
+function createChatTemplate(
+  source: string,
+  { render, probe, total }: ProbedTemplate,
+  fallback?: Fallback,
+): ChatTemplate {
+  const accepts = (...messages: readonly Message[]): boolean => rendersAll(probe, messages);
   const acceptsSystemFirst = accepts(systemProbe, userProbe);
   const acceptsSystemAnywhere =
     acceptsSystemFirst &&
@@ -113,20 +135,20 @@ function createChatTemplate(source: string, render: RenderTemplate, fallback?: F
     notes.push(
       "the model's chat template supports a system message only at the start: later ones are written as user messages",
     );
-  const replyMarks = deriveReplyMarks(fallback?.fileSource ?? source, render);
-  const thinkingVariable = findThinkingVariable(source, render);
+  const replyMarks = deriveReplyMarks(fallback?.fileSource ?? source, probe);
+  const thinkingVariable = findThinkingVariable(source, probe);
   if (thinkingVariable && !thinkingVariable.canBeOff)
     notes.push(
       "the model's chat template cannot turn reasoning off: " +
         `without thinking, ${thinkingVariable.name} is "${thinkingVariable.off}"`,
     );
-  else if (!thinkingVariable && opensReasoning(render, replyMarks))
+  else if (!thinkingVariable && opensReasoning(probe, replyMarks))
     notes.push("the model's chat template cannot turn reasoning off: the model reasons also without thinking");
   return {
     source,
-    supportsTools: renderTools(render, [toolProbe])?.includes(toolProbe.function.name) ?? false,
+    supportsTools: renderTools(probe, [toolProbe])?.includes(toolProbe.function.name) ?? false,
     acceptsTools: remembered((tools: readonly ToolDefinition[]) => renderTools(render, tools) !== undefined),
-    toolDialect: fallback ? noDialect(fallback.reason) : toolDialectOf(source, render, replyMarks),
+    toolDialect: fallback ? noDialect(fallback.reason) : toolDialectOf(source, probe, replyMarks, total),
     fallbackReason: fallback?.reason,
     system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
     notes,

@@ -1,4 +1,5 @@
 import { JinjaTemplate } from './jinja/template.ts';
+import type { TotalBudget } from './jinja/totalBudget.ts';
 import type { RenderTemplate } from './templateInput.ts';
 
 /** The special tokens that chat templates refer to by name. */
@@ -12,25 +13,30 @@ export interface SpecialTokens {
  * There is no clock among them: it would put today's date into Llama 3.2's prompts, and a date that changes breaks prefix
  * reuse.
  * @param extras more variables, which take precedence.
+ * @param total what all renderings may take together; absent: each has a limit of its own only.
  * @throws Error when it does not parse.
  */
 export function compileTemplate(
   source: string,
   { bos, eos }: SpecialTokens,
   extras: Readonly<Record<string, unknown>> = {},
+  total?: TotalBudget,
 ): RenderTemplate {
   const template = new JinjaTemplate(source);
   return ({ messages, tools, addGenerationPrompt = true, variables }) =>
-    template.render({
-      bos_token: bos,
-      eos_token: eos,
-      add_generation_prompt: addGenerationPrompt,
-      // Not an empty list: some templates then write the text around an empty list.
-      tools: null,
-      documents: null,
-      ...extras,
-      ...(tools && { tools }),
-      ...variables,
-      messages,
-    });
+    template.render(
+      {
+        bos_token: bos,
+        eos_token: eos,
+        add_generation_prompt: addGenerationPrompt,
+        // Not an empty list: some templates then write the text around an empty list.
+        tools: null,
+        documents: null,
+        ...extras,
+        ...(tools && { tools }),
+        ...variables,
+        messages,
+      },
+      total,
+    );
 }

@@ -1,3 +1,5 @@
+import type { TotalBudget } from './totalBudget.ts';
+
 const baseSteps = 2_000_000;
 const stepsPerCharacter = 100;
 const charactersPerStep = 64;
@@ -12,6 +14,12 @@ const maxNesting = 150;
 export class Budget {
   #steps = baseSteps;
   #nesting = 0;
+  readonly #total: TotalBudget | undefined;
+
+  /** @param total of the renderings that this one belongs to. */
+  constructor(total?: TotalBudget) {
+    this.#total = total;
+  }
 
   /** Grants more steps for a longer input. */
   addInput(characters: number): void {
@@ -22,6 +30,7 @@ export class Budget {
   spend(steps: number): void {
     this.#steps -= steps;
     if (this.#steps < 0) throw new Error('the template takes too many steps');
+    this.#total?.spend(steps);
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { ArgumentList, Expression } from './syntax/ast.ts';
-import { Budget } from './budget.ts';
+import type { Budget } from './budget.ts';
 import { jinjaFilters } from './filters/index.ts';
 import { calculate, compare } from './operations/operators.ts';
 import type { JinjaRuntime } from './runtime.ts';
@@ -22,7 +22,12 @@ import {
 
 /** Evaluates the expressions of a template, as Python's Jinja does. */
 export class Evaluator implements JinjaRuntime {
-  readonly budget = new Budget();
+  readonly budget: Budget;
+
+  /** @param budget of the rendering. */
+  constructor(budget: Budget) {
+    this.budget = budget;
+  }
 
   /** @throws Error when an operation fails, or the budget is used up. */
   evaluate(expression: Expression, scope: Scope): Value {

@@ -1,4 +1,5 @@
 import type { AssignmentTarget, FilterCall, ForStatement, MacroParameter, Statement } from './syntax/ast.ts';
+import type { Budget } from './budget.ts';
 import { Evaluator } from './evaluate.ts';
 import { createLoop } from './loop.ts';
 import { Scope } from './scope.ts';
@@ -38,7 +39,12 @@ class Output {
 
 /** Runs the statements of a template. */
 export class Executor {
-  readonly #evaluator = new Evaluator();
+  readonly #evaluator: Evaluator;
+
+  /** @param budget of the rendering. */
+  constructor(budget: Budget) {
+    this.#evaluator = new Evaluator(budget);
+  }
 
   /** Grants more work for a longer input. */
   addInput(characters: number): void {

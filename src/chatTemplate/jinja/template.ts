@@ -1,9 +1,11 @@
+import { Budget } from './budget.ts';
 import type { Statement } from './syntax/ast.ts';
 import { fromData } from './values/data.ts';
 import { Executor } from './execute.ts';
 import { jinjaGlobals } from './globals.ts';
 import { parseTemplate } from './syntax/parse.ts';
 import { Scope } from './scope.ts';
+import type { TotalBudget } from './totalBudget.ts';
 
 /** A Jinja template, with the settings and filters that Hugging Face's transformers gives it. */
 export class JinjaTemplate {
@@ -17,11 +19,13 @@ export class JinjaTemplate {
   /**
    * Renders the template.
    * @param variables plain data and functions of texts.
+   * @param total what this rendering and others may take together.
    * @throws Error with the template's own message when it raises one, or when it fails or takes too much work.
    */
-  render(variables: Readonly<Record<string, unknown>>): string {
+  render(variables: Readonly<Record<string, unknown>>, total?: TotalBudget): string {
     return explainOverflow(() => {
-      const executor = new Executor();
+      total?.begin();
+      const executor = new Executor(new Budget(total));
       const scope = new Scope();
       for (const [name, value] of jinjaGlobals) scope.set(name, value);
       for (const [name, data] of Object.entries(variables)) {
@@ -29,7 +33,9 @@ export class JinjaTemplate {
         executor.addInput(size);
         scope.set(name, value);
       }
-      return executor.render(this.statements, scope);
+      const text = executor.render(this.statements, scope);
+      total?.spendText(text.length);
+      return text;
     });
   }
 }

@@ -1,6 +1,7 @@
 import { formats } from '../../tools/formats/index.ts';
 import type { ToolDialect } from '../../tools/native/toolDialect.ts';
 import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
+import type { TotalBudget } from '../jinja/totalBudget.ts';
 import type { RenderTemplate } from '../templateInput.ts';
 import { readToolDialect } from './readToolDialect.ts';
 
@@ -8,11 +9,21 @@ import { readToolDialect } from './readToolDialect.ts';
 const dialects = new Map<string, ToolDialect>();
 const maxDialects = 32;
 
-/** The tool-call dialect of a chat template, read off it once for each text. */
-export function toolDialectOf(source: string, render: RenderTemplate, marks: ReplyMarks): ToolDialect {
+/**
+ * The tool-call dialect of a chat template, read off it once for each text.
+ * @param total what `render` may take, all in all.
+ * @throws Error when that is used up: what was read off is wrong then.
+ */
+export function toolDialectOf(
+  source: string,
+  render: RenderTemplate,
+  marks: ReplyMarks,
+  total?: TotalBudget,
+): ToolDialect {
   const known = dialects.get(source);
   if (known) return known;
   const dialect = readToolDialect(render, formats, marks);
+  total?.check();
   if (dialects.size >= maxDialects) dialects.clear();
   dialects.set(source, dialect);
   return dialect;

@@ -23,12 +23,22 @@ export function deriveLayouts(samples: LayoutSamples): CandidateLayouts {
   if (!only) throw new UnknownLayout('the message has no call');
   const [first, second] = pair ?? [];
   const frame = first && second ? frameOfTwo(only, first, second, samples) : frameOfOne(only, samples);
+  checkLength(frame);
   const withArguments = (layout: ParameterLayout | undefined): CallLayout => ({
     ...frame,
     arguments: layout ?? { kind: 'json', keys: keysOf(frame, one) },
   });
   const [likeliest, ...others] = layouts;
   return [withArguments(likeliest), ...others.map(withArguments)];
+}
+
+// UTF-16 units around a call. Known families have less than 200; the time to read a reply grows with the marks in it.
+const maxFrameLength = 2048;
+
+function checkLength({ header, open, close, separator = '', end, before, between, after }: Frame): void {
+  const parts = [header, open, close, separator, end, writeParts(before), writeParts(between), writeParts(after)];
+  if (parts.join('').length > maxFrameLength)
+    throw new UnknownLayout(`there are more than ${maxFrameLength} characters around a call`);
 }
 
 /** Layouts that explain the same messages; the first is the likeliest. */
