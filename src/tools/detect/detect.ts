@@ -1,6 +1,6 @@
 import { untaggedCalls, type UntaggedCallSpans } from './untaggedCalls.ts';
 import type { CallSpans, CallSpan } from './callSpan.ts';
-import { createReasoningSkipper, reasoningSpans, skipSpans } from '../reasoning/reasoningSpans.ts';
+import { createReasoningSkipper, impliedReasoning, reasoningSpans, skipSpans } from '../reasoning/reasoningSpans.ts';
 import { residualText } from './residualText.ts';
 import type { CallKeys } from './callShape.ts';
 import type { DetectionContext } from './detectionContext.ts';
@@ -34,7 +34,8 @@ export function detect(
   const context = { keys, tags, tools, skipReasoning: createReasoningSkipper(text, marks) };
   const found = findCalls(text, context);
   const isNative = tags !== commonTags;
-  const { spans, truncatedAt } = (isNative && found.spans.length === 0 && unclosedCalls(text, context, marks)) || found;
+  const hidden = isNative && found.spans.length === 0 ? unclosedCalls(text, context, marks) : undefined;
+  const { spans, truncatedAt } = hidden ?? callsAtStart(text, { found, context, marks }) ?? found;
   return {
     calls: spans.flatMap(({ calls }) => calls),
     residual: residualText(text, spans, tags),
@@ -69,6 +70,25 @@ function unclosedCalls(text: string, context: DetectionContext, marks: ReplyMark
   const end = found.spans.at(-1)?.end;
   const isLast = end !== undefined && context.tags.skipClosers(text, end) === text.trimEnd().length;
   return isLast && found.truncatedAt === undefined ? found : undefined;
+}
+
+interface FoundCalls {
+  readonly found: CallSpans;
+  readonly context: DetectionContext;
+  readonly marks: ReplyMarks;
+}
+
+/**
+ * The calls of a text that starts with a call, where a value of that call has a mark which closes reasoning that nothing
+ * has opened: the mark is a part of the value. undefined: the text is another one, or has calls after the mark.
+ */
+function callsAtStart(text: string, { found, context, marks }: FoundCalls): CallSpans | undefined {
+  const implied = found.spans.length === 0 ? impliedReasoning(text, marks) : undefined;
+  if (!implied) return undefined;
+  const calls = taggedCalls(text, { ...context, skipReasoning: (index) => index });
+  const [first] = calls.spans;
+  const isAtStart = first !== undefined && text.slice(0, first.start).trim() === '';
+  return isAtStart && text.indexOf(implied.close) < first.end ? calls : undefined;
 }
 
 // A tag in a string of an untagged call is text: what looks like a call there is a part of an argument.
