@@ -15,7 +15,7 @@ export class TotalBudget {
     this.spend(stepsPerRendering);
   }
 
-  /** Counts a rendered text (UTF-16 units), which somebody reads. @throws Error when the steps are used up. */
+  /** Counts a rendered text (UTF-16 units), which is parsed then. @throws Error when the steps are used up. */
   spendText(length: number): void {
     this.spend(length / charactersPerStep);
   }
