@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { probeChatTemplate } from '../../../src/chatTemplate/chatTemplate.ts';
 
 const ends = { bos: '<s>', eos: '</s>' };
-const turns = '{{ tools | tojson if tools }}{% for message in messages %}[{{ message.role }}]{{ message.content }}{% endfor %}';
+const turns =
+  '{{ tools | tojson if tools }}{% for message in messages %}[{{ message.role }}]{{ message.content }}{% endfor %}';
 const calls = (before: string): string =>
   `${turns}{% for message in messages %}{% for call in message.tool_calls or [] %}${before}` +
   '{{ call.function.name }}{{ call.function.arguments | tojson }}</call>{% endfor %}{% endfor %}';
