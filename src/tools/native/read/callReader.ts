@@ -5,9 +5,10 @@ import type { BlockContext, Tag, TaggedBlock } from '../../detect/tags.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { ArgumentsSchema } from '../../tool.ts';
 import type { CallLayout, ParameterLayout } from '../layout.ts';
+import { skipWhiteSpace } from '../looseMark.ts';
 import { SearchedText } from '../searchedText.ts';
 import { readParameters } from '../values/readParameters.ts';
-import { skipWhitespace, TolerantPattern } from './pattern.ts';
+import { TolerantPattern } from './pattern.ts';
 
 /** Where the calls after a tag are read. */
 export interface BlockPosition {
@@ -66,11 +67,11 @@ export class CallReader {
     const spans: CallSpan[] = [];
     let rawStart = opening.skip(text, start);
     for (;;) {
-      const read = this.#readCall(text, skipWhitespace(text, rawStart), context);
+      const read = this.#readCall(text, skipWhiteSpace(text, rawStart), context);
       if (read.kind === 'truncated') return { spans, end: text.length, truncated: true };
       if (read.kind === 'other') break;
       const { name, arguments: args, end, repaired } = read;
-      const span = createCallSpan(text, { start: skipWhitespace(text, rawStart), end, repaired }, [
+      const span = createCallSpan(text, { start: skipWhiteSpace(text, rawStart), end, repaired }, [
         { name, arguments: args, repaired },
       ]);
       spans.push(spans.length === 0 ? { ...span, start: outer.start } : span);
@@ -111,7 +112,7 @@ export class CallReader {
    * @param isWhole whether it has all parameters that are declared.
    */
   #readUnclosed(source: SearchedText, call: UnclosedCall, isWhole: boolean): CallRead {
-    const next = skipWhitespace(source.text, call.end);
+    const next = skipWhiteSpace(source.text, call.end);
     if (isWhole && next === source.text.length) return { ...call, kind: 'call', repaired: true };
     this.#closing.lastIndex = next;
     if (this.#closing.test(source.text)) return { ...call, kind: 'call', repaired: true };
@@ -120,7 +121,7 @@ export class CallReader {
   }
 
   #readJson(text: string, name: string, nameEnd: number): CallRead {
-    const argumentsStart = skipWhitespace(text, this.#between.find(text, nameEnd) ?? nameEnd);
+    const argumentsStart = skipWhiteSpace(text, this.#between.find(text, nameEnd) ?? nameEnd);
     if (argumentsStart === text.length) return { kind: 'truncated' };
     if (text[argumentsStart] !== '{') {
       // A call without arguments ends here: its closing mark follows.

@@ -1,3 +1,4 @@
+import { skipWhiteSpace } from '../looseMark.ts';
 import { isMark, lexemes } from '../marks.ts';
 import type { LayoutPart } from '../layout.ts';
 
@@ -5,14 +6,6 @@ import type { LayoutPart } from '../layout.ts';
 type Element = { readonly text: string; readonly isMark: boolean } | { readonly slot: RegExp };
 
 const slots = { id: /[\w.:-]{1,128}/y, index: /\d{1,9}/y } as const;
-const whitespace = /\s*/y;
-
-/** The index after the white space at an index. */
-export function skipWhitespace(text: string, index: number): number {
-  whitespace.lastIndex = index;
-  whitespace.test(text);
-  return whitespace.lastIndex;
-}
 
 // A mark is looked for at most so far ahead, in UTF-16 units: models write other words between two marks.
 const maxDistance = 128;
@@ -58,7 +51,7 @@ export class TolerantPattern {
   skip(text: string, index: number): number {
     let end = index;
     for (const element of this.#elements) {
-      const start = skipWhitespace(text, end);
+      const start = skipWhiteSpace(text, end);
       if ('slot' in element) {
         element.slot.lastIndex = start;
         if (element.slot.test(text)) end = element.slot.lastIndex;
@@ -71,7 +64,7 @@ export class TolerantPattern {
   isCutOff(text: string, index: number): boolean {
     let end = index;
     for (const element of this.#elements) {
-      const start = skipWhitespace(text, end);
+      const start = skipWhiteSpace(text, end);
       if (start === text.length) return true;
       if ('slot' in element) {
         element.slot.lastIndex = start;
