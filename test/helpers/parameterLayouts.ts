@@ -105,7 +105,7 @@ export const argumentsSchema = (properties: Properties, required: readonly strin
 });
 
 /** A parsed value as plain data. */
-export function toPlain(value: JsonValue): unknown {
+function toPlain(value: JsonValue): unknown {
   if (value instanceof JsonNumber) return Number(value.digits);
   if (isJsonObject(value)) return Object.fromEntries([...value].map(([key, item]) => [key, toPlain(item)]));
   return Array.isArray(value) ? value.map(toPlain) : value;

@@ -86,7 +86,7 @@ function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: Rep
 }
 
 /** Whether a template writes the declarations of tools. */
-export function knowsTools(render: RenderTemplate): boolean {
+function knowsTools(render: RenderTemplate): boolean {
   try {
     return new ProbeRenderer(render, anyConvention).prompt().includes(probeTools[0]?.name ?? '');
   } catch {

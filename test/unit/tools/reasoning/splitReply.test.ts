@@ -136,18 +136,6 @@ describe('reasoning that the prompt has opened', () => {
     const split = splitReply('a plan\n</think>\n\nHi.', defaultReplyMarks, { opened, keepReasoning: true });
     expect(split).toEqual({ reasoning: '', content: '<think>\na plan\n</think>\n\nHi.' });
   });
-
-  it('ends at a call when it is never closed', () => {
-    const options = { opened, callMarks: ['<call>', '[CALL]'] };
-    expect(splitReply('a plan <call>f()', defaultReplyMarks, options)).toEqual({
-      reasoning: 'a plan',
-      content: '<call>f()',
-    });
-    expect(splitReply('not <call>f() yet</think><call>g()', defaultReplyMarks, options)).toEqual({
-      reasoning: 'not <call>f() yet',
-      content: '<call>g()',
-    });
-  });
 });
 
 describe('kept reasoning', () => {
@@ -215,7 +203,7 @@ describe('a long reply', () => {
     ['starts of messages', harmonyMarks, '<|start|>assistant'],
   ])('of %s is split in linear time', (_, marks, piece) => {
     const text = piece.repeat(repeats);
-    expect(splitReply(text, marks, { callMarks: ['<call>'] }).reasoning).not.toContain('<call>');
+    expect(splitReply(text, marks).reasoning).not.toContain('<call>');
     expect(createReasoningSkipper(text, marks)(0)).toBeGreaterThanOrEqual(0);
   });
 });
