@@ -15,6 +15,8 @@ export class ProbeRenderer {
   readonly #render: RenderTemplate;
   /** The prompt from the end of the user's message to where the assistant's answer starts, by tools. */
   readonly #generationPrompts = new Map<readonly Tool[], string>();
+  /** What was written: the layout is derived from some of the probes that prove it. */
+  readonly #written = new Map<ToolProbe, string>();
 
   constructor(render: RenderTemplate, convention: CallConvention) {
     this.#render = render;
@@ -32,7 +34,13 @@ export class ProbeRenderer {
   }
 
   /** The same for a message with calls. */
-  calls({ calls, tools, text, reasoning, result }: ToolProbe): string {
+  calls(probe: ToolProbe): string {
+    const text = this.#written.get(probe) ?? this.#write(probe);
+    this.#written.set(probe, text);
+    return text;
+  }
+
+  #write({ calls, tools, text, reasoning, result }: ToolProbe): string {
     const toolCalls = calls.map(({ id, name, arguments: args }, index): TemplateToolCall => {
       const ownId = this.convention.ids === 'functions' ? `functions.${name}:${index}` : id;
       const written = this.convention.arguments === 'object' ? args : stringifyJson(args);
