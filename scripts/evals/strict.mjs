@@ -6,11 +6,15 @@ import { join } from 'node:path';
 import { llamaEngine } from '../../dist/engine/llama/engine.js';
 import { jsonGrammar } from '../../dist/tools/grammar/jsonSchema/fromSchema.js';
 import { formats } from '../../dist/tools/formats/index.js';
+import { formatsOf } from '../../dist/tools/native/dialectFormats.js';
+import { nativeFormatName } from '../../dist/tools/native/nativeFormat.js';
 import { readTool } from '../../dist/tools/tool.js';
 import { compareStrictAndFree } from './strict/compare.mjs';
-import { schemas, tools as declarations } from './strict/cases.mjs';
+import { boundedTools as boundedDeclarations, schemas, tools as declarations } from './strict/cases.mjs';
 import { checkCalls, checkJson } from './strict/grammarCheck.mjs';
+import { writableTools } from './strict/writableTools.mjs';
 import { familyGguf } from '../gguf/families.mjs';
+import { nativeFamilies, nativeGguf } from '../gguf/nativeFamilies.mjs';
 
 const count = Number(process.argv[2] ?? 200);
 if (!Number.isInteger(count) || count < 1) {
@@ -18,7 +22,9 @@ if (!Number.isInteger(count) || count < 1) {
   process.exit(2);
 }
 const load = { contextSize: 2048, slots: 1, threads: 1, gpu: 'off' };
-const tools = declarations.map((declaration) => readTool(declaration).value);
+const toTools = (list) => list.map((declaration) => readTool(declaration).value);
+const tools = toTools(declarations);
+const boundedTools = toTools(boundedDeclarations);
 const choices = [{ kind: 'auto' }, { kind: 'required' }, { kind: 'tool', name: 'give_item' }];
 const families = [
   ['chatml', 'Qwen2.5 Instruct'],
@@ -33,14 +39,18 @@ const engine = llamaEngine();
 const failures = [];
 try {
   for (const [name, family] of families) {
-    const model = await loadFamily(family);
-    for (const choice of choices) {
-      const result = await checkCalls(model, { format: formats.get(name), tools, choice, count });
-      report(`${name}, ${choice.name ?? choice.kind} (${family})`, result);
-    }
+    const model = await loadBytes(familyGguf(family));
+    await checkChoices(model, { format: formats.get(name), tools }, family);
     await model[Symbol.asyncDispose]();
   }
-  const model = await loadFamily('Qwen2.5 Instruct');
+  for (const [family, { endsStrings }] of nativeFamilies) {
+    const model = await loadBytes(nativeGguf(family));
+    const format = formatsOf(model.toolDialect, formats).get(nativeFormatName);
+    if (format) await checkNative(model, format, { family, endsStrings });
+    else failures.push(`${family}: no native format: ${model.toolDialect.because}`);
+    await model[Symbol.asyncDispose]();
+  }
+  const model = await loadBytes(familyGguf('Qwen2.5 Instruct'));
   for (const schema of schemas) {
     const grammar = jsonGrammar(schema).value;
     report(
@@ -57,10 +67,23 @@ try {
 for (const failure of failures) console.error(failure);
 process.exitCode = failures.length > 0 ? 1 : 0;
 
-async function loadFamily(family) {
+async function loadBytes(bytes) {
   const file = join(folder, 'model.gguf');
-  await writeFile(file, familyGguf(family));
+  await writeFile(file, bytes);
   return engine.load(file, load);
+}
+
+async function checkNative(model, format, { family, endsStrings }) {
+  const { writable, refused } = writableTools(endsStrings ? tools : boundedTools, format);
+  for (const why of refused) console.log(`${family}: left out: ${why}`);
+  await checkChoices(model, { format, tools: writable }, family);
+}
+
+async function checkChoices(model, options, family) {
+  for (const choice of choices) {
+    const result = await checkCalls(model, { ...options, choice, count });
+    report(`${options.format.name}, ${choice.name ?? choice.kind} (${family})`, result);
+  }
 }
 
 function report(title, { complete, cut, wrong, tokens, milliseconds }) {

@@ -34,6 +34,14 @@ import { createNormalRandom, createWeights } from './weights.mjs';
  * @property {'F32' | 'F16' | 'Q8_0'} [weights]
  * @property {number} [spread] Standard deviation of the weights.
  * @property {number} [seed]
+ * @property {LikelyTokens} [likely] Only with F32 weights.
+ */
+
+/**
+ * Tokens that a model generates more often than the others, so that texts of a large vocabulary come to an end.
+ * @typedef {object} LikelyTokens
+ * @property {readonly number[]} ids
+ * @property {number} logits What is added to their logits, whatever the text is.
  */
 
 /** Token types, as `tokenizer.ggml.token_type` numbers them. */
@@ -58,6 +66,7 @@ export function tinyGguf({
   weights = 'F32',
   spread = 0.02,
   seed = 1,
+  likely,
 }) {
   const shape = { architecture, name, width, layers, heads, kvHeads, hidden, contextLength };
   const { head, tensors } = createHeader({ ...shape, vocab, chatTemplate, weights });
@@ -65,5 +74,13 @@ export function tinyGguf({
   const blobs = tensors.map(({ type, count, dimensions }) =>
     dimensions.length === 1 ? createWeights('F32', count, () => 1, 1) : createWeights(type, count, draw, spread),
   );
+  if (likely) raiseLogits(blobs[0], { ...likely, words: vocab.tokens.length, width });
   return Buffer.concat([head, ...blobs.map(padded)]);
+}
+
+// The first value of each embedding outweighs all others, so that the hidden state before the last layer, whose norm is the
+// square root of the width, is nearly constant.
+function raiseLogits(embeddings, { ids, logits, words, width }) {
+  for (let token = 0; token < words; token++) embeddings.writeFloatLE(1, token * width * 4);
+  for (const token of ids) embeddings.writeFloatLE(1 + logits / Math.sqrt(width), token * width * 4);
 }

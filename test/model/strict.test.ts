@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { schemas, tools as declarations } from '../../scripts/evals/strict/cases.mjs';
+import { boundedTools, schemas, tools as declarations } from '../../scripts/evals/strict/cases.mjs';
 import { checkCalls, checkJson } from '../../scripts/evals/strict/grammarCheck.mjs';
+import { writableTools } from '../../scripts/evals/strict/writableTools.mjs';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
+import { nativeFamilies, nativeGguf } from '../../scripts/gguf/nativeFamilies.mjs';
 import type { Prompt } from '../../src/dialog.ts';
 import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
@@ -13,6 +15,7 @@ import { chatml } from '../../src/tools/formats/chatml.ts';
 import { formats } from '../../src/tools/formats/index.ts';
 import type { CallGrammar, ToolChoice } from '../../src/tools/grammar/grammar.ts';
 import { jsonGrammar } from '../../src/tools/grammar/jsonSchema/fromSchema.ts';
+import { formatsOf } from '../../src/tools/native/dialectFormats.ts';
 import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
 import { userPrompt, generate } from '../contracts/generation.ts';
 import { objectSchema } from '../helpers/grammarRules.ts';
@@ -72,6 +75,22 @@ describe('a model with random weights at temperature 1.5', () => {
     await withModel(writeFamilyModel(of), async (model) => {
       for (const choice of choices) {
         const { complete, wrong } = await checkCalls(model, { format, tools: testTools, choice, count: 7 });
+        expect(wrong).toEqual([]);
+        expect(complete).toBeGreaterThanOrEqual(7);
+      }
+    });
+  });
+
+  it.each([...nativeFamilies.keys()])('generates only valid calls in a notation of its own (%s)', async (name) => {
+    const file = join(folder, 'native.gguf');
+    writeFileSync(file, nativeGguf(name));
+    await withModel(file, async (model) => {
+      const format = formatsOf(model.toolDialect, formats).get('native');
+      if (!format) throw new Error(model.toolDialect.because);
+      const { writable: tools } = writableTools(boundedTools.map(toTool), format);
+      expect(tools.length).toBeGreaterThanOrEqual(5);
+      for (const choice of choices) {
+        const { complete, wrong } = await checkCalls(model, { format, tools, choice, count: 7 });
         expect(wrong).toEqual([]);
         expect(complete).toBeGreaterThanOrEqual(7);
       }

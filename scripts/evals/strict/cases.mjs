@@ -60,7 +60,25 @@ export const tools = [
       ['day'],
     ),
   },
+  {
+    name: 'plan_trip',
+    description: 'Plan a trip.',
+    parameters: object(
+      {
+        Zürich: { const: { a: [1, null] } },
+        day: text({ format: 'date' }),
+        via: { type: 'array', items: text(), maxItems: 2 },
+      },
+      ['day'],
+    ),
+  },
 ];
+
+/**
+ * The tools with a largest length of each string: a random model never writes the mark that ends a raw string.
+ * @type {readonly object[]}
+ */
+export const boundedTools = tools.map((tool) => ({ ...tool, parameters: bounded(schemaOf(tool.parameters)) }));
 
 /**
  * JSON Schemas of answers.
@@ -91,3 +109,16 @@ export const schemas = [
   { anyOf: [{ const: 'yes' }, { const: 'yesterday' }, { type: 'integer', maximum: -5 }] },
   { type: 'array', items: {}, maxItems: 3 },
 ];
+
+function schemaOf(parameters) {
+  if (!Array.isArray(parameters)) return parameters;
+  return object(Object.fromEntries(parameters.map(({ name, ...schema }) => [name, schema])));
+}
+
+function bounded(schema) {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(bounded);
+  const isFree = schema.type === 'string' && !('enum' in schema || 'format' in schema);
+  const inner = Object.entries(schema).map(([key, value]) => [key, key === 'const' ? value : bounded(value)]);
+  return { ...(isFree && { maxLength: 16 }), ...Object.fromEntries(inner) };
+}

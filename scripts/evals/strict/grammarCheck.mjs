@@ -4,6 +4,7 @@
 /** @import { CallGrammar, ToolChoice } from '../../../src/tools/grammar/grammar.ts' */
 /** @import { Tool, ToolCallFormat } from '../../../src/tools/tool.ts' */
 import { Ajv } from 'ajv';
+import { readCallsIn, readWholeCall } from './readCalls.mjs';
 import { neutralSampling } from './sampling.mjs';
 
 /**
@@ -15,13 +16,14 @@ import { neutralSampling } from './sampling.mjs';
  * @property {number} milliseconds
  */
 
-const hotSampling = { ...neutralSampling, temperature: 1.5, max_tokens: 400 };
 const neverAborted = new AbortController().signal;
 const prompt = {
   messages: [
     { role: 'system', text: 'You are a lamp.' },
     { role: 'user', text: 'Turn the porch light on.' },
   ],
+  // A lazy grammar is not triggered within reasoning.
+  thinking: false,
 };
 
 /** What each format writes around calls, repeated here so that the check shares no code with the grammar. */
@@ -35,24 +37,22 @@ const shapes = {
 /**
  * Generates calls until `count` of them are complete, and checks each.
  * @param {Model} model
- * @param {{ format: ToolCallFormat, tools: readonly Tool[], choice: ToolChoice, count: number, seed?: number }} options
+ * @param {{ format: ToolCallFormat, tools: readonly Tool[], choice: ToolChoice, count: number, seed?: number, freeTokens?: number }} options
+ * `freeTokens`: largest number of unconstrained tokens of a text.
  * @returns {Promise<GrammarCheckResult>}
  */
-export async function checkCalls(model, { format, tools, choice, count, seed = 1 }) {
+export async function checkCalls(model, { format, tools, choice, count, seed = 1, freeTokens = 400 }) {
   const tally = newTally();
-  const check = callCheck(tools, choice);
-  const shape = shapes[format.name];
+  const checkedBy = shapes[format.name] ? shapeCheck : readerCheck;
   const given = format.grammar(tools, choice);
+  const check = checkedBy({ format, tools, choice, given });
   const grammar = given.kind === 'full' ? given : triggeredBy('e', given);
   for (let run = 0; tally.complete < count && run < 10 * count; run++) {
-    const { text, finishReason } = await generate(model, grammar, seed + run, tally);
-    const isCut = finishReason === 'length' && (given.kind === 'full' || !endsUnconstrained(text, shape));
+    const { text, finishReason } = await generate(model, { grammar, seed: seed + run, maxTokens: freeTokens }, tally);
+    const { calls, wrong, isCut } = check(text, finishReason === 'length');
+    tally.complete += calls;
     if (isCut) tally.cut++;
-    for (const piece of given.kind === 'full' ? (isCut ? [] : [text]) : callTexts(text, shape)) {
-      const wrong = check(piece, shape) ?? detectionProblem(format, piece);
-      if (wrong !== undefined) tally.wrong.push(`seed ${seed + run}: ${wrong}: ${piece}`);
-      tally.complete++;
-    }
+    for (const problem of wrong) tally.wrong.push(`seed ${seed + run}: ${problem}`);
   }
   return tally;
 }
@@ -67,7 +67,7 @@ export async function checkJson(model, { grammar, schema, count, seed = 1 }) {
   const tally = newTally();
   const fits = validator(schema);
   for (let run = 0; tally.complete < count && run < 10 * count; run++) {
-    const { text, finishReason } = await generate(model, grammar, seed + run, tally);
+    const { text, finishReason } = await generate(model, { grammar, seed: seed + run, maxTokens: 400 }, tally);
     if (finishReason === 'length') {
       tally.cut++;
       continue;
@@ -81,9 +81,9 @@ export async function checkJson(model, { grammar, schema, count, seed = 1 }) {
 
 const newTally = () => ({ complete: 0, cut: 0, wrong: [], tokens: 0, milliseconds: 0 });
 
-async function generate(model, grammar, seed, tally) {
+async function generate(model, { grammar, seed, maxTokens }, tally) {
   const sequence = model.openSequence();
-  const sampling = { ...hotSampling, seed };
+  const sampling = { ...neutralSampling, temperature: 1.5, max_tokens: maxTokens, seed };
   const completion = await sequence.generate(prompt, { sampling, signal: neverAborted, controlTokens: true, grammar });
   await sequence[Symbol.asyncDispose]();
   tally.tokens += completion.tokens.generated;
@@ -91,15 +91,49 @@ async function generate(model, grammar, seed, tally) {
   return completion;
 }
 
-// A model with random weights never writes a tag of its own, so a letter is made the trigger.
+// A model with random weights hardly writes a tag of its own, so a letter is made a trigger, too.
 const triggeredBy = (letter, { triggers, ...rest }) => ({
   ...rest,
-  triggers: triggers.slice(0, 1).map(({ rule }) => ({
-    text: letter,
-    where: 'anywhere',
-    rule: { kind: 'all', rules: [{ kind: 'text', text: letter }, rule] },
-  })),
+  triggers: [
+    ...triggers.slice(0, 1).map(({ rule }) => ({
+      text: letter,
+      where: 'anywhere',
+      rule: { kind: 'all', rules: [{ kind: 'text', text: letter }, rule] },
+    })),
+    ...triggers,
+  ],
 });
+
+/** The check of the texts of a format that has a shape. */
+function shapeCheck({ format, tools, choice, given }) {
+  const shape = shapes[format.name];
+  const problemOf = callCheck(tools, choice);
+  return (text, endedEarly) => {
+    const isFull = given.kind === 'full';
+    const isCut = endedEarly && (isFull || !endsUnconstrained(text, shape));
+    const pieces = isFull ? (isCut ? [] : [text]) : callTexts(text, shape);
+    const problems = pieces.map((piece) => [problemOf(piece, shape) ?? detectionProblem(format, piece), piece]);
+    const wrong = problems.flatMap(([problem, piece]) => (problem === undefined ? [] : [`${problem}: ${piece}`]));
+    return { calls: pieces.length, wrong, isCut };
+  };
+}
+
+/** The check of the texts of any other format, by its own reader. */
+function readerCheck({ format, tools, choice, given }) {
+  const known = validators(tools);
+  return (text, endedEarly) => {
+    const options = { format, tools, endedEarly };
+    const read =
+      given.kind === 'full'
+        ? readWholeCall(text, options)
+        : readCallsIn(text, { ...options, opening: given.triggers[0].text });
+    const wrong = read.calls.flatMap(({ name, args, raw }) => {
+      const problem = argumentProblem({ name, args }, known, choice);
+      return problem === undefined ? [] : [`${problem}: ${raw}`];
+    });
+    return { calls: read.calls.length, wrong: [...wrong, ...read.wrong], isCut: read.isCut };
+  };
+}
 
 /** The calls in a text that is unconstrained around them. */
 function callTexts(text, shape) {
@@ -128,7 +162,7 @@ const endsUnconstrained = (text, shape) => {
 };
 
 function callCheck(tools, choice) {
-  const known = new Map(tools.map(({ name, parameters }) => [name, validator(parameters)]));
+  const known = validators(tools);
   return (text, { before, after, name, args, id }) => {
     if (!text.startsWith(before) || !text.endsWith(after)) return 'no frame';
     const json = parseJson(text.slice(before.length, text.length - after.length));
@@ -137,13 +171,19 @@ function callCheck(tools, choice) {
       const { id: ownId, ...rest } = call;
       if (Object.keys(id ? rest : call).join() !== [name, args].join()) return 'no call';
       if (id && ownId !== undefined && !id.test(ownId)) return 'another id';
-      if (!known.has(call[name])) return 'unknown tool';
-      if (choice.kind === 'tool' && call[name] !== choice.name) return 'another tool';
-      const wrong = known.get(call[name])(call[args]);
+      const wrong = argumentProblem({ name: call[name], args: call[args] }, known, choice);
       if (wrong !== undefined) return wrong;
     }
     return undefined;
   };
+}
+
+const validators = (tools) => new Map(tools.map(({ name, parameters }) => [name, validator(parameters)]));
+
+function argumentProblem({ name, args }, known, choice) {
+  if (!known.has(name)) return 'unknown tool';
+  if (choice.kind === 'tool' && name !== choice.name) return 'another tool';
+  return known.get(name)(args);
 }
 
 /** The problem when the format's own detection does not find the calls. */
