@@ -181,13 +181,12 @@ function resolveFormat(
   const available = formatsOf(toolDialect, formats);
   const format = available.get(name);
   if (!format) {
-    const known =
+    const known = `there are ${[...available.keys()].join(', ')}${didYouMean(name, available.keys())}`;
+    const message =
       name === nativeFormatName
-        ? `the model has none: ${because}`
-        : `there are ${[...available.keys()].join(', ')}${didYouMean(name, available.keys())}`;
-    throw new InvalidParams([
-      { pointer: '/tool_call_format', message: `is no format: "${name}" (${reason}); ${known}` },
-    ]);
+        ? `cannot be native (${reason}), for the model has no layout of its own: ${because}; name another format, or none`
+        : `is no format: "${name}" (${reason}); ${known}`;
+    throw new InvalidParams([{ pointer: '/tool_call_format', message }]);
   }
   const contradicts = named !== '' && detected !== '' && named !== detected && named !== nativeFormatName;
   const isDefault = named === '' && toolCallFormat === '';

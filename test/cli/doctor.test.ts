@@ -283,7 +283,7 @@ describe('turngraph doctor', () => {
         end tokens        <|im_end|>, <|endoftext|>
         tool tokens       <act> (plain text), </do> (plain text), </act> (plain text), </with> (plain text)
 
-      Limits: the format is used all the same
+      Other probes that failed
         - a string with "</with>": is refused by the grammar: "<act>\\n<do=lamp_zq_tool>\\n<with=alpha_zq>\\nZqword </with> twelve\\n</with>\\n</do>\\n</act><|end|>\\n"
       "
     `);
@@ -295,7 +295,7 @@ describe('turngraph doctor', () => {
     const prompts = promptsOf(out);
     expect(prompts).toContain('tool-call format  chatml (nothing names or proves another)');
     expect(prompts).toContain('Failed probes: the format is not used\n  - a string with quotes: is read as no call');
-    expect(prompts).toContain('Limits: the format is used all the same\n  - a string with a backslash');
+    expect(prompts).toContain('Other probes that failed\n  - a string with a backslash');
   });
 
   it('reports the speed of each number of threads that it benchmarked', async () => {

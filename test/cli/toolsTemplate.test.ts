@@ -88,7 +88,7 @@ describe('turngraph tools formats --template', () => {
           a string with a backslash, a string with "<act>", a string that looks like null,
           a string that looks like a number, a string with white space at its ends, a message without calls
 
-      Limits: the format is used all the same
+      Other probes that failed
           a string with "</with>": is refused by the grammar: "<act>\\n<do=lamp_zq_tool>\\n<with=alpha_zq>\\nZqword </with> twelve\\n</with>\\n</do>\\n</act><|end|>\\n"
       "
     `);
@@ -99,7 +99,7 @@ describe('turngraph tools formats --template', () => {
           a string with quotes: is read as no call: "<act>{\\"name\\": \\"lamp_zq_tool\\", \\"arguments\\": {\\"alpha_zq\\": \\"Zqword \\"six\\" said\\"}}</act><|end|>\\n"
           a string with line breaks: is refused by the grammar: "<act>{\\"name\\": \\"lamp_zq_tool\\", \\"arguments\\": {\\"alpha_zq\\": \\"Zqword\\nseven\\n\\n  eight\\"}}</act><|end|>\\n"
 
-      Limits: the format is used all the same
+      Other probes that failed
           a string with a backslash: is read as lamp_zq_tool {"alpha_zq":"Zqword \\n eleven"}: "<act>{\\"name\\": \\"lamp_zq_tool\\", \\"arguments\\": {\\"alpha_zq\\": \\"Zqword \\\\n eleven\\"}}</act><|end|>\\n"
       "
     `);
@@ -189,7 +189,7 @@ describe('turngraph tools parse --template', () => {
 
   it('rejects a format that the template does not have', async () => {
     const { err, code } = await parse('', '--template', pathOf('toolless.jinja'), '--format', 'native');
-    expect(err).toContain('there is no format "native", but chatml');
+    expect(err).toContain('native is read off a chat template');
     expect(code).toBe(2);
   });
 });

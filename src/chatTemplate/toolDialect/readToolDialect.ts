@@ -136,7 +136,9 @@ function chooseProved(
     return { ...common, format: format.name, because, probes: proof.verdicts() };
   }
   if (failure) {
-    const because = `its chat template proves no format: ${failure.name} ${failure.why}`;
+    // Without the text of the template, which the probe has.
+    const [why = ''] = failure.why.split(': "');
+    const because = `its chat template proves no format: ${failure.name} ${why}`;
     return { ...common, format: undefined, because, probes: native };
   }
   const because = 'its chat template has a layout of its own, which proved itself';

@@ -12,7 +12,7 @@ import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { isOnDisk, localCatalogue } from '../localCatalogue.ts';
 import { requireEntry } from '../openCatalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
-import { failedProbes, layoutRows, probeLine, replyRows } from '../output/dialectReport.ts';
+import { failedProbes, layoutRows, limitsTitle, probeLine, replyRows } from '../output/dialectReport.ts';
 import { captureOptions } from '../promptCapture.ts';
 import { readTemplateFile } from '../templateFile.ts';
 
@@ -63,8 +63,11 @@ async function modelFormat(name: string, options: ServerOptions): Promise<void> 
   );
 }
 
-const choose = (named: string, { format: detected = '', because }: ToolDialect): FormatChoice =>
-  chooseFormat({ node: '', catalogue: named, detected, because });
+function choose(named: string, { format: detected = '', because, layout }: ToolDialect): FormatChoice {
+  const choice = chooseFormat({ node: '', catalogue: named, detected, because });
+  if (choice.name !== nativeFormatName || layout) return choice;
+  return { ...choice, reason: `${choice.reason}, but agents are refused: ${because}` };
+}
 
 /** What programs get. `proved`: the chat template proves the format that is used. */
 function facts({ name: format, reason: because }: FormatChoice, { format: detected, layout, probes }: ToolDialect) {
@@ -97,7 +100,7 @@ function dialectLines(dialect: ToolDialect, marks?: ReplyMarks): readonly string
     ...[...layoutRows(dialect), ...(marks ? replyRows(marks) : [])].map(([label, value]) => row(label, value)),
     ...list('Probes that are ok', wrap(ok)),
     ...list('Failed probes: the format is not used', required.map(probeLine)),
-    ...list('Limits: the format is used all the same', limits.map(probeLine)),
+    ...list(limitsTitle(dialect), limits.map(probeLine)),
   ];
 }
 

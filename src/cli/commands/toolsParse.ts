@@ -6,6 +6,7 @@ import { describeError } from '../../fault.ts';
 import { chooseFormat } from '../../tools/formats/chooseFormat.ts';
 import { formats, type Formats } from '../../tools/formats/index.ts';
 import { formatsOf } from '../../tools/native/dialectFormats.ts';
+import { nativeFormatName } from '../../tools/native/nativeFormat.ts';
 import { stringifyJson } from '../../tools/json/value.ts';
 import { parseReply, type ParsedReply } from '../../tools/parseReply.ts';
 import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
@@ -36,6 +37,8 @@ export const toolsParseCommand = (): Command =>
 async function parse(file: string | undefined, { jsonl, ...flags }: ParseFlags): Promise<void> {
   if (!names(flags) && !jsonl)
     throw new UsageError('--format or --template is needed, unless --jsonl names one on each line');
+  if (flags.format !== undefined && flags.template !== undefined && flags.format !== nativeFormatName)
+    throw new UsageError(`--template gives the format itself: leave --format ${flags.format} out`);
   const templates = new TemplateFiles();
   // Before the input is read: it may come from a terminal.
   const common = names(flags) ? await readDialect(flags, templates) : undefined;
@@ -76,6 +79,8 @@ async function readDialect({ format = '', template }: FormatSource, templates: T
   const { toolDialect, replyMarks: marks } = await templates.read(template);
   const { format: detected = '', because } = toolDialect;
   const { name } = chooseFormat({ node: format, catalogue: '', detected, because });
+  if (format === '' && detected === '')
+    process.stderr.write(`warning: ${template}: calls are read as ${name}, for ${because}\n`);
   return { format: formatNamed(name, formatsOf(toolDialect, formats)), marks };
 }
 
@@ -83,6 +88,8 @@ function formatNamed(name: string, available: Formats): ToolCallFormat {
   const format = available.get(name);
   if (format) return format;
   const known = [...available.keys()];
+  if (name === nativeFormatName)
+    throw new UsageError(`native is read off a chat template: name one that proves a layout, with --template FILE`);
   throw new UsageError(`there is no format "${name}", but ${known.join(', ')}${didYouMean(name, known)}`);
 }
 

@@ -34,3 +34,7 @@ export function failedProbes({ probes }: ToolDialect): FailedProbes {
 
 /** A failed probe as a line: its name and why. */
 export const probeLine = ({ name, why }: ProbeVerdict): string => `${name}: ${why}`;
+
+/** The title of the failed probes that are not required. */
+export const limitsTitle = (dialect: ToolDialect): string =>
+  failedProbes(dialect).required.length > 0 ? 'Other probes that failed' : 'Limits: the format is used all the same';

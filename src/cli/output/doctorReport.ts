@@ -5,7 +5,7 @@ import { countRight, type BenchmarkAnswer, type FormatScore } from '../../models
 import type { ProbeVerdict, ToolDialect } from '../../tools/native/toolDialect.ts';
 import { formatBytes } from '../../units.ts';
 import type { Colors } from './colors.ts';
-import { failedProbes, layoutRows, probeLine, replyRows } from './dialectReport.ts';
+import { failedProbes, layoutRows, limitsTitle, probeLine, replyRows } from './dialectReport.ts';
 
 type Row = readonly [label: string, value: string];
 
@@ -94,10 +94,7 @@ function probeSections({ toolDialect }: Diagnosis, colors: Colors): readonly (re
     probes.length === 0
       ? []
       : [[colors.bold(title), ...probes.map((probe) => `  - ${colors.warning(stripControl(probeLine(probe)))}`)]];
-  return [
-    ...list('Failed probes: the format is not used', required),
-    ...list('Limits: the format is used all the same', limits),
-  ];
+  return [...list('Failed probes: the format is not used', required), ...list(limitsTitle(toolDialect), limits)];
 }
 
 const tokenKindLabels = { control: '(control)', word: '(one token)', letters: '(plain text)' } as const;

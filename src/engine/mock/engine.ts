@@ -1,12 +1,16 @@
 import { insertTools, type Message, type Prompt, type ToolBlock } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
-import { noDialect } from '../../tools/native/toolDialect.ts';
+import { callsInTags } from '../../tools/native/knownLayouts.ts';
+import { noDialect, type ToolDialect } from '../../tools/native/toolDialect.ts';
 import type { Completion, Engine, GenerateOptions, LoadOptions, Model, ModelStats, Sequence } from '../engine.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { findReply, type MockScript, type ScriptedReply } from './script.ts';
 import { mockOverhead, commonPrefixTokens, countMessages, countText } from './tokens.ts';
 import { generateReply } from './generate.ts';
+
+/** A graph whose nodes name `native` can be checked and tested without a model: calls are then written as in chatml. */
+const mockDialect: ToolDialect = { ...noDialect('the mock engine has no chat template'), layout: callsInTags };
 
 export { readMockScript } from './script.ts';
 
@@ -66,7 +70,7 @@ class ScriptedEngine implements MockEngine {
 
 class MockModel implements Model {
   readonly contextSize: number;
-  readonly toolDialect = noDialect('the mock engine has no chat template');
+  readonly toolDialect = mockDialect;
   readonly notes = [];
   readonly overhead = mockOverhead;
   readonly replyMarks: ReplyMarks;

@@ -10,5 +10,7 @@ export function formatsOf({ layout }: ToolDialect, formats: Formats): Formats {
 
 /** Why the chat template of a model that knows tools gives no format: a warning; "" = it gives one, or knows no tools. */
 export function dialectWarning({ format, knowsTools, because }: ToolDialect): string {
-  return format === undefined && knowsTools ? `the model's tool calls may not be read: ${because}` : '';
+  return format === undefined && knowsTools
+    ? `the model's tool calls may not be read, for ${because}; "turngraph tools formats" shows the probes; name a format, or set strict`
+    : '';
 }

@@ -20,19 +20,22 @@ const callObject = (open: string, close: string): CallLayout => ({
   arguments: { kind: 'json', keys: { name: 'name', arguments: 'arguments' } },
 });
 
+/** JSON objects in `<tool_call>` tags: the layout of chatml. */
+export const callsInTags: CallLayout = {
+  ...callObject('', ''),
+  open: '',
+  close: '',
+  separator: '\n',
+  before: ['<tool_call>\n{"name": "'],
+  after: ['}\n</tool_call>'],
+};
+
 /** The layouts that no template shows; to add one, add a line here. From the families' model cards. */
 export const knownLayouts: readonly KnownLayout[] = [
   {
     family: 'Qwen and Hermes',
     isShownIn: (prompt) => prompt.includes('<tool_call>') && prompt.includes('"arguments"'),
-    layout: {
-      ...callObject('', ''),
-      open: '',
-      close: '',
-      separator: '\n',
-      before: ['<tool_call>\n{"name": "'],
-      after: ['}\n</tool_call>'],
-    },
+    layout: callsInTags,
   },
   {
     family: 'Granite 3',

@@ -126,3 +126,12 @@ describe('a graph with faults of several kinds', () => {
     ]);
   });
 });
+
+describe("a graph with the model's own tool-call format", () => {
+  it('is valid: whether the model has one is known when it is loaded', async () => {
+    const tools = [{ name: 'look', description: 'Looks.' }];
+    const params = { model_name: 'turngraph-demo', tool_call_format: 'native', tool_choice: 'required', tools };
+    const graph = { start_node: 'act', nodes: { act: { type: 'ToolCall', params } } };
+    expect(await checkGraph(graph, { registry, catalogue, storageRoot: folder })).toMatchObject({ faults: [] });
+  });
+});

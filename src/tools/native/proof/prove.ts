@@ -74,9 +74,9 @@ export class FormatProof {
     const detection = this.#format.detect(text, { tools, marks: this.#marks });
     const read = detection.calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
     const wanted = calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
-    if (detection.truncated) return `is read as cut off: ${JSON.stringify(text)}`;
+    if (detection.truncated) return `is read as cut off: ${quoted(text)}`;
     if (read.join('\n') === wanted.join('\n')) return '';
-    return `is read as ${read.length === 0 ? 'no call' : read.join(' and ')}: ${JSON.stringify(text)}`;
+    return `is read as ${read.length === 0 ? 'no call' : read.join(' and ')}: ${quoted(text)}`;
   }
 
   #grammarFailure(text: string, { calls, tools, startsWithCall }: WrittenProbe): string {
@@ -86,19 +86,18 @@ export class FormatProof {
     const covered = accepted?.map(({ start, end }) => text.slice(start, end)).join('') ?? '';
     const [first, next] = accepted ?? [];
     if (!first || calls.some(({ name }) => !covered.includes(name)))
-      return `is refused by the grammar: ${JSON.stringify(text)}`;
+      return `is refused by the grammar: ${quoted(text)}`;
     const gap = text.slice(first.end, next?.start ?? first.end);
     if (marksIn(gap).length > 0) return `has a mark between calls that the grammar leaves out: ${JSON.stringify(gap)}`;
     const [, second] = calls;
     // Of two calls in one constrained part only the first one's name is surely inside a call.
     const firstEnd = second && accepted?.length === 1 ? text.indexOf(calls[0]?.name ?? '') : first.end;
-    if (acceptsCutCall(text, first, firstEnd))
-      return `is accepted by the grammar when it is cut off: ${JSON.stringify(text)}`;
+    if (acceptsCutCall(text, first, firstEnd)) return `is accepted by the grammar when it is cut off: ${quoted(text)}`;
     if (second || !startsWithCall) return '';
     const required = this.#grammar(tools, 'required');
     const call = text.slice(visibleStart(text, this.#marks));
     if (required && !acceptsFromStart(call, required))
-      return `is refused by the grammar of a required call: ${JSON.stringify(call)}`;
+      return `is refused by the grammar of a required call: ${quoted(call)}`;
     const unclosed = openMark(text, first.end);
     if (unclosed !== undefined) return `has a mark that the grammar leaves open: ${JSON.stringify(unclosed)}`;
     const { residual } = this.#format.detect(call, { tools, marks: this.#marks });
@@ -115,6 +114,12 @@ export class FormatProof {
     return grammar;
   }
 }
+
+const maxQuoted = 300;
+
+/** A text in quotes, cut off where it is long: some templates add instructions after each message. */
+const quoted = (text: string): string =>
+  text.length <= maxQuoted ? JSON.stringify(text) : `${JSON.stringify(text.slice(0, maxQuoted))} ...`;
 
 type ProbeChoice = 'auto' | 'required';
 

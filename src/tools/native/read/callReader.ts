@@ -16,8 +16,9 @@ export interface BlockPosition {
   readonly outer: Tag;
   /** What the layout has between the tag and the name. */
   readonly opening: TolerantPattern;
-  /** Index after the tag. */
+  /** Range of the last tag; `end` is exclusive. */
   readonly start: number;
+  readonly end: number;
 }
 
 /** What stands at an index: a call, the beginning of one that the end of the text cuts off, or something else. */
@@ -62,18 +63,21 @@ export class CallReader {
   }
 
   /** Reads the call after a tag, and those after it that start with no mark of their own. */
-  readBlock(text: string, { outer, opening, start }: BlockPosition, context: BlockContext): TaggedBlock | undefined {
-    if (opening.isCutOff(text, start)) return { spans: [], end: text.length, truncated: true };
+  readBlock(
+    text: string,
+    { outer, opening, start, end: tagEnd }: BlockPosition,
+    context: BlockContext,
+  ): TaggedBlock | undefined {
+    if (opening.isCutOff(text, tagEnd)) return { spans: [], end: text.length, truncated: true };
     const spans: CallSpan[] = [];
-    let rawStart = opening.skip(text, start);
+    let rawStart = opening.skip(text, tagEnd);
     for (;;) {
       const read = this.#readCall(text, skipWhiteSpace(text, rawStart), context);
       if (read.kind === 'truncated') return { spans, end: text.length, truncated: true };
       if (read.kind === 'other') break;
       const { name, arguments: args, end, repaired } = read;
-      const span = createCallSpan(text, { start: skipWhiteSpace(text, rawStart), end, repaired }, [
-        { name, arguments: args, repaired },
-      ]);
+      const spanStart = spans.length === 0 ? start : skipWhiteSpace(text, rawStart);
+      const span = createCallSpan(text, { start: spanStart, end, repaired }, [{ name, arguments: args, repaired }]);
       spans.push(spans.length === 0 ? { ...span, start: outer.start } : span);
       if (this.#isMarked) break;
       const next = this.#separator.skip(text, end);

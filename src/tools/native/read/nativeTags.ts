@@ -37,7 +37,7 @@ function createTags(layout: CallLayout): TagSet {
       closes,
       holds,
       read: (text, { start }, outer, context) =>
-        reader.readBlock(text, { outer, opening, start: start + opens.length }, context),
+        reader.readBlock(text, { outer, opening, start, end: start + opens.length }, context),
     };
   });
   return new TagSet(kinds, closers);
