@@ -283,7 +283,7 @@ describe('turngraph doctor', () => {
         end tokens        <|im_end|>, <|endoftext|>
         tool tokens       <act> (plain text), </do> (plain text), </act> (plain text), </with> (plain text)
 
-      Other probes that failed
+      Limits: the format is used all the same
         - a string with "</with>": is refused by the grammar: "<act>\\n<do=lamp_zq_tool>\\n<with=alpha_zq>\\nZqword </with> twelve\\n</with>\\n</do>\\n</act><|end|>\\n"
       "
     `);

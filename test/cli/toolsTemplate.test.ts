@@ -88,7 +88,7 @@ describe('turngraph tools formats --template', () => {
           a string with a backslash, a string with "<act>", a string that looks like null,
           a string that looks like a number, a string with white space at its ends, a message without calls
 
-      Other probes that failed
+      Limits: the format is used all the same
           a string with "</with>": is refused by the grammar: "<act>\\n<do=lamp_zq_tool>\\n<with=alpha_zq>\\nZqword </with> twelve\\n</with>\\n</do>\\n</act><|end|>\\n"
       "
     `);
