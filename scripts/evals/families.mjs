@@ -32,6 +32,7 @@ try {
   for (const name of names) {
     const family = { ...vocabularyFamilies.get(name), name, templateFile: templateOf(name) };
     results.push(await checkFamily(family, { folder, engine, Reference, count, log }));
+    for (const line of formatFamilies(results.slice(-1)).slice(1)) log(line);
   }
 } finally {
   await engine[Symbol.asyncDispose]();
