@@ -161,7 +161,6 @@ describe.each(subprotocols)('the demo model over %s', (subprotocol) => {
             files: ['turngraph-demo.gguf'],
           }),
         ]) as unknown,
-        nextPageToken: '',
       },
     });
     expect(await client.request('unloadModel', { modelName: model })).toMatchObject({ body: 'ack' });
