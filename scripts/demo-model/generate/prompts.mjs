@@ -3,7 +3,7 @@
 /** @import { Message, ToolBlock } from '../../../src/dialog.ts' */
 import { toToolBlock, insertTools } from '../../../dist/dialog.js';
 import { probeChatTemplate } from '../../../dist/chatTemplate/chatTemplate.js';
-import { toTemplateMessage } from '../../../dist/chatTemplate/templateInput.js';
+import { toTextMessage } from '../../../dist/chatTemplate/templateMessages.js';
 import { formats } from '../../../dist/tools/formats/index.js';
 import { readTool } from '../../../dist/tools/tool.js';
 import { stringifyJson } from '../../../dist/tools/json/value.js';
@@ -47,7 +47,7 @@ export function blockFor(declarations, formatName) {
  * @returns {string}
  */
 export const promptText = (messages, tools) =>
-  layout.render({ messages: insertTools({ messages, ...(tools && { tools }) }).map(toTemplateMessage) });
+  layout.render({ messages: insertTools({ messages, ...(tools && { tools }) }).map(toTextMessage) });
 
 /**
  * Calls as a model of the format writes them.
