@@ -121,7 +121,11 @@ export const serverSchema = {
       default: 300,
       description: 'seconds until an unused model is unloaded',
     },
-    mockScript: { type: 'string', default: '', description: 'script file with the answers of the mock engine' },
+    mockScript: {
+      type: 'string',
+      default: '',
+      description: 'script file with the answers of the mock engine, by message, node and number of the inference',
+    },
     turnTimeout: {
       type: 'number',
       exclusiveMinimum: 0,

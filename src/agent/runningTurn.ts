@@ -82,6 +82,10 @@ export class RunningTurn implements Turn {
     return this.#calls;
   }
 
+  get inferences(): number {
+    return this.#inferences.length;
+  }
+
   get insights(): readonly Insight[] {
     return this.#insights;
   }

@@ -35,7 +35,8 @@ const captureModel = (model: Model, onPrompt: OnPrompt, toolDialect: ToolDialect
   render: (prompt) => model.render(prompt),
   stats: () => model.stats(),
   describe: model.describe?.bind(model),
-  openSequence: () => ({
+  openSequence: ({ label = '' } = {}) => ({
+    label,
     async generate(prompt) {
       await onPrompt(prompt, model);
       return emptyCompletion;

@@ -61,10 +61,21 @@ export interface GenerateOptions {
    * none. An engine without a model may ignore it.
    */
   readonly maxThinkingTokens?: number;
+  /** The number of this inference within its turn, from 1. For scripted engines, as is `message`; others ignore both. */
+  readonly inference?: number;
+  /** What stands for the user's message in the prompt. Default: the last user message that is no tool result. */
+  readonly message?: string;
+}
+
+/** Options of a sequence. */
+export interface SequenceOptions {
+  /** A name for diagnostics and scripted engines: that of the node. Default "". */
+  readonly label?: string;
 }
 
 /** A sequence: the tokens of one inference node of one agent in a KV cache. One generation runs in it at a time. */
 export interface Sequence extends AsyncDisposable {
+  readonly label: string;
   /**
    * Generates a completion. Only the part after the common prefix with the previous prompt is evaluated.
    * @throws Fault PROMPT_TOO_LARGE when the prompt and one token do not fit in the context, INFERENCE_FAILED when the
@@ -124,7 +135,7 @@ export interface Model extends AsyncDisposable {
    * @throws Fault INFERENCE_FAILED when the chat template rejects the prompt.
    */
   render(prompt: Prompt): Promise<string>;
-  openSequence(): Sequence;
+  openSequence(options?: SequenceOptions): Sequence;
   stats(): ModelStats;
   /** Present when the model runs in a process of its own that is started again after a crash. */
   readonly supervision?: ModelSupervision | undefined;

@@ -41,6 +41,8 @@ export interface Turn {
   readonly signal: AbortSignal;
   /** Tool calls that nodes of this turn have detected so far. */
   readonly calls: readonly Call[];
+  /** The number of inferences that are recorded so far. */
+  readonly inferences: number;
   /** Insights of this turn so far: why detected calls were not sent. */
   readonly insights: readonly Insight[];
   /** Text that this turn has sent or holds back so far. */

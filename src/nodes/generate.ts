@@ -57,7 +57,7 @@ export const generate = defineNode({
     const constraint = schema && { grammar: unwrapParam('/response_schema', jsonGrammar(schema)) };
     const settings = await liveParams(params, (current) => compileTemplates(current, context));
     const lease = await resolveModel(context, params.model_name);
-    const inference = new InferenceRunner(lease);
+    const inference = new InferenceRunner(lease, context);
     const projection = chatProjection(lease.model);
     const createRequest = (turn: Turn): PromptRequest => {
       const { system, injected, placement, sampling, thinking, max_thinking_tokens } = settings.current;

@@ -1,4 +1,5 @@
 import { raceAbort } from '../abort.ts';
+import type { Message } from '../dialog.ts';
 import type { Completion, GenerateOptions, SamplingParams, Sequence } from '../engine/engine.ts';
 import { paramError, type NodeContext } from '../graph/node.ts';
 import type { Turn } from '../graph/turn.ts';
@@ -52,9 +53,13 @@ export class InferenceRunner implements AsyncDisposable {
   readonly #nodeDefaults: Partial<SamplingParams>;
 
   /** @param nodeDefaults sampling parameters of this node type; those of the graph take precedence. */
-  constructor(lease: ModelLease, nodeDefaults: Partial<SamplingParams> = {}) {
+  constructor(
+    lease: ModelLease,
+    { nodeName }: Pick<NodeContext, 'nodeName'>,
+    nodeDefaults: Partial<SamplingParams> = {},
+  ) {
     this.#lease = lease;
-    this.#sequence = lease.model.openSequence();
+    this.#sequence = lease.model.openSequence({ label: nodeName });
     this.#nodeDefaults = nodeDefaults;
   }
 
@@ -78,6 +83,8 @@ export class InferenceRunner implements AsyncDisposable {
       ...options,
       ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
       sampling: this.#samplingParams(request),
+      inference: turn.inferences + 1,
+      message: promptedMessage(turn.message, request.current),
       signal: turn.signal,
       backpressure: () => turn.backpressure(),
       onText: (piece) => emit(filter.push(piece)),
@@ -113,6 +120,12 @@ export class InferenceRunner implements AsyncDisposable {
   #samplingParams({ sampling }: PromptRequest): SamplingParams {
     return { ...this.#lease.defaultSampling, ...this.#nodeDefaults, ...sampling };
   }
+}
+
+/** What stands for the user's message in a prompt: the message, or the template that replaces it. */
+function promptedMessage(message: string, current: readonly Message[]): string {
+  const texts = current.filter(({ role, toolExchange }) => role === 'user' && !toolExchange).map(({ text }) => text);
+  return texts.includes(message) ? message : (texts[0] ?? message);
 }
 
 /** Leases the model of a node: the one it names, else the agent's default. @throws InvalidParams when it cannot be used. */

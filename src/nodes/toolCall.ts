@@ -93,7 +93,7 @@ export const toolCallWith = (formats: Formats) =>
       let constraint = await runChunk(() => createCallConstraint(resolvedChoice, tools, format));
       const offeringProjection = toolProjection(lease.model, toToolBlock([...tools.values()], format));
       const plainProjection = chatProjection(lease.model);
-      const inference = new InferenceRunner(lease, { temperature: 0 });
+      const inference = new InferenceRunner(lease, context, { temperature: 0 });
 
       const createRequest = (turn: Turn): PromptRequest => {
         const { system, sampling, thinking, max_thinking_tokens, tool_choice } = settings.current;

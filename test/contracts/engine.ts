@@ -40,6 +40,16 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       expect(model.notes).toEqual([]);
     });
 
+    it('names its sequences by their labels', async () => {
+      for (const [options, label] of [
+        [{ label: 'detect' }, 'detect'],
+        [undefined, ''],
+      ] as const) {
+        await using sequence = model.openSequence(options);
+        expect(sequence.label).toBe(label);
+      }
+    });
+
     it('reports progress while it loads, up to 1', async () => {
       const seen: number[] = [];
       const other = await engine.load(file, {

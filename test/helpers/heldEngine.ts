@@ -1,6 +1,7 @@
-import type { Engine, GenerateOptions, LoadOptions, Sequence } from '../../src/engine/engine.ts';
+import type { Engine, GenerateOptions, LoadOptions, Sequence, SequenceOptions } from '../../src/engine/engine.ts';
 import type { Prompt } from '../../src/dialog.ts';
 import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
+import { scriptedRequest } from '../../src/engine/mock/script.ts';
 import { untilAborted } from '../../src/abort.ts';
 import type { Gate } from './gate.ts';
 
@@ -10,6 +11,8 @@ export const oneDayMs = 86_400_000;
 /** One line of a mock script. */
 export interface ScriptLine {
   readonly match: string;
+  readonly node?: string;
+  readonly nth?: number;
   readonly answer: string;
   readonly delay_ms?: number;
   readonly chunk?: number;
@@ -21,15 +24,18 @@ export interface ScriptLine {
 
 /** A mock engine whose generations wait at the gate of their script line. */
 export function heldEngine(lines: readonly ScriptLine[]): Engine {
-  const mockLines = lines.map(({ match, answer, delay_ms, chunk }) => ({ match, answer, delay_ms, chunk }));
-  const mock = mockEngine({ script: readMockScript(JSON.stringify(mockLines), 'the script') });
-  const lineFor = ({ messages }: Prompt): ScriptLine | undefined => {
-    const message = messages.findLast(({ role }) => role === 'user')?.text ?? '';
-    return lines.find(({ match }) => new RegExp(match).test(message));
+  const mockLines = lines.map((line) => ({ ...line, gate: undefined, piecesBeforeGate: undefined }));
+  const script = readMockScript(JSON.stringify(mockLines), 'the script');
+  const mock = mockEngine({ script });
+  const lineFor: LineFor = (prompt, options, label) => {
+    const request = scriptedRequest(prompt, options, label);
+    return lines[script.findIndex(({ matches }) => matches(request))];
   };
   const load = async (file: string, options: LoadOptions) => {
     const model = await mock.load(file, options);
-    return override(model, { openSequence: () => holdSequence(model.openSequence(), lineFor) });
+    return override(model, {
+      openSequence: (sequence: SequenceOptions) => holdSequence(model.openSequence(sequence), lineFor),
+    });
   };
   return override(mock, { load });
 }
@@ -57,10 +63,12 @@ export function holdCounts(engine: Engine, gate: Gate): Engine {
   return override(engine, { load });
 }
 
-function holdSequence(sequence: Sequence, lineFor: (prompt: Prompt) => ScriptLine | undefined): Sequence {
+type LineFor = (prompt: Prompt, options: GenerateOptions, label: string) => ScriptLine | undefined;
+
+function holdSequence(sequence: Sequence, lineFor: LineFor): Sequence {
   return override(sequence, {
     generate: (prompt: Prompt, options: GenerateOptions) =>
-      sequence.generate(prompt, holdOptions(options, lineFor(prompt))),
+      sequence.generate(prompt, holdOptions(options, lineFor(prompt, options, sequence.label))),
   });
 }
 

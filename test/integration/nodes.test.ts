@@ -11,6 +11,9 @@ const server = useServer({
     { match: 'llama', answer: '{"name": "set_light", "parameters": {"name": "porch", "on": "true"}}' },
     { match: 'password', answer: 'The password is swordfish.' },
     { match: 'story', answer: 'Once upon a time.', chunk: 4 },
+    { match: 'hall light on', node: 'detect', nth: 1, answer: call },
+    { match: 'hall light on', node: 'answer', nth: 2, answer: 'The hall is bright.' },
+    { match: '^light it$', node: 'answer', answer: 'It is lit.' },
   ],
 });
 
@@ -150,6 +153,30 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
         text: 'You said: {{secret}} <b>&</b>',
       });
     });
+  });
+
+  describe('a scripted agent', () => {
+    it('gives each node and inference of a turn its own answer', async () => {
+      await using client = await connect();
+      const { nodes, start_node } = lamp();
+      const { detect } = nodes as Record<string, object>;
+      const graph = { start_node, nodes: { ...nodes, detect: { ...detect, exits: { tool_called: 'answer' } } } };
+      const agentId = await client.createAgent(graph);
+      for (const _ of [1, 2]) {
+        const turn = await client.sendMessage(agentId, 'hall light on');
+        expect(turn).toMatchObject({ text: 'The hall is bright.', steps: 'detect:tool_called answer:default' });
+        expect(turn.calls).toHaveLength(1);
+      }
+    });
+
+    it.each(['before_user_as_user', 'after_user_as_user', 'after_user_as_system'])(
+      'matches the message also where a template is %s',
+      async (placement) => {
+        await using client = await connect();
+        const agentId = await client.createAgent(chat({ template: 'Be brief.', placement }));
+        expect(await client.sendMessage(agentId, 'light it')).toMatchObject({ text: 'It is lit.' });
+      },
+    );
   });
 
   describe('an agent with tools', () => {

@@ -46,6 +46,7 @@ export async function openDemo(): Promise<Demo> {
     const slots = new SlotPool(context);
     const deferredQueue = new DeferredQueue();
     const parts = {
+      label: '',
       slots,
       stateSwap: undefined,
       deferredQueue,

@@ -2,7 +2,7 @@ import type { LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import { createYielder } from '../../eventLoop.ts';
 import type { ModelDetails } from '../modelDetails.ts';
-import type { Model, ModelStats, Sequence } from '../engine.ts';
+import type { Model, ModelStats, Sequence, SequenceOptions } from '../engine.ts';
 import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import { GrammarCache } from './sampling/grammarCache.ts';
@@ -88,8 +88,9 @@ export class LlamaModel implements Model {
     return this.#renderer.render(prompt).text;
   }
 
-  openSequence(): Sequence {
+  openSequence({ label = '' }: SequenceOptions = {}): Sequence {
     const sequence = new LlamaSequence({
+      label,
       slots: this.#slots,
       stateSwap: this.#parts.stateSwap,
       deferredQueue: this.#parts.deferredQueue,

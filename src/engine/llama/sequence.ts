@@ -21,6 +21,7 @@ import { decode } from './sampling/decodeLoop.ts';
 
 /** What a sequence uses of its model. */
 export interface SequenceParts {
+  readonly label: string;
   readonly slots: SlotPool;
   /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
   readonly stateSwap: StateSwap | undefined;
@@ -42,12 +43,14 @@ export interface SequenceParts {
  * generation pauses without a slot.
  */
 export class LlamaSequence implements Sequence {
+  readonly label: string;
   readonly #parts: SequenceParts;
   readonly #history: TokenHistory;
   readonly #runningWork = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
 
   constructor(parts: SequenceParts) {
+    this.label = parts.label;
     this.#parts = parts;
     this.#history = new TokenHistory(parts.renderer, parts.tokenizer);
   }

@@ -3,9 +3,18 @@ import { Fault } from '../../fault.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import { callsInTags } from '../../tools/native/knownLayouts.ts';
 import { noDialect, type ToolDialect } from '../../tools/native/toolDialect.ts';
-import type { Completion, Engine, GenerateOptions, LoadOptions, Model, ModelStats, Sequence } from '../engine.ts';
+import type {
+  Completion,
+  Engine,
+  GenerateOptions,
+  LoadOptions,
+  Model,
+  ModelStats,
+  Sequence,
+  SequenceOptions,
+} from '../engine.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
-import { findReply, type MockScript, type ScriptedReply } from './script.ts';
+import { findReply, scriptedRequest, type MockScript, type ScriptedReply } from './script.ts';
 import { mockOverhead, commonPrefixTokens, countMessages, countText } from './tokens.ts';
 import { generateReply } from './generate.ts';
 
@@ -30,6 +39,8 @@ export interface MockEngine extends Engine {
 
 const maxRecordedPrompts = 1000;
 
+type ReplyTo = (prompt: Prompt, options: GenerateOptions, node: string) => ScriptedReply;
+
 /** Creates a mock engine; without a script it answers `You said: ...`. */
 export function mockEngine(options: MockOptions = {}): MockEngine {
   return new ScriptedEngine(options);
@@ -50,10 +61,10 @@ class ScriptedEngine implements MockEngine {
     if (signal?.aborted) throw new Fault('MODEL_LOAD_FAILED', 'loading the mock model was cancelled');
     onProgress?.(1);
     const { script = [], contextSize: defaultContextSize = 8192, replyMarks = defaultReplyMarks } = this.#options;
-    const replyTo = (prompt: Prompt): ScriptedReply => {
+    const replyTo: ReplyTo = (prompt, generation, node) => {
       this.prompts.push(prompt);
       if (this.prompts.length > maxRecordedPrompts) this.prompts.shift();
-      return findReply(script, prompt.messages.findLast(({ role }) => role === 'user')?.text ?? '');
+      return findReply(script, scriptedRequest(prompt, generation, node));
     };
     const model: Model = new MockModel(contextSize || defaultContextSize, replyMarks, replyTo, () =>
       this.#models.delete(model),
@@ -74,16 +85,11 @@ class MockModel implements Model {
   readonly notes = [];
   readonly overhead = mockOverhead;
   readonly replyMarks: ReplyMarks;
-  readonly #replyTo: (prompt: Prompt) => ScriptedReply;
+  readonly #replyTo: ReplyTo;
   readonly #onClose: () => void;
   readonly #sequences = new Set<Sequence>();
 
-  constructor(
-    contextSize: number,
-    replyMarks: ReplyMarks,
-    replyTo: (prompt: Prompt) => ScriptedReply,
-    onClose: () => void,
-  ) {
+  constructor(contextSize: number, replyMarks: ReplyMarks, replyTo: ReplyTo, onClose: () => void) {
     this.contextSize = contextSize;
     this.replyMarks = replyMarks;
     this.#replyTo = replyTo;
@@ -104,8 +110,8 @@ class MockModel implements Model {
       .join('');
   }
 
-  openSequence(): Sequence {
-    const sequence: Sequence = new MockSequence(this, this.#replyTo, () => this.#sequences.delete(sequence));
+  openSequence({ label = '' }: SequenceOptions = {}): Sequence {
+    const sequence: Sequence = new MockSequence(label, this, this.#replyTo, () => this.#sequences.delete(sequence));
     this.#sequences.add(sequence);
     return sequence;
   }
@@ -134,19 +140,17 @@ const mockStats = {
 } as const;
 
 class MockSequence implements Sequence {
+  readonly label: string;
   readonly #model: Pick<Model, 'contextSize' | 'replyMarks'>;
-  readonly #replyTo: (prompt: Prompt) => ScriptedReply;
+  readonly #replyTo: ReplyTo;
   readonly #onClose: () => void;
   readonly #abortControllers = new Set<AbortController>();
   readonly #runningWork = new Set<Promise<unknown>>();
   #closed = false;
   #cachedPrompt: readonly Message[] = [];
 
-  constructor(
-    model: Pick<Model, 'contextSize' | 'replyMarks'>,
-    replyTo: (prompt: Prompt) => ScriptedReply,
-    onClose: () => void,
-  ) {
+  constructor(label: string, model: Pick<Model, 'contextSize' | 'replyMarks'>, replyTo: ReplyTo, onClose: () => void) {
+    this.label = label;
     this.#model = model;
     this.#replyTo = replyTo;
     this.#onClose = onClose;
@@ -157,7 +161,7 @@ class MockSequence implements Sequence {
     const tokens = mockOverhead.prompt + countMessages(messages);
     const { contextSize } = this.#model;
     if (tokens >= contextSize) throw promptTooLargeFault(tokens, contextSize);
-    const reply = this.#replyTo(prompt);
+    const reply = this.#replyTo(prompt, options, this.label);
     const controller = new AbortController();
     const abort = (): void => controller.abort();
     if (options.signal.aborted || this.#closed) abort();

@@ -1,6 +1,8 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
+import type { Prompt } from '../../dialog.ts';
 import { Fault, describeError } from '../../fault.ts';
 import { createReader, type FromSchema } from '../../schema.ts';
+import type { GenerateOptions } from '../engine.ts';
 
 const entrySchema = {
   type: 'object',
@@ -8,6 +10,8 @@ const entrySchema = {
   required: ['match', 'answer'],
   properties: {
     match: { type: 'string', description: "Regular expression (RE2 syntax), matched anywhere in the user's message." },
+    node: { type: 'string', minLength: 1, description: 'Name of the node that it answers; absent: every node.' },
+    nth: { type: 'integer', minimum: 1, description: "Number of the turn's inference, from 1; absent: each." },
     answer: { type: 'string', description: 'What the model writes, <|control|> tokens included.' },
     delay_ms: { type: 'integer', minimum: 0, default: 0, description: 'Wait before each chunk of the answer.' },
     chunk: { type: 'integer', minimum: 0, default: 0, description: 'Characters of a chunk; 0 = a word and its space.' },
@@ -17,10 +21,22 @@ const entrySchema = {
 const readEntries = createReader({ type: 'array', items: entrySchema });
 
 /** An answer of the mock engine, and how fast it is generated. */
-export type ScriptedReply = Omit<FromSchema<typeof entrySchema>, 'match'>;
+export type ScriptedReply = Omit<FromSchema<typeof entrySchema>, 'match' | 'node' | 'nth'>;
 
-/** Mock script: answers of the mock engine. The first whose pattern matches the user's message is used. */
-export type MockScript = readonly { readonly matches: (message: string) => boolean; readonly reply: ScriptedReply }[];
+/** What a scripted answer is chosen by. */
+export interface ScriptedRequest {
+  /** The user's message of the turn. */
+  readonly message: string;
+  readonly node: string;
+  /** The number of the inference within its turn. */
+  readonly inference: number;
+}
+
+/** Mock script: answers of the mock engine. The first that matches a request is used. */
+export type MockScript = readonly {
+  readonly matches: (request: ScriptedRequest) => boolean;
+  readonly reply: ScriptedReply;
+}[];
 
 /** Parses a mock script from JSON text. @throws Fault INVALID_PARAM_VALUE that names the file and the entry. */
 export function readMockScript(text: string, file: string): MockScript {
@@ -31,16 +47,30 @@ export function readMockScript(text: string, file: string): MockScript {
       entries.errors.map(({ pointer, message }) => `${pointer || 'the script'} ${message}`).join('; '),
     );
   }
-  return entries.value.map(({ match, ...reply }, index) => {
+  return entries.value.map(({ match, node, nth, ...reply }, index) => {
     const pattern = compile(match, `${file}: /${index}/match`);
-    return { matches: (message) => pattern.matcher(message).find(), reply };
+    const matches = (request: ScriptedRequest): boolean =>
+      (node === undefined || node === request.node) &&
+      (nth === undefined || nth === request.inference) &&
+      pattern.matcher(request.message).find();
+    return { matches, reply };
   });
 }
 
-/** The first reply of a script whose pattern matches a message; without one, an echo of the message. */
-export function findReply(script: MockScript, message: string): ScriptedReply {
-  const entry = script.find(({ matches }) => matches(message));
-  return entry?.reply ?? { answer: `You said: ${message}`, delay_ms: 0, chunk: 0 };
+/** What the script is asked for a generation of a node. */
+export function scriptedRequest(
+  { messages }: Prompt,
+  { message, inference = 1 }: Pick<GenerateOptions, 'message' | 'inference'>,
+  node: string,
+): ScriptedRequest {
+  const last = messages.findLast(({ role, toolExchange }) => role === 'user' && !toolExchange);
+  return { message: message ?? last?.text ?? '', inference, node };
+}
+
+/** The first reply of a script that matches a request; without one, an echo of the message. */
+export function findReply(script: MockScript, request: ScriptedRequest): ScriptedReply {
+  const entry = script.find(({ matches }) => matches(request));
+  return entry?.reply ?? { answer: `You said: ${request.message}`, delay_ms: 0, chunk: 0 };
 }
 
 function parse(text: string, file: string): unknown {

@@ -1,6 +1,6 @@
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
-import type { Model, ModelStats, ModelSupervision, Sequence } from '../engine.ts';
+import type { Model, ModelStats, ModelSupervision, Sequence, SequenceOptions } from '../engine.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 import type { LoadedFacts } from './messages.ts';
 import { SupervisedSequence } from './supervisedSequence.ts';
@@ -98,9 +98,9 @@ export class SupervisedModel implements Model {
     return details;
   }
 
-  openSequence(): Sequence {
+  openSequence({ label = '' }: SequenceOptions = {}): Sequence {
     const onClose = (closed: Sequence): void => void this.#sequences.delete(closed);
-    const sequence = new SupervisedSequence(++this.#lastSequence, this.#supervisor, onClose);
+    const sequence = new SupervisedSequence({ id: ++this.#lastSequence, label }, this.#supervisor, onClose);
     this.#sequences.add(sequence);
     return sequence;
   }

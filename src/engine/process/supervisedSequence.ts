@@ -15,6 +15,8 @@ interface OpenedSequence {
 
 /** A sequence in the engine process of its model. After a crash the next prompt fills a new one. */
 export class SupervisedSequence implements Sequence {
+  readonly label: string;
+  /** In all its processes. */
   readonly #id: number;
   readonly #supervisor: Supervisor;
   readonly #onClose: (sequence: Sequence) => void;
@@ -23,8 +25,13 @@ export class SupervisedSequence implements Sequence {
   /** In the process that has last been sent a prompt of it. */
   #opened: OpenedSequence | undefined;
 
-  constructor(id: number, supervisor: Supervisor, onClose: (sequence: Sequence) => void) {
+  constructor(
+    { id, label }: { readonly id: number; readonly label: string },
+    supervisor: Supervisor,
+    onClose: (sequence: Sequence) => void,
+  ) {
     this.#id = id;
+    this.label = label;
     this.#supervisor = supervisor;
     this.#onClose = onClose;
   }

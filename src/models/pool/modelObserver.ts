@@ -53,6 +53,7 @@ export function observeModel(model: Model, observer: ModelObserver): Model {
 }
 
 const observeSequence = (sequence: Sequence, observer: ModelObserver): Sequence => ({
+  label: sequence.label,
   async generate(...args) {
     const completion = await sequence.generate(...args).catch((error: unknown) => {
       observer.onFailure();

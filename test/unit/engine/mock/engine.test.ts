@@ -26,6 +26,8 @@ async function untilCollected(references: readonly WeakRef<object>[]): Promise<v
   } while (references.filter((reference) => reference.deref()).length >= 10);
 }
 
+const lampResult = { kind: 'result', callId: 'a', name: 'set_light', content: 'on' } as const;
+
 describe('the mock engine', () => {
   it("repeats the user's message without a script", async () => {
     const { sequence } = await openMock();
@@ -40,6 +42,42 @@ describe('the mock engine', () => {
     expect((await generate(sequence, userPrompt('turn on the light'))).text).toBe('Click.');
     expect((await generate(sequence, userPrompt('Do not turn it on'))).text).toBe('No.');
     expect((await generate(sequence, userPrompt('What?'))).text).toBe('You said: What?');
+  });
+
+  it('answers by node and by the number of the inference', async () => {
+    const { model } = await openMock([
+      { match: '', node: 'detect', nth: 3, answer: 'third, detect' },
+      { match: '', node: 'detect', answer: 'detect' },
+      { match: '', nth: 2, answer: 'second' },
+    ]);
+    const [detect, other] = ['detect', 'Detect'].map((label) => model.openSequence({ label }));
+    const answers = async (sequence = other) => {
+      const inferences = [1, 2, 3, undefined];
+      return Promise.all(
+        inferences.map(
+          async (inference) =>
+            (await generate(sequence ?? model.openSequence(), userPrompt('x'), { ...(inference && { inference }) }))
+              .text,
+        ),
+      );
+    };
+    expect(await answers(detect)).toEqual(['detect', 'detect', 'third, detect', 'detect']);
+    expect(await answers(other)).toEqual(['You said: x', 'second', 'You said: x', 'You said: x']);
+  });
+
+  it.each([
+    ['is not a tool result', [{ role: 'user', text: 'Result: on', toolExchange: lampResult }], {}, 'light on'],
+    [
+      'is the one of the turn, whatever follows it',
+      [{ role: 'user', text: 'Be brief.' }],
+      { message: 'light on' },
+      'light on',
+    ],
+    ['is the last one of the prompt where none is named', [{ role: 'user', text: 'Be brief.' }], {}, 'Be brief.'],
+  ] as const)("matches the user's message, which %s", async (_, later, options, expected) => {
+    const { sequence } = await openMock();
+    const messages = [...userPrompt('light on').messages, ...later];
+    expect((await generate(sequence, { messages }, options)).text).toBe(`You said: ${expected}`);
   });
 
   it('records its prompts', async () => {
@@ -116,6 +154,9 @@ describe('a mock script', () => {
     ['{}', 'the script must be an array'],
     ['[{"match": "a"}]', '/0/answer is missing'],
     ['[{"match": "a", "answer": "b", "dealy_ms": 3}]', '/0/dealy_ms is not known here; did you mean "delay_ms"?'],
+    ['[{"match": "a", "answer": "b", "nth": 0}]', '/0/nth must be >= 1, not 0'],
+    ['[{"match": "a", "answer": "b", "nth": 1.5}]', '/0/nth must be an integer, not 1.5'],
+    ['[{"match": "a", "answer": "b", "node": ""}]', '/0/node must NOT have fewer than 1 characters'],
     ['[{"match": "a", "answer": 3}]', '/0/answer must be a string, not 3'],
     ['[{"match": "a", "answer": "b"}, {"match": "(", "answer": "b"}]', 's.json: /1/match: is not a supported pattern'],
     ['[{"match": "(?=a)", "answer": "b"}]', 'is not a supported pattern (RE2 syntax, no lookaround or backreferences)'],
