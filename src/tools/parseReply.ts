@@ -1,8 +1,13 @@
 import { skipClosingFence, skipOpeningFence } from './detect/markdownCode.ts';
-import { withoutEndTokens } from './detect/tags.ts';
+import { joinMarkup } from './callMarkup.ts';
+import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from './json/lenientParser.ts';
 import { defaultReplyMarks } from './reasoning/replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
+import { MarkFinder } from './unread/markFinder.ts';
+import { unreadBlocks } from './unread/unreadBlocks.ts';
+import type { UnreadCall } from './unread/unreadCall.ts';
+import { withoutMarkup } from './unread/withoutMarkup.ts';
 import type { DetectOptions, Detection, ToolCallFormat } from './tool.ts';
 
 /** The parts of a model's reply: calls, reasoning and answer. */
@@ -10,6 +15,10 @@ export interface ParsedReply extends Detection {
   /** The answer: the text without calls, reasoning and the marks around all parts. */
   readonly content: string;
   readonly reasoning: string;
+  /** The content without reasoning and without any markup of calls: what may be shown and remembered. */
+  readonly answer: string;
+  /** The markup in the content that opened a call and gave none, in the order of the text. */
+  readonly unread: readonly UnreadCall[];
 }
 
 export interface ParseReplyOptions extends DetectOptions {
@@ -35,7 +44,25 @@ export function parseReply(
       : format.detect(reply, options);
   const split = splitReply(detection.residual, marks, { keepReasoning });
   const content = split.content.trim();
-  return { ...detection, content: isJson ? withoutFence(content) : content, reasoning: split.reasoning };
+  const parsed = { ...detection, content: isJson ? withoutFence(content) : content, reasoning: split.reasoning };
+  if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
+  const visible = keepReasoning ? splitReply(detection.residual, marks).content.trim() : parsed.content;
+  const context = {
+    finder: finderOf(format),
+    toolNames: new Set(tools.map(({ name }) => name)),
+    isBareSearched: !isJson,
+  };
+  return { ...parsed, ...withoutMarkup(visible, unreadBlocks(visible, context)) };
+}
+
+const finders = new WeakMap<ToolCallFormat, MarkFinder>();
+
+/** The search for the marks of a format, and of all others; the same object for the same format. */
+function finderOf(format: ToolCallFormat): MarkFinder {
+  const known =
+    finders.get(format) ?? new MarkFinder(joinMarkup([commonMarkup, ...(format.markup ? [format.markup] : [])]));
+  finders.set(format, known);
+  return known;
 }
 
 /** JSON without the Markdown code fence around it; any other text as it is. */

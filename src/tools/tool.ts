@@ -2,6 +2,7 @@ import { escapePointerToken } from '../jsonPointer.ts';
 import { hasJsonType, isObject } from '../jsonTypes.ts';
 import type { FromSchema, ReadResult, SchemaError } from '../schema.ts';
 import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
+import type { CallMarkup } from './callMarkup.ts';
 import type { JsonObject } from './json/value.ts';
 import type { ReplyMarks } from './reasoning/replyMarks.ts';
 
@@ -122,6 +123,8 @@ export interface ToolCallFormat {
   readonly name: string;
   /** Where the text of `render` is inserted into the prompt. */
   readonly place: 'system' | 'first-user' | 'last-user';
+  /** The marks of its own that it writes around calls, in addition to those of all formats; absent: none. */
+  readonly markup?: CallMarkup;
   /** The tools as prompt text, for models whose chat template does not support tools. */
   render(tools: readonly Tool[]): string;
   /** Tool-call parser: finds the calls in the complete text of a model, control tokens included. Never throws. */

@@ -1,6 +1,7 @@
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 import type { CallSpan } from './callSpan.ts';
 import type { Tool } from '../tool.ts';
+import type { CallMarkup } from '../callMarkup.ts';
 import { skipInlineCode } from './markdownCode.ts';
 
 /** A tag that models write before calls. */
@@ -166,3 +167,10 @@ const lastEndToken = (text: string): string | undefined => endTokens.find((token
 
 /** The tags of all formats. */
 export const commonTags = new TagSet();
+
+/** The marks of all formats around calls. */
+export const commonMarkup: CallMarkup = {
+  opens: commonKinds.map(({ opens }) => opens),
+  closes: commonKinds.flatMap(({ closes }) => closes ?? []),
+  inner: ['[ARGS]', '[CALL_ID]'],
+};

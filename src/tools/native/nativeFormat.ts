@@ -4,7 +4,7 @@ import { functionJson } from '../formats/functionJson.ts';
 import type { ToolCallFormat } from '../tool.ts';
 import type { CallLayout } from './layout.ts';
 import { nativeGrammar } from './nativeGrammar.ts';
-import { nativeTags } from './read/nativeTags.ts';
+import { nativeMarkup, nativeTags } from './read/nativeTags.ts';
 import { writeCalls } from './writeCalls.ts';
 
 /** Name of the format that is read off a model's chat template. */
@@ -14,6 +14,7 @@ export const nativeFormatName = 'native';
 export const nativeFormat = (layout: CallLayout): ToolCallFormat => ({
   name: nativeFormatName,
   place: 'system',
+  markup: nativeMarkup(layout),
   render: (tools) => `# Tools
 
 You can call these functions:

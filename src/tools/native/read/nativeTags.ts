@@ -1,4 +1,6 @@
 import { commonKind, TagSet, type TagKind } from '../../detect/tags.ts';
+import { joinMarkup, type CallMarkup } from '../../callMarkup.ts';
+import { callMarks } from '../callMarks.ts';
 import { isMark, lexemes } from '../marks.ts';
 import type { CallLayout, LayoutPart } from '../layout.ts';
 import { CallReader } from './callReader.ts';
@@ -41,6 +43,16 @@ function createTags(layout: CallLayout): TagSet {
     };
   });
   return new TagSet(kinds, closers);
+}
+
+/** The marks that a layout writes around its calls. A mark that ends every message is none of them. */
+export function nativeMarkup(layout: CallLayout): CallMarkup {
+  const isMarkup = (mark: string): boolean => !layout.end.includes(mark);
+  const { arguments: notation } = layout;
+  const keys = notation.kind === 'parameters' ? anchorsIn([notation.key]).map(({ text }) => text) : [];
+  const closes = closersOf(layout).filter(isMarkup);
+  const inner = [...keys, ...callMarks(layout)].filter(isMarkup);
+  return joinMarkup([{ opens: anchorsOf(layout).map(({ text }) => text), closes, inner }]);
 }
 
 /** The first text of a layout by which its calls are found; "" = calls are bare JSON. */
