@@ -97,8 +97,10 @@ export interface DetectedCall {
   readonly arguments: JsonObject;
   /** The part of the text that was parsed as the call. */
   readonly raw: string;
-  /** Whether only the lenient parser could read it. */
+  /** Whether only the lenient parser could read it, or members that are no part of a call were left aside. */
   readonly repaired: boolean;
+  /** What the model wrote about the call at its beginning; absent: nothing. */
+  readonly thought?: string;
 }
 
 /** The tool calls of a model's text. */
@@ -116,6 +118,8 @@ export interface DetectOptions {
   readonly tools?: readonly Tool[];
   /** The marks of the model's replies: what they mark as reasoning has no calls. Default: `<think>` and `[THINK]`. */
   readonly marks?: ReplyMarks;
+  /** Whether a call may begin with a member `thought`. Default false: then it is left aside as a repair, in tags only. */
+  readonly thought?: boolean;
 }
 
 /** Tool-call format of a model family: how tools are put into a prompt, and how calls are detected and constrained. */

@@ -12,9 +12,14 @@ export interface CallKeys {
 export interface ParsedCall {
   readonly name: string;
   readonly arguments: JsonObject;
-  /** Whether arguments that are a JSON string could only be read by the lenient parser. */
+  /** Whether arguments that are a JSON string could only be read by the lenient parser, or members were left aside. */
   readonly repaired: boolean;
+  /** What the model wrote about the call, as the first member of it. */
+  readonly thought?: string;
 }
+
+/** The arguments of a call. */
+export type ParsedArguments = Pick<ParsedCall, 'arguments' | 'repaired'>;
 
 /** How tolerant the check for the shape of a call is. */
 export interface CallShapeOptions {
@@ -22,6 +27,8 @@ export interface CallShapeOptions {
   readonly tagged: boolean;
   /** Arguments that are a JSON string may be read by the lenient parser. */
   readonly lenient: boolean;
+  /** A call may begin with a thought. */
+  readonly thought: boolean;
 }
 
 const nameKeys = ['name', 'tool', 'function'];
@@ -39,7 +46,7 @@ export function extractCalls(value: JsonValue, keys: CallKeys, options: CallShap
 }
 
 /** The arguments in a JSON value: an object, a JSON string of one, or an empty value. undefined: the value is no arguments. */
-export function parseArguments(value: JsonValue | undefined, lenient: boolean): Omit<ParsedCall, 'name'> | undefined {
+export function parseArguments(value: JsonValue | undefined, lenient: boolean): ParsedArguments | undefined {
   const isEmpty = value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
   if (isEmpty) return { arguments: new Map(), repaired: false };
   if (typeof value !== 'string') return isJsonObject(value) ? toArguments(value, false) : undefined;
@@ -65,11 +72,30 @@ function toCall(members: JsonObject, keys: CallKeys, options: CallShapeOptions):
   const argumentKey = [keys.arguments, ...argumentKeys].find((key) => members.has(key));
   if (nameKey === undefined) return undefined;
   const name = members.get(nameKey);
-  const others = [...members.keys()].filter((key) => key !== nameKey && key !== argumentKey);
-  if (typeof name !== 'string' || name.trim() === '' || others.some((key) => !metadataKeys.has(key))) return undefined;
+  if (typeof name !== 'string' || name.trim() === '') return undefined;
+  const thought = thoughtOf(members);
+  const others = [...members.keys()].filter(
+    (key) =>
+      key !== nameKey && key !== argumentKey && !metadataKeys.has(key) && !(options.thought && thought?.key === key),
+  );
+  if (others.length > 0 && !(tagged && argumentKey !== undefined && others.every(canBeLeftAside))) return undefined;
   const parsed = parseArguments(argumentKey === undefined ? undefined : members.get(argumentKey), lenient);
-  return parsed && { name, ...parsed };
+  if (parsed === undefined) return undefined;
+  const repaired = parsed.repaired || others.length > 0;
+  return { ...parsed, name, repaired, ...(thought && { thought: thought.text }) };
 }
+
+const thoughtKey = 'thought';
+
+/** The thought that a call begins with. */
+function thoughtOf(members: JsonObject): { readonly key: string; readonly text: string } | undefined {
+  const [[key, text] = ['', undefined]] = members;
+  return key === thoughtKey && typeof text === 'string' ? { key, text } : undefined;
+}
+
+/** Whether a member is none of a call, and does not make something else of it: a declaration, or a call with two names. */
+const canBeLeftAside = (key: string): boolean =>
+  key !== 'description' && !nameKeys.includes(key) && !argumentKeys.includes(key) && !wrapperKeys.includes(key);
 
 /** A call whose only key is its name. */
 function toKeyedCall(members: JsonObject, { tagged, lenient }: CallShapeOptions): ParsedCall | undefined {
@@ -84,7 +110,7 @@ const parseObject = (text: string, lenient: boolean): ParseResult => parseJsonAt
 const wholeObject = (text: string, parsed: ParseResult): JsonObject | undefined =>
   parsed.ok && isJsonObject(parsed.value) && text.slice(parsed.end).trim() === '' ? parsed.value : undefined;
 
-const toArguments = (members: JsonObject, repaired: boolean): Omit<ParsedCall, 'name'> | undefined =>
+const toArguments = (members: JsonObject, repaired: boolean): ParsedArguments | undefined =>
   isSchema(members) ? undefined : { arguments: members, repaired };
 
 const schemaKeys: ReadonlySet<string> = new Set([

@@ -29,8 +29,8 @@ export function createCallSpan(
   return { calls: parsedCalls.map((call) => toDetectedCall(call, raw, repaired)), start, rawStart: start, end };
 }
 
-const toDetectedCall = (
-  { name, arguments: args, repaired }: ParsedCall,
-  raw: string,
-  valueRepaired: boolean,
-): DetectedCall => ({ name, arguments: args, raw, repaired: repaired || valueRepaired });
+const toDetectedCall = ({ repaired, ...call }: ParsedCall, raw: string, valueRepaired: boolean): DetectedCall => ({
+  ...call,
+  raw,
+  repaired: repaired || valueRepaired,
+});

@@ -28,10 +28,10 @@ import type { DetectOptions, Detection } from '../tool.ts';
 export function detect(
   text: string,
   keys: CallKeys,
-  { tools = [], marks = defaultReplyMarks }: DetectOptions = {},
+  { tools = [], marks = defaultReplyMarks, thought = false }: DetectOptions = {},
   tags: TagSet = commonTags,
 ): Detection {
-  const context = { keys, tags, tools, skipReasoning: createReasoningSkipper(text, marks) };
+  const context = { keys, tags, tools, thought, skipReasoning: createReasoningSkipper(text, marks) };
   const found = findCalls(text, context);
   const isNative = tags !== commonTags;
   const hidden = isNative && found.spans.length === 0 ? unclosedCalls(text, context, marks) : undefined;

@@ -7,5 +7,7 @@ export interface DetectionContext extends BlockContext {
   /** The JSON keys of a call's name and arguments. */
   readonly keys: CallKeys;
   readonly tags: TagSet;
+  /** Whether a call may begin with a thought. */
+  readonly thought: boolean;
   readonly skipReasoning: SkipReasoning;
 }

@@ -3,7 +3,7 @@ import { createCallSpan, type CallSpans, type CallSpan } from './callSpan.ts';
 import type { DetectionContext } from './detectionContext.ts';
 import { skipSeparators } from '../json/separators.ts';
 import { parseObjectAt, parseObjects, type ObjectListError } from './objectList.ts';
-import { parseArguments, extractCalls, type ParsedCall } from './callShape.ts';
+import { parseArguments, extractCalls, type ParsedArguments } from './callShape.ts';
 import { toolNameIn, withLeadingText, type Tag, type TaggedBlock, type TagSet } from './tags.ts';
 
 /** Finds the calls in tags. The tags of all formats count, because models also write those of other families. */
@@ -78,13 +78,13 @@ function parseCalls(
   text: string,
   { outer, inner }: NestedTags,
   start: number,
-  { keys, tags }: DetectionContext,
+  { keys, tags, thought }: DetectionContext,
 ): TaggedBlock {
   callsStart.lastIndex = start;
   if (!callsStart.test(text)) return { spans: [], end: inner.end, truncated: false };
   const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
   const spans = objects.flatMap((object, index) => {
-    const calls = extractCalls(object.value, keys, { tagged: true, lenient: true });
+    const calls = extractCalls(object.value, keys, { tagged: true, lenient: true, thought });
     return calls.length === 0
       ? []
       : [{ ...createCallSpan(text, object, calls), ...(index === 0 && { start: outer.start }) }];
@@ -106,11 +106,7 @@ function parseNamedCall(
   { name, nameStart, argumentsStart }: NamedCall,
   { closingTag }: TagSet,
 ): TaggedBlock {
-  const toSpans = (
-    end: number,
-    repaired: boolean,
-    parsed: Omit<ParsedCall, 'name'> | undefined,
-  ): readonly CallSpan[] => {
+  const toSpans = (end: number, repaired: boolean, parsed: ParsedArguments | undefined): readonly CallSpan[] => {
     if (parsed === undefined) return [];
     const span = createCallSpan(text, { start: nameStart, end, repaired }, [{ name, ...parsed }]);
     return [{ ...span, start: outer.start }];

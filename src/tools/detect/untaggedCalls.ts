@@ -38,11 +38,11 @@ export function untaggedCalls(text: string, context: DetectionContext): Untagged
 function leadingCalls(
   text: string,
   start: number,
-  { keys, tags }: DetectionContext,
+  { keys, tags, thought }: DetectionContext,
 ): CallSpans & { readonly end: number } {
   if (text[start] !== '{' && text[start] !== '[') return { spans: [], truncatedAt: undefined, end: start };
   const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
-  const parsedCalls = objects.map(({ value }) => extractCalls(value, keys, { tagged: false, lenient: true }));
+  const parsedCalls = objects.map(({ value }) => extractCalls(value, keys, { tagged: false, lenient: true, thought }));
   const truncated = error === undefined ? skipSeparators(text, end) === text.length : error.truncatedIn !== undefined;
   const isData = list !== 'none' && (hasOtherObject(parsedCalls) || (list === 'open' && !truncated));
   if (isData) return { spans: [], truncatedAt: undefined, end: list === 'closed' ? end : start };
@@ -50,8 +50,12 @@ function leadingCalls(
   return { spans, truncatedAt: error?.truncatedIn && error.start, end: error?.start ?? end };
 }
 
-function callsInBrackets(text: string, { start, end }: BracketSpan, { keys }: DetectionContext): readonly CallSpan[] {
-  const options = { tagged: false, lenient: false };
+function callsInBrackets(
+  text: string,
+  { start, end }: BracketSpan,
+  { keys, thought }: DetectionContext,
+): readonly CallSpan[] {
+  const options = { tagged: false, lenient: false, thought };
   if (text[start] === '{') {
     const parsed = parseJsonAt(text, start);
     const calls = parsed.ok ? extractCalls(parsed.value, keys, options) : [];
