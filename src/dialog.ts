@@ -66,7 +66,8 @@ export function insertTools({ messages, tools }: Prompt): readonly Message[] {
     if (first?.role !== 'system') return [{ role: 'system', text: tools.text }, ...messages];
     return [{ role: 'system', text: first.text === '' ? tools.text : `${first.text}\n\n${tools.text}` }, ...rest];
   }
-  const isUser = (message: Message): boolean => message.role === 'user';
+  // Results are written as user messages where a template has no role for them.
+  const isUser = ({ role, toolExchange }: Message): boolean => role === 'user' && !toolExchange;
   const targetIndex = tools.place === 'first-user' ? messages.findIndex(isUser) : messages.findLastIndex(isUser);
   return messages.map((message, index) =>
     index === targetIndex ? { ...message, text: tools.text + message.text } : message,
@@ -81,6 +82,21 @@ export interface Interaction {
   readonly mark?: 'cancelled' | 'failed';
   /** Template variables that the client sent with the message. */
   readonly variables?: Readonly<Record<string, string>>;
+  /** What later prompts show as the answer of a turn that called tools and sent no text. */
+  readonly spoken?: string;
+  /** Results of its calls that stay in the dialog. */
+  readonly results?: readonly DialogResult[];
+}
+
+/** The result of a call that stays in the dialog (lifespan DIALOG). */
+export interface DialogResult {
+  readonly call_id: string;
+  readonly name: string;
+  /** JSON text of the arguments, coerced to the declared types. */
+  readonly arguments_json: string;
+  readonly ok: boolean;
+  /** Text or JSON. */
+  readonly content: string;
 }
 
 /** The conversation so far, oldest interaction first. */

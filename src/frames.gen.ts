@@ -77,18 +77,21 @@ export interface CancelTurnRequest {
   readonly turnId: number;
 }
 
-/** Result of one detected call. */
+/** Result of one detected call, as the client obtained it. */
 export interface ToolResult {
+  /** The call_id of the notification. */
   readonly callId: string;
+  /** Whether the call succeeded. */
   readonly ok: boolean;
-  /** Text or JSON. */
+  /** Text or JSON for the model; at most 256 KiB. */
   readonly content: string;
   readonly lifespan: 'TURN' | 'DIALOG';
 }
 
-/** Reserved: not implemented in this version, answered with NO_RESULTS_AWAITED. */
+/** Gives a turn that waits for them (await_results) the results of its calls, all at once or one after another. */
 export interface SubmitToolResultsRequest {
   readonly agentId: number;
+  /** 0 = the current one. */
   readonly turnId: number;
   readonly results: readonly ToolResult[];
 }
@@ -111,6 +114,15 @@ export interface ExportDialogResponse {
   readonly part: number;
   readonly of: number;
   readonly historyJson: string;
+}
+
+/** Adds a turn to the dialog that took place elsewhere; only between turns. */
+export interface AppendDialogRequest {
+  readonly agentId: number;
+  /** What the user said; may be empty. */
+  readonly user: string;
+  /** What was answered; may be empty, but not both. */
+  readonly assistant: string;
 }
 
 export interface ClearDialogRequest {
@@ -162,6 +174,8 @@ export interface ToolCallNotification {
   /** The guideline that selected the tool, if one did. Reserved: empty in this version. */
   readonly because: string;
   readonly issues: readonly ToolCallIssue[];
+  /** Whether the turn waits for the result of this call (submit_tool_results). */
+  readonly awaitsResult: boolean;
 }
 
 /** An event of a node, in addition to its text. */
@@ -360,6 +374,7 @@ export interface ClientFrameBodies {
   readonly deleteModel: DeleteModelRequest;
   readonly createStringStorage: CreateStringStorageRequest;
   readonly destroyStringStorage: DestroyStringStorageRequest;
+  readonly appendDialog: AppendDialogRequest;
 }
 
 /** A request of a client: one WebSocket message. */
@@ -430,6 +445,7 @@ export const shapes = {
     deleteModel: {"message":"DeleteModelRequest","oneof":"body"},
     createStringStorage: {"message":"CreateStringStorageRequest","oneof":"body"},
     destroyStringStorage: {"message":"DestroyStringStorageRequest","oneof":"body"},
+    appendDialog: {"message":"AppendDialogRequest","oneof":"body"},
   },
   ServerFrame: {
     requestId: {"scalar":"uint32"},
@@ -519,6 +535,11 @@ export const shapes = {
     of: {"scalar":"uint32"},
     historyJson: {"scalar":"string"},
   },
+  AppendDialogRequest: {
+    agentId: {"scalar":"uint32"},
+    user: {"scalar":"string"},
+    assistant: {"scalar":"string"},
+  },
   ClearDialogRequest: {
     agentId: {"scalar":"uint32"},
   },
@@ -552,6 +573,7 @@ export const shapes = {
     consequential: {"scalar":"bool"},
     because: {"scalar":"string"},
     issues: {"message":"ToolCallIssue","repeated":true},
+    awaitsResult: {"scalar":"bool"},
   },
   NodeEvent: {
     agentId: {"scalar":"uint32"},

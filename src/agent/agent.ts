@@ -1,16 +1,18 @@
 import type { Interaction } from '../dialog.ts';
 import type { Limits } from '../limits.ts';
 import { Fault, truncateMessage } from '../fault.ts';
-import type { PathStep, TurnComplete } from '../frames.gen.ts';
+import type { PathStep, ToolResult } from '../frames.gen.ts';
 import { compile, type Graph } from '../graph/compile.ts';
 import type { NodeLimits, NodeContext } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
-import { walk } from '../graph/walk.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
 import type { LoadWait } from '../models/pool/loadWait.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import { AgentModels } from './agentModels.ts';
+import { notAwaited } from './pendingResults.ts';
 import { RunningTurn, type TurnOptions } from './runningTurn.ts';
+import { runTurn } from './runTurn.ts';
+import { TurnTimeout } from './turnTimeout.ts';
 
 // Nodes that one turn may visit.
 const defaultMaxSteps = 64;
@@ -43,6 +45,7 @@ export type TurnListener = Pick<TurnOptions, 'emit' | 'backpressure' | 'onEnd'>;
 
 interface ActiveTurn {
   readonly turnId: number;
+  readonly turn: RunningTurn;
   readonly abort: AbortController;
   readonly done: Promise<unknown>;
 }
@@ -140,11 +143,15 @@ export class Agent implements AsyncDisposable {
   send(text: string, variables: Readonly<Record<string, string>>, listener: TurnListener): Promise<Fault | undefined> {
     this.#assertIdle();
     const abort = new AbortController();
+    const { signal } = abort;
     const turnId = ++this.#turnCount;
-    const turn = this.#createTurn({ turnId, message: text, variables, signal: abort.signal, ...listener });
+    const { turnTimeoutMs } = this.#options;
+    const message = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
+    const timeout = new TurnTimeout(turnTimeoutMs, () => abort.abort(new Fault('INFERENCE_TIMEOUT', message)));
+    const turn = this.#createTurn({ turnId, message: text, variables, signal, timeout, ...listener });
     for (const warning of this.#pendingWarnings.splice(0)) turn.warn(warning);
-    const done = this.#run(turn, abort);
-    this.#activeTurn = { turnId, abort, done };
+    const done = this.#run(turn, { signal, timeout });
+    this.#activeTurn = { turnId, turn, abort, done };
     return done;
   }
 
@@ -154,6 +161,25 @@ export class Agent implements AsyncDisposable {
    */
   cancel(turnId = 0, reason?: Fault): void {
     if (this.#activeTurn && (turnId === 0 || turnId === this.#activeTurn.turnId)) this.#activeTurn.abort.abort(reason);
+  }
+
+  /**
+   * Gives the current turn results of its calls.
+   * @param turnId 0 = the current turn.
+   * @throws Fault NO_RESULTS_AWAITED, LIMIT_EXCEEDED; then none of the results is taken.
+   */
+  submitResults(turnId: number, results: readonly ToolResult[]): void {
+    const active = this.#activeTurn;
+    if (!active) throw notAwaited(`agent ${this.id} is in no turn`);
+    if (turnId !== 0 && turnId !== active.turnId)
+      throw notAwaited(`agent ${this.id} is in turn ${active.turnId}, not in turn ${turnId}`);
+    active.turn.submitResults(results);
+  }
+
+  /** Adds an interaction to the dialog, between turns. @throws Fault AGENT_BUSY while a turn runs. */
+  append(interaction: Interaction): void {
+    this.#assertIdle();
+    this.#dialog = [...this.#dialog, interaction];
   }
 
   /**
@@ -195,40 +221,16 @@ export class Agent implements AsyncDisposable {
     await this.#activeTurn?.done;
   }
 
-  async #run(turn: RunningTurn, abort: AbortController): Promise<Fault | undefined> {
-    const { turnTimeoutMs } = this.#options;
-    const message = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
-    const timeout = setTimeout(() => abort.abort(new Fault('INFERENCE_TIMEOUT', message)), turnTimeoutMs);
+  async #run(turn: RunningTurn, { signal, timeout }: { signal: AbortSignal; timeout: TurnTimeout }) {
     const path: PathStep[] = [];
-    const { status, mark, error: thrown } = await this.#walk(turn, path, abort.signal);
-    clearTimeout(timeout);
+    const maxSteps = this.#options.maxSteps || defaultMaxSteps;
+    const { status, mark, error: thrown } = await runTurn(this.#graph, turn, { maxSteps, path, signal });
+    timeout[Symbol.dispose]();
+    if (status === 'SUCCESS') this.#models.turnFinished();
     this.#dialog = [...this.#dialog, turn.interaction(mark)];
     this.#activeTurn = undefined;
     const error = thrown ? { code: thrown.code, name: thrown.name, message: thrown.message } : null;
     turn.complete({ status, error, path });
     return status === 'ERROR' ? thrown : undefined;
   }
-
-  async #walk(turn: RunningTurn, path: PathStep[], signal: AbortSignal): Promise<WalkOutcome> {
-    try {
-      const maxSteps = this.#options.maxSteps || defaultMaxSteps;
-      await walk(this.#graph, turn, { maxSteps, enter: (name) => turn.enter(name), path });
-      turn.flush();
-      this.#models.turnFinished();
-      return { status: 'SUCCESS' };
-    } catch (thrown) {
-      const error: unknown = signal.aborted ? signal.reason : thrown;
-      if (signal.aborted && !(error instanceof Fault)) return { status: 'CANCELLED', mark: 'cancelled' };
-      const fault = Fault.from(error);
-      if (fault.name === 'SERVER_SHUTTING_DOWN') return { status: 'CANCELLED', mark: 'cancelled', error: fault };
-      return { status: 'ERROR', mark: 'failed', error: fault };
-    }
-  }
-}
-
-interface WalkOutcome {
-  readonly status: TurnComplete['status'];
-  readonly mark?: Interaction['mark'];
-  /** Why it failed, or why the server cancelled it. */
-  readonly error?: Fault;
 }

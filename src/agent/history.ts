@@ -19,6 +19,26 @@ const historySchema = {
         description: 'How the turn ended, if it was not completed.',
       },
       variables: { type: 'object', additionalProperties: { type: 'string' }, description: 'Variables of the message.' },
+      spoken: {
+        type: 'string',
+        description: 'What the model sees as the answer of a turn that called tools and sent no text.',
+      },
+      results: {
+        type: 'array',
+        description: 'Results of its calls that stay in the dialog.',
+        items: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['call_id', 'name', 'arguments_json', 'ok', 'content'],
+          properties: {
+            call_id: { type: 'string', description: 'The id of the call.' },
+            name: { type: 'string', description: 'The name of the tool.' },
+            arguments_json: { type: 'string', description: 'The arguments, as JSON text of an object.' },
+            ok: { type: 'boolean', description: 'Whether the call succeeded.' },
+            content: { type: 'string', description: 'The result, as text or JSON.' },
+          },
+        },
+      },
     },
   },
 } as const satisfies Schema;

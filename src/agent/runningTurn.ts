@@ -1,14 +1,17 @@
 import { truncateMessage } from '../fault.ts';
 import type { Dialog, Interaction } from '../dialog.ts';
 import { untilAborted } from '../abort.ts';
-import type { ServerFrameBodies, TurnComplete } from '../frames.gen.ts';
-import type { Call, InferenceRecord, Turn } from '../graph/turn.ts';
-import { maxPartBytes, takeFitting, splitToFrames, jsonBytes } from '../frameSize.ts';
+import type { ServerFrameBodies, ToolResult, TurnComplete } from '../frames.gen.ts';
+import type { Call, CallDelivery, CallResult, Exchange, InferenceRecord, Turn } from '../graph/turn.ts';
+import { splitToFrames } from '../frameSize.ts';
+import { stringifyJson } from '../tools/json/value.ts';
 import type { Insight } from '../tools/validate/insight.ts';
+import { createCallNotification } from './callNotification.ts';
+import { toInteraction } from './interaction.ts';
+import { PendingResults } from './pendingResults.ts';
+import type { TurnTimeout } from './turnTimeout.ts';
+import { TurnAnswer } from './turnAnswer.ts';
 import { summarizeTurn } from './turnSummary.ts';
-
-// Bytes of the two copies of the arguments in one notification; its issues take another part, the other fields are small.
-const maxCallBytes = 3 * maxPartBytes;
 
 /** Sends a frame of a turn; frames are sent in the order of the calls. */
 export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(
@@ -32,6 +35,8 @@ export interface TurnOptions {
   readonly dialog: Dialog;
   readonly signal: AbortSignal;
   readonly diagnostics: boolean;
+  /** Paused while the turn waits for results. */
+  readonly timeout?: TurnTimeout;
   readonly emit: Emit;
   /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
   readonly backpressure: () => Promise<void> | undefined;
@@ -39,27 +44,25 @@ export interface TurnOptions {
   readonly onEnd?: (outcome: TurnOutcome) => void;
 }
 
-/** Text that one node sends or holds back. */
-interface NodeText {
-  readonly nodeName: string;
-  readonly text: string;
-}
-
 /** A running turn: sends the output of its nodes as frames, and collects the turn summary and the interaction. */
 export class RunningTurn implements Turn {
   readonly #options: TurnOptions;
   readonly #startMs = performance.now();
-  readonly #sentTexts: NodeText[] = [];
+  readonly #answer: TurnAnswer;
   readonly #calls: Call[] = [];
   readonly #inferences: (InferenceRecord & { readonly nodeName: string })[] = [];
   readonly #insights: Insight[] = [];
+  readonly #exchanges: Exchange[] = [];
+  readonly #pendingResults: PendingResults;
   readonly #warnings = new Set<string>();
   #nodeName = '';
-  #held: NodeText | undefined;
+  #spoken: (() => string) | undefined;
   #firstTokenMs = 0;
 
   constructor(options: TurnOptions) {
     this.#options = options;
+    this.#pendingResults = new PendingResults(options.turnId);
+    this.#answer = new TurnAnswer((frame) => options.emit('answerText', { ...this.#ids, ...frame }));
   }
 
   get message(): string {
@@ -82,16 +85,24 @@ export class RunningTurn implements Turn {
     return this.#calls;
   }
 
-  get inferences(): number {
-    return this.#inferences.length;
-  }
-
   get insights(): readonly Insight[] {
     return this.#insights;
   }
 
+  get exchanges(): readonly Exchange[] {
+    return this.#exchanges;
+  }
+
+  get inferences(): number {
+    return this.#inferences.length;
+  }
+
+  get diagnostics(): boolean {
+    return this.#options.diagnostics;
+  }
+
   get answer(): string {
-    return joinTexts(this.#held ? [...this.#sentTexts, this.#held] : this.#sentTexts);
+    return this.#answer.text;
   }
 
   /** Sets the node that runs from now on; frames name it. */
@@ -105,48 +116,51 @@ export class RunningTurn implements Turn {
   }
 
   say(text: string, kind: 'delta' | 'whole'): void {
-    this.#sendText({ nodeName: this.#nodeName, text }, kind);
+    this.#answer.say(this.#nodeName, text, kind);
   }
 
   hold(text: string): void {
-    if (this.#held) this.warn(`${this.#nodeName} replaced the answer that ${this.#held.nodeName} held back`);
-    this.#held = { nodeName: this.#nodeName, text };
+    const replaced = this.#answer.hold(this.#nodeName, text);
+    if (replaced !== undefined) this.warn(`${this.#nodeName} replaced the answer that ${replaced} held back`);
   }
 
   release(): void {
-    this.#held = undefined;
+    this.#answer.release();
   }
 
-  recordCall(call: Call, notify: boolean): void {
+  recordCall(call: Call, { notify, awaitsResult }: CallDelivery): boolean {
     const callIndex = this.#calls.push(call) - 1;
-    if (!notify) return;
-    const bytes = jsonBytes(call.flatArguments) + jsonBytes(call.typedArguments);
-    if (bytes > maxCallBytes) {
-      this.warn(
-        `${this.#nodeName} detected a call to ${call.name} whose arguments do not fit in a frame (${bytes} bytes): it is not sent`,
-      );
-      return;
+    if (!notify) return false;
+    const place = { ...this.#ids, nodeName: this.#nodeName, callIndex, awaitsResult };
+    const notification = createCallNotification(call, place, (warning) => this.warn(warning));
+    if (!notification) return false;
+    // Before the frame is sent: the client may answer at once.
+    if (awaitsResult) this.#pendingResults.expect(call.id);
+    this.#options.emit('toolCallNotification', notification);
+    return awaitsResult;
+  }
+
+  async results(callIds: readonly string[], timeoutMs: number): Promise<ReadonlyMap<string, CallResult>> {
+    const { timeout } = this.#options;
+    timeout?.pause();
+    try {
+      return await this.#pendingResults.wait(callIds, timeoutMs, this.signal);
+    } finally {
+      timeout?.resume();
     }
-    const issues = takeFitting(call.issues, maxPartBytes);
-    if (issues.length < call.issues.length) {
-      this.warn(
-        `${this.#nodeName} reports the first ${issues.length} of ${call.issues.length} issues of a call to ${call.name}; the others do not fit in a frame`,
-      );
-    }
-    this.#options.emit('toolCallNotification', {
-      ...this.#ids,
-      nodeName: this.#nodeName,
-      callIndex,
-      callId: call.id,
-      toolName: call.name,
-      argumentsJson: call.flatArguments,
-      typedArgumentsJson: call.typedArguments,
-      known: call.known,
-      repaired: call.repaired,
-      consequential: call.consequential,
-      because: '',
-      issues,
-    });
+  }
+
+  /** Takes results from the client. @throws Fault NO_RESULTS_AWAITED, LIMIT_EXCEEDED; then none is taken. */
+  submitResults(results: readonly ToolResult[]): void {
+    this.#pendingResults.submit(results);
+  }
+
+  recordExchange(exchange: Exchange): void {
+    this.#exchanges.push(exchange);
+  }
+
+  setSpoken(render: () => string): void {
+    this.#spoken = render;
   }
 
   recordInference(inference: InferenceRecord): void {
@@ -160,8 +174,8 @@ export class RunningTurn implements Turn {
     this.#sendEvent('tool_insight', insight);
   }
 
-  emitEvent(event: string, payload: object): void {
-    if (this.#options.diagnostics) this.#sendEvent(event, payload);
+  emitEvent(event: string, payload: object, { always } = { always: false }): void {
+    if (always || this.diagnostics) this.#sendEvent(event, payload);
   }
 
   warn(warning: string): void {
@@ -170,8 +184,7 @@ export class RunningTurn implements Turn {
 
   /** Sends the held answer, if there is one. */
   flush(): void {
-    if (this.#held) this.#sendText(this.#held, 'whole');
-    this.#held = undefined;
+    this.#answer.flush();
   }
 
   /** Ends the answer and sends the turn summary. */
@@ -199,13 +212,15 @@ export class RunningTurn implements Turn {
 
   /** The interaction that the turn adds to the dialog. */
   interaction(mark?: Interaction['mark']): Interaction {
-    const { message: user, variables } = this.#options;
-    const hasVariables = Object.keys(variables).length > 0;
-    return { user, assistant: joinTexts(this.#sentTexts), ...(mark && { mark }), ...(hasVariables && { variables }) };
+    const { message, variables } = this.#options;
+    const warn = (warning: string): void => this.warn(warning);
+    const assistant = this.#answer.sent;
+    const remains = { user: message, assistant, variables, exchanges: this.#exchanges, spoken: this.#spoken };
+    return toInteraction({ ...remains, ...(mark && { mark }) }, warn);
   }
 
   #sendEvent(eventType: string, payload: object): void {
-    const pieces = splitToFrames(JSON.stringify(payload));
+    const pieces = splitToFrames(stringifyJson(payload));
     for (const [index, payloadJson] of pieces.entries()) {
       const part = { part: index + 1, of: pieces.length };
       this.#options.emit('nodeEvent', { ...this.#ids, nodeName: this.#nodeName, eventType, payloadJson, ...part });
@@ -219,22 +234,4 @@ export class RunningTurn implements Turn {
   get #elapsedMs(): number {
     return performance.now() - this.#startMs;
   }
-
-  #sendText({ nodeName, text }: NodeText, kind: 'delta' | 'whole'): void {
-    if (text === '') return;
-    this.#sentTexts.push({ nodeName, text });
-    const pieces = splitToFrames(text);
-    for (const piece of pieces) {
-      const isDelta = kind === 'delta' || pieces.length > 1;
-      this.#options.emit('answerText', { ...this.#ids, nodeName, text: piece, isDelta, isFinal: false });
-    }
-  }
-}
-
-// Texts of one node are joined without a separator, texts of different nodes with a line break.
-function joinTexts(texts: readonly NodeText[]): string {
-  return texts.reduce((joined, { nodeName, text }, index) => {
-    const previous = texts[index - 1];
-    return previous && previous.nodeName !== nodeName ? `${joined}\n${text}` : joined + text;
-  }, '');
 }

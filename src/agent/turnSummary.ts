@@ -48,8 +48,8 @@ const stopReasons = { end: 'END', length: 'LENGTH', stop: 'STOP', aborted: 'ABOR
 
 function createDebugInfo(calls: TurnRecord['calls'], inferences: TurnRecord['inferences']): object {
   return {
-    calls: calls.map(({ id, name, typedArguments, known, repaired, issues }) => {
-      return { id, name, arguments: typedArguments, known, repaired, issues };
+    calls: calls.map(({ id, name, typedArguments, known, repaired, issues, thought }) => {
+      return { id, name, arguments: typedArguments, known, repaired, issues, thought };
     }),
     inferences: inferences.map(({ nodeName, finishReason, tokens, timings, dropped, notes }) => {
       const { queuedMs: waited, firstTokenMs: firstToken, totalMs: total } = timings;

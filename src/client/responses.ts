@@ -32,6 +32,7 @@ const finalResponses = {
   deleteModel: 'ack',
   createStringStorage: 'createStringStorage',
   destroyStringStorage: 'ack',
+  appendDialog: 'ack',
 } as const satisfies { readonly [Name in RequestName]: keyof ServerFrameBodies };
 
 /** The final response in a frame; undefined for the frames before it, such as progress and streamed text. */

@@ -19,10 +19,10 @@ export interface Template {
 }
 
 /** The part of a turn that a template reads. */
-export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'warn'>;
+export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'exchanges' | 'warn'>;
 
 // Names that templates have in scope in addition to the variables of the message.
-const reservedNames = ['user_message', 'tool_calls', 'insights'] as const;
+const reservedNames = ['user_message', 'tool_calls', 'tool_results', 'insights'] as const;
 
 /** Compiles a Mustache template; its warnings name it by `place`. */
 export function compileTemplate(text: string, place: string): ReadResult<Template> {
@@ -112,6 +112,7 @@ function createTemplateData(turn: TemplateScope): object {
   const turnData = {
     user_message: turn.message,
     tool_calls: toTemplateValue(turn.calls.map(toTemplateCall)),
+    tool_results: toTemplateValue(templateResults(turn.exchanges)),
     insights: toTemplateValue(turn.insights.map(visibleInsight)),
   };
   return { ...turn.variables, ...turnData };
@@ -120,6 +121,16 @@ function createTemplateData(turn: TemplateScope): object {
 function toTemplateCall({ name, typedArguments }: Call): object {
   const reading = parseJsonAt(typedArguments, 0);
   return { name, arguments: reading.ok ? reading.value : undefined };
+}
+
+// A call that was repeated has the result of the first one, under the same id.
+function templateResults(exchanges: TemplateScope['exchanges']): readonly object[] {
+  const answered = new Map(exchanges.flatMap(({ calls }) => calls).map((call) => [call.id, call]));
+  return [...answered.values()].map(({ name, arguments: args, ok, content }) => {
+    const parsed = /^\s*[[{]/.test(content) ? parseJsonAt(content, 0) : undefined;
+    const isJson = parsed?.ok === true && content.slice(parsed.end).trim() === '';
+    return { name, arguments: args, ok, content: isJson ? parsed.value : content };
+  });
 }
 
 // Objects and lists render as their JSON text, numbers of calls with all their digits; booleans stay, for sections.

@@ -1,6 +1,7 @@
-import type { Dialog } from '../dialog.ts';
+import type { Dialog, Message } from '../dialog.ts';
 import type { Completion } from '../engine/engine.ts';
 import type { ToolCallIssue } from '../frames.gen.ts';
+import type { AnsweredCall } from '../tools/calls.ts';
 import type { Insight } from '../tools/validate/insight.ts';
 
 /** A tool call as a turn records it. */
@@ -19,6 +20,26 @@ export interface Call {
   /** Whether the tool has side effects in the world, so that a client may want to ask first. */
   readonly consequential: boolean;
   readonly issues: readonly ToolCallIssue[];
+  /** Why the model called the tool, in its own words; for diagnostics. */
+  readonly thought?: string;
+}
+
+/** How a call is recorded. */
+export interface CallDelivery {
+  /** Whether the client is notified of it. */
+  readonly notify: boolean;
+  /** Whether the turn will wait for its result. */
+  readonly awaitsResult: boolean;
+}
+
+/** The result of a call, as the client sent it. */
+export type CallResult = Pick<AnsweredCall, 'ok' | 'content' | 'lifespan'>;
+
+/** Calls of one reply with their results: what later prompts of the turn show of them. */
+export interface Exchange {
+  readonly calls: readonly AnsweredCall[];
+  /** The calls and the results as messages of a prompt. */
+  readonly messages: readonly Message[];
 }
 
 /** Statistics of one inference of a turn, for the turn summary. */
@@ -45,6 +66,8 @@ export interface Turn {
   readonly inferences: number;
   /** Insights of this turn so far: why detected calls were not sent. */
   readonly insights: readonly Insight[];
+  /** Calls of this turn that have results, in the order of the replies. */
+  readonly exchanges: readonly Exchange[];
   /** Text that this turn has sent or holds back so far. */
   readonly answer: string;
   /** Sends text of the answer: a delta while it is generated, or a whole text. */
@@ -55,14 +78,26 @@ export interface Turn {
   hold(text: string): void;
   /** Discards the held answer. */
   release(): void;
-  /** Records a tool call, and sends it to the client if `notify` is set. */
-  recordCall(call: Call, notify: boolean): void;
+  /** Records a tool call, and notifies the client of it. @returns whether the turn can wait for its result. */
+  recordCall(call: Call, delivery: CallDelivery): boolean;
+  /**
+   * Waits for the results of calls that were recorded with `awaitsResult`. The wait does not count for --turn-timeout.
+   * @returns the results by call id; those that are missing did not come in time.
+   * @throws the reason of the signal.
+   */
+  results(callIds: readonly string[], timeoutMs: number): Promise<ReadonlyMap<string, CallResult>>;
+  /** Adds calls with their results to what later prompts of the turn show. */
+  recordExchange(exchange: Exchange): void;
+  /** Sets what later turns show as the answer of this one if it ends without a text; rendered when the turn ends. */
+  setSpoken(render: () => string): void;
   /** Records why a call was not sent, and sends that to the client (NodeEvent tool_insight). */
   recordInsight(insight: Insight): void;
   /** Records the statistics of an inference. */
   recordInference(inference: InferenceRecord): void;
-  /** Sends a NodeEvent, if diagnostics are on. */
-  emitEvent(event: string, payload: object): void;
+  /** Whether NodeEvents of diagnostics are sent. */
+  readonly diagnostics: boolean;
+  /** Sends a NodeEvent: only with diagnostics, unless `always` is set. */
+  emitEvent(event: string, payload: object, options?: { readonly always: boolean }): void;
   /** Adds a sentence to the turn's warnings. */
   warn(warning: string): void;
 }

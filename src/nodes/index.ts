@@ -5,7 +5,7 @@ import type { ToolCallFormat } from '../tools/tool.ts';
 import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
 import { guardrail } from './guardrail.ts';
-import { toolCallWith } from './toolCall.ts';
+import { toolCallWith } from './toolCall/toolCall.ts';
 
 /** Node types and tool-call formats that an application adds. */
 export interface Extension {

@@ -1,6 +1,7 @@
 import type { Interaction } from '../dialog.ts';
 import type { Model } from '../engine/engine.ts';
 import { Fault } from '../fault.ts';
+import { toMessages } from './interactionMessages.ts';
 
 // A prompt above the limit is trimmed to this share of it. Trimming changes the prefix of the prompt and so costs a new
 // prefill; this makes the next one many turns away.
@@ -71,7 +72,7 @@ export class ContextWindow {
   async #size(interaction: Interaction): Promise<number> {
     const known = this.#tokens.get(interaction);
     if (known !== undefined) return known;
-    const size = await this.#count([interaction.user, interaction.assistant]);
+    const size = await this.#count(toMessages(interaction).map(({ text }) => text));
     this.#tokens.set(interaction, size);
     return size;
   }

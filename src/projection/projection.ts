@@ -1,6 +1,7 @@
-import type { Dialog, Interaction, Message, Prompt } from '../dialog.ts';
+import type { Dialog, Message, Prompt } from '../dialog.ts';
 import type { Model } from '../engine/engine.ts';
 import { ContextWindow } from './contextWindow.ts';
+import { isAnswered, toMessages } from './interactionMessages.ts';
 
 /** What a node puts into its prompt. */
 export interface PromptInputs {
@@ -47,12 +48,4 @@ export class MessageBudget {
     );
     return { messages: [...systemMessages, ...visible.flatMap(toMessages), ...current], dropped };
   }
-}
-
-// A turn that failed without an answer, for example because its message was too large, would only take space from others.
-const isAnswered = ({ mark, assistant }: Interaction): boolean => mark !== 'failed' || assistant !== '';
-
-function toMessages({ user, assistant }: Interaction): Message[] {
-  const userMessage: Message = { role: 'user', text: user };
-  return assistant === '' ? [userMessage] : [userMessage, { role: 'assistant', text: assistant }];
 }

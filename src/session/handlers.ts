@@ -59,6 +59,22 @@ export const handlers: Handlers = {
     reply('ack', {});
   },
 
+  submitToolResults(session, { agentId, turnId, results }, reply) {
+    session.agent(agentId).submitResults(turnId, results);
+    reply('ack', {});
+  },
+
+  appendDialog(session, { agentId, user, assistant }, reply) {
+    const agent = session.agent(agentId);
+    if (user === '' && assistant === '')
+      throw new Fault('MALFORMED_MESSAGE', 'appendDialog has neither user nor assistant; give at least one of them');
+    const { messageBytes } = session.context.limits;
+    checkSize('appendDialog.user', Buffer.byteLength(user), messageBytes);
+    checkSize('appendDialog.assistant', Buffer.byteLength(assistant), messageBytes);
+    agent.append({ user, assistant });
+    reply('ack', {});
+  },
+
   async changeParams(session, { agentId, nodeName, paramsJson }, reply) {
     await session.agent(agentId).changeParams(nodeName, parseChanges(paramsJson));
     reply('ack', {});
@@ -97,12 +113,6 @@ export const handlers: Handlers = {
     throw new Fault(
       'SESSION_NOT_RESUMABLE',
       'resumeSession is not the first request of its connection, or has more than 16 KiB; send it first',
-    );
-  },
-  submitToolResults() {
-    throw new Fault(
-      'NO_RESULTS_AWAITED',
-      'no turn of this server waits for results; send the result of a call in the next message',
     );
   },
 };

@@ -1,6 +1,7 @@
 import { escapePointerToken } from '../jsonPointer.ts';
 import { hasJsonType, isObject } from '../jsonTypes.ts';
 import type { FromSchema, ReadResult, SchemaError } from '../schema.ts';
+import type { AnsweredCall, WrittenCall } from './calls.ts';
 import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
 import type { CallMarkup } from './callMarkup.ts';
 import type { JsonObject } from './json/value.ts';
@@ -114,6 +115,8 @@ export interface Detection {
 
 /** What a parser may know in addition to the text. */
 export interface DetectOptions {
+  /** Whether a call may begin with a member `thought`. */
+  readonly thought?: boolean;
   /** The offered tools: some notations write values whose type only the schema of the parameter tells. */
   readonly tools?: readonly Tool[];
   /** The marks of the model's replies: what they mark as reasoning has no calls. Default: `<think>` and `[THINK]`. */
@@ -131,6 +134,10 @@ export interface ToolCallFormat {
   readonly markup?: CallMarkup;
   /** The tools as prompt text, for models whose chat template does not support tools. */
   render(tools: readonly Tool[]): string;
+  /** Calls of an assistant message as prompt text, for the same models. Default: JSON with "tool" and "args". */
+  renderCalls?(calls: readonly WrittenCall[]): string;
+  /** The result of one call as prompt text, for the same models. Default: a plain line. */
+  renderResult?(call: AnsweredCall): string;
   /** Tool-call parser: finds the calls in the complete text of a model, control tokens included. Never throws. */
   detect(text: string, options?: DetectOptions): Detection;
   /** The grammar of calls of these tools; a format without it cannot be strict. @throws UnsupportedToolSchema */

@@ -36,9 +36,10 @@ ClientFrame.prototype.unloadModel = null;
 ClientFrame.prototype.deleteModel = null;
 ClientFrame.prototype.createStringStorage = null;
 ClientFrame.prototype.destroyStringStorage = null;
+ClientFrame.prototype.appendDialog = null;
 var $oneOfFields;
 $Object.defineProperty(ClientFrame.prototype, "body", {
-get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage"]),
+get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage", "appendDialog"]),
 set: $util.oneOfSetter($oneOfFields)
 });
 ClientFrame.encode = function (m, w, q) {
@@ -86,6 +87,8 @@ if (m.createStringStorage != null && $Object.hasOwnProperty.call(m, "createStrin
 $root.turngraph.v1.CreateStringStorageRequest.encode(m.createStringStorage, w.uint32(146).fork(), q + 1).ldelim();
 if (m.destroyStringStorage != null && $Object.hasOwnProperty.call(m, "destroyStringStorage"))
 $root.turngraph.v1.DestroyStringStorageRequest.encode(m.destroyStringStorage, w.uint32(154).fork(), q + 1).ldelim();
+if (m.appendDialog != null && $Object.hasOwnProperty.call(m, "appendDialog"))
+$root.turngraph.v1.AppendDialogRequest.encode(m.appendDialog, w.uint32(162).fork(), q + 1).ldelim();
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -251,6 +254,13 @@ if (u !== 2)
 break;
 m.destroyStringStorage = $root.turngraph.v1.DestroyStringStorageRequest.decode(r, r.size(), $undefined, q + 1, m.destroyStringStorage);
 m.body = "destroyStringStorage";
+continue;
+}
+case 20: {
+if (u !== 2)
+break;
+m.appendDialog = $root.turngraph.v1.AppendDialogRequest.decode(r, r.size(), $undefined, q + 1, m.appendDialog);
+m.body = "appendDialog";
 continue;
 }
 }
@@ -1939,6 +1949,106 @@ return m;
 };
 return ExportDialogResponse;
 })();
+v1.AppendDialogRequest = (function() {
+var AppendDialogRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+AppendDialogRequest.prototype.agentId = 0;
+AppendDialogRequest.prototype.user = "";
+AppendDialogRequest.prototype.assistant = "";
+AppendDialogRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.user != null && $Object.hasOwnProperty.call(m, "user") && m.user !== "")
+w.uint32(18).string(m.user);
+if (m.assistant != null && $Object.hasOwnProperty.call(m, "assistant") && m.assistant !== "")
+w.uint32(26).string(m.assistant);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+AppendDialogRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.AppendDialogRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.user = v;
+else
+delete m.user;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.assistant = v;
+else
+delete m.assistant;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return AppendDialogRequest;
+})();
 v1.ClearDialogRequest = (function() {
 var ClearDialogRequest = function (p) {
 if (p)
@@ -2348,6 +2458,7 @@ ToolCallNotification.prototype.repaired = false;
 ToolCallNotification.prototype.consequential = false;
 ToolCallNotification.prototype.because = "";
 ToolCallNotification.prototype.issues = $util.emptyArray;
+ToolCallNotification.prototype.awaitsResult = false;
 ToolCallNotification.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -2383,6 +2494,8 @@ if (m.issues != null && m.issues.length) {
 for (var i = 0; i < m.issues.length; ++i)
 $root.turngraph.v1.ToolCallIssue.encode(m.issues[i], w.uint32(106).fork(), q + 1).ldelim();
 }
+if (m.awaitsResult != null && $Object.hasOwnProperty.call(m, "awaitsResult") && m.awaitsResult !== false)
+w.uint32(112).bool(m.awaitsResult);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -2529,6 +2642,15 @@ break;
 if (!(m.issues && m.issues.length))
 m.issues = [];
 m.issues.push($root.turngraph.v1.ToolCallIssue.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
+case 14: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.awaitsResult = v;
+else
+delete m.awaitsResult;
 continue;
 }
 }

@@ -3,7 +3,7 @@ import { parseJsonAt } from '../../tools/json/lenientParser.ts';
 import { isJsonObject, stringifyJson } from '../../tools/json/value.ts';
 import type { SampleCall } from '../../tools/native/derive/samples.ts';
 import type { WrittenProbe } from '../../tools/native/proof/prove.ts';
-import type { WrittenCall } from '../../tools/native/writeCalls.ts';
+import type { WrittenCall } from '../../tools/calls.ts';
 import { isBasic, plainProbe, probeTools, type ToolProbe } from './probes.ts';
 import type { ProbeRenderer } from './renderProbe.ts';
 

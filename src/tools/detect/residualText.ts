@@ -1,9 +1,9 @@
 import { openingFenceBefore, skipClosingFence, skipOpeningFence } from './markdownCode.ts';
 import type { CallSpan } from './callSpan.ts';
+import { canonicalJson } from '../json/canonicalJson.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
 import { skipSeparators } from '../json/separators.ts';
 import { withoutEndTokens, type TagSet } from './tags.ts';
-import { isJsonObject, stringifyJson, type JsonValue } from '../json/value.ts';
 
 /**
  * The text around the calls, without what only wraps the calls (tags, brackets, code fences, separators, end tokens)
@@ -72,13 +72,4 @@ function isEcho(piece: string, callArguments: ReadonlySet<string>): boolean {
   const parsed = parseJsonAt(piece, start);
   if (!parsed.ok || !callArguments.has(canonicalJson(parsed.value))) return false;
   return parsed.end === piece.length || (start > 0 && skipClosingFence(piece, parsed.end) === piece.length);
-}
-
-/** JSON with sorted keys, so that equal objects have equal texts. */
-function canonicalJson(value: JsonValue): string {
-  if (isJsonObject(value)) {
-    const members = [...value].map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
-    return `{${members.sort().join()}}`;
-  }
-  return Array.isArray(value) ? `[${value.map(canonicalJson).join()}]` : stringifyJson(value);
 }

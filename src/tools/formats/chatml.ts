@@ -2,7 +2,8 @@ import { detect } from '../detect/detect.ts';
 import { callGrammar } from './callGrammar.ts';
 import { all, tag, text, type Rule } from '../grammar/rule.ts';
 import type { ToolCallFormat } from '../tool.ts';
-import { functionJson } from './functionJson.ts';
+import { resultContent } from '../calls.ts';
+import { callJson, functionJson } from './functionJson.ts';
 
 const keys = { name: 'name', arguments: 'arguments' } as const;
 
@@ -23,6 +24,8 @@ For each function call, return a json object with function name and arguments wi
 <tool_call>
 {"name": <function-name>, "arguments": <args-json-object>}
 </tool_call>`,
+  renderCalls: (calls) => calls.map((call) => `<tool_call>\n${callJson(call, keys)}\n</tool_call>`).join('\n'),
+  renderResult: (call) => `<tool_response>\n${resultContent(call)}\n</tool_response>`,
   detect: (text, options) => detect(text, keys, options),
   grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '<tool_call>', wrap: onOwnLine }),
 };

@@ -1,3 +1,4 @@
+import type { WrittenCall } from '../calls.ts';
 import type { Tool } from '../tool.ts';
 import { stringifyJson } from '../json/value.ts';
 
@@ -7,3 +8,10 @@ export const toFunctionDefinition = ({ name, description, parameters }: Tool) =>
 
 /** The function definition of a tool as JSON. */
 export const functionJson = (tool: Tool): string => stringifyJson(toFunctionDefinition(tool));
+
+/** A call as a JSON object, under the keys of a format. */
+export const callJson = (
+  { name, arguments: args }: WrittenCall,
+  keys: { readonly name: string; readonly arguments: string },
+  others: readonly (readonly [key: string, value: string])[] = [],
+): string => stringifyJson(new Map<string, unknown>([[keys.name, name], [keys.arguments, args], ...others]));

@@ -1,7 +1,8 @@
 import { detect } from '../detect/detect.ts';
 import { callGrammar } from './callGrammar.ts';
 import type { ToolCallFormat } from '../tool.ts';
-import { functionJson } from './functionJson.ts';
+import { resultContent } from '../calls.ts';
+import { callJson, functionJson } from './functionJson.ts';
 
 const keys = { name: 'name', arguments: 'parameters' } as const;
 
@@ -16,6 +17,8 @@ export const llama3: ToolCallFormat = {
 Respond in the format {"name": function name, "parameters": dictionary of argument name and its value}.Do not use variables.
 
 ${tools.map((tool) => `${functionJson(tool)}\n\n`).join('')}`,
+  renderCalls: (calls) => calls.map((call) => callJson(call, keys)).join('; '),
+  renderResult: resultContent,
   detect: (text, options) => detect(text, keys, options),
   grammar: (tools, choice) => callGrammar(tools, choice, { keys }),
 };

@@ -2,7 +2,9 @@ import { detect } from '../detect/detect.ts';
 import { callGrammar } from './callGrammar.ts';
 import { all, char, many, optional, text, type ManyRule, type Rule } from '../grammar/rule.ts';
 import type { ToolCallFormat } from '../tool.ts';
-import { functionJson } from './functionJson.ts';
+import { resultContent } from '../calls.ts';
+import { stringifyJson } from '../json/value.ts';
+import { callJson, functionJson } from './functionJson.ts';
 
 const keys = { name: 'name', arguments: 'arguments' } as const;
 
@@ -11,6 +13,10 @@ export const mistral: ToolCallFormat = {
   name: 'mistral',
   place: 'last-user',
   render: (tools) => `[AVAILABLE_TOOLS] [${tools.map(functionJson).join(', ')}][/AVAILABLE_TOOLS]\n\n`,
+  renderCalls: (calls) =>
+    `[TOOL_CALLS] [${calls.map((call) => callJson(call, keys, [['id', call.id]])).join(', ')}]`,
+  renderResult: (call) =>
+    `[TOOL_RESULTS] ${stringifyJson({ content: resultContent(call), call_id: call.id })}[/TOOL_RESULTS]`,
   detect: (text, options) => detect(text, keys, options),
   grammar: (tools, choice) => callGrammar(tools, choice, { keys, tag: '[TOOL_CALLS]', wrap: inList, id: optionalId }),
 };

@@ -22,6 +22,7 @@ ${tools.map(functionJson).join('\n')}
 
 To call a function, write exactly this:
 ${exampleCall(layout)}`,
+  renderCalls: (calls) => writeCalls(calls, layout),
   detect: (text, options) => detect(text, callKeys(layout), options, nativeTags(layout)),
   grammar: (tools, choice) => nativeGrammar(tools, choice, layout),
 });

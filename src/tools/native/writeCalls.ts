@@ -1,13 +1,7 @@
-import { stringifyJson, type JsonObject } from '../json/value.ts';
+import type { WrittenCall } from '../calls.ts';
+import { stringifyJson } from '../json/value.ts';
 import type { CallLayout, LayoutPart } from './layout.ts';
 import { writeParameters } from './values/parameterList.ts';
-
-/** A call to be written. */
-export interface WrittenCall {
-  readonly id: string;
-  readonly name: string;
-  readonly arguments: JsonObject;
-}
 
 /** The text of calls in a layout, as the model's chat template writes them. */
 export function writeCalls(calls: readonly WrittenCall[], layout: CallLayout): string {

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
-import { InvalidParams } from '../graph/node.ts';
-import { escapePointerToken } from '../jsonPointer.ts';
-import { didYouMean } from '../didYouMean.ts';
-import { createArgumentRules, UnsupportedToolSchema } from '../tools/formats/callGrammar.ts';
-import type { CallGrammar, ToolChoice } from '../tools/grammar/grammar.ts';
-import type { Rule } from '../tools/grammar/rule.ts';
-import { GrammarMatcher } from '../tools/grammar/matcher.ts';
-import type { DetectedCall, Tool, ToolCallFormat } from '../tools/tool.ts';
-import { stringifyJson } from '../tools/json/value.ts';
+import { InvalidParams } from '../../graph/node.ts';
+import { escapePointerToken } from '../../jsonPointer.ts';
+import { didYouMean } from '../../didYouMean.ts';
+import { createArgumentRules, UnsupportedToolSchema } from '../../tools/formats/callGrammar.ts';
+import type { CallGrammar, ToolChoice } from '../../tools/grammar/grammar.ts';
+import type { Rule } from '../../tools/grammar/rule.ts';
+import { GrammarMatcher } from '../../tools/grammar/matcher.ts';
+import type { DetectedCall, Tool, ToolCallFormat } from '../../tools/tool.ts';
+import { stringifyJson } from '../../tools/json/value.ts';
 
 const kinds = ['auto', 'required', 'none'] as const;
 

@@ -1,0 +1,58 @@
+import type { Turn } from '../../graph/turn.ts';
+import type { ParsedReply } from '../../tools/parseReply.ts';
+import type { DetectedCall } from '../../tools/tool.ts';
+import { judgeCall, type CallRules, type JudgedCall } from './judgeCall.ts';
+import { isAllowed, type CallConstraint } from './toolChoice.ts';
+
+/** The reply of a model to one question for calls. */
+export interface Attempt {
+  readonly calls: readonly JudgedCall[];
+  /** The text beside the calls, without any markup of calls. */
+  readonly answer: string;
+  /** What the model has to be asked again for: why no call of the reply can be used; undefined: there is nothing to mend. */
+  readonly problem: string | undefined;
+}
+
+interface UnreadText {
+  readonly text: string;
+  readonly reason: string;
+}
+
+type Reply = ParsedReply & { readonly answer?: string; readonly unread?: readonly UnreadText[] };
+
+interface AttemptOptions {
+  readonly nodeName: string;
+  readonly constraint: CallConstraint;
+  readonly rules: CallRules;
+  /** Whether max_tokens ended the reply. */
+  readonly isCutOff: boolean;
+}
+
+/** Judges the calls of a reply. What could not be read is sent to the client (NodeEvent call_unread) with a warning. */
+export async function judgeReply(turn: Turn, reply: Reply, options: AttemptOptions): Promise<Attempt> {
+  const { nodeName, constraint, rules, isCutOff } = options;
+  const allowed: DetectedCall[] = [];
+  const unread = [...(reply.unread ?? [])];
+  for (const call of reply.calls) {
+    if (await isAllowed(call, constraint)) allowed.push(call);
+    else unread.push({ text: call.raw, reason: 'the declared tools do not allow it' });
+  }
+  for (const { text, reason } of unread) {
+    turn.emitEvent('call_unread', { text, reason }, { always: true });
+    const fix = isCutOff && reply.truncated ? 'raise sampling.max_tokens' : 'set strict or retries';
+    turn.warn(`${nodeName} wrote a call that could not be used: ${reason}; ${fix}`);
+  }
+  const calls = allowed.map((call) => judgeCall(turn, call, rules));
+  return { calls, answer: reply.answer ?? reply.content, problem: findProblem(calls, unread) };
+}
+
+function findProblem(calls: readonly JudgedCall[], unread: readonly UnreadText[]): string | undefined {
+  if (calls.some(({ kind }) => kind !== 'incomplete')) return undefined;
+  const [bad] = unread;
+  if (bad) return `the call could not be read: ${bad.reason}`;
+  const incomplete = calls.find((call) => call.kind === 'incomplete');
+  if (!incomplete) return undefined;
+  const { tool, missing, invalid } = incomplete.insight;
+  const params = [...missing, ...invalid].map(({ message }) => message);
+  return `the call of ${tool} is incomplete: ${params.join('; ')}`;
+}

@@ -1,0 +1,137 @@
+import { liveParams } from '../../graph/liveParams.ts';
+import { defineNode, InvalidParams, unwrapParam, type NodeContext } from '../../graph/node.ts';
+import { compileTemplate } from '../../graph/template.ts';
+import type { Turn } from '../../graph/turn.ts';
+import { chatProjection } from '../../projection/chat.ts';
+import { placeTemplate } from '../../projection/placement.ts';
+import type { Formats } from '../../tools/formats/index.ts';
+import { parseReply } from '../../tools/parseReply.ts';
+import { InferenceRunner, resolveModel, type PromptRequest } from '../inference.ts';
+import { judgeReply, type Attempt } from './attempt.ts';
+import { lazyMentions } from './judgeCall.ts';
+import { collectResults, recordCalls } from './recordCalls.ts';
+import { resolveFormat } from './resolveFormat.ts';
+import { toolCallParams, type ToolCallParams } from './toolCallParams.ts';
+import { compileOffer, declareOffer, isSameOffer } from './toolOffer.ts';
+
+// Calls of a turn that repeat an answered one, after which the loop ends.
+const maxRepeats = 2;
+
+/** How often a node was visited in one turn, and how often its calls had a result already. */
+interface LoopState {
+  rounds: number;
+  repeats: number;
+}
+
+/** The ToolCall node: detects tool calls in a model's text and notifies the client of them. It never executes one. */
+export const toolCallWith = (formats: Formats) =>
+  defineNode({
+    type: 'ToolCall',
+    summary: 'Offers tools to a model, detects calls in its text and notifies the client of each.',
+    params: toolCallParams(formats),
+    exits: ['tool_called', 'no_tool_called', 'no_results'],
+    output: ({ tool_choice, generate_on_no_tool, notify_client, await_results }) => ({
+      ...(generate_on_no_tool && { text: 'sent' }),
+      silentExits: [
+        ...(notify_client ? [] : ['tool_called']),
+        // With another choice the model has to call a tool.
+        ...(generate_on_no_tool || !['auto', 'none'].includes(tool_choice) ? [] : ['no_tool_called']),
+      ],
+      unusedExits: await_results ? [] : ['no_results'],
+    }),
+    async create(params, context) {
+      const { nodeName } = context;
+      const declaration = declareOffer(params, context);
+      const settings = await liveParams(params, (current) => readSettings(current, nodeName));
+      const lease = await resolveModel(context, params.model_name);
+      const { format, reason, warning } = resolveFormat(params.tool_call_format, lease, formats);
+      if (warning !== '') context.warn(`${nodeName}.params.tool_call_format ${warning}`);
+      let offer = await compileOffer(declaration, format, lease.model);
+      const plainProjection = chatProjection(lease.model);
+      const inference = new InferenceRunner(lease, context, { temperature: 0 });
+      const loops = new WeakMap<Turn, LoopState>();
+
+      const createRequest = (turn: Turn, correction = ''): PromptRequest => {
+        const { system, sampling, thinking, max_thinking_tokens, tool_choice } = settings.current;
+        const corrections = correction === '' ? [] : [{ role: 'system', text: correction } as const];
+        return {
+          projection: tool_choice === 'none' ? plainProjection : offer.projection,
+          system: system.render(turn),
+          current: [...placeTemplate(turn.message), ...turnMessages(turn), ...corrections],
+          sampling,
+          thinking,
+          maxThinkingTokens: max_thinking_tokens,
+        };
+      };
+      const ask = async (turn: Turn, correction: string): Promise<Attempt> => {
+        const { on_incomplete, thought } = settings.current;
+        const constraint = turn.exchanges.length > 0 ? offer.laterConstraint : offer.constraint;
+        const notes = { tool_call_format: format.name, because: reason };
+        const { grammar } = constraint;
+        const options = { controlTokens: true, notes, ...(grammar && { grammar }) };
+        const { text, finishReason } = await inference.complete(turn, createRequest(turn, correction), options);
+        const tools = [...offer.offered.values()];
+        const reply = parseReply(text, format, { tools, marks: lease.model.replyMarks, thought });
+        const sendsIncomplete = on_incomplete === 'notify';
+        const rules = { tools: offer.declared, mentions: lazyMentions(turn), sendsIncomplete };
+        return judgeReply(turn, reply, { nodeName, constraint, rules, isCutOff: finishReason === 'length' });
+      };
+      const askWithRetries = async (turn: Turn): Promise<Attempt> => {
+        let attempt = await ask(turn, '');
+        for (let retry = 1; attempt.problem !== undefined && retry <= settings.current.retries; retry++) {
+          turn.emitEvent('tool_retry', { reason: attempt.problem, attempt: retry }, { always: true });
+          attempt = await ask(turn, `Your last reply was no usable call: ${attempt.problem}. Write the whole call again.`);
+        }
+        return attempt;
+      };
+
+      return {
+        async run(turn) {
+          const { tool_choice, generate_on_no_tool, max_rounds, spoken, ...delivery } = settings.current;
+          if (tool_choice === 'none') {
+            if (generate_on_no_tool) turn.say((await inference.complete(turn, createRequest(turn))).text, 'whole');
+            return 'no_tool_called';
+          }
+          const loop = loops.get(turn) ?? { rounds: 0, repeats: 0 };
+          loops.set(turn, loop);
+          if (loop.rounds === max_rounds) {
+            turn.warn(`${nodeName} was visited more than ${max_rounds} times; raise max_rounds, or end the loop`);
+            return 'no_tool_called';
+          }
+          loop.rounds++;
+          const { calls, answer } = await askWithRetries(turn);
+          const record = recordCalls(turn, calls, delivery);
+          loop.repeats += record.repeats;
+          const isStuck = record.sent.length === 0 && record.known === 0 && loop.repeats >= maxRepeats;
+          if (isStuck || record.slots.length === 0) {
+            if (generate_on_no_tool) turn.say(answer, 'whole');
+            return 'no_tool_called';
+          }
+          turn.setSpoken(() => spoken.render(turn));
+          return collectResults(turn, record, { answer, format, nodeName, ...delivery });
+        },
+        warmUp: (turn) => inference.prefill(turn, createRequest(turn)),
+        async change(changed) {
+          const isSame = isSameOffer(settings.current, changed);
+          const next = isSame ? offer : await compileOffer(declareOffer(changed, context), format, lease.model);
+          await settings.change(changed);
+          offer = next;
+        },
+        [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
+      };
+    },
+  });
+
+/** The calls and results of a turn so far, as messages. */
+const turnMessages = ({ exchanges }: Turn) => exchanges.flatMap(({ messages }) => messages);
+
+function readSettings(params: ToolCallParams, nodeName: NodeContext['nodeName']) {
+  const { await_results, notify_client } = params;
+  if (await_results && !notify_client) {
+    const message = 'needs notify_client: the client learns of a call by its notification; set notify_client to true';
+    throw new InvalidParams([{ pointer: '/await_results', message }]);
+  }
+  const compile = (name: 'system_prompt' | 'spoken') =>
+    unwrapParam(`/${name}`, compileTemplate(params[name], `${nodeName}.params.${name}`));
+  return { ...params, system: compile('system_prompt'), spoken: compile('spoken') };
+}

@@ -1,0 +1,99 @@
+import type { Formats } from '../../tools/formats/index.ts';
+import { nativeFormatName } from '../../tools/native/nativeFormat.ts';
+import { toolSchema } from '../../tools/tool.ts';
+import type { FromSchema, ObjectSchema } from '../../schema.ts';
+import { inferenceParams } from '../inference.ts';
+import { toolChoiceParams } from './toolChoice.ts';
+
+/** Parameters of a ToolCall node, for the formats that can be named. */
+export const toolCallParams = (formats: Formats) =>
+  ({
+    type: 'object',
+    additionalProperties: false,
+    required: ['tools'],
+    properties: {
+      ...inferenceParams,
+      tools: {
+        type: 'array',
+        minItems: 1,
+        live: true,
+        items: toolSchema,
+        description: 'The tools that the model may call.',
+      },
+      tool_call_format: {
+        type: 'string',
+        enum: ['', ...formats.keys(), nativeFormatName],
+        default: '',
+        description:
+          'Tool-call format: how tools are put into the prompt and calls are detected; "" = what the model\'s chat template proves; native = the layout that is read off it.',
+      },
+      ...toolChoiceParams,
+      generate_on_no_tool: {
+        type: 'boolean',
+        default: false,
+        live: true,
+        description: 'Whether the text is sent as the answer when it has no call.',
+      },
+      notify_client: {
+        type: 'boolean',
+        default: true,
+        live: true,
+        description: 'Sends a ToolCallNotification for each call.',
+      },
+      await_results: {
+        type: 'boolean',
+        default: false,
+        live: true,
+        description:
+          'Waits for the results of the calls (SubmitToolResultsRequest); later nodes of the turn see calls and results.',
+      },
+      results_timeout_ms: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 86_400_000,
+        default: 30_000,
+        live: true,
+        description: 'Milliseconds to wait for the results of one reply; then the exit is no_results.',
+      },
+      max_rounds: {
+        type: 'integer',
+        minimum: 1,
+        default: 8,
+        live: true,
+        description: 'How often the model is asked for calls in one turn, on a loop; then the exit is no_tool_called.',
+      },
+      on_incomplete: {
+        type: 'string',
+        enum: ['ask', 'notify'],
+        default: 'ask',
+        live: true,
+        description:
+          'A call without a required value, or a consequential one with an issue: ask = an insight in its place; notify = a notification with its issues.',
+      },
+      retries: {
+        type: 'integer',
+        minimum: 0,
+        maximum: 2,
+        default: 0,
+        live: true,
+        description: 'How often the model is asked again after a call that was cut off, unreadable or incomplete.',
+      },
+      thought: {
+        type: 'boolean',
+        default: false,
+        live: true,
+        description:
+          'Offers each tool with a first parameter "thought": a short reason, which is only in the diagnostics.',
+      },
+      spoken: {
+        type: 'string',
+        default: 'Done.',
+        live: true,
+        description:
+          'Template of the line that later prompts show as the answer of a turn that called tools and sent no text.',
+      },
+    },
+  }) as const satisfies ObjectSchema;
+
+/** Validated parameters of a ToolCall node. */
+export type ToolCallParams = FromSchema<ReturnType<typeof toolCallParams>>;
