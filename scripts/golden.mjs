@@ -71,6 +71,11 @@ const examples = [
     },
   ],
   [
+    'AppendDialogRequest',
+    'client',
+    { requestId: 5, appendDialog: { agentId: 3, user: 'Is anybody here?', assistant: 'The innkeeper nods.' } },
+  ],
+  [
     'ChangeParamsRequest',
     'client',
     {
@@ -158,6 +163,7 @@ const examples = [
           { code: 'unexpected_param', param: 'level', message: 'set_light has no parameter "level"' },
           { code: 'missing_param', param: 'room', message: 'set_light needs "room"' },
         ],
+        awaitsResult: true,
       },
     },
   ],
@@ -171,7 +177,7 @@ const examples = [
         ...ids,
         nodeName: 'guard',
         eventType: 'guardrail_triggered',
-        payloadJson: '{"pattern_index":1}',
+        payloadJson: '{"index": 1}',
         part: 1,
         of: 1,
       },

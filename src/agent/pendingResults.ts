@@ -79,7 +79,8 @@ export class PendingResults {
   }
 
   #whyNotOpen(place: string, callId: string): string {
-    if (!this.#results.has(callId)) return `${place}.callId is no call that turn ${this.#turnId} waits for: "${callId}"`;
+    if (!this.#results.has(callId))
+      return `${place}.callId is no call that turn ${this.#turnId} waits for: "${callId}"`;
     const has = this.#results.get(callId) !== undefined;
     return `${place} is ${has ? 'the second result for' : 'too late for'} call "${callId}"`;
   }

@@ -56,6 +56,7 @@ export class RunningTurn implements Turn {
   readonly #pendingResults: PendingResults;
   readonly #warnings = new Set<string>();
   #nodeName = '';
+  #nodeStartMs = 0;
   #spoken: (() => string) | undefined;
   #firstTokenMs = 0;
 
@@ -108,6 +109,13 @@ export class RunningTurn implements Turn {
   /** Sets the node that runs from now on; frames name it. */
   enter(nodeName: string): void {
     this.#nodeName = nodeName;
+    this.#nodeStartMs = performance.now();
+    this.emitEvent('node_started', {});
+  }
+
+  /** Tells that the node has taken an exit. */
+  leave(exit: string): void {
+    this.emitEvent('node_finished', { exit, duration_ms: performance.now() - this.#nodeStartMs });
   }
 
   backpressure(): Promise<void> | undefined {

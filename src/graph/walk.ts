@@ -9,14 +9,24 @@ const stepsPerYield = 32;
 
 /**
  * Walks a graph for one turn: runs nodes from the start node on, until an exit without a target.
- * @param options `enter` is called with the name of each node before it runs. Each completed step is added to `path`,
+ * @param options `enter` is called with the name of each node before it runs, `leave` with the exit that it took. Each completed step is added to `path`,
  * so that a failed turn has its path, too.
  * @throws Fault MAX_STEPS_EXCEEDED, whatever a node throws, or the signal's reason.
  */
 export async function walk(
   graph: Graph,
   turn: Turn,
-  { maxSteps, enter, path }: { maxSteps: number; enter: (nodeName: string) => void; path: PathStep[] },
+  {
+    maxSteps,
+    enter,
+    leave,
+    path,
+  }: {
+    readonly maxSteps: number;
+    readonly enter: (nodeName: string) => void;
+    readonly leave: (exit: string) => void;
+    readonly path: PathStep[];
+  },
 ): Promise<void> {
   for (let name = graph.start; name !== '';) {
     // Nodes that never wait, such as a loop of canned responses, would block the event loop.
@@ -37,6 +47,7 @@ export async function walk(
       throw new TypeError(`node ${name} returned "${exit}", which is no exit of ${step.type.type}`);
     }
     path.push({ nodeName: name, exit });
+    leave(exit);
     name = step.exits.get(exit) ?? '';
   }
   turn.signal.throwIfAborted();

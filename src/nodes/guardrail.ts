@@ -42,7 +42,7 @@ export const guardrail = defineNode({
         const { patterns, watch } = settings.current;
         const index = await patterns.match(watch === 'message' ? turn.message : turn.answer, turn.signal);
         if (index === undefined) return 'not_triggered';
-        turn.emitEvent('guardrail_triggered', { pattern_index: index });
+        turn.emitEvent('guardrail_triggered', { index });
         return 'triggered';
       },
       change: settings.change,

@@ -170,7 +170,9 @@ export class TestClient implements AsyncDisposable {
       frames,
       text: frames.map((frame) => (frame.body === 'answerText' ? frame.answerText.text : '')).join(''),
       calls: frames.flatMap((frame) => (frame.body === 'toolCallNotification' ? [frame.toolCallNotification] : [])),
-      events: frames.flatMap((frame) => (frame.body === 'nodeEvent' ? [frame.nodeEvent] : [])),
+      events: frames.flatMap((frame) =>
+        frame.body === 'nodeEvent' && !isStep(frame.nodeEvent) ? [frame.nodeEvent] : [],
+      ),
       steps: last.turnComplete.path.map(({ nodeName, exit }) => `${nodeName}:${exit}`).join(' '),
     };
   }
@@ -208,10 +210,13 @@ export interface TurnResult extends Readonly<ServerFrameBodies['turnComplete']> 
   readonly frames: readonly ServerFrame[];
   readonly text: string;
   readonly calls: readonly ServerFrameBodies['toolCallNotification'][];
+  /** Without node_started and node_finished. */
   readonly events: readonly ServerFrameBodies['nodeEvent'][];
   /** The path as `node:exit node:exit`. */
   readonly steps: string;
 }
+
+const isStep = ({ eventType }: ServerFrameBodies['nodeEvent']): boolean => /^node_(started|finished)$/.test(eventType);
 
 const unfinished: readonly ServerMessage[] = ['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'];
 const isFinal = ({ body }: ServerFrame): boolean => !unfinished.includes(body);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { chat, guarded, lamp, setLight } from '../helpers/graphs.ts';
+import { chat, guarded, lamp } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
 
@@ -46,9 +46,9 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
     [
       'a structural parameter',
       'detect',
-      { tools: [setLight] },
+      { tool_call_format: 'llama3' },
       3006,
-      'detect.params.tools is fixed when the agent is made',
+      'detect.params.tool_call_format is fixed when the agent is made',
     ],
     ['a parameter that does not exist', 'detect', { tool_choise: 'none' }, 3007, 'did you mean "tool_choice"?'],
     [

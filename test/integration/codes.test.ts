@@ -7,7 +7,7 @@ import type { DownloadOptions } from '../../src/download/downloads.ts';
 import { codes, type ClientFrameBodies, type CodeName, type ServerFrame } from '../../src/frames.gen.ts';
 import { defineNode } from '../../src/index.ts';
 import type { Subprotocol } from '../../src/wire/codec.ts';
-import { chat, lamp, setLight } from '../helpers/graphs.ts';
+import { chat, lamp } from '../helpers/graphs.ts';
 import { startHubServer, tinyFile, type HubFixture } from '../helpers/hubFixture.ts';
 import { Gate } from '../helpers/gate.ts';
 import { oneDayMs } from '../helpers/heldEngine.ts';
@@ -178,13 +178,16 @@ const provocations: Provocations = {
     return requestError('sendMessage', { agentId, text: 'more' })(client);
   },
   UNKNOWN_NODE: paramError('unknown', {}),
-  PARAM_NOT_MUTABLE: paramError('detect', { tools: [setLight] }),
+  PARAM_NOT_MUTABLE: paramError('detect', { tool_call_format: 'llama3' }),
   INVALID_PARAM_VALUE: paramError('detect', { notify_client: 3 }),
   INVALID_EXIT_TARGET: graphError({ start_node: 'a', nodes: { a: { type: 'Generate', exits: { default: 'b' } } } }),
   STORAGE_OUTSIDE_ROOT: storageError({ filePath: 'link.txt' }),
   STORAGE_FILE_NOT_FOUND: storageError({ filePath: 'nowhere.txt' }),
   STORAGE_KIND_MISMATCH: storageError({ filePath: 'lines.txt', kind: 'MAP' }),
-  NO_RESULTS_AWAITED: requestError('submitToolResults', { agentId: 1 }),
+  NO_RESULTS_AWAITED: async (client) => {
+    const agentId = await client.createAgent(chat());
+    return requestError('submitToolResults', { agentId })(client);
+  },
   INFERENCE_FAILED: async (_, subprotocol) => {
     await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
     return await turnError(chat({ model_name: 'raising' }), 'boom')(client);
@@ -294,6 +297,7 @@ const answers: Answers = {
   sendMessage: [{ agentId: 1, text: 'hello' }, 'turnComplete'],
   cancelTurn: [{ agentId: 1 }, 'ack'],
   submitToolResults: [{ agentId: 1 }, 'error'],
+  appendDialog: [{ agentId: 1, user: 'hello' }, 'ack'],
   changeParams: [{ agentId: 1, nodeName: 'answer', paramsJson: '{}' }, 'ack'],
   exportDialog: [{ agentId: 1 }, 'exportDialog'],
   clearDialog: [{ agentId: 1 }, 'ack'],

@@ -156,7 +156,7 @@ const invalidRequests: readonly (readonly [string, Request, number])[] = [
   ['an engine that does not exist', ['configureSession', { engine: 'lama-cpp' }], 5001],
   ['a page token that the server never sent', ['listModels', { pageToken: 'x' }], 5001],
   ['a session that cannot be resumed', ['resumeSession', { sessionId: 'x' }], 2003],
-  ['results that no turn awaits', ['submitToolResults', { agentId: 1 }], 3012],
+  ['results for an agent that does not exist', ['submitToolResults', { agentId: 1 }], 3001],
   ['a model to download that does not exist', ['downloadModel', { modelName: 'unknown' }], 6007],
 ];
 

@@ -47,7 +47,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
       const agentId = await client.createAgent(guarded(['nothing', 'attack']), { enableDiagnostics: true });
       const { events } = await client.sendMessage(agentId, 'an attack');
       expect(events).toMatchObject([
-        { nodeName: 'guard', eventType: 'guardrail_triggered', payloadJson: '{"pattern_index":1}', part: 1, of: 1 },
+        { nodeName: 'guard', eventType: 'guardrail_triggered', payloadJson: '{"index": 1}', part: 1, of: 1 },
       ]);
     });
 

@@ -7,7 +7,7 @@ import { isAllowed, type CallConstraint } from './toolChoice.ts';
 /** The reply of a model to one question for calls. */
 export interface Attempt {
   readonly calls: readonly JudgedCall[];
-  /** The text beside the calls, without any markup of calls. */
+  /** The text in addition to the calls, without markup of calls. */
   readonly answer: string;
   /** What the model has to be asked again for: why no call of the reply can be used; undefined: there is nothing to mend. */
   readonly problem: string | undefined;

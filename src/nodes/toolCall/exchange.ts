@@ -11,7 +11,7 @@ const plainKeys = { name: 'tool', arguments: 'args' } as const;
 /**
  * Answered calls as messages of later prompts: for a chat template as calls and results, for any other in the wording of
  * the format.
- * @param text what the model wrote beside the calls.
+ * @param text what the model wrote in addition to the calls.
  */
 export function createExchange(calls: readonly AnsweredCall[], text: string, format: ToolCallFormat): Exchange {
   const written = format.renderCalls?.(calls) ?? calls.map((call) => callJson(call, plainKeys)).join('\n');

@@ -58,7 +58,7 @@ export function recordCalls(turn: Turn, calls: readonly JudgedCall[], delivery: 
 }
 
 interface CollectOptions extends Delivery {
-  /** What the model wrote beside the calls. */
+  /** What the model wrote in addition to the calls. */
   readonly answer: string;
   readonly format: ToolCallFormat;
   readonly nodeName: string;

@@ -16,11 +16,7 @@ export interface ResolvedFormat {
 }
 
 /** Resolves the format: the node's, else the catalogue's, else the one that the model proves. @throws InvalidParams */
-export function resolveFormat(
-  named: string,
-  { model, toolCallFormat }: ModelLease,
-  formats: Formats,
-): ResolvedFormat {
+export function resolveFormat(named: string, { model, toolCallFormat }: ModelLease, formats: Formats): ResolvedFormat {
   const { toolDialect } = model;
   const { format: detected = '', because } = toolDialect;
   const { name, reason } = chooseFormat({ node: named, catalogue: toolCallFormat, detected, because });

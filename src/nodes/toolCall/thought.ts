@@ -29,7 +29,10 @@ export function withThought(tools: ReadonlyMap<string, Tool>): ReadonlyMap<strin
 }
 
 /** A call without its thought, and the thought. */
-export function splitThought(call: DetectedCall): { readonly call: DetectedCall; readonly thought: string | undefined } {
+export function splitThought(call: DetectedCall): {
+  readonly call: DetectedCall;
+  readonly thought: string | undefined;
+} {
   const value = call.arguments.get(thoughtName);
   if (typeof value !== 'string') return { call, thought: call.thought };
   const rest: JsonObject = new Map([...call.arguments].filter(([name]) => name !== thoughtName));

@@ -80,7 +80,10 @@ export const toolCallWith = (formats: Formats) =>
         let attempt = await ask(turn, '');
         for (let retry = 1; attempt.problem !== undefined && retry <= settings.current.retries; retry++) {
           turn.emitEvent('tool_retry', { reason: attempt.problem, attempt: retry }, { always: true });
-          attempt = await ask(turn, `Your last reply was no usable call: ${attempt.problem}. Write the whole call again.`);
+          attempt = await ask(
+            turn,
+            `Your last reply was no usable call: ${attempt.problem}. Write the whole call again.`,
+          );
         }
         return attempt;
       };

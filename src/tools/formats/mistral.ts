@@ -13,8 +13,7 @@ export const mistral: ToolCallFormat = {
   name: 'mistral',
   place: 'last-user',
   render: (tools) => `[AVAILABLE_TOOLS] [${tools.map(functionJson).join(', ')}][/AVAILABLE_TOOLS]\n\n`,
-  renderCalls: (calls) =>
-    `[TOOL_CALLS] [${calls.map((call) => callJson(call, keys, [['id', call.id]])).join(', ')}]`,
+  renderCalls: (calls) => `[TOOL_CALLS] [${calls.map((call) => callJson(call, keys, [['id', call.id]])).join(', ')}]`,
   renderResult: (call) =>
     `[TOOL_RESULTS] ${stringifyJson({ content: resultContent(call), call_id: call.id })}[/TOOL_RESULTS]`,
   detect: (text, options) => detect(text, keys, options),

@@ -120,7 +120,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
     it('creates string storages, and receives node events', () => {
       expect(results['guards']).toMatchObject({
         entries: 2,
-        events: [{ event_type: 'guardrail_triggered', payload: { pattern_index: 1 }, node_name: 'guard' }],
+        events: [{ event_type: 'guardrail_triggered', payload: { index: 1 }, node_name: 'guard' }],
         debug: true,
         keys: 2,
       });

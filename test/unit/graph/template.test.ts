@@ -12,6 +12,7 @@ const scope = (
     variables,
     calls: [],
     insights: [],
+    exchanges: [],
     warn: (warning) => void warnings.push(warning),
     warnings,
     ...more,

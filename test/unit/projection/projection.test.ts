@@ -65,13 +65,13 @@ describe.each<[string, (model: Model) => Projection]>([
     expect(toText((await project([], 'now', '')).prompt)).toBe('user: now');
   });
 
-  it('contains the sent part of a cancelled answer, and no failed turn without text', async () => {
+  it('contains the sent part of a cancelled answer, and no turn without an answer', async () => {
     const { prompt } = await project([
       { user: 'tell', assistant: 'Once up', mark: 'cancelled' },
       { user: 'much too long', assistant: '', mark: 'failed' },
       { user: 'silent', assistant: '' },
     ]);
-    expect(toText(prompt)).toBe('system: be kind\nuser: tell\nassistant: Once up\nuser: silent\nuser: now');
+    expect(toText(prompt)).toBe('system: be kind\nuser: tell\nassistant: Once up\nuser: now');
   });
 
   it('drops the oldest interactions above the high-water mark, and keeps them dropped', async () => {
