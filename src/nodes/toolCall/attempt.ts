@@ -13,13 +13,6 @@ export interface Attempt {
   readonly problem: string | undefined;
 }
 
-interface UnreadText {
-  readonly text: string;
-  readonly reason: string;
-}
-
-type Reply = ParsedReply & { readonly answer?: string; readonly unread?: readonly UnreadText[] };
-
 interface AttemptOptions {
   readonly nodeName: string;
   readonly constraint: CallConstraint;
@@ -29,10 +22,10 @@ interface AttemptOptions {
 }
 
 /** Judges the calls of a reply. What could not be read is sent to the client (NodeEvent call_unread) with a warning. */
-export async function judgeReply(turn: Turn, reply: Reply, options: AttemptOptions): Promise<Attempt> {
+export async function judgeReply(turn: Turn, reply: ParsedReply, options: AttemptOptions): Promise<Attempt> {
   const { nodeName, constraint, rules, isCutOff } = options;
   const allowed: DetectedCall[] = [];
-  const unread = [...(reply.unread ?? [])];
+  const unread = [...reply.unread];
   for (const call of reply.calls) {
     if (await isAllowed(call, constraint)) allowed.push(call);
     else unread.push({ text: call.raw, reason: 'the declared tools do not allow it' });
@@ -43,10 +36,10 @@ export async function judgeReply(turn: Turn, reply: Reply, options: AttemptOptio
     turn.warn(`${nodeName} wrote a call that could not be used: ${reason}; ${fix}`);
   }
   const calls = allowed.map((call) => judgeCall(turn, call, rules));
-  return { calls, answer: reply.answer ?? reply.content, problem: findProblem(calls, unread) };
+  return { calls, answer: reply.answer, problem: findProblem(calls, unread) };
 }
 
-function findProblem(calls: readonly JudgedCall[], unread: readonly UnreadText[]): string | undefined {
+function findProblem(calls: readonly JudgedCall[], unread: ParsedReply['unread']): string | undefined {
   if (calls.some(({ kind }) => kind !== 'incomplete')) return undefined;
   const [bad] = unread;
   if (bad) return `the call could not be read: ${bad.reason}`;
