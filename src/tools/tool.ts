@@ -115,8 +115,6 @@ export interface Detection {
 
 /** What a parser may know in addition to the text. */
 export interface DetectOptions {
-  /** Whether a call may begin with a member `thought`. */
-  readonly thought?: boolean;
   /** The offered tools: some notations write values whose type only the schema of the parameter tells. */
   readonly tools?: readonly Tool[];
   /** The marks of the model's replies: what they mark as reasoning has no calls. Default: `<think>` and `[THINK]`. */
