@@ -57,6 +57,8 @@ async function play(agent, message) {
       console.log(`  ${yellow('call')}   ${toolName} ${typedArgumentsJson}  ${dim(`flat: ${argumentsJson}`)}`);
     },
     onEvent: ({ nodeName, eventType, payload }) =>
+      // Whole prompts would hide the rest.
+      eventType !== 'inference' &&
       console.log(`  ${dim(`event  ${nodeName}: ${eventType} ${JSON.stringify(payload)}`)}`),
   });
   const { path, tokens, timeToFirstTokenMs, durationMs, warnings } = await turn.done;

@@ -82,6 +82,10 @@ export class RunningTurn implements Turn {
     return this.#options.signal;
   }
 
+  get diagnostics(): boolean {
+    return this.#options.diagnostics;
+  }
+
   get calls(): readonly Call[] {
     return this.#calls;
   }

@@ -28,6 +28,22 @@ export interface SamplingParams {
 /** Why a generation ended: end of generation token, max_tokens or full context, stop string, abort signal. */
 export type FinishReason = 'end' | 'length' | 'stop' | 'aborted';
 
+/** A part of a prompt as the model sees it: one control token, or the text between two of them. */
+export interface PromptPiece {
+  /** Of a control token: its name. */
+  readonly text: string;
+  /** Whether it is a control token. A control string in the text of a user, a document or a tool is none. */
+  readonly special: boolean;
+}
+
+/** What a model was given and what it generated, for diagnostics. */
+export interface Transcript {
+  /** The whole prompt from its first token on. */
+  readonly prompt: readonly PromptPiece[];
+  /** All generated text, control tokens by name, without the end of generation token. It continues the prompt. */
+  readonly text: string;
+}
+
 /** The result of a generation. */
 export interface Completion {
   readonly text: string;
@@ -36,6 +52,8 @@ export interface Completion {
   readonly tokens: { readonly prompt: number; readonly reused: number; readonly generated: number };
   /** Milliseconds from the call until a slot was acquired, until the first token (0 = no token), and until the end. */
   readonly timings: { readonly queuedMs: number; readonly firstTokenMs: number; readonly totalMs: number };
+  /** Present where `transcript` asks for it, unless the generation was aborted before it started. */
+  readonly transcript?: Transcript;
 }
 
 export interface GenerateOptions {
@@ -61,6 +79,8 @@ export interface GenerateOptions {
    * none. An engine without a model may ignore it.
    */
   readonly maxThinkingTokens?: number;
+  /** Whether the completion has a transcript. Default false. */
+  readonly transcript?: boolean;
   /** The number of this inference within its turn, from 1. For scripted engines, as is `message`; others ignore both. */
   readonly inference?: number;
   /** What stands for the user's message in the prompt. Default: the last user message that is no tool result. */

@@ -9,6 +9,7 @@ import type { PromptInputs, Projected, Projection } from '../projection/projecti
 import type { Schema } from '../schema.ts';
 import { ReasoningFilter } from '../tools/reasoning/reasoningFilter.ts';
 import { splitReply } from '../tools/reasoning/splitReply.ts';
+import { inferenceEvent, type InferenceNotes } from './inferenceEvent.ts';
 
 /** Parameters of all nodes with a model. */
 export const inferenceParams = {
@@ -42,8 +43,7 @@ export interface PromptRequest extends Omit<PromptInputs, 'maxTokens' | 'dialog'
 
 /** Options of a completion. */
 export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar'> {
-  /** Additional facts for debug_info. */
-  readonly notes?: object;
+  readonly notes?: InferenceNotes;
 }
 
 /** Inference for one node: generates completions in a sequence of its own, so that nodes do not evict each other's prefix. */
@@ -65,24 +65,26 @@ export class InferenceRunner implements AsyncDisposable {
 
   /**
    * Generates the completion of a prompt and records its tokens and timings in the turn. Reasoning is removed from the
-   * text, added to debug_info and sent as a NodeEvent `reasoning`; with `controlTokens` the text of the completion is
+   * text, added to debug_info and sent as a NodeEvent `reasoning`; a NodeEvent `inference` has the whole exchange; with `controlTokens` the text of the completion is
    * returned unchanged.
    * @throws the reason of the turn's signal when the turn is cancelled.
    */
   async complete(
     turn: Turn,
     request: PromptRequest,
-    { notes, onText, ...options }: CompletionOptions = {},
+    { notes = {}, onText, ...options }: CompletionOptions = {},
   ): Promise<Completion> {
     const { prompt, dropped } = await this.#project(turn, request);
     const { maxThinkingTokens } = request;
     const { replyMarks } = this.#lease.model;
     const filter = new ReasoningFilter(replyMarks);
     const emit = (text: string): void => void (text !== '' && onText?.(text));
+    const sampling = this.#samplingParams(request);
     const completion = await this.#sequence.generate(prompt, {
       ...options,
       ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
-      sampling: this.#samplingParams(request),
+      sampling,
+      transcript: turn.diagnostics,
       inference: turn.inferences + 1,
       message: promptedMessage(turn.message, request.current),
       signal: turn.signal,
@@ -92,6 +94,8 @@ export class InferenceRunner implements AsyncDisposable {
     emit(filter.flush());
     const { reasoning, content } = splitReply(completion.text, replyMarks);
     if (reasoning !== '') turn.emitEvent('reasoning', { text: reasoning });
+    const event = inferenceEvent(completion, sampling, this.#lease.name, notes);
+    if (event) turn.emitEvent('inference', event);
     const facts = { model: this.#lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
     turn.recordInference({ ...completion, dropped, notes: facts });
     turn.signal.throwIfAborted();

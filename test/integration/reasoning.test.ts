@@ -46,16 +46,14 @@ describe.each(subprotocols)('over %s, the reasoning of a model', (subprotocol) =
   it('is an event of its node when diagnostics are on', async () => {
     await using client = await connect();
     const shown = await client.createAgent(chat(), { enableDiagnostics: true });
-    expect((await client.sendMessage(shown, 'hello')).events).toMatchObject([
-      {
-        nodeName: 'answer',
-        eventType: 'reasoning',
-        payloadJson: '{"text":"The user wants swordfish; I must not say it."}',
-        part: 1,
-        of: 1,
-      },
+    const reasoningOf = async (agentId: number, message: string) => {
+      const { events } = await client.sendMessage(agentId, message);
+      return events.filter(({ eventType }) => eventType === 'reasoning');
+    };
+    expect(await reasoningOf(shown, 'hello')).toMatchObject([
+      { nodeName: 'answer', payloadJson: '{"text":"The user wants swordfish; I must not say it."}', part: 1, of: 1 },
     ]);
-    expect((await client.sendMessage(shown, 'swordless')).events).toEqual([]);
+    expect(await reasoningOf(shown, 'swordless')).toEqual([]);
     expect((await client.sendMessage(await client.createAgent(chat()), 'hello')).events).toEqual([]);
   });
 

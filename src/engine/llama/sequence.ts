@@ -16,6 +16,7 @@ import type { StateSwap } from './kvCache/stateSwap.ts';
 import type { PromptRenderer } from './prompt/promptRenderer.ts';
 import { StreamingDetokenizer } from './tokenizer/streamingDetokenizer.ts';
 import { TokenHistory } from './prompt/tokenHistory.ts';
+import { createTranscript } from './prompt/transcript.ts';
 import type { Tokenizer } from './tokenizer/tokenizer.ts';
 import { decode } from './sampling/decodeLoop.ts';
 
@@ -93,11 +94,13 @@ export class LlamaSequence implements Sequence {
     } while (finishReason === 'paused');
     stream.end();
     this.#history.remember(rendered, tokens, stream.exactPrefix());
+    const evaluated = { prompt: tokens, generated: stream.tokens };
     return {
       text: prefix + stream.text,
       finishReason: finishReason ?? 'aborted',
       tokens: { prompt: tokens.length, reused: reused ?? 0, generated: stream.tokens.length },
       timings: { ...timings, queuedMs: timings.queuedMs || elapsedMs(), totalMs: elapsedMs() },
+      ...(options.transcript && { transcript: createTranscript(rendered, evaluated, this.#parts.tokenizer) }),
     };
   }
 

@@ -15,7 +15,7 @@ import type {
 } from '../engine.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { findReply, scriptedRequest, type MockScript, type ScriptedReply } from './script.ts';
-import { mockOverhead, commonPrefixTokens, countMessages, countText } from './tokens.ts';
+import { mockOverhead, commonPrefixTokens, countMessages, countText, mockPieces } from './tokens.ts';
 import { generateReply } from './generate.ts';
 
 /** A graph whose nodes name `native` can be checked and tested without a model: calls are then written as in chatml. */
@@ -105,8 +105,8 @@ class MockModel implements Model {
   }
 
   async render(prompt: Prompt): Promise<string> {
-    return insertTools(prompt)
-      .map(({ role, text }) => `${role}: ${text}\n`)
+    return mockPieces(insertTools(prompt))
+      .map(({ text }) => text)
       .join('');
   }
 
@@ -202,13 +202,14 @@ class MockSequence implements Sequence {
     if (!options.signal.aborted) this.#cachedPrompt = messages;
     const { contextSize, replyMarks } = this.#model;
     const maxTokens = Math.min(options.sampling.max_tokens, contextSize - tokens);
-    const { text, finishReason, firstTextAt } = await generateReply(reply, options, { maxTokens, replyMarks });
+    const { text, rawText, finishReason, firstTextAt } = await generateReply(reply, options, { maxTokens, replyMarks });
     if (text !== '') this.#cachedPrompt = [...messages, { role: 'assistant', text }];
     return {
       text,
       finishReason,
       tokens: { prompt: tokens, reused, generated: countText(text) },
       timings: { queuedMs: 0, firstTokenMs: firstTextAt && firstTextAt - start, totalMs: performance.now() - start },
+      ...(options.transcript && { transcript: { prompt: mockPieces(messages), text: rawText } }),
     };
   }
 

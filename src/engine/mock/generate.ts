@@ -9,6 +9,8 @@ import { StopStringFilter } from '../stopStrings.ts';
 /** The result of a mock generation. */
 export interface MockGeneration {
   readonly text: string;
+  /** The same with the control tokens that `text` leaves out. */
+  readonly rawText: string;
   readonly finishReason: FinishReason;
   /** When the first text was emitted (performance.now()); 0 = no text. */
   readonly firstTextAt: number;
@@ -22,8 +24,8 @@ export async function generateReply(
 ): Promise<MockGeneration> {
   const { signal, onText, backpressure, sampling, controlTokens } = options;
   const tags = tagsOf(replyMarks);
-  const withoutControl = (control: string): string => (tags.some((tag) => tag.includes(control)) ? control : '');
-  const fullAnswer = controlTokens ? reply.answer : reply.answer.replace(controlTokenPattern, withoutControl);
+  const isHidden = (control: string): boolean => !controlTokens && !tags.some((tag) => tag.includes(control));
+  const fullAnswer = reply.answer.replace(controlTokenPattern, (control) => (isHidden(control) ? '' : control));
   const answer = truncate(fullAnswer, maxTokens);
   const stopFilter = new StopStringFilter(sampling.stop);
   let text = '';
@@ -47,11 +49,22 @@ export async function generateReply(
   };
   const finishReason = await sendChunks();
   send(stopFilter.flush());
-  return { text, finishReason, firstTextAt };
+  const rawText = rawBeginning(reply.answer, text.length, isHidden);
+  return { text, rawText, finishReason, firstTextAt };
 }
 
 // Control tokens of a scripted answer, as real vocabularies write them. Those that mark its parts are always text.
 const controlTokenPattern = /<\|[^<>|]*\|>|\[TOOL_CALLS\]/g;
+
+/** The beginning of an answer of which so many characters are shown. */
+function rawBeginning(answer: string, shown: number, isHidden: (control: string) => boolean): string {
+  let end = shown;
+  for (const { index, 0: control } of answer.matchAll(controlTokenPattern)) {
+    if (index > end) break;
+    if (isHidden(control)) end += control.length;
+  }
+  return answer.slice(0, end);
+}
 
 function chunks(text: string, size: number): readonly string[] {
   if (size === 0) return text.match(/\S*\s+|\S+/g) ?? [];

@@ -1,10 +1,18 @@
 import type { Message } from '../../dialog.ts';
+import type { PromptPiece } from '../engine.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
 
 const charactersPerToken = 4;
 
 /** Tokens that the mock's chat template adds to a prompt, and to each message. */
 export const mockOverhead = { prompt: 3, message: 4 } as const;
+
+/** Messages as the mock's chat template writes them: the role is a control token. */
+export const mockPieces = (messages: readonly Message[]): readonly PromptPiece[] =>
+  messages.flatMap(({ role, text }) => [
+    { text: `${role}: `, special: true },
+    { text: `${text}\n`, special: false },
+  ]);
 
 /** The number of tokens of a text: one for every four UTF-16 units, rounded up. */
 export const countText = (text: string): number => Math.ceil(text.length / charactersPerToken);

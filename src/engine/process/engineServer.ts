@@ -71,13 +71,14 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
     render: ({ params: { model, prompt } }) => hosted(model).loaded.render(prompt),
     describe: async ({ params: { model } }) => hosted(model).loaded.describe?.(),
     generate({ params, signal, paused, emit }) {
-      const { sampling, controlTokens, maxThinkingTokens, prompt } = params;
+      const { sampling, controlTokens, maxThinkingTokens, transcript, prompt } = params;
       const target = hosted(params.model).sequence(params.sequence);
       const grammar = params.grammar === 'previous' ? target.grammar : params.grammar;
       target.grammar = grammar;
       return target.sequence.generate(prompt, {
         sampling,
         controlTokens,
+        transcript,
         signal,
         onText: emit,
         backpressure: paused,

@@ -47,6 +47,7 @@ export type EngineRequests = {
       readonly sampling: SamplingParams;
       readonly controlTokens: boolean;
       readonly maxThinkingTokens: number | undefined;
+      readonly transcript: boolean;
       /** `previous`: that of the sequence's last generation, so that what was derived from it is found again. */
       readonly grammar: CallGrammar | 'previous' | undefined;
     };

@@ -90,11 +90,12 @@ export class SupervisedSequence implements Sequence {
   }
 
   #params(opened: OpenedSequence, prompt: Prompt, options: GenerateOptions) {
-    const { sampling, controlTokens = false, maxThinkingTokens, grammar } = options;
+    const { sampling, controlTokens = false, maxThinkingTokens, transcript = false, grammar } = options;
     const isKnown = grammar !== undefined && grammar === opened.grammar;
     opened.grammar = grammar;
     const sentGrammar = isKnown ? ('previous' as const) : grammar;
-    return { sequence: this.#id, prompt, sampling, controlTokens, maxThinkingTokens, grammar: sentGrammar };
+    const request = { sequence: this.#id, prompt, sampling, controlTokens, maxThinkingTokens, transcript };
+    return { ...request, grammar: sentGrammar };
   }
 
   /**

@@ -125,6 +125,16 @@ describe('the mock engine', () => {
     );
   });
 
+  it.each([
+    ['the whole', { max_tokens: 99 }, '[TOOL_CALLS]one <|a|>two<|b|>'],
+    ['what max_tokens leaves', { max_tokens: 1 }, '[TOOL_CALLS]one <|a|>'],
+    ['what precedes a stop string', { stop: ['wo'] }, '[TOOL_CALLS]one <|a|>t'],
+  ])('shows control tokens in the transcript: %s', async (_, sampling, expected) => {
+    const { sequence } = await openMock([{ match: '', answer: '[TOOL_CALLS]one <|a|>two<|b|>' }]);
+    const { transcript } = await generate(sequence, userPrompt('x'), { transcript: true, sampling });
+    expect(transcript?.text).toBe(expected);
+  });
+
   it('does not keep completions in memory', async () => {
     const { sequence } = await openMock();
     const completions: WeakRef<object>[] = [];
