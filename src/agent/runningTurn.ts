@@ -82,10 +82,6 @@ export class RunningTurn implements Turn {
     return this.#options.signal;
   }
 
-  get diagnostics(): boolean {
-    return this.#options.diagnostics;
-  }
-
   get calls(): readonly Call[] {
     return this.#calls;
   }

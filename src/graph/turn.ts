@@ -60,8 +60,6 @@ export interface Turn {
   readonly variables: Readonly<Record<string, string>>;
   /** Aborted when the turn is cancelled or takes too long; every wait of a node must end then. */
   readonly signal: AbortSignal;
-  /** Whether the client wants the events of diagnostics. */
-  readonly diagnostics: boolean;
   /** Tool calls that nodes of this turn have detected so far. */
   readonly calls: readonly Call[];
   /** The number of inferences that are recorded so far. */

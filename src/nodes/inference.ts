@@ -65,8 +65,8 @@ export class InferenceRunner implements AsyncDisposable {
 
   /**
    * Generates the completion of a prompt and records its tokens and timings in the turn. Reasoning is removed from the
-   * text, added to debug_info and sent as a NodeEvent `reasoning`; a NodeEvent `inference` has the whole exchange; with `controlTokens` the text of the completion is
-   * returned unchanged.
+   * text, added to debug_info and sent as a NodeEvent `reasoning`; with `controlTokens` the text of the completion is
+   * returned unchanged. The NodeEvent `inference` has the prompt and the raw text.
    * @throws the reason of the turn's signal when the turn is cancelled.
    */
   async complete(

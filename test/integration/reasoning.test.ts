@@ -51,7 +51,7 @@ describe.each(subprotocols)('over %s, the reasoning of a model', (subprotocol) =
       return events.filter(({ eventType }) => eventType === 'reasoning');
     };
     expect(await reasoningOf(shown, 'hello')).toMatchObject([
-      { nodeName: 'answer', payloadJson: '{"text":"The user wants swordfish; I must not say it."}', part: 1, of: 1 },
+      { nodeName: 'answer', payloadJson: '{"text": "The user wants swordfish; I must not say it."}', part: 1, of: 1 },
     ]);
     expect(await reasoningOf(shown, 'swordless')).toEqual([]);
     expect((await client.sendMessage(await client.createAgent(chat()), 'hello')).events).toEqual([]);
