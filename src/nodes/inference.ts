@@ -39,6 +39,8 @@ export interface PromptRequest extends Omit<PromptInputs, 'maxTokens' | 'dialog'
   /** Budget of reasoning tokens; undefined: none. */
   readonly maxThinkingTokens?: number | undefined;
   readonly sampling: PartialSampling;
+  /** Messages after the calls and results of the turn so far. Default: none. */
+  readonly last?: readonly Message[];
 }
 
 /** Options of a completion. */
@@ -113,10 +115,11 @@ export class InferenceRunner implements AsyncDisposable {
   }
 
   async #project(turn: Turn, request: PromptRequest): Promise<Projected> {
-    const { projection, sampling: _, maxThinkingTokens: _budget, thinking, ...inputs } = request;
+    const { projection, thinking, system, last = [] } = request;
+    const current = [...request.current, ...turn.exchanges.flatMap(({ messages }) => messages), ...last];
     const maxTokens = this.#samplingParams(request).max_tokens;
     // The model may be waited for: it counts tokens.
-    const projecting = projection.project({ ...inputs, dialog: turn.dialog, maxTokens });
+    const projecting = projection.project({ system, current, dialog: turn.dialog, maxTokens });
     const { prompt, dropped } = await raceAbort(projecting, turn.signal);
     return { prompt: { ...prompt, thinking }, dropped };
   }

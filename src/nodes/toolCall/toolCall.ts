@@ -53,11 +53,11 @@ export const toolCallWith = (formats: Formats) =>
 
       const createRequest = (turn: Turn, correction = ''): PromptRequest => {
         const { system, sampling, thinking, max_thinking_tokens, tool_choice } = settings.current;
-        const corrections = correction === '' ? [] : [{ role: 'system', text: correction } as const];
         return {
           projection: tool_choice === 'none' ? plainProjection : offer.projection,
           system: system.render(turn),
-          current: [...placeTemplate(turn.message), ...turnMessages(turn), ...corrections],
+          current: placeTemplate(turn.message),
+          ...(correction !== '' && { last: [{ role: 'system', text: correction }] }),
           sampling,
           thinking,
           maxThinkingTokens: max_thinking_tokens,
@@ -124,9 +124,6 @@ export const toolCallWith = (formats: Formats) =>
       };
     },
   });
-
-/** The calls and results of a turn so far, as messages. */
-const turnMessages = ({ exchanges }: Turn) => exchanges.flatMap(({ messages }) => messages);
 
 function readSettings(params: ToolCallParams, nodeName: NodeContext['nodeName']) {
   const { await_results, notify_client } = params;
