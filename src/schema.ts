@@ -102,7 +102,7 @@ export function createReader<const S extends Schema>(schema: S): (value: unknown
       if (excess.length > maxErrors) return { ok: false, errors: excess.slice(0, maxErrors) };
       const copy: unknown = structuredClone(value);
       if (validate(copy)) return { ok: true, value: copy };
-      return { ok: false, errors: errorMessages((validate.errors ?? []).slice(0, maxErrors)) };
+      return { ok: false, errors: errorMessages(validate.errors ?? []) };
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       return { ok: false, errors: [{ pointer: '', message: 'is nested too deeply' }] };
@@ -117,8 +117,14 @@ function* unknownKeys(schema: Schema, value: unknown, pointer: string): Generato
     for (const [index, item] of value.entries()) yield* unknownKeys(schema.items, item, `${pointer}/${index}`);
     return;
   }
-  if (!isObject(value) || !schema.properties) return;
+  if (!isObject(value)) return;
+  if (schema.anyOf) {
+    const branch = matchingBranch(schema.anyOf, value);
+    if (branch) yield* unknownKeys(branch, value, pointer);
+    return;
+  }
   const { properties } = schema;
+  if (!properties) return;
   const names = Object.keys(value);
   const known = Object.keys(properties);
   if (schema.additionalProperties === false && names.length > known.length + maxErrors) {
@@ -132,25 +138,45 @@ function* unknownKeys(schema: Schema, value: unknown, pointer: string): Generato
   }
 }
 
-// A failed anyOf reports each branch and itself. If the value has the type of one branch, only the errors of that
-// branch are kept; else only the error of the anyOf.
-function errorMessages(errors: readonly ErrorObject[]): SchemaError[] {
-  const unions = errors.filter((error) => error.keyword === 'anyOf');
-  const relevant = errors.filter((error) =>
-    unions.every((union) => {
-      const matchingBranch = (union.schema as readonly Schema[]).findIndex(({ type }) => type === typeOf(union.data));
-      if (error === union) return matchingBranch < 0;
+// A failed anyOf reports each branch and itself. If one branch is meant, only the errors of that branch are kept; else
+// only the error of the anyOf.
+function errorMessages(allErrors: readonly ErrorObject[]): SchemaError[] {
+  const unions = allErrors
+    .filter((error) => error.keyword === 'anyOf')
+    .map((error) => {
+      const branches = error.schema as readonly Schema[];
+      const branch = matchingBranch(branches, error.data);
+      return { error, instancePath: `${error.instancePath}/`, index: branch ? branches.indexOf(branch) : -1 };
+    });
+  const isRelevant = (error: ErrorObject): boolean =>
+    unions.every(({ error: union, instancePath, index }) => {
+      if (error === union) return index < 0;
       const isInUnion =
-        error.schemaPath.startsWith(`${union.schemaPath}/`) && error.instancePath.startsWith(union.instancePath);
-      return (
-        !isInUnion || (matchingBranch >= 0 && error.schemaPath.startsWith(`${union.schemaPath}/${matchingBranch}/`))
-      );
-    }),
-  );
+        error.schemaPath.startsWith(`${union.schemaPath}/`) && `${error.instancePath}/`.startsWith(instancePath);
+      return !isInUnion || (index >= 0 && error.schemaPath.startsWith(`${union.schemaPath}/${index}/`));
+    });
+  const relevant = allErrors.slice(0, maxErrors).filter(isRelevant);
   return relevant.map((error) => {
     const { pointer, message } = errorMessage(error);
     return { pointer: error.instancePath + pointer, message };
   });
+}
+
+/**
+ * The branch of a choice that a value is meant for, though it may not fit: one of its type; of several objects the one
+ * of whose required members it has most, then the one that knows most of its members.
+ */
+function matchingBranch(branches: readonly Schema[], value: unknown): Schema | undefined {
+  const type = typeOf(value);
+  const candidates = branches.filter((branch) => branch.type === type);
+  if (candidates.length < 2 || !isObject(value)) return candidates[0];
+  const shareOfRequired = ({ required = [] }: Schema): number =>
+    required.filter((name) => Object.hasOwn(value, name)).length / Math.max(required.length, 1);
+  const knownMembers = ({ properties = {} }: Schema): number =>
+    Object.keys(properties).filter((name) => Object.hasOwn(value, name)).length;
+  return [...candidates].sort(
+    (a, b) => shareOfRequired(b) - shareOfRequired(a) || knownMembers(b) - knownMembers(a),
+  )[0];
 }
 
 function typeOf(value: unknown): string {

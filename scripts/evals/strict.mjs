@@ -8,7 +8,7 @@ import { jsonGrammar } from '../../dist/tools/grammar/jsonSchema/fromSchema.js';
 import { formats } from '../../dist/tools/formats/index.js';
 import { formatsOf } from '../../dist/tools/native/dialectFormats.js';
 import { nativeFormatName } from '../../dist/tools/native/nativeFormat.js';
-import { readTool } from '../../dist/tools/tool.js';
+import { readTool } from '../../dist/tools/declaration/readTool.js';
 import { compareStrictAndFree } from './strict/compare.mjs';
 import { boundedTools as boundedDeclarations, schemas, tools as declarations } from './strict/cases.mjs';
 import { checkCalls, checkJson } from './strict/grammarCheck.mjs';

@@ -47,8 +47,10 @@ const rows = ({ properties, required = [] }, prefix) =>
 const typeOf = ({ type, enum: values, items, anyOf }) => {
   if (values) return values.map((value) => code(JSON.stringify(value))).join(', ');
   if (anyOf) return anyOf.map((one) => one.description ?? typeOf(one)).join(' or ');
-  return type === 'array' ? `array of ${items?.type ?? 'values'}` : (type ?? 'any');
+  return type === 'array' ? `array of ${itemType(items)}` : (type ?? 'any');
 };
+
+const itemType = ({ type, anyOf } = {}) => type ?? anyOf?.[0].type ?? 'values';
 
 const defaultOf = (schema, required) => {
   if (required) return 'required';

@@ -1,7 +1,9 @@
 import { describeError } from '../fault.ts';
 import { isObject } from '../jsonTypes.ts';
 import { createReader, type FromSchema, type ReadResult, type SchemaError } from '../schema.ts';
-import { readTool, toolSchema, type Tool } from '../tools/tool.ts';
+import { readTool } from '../tools/declaration/readTool.ts';
+import { toolSchema } from '../tools/declaration/toolSchema.ts';
+import type { Tool } from '../tools/tool.ts';
 
 const lineSchema = {
   type: 'object',

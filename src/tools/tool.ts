@@ -1,73 +1,8 @@
-import { escapePointerToken } from '../jsonPointer.ts';
-import { hasJsonType, isObject } from '../jsonTypes.ts';
-import type { FromSchema, ReadResult, SchemaError } from '../schema.ts';
 import type { AnsweredCall, WrittenCall } from './calls.ts';
 import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
 import type { CallMarkup } from './callMarkup.ts';
 import type { JsonObject } from './json/value.ts';
 import type { ReplyMarks } from './reasoning/replyMarks.ts';
-
-const paramSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name', 'type'],
-  properties: {
-    name: { type: 'string', minLength: 1, description: 'Name of the parameter.' },
-    type: {
-      type: 'string',
-      enum: ['string', 'integer', 'number', 'boolean', 'array', 'object'],
-      description: 'Type of its value.',
-    },
-    description: { type: 'string', description: 'What the parameter means, for the model.' },
-    required: { type: 'boolean', description: 'Whether a call must have it; default: true.' },
-    enum: { type: 'array', minItems: 1, items: {}, description: 'The only values allowed.' },
-    items: { type: 'object', description: 'JSON Schema of the elements of an array.' },
-    source: {
-      type: 'string',
-      enum: ['customer', 'context'],
-      description: 'customer: the value must appear in what the user has said; otherwise the call has an issue.',
-    },
-    significance: { type: 'string', description: 'Why the value is needed, for the prompt that asks the user for it.' },
-    examples: { type: 'array', items: {}, description: 'Example values.' },
-    hidden: { type: 'boolean', description: 'Whether the user is never asked for it.' },
-    precedence: {
-      type: 'integer',
-      description: 'Order in which missing parameters are asked for, lowest first; default: 0.',
-    },
-  },
-} as const;
-
-/** JSON Schema of a tool declaration: the single source of truth for its shape. */
-export const toolSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name', 'description'],
-  properties: {
-    name: {
-      type: 'string',
-      pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,63}$',
-      description: 'Name of the tool, as the model writes it: a letter or _, then at most 63 of A-Z a-z 0-9 _ . -',
-    },
-    description: { type: 'string', description: 'What the tool does, for the model.' },
-    consequential: {
-      type: 'boolean',
-      default: false,
-      description:
-        'Whether a call has consequences outside of the conversation: a call with any issue is not sent, and the client should ask the user first.',
-    },
-    parameters: {
-      default: [],
-      description: 'A list of parameters, or a JSON Schema of type object, which is used unchanged.',
-      anyOf: [
-        { type: 'array', items: paramSchema, description: 'a list of parameters' },
-        { type: 'object', description: 'a JSON Schema of type object' },
-      ],
-    },
-  },
-} as const;
-
-/** A tool as a client declares it. */
-export type ToolDeclaration = FromSchema<typeof toolSchema>;
 
 /** JSON Schema of a tool's arguments; the order of the keys is that of the prompt. */
 export interface ArgumentsSchema {
@@ -84,12 +19,34 @@ export interface Tool {
   readonly parameters: ArgumentsSchema;
   /** Whether a call has consequences outside of the conversation. If so, an issue of whatever kind keeps it from being sent. */
   readonly consequential: boolean;
-  /** Declared facts of the parameters that are not part of the JSON Schema, by parameter name. */
+  /** Declared facts of the parameters that have any, by path: `city`, `place.city`, `items[].name`. */
   readonly notes: ReadonlyMap<string, ParamNotes>;
+  /** Where it was declared, if not in turngraph's own form with a JSON Schema. */
+  readonly origin?: ToolOrigin;
 }
 
 /** Facts of a parameter that are not in the prompt. */
-export type ParamNotes = Pick<Params[number], 'source' | 'significance' | 'examples' | 'hidden' | 'precedence'>;
+export interface ParamNotes {
+  /** Whether its object must have it; of an item: whether that is so for the list. */
+  readonly required: boolean;
+  /** customer: the value must appear in what the user has said. */
+  readonly source?: 'customer' | 'context';
+  /** Why the value is needed. */
+  readonly significance?: string;
+  readonly examples?: readonly unknown[];
+  /** Whether the user is never asked for it. */
+  readonly hidden?: boolean;
+  /** Order in which missing parameters are asked for, lowest first. */
+  readonly precedence?: number;
+}
+
+/** Where a tool was declared; for the pointers of errors that are found later. */
+export interface ToolOrigin {
+  /** JSON pointer of name and parameters in the declaration. */
+  readonly pointer: '' | '/function';
+  /** Names of the parameters, if they were declared as a list. */
+  readonly list?: readonly string[];
+}
 
 /** A tool call that was parsed from a model's text. */
 export interface DetectedCall {
@@ -144,87 +101,3 @@ export interface ToolCallFormat {
 
 /** Defines a tool-call format. */
 export const defineFormat = (format: ToolCallFormat): ToolCallFormat => format;
-
-/** Reads a tool declaration; the pointers of errors are into the declaration. */
-export function readTool({ name, description, parameters, consequential }: ToolDeclaration): ReadResult<Tool> {
-  const common = { name, description, consequential };
-  if (!isParamList(parameters)) {
-    if (parameters['type'] !== 'object')
-      return invalidTool('/parameters/type', 'must be "object": arguments are named');
-    const invalid = findInvalidKeyword('/parameters', parameters);
-    if (invalid) return invalidTool(invalid.pointer, invalid.message);
-    return { ok: true, value: { ...common, parameters: parameters as ArgumentsSchema, notes: new Map() } };
-  }
-  const names = new Set<string>();
-  for (const [index, { name: param }] of parameters.entries()) {
-    if (names.has(param)) return invalidTool(`/parameters/${index}/name`, `is declared twice: "${param}"`);
-    names.add(param);
-  }
-  const mismatches = parameters.flatMap(findEnumMismatches);
-  if (mismatches.length > 0) return { ok: false, errors: mismatches };
-  const invalidItems = parameters.flatMap(
-    ({ items }, index) => findInvalidKeyword(`/parameters/${index}/items`, items ?? {}) ?? [],
-  );
-  if (invalidItems.length > 0) return { ok: false, errors: invalidItems };
-  const notes = new Map(parameters.map((param) => [param.name, param]));
-  return { ok: true, value: { ...common, parameters: toArgumentsSchema(parameters), notes } };
-}
-
-type Params = Extract<ToolDeclaration['parameters'], readonly unknown[]>;
-
-const isParamList = (parameters: ToolDeclaration['parameters']): parameters is Params => Array.isArray(parameters);
-
-// A valid argument can never equal an enum value of another type.
-function findEnumMismatches({ type, enum: values = [] }: Params[number], param: number): SchemaError[] {
-  return values.flatMap((value, index) => {
-    if (hasJsonType(value, type)) return [];
-    const message = `must be of the parameter's type ${type}, not ${JSON.stringify(value)}`;
-    return [{ pointer: `/parameters/${param}/enum/${index}`, message }];
-  });
-}
-
-// Checks only the keywords that this server reads (properties, required, items); the others are only put into the prompt.
-function findInvalidKeyword(rootPointer: string, root: Readonly<Record<string, unknown>>): SchemaError | undefined {
-  const todo: [pointer: string, schema: Readonly<Record<string, unknown>>][] = [[rootPointer, root]];
-  for (const [pointer, { properties, required, items }] of todo) {
-    if (isObject(items)) todo.push([`${pointer}/items`, items]);
-    if (properties === undefined && pointer !== '/parameters') continue;
-    if (properties !== undefined && !isObject(properties)) {
-      return { pointer: `${pointer}/properties`, message: 'must be an object of JSON Schemas' };
-    }
-    for (const [name, schema] of Object.entries(properties ?? {})) {
-      const propertyPointer = `${pointer}/properties${escapePointerToken(name)}`;
-      if (isObject(schema)) todo.push([propertyPointer, schema]);
-      else if (pointer === '/parameters') return { pointer: propertyPointer, message: 'must be a JSON Schema' };
-    }
-    const names: unknown = required ?? [];
-    if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
-      return { pointer: `${pointer}/required`, message: 'must be a list of names' };
-    }
-  }
-  return undefined;
-}
-
-const invalidTool = (pointer: string, message: string): ReadResult<Tool> => ({
-  ok: false,
-  errors: [{ pointer, message }],
-});
-
-// Keys in the order that model families were trained on; absent ones are omitted.
-function toArgumentsSchema(params: Params): ArgumentsSchema {
-  const properties = params.map(({ name, type, description, enum: values, items }) => [
-    name,
-    {
-      type,
-      ...(description !== undefined && { description }),
-      ...(values && { enum: values }),
-      ...(items && { items }),
-    },
-  ]);
-  const required = params.filter(({ required: isRequired = true }) => isRequired).map(({ name }) => name);
-  return {
-    type: 'object',
-    properties: Object.fromEntries(properties) as NonNullable<ArgumentsSchema['properties']>,
-    ...(required.length > 0 && { required }),
-  };
-}

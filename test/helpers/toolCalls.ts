@@ -1,6 +1,8 @@
 import { chatml } from '../../src/tools/formats/chatml.ts';
 import type { JsonObject } from '../../src/tools/json/value.ts';
-import { readTool, type Tool, type ToolDeclaration } from '../../src/tools/tool.ts';
+import { readTool } from '../../src/tools/declaration/readTool.ts';
+import type { ToolDeclaration } from '../../src/tools/declaration/toolSchema.ts';
+import type { Tool } from '../../src/tools/tool.ts';
 
 /** Reads a tool declaration; fields that are not given have a default. @throws Error when it is invalid. */
 export function createTool(declaration: Partial<ToolDeclaration>): Tool {

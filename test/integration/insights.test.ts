@@ -12,6 +12,11 @@ const server = useServer({
     { match: 'an axe', answer: call('buy', { count: 1, room: 1 }) },
     { match: 'a dozen', answer: call('buy', { count: 12, room: 3 }) },
     { match: 'both', answer: `${call('transfer', { amount: 500 })}\n${call('show_balance', {})}` },
+    {
+      match: 'to the harbour',
+      answer: call('travel', { place: { town: 'Rome' }, bags: [{ kind: 'chest', count: 2 }] }),
+    },
+    { match: 'two chests', answer: call('travel', { place: { town: 'Rome' }, bags: [{ kind: 'chest', count: 2 }] }) },
     { match: 'balance', answer: call('show_balance', { account: 'main' }) },
   ],
 });
@@ -134,5 +139,88 @@ describe.each(subprotocols)('over %s, a call with invalid or missing arguments',
         issues: [{ code: 'unexpected_param', param: 'account', message: 'account is no parameter of the tool' }],
       },
     ]);
+  });
+});
+
+const travel = {
+  type: 'function',
+  function: {
+    name: 'travel',
+    description: 'Travel to a place.',
+    parameters: {
+      type: 'object',
+      properties: {
+        place: {
+          type: 'object',
+          properties: { town: { type: 'str', source: 'customer', significance: 'where to go', examples: ['Bree'] } },
+          required: ['town'],
+        },
+        bags: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: { kind: { type: 'string' }, count: { type: 'integer', source: 'customer', hidden: true } },
+            required: ['kind', 'count'],
+          },
+        },
+      },
+      required: ['place'],
+    },
+  },
+};
+
+describe.each(subprotocols)('over %s, a tool in the form of OpenAI with nested parameters', (subprotocol) => {
+  const withTool = (tool: object): object => ({
+    ...graph,
+    nodes: { ...graph.nodes, detect: { ...graph.nodes.detect, params: { tools: [tool] } } },
+  });
+
+  it('is checked and asked for at every depth', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const turn = await client.sendMessage(await client.createAgent(withTool(travel)), 'take me to the harbour');
+    expect(turn).toMatchObject({ calls: [], steps: 'detect:no_tool_called ask:default' });
+    expect(JSON.parse(turn.events[0]?.payloadJson ?? '')).toMatchObject({
+      tool: 'travel',
+      missing: [],
+      invalid: [
+        { name: 'place.town', significance: 'where to go', examples: ['Bree'], hidden: false },
+        { name: 'bags[0].count', significance: '', hidden: true },
+      ],
+    });
+  });
+
+  it('is called when the user has said its nested values', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const turn = await client.sendMessage(await client.createAgent(withTool(travel)), 'to Rome with two chests');
+    expect(turn.calls).toMatchObject([{ toolName: 'travel', known: true, issues: [] }]);
+  });
+
+  it('gives the agent a warning of a type name of Python, with its place', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const answer = await client.request('createAgent', { graphJson: JSON.stringify(withTool(travel)) });
+    expect(answer).toMatchObject({
+      createAgent: {
+        warnings: [
+          'detect.params.tools[0].function.parameters.properties.place.properties.town.type is "str", which is read as "string"; write "string"',
+        ],
+      },
+    });
+  });
+
+  it('is refused with the place of an error inside it', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const invalid = structuredClone(travel);
+    invalid.function.parameters.properties.place.properties.town.source = 'foo';
+    const answer = await client.request('createAgent', { graphJson: JSON.stringify(withTool(invalid)) });
+    expect(answer).toMatchObject({
+      error: {
+        code: 3003,
+        message:
+          'detect.params.tools[0].function.parameters.properties.place.properties.town.source must be one of "customer", "context", not "foo"',
+        detail: expect.stringContaining(
+          '"/nodes/detect/params/tools/0/function/parameters/properties/place/properties/town/source"',
+        ) as string,
+      },
+    });
   });
 });

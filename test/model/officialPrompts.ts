@@ -3,7 +3,7 @@ import type { Message, Prompt, ToolBlock } from '../../src/dialog.ts';
 import { unwrapParam } from '../../src/graph/node.ts';
 import { toFunctionDefinition } from '../../src/tools/formats/functionJson.ts';
 import { formats } from '../../src/tools/formats/index.ts';
-import { readTool } from '../../src/tools/tool.ts';
+import { readTool } from '../../src/tools/declaration/readTool.ts';
 
 interface OfficialMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { compare, type ModelAnswer, type Outcome } from '../../scripts/evals/tools/compare.mjs';
 import { categories, readItems, type ExpectedCall, type Item } from '../../scripts/evals/tools/items.mjs';
 import { createReader } from '../../src/schema.ts';
-import { readTool, toolSchema, type Tool } from '../../src/tools/tool.ts';
+import { readTool } from '../../src/tools/declaration/readTool.ts';
+import { toolSchema } from '../../src/tools/declaration/toolSchema.ts';
+import type { Tool } from '../../src/tools/tool.ts';
 
 const items = await readItems();
 const itemsOf = (category: string): readonly Item[] => items.filter((item) => item.category === category);

@@ -5,7 +5,7 @@ import { toToolBlock, insertTools } from '../../../dist/dialog.js';
 import { probeChatTemplate } from '../../../dist/chatTemplate/chatTemplate.js';
 import { toTextMessage } from '../../../dist/chatTemplate/templateMessages.js';
 import { formats } from '../../../dist/tools/formats/index.js';
-import { readTool } from '../../../dist/tools/tool.js';
+import { readTool } from '../../../dist/tools/declaration/readTool.js';
 import { stringifyJson } from '../../../dist/tools/json/value.js';
 
 /** The end-of-turn token. */

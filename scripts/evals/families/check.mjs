@@ -5,7 +5,7 @@ import { toToolBlock } from '../../../dist/dialog.js';
 import { chooseFormat } from '../../../dist/tools/formats/chooseFormat.js';
 import { formats } from '../../../dist/tools/formats/index.js';
 import { formatsOf } from '../../../dist/tools/native/dialectFormats.js';
-import { readTool } from '../../../dist/tools/tool.js';
+import { readTool } from '../../../dist/tools/declaration/readTool.js';
 import { tinyGguf } from '../../gguf/gguf.mjs';
 import { vocabularyOf } from '../../gguf/tokenizerJson.mjs';
 import { boundedTools } from '../strict/cases.mjs';

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { toFunctionDefinition } from '../../../dist/tools/formats/functionJson.js';
 import { formats } from '../../../dist/tools/formats/index.js';
-import { readTool } from '../../../dist/tools/tool.js';
+import { readTool } from '../../../dist/tools/declaration/readTool.js';
 import { stringifyJson } from '../../../dist/tools/json/value.js';
 import { neutralSampling } from './sampling.mjs';
 

@@ -14,7 +14,7 @@ import { readFile } from 'node:fs/promises';
  * @typedef {object} Item
  * @property {Category} category
  * @property {string} id
- * @property {readonly import('../../../src/tools/tool.ts').ToolDeclaration[]} tools
+ * @property {readonly Extract<import('../../../src/tools/declaration/toolSchema.ts').ToolDeclaration, { name: string }>[]} tools
  * @property {string} message
  * @property {readonly ExpectedCall[]} calls
  */

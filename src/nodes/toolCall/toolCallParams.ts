@@ -1,6 +1,6 @@
 import type { Formats } from '../../tools/formats/index.ts';
 import { nativeFormatName } from '../../tools/native/nativeFormat.ts';
-import { toolSchema } from '../../tools/tool.ts';
+import { toolSchema } from '../../tools/declaration/toolSchema.ts';
 import type { FromSchema, ObjectSchema } from '../../schema.ts';
 import { inferenceParams } from '../inference.ts';
 import { toolChoiceParams } from './toolChoice.ts';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { InvalidParams } from '../../graph/node.ts';
-import { escapePointerToken } from '../../jsonPointer.ts';
 import { didYouMean } from '../../didYouMean.ts';
+import { declaredPointer } from '../../tools/declaration/declaredPointer.ts';
 import { createArgumentRules, UnsupportedToolSchema } from '../../tools/formats/callGrammar.ts';
 import type { CallGrammar, ToolChoice } from '../../tools/grammar/grammar.ts';
 import type { Rule } from '../../tools/grammar/rule.ts';
@@ -107,18 +107,12 @@ function parseChoice(value: string, tools: ReadonlyMap<string, Tool>): ToolChoic
 function invalidTools({ errors }: UnsupportedToolSchema, tools: ReadonlyMap<string, Tool>): InvalidParams {
   const names = [...tools.keys()];
   return new InvalidParams(
-    errors.map(({ tool, pointer, message }) => ({
-      pointer: `/tools/${names.indexOf(tool)}/parameters${declaredPointer(pointer, tools.get(tool))}`,
-      message: `${message}; the tool "${tool}" cannot be strict with it`,
-    })),
+    errors.map(({ tool: name, pointer, message }) => {
+      const tool = tools.get(name);
+      return {
+        pointer: `/tools/${names.indexOf(name)}${tool ? declaredPointer(pointer, tool) : ''}`,
+        message: `${message}; the tool "${name}" cannot be strict with it`,
+      };
+    }),
   );
-}
-
-// Where parameters were declared as a list, the pointer has the index of the parameter instead of its name.
-function declaredPointer(pointer: string, tool: Tool | undefined): string {
-  const names = [...(tool?.notes.keys() ?? [])];
-  const index = names.findIndex((name) => `${pointer}/`.startsWith(`/properties${escapePointerToken(name)}/`));
-  return index < 0
-    ? pointer
-    : `/${index}${pointer.slice(`/properties${escapePointerToken(names[index] ?? '')}`.length)}`;
 }

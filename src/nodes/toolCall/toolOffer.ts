@@ -1,10 +1,13 @@
 import { toToolBlock } from '../../dialog.ts';
 import type { Model } from '../../engine/engine.ts';
 import { runChunk } from '../../eventLoop.ts';
+import { describeGraphPointer } from '../../graph/document.ts';
 import { InvalidParams, unwrapParam, type NodeContext } from '../../graph/node.ts';
+import { escapePointerToken } from '../../jsonPointer.ts';
 import type { Projection } from '../../projection/projection.ts';
 import { toolProjection } from '../../projection/withTools.ts';
-import { readTool, type Tool, type ToolCallFormat } from '../../tools/tool.ts';
+import { readTool } from '../../tools/declaration/readTool.ts';
+import type { Tool, ToolCallFormat } from '../../tools/tool.ts';
 import { withThought } from './thought.ts';
 import { createCallConstraint, resolveToolChoice, type CallConstraint, type ResolvedToolChoice } from './toolChoice.ts';
 import type { ToolCallParams } from './toolCallParams.ts';
@@ -68,7 +71,10 @@ export const isSameOffer = (a: OfferParams, b: OfferParams): boolean => offerKey
 const offerKey = ({ tools, tool_choice, strict, thought }: OfferParams): string =>
   JSON.stringify([tools, tool_choice, strict, thought]);
 
-function readTools(declarations: ToolCallParams['tools'], { limits }: NodeContext): ReadonlyMap<string, Tool> {
+function readTools(
+  declarations: ToolCallParams['tools'],
+  { limits, nodeName, warn }: NodeContext,
+): ReadonlyMap<string, Tool> {
   if (declarations.length > limits.tools) {
     const count = declarations.length;
     const message = `has ${count} entries, and ${limits.tools} are allowed`;
@@ -77,9 +83,14 @@ function readTools(declarations: ToolCallParams['tools'], { limits }: NodeContex
   const tools = new Map<string, Tool>();
   declarations.forEach((declaration, index) => {
     const pointer = `/tools/${index}`;
-    const tool = unwrapParam(pointer, readTool(declaration));
+    const place = `/nodes${escapePointerToken(nodeName)}/params${pointer}`;
+    const reading = readTool(declaration, (warning) =>
+      warn(`${describeGraphPointer(place + warning.pointer)} ${warning.message}`),
+    );
+    const tool = unwrapParam(pointer, reading);
     if (tools.has(tool.name)) {
-      throw new InvalidParams([{ pointer: `${pointer}/name`, message: `is declared twice: "${tool.name}"` }]);
+      const namePointer = `${pointer}${tool.origin?.pointer ?? ''}/name`;
+      throw new InvalidParams([{ pointer: namePointer, message: `is declared twice: "${tool.name}"` }]);
     }
     tools.set(tool.name, tool);
   });

@@ -1,5 +1,7 @@
 import { truncateMessage } from '../../fault.ts';
 import type { ToolCallIssue } from '../../frames.gen.ts';
+import { isObject } from '../../jsonTypes.ts';
+import { notesKey } from '../declaration/paramNotes.ts';
 import { isGrounded, type UserMentions } from './grounding.ts';
 import type { ArgumentsSchema, Tool } from '../tool.ts';
 import { isJsonObject, isOfType, stringifyJson, JsonNumber, type JsonObject, type JsonValue } from '../json/value.ts';
@@ -73,12 +75,61 @@ const isSameJson = (declared: unknown, value: JsonValue): boolean =>
     ? value instanceof JsonNumber && Number(value.digits) === declared
     : stringifyJson(declared) === stringifyJson(value);
 
-function* groundingIssues(args: JsonObject, { notes, parameters }: Tool, mentions: UserMentions): Generator<Issue> {
+function* groundingIssues(args: JsonObject, tool: Tool, mentions: UserMentions): Generator<Issue> {
+  if (![...tool.notes.values()].some(({ source }) => source === 'customer')) return;
   for (const [name, value] of args) {
-    const isCount = [parameters.properties?.[name]?.['type']].flat().includes('integer') && !identifies.test(name);
-    if (notes.get(name)?.source !== 'customer' || isGrounded(value, mentions, isCount)) continue;
-    yield issue('ungrounded_value', name, `${name} is ${stringifyJson(value)}, which the user never said`);
+    const schema = propertyOf(tool.parameters, name);
+    yield* ungroundedValues(value, { path: name, name, schema }, tool, mentions);
   }
+}
+
+interface ValuePlace {
+  readonly path: string;
+  /** Name of the parameter; of an item: that of its list. */
+  readonly name: string;
+  readonly schema: ValueSchema;
+}
+
+/** A value is checked as a whole where its `source` is declared; those in it that have another `source` are left out. */
+function* ungroundedValues(value: JsonValue, place: ValuePlace, tool: Tool, mentions: UserMentions): Generator<Issue> {
+  const { path, name, schema } = place;
+  if (sourceOf(tool, path) === 'customer') {
+    const isCount = [schema['type']].flat().includes('integer') && !identifies.test(name);
+    const checked = withoutOwnSources(value, path, tool);
+    if (!isGrounded(checked, mentions, isCount))
+      yield issue('ungrounded_value', path, `${path} is ${stringifyJson(checked)}, which the user never said`);
+  }
+  if (isJsonObject(value))
+    for (const [key, member] of value) {
+      const memberPlace = { path: `${path}.${key}`, name: key, schema: propertyOf(schema, key) };
+      yield* ungroundedValues(member, memberPlace, tool, mentions);
+    }
+  if (isList(value)) {
+    const items = isObject(schema['items']) ? schema['items'] : {};
+    for (const [index, item] of value.entries())
+      yield* ungroundedValues(item, { path: `${path}[${index}]`, name, schema: items }, tool, mentions);
+  }
+}
+
+function withoutOwnSources(value: JsonValue, path: string, tool: Tool): JsonValue {
+  const hasOwnSource = (innerPath: string): boolean => sourceOf(tool, innerPath) !== undefined;
+  if (isJsonObject(value))
+    return new Map(
+      [...value]
+        .filter(([key]) => !hasOwnSource(`${path}.${key}`))
+        .map(([key, member]) => [key, withoutOwnSources(member, `${path}.${key}`, tool)]),
+    );
+  if (!isList(value)) return value;
+  return hasOwnSource(`${path}[]`) ? [] : value.map((item) => withoutOwnSources(item, `${path}[]`, tool));
+}
+
+const sourceOf = ({ notes }: Tool, path: string) => notes.get(notesKey(path))?.source;
+
+const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
+
+function propertyOf({ properties }: { readonly properties?: unknown }, name: string): ValueSchema {
+  const property = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+  return isObject(property) ? property : {};
 }
 
 // Names of integers that are no number of things: `room_number`, `floor`, `itemId`.

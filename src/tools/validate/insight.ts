@@ -1,3 +1,4 @@
+import { notesOf } from '../declaration/paramNotes.ts';
 import type { Issue } from './callIssues.ts';
 import type { Tool } from '../tool.ts';
 
@@ -25,9 +26,10 @@ export interface Insight {
  * user has said.
  */
 export function createInsight(tool: Tool, issues: readonly Issue[]): Insight | undefined {
-  const required = new Set(tool.parameters.required ?? []);
   const isBlocking = ({ code, param }: Issue): boolean =>
-    tool.consequential || code === 'missing_param' || (code === 'ungrounded_value' && required.has(param));
+    tool.consequential ||
+    code === 'missing_param' ||
+    (code === 'ungrounded_value' && notesOf(tool, param).required === true);
   if (!issues.some(isBlocking)) return undefined;
   const paramsWith = (missing: boolean): InsightParam[] =>
     issues.filter(({ code }) => (code === 'missing_param') === missing).map((issue) => toInsightParam(tool, issue));
@@ -42,12 +44,7 @@ export function visibleInsight({ tool, missing, invalid }: Insight): Insight {
   return { tool, missing: missing.filter(isShown), invalid: invalid.filter(isShown) };
 }
 
-function toInsightParam({ notes }: Tool, { param, message }: Issue): InsightParam {
-  const {
-    significance = '',
-    examples = [],
-    precedence = 0,
-    hidden = false,
-  } = notes.get(param.split(/[.[]/)[0] ?? '') ?? {};
+function toInsightParam(tool: Tool, { param, message }: Issue): InsightParam {
+  const { significance = '', examples = [], precedence = 0, hidden = false } = notesOf(tool, param);
   return { name: param, message, significance, examples, precedence, hidden };
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { formats } from '../../../../src/tools/formats/index.ts';
 import { fits } from '../../../../src/tools/grammar/matcher.ts';
-import { readTool, type Tool } from '../../../../src/tools/tool.ts';
+import { readTool } from '../../../../src/tools/declaration/readTool.ts';
+import type { Tool } from '../../../../src/tools/tool.ts';
 import { ruleFor } from '../../../helpers/grammarRules.ts';
 
 describe('the grammar of calls', () => {

@@ -1,0 +1,183 @@
+import { escapePointerToken } from '../../jsonPointer.ts';
+import { isObject } from '../../jsonTypes.ts';
+import { createReader, type SchemaError } from '../../schema.ts';
+import type { ParamNotes } from '../tool.ts';
+import { notesKey } from './paramNotes.ts';
+import { factSchemas } from './toolSchema.ts';
+import { jsonTypeOf } from './typeNames.ts';
+
+/** Receives what is understood in a declaration, and should be written in another way. */
+export type WarnOfDeclaration = (warning: SchemaError) => void;
+
+/** A position in the declared parameters of a tool. */
+export interface SchemaPosition {
+  /** JSON pointer into the declaration. */
+  readonly pointer: string;
+  /** Path of the parameter (`place.city`, `items[].name`); "" = all arguments; undefined: no parameter has this schema. */
+  readonly path: string | undefined;
+  /** Whether its object must have the parameter. */
+  readonly required: boolean;
+  readonly depth?: number;
+}
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+const readFacts = createReader({ type: 'object', properties: factSchemas });
+
+const maxDepth = 64;
+const maxTypeWarnings = 10;
+
+// Where subschemas are in a schema, in addition to `properties` and `items`.
+const branchKeywords: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
+const listKeywords: ReadonlySet<string> = new Set(['prefixItems', 'items']);
+const namedKeywords: ReadonlySet<string> = new Set(['patternProperties', 'dependentSchemas', '$defs', 'definitions']);
+const schemaKeywords: ReadonlySet<string> = new Set(
+  'additionalProperties unevaluatedProperties propertyNames additionalItems unevaluatedItems contains not if then else'.split(
+    ' ',
+  ),
+);
+
+// Facts that only turngraph knows; models are not shown them.
+const ownFacts: ReadonlySet<string> = new Set(Object.keys(factSchemas).filter((name) => name !== 'examples'));
+
+/**
+ * Reads the JSON Schemas of a tool's parameters: collects the facts of each parameter by its path, and returns the
+ * schemas without them, with the type names of JSON.
+ */
+export class SchemaReader {
+  /** Facts of the parameters that have any, by path. */
+  readonly notes = new Map<string, ParamNotes>();
+  readonly errors: SchemaError[] = [];
+  readonly #warn: WarnOfDeclaration;
+  #typeWarnings = 0;
+
+  constructor(warn: WarnOfDeclaration) {
+    this.#warn = warn;
+  }
+
+  /** Adds an error. */
+  reject(pointer: string, message: string): void {
+    this.errors.push({ pointer, message });
+  }
+
+  /** Adds facts of a parameter; those that it has already stay. */
+  note({ path, required }: SchemaPosition, facts: Omit<ParamNotes, 'required'>): void {
+    if (path === undefined) return;
+    const key = notesKey(path);
+    this.notes.set(key, { required, ...facts, ...this.notes.get(key) });
+  }
+
+  /** The name of a type in JSON Schema; names of Python are a warning. */
+  typeName<Name>(name: Name, pointer: string): Name | string {
+    const jsonName = jsonTypeOf.get(name);
+    if (jsonName === undefined) return name;
+    const written = JSON.stringify(name);
+    if (++this.#typeWarnings <= maxTypeWarnings)
+      this.#warn({ pointer, message: `is ${written}, which is read as "${jsonName}"; write "${jsonName}"` });
+    return jsonName;
+  }
+
+  /** Reads the schema of a position and all schemas in it. */
+  schema(schema: JsonSchema, position: SchemaPosition): JsonSchema {
+    const { pointer, depth = 0 } = position;
+    if (depth > maxDepth) {
+      this.reject(pointer, `is nested deeper than ${maxDepth} levels`);
+      return {};
+    }
+    this.#facts(schema, position);
+    this.#memberKeywords(schema, position);
+    const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
+    return Object.fromEntries(
+      Object.entries(schema)
+        .filter(([keyword]) => !ownFacts.has(keyword))
+        .map(([keyword, value]) => [keyword, this.#keyword(keyword, value, required, position)]),
+    );
+  }
+
+  /** Warns of the type names that were not warned of one by one. */
+  end(pointer: string): void {
+    const more = this.#typeWarnings - maxTypeWarnings;
+    if (more > 0) this.#warn({ pointer, message: `has ${more} more types with names of Python` });
+  }
+
+  #facts(schema: JsonSchema, position: SchemaPosition): void {
+    const { pointer, path } = position;
+    if (schema['enum_from'] !== undefined)
+      this.reject(`${pointer}/enum_from`, 'is not supported yet; list the values in "enum"');
+    const names = Object.keys(factSchemas).filter((name) => Object.hasOwn(schema, name));
+    if (names.length === 0) return;
+    if (path === undefined || path === '') {
+      const where =
+        path === '' ? 'of each parameter under "properties"' : 'of the parameter that this schema is used for';
+      for (const name of names.filter((fact) => ownFacts.has(fact)))
+        this.reject(`${pointer}/${name}`, `is a fact of one parameter; move it to the schema ${where}`);
+      return;
+    }
+    const reading = readFacts(Object.fromEntries(names.map((name) => [name, schema[name]])));
+    if (reading.ok) this.note(position, reading.value);
+    else for (const error of reading.errors) this.reject(pointer + error.pointer, error.message);
+  }
+
+  // Only the keywords that this server reads; the others are only put into the prompt.
+  #memberKeywords({ properties, required }: JsonSchema, { pointer, path }: SchemaPosition): void {
+    if (properties === undefined && path !== '') return;
+    if (properties !== undefined && !isObject(properties))
+      this.reject(`${pointer}/properties`, 'must be an object of JSON Schemas');
+    else if (path === '')
+      for (const [name, schema] of Object.entries(properties ?? {}))
+        if (!isObject(schema)) this.reject(`${pointer}/properties${escapePointerToken(name)}`, 'must be a JSON Schema');
+    const names: unknown = required ?? [];
+    if (!Array.isArray(names) || names.some((name) => typeof name !== 'string'))
+      this.reject(`${pointer}/required`, 'must be a list of names');
+  }
+
+  #keyword(keyword: string, value: unknown, required: ReadonlySet<unknown>, position: SchemaPosition): unknown {
+    const { path, required: isRequired, depth = 0 } = position;
+    const pointer = `${position.pointer}${escapePointerToken(keyword)}`;
+    const below = (pathBelow: string | undefined, requiredBelow = false) =>
+      ({ pointer, path: pathBelow, required: requiredBelow, depth: depth + 1 }) satisfies SchemaPosition;
+    if (keyword === 'type')
+      return Array.isArray(value)
+        ? [...new Set(value.map((name: unknown, index) => this.typeName(name, `${pointer}/${index}`)))]
+        : this.typeName(value, pointer);
+    if (keyword === 'properties')
+      return this.#named(value, below(path), (name) => ({
+        path: path === undefined ? undefined : memberPath(path, name),
+        required: required.has(name),
+      }));
+    if (keyword === 'items' && isObject(value))
+      return this.schema(value, below(path === undefined ? undefined : `${path}[]`, isRequired));
+    if (branchKeywords.has(keyword)) return this.#list(value, below(path, isRequired));
+    if (listKeywords.has(keyword)) return this.#list(value, below(undefined));
+    if (namedKeywords.has(keyword)) return this.#named(value, below(undefined));
+    return schemaKeywords.has(keyword) && isObject(value) ? this.schema(value, below(undefined)) : value;
+  }
+
+  #named(
+    schemas: unknown,
+    parent: SchemaPosition,
+    positionOf: (name: string) => Partial<SchemaPosition> = () => ({}),
+  ): unknown {
+    if (!isObject(schemas)) return schemas;
+    return Object.fromEntries(
+      Object.entries(schemas).map(([name, schema]) => [
+        name,
+        this.#any(schema, { ...parent, ...positionOf(name), pointer: parent.pointer + escapePointerToken(name) }),
+      ]),
+    );
+  }
+
+  #list(schemas: unknown, parent: SchemaPosition): unknown {
+    if (!Array.isArray(schemas)) return schemas;
+    return schemas.map((schema: unknown, index) =>
+      this.#any(schema, { ...parent, pointer: `${parent.pointer}/${index}` }),
+    );
+  }
+
+  // true and false are schemas, too.
+  #any(schema: unknown, position: SchemaPosition): unknown {
+    return isObject(schema) ? this.schema(schema, position) : schema;
+  }
+}
+
+const memberPath = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);
