@@ -224,9 +224,9 @@ describe('the golden frames', () => {
   });
 });
 
-/** The ids and tokens of the sessions that a frame names. */
+/** The ids and tokens of sessions, and the ids of calls, that a frame names. */
 const keysIn = (json: string): readonly string[] =>
-  [...json.matchAll(/"(?:sessionId|resumeToken)":"([^"]+)"/g)].map(([, value = '']) => value);
+  [...json.matchAll(/"(?:sessionId|resumeToken|callId)":"([^"]+)"/g)].map(([, value = '']) => value);
 
 /**
  * Replays a conversation: sends the frames of the client and waits for those of the server, then breaks the connection.
