@@ -406,13 +406,14 @@ describe('turngraph draw', () => {
 });
 
 describe('turngraph models list', () => {
-  it('lists the models with their status', async () => {
+  it('lists the models with their status and size', async () => {
     const { out } = await runCli(['models', 'list', '--json']);
-    expect(JSON.parse(out.split('\n')[0] ?? '')).toMatchObject({
-      name: 'turngraph-demo',
-      status: 'LOCAL',
-      tool_call_format: 'chatml',
-    });
+    const models = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { readonly name: string; readonly size_bytes?: number });
+    expect(models[0]).toMatchObject({ name: 'turngraph-demo', status: 'LOCAL', tool_call_format: 'chatml' });
+    expect(models.filter(({ size_bytes = 0 }) => size_bytes < 1e6)).toEqual([]);
   });
 
   it('reports invalid entries of the catalogue, and lists the others', async () => {

@@ -17,7 +17,7 @@ beforeEach(async () => {
   const variant = { engine: 'llama-cpp', huggingface_repo: 'ann/tiny', files: ['model.gguf'], license: 'MIT' };
   const models = [
     { name: 'Tiny', description: 'A small one.', tool_call_format: 'chatml', variants: [variant] },
-    { name: 'Lost', variants: [{ ...variant, files: ['lost.gguf'] }] },
+    { name: 'Lost', variants: [{ ...variant, files: ['lost.gguf'], size_bytes: 5_000_000_000 }] },
   ];
   await writeFile(join(folder, 'models.json'), JSON.stringify({ extends: false, models }));
 });
@@ -46,10 +46,14 @@ const jsonLines = (text: string): readonly Record<string, unknown>[] =>
 
 describe('turngraph models', () => {
   it('downloads, lists, verifies and deletes a model', async () => {
-    expect((await models('list')).out).toBe('Tiny  ABSENT  chatml\n    A small one.\nLost  ABSENT  \n');
+    expect((await models('list')).out).toBe('Tiny  ABSENT  chatml\n    A small one.\nLost  ABSENT  5.00 GB\n');
     expect(await models('download', 'Tiny')).toEqual({ code: 0, out: '', err: `Tiny: 3.0 MB in ${file()}\n` });
     expect((await readFile(file())).equals(content)).toBe(true);
-    expect(jsonLines((await models('list', '--json')).out)[0]).toMatchObject({ name: 'Tiny', status: 'DOWNLOADED' });
+    expect((await models('list')).out).toMatch(/^Tiny {2}DOWNLOADED {2}3\.0 MB {2}chatml\n/);
+    expect(jsonLines((await models('list', '--json')).out)).toMatchObject([
+      { name: 'Tiny', status: 'DOWNLOADED', size_bytes: 3_000_000 },
+      { name: 'Lost', status: 'ABSENT', size_bytes: 5_000_000_000 },
+    ]);
     expect((await models('info', 'Tiny')).out).toBe(
       [
         'name:             Tiny',

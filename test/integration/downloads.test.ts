@@ -7,7 +7,7 @@ import { defineNode } from '../../src/index.ts';
 import { chat } from '../helpers/graphs.ts';
 import { seededBytes } from '../helpers/fakeHub.ts';
 import { startHubServer, tinyFile, type HubFixture } from '../helpers/hubFixture.ts';
-import { TestClient, errorOf, subprotocols } from '../helpers/server.ts';
+import { TestClient, errorOf, startTestServer, subprotocols } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
 import { oneDayMs, holdLoads } from '../helpers/heldEngine.ts';
 
@@ -363,6 +363,14 @@ const waits = defineNode({
 });
 
 describe.concurrent.each(['proto', 'json'] as const)('the client of the package, over %s', (codec) => {
+  it('lists a size for every model of the package, so that a game can ask before it downloads', async () => {
+    await using server = await startTestServer({});
+    await using client = await connect(server.url, { codec });
+    const models = await client.listModels();
+    expect(models.length).toBeGreaterThan(30);
+    expect(models.filter(({ sizeBytes }) => sizeBytes < 1e6)).toEqual([]);
+  });
+
   it('cancels a download by its signal, downloads it again, and lets agents download', async () => {
     await using fixture = await startHeldHub();
     await using client = await connect(fixture.server.url, { codec });

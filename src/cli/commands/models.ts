@@ -32,10 +32,19 @@ async function list(flags: Flags): Promise<void> {
   for (const entry of catalogue.models.values()) {
     const { name, description, tool_call_format } = entry;
     const status = await downloads.readStatus(entry);
-    if (options.json) print(JSON.stringify({ name, status, tool_call_format, description }));
-    else print(`${name}  ${status}  ${tool_call_format}${description && `\n    ${description}`}`);
+    const size_bytes = await readSize(downloads, entry);
+    if (options.json) print(JSON.stringify({ name, status, size_bytes, tool_call_format, description }));
+    else {
+      const size = size_bytes === undefined ? '' : formatBytes(size_bytes);
+      const columns = [name, status, size, tool_call_format].filter((column) => column !== '');
+      print(`${columns.join('  ')}${description && `\n    ${description}`}`);
+    }
   }
 }
+
+/** Bytes on disk, or of the catalogue; undefined if neither has them. */
+const readSize = async (downloads: OpenCatalogue['downloads'], entry: CatalogueEntry): Promise<number | undefined> =>
+  (await downloads.readSize(entry)) ?? entry.variants[0]?.size_bytes;
 
 async function info(name: string, flags: Flags): Promise<void> {
   const folder = await openCatalogue(flags);
@@ -55,7 +64,7 @@ async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry):
     name,
     status,
     file: await downloads.findFile(entry),
-    size_bytes: (await downloads.readSize(entry)) ?? variant?.size_bytes,
+    size_bytes: await readSize(downloads, entry),
     kept_bytes: status === 'ABSENT' ? (await downloads.readKeptBytes(entry)) || undefined : undefined,
     huggingface_repo: variant?.huggingface_repo,
     revision: variant?.huggingface_repo === undefined ? undefined : variant.revision,

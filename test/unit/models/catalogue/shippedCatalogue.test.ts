@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseCatalogue } from '../../../../src/models/catalogue/catalogue.ts';
 import { modelsSchema } from '../../../../src/models/catalogue/editorSchema.ts';
+import { estimateSize } from '../../../../src/models/suggest/modelSize.ts';
 import { formats } from '../../../../src/tools/formats/index.ts';
 import { repositoryPath } from '../../../helpers/server.ts';
 
@@ -9,10 +10,13 @@ const textOf = (file: string): string => readFileSync(repositoryPath(file), 'utf
 const { models, problems } = parseCatalogue(textOf('models.json'), repositoryPath('models.json'));
 const [demo, ...others] = [...models.values()];
 
-/** Rows of the table of models: name, repository, file, page, stated fields. */
-const documented = [...textOf('docs/catalogue-sources.md').matchAll(/^\| (.+) \|$/gm)]
-  .map(([, row = '']) => row.split('|').map((cell) => cell.trim().replaceAll('`', '')))
-  .filter(([, , file = '']) => file.endsWith('.gguf'));
+const rows = [...textOf('docs/catalogue-sources.md').matchAll(/^\| (.+) \|$/gm)].map(([, row = '']) =>
+  row.split('|').map((cell) => cell.trim().replaceAll('`', '')),
+);
+/** Rows of the table of models: name, repository, file, pages, stated field. */
+const documented = rows.filter(([, , file = '']) => file.endsWith('.gguf'));
+/** Rows of the table of sizes: name, bytes, what they are stated for, pages. */
+const sizes = rows.filter(([, bytes = '', statedFor = '']) => /^\d+$/.test(bytes) && /^(sha256|file)$/.test(statedFor));
 
 describe('the shipped catalogue', () => {
   it('has no problems', () => {
@@ -52,12 +56,31 @@ describe('the shipped catalogue', () => {
     for (const [, , , pages] of documented) expect(pages).toMatch(/\[page\]\(https:\/\/\S+\)/);
   });
 
-  it('has hashes and sizes only for models whose page states them', () => {
-    const statedFields = others.map(({ variants: [variant] }) =>
-      (['sha256', 'size_bytes'] as const).filter((field) => variant?.[field] !== undefined).join(', '),
-    );
-    expect(documented.map((row) => row[4])).toEqual(statedFields);
+  it('has the size of every model, and the table of sizes the same with its pages', () => {
+    const listed = others.map(({ name, variants: [variant] }) => [name, String(variant?.size_bytes)]);
+    expect(sizes.map((row) => row.slice(0, 2))).toEqual(listed);
+    for (const [, bytes, , pages] of sizes) {
+      expect(Number(bytes)).toBeGreaterThan(0);
+      expect(pages).toMatch(/^\[page\]\(https:\/\/\S+\)(, \[page\]\(https:\/\/\S+\))*$/);
+    }
   });
+
+  it('has hashes only for models of which a page states them', () => {
+    const stated = others.filter((_, index) => documented[index]?.[4] === 'sha256' || sizes[index]?.[2] === 'sha256');
+    const hashed = others.filter(({ variants: [variant] }) => variant?.sha256 !== undefined);
+    expect(hashed.map(({ name }) => name)).toEqual(stated.map(({ name }) => name));
+  });
+
+  // Names round the number of parameters down, and embeddings, a large part of a small model, have more bits.
+  it.each(others.map((entry) => [entry.name, entry] as const))(
+    'has a size of %s that its parameters and its quantization make plausible',
+    (name, { variants: [variant] }) => {
+      const expected = estimateSize([...(variant?.files ?? []), name]);
+      const ratio = (variant?.size_bytes ?? 0) / (expected ?? 0);
+      expect(ratio).toBeGreaterThan(0.9);
+      expect(ratio).toBeLessThan(1.35);
+    },
+  );
 });
 
 interface SchemaNode {
