@@ -11,6 +11,11 @@ const server = useServer({
     { match: '500 to Ada', answer: call('transfer', { amount: '500', recipient: 'Ada' }) },
     { match: 'an axe', answer: call('buy', { count: 1, room: 1 }) },
     { match: 'a dozen', answer: call('buy', { count: 12, room: 3 }) },
+    {
+      match: 'wrong digits',
+      answer:
+        '<tool_call>{"name": "transfer", "arguments": {"amount": 12345678901234567890.50, "on": "3"}}</tool_call>',
+    },
     { match: 'both', answer: `${call('transfer', { amount: 500 })}\n${call('show_balance', {})}` },
     {
       match: 'to the harbour',
@@ -101,11 +106,20 @@ describe.each(subprotocols)('over %s, a call with invalid or missing arguments',
         'tool_insight',
         {
           tool: 'transfer',
+          arguments: { amount: 500, recipient: 'Bob' },
           missing: [],
           invalid: [{ name: 'recipient', significance: 'who should get it', examples: ['Ada'], precedence: 0 }],
         },
       ],
     ]);
+  });
+
+  it('keeps the arguments in the insight as they were written', async () => {
+    await using client = await connect();
+    const turn = await client.sendMessage(await client.createAgent(graph), 'wrong digits');
+    expect(turn.events[0]?.payloadJson).toContain(
+      '{"tool": "transfer", "arguments": {"amount": 12345678901234567890.50, "on": "3"}, "missing": [{"name": "recipient", ',
+    );
   });
 
   it('is sent when all arguments are there, and marked as consequential', async () => {
@@ -181,6 +195,7 @@ describe.each(subprotocols)('over %s, a tool in the form of OpenAI with nested p
     expect(turn).toMatchObject({ calls: [], steps: 'detect:no_tool_called ask:default' });
     expect(JSON.parse(turn.events[0]?.payloadJson ?? '')).toMatchObject({
       tool: 'travel',
+      arguments: { place: { town: 'Rome' }, bags: [{ kind: 'chest', count: 2 }] },
       missing: [],
       invalid: [
         { name: 'place.town', significance: 'where to go', examples: ['Bree'], hidden: false },

@@ -39,7 +39,7 @@ export function judgeCall(turn: Turn, detected: DetectedCall, rules: CallRules):
   const answered = findAnswered(turn, name, args);
   if (answered) return { kind: 'answered', ...answered };
   const issues = validateCall(name, args, tool, rules.mentions());
-  const insight = tool && !rules.sendsIncomplete ? createInsight(tool, issues) : undefined;
+  const insight = tool && !rules.sendsIncomplete ? createInsight(tool, call.arguments, issues) : undefined;
   if (insight) return { kind: 'incomplete', insight };
   const texts = { flatArguments: argumentsAsStrings(call.arguments), typedArguments: stringifyJson(args) };
   const facts = { known: tool !== undefined, consequential: tool?.consequential ?? false, repaired, issues };

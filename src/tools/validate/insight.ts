@@ -1,5 +1,6 @@
 import { notesOf } from '../declaration/paramNotes.ts';
 import type { Issue } from './callIssues.ts';
+import type { JsonObject } from '../json/value.ts';
 import type { Tool } from '../tool.ts';
 
 /** A parameter that keeps a call from being sent. */
@@ -13,9 +14,11 @@ export interface InsightParam {
   readonly hidden: boolean;
 }
 
-/** Why a detected call was not sent: its missing and its invalid parameters. */
+/** A detected call that was not sent, and why: its missing and its invalid parameters. */
 export interface Insight {
   readonly tool: string;
+  /** As the model wrote them: not coerced, not rounded. */
+  readonly arguments: JsonObject;
   readonly missing: readonly InsightParam[];
   readonly invalid: readonly InsightParam[];
 }
@@ -25,7 +28,7 @@ export interface Insight {
  * consequential call with any issue, and any call with a required parameter that is missing or not grounded in what the
  * user has said.
  */
-export function createInsight(tool: Tool, issues: readonly Issue[]): Insight | undefined {
+export function createInsight(tool: Tool, args: JsonObject, issues: readonly Issue[]): Insight | undefined {
   const isBlocking = ({ code, param }: Issue): boolean =>
     tool.consequential ||
     code === 'missing_param' ||
@@ -33,15 +36,15 @@ export function createInsight(tool: Tool, issues: readonly Issue[]): Insight | u
   if (!issues.some(isBlocking)) return undefined;
   const paramsWith = (missing: boolean): InsightParam[] =>
     issues.filter(({ code }) => (code === 'missing_param') === missing).map((issue) => toInsightParam(tool, issue));
-  return { tool: tool.name, missing: paramsWith(true), invalid: paramsWith(false) };
+  return { tool: tool.name, arguments: args, missing: paramsWith(true), invalid: paramsWith(false) };
 }
 
 /** The part of an insight that templates show: parameters that are not hidden and have the lowest precedence. */
-export function visibleInsight({ tool, missing, invalid }: Insight): Insight {
+export function visibleInsight({ missing, invalid, ...call }: Insight): Insight {
   const visible = [...missing, ...invalid].filter(({ hidden }) => !hidden);
   const lowest = Math.min(...visible.map(({ precedence }) => precedence));
   const isShown = ({ hidden, precedence }: InsightParam): boolean => !hidden && precedence === lowest;
-  return { tool, missing: missing.filter(isShown), invalid: invalid.filter(isShown) };
+  return { ...call, missing: missing.filter(isShown), invalid: invalid.filter(isShown) };
 }
 
 function toInsightParam(tool: Tool, { param, message }: Issue): InsightParam {

@@ -1,6 +1,7 @@
 import Mustache from 'mustache';
 import { describe, expect, it, vi } from 'vitest';
 import { compileTemplate, type TemplateScope } from '../../../src/graph/template.ts';
+import { JsonNumber } from '../../../src/tools/json/value.ts';
 
 const scope = (
   variables: Readonly<Record<string, string>> = {},
@@ -76,10 +77,14 @@ describe('a template', () => {
     ['{{#tool_calls}}{{.}}{{/tool_calls}}', '{"name": "set_light", "arguments": {"on": true}}'],
     ['{{#insights}}{{#missing}}{{#examples}}<{{.}}>{{/examples}}{{/missing}}{{/insights}}', '<{"x": 1}><attic>'],
     ['{{#insights}}{{missing}}{{/insights}}', /^\[\{"name": "where", .*"examples": \[\{"x": 1\}, "attic"\]\}\]$/],
+    ['{{#insights}}{{tool}} {{arguments}} {{arguments.on}}{{/insights}}', 'set_light {"on": 1.50} 1.50'],
     ['{{#insights}}{{#invalid}}none{{/invalid}}{{/insights}}', ''],
   ])('renders %s as JSON when it is no text', (text, expected) => {
     const where = { name: 'where', message: 'is missing', significance: '', precedence: 0, hidden: false };
-    const insights = [{ tool: 'set_light', missing: [{ ...where, examples: [{ x: 1 }, 'attic'] }], invalid: [] }];
+    const missing = [{ ...where, examples: [{ x: 1 }, 'attic'] }];
+    const insights = [
+      { tool: 'set_light', arguments: new Map([['on', new JsonNumber('1.50')]]), missing, invalid: [] },
+    ];
     const calls = [{ ...call, typedArguments: '{"on": true}' }];
     expect(render(text, scope({}, { calls, insights }))).toEqual(
       typeof expected === 'string' ? expected : expect.stringMatching(expected),

@@ -4,6 +4,7 @@ import { collectMentions } from '../../../../src/tools/validate/grounding.ts';
 import { createInsight, visibleInsight } from '../../../../src/tools/validate/insight.ts';
 import { validateCall } from '../../../../src/tools/validate/callIssues.ts';
 import type { Tool } from '../../../../src/tools/tool.ts';
+import { JsonNumber } from '../../../../src/tools/json/value.ts';
 import { createTool, parseArguments } from '../../../helpers/toolCalls.ts';
 
 describe('an insight', () => {
@@ -27,6 +28,7 @@ describe('an insight', () => {
   const insight = (tool: Tool, args: object, messages: string) =>
     createInsight(
       tool,
+      parseArguments(args),
       validateCall('f', coerceArguments(parseArguments(args), tool), tool, collectMentions([messages])),
     );
 
@@ -38,6 +40,11 @@ describe('an insight', () => {
     );
     expect(result).toMatchObject({
       tool: 'f',
+      arguments: new Map<string, unknown>([
+        ['amount', new JsonNumber('500')],
+        ['recipient', 'Bob'],
+        ['account', 'main'],
+      ]),
       missing: [],
       invalid: [{ name: 'recipient', significance: 'who gets it', examples: ['Ada'] }],
     });
@@ -58,6 +65,53 @@ describe('an insight', () => {
 
   it('is not created for a valid call', () => {
     expect(insight(transfer(true), { amount: 500, recipient: 'Ada', account: 'main' }, '500 to Ada')).toBeUndefined();
+  });
+
+  it('has the facts of a nested parameter, and for the rest those of what it is in', () => {
+    const tool = createTool({
+      parameters: {
+        type: 'object',
+        properties: {
+          place: {
+            type: 'object',
+            significance: 'where to go',
+            precedence: 3,
+            properties: { city: { type: 'string', examples: ['Rome'], precedence: 1 } },
+            required: ['city'],
+          },
+          stops: {
+            type: 'array',
+            items: { type: 'object', required: ['name'], properties: { name: { hidden: true } } },
+          },
+        },
+      },
+    });
+    expect(insight(tool, { place: {}, stops: [{ name: 'inn' }, {}] }, '')?.missing).toMatchObject([
+      { name: 'place.city', significance: 'where to go', examples: ['Rome'], precedence: 1, hidden: false },
+      { name: 'stops[1].name', significance: '', examples: [], precedence: 0, hidden: true },
+    ]);
+  });
+
+  it.each<[string, object, boolean]>([
+    ['an optional value of a nested object', { place: { zip: '123', city: 'hello' } }, false],
+    ['a required value of a nested object', { place: { zip: '123', city: 'Rome' } }, true],
+    ['a value of a required list', { names: ['Bob'] }, true],
+    ['a value of an optional list', { tags: ['red'] }, false],
+  ])('of %s that was not said, replaces the call only if the value is required', (_, args, isBlocking) => {
+    const said = { type: 'string', source: 'customer' };
+    const tool = createTool({
+      parameters: {
+        type: 'object',
+        properties: {
+          place: { type: 'object', properties: { city: said, zip: said }, required: ['city'] },
+          names: { type: 'array', items: said },
+          tags: { type: 'array', items: said },
+        },
+        required: ['names'],
+      },
+    });
+    const given = { names: [], ...args };
+    expect(insight(tool, given, 'hello') !== undefined).toBe(isBlocking);
   });
 
   it('shows templates only the visible parameters of the first precedence', () => {
