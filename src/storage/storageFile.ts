@@ -28,7 +28,7 @@ export async function readStorageFile(file: string, kind: StorageKind, name: str
     case 'LIST':
       return createList(parseLines(text));
     case 'MAP':
-      return createMap(kind, parsePairs(parseJson(text, name), name), name);
+      return createMap(kind, parseMap(parseJson(text, name), name), name);
     case 'MULTIMAP':
       return createMap(kind, parseRecords(parseJson(text, name), name), name);
     default:
@@ -64,12 +64,28 @@ function parseJson(text: string, name: string): unknown {
   }
 }
 
-function parsePairs(value: unknown, name: string): MapEntry[] {
-  if (!isObject(value)) throw invalidStorage(`${name} must be a JSON object of strings`);
+/** A map is written as an object of texts, or as the list of entries that a multimap is, with each id once. */
+function parseMap(value: unknown, name: string): MapEntry[] {
+  if (Array.isArray(value)) return checkUnique(parseRecords(value, name), name);
+  if (!isObject(value))
+    throw invalidStorage(`${name} must be a JSON object of strings, or a JSON array of {"id", "text"}`);
   return Object.entries(value).map(([key, text]) => {
     if (typeof text !== 'string') throw invalidStorage(`${name}: the value of "${key}" must be a string`);
     return { key, text };
   });
+}
+
+function checkUnique(entries: MapEntry[], name: string): MapEntry[] {
+  const indexes = new Map<string, number>();
+  for (const [index, { key }] of entries.entries()) {
+    const first = indexes.get(key);
+    if (first !== undefined)
+      throw invalidStorage(
+        `${name}[${index}] has the id "${key}", as ${name}[${first}] has; give it another one, or name the file .mm.json`,
+      );
+    indexes.set(key, index);
+  }
+  return entries;
 }
 
 function parseRecords(value: unknown, name: string): MapEntry[] {

@@ -15,6 +15,10 @@ beforeAll(async () => {
   await write('refusals.txt', '\ufeff# what to say\r\nNot today.\r\n\r\n  Go away.  \n');
   await write('lines.json', '{"b": "second", "a": "first"}');
   await write('many.mm.json', '[{"id": "b", "text": "3"}, {"id": "a", "text": "1"}, {"id": "a", "text": "2"}]');
+  await write('listed.json', '[{"id": "b", "text": "second"}, {"id": "a", "text": "first"}]');
+  await write('twice.json', '[{"id": "b", "text": "1"}, {"id": "a", "text": "2"}, {"id": "b", "text": "3"}]');
+  await write('unlisted.json', '[{"id": "a", "text": "1"}, {"id": 2, "text": "2"}]');
+  await write('text.json', '"a"');
   await write('broken.json', '{"a": 1}');
   await write('latin.txt', new Uint8Array([0xe9, 0x0a]));
   await write('picture.png', 'x');
@@ -68,6 +72,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
       ['Not today.', 'Go away.', 'Not today.'],
     ],
     ['a map file', { kind: 'MAP', filePath: 'lines.json' }, ['first', 'second', 'first']],
+    ['a map file with a list of entries', { kind: 'MAP', filePath: 'listed.json' }, ['first', 'second', 'first']],
     ['a multimap file', { kind: 'MULTIMAP', filePath: 'many.mm.json' }, ['1', '2', '3']],
   ])('a node reads %s', async (_, fields, texts) => {
     await using client = await connect();
@@ -219,6 +224,16 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     await using client = await connect();
     await createStorage(client, { name: 'taken', kind: 'LIST', strings: ['x'] });
     expect(errorOf(await createStorage(client, { name: 'lines', kind: 'LIST', ...fields })).code).toBe(code);
+  });
+
+  it.each<[string, string, string]>([
+    ['an id twice', 'twice.json', 'twice.json[2] has the id "b", as twice.json[0] has'],
+    ['an entry of another shape', 'unlisted.json', 'unlisted.json[1] must be {"id": string, "text": string}'],
+    ['no entries', 'text.json', 'text.json must be a JSON object of strings, or a JSON array of {"id", "text"}'],
+  ])('a map file with %s is refused at its place', async (_, filePath, message) => {
+    await using client = await connect();
+    const answer = await createStorage(client, { name: 'lines', kind: 'MAP', filePath });
+    expect(errorOf(answer)).toMatchObject({ code: 7003, message: expect.stringContaining(message) as string });
   });
 
   it('an unknown storage cannot be destroyed', async () => {
