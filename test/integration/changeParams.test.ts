@@ -42,7 +42,39 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
     expect((await client.sendMessage(agentId, 'hello')).tokensPrompt).toBeLessThan(50);
   });
 
+  it('tools change, and the prompt has the new ones from the next turn on', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(lamp());
+    const tool = (description: string) => ({ name: 'ring', description, parameters: [] });
+    const tokensWith = async (description: string): Promise<number> => {
+      expect(await changeParams(client, agentId, 'detect', { tools: [tool(description)] })).toMatchObject({
+        body: 'ack',
+      });
+      await client.request('clearDialog', { agentId });
+      const [detect] = (await client.sendMessage(agentId, 'hello')).path;
+      expect(detect).toEqual({ nodeName: 'detect', exit: 'no_tool_called' });
+      return (await client.sendMessage(agentId, 'hello')).tokensPrompt;
+    };
+    const short = await tokensWith('Rings.');
+    expect(await tokensWith('Rings. '.repeat(100))).toBeGreaterThan(short + 100);
+    expect(await tokensWith('Rings.')).toBe(short);
+  });
+
   it.each([
+    [
+      'a tool that is no tool',
+      'detect',
+      { tools: [{ name: 'set light', description: 'x' }] },
+      3007,
+      'detect.params.tools[0].name',
+    ],
+    [
+      'tools without the one that tool_choice names',
+      'detect',
+      { tool_choice: 'set_light', tools: [{ name: 'ring', description: 'x' }] },
+      3007,
+      'detect.params.tool_choice must be auto, required, none',
+    ],
     [
       'a structural parameter',
       'detect',
