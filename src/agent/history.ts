@@ -1,7 +1,9 @@
 import type { Interaction } from '../dialog.ts';
 import { Fault, describeError } from '../fault.ts';
 import { describePointer } from '../jsonPointer.ts';
-import { createReader, type Schema } from '../schema.ts';
+import { createReader, type Schema, type SchemaError } from '../schema.ts';
+import { parseJsonAt } from '../tools/json/lenientParser.ts';
+import { isJsonObject } from '../tools/json/value.ts';
 
 // JSON Schema of a saved dialog: the result of exportDialog, and createAgent.historyJson.
 const historySchema = {
@@ -51,8 +53,9 @@ const validateHistory = createReader(historySchema);
 export function parseHistory(text: string): readonly Interaction[] {
   if (text === '') return [];
   const reading = validateHistory(parseJson(text));
-  if (reading.ok) return reading.value;
-  const messages = reading.errors.map(
+  const errors = reading.ok ? findInvalidArguments(reading.value) : reading.errors;
+  if (reading.ok && errors.length === 0) return reading.value;
+  const messages = errors.map(
     ({ pointer, message }) => `createAgent.historyJson${describePointer(pointer)} ${message}`,
   );
   throw new Fault('MALFORMED_MESSAGE', messages.slice(0, maxReportedErrors).join('; '));
@@ -60,6 +63,18 @@ export function parseHistory(text: string): readonly Interaction[] {
 
 /** Serializes a dialog to JSON, as `parseHistory` reads it. */
 export const stringifyHistory = (interactions: readonly Interaction[]): string => JSON.stringify(interactions);
+
+/** Results of calls whose arguments are no JSON object: an equal call could never be found. */
+const findInvalidArguments = (interactions: readonly Interaction[]): readonly SchemaError[] =>
+  interactions.flatMap(({ results = [] }, turn) =>
+    results.flatMap(({ arguments_json }, index) => {
+      const parsed = parseJsonAt(arguments_json, 0);
+      const isObjectText = parsed.ok && isJsonObject(parsed.value) && arguments_json.slice(parsed.end).trim() === '';
+      if (isObjectText) return [];
+      const pointer = `/${turn}/results/${index}/arguments_json`;
+      return [{ pointer, message: `must be the JSON text of an object, not ${JSON.stringify(arguments_json)}` }];
+    }),
+  );
 
 function parseJson(text: string): unknown {
   try {

@@ -91,6 +91,11 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
       '[{"user": "a", "asistant": "b"}]',
       'createAgent.historyJson[0].asistant is not known here; did you mean "assistant"?',
     ],
+    [
+      'arguments of a result that are no object',
+      '[{"user": "a", "assistant": "b", "results": [{"call_id": "abcdefghi", "name": "f", "arguments_json": "{", "ok": true, "content": ""}]}]',
+      'createAgent.historyJson[0].results[0].arguments_json must be the JSON text of an object, not "{"',
+    ],
   ])('cannot be created from %s', async (_, historyJson, message) => {
     await using client = await connect();
     const answer = errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()), historyJson }));
