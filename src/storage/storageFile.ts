@@ -1,5 +1,6 @@
 import { Fault, describeError } from '../fault.ts';
 import { describeFsError, readRegularFile } from '../filesystem.ts';
+import { findDuplicateKeys } from '../jsonLocations.ts';
 import { isObject } from '../jsonTypes.ts';
 import {
   invalidStorage,
@@ -28,7 +29,7 @@ export async function readStorageFile(file: string, kind: StorageKind, name: str
     case 'LIST':
       return createList(parseLines(text));
     case 'MAP':
-      return createMap(kind, parseMap(parseJson(text, name), name), name);
+      return createMap(kind, parseMap(text, name), name);
     case 'MULTIMAP':
       return createMap(kind, parseRecords(parseJson(text, name), name), name);
     default:
@@ -65,10 +66,16 @@ function parseJson(text: string, name: string): unknown {
 }
 
 /** A map is written as an object of texts, or as the list of entries that a multimap is, with each id once. */
-function parseMap(value: unknown, name: string): MapEntry[] {
+function parseMap(json: string, name: string): MapEntry[] {
+  const value = parseJson(json, name);
   if (Array.isArray(value)) return checkUnique(parseRecords(value, name), name);
   if (!isObject(value))
     throw invalidStorage(`${name} must be a JSON object of strings, or a JSON array of {"id", "text"}`);
+  const [twice] = findDuplicateKeys(json);
+  if (twice)
+    throw invalidStorage(
+      `${name}, ${twice.place}: the key "${twice.name}" is there twice; remove one, or make it a .mm.json`,
+    );
   return Object.entries(value).map(([key, text]) => {
     if (typeof text !== 'string') throw invalidStorage(`${name}: the value of "${key}" must be a string`);
     return { key, text };

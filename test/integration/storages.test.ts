@@ -17,6 +17,7 @@ beforeAll(async () => {
   await write('many.mm.json', '[{"id": "b", "text": "3"}, {"id": "a", "text": "1"}, {"id": "a", "text": "2"}]');
   await write('listed.json', '[{"id": "b", "text": "second"}, {"id": "a", "text": "first"}]');
   await write('twice.json', '[{"id": "b", "text": "1"}, {"id": "a", "text": "2"}, {"id": "b", "text": "3"}]');
+  await write('keyTwice.json', '{"a": "1",\n "a": "2"}');
   await write('unlisted.json', '[{"id": "a", "text": "1"}, {"id": 2, "text": "2"}]');
   await write('text.json', '"a"');
   await write('broken.json', '{"a": 1}');
@@ -228,6 +229,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
 
   it.each<[string, string, string]>([
     ['an id twice', 'twice.json', 'twice.json[2] has the id "b", as twice.json[0] has'],
+    ['a key twice', 'keyTwice.json', 'keyTwice.json, 2:2: the key "a" is there twice'],
     ['an entry of another shape', 'unlisted.json', 'unlisted.json[1] must be {"id": string, "text": string}'],
     ['no entries', 'text.json', 'text.json must be a JSON object of strings, or a JSON array of {"id", "text"}'],
   ])('a map file with %s is refused at its place', async (_, filePath, message) => {
