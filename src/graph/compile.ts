@@ -90,10 +90,10 @@ function requireNode(nodes: ReadonlyMap<string, Node>, name: string): Node {
 
 const edgesOf = (plans: ReadonlyMap<string, NodePlan>): Edges =>
   new Map(
-    [...plans].map(([name, { type, params, exits }]) => [
-      name,
-      { type: type.type, exits: type.exits, targets: exits, output: type.output(params) },
-    ]),
+    [...plans].map(([name, { type, params, exits }]) => {
+      const canHold = Object.hasOwn(type.params.properties, 'hold');
+      return [name, { type: type.type, exits: type.exits, targets: exits, output: type.output(params), canHold }];
+    }),
   );
 
 /**

@@ -52,6 +52,8 @@ export interface NodeOutput {
   readonly text?: 'sent' | 'held';
   /** The exits on which the client gets neither a text nor a call of the node. */
   readonly silentExits: readonly string[];
+  /** The exits that a node with these parameters never takes; absent: none. */
+  readonly unusedExits?: readonly string[];
   /** The exit that the node takes because of the answer so far; absent: it does not read it. */
   readonly answerExit?: string;
 }
