@@ -74,6 +74,31 @@ export function insertTools({ messages, tools }: Prompt): readonly Message[] {
   );
 }
 
+/**
+ * Messages with calls and results as texts in our own wording. Results that follow each other are one message: many
+ * templates refuse two user messages in a row.
+ * @param kinds what is written as text.
+ */
+export function exchangesAsText(
+  messages: readonly Message[],
+  kinds: readonly ToolExchange['kind'][] = ['calls', 'result'],
+): readonly Message[] {
+  const written: Message[] = [];
+  messages.forEach((message, index) => {
+    const kind = message.toolExchange?.kind;
+    const { role, text } = message;
+    const last = written.at(-1);
+    if (!kind || !kinds.includes(kind)) written.push(message);
+    else if (last && kind === 'result' && messages[index - 1]?.toolExchange?.kind === 'result')
+      written[written.length - 1] = { role, text: `${last.text}\n${text}` };
+    else written.push({ role, text });
+  });
+  return written;
+}
+
+/** The messages of a prompt as texts alone: tools, calls and results in our own wording. */
+export const toTextMessages = (prompt: Prompt): readonly Message[] => exchangesAsText(insertTools(prompt));
+
 /** One turn in the dialog: the user's message and the text that was sent to the client. */
 export interface Interaction {
   readonly user: string;

@@ -1,4 +1,11 @@
-import { insertTools, type Message, type Prompt, type ToolBlock, type ToolDefinition } from '../dialog.ts';
+import {
+  exchangesAsText,
+  insertTools,
+  type Message,
+  type Prompt,
+  type ToolDefinition,
+  type ToolExchange,
+} from '../dialog.ts';
 import { nativeFormatName } from '../tools/native/nativeFormat.ts';
 import type { ChatTemplate } from './chatTemplate.ts';
 import { toTemplateMessages } from './templateMessages.ts';
@@ -13,24 +20,29 @@ export interface PromptInput {
 
 /**
  * What a chat template gets of a prompt. A template that supports tools decides where they are and how they are written;
- * any other gets them as text, and so does one whose calls are in another format, or that refuses these tools.
+ * any other gets them as text, and so does one whose calls are in another format, or that refuses these tools. The same
+ * holds for earlier calls and results.
  */
 export function toPromptInput(prompt: Prompt, template: ChatTemplate): PromptInput {
   const { messages, tools, thinking } = prompt;
-  const thinkingInput = thinking === undefined ? {} : { thinking };
   const { normalizeMessages, supportsTools } = template;
-  const writesTools = (block: ToolBlock): boolean =>
-    isOwnFormat(block.format, template) && (block.definitions.length === 0 || template.acceptsTools(block.definitions));
-  if (!supportsTools || (tools && !writesTools(tools))) {
-    const textMessages = insertTools(prompt).map(({ role, text }) => ({ role, text }));
-    return { ...thinkingInput, messages: normalizeMessages(textMessages) };
-  }
+  const isOwn = !tools || isOwnFormat(tools.format, template);
   const definitions = tools?.definitions ?? [];
+  const writesTools = supportsTools && isOwn && (definitions.length === 0 || template.acceptsTools(definitions));
+  const placed = writesTools ? messages : insertTools(prompt);
   return {
-    ...thinkingInput,
-    messages: normalizeMessages(messages),
-    ...(definitions.length > 0 && { tools: definitions }),
+    ...(thinking !== undefined && { thinking }),
+    messages: normalizeMessages(exchangesAsText(placed, isOwn ? unwrittenKinds(template) : undefined)),
+    ...(writesTools && definitions.length > 0 && { tools: definitions }),
   };
+}
+
+/** What a chat template leaves out of the history: it gets that as text. */
+function unwrittenKinds({
+  toolDialect: { convention, layout, writesResults },
+}: ChatTemplate): readonly ToolExchange['kind'][] {
+  if (!convention && !layout) return ['calls', 'result'];
+  return writesResults ? [] : ['result'];
 }
 
 /** Whether a chat template writes the calls of a format. */
@@ -46,6 +58,20 @@ export const renderInput = ({ messages, tools, thinking }: PromptInput, template
     variables: thinkingVariables(template.thinkingVariable, thinking),
   });
 
+/**
+ * Renders a prompt. A template that refuses its calls and results where they stand gets them as text.
+ * @param render throws what the template throws.
+ */
+export function renderOrWriteOut<T>(prompt: Prompt, template: ChatTemplate, render: (input: PromptInput) => T): T {
+  const input = toPromptInput(prompt, template);
+  try {
+    return render(input);
+  } catch (error) {
+    if (!input.messages.some(({ toolExchange }) => toolExchange)) throw error;
+    return render(toPromptInput({ ...prompt, messages: exchangesAsText(prompt.messages) }, template));
+  }
+}
+
 /** A prompt as a chat template writes it. @throws as renderInput */
 export const renderPrompt = (prompt: Prompt, template: ChatTemplate): string =>
-  renderInput(toPromptInput(prompt, template), template);
+  renderOrWriteOut(prompt, template, (input) => renderInput(input, template));

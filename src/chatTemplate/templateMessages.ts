@@ -3,9 +3,10 @@ import { parseJsonAt } from '../tools/json/lenientParser.ts';
 import { isJsonObject, stringifyJson, type JsonObject } from '../tools/json/value.ts';
 import type { ToolDialect } from '../tools/native/toolDialect.ts';
 import { writeCalls } from '../tools/native/writeCalls.ts';
+import { oneCallPerMessage } from './singleCalls.ts';
 import type { TemplateMessage } from './templateInput.ts';
 
-type HistoryDialect = Pick<ToolDialect, 'convention' | 'layout' | 'writesResults'>;
+type HistoryDialect = Pick<ToolDialect, 'convention' | 'layout'>;
 
 /** A message of a prompt as text: role and content. Calls and results are in our own wording. */
 export const toTextMessage = ({ role, text }: Message): TemplateMessage => ({ role, content: text });
@@ -17,18 +18,21 @@ export const toTextMessage = ({ role, text }: Message): TemplateMessage => ({ ro
  * | ------------------------------- | ---------------------------------------------------- | ---------------------- |
  * | writes calls                    | as `tool_calls`, in the convention of the template   | as role `tool`         |
  * | leaves calls out, known layout  | as text, in the layout of the family                 | as role `tool`         |
- * | leaves calls out, no layout     | as text, in our own wording                          | as role `tool`         |
- * | leaves results out              |                                                      | as text, in our wording |
+ *
+ * A template that writes one call of a message gets a message for each call, followed by its result. What a template does
+ * not write at all is text in the prompt input already.
  */
 export function toTemplateMessages(messages: readonly Message[], dialect: HistoryDialect): readonly TemplateMessage[] {
   const ids = new CallIds(dialect);
-  return messages.map((message) => {
+  const given = messages.map((message): TemplateMessage => {
     const { toolExchange } = message;
     if (toolExchange?.kind === 'calls') return callsMessage(message, toolExchange, ids, dialect);
-    if (toolExchange?.kind !== 'result' || !dialect.writesResults) return toTextMessage(message);
+    if (toolExchange?.kind !== 'result') return toTextMessage(message);
     const { name, callId, content } = toolExchange;
     return { role: 'tool', name, tool_call_id: ids.of(callId, name), content };
   });
+  const { convention } = dialect;
+  return !convention || convention.severalCalls ? given : oneCallPerMessage(given, convention.content);
 }
 
 type Calls = Extract<ToolExchange, { kind: 'calls' }>;
@@ -46,7 +50,7 @@ function callsMessage(
   }
   return {
     role: 'assistant',
-    content: text === '' ? convention.content : text,
+    content: text === '' || !convention.textWithCalls ? convention.content : text,
     tool_calls: calls.map(({ id, name, arguments: args }) => ({
       id: ids.of(id, name),
       type: 'function',

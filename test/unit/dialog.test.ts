@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ToolBlock } from '../../src/dialog.ts';
-import { insertTools } from '../../src/dialog.ts';
+import { exchangesAsText, insertTools, type Message } from '../../src/dialog.ts';
 import { placeTemplate } from '../../src/projection/placement.ts';
 
 const toolBlock = (slot: ToolBlock['place']): ToolBlock => ({
@@ -30,5 +30,34 @@ describe('tools in a prompt', () => {
         .map(({ text }) => text)
         .join('|'),
     ).toBe(expected);
+  });
+});
+
+describe('calls and results as text', () => {
+  const calls: Message = { role: 'assistant', text: 'CALLS', toolExchange: { kind: 'calls', text: '', calls: [] } };
+  const result = (text: string): Message => ({
+    role: 'user',
+    text,
+    toolExchange: { kind: 'result', callId: 'a', name: 'f', content: '' },
+  });
+  const user: Message = { role: 'user', text: 'USER' };
+  const messages = [user, calls, result('1'), result('2'), user, calls, result('3'), calls, result('4')];
+
+  it('are joined where results follow each other, and are no calls and results any more', () => {
+    expect(exchangesAsText(messages)).toEqual([
+      user,
+      { role: 'assistant', text: 'CALLS' },
+      { role: 'user', text: '1\n2' },
+      user,
+      { role: 'assistant', text: 'CALLS' },
+      { role: 'user', text: '3' },
+      { role: 'assistant', text: 'CALLS' },
+      { role: 'user', text: '4' },
+    ]);
+  });
+
+  it('can be the results alone', () => {
+    expect(exchangesAsText(messages.slice(0, 4), ['result'])).toEqual([user, calls, { role: 'user', text: '1\n2' }]);
+    expect(exchangesAsText(messages, [])).toEqual(messages);
   });
 });

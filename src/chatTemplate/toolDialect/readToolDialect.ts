@@ -5,7 +5,7 @@ import type { CallLayout } from '../../tools/native/layout.ts';
 import { knownLayouts } from '../../tools/native/knownLayouts.ts';
 import { nativeFormat, nativeFormatName } from '../../tools/native/nativeFormat.ts';
 import { FormatProof, type WrittenProbe } from '../../tools/native/proof/prove.ts';
-import type { CallConvention, ToolDialect } from '../../tools/native/toolDialect.ts';
+import type { CallConvention, CallMessageForm, ToolDialect } from '../../tools/native/toolDialect.ts';
 import { writeCalls } from '../../tools/native/writeCalls.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import type { RenderTemplate } from '../templateInput.ts';
@@ -14,11 +14,11 @@ import { layoutProbes, marksOf, probeTools, proofProbes, type ToolProbe } from '
 import { ProbeRenderer } from './renderProbe.ts';
 import { plainText, toWrittenCall, writeProbes } from './writeProbes.ts';
 
-const anyConvention: CallConvention = { arguments: 'object', content: '', ids: 'any' };
+const anyForm: CallMessageForm = { arguments: 'object', content: '', ids: 'any' };
 
 // In the order in which they are tried: the first in which a template writes calls as they are.
-const conventions: readonly CallConvention[] = [
-  anyConvention,
+const forms: readonly CallMessageForm[] = [
+  anyForm,
   { arguments: 'string', content: '', ids: 'any' },
   { arguments: 'object', content: null, ids: 'any' },
   { arguments: 'string', content: null, ids: 'any' },
@@ -38,15 +38,16 @@ export function readToolDialect(
 ): ToolDialect {
   const failures: string[] = [];
   const writing: ProbeRenderer[] = [];
-  for (const convention of conventions) {
+  for (const form of forms) {
     try {
-      const renderer = new ProbeRenderer(render, convention);
+      const renderer = new ProbeRenderer(render, form);
       if (!renderer.writesCalls()) continue;
       writing.push(renderer);
       const layouts = deriveLayouts(layoutSamples(renderer, marks));
       const probes = proofProbes(marksOf(layouts[0]));
       const written = writeProbes(probes, (probe) => renderer.calls(probe), plainText(renderer));
       const layout = firstProved(layouts, written, marks);
+      const convention = renderer.convention();
       return chooseProved(written, { layout, convention, formats, knows: knowsTools(render), renderer, marks });
     } catch (error) {
       failures.push(describeError(error));
@@ -68,7 +69,7 @@ function firstProved(layouts: CandidateLayouts, written: readonly WrittenProbe[]
 function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: ReplyMarks): ToolDialect | undefined {
   try {
     if (!knowsTools(render)) return undefined;
-    const renderer = new ProbeRenderer(render, anyConvention);
+    const renderer = new ProbeRenderer(render, anyForm);
     const prompt = renderer.prompt();
     const known = knownLayouts.find(({ isShownIn }) => isShownIn(prompt));
     if (!known) return undefined;
@@ -88,7 +89,7 @@ function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: Rep
 /** Whether a template writes the declarations of tools. */
 function knowsTools(render: RenderTemplate): boolean {
   try {
-    return new ProbeRenderer(render, anyConvention).prompt().includes(probeTools[0]?.name ?? '');
+    return new ProbeRenderer(render, anyForm).prompt().includes(probeTools[0]?.name ?? '');
   } catch {
     return false;
   }
@@ -102,8 +103,8 @@ function unknownDialect(why: string, render: RenderTemplate, renderer: ProbeRend
     because: knows ? `its chat template shows no calls: ${why}` : 'its chat template knows no tools',
     knowsTools: knows,
     layout: undefined,
-    convention: renderer?.convention,
-    writesResults: (renderer ?? new ProbeRenderer(render, anyConvention)).writesResults(renderer !== undefined),
+    convention: renderer?.convention(),
+    writesResults: (renderer ?? new ProbeRenderer(render, anyForm)).writesResults(renderer !== undefined),
     probes: [{ name: layoutProbes.one.name, required: true, ok: false, why }],
   };
 }

@@ -1,7 +1,7 @@
 import { toFunctionDefinition } from '../../tools/formats/functionJson.ts';
 import { stringifyJson } from '../../tools/json/value.ts';
 import { commonStart } from '../../tools/native/derive/commonText.ts';
-import type { CallConvention } from '../../tools/native/toolDialect.ts';
+import type { CallConvention, CallMessageForm } from '../../tools/native/toolDialect.ts';
 import type { Tool } from '../../tools/tool.ts';
 import type { RenderTemplate, TemplateMessage, TemplateToolCall } from '../templateInput.ts';
 import { layoutProbes, plainProbe, probeTools, type ToolProbe } from './probes.ts';
@@ -11,16 +11,16 @@ const user: TemplateMessage = { role: 'user', content: question };
 
 /** Renders probes in one convention. All methods throw what the template throws. */
 export class ProbeRenderer {
-  readonly convention: CallConvention;
+  readonly #form: CallMessageForm;
   readonly #render: RenderTemplate;
   /** The prompt from the end of the user's message to where the assistant's answer starts, by tools. */
   readonly #generationPrompts = new Map<readonly Tool[], string>();
   /** What was written: the layout is derived from some of the probes that prove it. */
   readonly #written = new Map<ToolProbe, string>();
 
-  constructor(render: RenderTemplate, convention: CallConvention) {
+  constructor(render: RenderTemplate, form: CallMessageForm) {
     this.#render = render;
-    this.convention = convention;
+    this.#form = form;
   }
 
   /** The whole prompt with the tools, before the assistant's answer. */
@@ -42,13 +42,13 @@ export class ProbeRenderer {
 
   #write({ calls, tools, text, reasoning, result }: ToolProbe): string {
     const toolCalls = calls.map(({ id, name, arguments: args }, index): TemplateToolCall => {
-      const ownId = this.convention.ids === 'functions' ? `functions.${name}:${index}` : id;
-      const written = this.convention.arguments === 'object' ? args : stringifyJson(args);
+      const ownId = this.#form.ids === 'functions' ? `functions.${name}:${index}` : id;
+      const written = this.#form.arguments === 'object' ? args : stringifyJson(args);
       return { id: ownId, type: 'function', function: { name, arguments: written } };
     });
     const message: TemplateMessage = {
       role: 'assistant',
-      content: text ?? this.convention.content,
+      content: text ?? this.#form.content,
       ...(reasoning !== undefined && { reasoning_content: reasoning, reasoning, thinking: reasoning }),
       tool_calls: toolCalls,
     };
@@ -59,11 +59,17 @@ export class ProbeRenderer {
     return this.#afterGenerationPrompt([message, resultMessage], tools);
   }
 
-  /** Whether the template writes a call with its name and arguments; false where it refuses them. */
-  writesCalls(): boolean {
-    const { calls } = layoutProbes.one;
+  /** How the template takes calls, in the form of this renderer. */
+  convention(): CallConvention {
+    const { two, afterText } = layoutProbes;
+    return { ...this.#form, severalCalls: this.writesCalls(two), textWithCalls: this.writesCalls(afterText) };
+  }
+
+  /** Whether the template writes the calls of a probe with names and arguments; false where it refuses them. */
+  writesCalls(probe: ToolProbe = layoutProbes.one): boolean {
+    const { calls } = probe;
     try {
-      const text = this.calls(layoutProbes.one);
+      const text = this.calls(probe);
       return calls.every(({ name, arguments: args }) =>
         [name, ...Object.values(args)].every((part) => text.includes(String(part))),
       );

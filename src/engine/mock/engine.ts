@@ -1,4 +1,4 @@
-import { insertTools, type Message, type Prompt, type ToolBlock } from '../../dialog.ts';
+import { toTextMessages, type Message, type Prompt, type ToolBlock } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import { callsInTags } from '../../tools/native/knownLayouts.ts';
@@ -105,7 +105,7 @@ class MockModel implements Model {
   }
 
   async render(prompt: Prompt): Promise<string> {
-    return mockPieces(insertTools(prompt))
+    return mockPieces(toTextMessages(prompt))
       .map(({ text }) => text)
       .join('');
   }
@@ -157,7 +157,7 @@ class MockSequence implements Sequence {
   }
 
   async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
-    const messages = insertTools(prompt);
+    const messages = toTextMessages(prompt);
     const tokens = mockOverhead.prompt + countMessages(messages);
     const { contextSize } = this.#model;
     if (tokens >= contextSize) throw promptTooLargeFault(tokens, contextSize);
@@ -179,7 +179,7 @@ class MockSequence implements Sequence {
   }
 
   async prefill(prompt: Prompt): Promise<void> {
-    const stablePrefix = insertTools(prompt).slice(0, -1);
+    const stablePrefix = toTextMessages(prompt).slice(0, -1);
     if (commonPrefixTokens(this.#cachedPrompt, stablePrefix) < countMessages(stablePrefix))
       this.#cachedPrompt = stablePrefix;
   }

@@ -1,13 +1,21 @@
 import type { CallLayout } from './layout.ts';
 
-/** How calls are given to a chat template, so that it writes them. */
-export interface CallConvention {
+/** The form in which calls are given to a chat template, so that it writes them. */
+export interface CallMessageForm {
   /** As an object, or as JSON text (OpenAI's form). */
   readonly arguments: 'object' | 'string';
   /** Content of a message that has only calls. */
   readonly content: '' | null;
   /** `functions`: the template writes the id in place of the name, which must be `functions.NAME:INDEX`. */
   readonly ids: 'any' | 'functions';
+}
+
+/** How a chat template takes calls. */
+export interface CallConvention extends CallMessageForm {
+  /** Whether one message may have several calls. */
+  readonly severalCalls: boolean;
+  /** Whether a message may have both text and calls; a template that takes only one of them may leave the calls out. */
+  readonly textWithCalls: boolean;
 }
 
 /** What a probe showed. */

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import type { ChatTemplate } from '../../../chatTemplate/chatTemplate.ts';
-import { renderInput, toPromptInput, type PromptInput } from '../../../chatTemplate/renderPrompt.ts';
+import { renderInput, renderOrWriteOut, type PromptInput } from '../../../chatTemplate/renderPrompt.ts';
 import type { Prompt } from '../../../dialog.ts';
 import { createYielder } from '../../../eventLoop.ts';
 import { Fault, describeError } from '../../../fault.ts';
@@ -50,9 +50,18 @@ export class PromptRenderer {
 
   /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
   render(prompt: Prompt): RenderedPrompt {
-    const input = toPromptInput(prompt, this.#chatTemplate);
+    try {
+      return renderOrWriteOut(prompt, this.#chatTemplate, (input) => this.#render(input));
+    } catch (error) {
+      if (error instanceof Fault) throw error;
+      const why = describeError(error);
+      throw new Fault('INFERENCE_FAILED', `the model's chat template refuses this prompt: ${why}`, { cause: error });
+    }
+  }
+
+  #render(input: PromptInput): RenderedPrompt {
     const mask = new CharacterMask([this.#chatTemplate.source, JSON.stringify(input)]);
-    const maskedText = this.#renderText(this.#masked(input, mask));
+    const maskedText = renderInput(this.#masked(input, mask), this.#chatTemplate);
     return {
       text: mask.unmask(maskedText),
       maskedOffsets: mask.maskedOffsets(maskedText),
@@ -126,15 +135,6 @@ export class PromptRenderer {
       messages: messages.map((message) => mapMessageStrings(message, maskUnsafe)),
       ...(tools && { tools: mapStrings(tools, maskUnsafe) }),
     };
-  }
-
-  #renderText(input: PromptInput): string {
-    try {
-      return renderInput(input, this.#chatTemplate);
-    } catch (error) {
-      const why = describeError(error);
-      throw new Fault('INFERENCE_FAILED', `the model's chat template refuses this prompt: ${why}`, { cause: error });
-    }
   }
 }
 
