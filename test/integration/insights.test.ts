@@ -222,6 +222,41 @@ describe.each(subprotocols)('over %s, a tool in the form of OpenAI with nested p
     });
   });
 
+  it('gives no warning of its own "strict" where the node is strict', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const tool = { type: 'function', function: { name: 'wave', description: 'Wave.', strict: true } };
+    const warningsWith = async (strict: boolean): Promise<unknown> => {
+      const params = { tools: [tool], strict };
+      const nodes = { ...graph.nodes, detect: { ...graph.nodes.detect, params } };
+      return client.request('createAgent', { graphJson: JSON.stringify({ ...graph, nodes }) });
+    };
+    expect(await warningsWith(true)).toMatchObject({ createAgent: { warnings: [] } });
+    expect(await warningsWith(false)).toMatchObject({
+      createAgent: {
+        warnings: [
+          'detect.params.tools[0].function.strict is not used: "strict" of the node is for all its tools; set it there',
+        ],
+      },
+    });
+  });
+
+  it('is refused together with other tools, each at its place', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const on = { name: 'on', type: 'boolean' };
+    const tools = [
+      { name: 'a', description: 'A.', parameters: [on, on] },
+      { name: 'b', description: 'B.' },
+      { function: { name: 'b', description: 'B.' } },
+    ];
+    const nodes = { ...graph.nodes, detect: { ...graph.nodes.detect, params: { tools } } };
+    const answer = await client.request('createAgent', { graphJson: JSON.stringify({ ...graph, nodes }) });
+    const detail = answer.body === 'error' ? (JSON.parse(answer.error.detail) as { readonly pointer: string }[]) : [];
+    expect(detail.map(({ pointer }) => pointer)).toEqual([
+      '/nodes/detect/params/tools/0/parameters/1/name',
+      '/nodes/detect/params/tools/2/function/name',
+    ]);
+  });
+
   it('is refused with the place of an error inside it', async () => {
     await using client = await TestClient.connect(server().url, subprotocol);
     const invalid = structuredClone(travel);

@@ -1,13 +1,11 @@
 import { toToolBlock } from '../../dialog.ts';
 import type { Model } from '../../engine/engine.ts';
 import { runChunk } from '../../eventLoop.ts';
-import { describeGraphPointer } from '../../graph/document.ts';
-import { InvalidParams, unwrapParam, type NodeContext } from '../../graph/node.ts';
-import { escapePointerToken } from '../../jsonPointer.ts';
+import type { NodeContext } from '../../graph/node.ts';
 import type { Projection } from '../../projection/projection.ts';
 import { toolProjection } from '../../projection/withTools.ts';
-import { readTool } from '../../tools/declaration/readTool.ts';
 import type { Tool, ToolCallFormat } from '../../tools/tool.ts';
+import { readTools } from './readTools.ts';
 import { withThought } from './thought.ts';
 import { createCallConstraint, resolveToolChoice, type CallConstraint, type ResolvedToolChoice } from './toolChoice.ts';
 import type { ToolCallParams } from './toolCallParams.ts';
@@ -39,7 +37,7 @@ export interface ToolOffer extends Pick<DeclaredOffer, 'declared' | 'offered'> {
 
 /** Reads the tools and the tool choice of a node. @throws InvalidParams */
 export function declareOffer(params: OfferParams, context: NodeContext): DeclaredOffer {
-  const declared = readTools(params.tools, context);
+  const declared = readTools(params, context);
   if (declared.size > recommendedMaxTools) {
     const place = `${context.nodeName}.params.tools`;
     context.warn(`${place} has ${declared.size} entries: small models get lost above ${recommendedMaxTools}`);
@@ -70,29 +68,3 @@ export const isSameOffer = (a: OfferParams, b: OfferParams): boolean => offerKey
 
 const offerKey = ({ tools, tool_choice, strict, thought }: OfferParams): string =>
   JSON.stringify([tools, tool_choice, strict, thought]);
-
-function readTools(
-  declarations: ToolCallParams['tools'],
-  { limits, nodeName, warn }: NodeContext,
-): ReadonlyMap<string, Tool> {
-  if (declarations.length > limits.tools) {
-    const count = declarations.length;
-    const message = `has ${count} entries, and ${limits.tools} are allowed`;
-    throw new InvalidParams([{ pointer: '/tools', message, code: 'LIMIT_EXCEEDED' }]);
-  }
-  const tools = new Map<string, Tool>();
-  declarations.forEach((declaration, index) => {
-    const pointer = `/tools/${index}`;
-    const place = `/nodes${escapePointerToken(nodeName)}/params${pointer}`;
-    const reading = readTool(declaration, (warning) =>
-      warn(`${describeGraphPointer(place + warning.pointer)} ${warning.message}`),
-    );
-    const tool = unwrapParam(pointer, reading);
-    if (tools.has(tool.name)) {
-      const namePointer = `${pointer}${tool.origin?.pointer ?? ''}/name`;
-      throw new InvalidParams([{ pointer: namePointer, message: `is declared twice: "${tool.name}"` }]);
-    }
-    tools.set(tool.name, tool);
-  });
-  return tools;
-}
