@@ -1,7 +1,24 @@
+import type { AppendDialogRequest, ToolResult } from '../frames.gen.ts';
 import { documentText } from '../wire/documentText.ts';
+import { isPlainObject } from '../wire/wellFormed.ts';
 import type { Connection } from './connection.ts';
-import { checks } from './options.ts';
+import { checks, optionsCheck } from './options.ts';
 import { TurnHandle, type SendOptions } from './turn.ts';
+
+/** The result of a call that a program has run by itself. `ok` is true and `lifespan` is TURN where they are absent. */
+export type SubmittedResult = Pick<ToolResult, 'callId' | 'content'> & Partial<Pick<ToolResult, 'ok' | 'lifespan'>>;
+
+/** Options of `submitToolResults`. */
+export interface SubmitToolResultsOptions {
+  /** The turn of the calls; default: the current one. */
+  readonly turnId?: number;
+}
+
+const checkSubmitOptions = optionsCheck<SubmitToolResultsOptions>('submitToolResults', { turnId: checks.field });
+const checkInteraction = optionsCheck<Partial<Omit<AppendDialogRequest, 'agentId'>>>('appendDialog', {
+  user: checks.field,
+  assistant: checks.field,
+});
 
 /**
  * An agent on the server: one conversation with a graph.
@@ -42,6 +59,27 @@ export class AgentHandle implements AsyncDisposable {
     await this.#connection.request('changeParams', { agentId: this.id, nodeName, paramsJson });
   }
 
+  /**
+   * Gives a turn that waits for results (`await_results`) those of its calls. An executor does this by itself.
+   * @throws Fault NO_RESULTS_AWAITED for a call that does not wait, a second result and one that is late, LIMIT_EXCEEDED
+   * for more than 256 KiB; none of the results is taken then.
+   */
+  async submitToolResults(results: readonly SubmittedResult[], options: SubmitToolResultsOptions = {}): Promise<void> {
+    checks.list(results, 'submitToolResults.results');
+    checkSubmitOptions(options);
+    const fields = { ...options, agentId: this.id, results: results.map(withOk) };
+    await this.#connection.request('submitToolResults', fields);
+  }
+
+  /**
+   * Adds to the dialog what was said elsewhere, between turns. Either part may be absent, but not both.
+   * @throws Fault AGENT_BUSY while a turn runs.
+   */
+  async appendDialog(interaction: Partial<Omit<AppendDialogRequest, 'agentId'>>): Promise<void> {
+    checkInteraction(interaction);
+    await this.#connection.request('appendDialog', { ...interaction, agentId: this.id });
+  }
+
   /** The dialog so far as JSON text, to save it and to pass it to `createAgent({ history })` later. */
   async exportDialog(): Promise<string> {
     const parts: string[] = [];
@@ -75,3 +113,7 @@ export class AgentHandle implements AsyncDisposable {
     await Promise.race([destroyed, this.#connection.interrupted]);
   }
 }
+
+// What is no object stays as it is: the request is refused with its place.
+const withOk = (result: SubmittedResult): ToolResult =>
+  (isPlainObject(result) && result.ok === undefined ? { ...result, ok: true } : result) as ToolResult;

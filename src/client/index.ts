@@ -1,6 +1,6 @@
 export { connect, type ConnectOptions } from './connect.ts';
 export type { Client, CreateAgentOptions, DownloadModelOptions, LoadModelOptions } from './client.ts';
-export type { AgentHandle } from './agent.ts';
+export type { AgentHandle, SubmittedResult, SubmitToolResultsOptions } from './agent.ts';
 export type { FinishedTurn, SendOptions, TurnHandle } from './turn.ts';
 export type { ToolCall, TurnEvent } from './toolCall.ts';
 export type { CloseInfo } from './channel.ts';

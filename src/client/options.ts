@@ -22,6 +22,7 @@ export const checks = {
   graph: mustBe('an object or JSON text', (value) => typeof value === 'string' || isRecord(value)),
   history: mustBe('a list or JSON text', (value) => typeof value === 'string' || Array.isArray(value)),
   params: mustBe('an object', isRecord),
+  list: mustBe('a list', Array.isArray),
   callback: mustBe('a function', (value) => typeof value === 'function'),
   codec: mustBe('"proto" or "json"', (value) => value === 'proto' || value === 'json'),
   switchOrOptions: mustBe('a boolean or an object', (value) => typeof value === 'boolean' || isRecord(value)),

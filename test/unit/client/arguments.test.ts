@@ -240,6 +240,36 @@ const misuses: readonly Misuse[] = [
     call: (_, agent) => agent.changeParams('answer', { sampling: { temperature: Number('warm') } }),
   },
   {
+    message: 'submitToolResults.results must be a list, not an object',
+    // @ts-expect-error: a single result
+    call: (_, agent) => agent.submitToolResults({ callId: 'a', content: 'b' }),
+  },
+  {
+    message: 'submitToolResults.results[0].content must be a string, not an object',
+    // @ts-expect-error: an object
+    call: (_, agent) => agent.submitToolResults([{ callId: 'a', content: { city: 'Oslo' } }]),
+  },
+  {
+    message: 'submitToolResults.results[0] must be an object, not null',
+    // @ts-expect-error: null
+    call: (_, agent) => agent.submitToolResults([null]),
+  },
+  {
+    message: 'submitToolResults.turnID is not known here; did you mean "turnId"?',
+    // @ts-expect-error: misspelt
+    call: (_, agent) => agent.submitToolResults([], { turnID: 1 }),
+  },
+  {
+    message: 'appendDialog.asistant is not known here; did you mean "assistant"?',
+    // @ts-expect-error: misspelt
+    call: (_, agent) => agent.appendDialog({ user: 'hi', asistant: 'hello' }),
+  },
+  {
+    message: 'appendDialog.user must be a string, not 5',
+    // @ts-expect-error: a number
+    call: (_, agent) => agent.appendDialog({ user: 5 }),
+  },
+  {
     message: 'configureSession.storageFolder is not known here; did you mean "storageDataFolder"?',
     // @ts-expect-error: misspelt
     call: (client) => client.configure({ storageFolder: 'brunhild' }),
