@@ -4,7 +4,7 @@ import type { Exchange } from '../graph/turn.ts';
 import { stringifyJson } from '../tools/json/value.ts';
 
 /** What a turn that called tools shows in later prompts when its own line is empty. */
-export const defaultSpoken = 'Done.';
+const defaultSpoken = 'Done.';
 
 /** What a turn leaves behind for the dialog. */
 export interface TurnRemains extends Pick<Interaction, 'user' | 'assistant' | 'mark'> {

@@ -26,15 +26,16 @@ export async function judgeReply(turn: Turn, reply: ParsedReply, options: Attemp
   const { nodeName, constraint, rules, isCutOff } = options;
   const allowed: DetectedCall[] = [];
   const unread = [...reply.unread];
-  for (const call of reply.calls) {
-    if (await isAllowed(call, constraint)) allowed.push(call);
-    else unread.push({ text: call.raw, reason: 'the declared tools do not allow it' });
-  }
-  for (const { text, reason } of unread) {
-    turn.emitEvent('call_unread', { text, reason }, { always: true });
-    const fix = isCutOff && reply.truncated ? 'raise sampling.max_tokens' : 'set strict or retries';
+  for (const call of reply.calls) if (await isAllowed(call, constraint)) allowed.push(call);
+  for (const { reason } of unread) {
+    const retry = constraint.grammar ? 'set retries' : 'set strict or retries';
+    const fix = isCutOff && reply.truncated ? 'raise sampling.max_tokens' : retry;
     turn.warn(`${nodeName} wrote a call that could not be used: ${reason}; ${fix}`);
   }
+  const disallowed = reply.calls.filter((call) => !allowed.includes(call));
+  if (disallowed.length > 0) turn.warn(`${nodeName} wrote a call that its tools do not allow`);
+  unread.push(...disallowed.map(({ raw }) => ({ text: raw, reason: 'the declared tools do not allow it' })));
+  for (const { text, reason } of unread) turn.emitEvent('call_unread', { text, reason }, { always: true });
   const calls = allowed.map((call) => judgeCall(turn, call, rules));
   return { calls, answer: reply.answer, problem: findProblem(calls, unread) };
 }
