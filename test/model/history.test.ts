@@ -2,11 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { families } from '../../scripts/gguf/families.mjs';
 import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
 import type { TemplateMessage } from '../../src/chatTemplate/templateInput.ts';
-import { toToolBlock, type Message, type Prompt } from '../../src/dialog.ts';
+import { toToolBlock, type Message, type Prompt, type ToolBlock } from '../../src/dialog.ts';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { createExchange } from '../../src/nodes/toolCall/exchange.ts';
 import { formats } from '../../src/tools/formats/index.ts';
 import { readTool } from '../../src/tools/declaration/readTool.ts';
 import { unwrapParam } from '../../src/graph/node.ts';
+import { generate } from '../contracts/generation.ts';
 import { openTinyModels } from './tiny.ts';
 
 let models: Awaited<ReturnType<typeof openTinyModels>>;
@@ -100,6 +102,12 @@ const toMessages = (parts: readonly Part[], format: string): readonly Message[] 
     return written ? createExchange(calls, '', written).messages : [];
   });
 
+const blockOf = (format: string): ToolBlock => {
+  const toolFormat = formats.get(format);
+  if (!toolFormat) throw new Error(`there is no format ${format}`);
+  return toToolBlock(tools, toolFormat);
+};
+
 const reference = [...families].filter(([name]) => name !== 'Hermes 2 Pro');
 
 describe.each(reference)('calls and results in a prompt of %s', (family, { format, chatTemplate }) => {
@@ -108,11 +116,7 @@ describe.each(reference)('calls and results in a prompt of %s', (family, { forma
     const { bosString, eosString } = models.get(family).weights.tokens;
     return { bos: bosString ?? '', eos: eosString ?? '' };
   };
-  const block = () => {
-    const toolFormat = formats.get(format);
-    if (!toolFormat) throw new Error(`there is no format ${format}`);
-    return toToolBlock(tools, toolFormat);
-  };
+  const block = () => blockOf(format);
   const cases = Object.keys(conversations('')).flatMap((conversation) =>
     Object.keys(results).flatMap((result) =>
       [true, false].map((withTools) => [conversation, result, withTools] as const),
@@ -139,6 +143,28 @@ describe.each(reference)('calls and results in a prompt of %s', (family, { forma
     };
     expect(count(results[result as keyof typeof results])).toBe(count('fine'));
     expect(weights.detokenize(renderer.tokens(rendered), true)).toContain(withTools ? 'get_time' : 'set_light');
+  });
+});
+
+describe('the prompt of a second round', () => {
+  const firstRound: readonly Part[] = [['user', 'Light!']];
+  const secondRound: readonly Part[] = [...firstRound, ['calls', [light('done')]]];
+  const thirdRound: readonly Part[] = [...secondRound, ['calls', [time('noon')]]];
+
+  it.each([...families])('reuses the whole prompt of the round before: %s', async (family, { format }) => {
+    await using engine = llamaEngine();
+    const model = await engine.load(models.pathOf(family), { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
+    const sequence = model.openSequence();
+    const run = (parts: readonly Part[]) => {
+      const prompt = { messages: toMessages(parts, format), tools: blockOf(format), thinking: false };
+      return generate(sequence, prompt, { sampling: { max_tokens: 4 }, controlTokens: true });
+    };
+    let previous = await run(firstRound);
+    for (const parts of [secondRound, thirdRound]) {
+      const next = await run(parts);
+      expect(next.tokens.reused).toBeGreaterThanOrEqual(previous.tokens.prompt);
+      previous = next;
+    }
   });
 });
 
