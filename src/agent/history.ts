@@ -49,15 +49,17 @@ const maxReportedErrors = 3;
 
 const validateHistory = createReader(historySchema);
 
-/** Parses a saved dialog; "" = no interactions. @throws Fault MALFORMED_MESSAGE with the place of each error, three at most. */
-export function parseHistory(text: string): readonly Interaction[] {
+/**
+ * Parses a saved dialog; "" = no interactions.
+ * @param name what the text is called in errors.
+ * @throws Fault MALFORMED_MESSAGE with the place of each error, three at most.
+ */
+export function parseHistory(text: string, name = 'createAgent.historyJson'): readonly Interaction[] {
   if (text === '') return [];
-  const reading = validateHistory(parseJson(text));
+  const reading = validateHistory(parseJson(text, name));
   const errors = reading.ok ? findInvalidArguments(reading.value) : reading.errors;
   if (reading.ok && errors.length === 0) return reading.value;
-  const messages = errors.map(
-    ({ pointer, message }) => `createAgent.historyJson${describePointer(pointer)} ${message}`,
-  );
+  const messages = errors.map(({ pointer, message }) => `${name}${describePointer(pointer)} ${message}`);
   throw new Fault('MALFORMED_MESSAGE', messages.slice(0, maxReportedErrors).join('; '));
 }
 
@@ -76,11 +78,11 @@ const findInvalidArguments = (interactions: readonly Interaction[]): readonly Sc
     }),
   );
 
-function parseJson(text: string): unknown {
+function parseJson(text: string, name: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
     const reason = describeError(cause);
-    throw new Fault('MALFORMED_MESSAGE', `createAgent.historyJson is not valid JSON: ${reason}`, { cause });
+    throw new Fault('MALFORMED_MESSAGE', `${name} is not valid JSON: ${reason}`, { cause });
   }
 }

@@ -121,7 +121,68 @@ describe('turngraph tools render', () => {
     expect({ out, err }).toEqual({ out: '<|im_start|>user\nShine!<|im_end|>\n<|im_start|>assistant\n', err: '' });
   });
 
+  it('prints the prompt of a later turn with --history', async () => {
+    const result = {
+      call_id: 'k3J9x2Qwe',
+      name: 'set_light',
+      arguments_json: '{"on": true}',
+      ok: true,
+      content: 'lit',
+    };
+    const history = [
+      { user: 'Hello.', assistant: 'Good evening.' },
+      { user: 'Light!', assistant: '', spoken: 'It shines.', results: [result], variables: { place: 'hall' } },
+    ];
+    await writeFile(pathOf('history.json'), JSON.stringify(history));
+    const { out, err } = await render('--node', 'answer', '--history', pathOf('history.json'));
+    expect({ out, err }).toMatchInlineSnapshot(`
+      {
+        "err": "",
+        "out": "<|im_start|>user
+      Hello.<|im_end|>
+      <|im_start|>assistant
+      Good evening.<|im_end|>
+      <|im_start|>user
+      Light!<|im_end|>
+      <|im_start|>system
+      Result of set_light {"on": true}: lit<|im_end|>
+      <|im_start|>assistant
+      It shines.<|im_end|>
+      <|im_start|>user
+      Shine!<|im_end|>
+      <|im_start|>assistant
+      ",
+      }
+    `);
+  });
+
+  it('prints the warnings of the turn', async () => {
+    const { err } = await render('--node', 'detect', '--model', 'qwen');
+    expect(err).toContain('warning: detect.params.system_prompt names {{who}}, which this turn does not have');
+  });
+
+  it('says how much of a long history is left out', async () => {
+    await writeFile(pathOf('long.json'), JSON.stringify(Array(600).fill({ user: 'Hello.', assistant: 'Hi.' })));
+    const { err } = await render('--node', 'answer', '--history', pathOf('long.json'));
+    expect(err).toMatch(/^warning: the prompt leaves out the oldest \d+ interactions$/m);
+  });
+
   it.each([
+    ['{', 'is not valid JSON'],
+    ['', 'is not valid JSON'],
+    ['[{"user": "Hello."}]', '[0].assistant is missing'],
+    ['[{"user": "Hello.", "asistant": "Hi.", "assistant": ""}]', '[0].asistant is not known here'],
+    ['{"user": "Hello.", "assistant": ""}', 'must be an array'],
+  ])('rejects the history %s', async (text, why) => {
+    await writeFile(pathOf('bad.json'), text);
+    const { out, err, code } = await render('--node', 'answer', '--history', pathOf('bad.json'));
+    expect({ out, code }).toEqual({ out: '', code: 1 });
+    expect(err).toContain(`bad.json: the history`);
+    expect(err).toContain(why);
+  });
+
+  it.each([
+    ['a history that is not there', ['--node', 'answer', '--history', 'nowhere.json'], 1, 'nowhere.json'],
     ['a model that is not on disk', ['--node', 'detect', '--model', 'absent'], 1, '"absent" is not on disk'],
     ['a node with a typo', ['--node', 'detct'], 2, 'did you mean "detect"?'],
     ['a node without a model', ['--node', 'other'], 1, '"other" asks no model'],

@@ -1,8 +1,11 @@
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { Agent } from '../../agent/agent.ts';
+import { parseHistory } from '../../agent/history.ts';
+import type { Emit } from '../../agent/runningTurn.ts';
 import { limitsOf } from '../../limits.ts';
-import type { Prompt } from '../../dialog.ts';
+import type { Interaction, Prompt } from '../../dialog.ts';
 import type { Model } from '../../engine/engine.ts';
 import { loadExtension } from '../../extensions.ts';
 import { graphSchema, describeGraphPointer, type GraphDocument } from '../../graph/document.ts';
@@ -24,6 +27,7 @@ interface RenderFlags extends PromptSourceFlags {
   readonly graph: string;
   readonly node: string;
   readonly message: string;
+  readonly history?: string;
   readonly format?: string;
   readonly var: Readonly<Record<string, string>>;
   readonly [serverFlag: string]: unknown;
@@ -37,6 +41,10 @@ export const toolsRenderCommand = (): Command =>
       .requiredOption('--graph <graph>', 'a graph file, or a name in the graphs folder')
       .requiredOption('--node <name>', 'the node')
       .requiredOption('--message <text>', 'the user message')
+      .option(
+        '--history <file>',
+        'the dialog before the message: what exportDialog gave, or a list of {user, assistant}',
+      )
       .option('--format <name>', 'tool-call format, instead of that of the node')
       .option('--model <name>', 'model whose chat template is used, instead of that of the graph; must be on disk')
       .option('--template <file>', 'a chat template (Jinja) that is used in place of a model')
@@ -47,6 +55,7 @@ export const toolsRenderCommand = (): Command =>
 async function render(flags: RenderFlags): Promise<void> {
   const options = serverOptions({ ...flags });
   const catalogue = await localCatalogue(options);
+  const history = flags.history === undefined ? [] : await readHistory(flags.history);
   const { path } = await findGraph(flags.graph, options.graphs);
   const { graph, modelName } = isolateNode(await readGraph(path), flags);
   let prompts = 0;
@@ -65,17 +74,30 @@ async function render(flags: RenderFlags): Promise<void> {
     defaultModelName: flags.model ?? '',
     diagnostics: false,
     maxSteps: 1,
-    history: [],
+    history,
     storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity),
     limits: limitsOf(options),
     turnTimeoutMs: options.turnTimeout * 1000,
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
-  const fault = await agent.send(flags.message, flags.var, { emit: () => undefined, backpressure: () => undefined });
+  const fault = await agent.send(flags.message, flags.var, { emit: warnOfTurn, backpressure: () => undefined });
   if (fault) throw fault;
   if (prompts === 0) throw new Error(`"${flags.node}" asks no model for this message`);
   if (process.stdout.isTTY) process.stdout.write('\n');
 }
+
+async function readHistory(path: string): Promise<readonly Interaction[]> {
+  const text = await readFile(path, 'utf8');
+  // An empty file is a mistake; to the wire, "" is no history.
+  return parseHistory(text === '' ? ' ' : text, `${path}: the history`);
+}
+
+const warnOfTurn: Emit = (body, frame) => {
+  if (body !== 'turnComplete' || !('interactionsDropped' in frame)) return;
+  for (const warning of frame.warnings) process.stderr.write(`warning: ${warning}\n`);
+  if (frame.interactionsDropped > 0)
+    process.stderr.write(`warning: the prompt leaves out the oldest ${frame.interactionsDropped} interactions\n`);
+};
 
 async function readGraph(path: string): Promise<GraphDocument> {
   const file = await readGraphFile(path);
