@@ -23,6 +23,9 @@ const scenes = [
   { graph: 'held-answer', messages: ['Hello!', 'Are you a robot?'] },
 ];
 
+// Whole prompts, and what the path says as well, would hide the rest.
+const hiddenEvents = new Set(['inference', 'node_started', 'node_finished']);
+
 const began = performance.now();
 const server = await startServer({
   port: 0,
@@ -57,8 +60,7 @@ async function play(agent, message) {
       console.log(`  ${yellow('call')}   ${toolName} ${typedArgumentsJson}  ${dim(`flat: ${argumentsJson}`)}`);
     },
     onEvent: ({ nodeName, eventType, payload }) =>
-      // Whole prompts would hide the rest.
-      eventType !== 'inference' &&
+      !hiddenEvents.has(eventType) &&
       console.log(`  ${dim(`event  ${nodeName}: ${eventType} ${JSON.stringify(payload)}`)}`),
   });
   const { path, tokens, timeToFirstTokenMs, durationMs, warnings } = await turn.done;
