@@ -1,13 +1,10 @@
 import { skipClosingFence, skipOpeningFence } from './detect/markdownCode.ts';
-import { joinMarkup } from './callMarkup.ts';
-import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
+import { withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from './json/lenientParser.ts';
 import { defaultReplyMarks } from './reasoning/replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
-import { MarkFinder } from './unread/markFinder.ts';
-import { unreadBlocks } from './unread/unreadBlocks.ts';
+import { MarkupSplitter } from './unread/splitMarkup.ts';
 import type { UnreadCall } from './unread/unreadCall.ts';
-import { withoutMarkup } from './unread/withoutMarkup.ts';
 import type { DetectOptions, Detection, ToolCallFormat } from './tool.ts';
 
 /** The parts of a model's reply: calls, reasoning and answer. */
@@ -42,26 +39,24 @@ export function parseReply(
     isJson && tools.length === 0
       ? { calls: [], residual: withoutEndTokens(reply).trim(), truncated: false }
       : format.detect(reply, options);
-  const split = splitReply(detection.residual, marks, { keepReasoning });
-  const content = split.content.trim();
-  const parsed = { ...detection, content: isJson ? withoutFence(content) : content, reasoning: split.reasoning };
+  const { content: untrimmed, reasoning } = splitReply(detection.residual, marks, { keepReasoning });
+  const content = untrimmed.trim();
+  const parsed = { ...detection, content: isJson ? withoutFence(content) : content, reasoning };
   if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
   const visible = keepReasoning ? splitReply(detection.residual, marks).content.trim() : parsed.content;
-  const context = {
-    finder: finderOf(format),
+  const split = splitterOf(format).split(visible, {
     toolNames: new Set(tools.map(({ name }) => name)),
     isBareSearched: !isJson,
-  };
-  return { ...parsed, ...withoutMarkup(visible, unreadBlocks(visible, context)) };
+    hasCalls: parsed.calls.length > 0,
+  });
+  return { ...parsed, ...split };
 }
 
-const finders = new WeakMap<ToolCallFormat, MarkFinder>();
+const splitters = new WeakMap<ToolCallFormat, MarkupSplitter>();
 
-/** The search for the marks of a format, and of all others; the same object for the same format. */
-function finderOf(format: ToolCallFormat): MarkFinder {
-  const known =
-    finders.get(format) ?? new MarkFinder(joinMarkup([commonMarkup, ...(format.markup ? [format.markup] : [])]));
-  finders.set(format, known);
+function splitterOf(format: ToolCallFormat): MarkupSplitter {
+  const known = splitters.get(format) ?? new MarkupSplitter(format.markup);
+  splitters.set(format, known);
   return known;
 }
 

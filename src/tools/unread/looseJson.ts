@@ -8,8 +8,8 @@ export interface LooseJson {
   readonly end: number;
   /** The value, where it is well-formed, perhaps with single quotes and the like; undefined: it is not. */
   readonly value: JsonValue | undefined;
-  /** Whether the end of the text cuts it off. */
-  readonly isCutOff: boolean;
+  /** What ends it before it is closed; undefined: it is closed, or prose follows. */
+  readonly cutOffBy: 'the end of the text' | 'a mark' | undefined;
   /** Whether its opening brace is not there. */
   readonly isHeadless: boolean;
 }
@@ -22,8 +22,8 @@ export const isJsonStart = (text: string, index: number): boolean =>
   matchesAt(text[index] === '{' ? objectStart : listStart, text, index);
 
 const keyWords = 'name|tool|function|arguments|parameters|args|input|tool_calls?|function_call';
-const quotedKey = new RegExp(`["'“](?:${keyWords})["'”]?\\s*:\\s*["'“{[]`, 'y');
-const keyBeforeQuote = new RegExp(`(?<![\\w-])(?:${keyWords})$`);
+const quotedKey = new RegExp(`["'“](?:${keyWords})["'”]?\\s*:\\s*["'“{[\\w]`, 'y');
+const keyBeforeQuote = new RegExp(`(?:${keyWords})$`);
 const closedKey = /["'”]\s*:\s*["'“{[]/y;
 const maxKeyLength = 16;
 
@@ -38,18 +38,16 @@ export function headlessKeyAt(text: string, quote: number): number | undefined {
 /** What looks like JSON from one index to another; `isClosed`: its last bracket is there. */
 export function readLooseJson(text: string, start: number, end: number, isClosed: boolean): LooseJson {
   const isHeadless = !'{['.includes(text[start] ?? ' ');
-  if (isHeadless) {
-    return { kind: 'json', start, end, value: undefined, isCutOff: !isClosed && end === text.length, isHeadless };
-  }
-  if (!isClosed && end < text.length)
-    return { kind: 'json', start, end, value: undefined, isCutOff: false, isHeadless };
+  const loose = { kind: 'json', start, end, value: undefined, cutOffBy: undefined, isHeadless } as const;
+  const isLast = !isClosed && end === text.length;
+  if (isHeadless) return isLast ? { ...loose, cutOffBy: 'the end of the text' } : loose;
+  if (!isClosed && !isLast) return { ...loose, cutOffBy: 'a mark' };
   const parsed = parseJsonAt(text, start, { lenient: true });
-  const value = parsed.ok && parsed.end === end ? parsed.value : undefined;
-  if (isClosed || value !== undefined) return { kind: 'json', start, end, value, isCutOff: false, isHeadless };
+  if (parsed.ok && parsed.end === end) return { ...loose, value: parsed.value };
+  if (isClosed) return loose;
   const failedAt = parsed.ok ? parsed.end : parsed.failedAt;
   const isCutOff = (!parsed.ok && parsed.truncated) || text.slice(failedAt).trim() === '';
-  const loose = { kind: 'json', start, value, isCutOff, isHeadless } as const;
-  return { ...loose, end: isCutOff ? end : lastStructure(text, failedAt) };
+  return isCutOff ? { ...loose, cutOffBy: 'the end of the text' } : { ...loose, end: lastStructure(text, failedAt) };
 }
 
 const structure = /["'}\]]\s*[,:}\]]|[{}[\]]/g;
@@ -59,7 +57,11 @@ function lastStructure(text: string, failedAt: number): number {
   let last = failedAt;
   structure.lastIndex = last;
   while (structure.test(text)) last = structure.lastIndex;
-  return last;
+  while (/\s/.test(text[last - 1] ?? '')) last--;
+  // Prose may follow a closing bracket; after anything else, the line is a part of it.
+  if ('}]'.includes(text[last - 1] ?? ' ')) return last;
+  const lineEnd = text.indexOf('\n', last);
+  return lineEnd < 0 ? text.length : lineEnd;
 }
 
 function matchesAt(pattern: RegExp, text: string, index: number): boolean {

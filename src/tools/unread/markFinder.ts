@@ -22,17 +22,14 @@ export class MarkFinder {
       for (const mark of markup[kind]) if (isTag(mark)) this.#kinds.set(mark, kind);
     const marks = [...this.#kinds.keys()].sort((a, b) => b.length - a.length);
     this.#open = marks.filter((mark) => mark.endsWith('='));
-    const alternatives = marks.map((mark) => escapePattern(mark) + (mark.endsWith('=') ? '[^\\s<>]*>?' : ''));
+    const alternatives = marks.map(
+      (mark) => escapePattern(mark) + (mark.endsWith('=') ? '[^\\s<>]*>?' : /\w$/.test(mark) ? '\\b' : ''),
+    );
     this.#pattern = alternatives.length === 0 ? /(?!)/g : new RegExp(alternatives.join('|'), 'g');
     for (const mark of marks)
       for (let length = 2; length < mark.length; length++) this.#prefixes.add(mark.slice(0, length));
     this.#maxLength = marks[0]?.length ?? 0;
     this.#neverClosed = new Set(['<|python_tag|>']);
-  }
-
-  /** The marks themselves. */
-  get marks(): Iterable<string> {
-    return this.#kinds.keys();
   }
 
   /** The first mark at or after an index. */
@@ -43,6 +40,11 @@ export class MarkFinder {
     const [found] = match;
     const mark = this.#kinds.has(found) ? found : this.#open.find((start) => found.startsWith(start));
     return { kind: this.#kinds.get(mark ?? '') ?? 'inner', start: match.index, end: match.index + found.length };
+  }
+
+  /** A text without the marks in it. */
+  without(text: string): string {
+    return text.replaceAll(this.#pattern, '');
   }
 
   /** Whether what follows a mark belongs to the call up to the end of the text, whatever it is. */

@@ -10,7 +10,7 @@ export const scanMarkup = (text: string, finder: MarkFinder): readonly MarkupIte
   new MarkupScanner(text, finder).scan();
 
 const structurePattern = /[[\]{}"`\n]/g;
-const continues = /\s*["'”}\]{]/y;
+const continues = /\s*["'”}\]{:,]/y;
 
 /**
  * Scans a text in one pass. A mark in a string is a part of it, if the JSON around the string is well-formed or cut off;
@@ -27,6 +27,8 @@ class MarkupScanner {
   /** Start of the first mark in a string of the JSON that is open. */
   #hiddenMark: number | undefined;
   #mark: MarkItem | undefined;
+  /** Index of the bracket, quote or line feed that was found last; undefined: there is none any more. */
+  #structure: number | undefined = -1;
   #index = 0;
   /** Quotes before this index open no string. */
   #noStringBefore = 0;
@@ -42,8 +44,7 @@ class MarkupScanner {
     do {
       for (;;) {
         const mark = this.#nextMark(this.#index);
-        structurePattern.lastIndex = this.#index;
-        const index = structurePattern.exec(text)?.index;
+        const index = this.#nextStructure();
         if (mark && (index === undefined || mark.start <= index)) this.#acceptMark(mark);
         else if (index === undefined) break;
         else this.#acceptStructure(index);
@@ -60,6 +61,15 @@ class MarkupScanner {
   #nextMark(from: number): MarkItem | undefined {
     if (this.#mark && this.#mark.start < from) this.#mark = this.#finder.next(this.#text, from);
     return this.#mark;
+  }
+
+  /** The next bracket, quote or line feed; found once, as marks may be many. */
+  #nextStructure(): number | undefined {
+    if (this.#structure !== undefined && this.#structure < this.#index) {
+      structurePattern.lastIndex = this.#index;
+      this.#structure = structurePattern.exec(this.#text)?.index;
+    }
+    return this.#structure;
   }
 
   #acceptMark(mark: MarkItem): void {
@@ -134,7 +144,7 @@ class MarkupScanner {
     this.#openCount['}'] = this.#openCount[']'] = 0;
     const json = readLooseJson(this.#text, this.#jsonStart, end, isClosed);
     const hidden = this.#hiddenMark;
-    if (hidden === undefined || json.value !== undefined || json.isCutOff) {
+    if (hidden === undefined || json.value !== undefined || json.cutOffBy === 'the end of the text') {
       this.#items.push(json);
       this.#index = Math.max(this.#index, json.end);
       return false;
@@ -142,6 +152,7 @@ class MarkupScanner {
     this.#items.push(readLooseJson(this.#text, this.#jsonStart, hidden, false));
     this.#noStringBefore = end;
     this.#index = hidden;
+    this.#structure = -1;
     this.#mark = this.#finder.next(this.#text, hidden);
     return true;
   }

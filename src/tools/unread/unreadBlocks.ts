@@ -1,127 +1,115 @@
 import { whyNoCall } from './callLikeJson.ts';
-import type { MarkFinder, MarkItem } from './markFinder.ts';
+import type { LooseJson } from './looseJson.ts';
+import type { MarkItem } from './markFinder.ts';
 import { scanMarkup, type MarkupItem } from './markupScanner.ts';
+import { isLink, openedBlock } from './openedBlock.ts';
+import type { ToolNameFinder } from './toolNames.ts';
+import type { UnreadContext } from './unreadContext.ts';
 
 /** A range of a text that is markup of a call, and why it gave none; `end` is exclusive. */
 export interface UnreadBlock {
   readonly start: number;
   readonly end: number;
   readonly reason: string;
+  /** Whether it is what remains around a call that was read: it opens none itself. */
+  readonly isLeftover: boolean;
 }
 
-/** What the search for markup knows. */
-export interface UnreadContext {
-  readonly finder: MarkFinder;
-  /** The names of the declared tools. */
-  readonly toolNames: ReadonlySet<string>;
-  /** Whether JSON without a mark may be a call. */
-  readonly isBareSearched: boolean;
+/** The blocks of markup in a text, and the JSON that is data: a mark in it is a part of a string. */
+export interface FoundBlocks {
+  readonly blocks: readonly UnreadBlock[];
+  readonly data: readonly LooseJson[];
 }
 
-/** The blocks of markup in a text whose calls are taken out, in order. Takes time linear in the text. */
-export function unreadBlocks(text: string, context: UnreadContext): readonly UnreadBlock[] {
+/** Finds the blocks of markup in a text whose calls are taken out, in order. Takes time linear in the text. */
+export function unreadBlocks(text: string, context: UnreadContext): FoundBlocks {
   const items = scanMarkup(text, context.finder);
   const blocks: UnreadBlock[] = [];
+  const data: LooseJson[] = [];
   for (let index = 0; index < items.length;) {
-    const [block, next] = blockAt(text, items, index, context);
-    if (block) blocks.push(block);
+    const item = items[index];
+    const { block, next } = blockAt(text, items, index, context);
+    const found = block ?? restOfBlock(text, item, blocks.at(-1));
+    if (found) blocks.push(found);
+    else if (item?.kind === 'json') data.push(item);
     index = next;
   }
   const cutOff = context.finder.cutOffFrom(text);
-  if (cutOff !== undefined && cutOff >= (blocks.at(-1)?.end ?? 0))
-    blocks.push({ start: cutOff, end: text.length, reason: 'the text ends inside a mark of a call' });
-  return blocks;
+  if (cutOff !== undefined && cutOff >= (blocks.at(-1)?.end ?? 0)) blocks.push(cutOffMark(text, cutOff));
+  return { blocks: context.isBareSearched ? withNamedCalls(text, blocks, context.names) : blocks, data };
 }
 
-type BlockOrNot = readonly [block: UnreadBlock | undefined, next: number];
+/** The blocks, and the calls between them that begin with the name of a tool. */
+function withNamedCalls(text: string, blocks: readonly UnreadBlock[], names: ToolNameFinder): readonly UnreadBlock[] {
+  const all: UnreadBlock[] = [];
+  let from = 0;
+  for (const block of [...blocks, undefined]) {
+    for (const { start, end } of names.calls(text.slice(from, block?.start), block !== undefined))
+      all.push({ start: from + start, end: from + end, reason: 'a call has no mark before it', isLeftover: false });
+    if (block) all.push(block);
+    from = block?.end ?? from;
+  }
+  return all;
+}
 
-function blockAt(text: string, items: readonly MarkupItem[], index: number, context: UnreadContext): BlockOrNot {
+/** Malformed JSON directly after a block: a part of the same call. */
+function restOfBlock(
+  text: string,
+  item: MarkupItem | undefined,
+  last: UnreadBlock | undefined,
+): UnreadBlock | undefined {
+  if (item?.kind !== 'json' || item.value !== undefined || !last || !isLink(text.slice(last.end, item.start)))
+    return undefined;
+  return { start: item.start, end: item.end, reason: 'the JSON of a call is malformed', isLeftover: false };
+}
+
+const cutOffMark = (text: string, start: number): UnreadBlock => ({
+  start,
+  end: text.length,
+  reason: 'the text ends inside a mark of a call',
+  isLeftover: text[start + 1] === '/' || text[start + 2] === '/',
+});
+
+/** A block, if there is one, and the index of the item after it. */
+interface FoundBlock {
+  readonly block: UnreadBlock | undefined;
+  readonly next: number;
+}
+
+function blockAt(text: string, items: readonly MarkupItem[], index: number, context: UnreadContext): FoundBlock {
   const item = items[index];
-  if (item === undefined) return [undefined, index + 1];
-  if (item.kind === 'json') {
-    const next = items[index + 1];
-    const isClosed = next?.kind === 'closes' && isLink(text.slice(item.end, next.start));
-    const why = context.isBareSearched || isClosed ? whyNoCall(text, item, context.toolNames) : undefined;
-    if (isClosed && next)
-      return [
-        { start: item.start, end: next.end, reason: `the JSON before ${markAt(text, next)} ${why ?? 'is no call'}` },
-        index + 2,
-      ];
-    return [
-      why === undefined ? undefined : { start: item.start, end: item.end, reason: `the JSON of a call ${why}` },
-      index + 1,
-    ];
-  }
+  if (item === undefined) return { block: undefined, next: index + 1 };
   const { start, end, kind } = item;
-  const mark = markAt(text, item);
-  if (kind === 'closes') return [{ start, end, reason: `${mark} closes no call` }, index + 1];
-  if (isMentioned(text, item)) return [{ start, end, reason: `no call follows ${mark}` }, index + 1];
-  return openedBlock(text, items, index, context);
-}
-
-/** The block that a mark opens: to its closing mark, else to the end of what can only be a call. */
-function openedBlock(text: string, items: readonly MarkupItem[], index: number, context: UnreadContext): BlockOrNot {
-  const opening = items[index] as MarkItem;
-  const mark = markAt(text, opening);
-  const { toolNames, finder } = context;
-  let next = index + 1;
-  let end = opening.end;
-  let why: string | undefined;
-  let isCutOff = false;
-  let hasCloser = false;
-  for (let item = items[next]; item !== undefined && item.kind !== 'opens'; item = items[++next]) {
-    const gap = text.slice(end, item.start);
-    if (item.kind === 'json') {
-      if (!isLink(gap) && !isCallHead(gap) && !hasCloserAhead(items, next)) break;
-      why ??=
-        whyNoCall(text, item, toolNames) ??
-        (item.isCutOff
-          ? 'is cut off by the end of the text'
-          : item.value === undefined
-            ? 'is malformed'
-            : 'is no call');
-      isCutOff = item.isCutOff;
-    } else if (item.kind === 'closes') hasCloser = true;
-    end = item.end;
-    if (item.kind === 'closes' && items[next + 1]?.kind !== 'closes' && items[next + 1]?.kind !== 'inner') {
-      next++;
-      break;
+  if (kind === 'json') {
+    const closing = closerAfter(text, items, index);
+    const why = context.isBareSearched || closing ? whyNoCall(text, item, context) : undefined;
+    if (closing) {
+      const reason = `the JSON before ${textOf(text, closing)} ${why ?? 'is no call'}`;
+      return { block: { start, end: closing.end, reason, isLeftover: false }, next: index + 2 };
     }
+    const block =
+      why === undefined ? undefined : { start, end, reason: `the JSON of a call ${why}`, isLeftover: false };
+    return { block, next: index + 1 };
   }
-  const rest = text.slice(end, items[next]?.start ?? text.length);
-  if (!hasCloser && why === undefined) {
-    const isStructured = next > index + 1 || finder.isNeverClosed(mark);
-    if (isStructured || startsName(rest, toolNames)) end = items[next]?.start ?? text.length;
-    isCutOff = (items[next] === undefined && end === text.length) || rest.trim() === '';
-  }
-  const reason =
-    why !== undefined
-      ? `the JSON after ${mark} ${why}`
-      : isCutOff && !hasCloser
-        ? `the text ends inside the call that ${mark} opens`
-        : `no call follows ${mark}`;
-  return [{ start: opening.start, end, reason }, next];
+  const mark = textOf(text, item);
+  if (kind === 'closes')
+    return { block: { start, end, reason: `${mark} closes no call`, isLeftover: true }, next: index + 1 };
+  if (isMentioned(text, item))
+    return { block: { start, end, reason: `no call follows ${mark}`, isLeftover: false }, next: index + 1 };
+  const { next, ...opened } = openedBlock(text, items, index, context);
+  return { block: { start, ...opened, isLeftover: false }, next };
 }
 
-const hasCloserAhead = (items: readonly MarkupItem[], index: number): boolean => items[index + 1]?.kind === 'closes';
-
-/** Whether a text between two parts of a call belongs to them. */
-const isLink = (text: string): boolean => /^(?:[\s,;:[\](){}"'`]|```\w*)*$/.test(text);
-
-/** Whether a text before JSON is the name of a call, as some formats write it. */
-const isCallHead = (text: string): boolean => /^[\s`]*(?:json\s)?(?:[\w.-]{1,64}[\s:(=]{0,8})?$/.test(text);
-
-function startsName(rest: string, toolNames: ReadonlySet<string>): boolean {
-  const word = /^\s*([\w.-]{1,64})/.exec(rest)?.[1];
-  if (word === undefined) return rest.trim() === '';
-  return toolNames.has(word) || (rest.trim() === word && [...toolNames].some((name) => name.startsWith(word)));
+/** The closing mark directly after an item. */
+function closerAfter(text: string, items: readonly MarkupItem[], index: number): MarkItem | undefined {
+  const [item, next] = [items[index], items[index + 1]];
+  return item && next?.kind === 'closes' && isLink(text.slice(item.end, next.start)) ? next : undefined;
 }
 
 /** Whether a sentence has a mark as a word of its own: prose stands before it, and after it on the line. */
 function isMentioned(text: string, { start, end }: MarkItem): boolean {
-  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
-  const before = text.slice(Math.max(lineStart, start - 40), start);
-  return /[\p{L}\p{N},.;:!?)]\s*$/u.test(before) && /^(?:[.,;!?)]|[ \t]+[\p{L}(])/u.test(text.slice(end, end + 8));
+  const before = text.slice(Math.max(0, start - 40), start);
+  return /[\p{L}\p{N},.;:!?)][ \t]*$/u.test(before) && /^(?:[.,;!?)]|[ \t]+[\p{L}(])/u.test(text.slice(end, end + 8));
 }
 
-const markAt = (text: string, { start, end }: MarkItem): string => text.slice(start, end);
+const textOf = (text: string, { start, end }: MarkItem): string => text.slice(start, end);
