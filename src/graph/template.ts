@@ -1,10 +1,14 @@
 import Mustache from 'mustache';
 import { Fault, describeError } from '../fault.ts';
 import type { ReadResult } from '../schema.ts';
-import { visibleInsight } from '../tools/validate/insight.ts';
-import { parseJsonAt } from '../tools/json/lenientParser.ts';
-import { stringifyJson, JsonNumber, type JsonObject } from '../tools/json/value.ts';
-import type { Call, Turn } from './turn.ts';
+import {
+  createTemplateData,
+  templateMember,
+  templateText,
+  templateValue,
+  warnOfReservedNames,
+  type TemplateScope,
+} from './templateData.ts';
 
 /** Compiled Mustache template of a graph: no HTML escaping, no partials, no lambdas. */
 export interface Template {
@@ -17,12 +21,6 @@ export interface Template {
    */
   render(scope: TemplateScope): string;
 }
-
-/** The part of a turn that a template reads. */
-export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'exchanges' | 'warn'>;
-
-// Names that templates have in scope in addition to the variables of the message.
-const reservedNames = ['user_message', 'tool_calls', 'tool_results', 'insights'] as const;
 
 /** Compiles a Mustache template; its warnings name it by `place`. */
 export function compileTemplate(text: string, place: string): ReadResult<Template> {
@@ -101,71 +99,21 @@ function* variableNames(tokens: readonly Token[]): Generator<string> {
 
 const invalidTemplate = (message: string): ReadResult<Template> => ({ ok: false, errors: [{ pointer: '', message }] });
 
-function warnOfReservedNames(turn: TemplateScope): void {
-  for (const name of reservedNames) {
-    if (Object.hasOwn(turn.variables, name)) turn.warn(`variables.${name} is not used: the name belongs to the turn`);
-  }
-}
-
-function createTemplateData(turn: TemplateScope): object {
-  warnOfReservedNames(turn);
-  const turnData = {
-    user_message: turn.message,
-    tool_calls: toTemplateValue(turn.calls.map(toTemplateCall)),
-    tool_results: toTemplateValue(templateResults(turn.exchanges)),
-    insights: toTemplateValue(turn.insights.map(visibleInsight)),
-  };
-  return { ...turn.variables, ...turnData };
-}
-
-function toTemplateCall({ name, typedArguments }: Call): object {
-  const reading = parseJsonAt(typedArguments, 0);
-  return { name, arguments: reading.ok ? reading.value : undefined };
-}
-
-// A call that was repeated has the result of the first one, under the same id.
-function templateResults(exchanges: TemplateScope['exchanges']): readonly object[] {
-  const answered = new Map(exchanges.flatMap(({ calls }) => calls).map((call) => [call.id, call]));
-  return [...answered.values()].map(({ name, arguments: args, ok, content }) => {
-    const parsed = /^\s*[[{]/.test(content) ? parseJsonAt(content, 0) : undefined;
-    const isJson = parsed?.ok === true && content.slice(parsed.end).trim() === '';
-    return { name, arguments: args, ok, content: isJson ? parsed.value : content };
-  });
-}
-
-// Objects and lists render as their JSON text, numbers of calls with all their digits; booleans stay, for sections.
-function toTemplateValue(value: unknown): unknown {
-  if (value instanceof JsonNumber) return value.digits;
-  if (typeof value !== 'object' || value === null) return value;
-  const toObject = (members: Iterable<readonly [string, unknown]>): object =>
-    Object.fromEntries([...members].map(([key, member]) => [key, toTemplateValue(member)]));
-  const copy = Array.isArray(value)
-    ? value.map(toTemplateValue)
-    : toObject(value instanceof Map ? (value as JsonObject) : Object.entries(value));
-  return Object.defineProperty(copy, 'toString', { value: () => stringifyJson(value), enumerable: false });
-}
-
-// Looks up own properties only, and calls no function, so that a template cannot reach prototypes such as `constructor`.
+// Looks up members of values as templates see them.
 class OwnPropertyContext extends Mustache.Context {
   override push(view: unknown): OwnPropertyContext {
     return new OwnPropertyContext(view, this);
   }
 
   override lookup(name: string): unknown {
-    if (name === '.') return this.view as unknown;
+    if (name === '.') return templateValue(this.view);
     const [first = '', ...rest] = name.split('.');
     for (let context: Mustache.Context | undefined = this; context; context = context.parent) {
-      if (ownProperty(context.view, first) !== undefined)
-        return rest.reduce(ownProperty, ownProperty(context.view, first));
+      const found = templateMember(context.view, first);
+      if (found !== undefined) return rest.reduce(templateMember, found);
     }
     return undefined;
   }
-}
-
-function ownProperty(holder: unknown, name: string): unknown {
-  if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, name)) return undefined;
-  const value = (holder as Readonly<Record<string, unknown>>)[name];
-  return typeof value === 'function' ? undefined : value;
 }
 
 // Limits of one rendering: characters of the result, and sections rendered, which bounds the work of nested loops.
@@ -202,7 +150,7 @@ class LimitedWriter extends Mustache.Writer {
   override unescapedValue(token: string[], context: Mustache.Context): string {
     const name = token[1] ?? '';
     const value: unknown = context.lookup(name);
-    if (value !== undefined && value !== null) return this.#countCharacters(String(value));
+    if (value !== undefined && value !== null) return this.#countCharacters(templateText(value));
     this.#unknown.add(name);
     return '';
   }

@@ -1,6 +1,7 @@
 import Mustache from 'mustache';
 import { describe, expect, it, vi } from 'vitest';
-import { compileTemplate, type TemplateScope } from '../../../src/graph/template.ts';
+import { compileTemplate } from '../../../src/graph/template.ts';
+import type { TemplateScope } from '../../../src/graph/templateData.ts';
 import { JsonNumber } from '../../../src/tools/json/value.ts';
 
 const scope = (
