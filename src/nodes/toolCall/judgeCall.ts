@@ -1,14 +1,13 @@
 import { randomInt } from 'node:crypto';
 import type { Call, Turn } from '../../graph/turn.ts';
 import type { AnsweredCall } from '../../tools/calls.ts';
-import { canonicalJson } from '../../tools/json/canonicalJson.ts';
-import { parseJsonAt } from '../../tools/json/lenientParser.ts';
-import { isJsonObject, stringifyJson, type JsonObject } from '../../tools/json/value.ts';
+import { stringifyJson, type JsonObject } from '../../tools/json/value.ts';
 import type { DetectedCall, Tool } from '../../tools/tool.ts';
 import { validateCall } from '../../tools/validate/callIssues.ts';
 import { argumentsAsStrings, coerceArguments } from '../../tools/validate/coerceArguments.ts';
 import { collectMentions, type UserMentions } from '../../tools/validate/grounding.ts';
 import { createInsight, type Insight } from '../../tools/validate/insight.ts';
+import { answeredKey, callKey, knownResults } from './knownResults.ts';
 import { splitThought } from './thought.ts';
 
 /** What becomes of a detected call: it is sent, it has a result already, or it lacks something. */
@@ -63,25 +62,13 @@ function findAnswered(
   name: string,
   args: JsonObject,
 ): { readonly event: 'call_repeated' | 'already_known'; readonly answered: AnsweredCall } | undefined {
-  const key = canonicalJson(args);
-  const inTurn = turn.exchanges
-    .flatMap(({ calls }) => calls)
-    .find((call) => call.name === name && canonicalJson(call.arguments) === key);
+  const key = callKey(name, args);
+  const inTurn = turn.exchanges.flatMap(({ calls }) => calls).find((call) => answeredKey(call) === key);
   if (inTurn) return { event: 'call_repeated', answered: inTurn };
-  for (const { results = [] } of [...turn.dialog.interactions].reverse()) {
-    for (const { call_id: id, arguments_json, ok, content, name: known } of results) {
-      const knownArguments = known === name ? parseArguments(arguments_json) : undefined;
-      if (!knownArguments || canonicalJson(knownArguments) !== key) continue;
-      const answered = { id, name, arguments: knownArguments, ok, content, lifespan: 'TURN' } as const;
-      return { event: 'already_known', answered };
-    }
-  }
-  return undefined;
-}
-
-function parseArguments(text: string): JsonObject | undefined {
-  const parsed = parseJsonAt(text, 0);
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
+  const known = knownResults(turn.dialog).get(key);
+  if (!known) return undefined;
+  const { call_id: id, ok, content } = known;
+  return { event: 'already_known', answered: { id, name, arguments: args, ok, content, lifespan: 'TURN' } };
 }
 
 const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
