@@ -80,7 +80,11 @@ export async function collectResults(
   });
   if (answered.length > 0) turn.recordExchange(createExchange(answered, answer, format));
   if (!await_results || answered.length === slots.length) return 'tool_called';
-  const missing = slots.flatMap((slot) => ('call' in slot && !results.has(slot.call.id) ? [slot.call.name] : []));
-  turn.warn(`${nodeName} got no result of ${missing.join(', ')} within ${timeoutMs} ms (results_timeout_ms)`);
+  // A call that did not fit in a frame was not sent; the turn has a warning of it.
+  const missing = slots.flatMap((slot) =>
+    'call' in slot && slot.isAwaited && !results.has(slot.call.id) ? [slot.call.name] : [],
+  );
+  if (missing.length > 0)
+    turn.warn(`${nodeName} got no result of ${missing.join(', ')} within ${timeoutMs} ms (results_timeout_ms)`);
   return 'no_results';
 }

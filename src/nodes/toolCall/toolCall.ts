@@ -80,10 +80,10 @@ export const toolCallWith = (formats: Formats) =>
         let attempt = await ask(turn, '');
         for (let retry = 1; attempt.problem !== undefined && retry <= settings.current.retries; retry++) {
           turn.emitEvent('tool_retry', { reason: attempt.problem, attempt: retry }, { always: true });
-          attempt = await ask(
-            turn,
-            `Your last reply was no usable call: ${attempt.problem}. Write the whole call again.`,
-          );
+          const correction = `Your last reply was no usable call: ${attempt.problem}. Write the whole call again.`;
+          const next = await ask(turn, correction);
+          // Without another call, what the last one lacks is still to be asked for.
+          attempt = next.calls.length > 0 ? next : { ...next, calls: attempt.calls };
         }
         return attempt;
       };

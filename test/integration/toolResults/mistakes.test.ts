@@ -16,6 +16,9 @@ const engine = scriptedEngine([
     node: 'detect',
     answer: `<tool_call>{"thought": "Hm.", ${JSON.stringify({ name: 'get_weather', arguments: { city: 'Oslo' } }).slice(1)}</tool_call>`,
   },
+  { match: 'which', node: 'detect', nth: 1, answer: chatmlCall('get_weather', {}) },
+  { match: 'which', node: 'detect', nth: 2, answer: 'Which city?' },
+  { match: 'endless', node: 'detect', answer: chatmlCall('get_weather', { city: 'x'.repeat(22_000) }) },
   { match: '', node: 'detect', answer: 'No call.' },
   { match: '', node: 'answer', answer: 'It is fine.' },
 ]);
@@ -60,6 +63,25 @@ describe.each(subprotocols)('over %s, a call with a mistake', (subprotocol) => {
     const turn = await client.sendMessage(agentId, 'late');
     expect(eventsOf(turn).map(([type]) => type)).toEqual(['call_unread', 'tool_retry', 'tool_insight']);
     expect(turn.calls).toEqual([]);
+  });
+
+  it('stays an insight when the model answers the retry without a call', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(talking({ retries: 1 }));
+    const turn = await client.sendMessage(agentId, 'which');
+    expect(turn).toMatchObject({ calls: [], text: 'Which city?It is fine.' });
+    expect(eventsOf(turn)).toMatchObject([
+      ['tool_retry', { attempt: 1 }],
+      ['tool_insight', { tool: 'get_weather', missing: [{ name: 'city' }] }],
+    ]);
+  });
+
+  it('that is too large for a frame is not waited for, and the warning says so', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(weather({ sampling: { max_tokens: 8000 } }));
+    const turn = await client.sendMessage(agentId, 'endless');
+    expect(turn).toMatchObject({ calls: [], steps: 'detect:no_results sorry:default' });
+    expect(turn.warnings).toEqual([expect.stringContaining('do not fit in a frame')]);
   });
 
   it('that is incomplete is an insight with its arguments, or a notification where the graph says so', async () => {
