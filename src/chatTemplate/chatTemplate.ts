@@ -7,7 +7,8 @@ import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.
 import { toolDialectOf } from './toolDialect/toolDialectOf.ts';
 import { TotalBudget } from './jinja/totalBudget.ts';
 import type { RenderTemplate } from './templateInput.ts';
-import { toTextMessage } from './templateMessages.ts';
+import { messageRules } from './messageRules.ts';
+import { toTemplateMessages, toTextMessage } from './templateMessages.ts';
 import { compileTemplate, type SpecialTokens } from './compileTemplate.ts';
 import { strftimeAt } from './strftime.ts';
 
@@ -86,11 +87,7 @@ interface Fallback {
   readonly fileSource: string;
 }
 
-const systemProbe: Message = { role: 'system', text: 'Probe of a rule.' };
 const userProbe: Message = { role: 'user', text: 'Probe of a question.' };
-const assistantProbe: Message = { role: 'assistant', text: 'Probe of an answer.' };
-const laterSystemProbe: Message = { role: 'system', text: 'Probe of a later rule.' };
-const laterUserProbe: Message = { role: 'user', text: 'Probe of a later question.' };
 const toolProbe: ToolDefinition = {
   type: 'function',
   function: {
@@ -110,32 +107,18 @@ function createChatTemplate(
   { render, probe, total }: ProbedTemplate,
   fallback?: Fallback,
 ): ChatTemplate {
-  const accepts = (...messages: readonly Message[]): boolean => rendersAll(probe, messages);
-  const acceptsSystemFirst = accepts(systemProbe, userProbe);
-  const acceptsSystemAnywhere =
-    acceptsSystemFirst &&
-    accepts(systemProbe, userProbe, assistantProbe, laterSystemProbe, laterUserProbe) &&
-    accepts(userProbe, laterSystemProbe);
-  const acceptsRepeatedRoles =
-    accepts(systemProbe, userProbe, laterUserProbe) &&
-    accepts(userProbe, assistantProbe, assistantProbe, laterUserProbe);
-  const acceptsAssistantFirst = accepts(assistantProbe, userProbe);
-  const normalizeMessages = (messages: readonly Message[]): readonly Message[] => {
-    const withKnownRoles = acceptsSystemAnywhere
-      ? messages
-      : messages.map((message, index) => (acceptsSystemFirst && index === 0 ? message : systemAsUser(message)));
-    const startsWithUser = acceptsAssistantFirst || withKnownRoles[0]?.role !== 'assistant';
-    const ordered = startsWithUser ? withKnownRoles : [{ role: 'user' as const, text: '' }, ...withKnownRoles];
-    return acceptsRepeatedRoles && acceptsSystemAnywhere ? ordered : mergeAdjacent(ordered);
-  };
+  const replyMarks = deriveReplyMarks(fallback?.fileSource ?? source, probe);
+  const toolDialect = fallback ? noDialect(fallback.reason) : toolDialectOf(source, probe, replyMarks, total);
+  const { system, normalizeMessages } = messageRules((messages) =>
+    probe({ messages: toTemplateMessages(messages, toolDialect) }),
+  );
   const notes = fallback ? [`${fallback.reason}, so prompts are written as ChatML`] : [];
-  if (!acceptsSystemFirst)
+  if (system === 'nowhere')
     notes.push("the model's chat template supports no system messages: they are written as user messages");
-  else if (!acceptsSystemAnywhere)
+  else if (system === 'first')
     notes.push(
       "the model's chat template supports a system message only at the start: later ones are written as user messages",
     );
-  const replyMarks = deriveReplyMarks(fallback?.fileSource ?? source, probe);
   const thinkingVariable = findThinkingVariable(source, probe);
   if (thinkingVariable && !thinkingVariable.canBeOff)
     notes.push(
@@ -148,9 +131,9 @@ function createChatTemplate(
     source,
     supportsTools: renderTools(probe, [toolProbe])?.includes(toolProbe.function.name) ?? false,
     acceptsTools: remembered((tools: readonly ToolDefinition[]) => renderTools(render, tools) !== undefined),
-    toolDialect: fallback ? noDialect(fallback.reason) : toolDialectOf(source, probe, replyMarks, total),
+    toolDialect,
     fallbackReason: fallback?.reason,
-    system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
+    system,
     notes,
     replyMarks,
     thinkingVariable,
@@ -183,30 +166,4 @@ function remembered<T extends object>(run: (key: T) => boolean): (key: T) => boo
     results.set(key, result);
     return result;
   };
-}
-
-// Some templates throw on a message that they do not support, others leave it out silently.
-function rendersAll(render: RenderTemplate, messages: readonly Message[]): boolean {
-  try {
-    const text = render({ messages: messages.map(toTextMessage) });
-    return messages.every((message) => text.includes(message.text));
-  } catch {
-    return false;
-  }
-}
-
-const systemAsUser = (message: Message): Message =>
-  message.role === 'system' ? { role: 'user', text: message.text } : message;
-
-/** Merges neighbours of the same role, but for tool calls and results. */
-function mergeAdjacent(messages: readonly Message[]): readonly Message[] {
-  const merged: Message[] = [];
-  for (const message of messages) {
-    const last = merged.at(-1);
-    const areText = last && !last.toolExchange && !message.toolExchange;
-    if (areText && last.role === message.role)
-      merged[merged.length - 1] = { ...last, text: `${last.text}\n\n${message.text}` };
-    else merged.push(message);
-  }
-  return merged;
 }

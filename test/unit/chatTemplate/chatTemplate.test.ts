@@ -22,6 +22,18 @@ const alternating = each(
     "[{{ message['role'] }}]{{ message['content'] }}",
 );
 
+const alternatingAfterSystem =
+  "{% if messages[0]['role'] == 'system' %}<<{{ messages[0]['content'] }}>>{% set rest = messages[1:] %}{% else %}{% set rest = messages %}{% endif %}" +
+  alternating.replace('in messages', 'in rest');
+// A family of models writes prompts in this manner.
+const systemInLastQuestion =
+  "{% if messages[0]['role'] == 'system' %}{% set rule = messages[0]['content'] %}{% set rest = messages[1:] %}{% else %}{% set rest = messages %}{% endif %}" +
+  "{% for m in rest %}{% if m['role'] == 'user' %}[INST]{% if loop.last and rule is defined %}{{ rule + '\n\n' }}{% endif %}{{ m['content'] }}[/INST]" +
+  "{% elif m['role'] == 'tool' %}[RESULT]{{ m['content'] }}{% elif m['role'] == 'assistant' %}{{ m['content'] }}" +
+  '{% for call in m.tool_calls or [] %}<tool_call>\n{{ call.function | tojson }}\n</tool_call>{% endfor %}' +
+  "{% else %}{{ raise_exception('unknown role') }}{% endif %}{% endfor %}";
+const lampCall = { id: 'abcdefghi', name: 'lamp', arguments: {} } as const;
+
 const messages = [system('S'), user('U'), assistant('A'), system('T'), user('V')];
 
 function render(source: string | undefined, messages: readonly Message[]): string {
@@ -42,6 +54,32 @@ describe('a chat template', () => {
 
   it('that requires a user message first gets an empty one before an answer', () => {
     expect(render(alternating, [assistant('A'), user('U')])).toBe('[user][assistant]A[user]U');
+  });
+
+  it('that requires a user message after a system message gets an empty one there', () => {
+    expect(render(alternatingAfterSystem, [system('S'), assistant('A'), user('U')])).toBe(
+      '<<S>>[user][assistant]A[user]U',
+    );
+    expect(render(alternatingAfterSystem, [system('S'), user('U')])).toBe('<<S>>[user]U');
+  });
+
+  it('that writes the system message only before a last question has it there before results, too', () => {
+    const exchange: readonly Message[] = [
+      { role: 'assistant', text: '', toolExchange: { kind: 'calls', text: '', calls: [lampCall] } },
+      {
+        role: 'user',
+        text: 'lit',
+        toolExchange: { kind: 'result', callId: 'abcdefghi', name: 'lamp', content: 'lit' },
+      },
+    ];
+    const question = '[INST]S\n\nU[/INST]';
+    expect(render(systemInLastQuestion, [system('S'), user('U')])).toBe(question);
+    expect(render(systemInLastQuestion, [system('S'), user('U'), ...exchange])).toBe(
+      `${question}<tool_call>\n{"name": "lamp", "arguments": {}}\n</tool_call>[RESULT]lit`,
+    );
+    expect(render(systemInLastQuestion, [system('S'), user('U'), ...exchange, user('V')])).toMatch(
+      /^\[INST\]U\[\/INST\].*\[INST\]S\n\nV\[\/INST\]$/s,
+    );
   });
 
   it('has notes on the messages that it does not support', () => {
