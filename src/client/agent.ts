@@ -2,8 +2,11 @@ import type { AppendDialogRequest, ToolResult } from '../frames.gen.ts';
 import { documentText } from '../wire/documentText.ts';
 import { isPlainObject } from '../wire/wellFormed.ts';
 import type { Connection } from './connection.ts';
+import { PreviousResults } from './executor/previousResults.ts';
+import { Lifetime } from './lifetime.ts';
 import { checks, optionsCheck } from './options.ts';
-import { TurnHandle, type SendOptions } from './turn.ts';
+import type { SendOptions } from './sendOptions.ts';
+import { TurnHandle, type TurnAgent } from './turn.ts';
 
 /** The result of a call that a program has run by itself. `ok` is true and `lifespan` is TURN where they are absent. */
 export type SubmittedResult = Pick<ToolResult, 'callId' | 'content'> & Partial<Pick<ToolResult, 'ok' | 'lifespan'>>;
@@ -30,21 +33,30 @@ export class AgentHandle implements AsyncDisposable {
   /** Warnings of the server from compiling the graph. */
   readonly warnings: readonly string[];
   readonly #connection: Connection;
-  /** Turns that have not ended. */
-  readonly #open = new Set<TurnHandle>();
+  readonly #turns: TurnAgent;
+  readonly #previous = new PreviousResults();
+  readonly #lifetime = new Lifetime();
 
   constructor(connection: Connection, id: number, warnings: readonly string[]) {
     this.#connection = connection;
     this.id = id;
     this.warnings = warnings;
+    this.#turns = { id, connection, open: new Set(), previous: this.#previous, lifetime: this.#lifetime };
   }
 
   /**
    * Sends a message to the agent and returns its turn without waiting. One turn at a time: while another one runs, the
-   * turn rejects with AGENT_BUSY.
+   * turn rejects with AGENT_BUSY. With `tools` its calls are run.
    */
   send(text: string, options: SendOptions = {}): TurnHandle {
-    return new TurnHandle(this.#connection, this.id, text, options, this.#open);
+    return new TurnHandle(this.#turns, text, options);
+  }
+
+  /**
+   * Same as `send`, for a loop: `for await (const update of agent.turn('hi')) ...`. Leaving the loop cancels the turn.
+   */
+  turn(text: string, options: SendOptions = {}): TurnHandle {
+    return this.send(text, options);
   }
 
   /**
@@ -91,9 +103,12 @@ export class AgentHandle implements AsyncDisposable {
     return parts.join('');
   }
 
-  /** Clears the dialog; a running turn is cancelled first. */
+  /** Clears the dialog, and the results for the next message; a running turn is cancelled first. */
   async clearDialog(): Promise<void> {
-    await this.#connection.request('clearDialog', { agentId: this.id });
+    const forget = (): void => this.#previous.clear();
+    // Before: for a message that is sent next. After: what the turn has left that was cancelled.
+    forget();
+    await this.#connection.request('clearDialog', { agentId: this.id }, { onFrame: forget });
   }
 
   /**
@@ -101,6 +116,7 @@ export class AgentHandle implements AsyncDisposable {
    * @throws Fault AGENT_ALREADY_DESTROYED
    */
   async destroy(): Promise<void> {
+    this.#lifetime.end(new DOMException('the agent was destroyed', 'AbortError'));
     await this.#connection.request('destroyAgent', { agentId: this.id });
   }
 

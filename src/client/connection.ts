@@ -4,6 +4,7 @@ import { maxFrameBytes } from '../frameSize.ts';
 import type { ClientFrameBodies, ResumeSessionRequest, ServerFrame, SessionReady } from '../frames.gen.ts';
 import { requestFrame } from '../wire/requestFrame.ts';
 import { droppedFault, faultOfEvent, type Channel, type ChannelEnd, type CloseInfo } from './channel.ts';
+import { Lifetime } from './lifetime.ts';
 import { FrameSequence } from './frameSequence.ts';
 import { defaultOutboxLimits, Outbox } from './outbox.ts';
 import { finalCloseCodes, sessionLost, type ConnectionChange, type ResumedChannel } from './reconnect.ts';
@@ -40,6 +41,8 @@ interface PendingRequest {
 export class Connection {
   /** Resolves when the connection has ended for good. Never rejects. */
   readonly closed: Promise<CloseInfo>;
+  /** Ends with the Fault of pending requests when the connection is lost for good, or closed. */
+  readonly lifetime = new Lifetime();
   readonly #session: SessionReady;
   readonly #hooks: ConnectionHooks;
   /** Undefined while there is no connection. */
@@ -231,6 +234,7 @@ export class Connection {
     if (this.#dropped) return;
     this.#dropped = fault;
     for (const { fail } of this.#pending.values()) fail(fault);
+    this.lifetime.end(fault);
   }
 }
 

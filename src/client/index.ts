@@ -1,7 +1,17 @@
 export { connect, type ConnectOptions } from './connect.ts';
 export type { Client, CreateAgentOptions, DownloadModelOptions, LoadModelOptions } from './client.ts';
 export type { AgentHandle, SubmittedResult, SubmitToolResultsOptions } from './agent.ts';
-export type { FinishedTurn, SendOptions, TurnHandle } from './turn.ts';
+export type { SendOptions } from './sendOptions.ts';
+export type { TurnHandle } from './turn.ts';
+export type { FinishedTurn, TurnUpdate } from './turnUpdate.ts';
+export { executor, type ToolExecutor } from './executor/executor.ts';
+export type { BeforeDecision, ExecutorOptions } from './executor/executorOptions.ts';
+export { ToolError } from './executor/toolError.ts';
+export type { FinishedCall, ToolEvent } from './executor/toolEvent.ts';
+export { toolResult, type ToolOutcome, type ToolReturn, type ToolReturnOptions } from './executor/toolOutcome.ts';
+export type { ToolArguments, ToolContext, ToolRegistration, ToolRegistrations } from './executor/toolRegistration.ts';
+export type { FromJsonSchema, ParametersSchema } from './executor/fromJsonSchema.ts';
+export type { StandardSchema } from './executor/standardSchema.ts';
 export type { ToolCall, TurnEvent } from './toolCall.ts';
 export type { CloseInfo } from './channel.ts';
 export type { RequestOptions } from './requestOptions.ts';

@@ -22,6 +22,16 @@ export const checks = {
   graph: mustBe('an object or JSON text', (value) => typeof value === 'string' || isRecord(value)),
   history: mustBe('a list or JSON text', (value) => typeof value === 'string' || Array.isArray(value)),
   params: mustBe('an object', isRecord),
+  lifespan: mustBe('"TURN" or "DIALOG"', (value) => value === 'TURN' || value === 'DIALOG'),
+  switch: mustBe('true or false', (value) => typeof value === 'boolean'),
+  concurrency: mustBe(
+    'a whole number from 1',
+    (value) => value === Infinity || (Number.isInteger(value) && Number(value) > 0),
+  ),
+  executor: mustBe(
+    'an executor: executor({ ... })',
+    (value) => typeof value === 'object' && value !== null && 'begin' in value && typeof value.begin === 'function',
+  ),
   list: mustBe('a list', Array.isArray),
   callback: mustBe('a function', (value) => typeof value === 'function'),
   codec: mustBe('"proto" or "json"', (value) => value === 'proto' || value === 'json'),

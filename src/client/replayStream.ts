@@ -12,8 +12,9 @@ export class ReplayStream<Item> implements AsyncIterable<Item> {
     return this.#items;
   }
 
-  /** Appends an item. */
+  /** Appends an item; does nothing after the end. */
   push(item: Item): void {
+    if (this.#ending) return;
     this.#items.push(item);
     this.#wakeAll();
   }
@@ -42,6 +43,14 @@ export class ReplayStream<Item> implements AsyncIterable<Item> {
       if (this.#ending) return;
       await new Promise<void>((wake) => this.#wake.push(wake));
     }
+  }
+
+  /** The same stream with other items: each item gives none, one or several. */
+  map<Mapped>(toItems: (item: Item) => readonly Mapped[]): AsyncIterable<Mapped> {
+    const iterate = async function* (items: AsyncIterable<Item>): AsyncGenerator<Mapped, void, undefined> {
+      for await (const item of items) yield* toItems(item);
+    };
+    return { [Symbol.asyncIterator]: () => iterate(this) };
   }
 
   #wakeAll(): void {

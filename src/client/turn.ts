@@ -1,85 +1,52 @@
-import type { AnswerText, PathStep, ServerFrame, TurnComplete } from '../frames.gen.ts';
-import { toFault } from './responses.ts';
-import { parseToolCall, EventJoiner, type ToolCall, type TurnEvent } from './toolCall.ts';
+import type { AnswerText, ServerFrame, TurnComplete } from '../frames.gen.ts';
 import type { Connection } from './connection.ts';
-import { checks, optionsCheck } from './options.ts';
+import { addPreviousResults, type PreviousResults } from './executor/previousResults.ts';
+import type { FinishedCall } from './executor/toolEvent.ts';
+import type { TurnTools } from './executor/turnTools.ts';
+import type { Lifetime } from './lifetime.ts';
+import { checks } from './options.ts';
 import { ReplayStream } from './replayStream.ts';
+import { checkSendOptions, type SendOptions } from './sendOptions.ts';
+import { parseToolCall, EventJoiner, type ToolCall } from './toolCall.ts';
+import { summarize, type FinishedTurn, type TurnUpdate } from './turnUpdate.ts';
 
-/** Options of `agent.send`: what is sent with the message, and callbacks for its turn. */
-export interface SendOptions {
-  /** Variables for the templates of this turn. */
-  readonly variables?: Readonly<Record<string, string>>;
-  /**
-   * Cancels the turn. If it is aborted before `send`, nothing is sent and the turn rejects with the signal's reason.
-   */
-  readonly signal?: AbortSignal;
-  /** Called with each piece of streamed text. */
-  readonly onText?: (piece: string, frame: AnswerText) => void;
-  /** Called with each tool call as it is detected. */
-  readonly onCall?: (call: ToolCall) => void;
-  /** Called with each event of a node. */
-  readonly onEvent?: (event: TurnEvent) => void;
-}
-
-const checkSendOptions = optionsCheck<SendOptions>('send', {
-  variables: checks.field,
-  signal: checks.signal,
-  onText: checks.callback,
-  onCall: checks.callback,
-  onEvent: checks.callback,
-});
-
-/** Turn summary of a finished or cancelled turn. */
-export interface FinishedTurn {
-  /** The whole text of the turn. */
-  readonly text: string;
-  readonly calls: readonly ToolCall[];
-  readonly events: readonly TurnEvent[];
-  readonly status: 'SUCCESS' | 'CANCELLED';
-  /** The visited nodes in order, each with the exit it took. */
-  readonly path: readonly PathStep[];
-  /** Why the last inference of the turn ended; NONE without one. */
-  readonly stopReason: TurnComplete['stopReason'];
-  /** Token counts of all inferences: prompt tokens, those of them reused from the KV cache, generated tokens. */
-  readonly tokens: { readonly prompt: number; readonly reused: number; readonly generated: number };
-  /** Interactions of the dialog that did not fit in the context window of a prompt. */
-  readonly interactionsDropped: number;
-  /** Milliseconds from the message to the first token of any node; 0 without inference. */
-  readonly timeToFirstTokenMs: number;
-  /** Milliseconds from the message to the end of the turn. */
-  readonly durationMs: number;
-  readonly warnings: readonly string[];
-  /** Parsed JSON about each inference, of an agent with `enableDiagnostics`; else undefined. */
-  readonly debugInfo: unknown;
+/** The agent of a turn, and what its turns share. */
+export interface TurnAgent {
+  readonly id: number;
+  readonly connection: Connection;
+  /** Turns that have not ended. */
+  readonly open: Set<TurnHandle>;
+  /** Results for the next message. */
+  readonly previous: PreviousResults;
+  /** Ends when the agent is destroyed. */
+  readonly lifetime: Lifetime;
 }
 
 /**
- * A turn: one message and its streamed answer. Await it for the summary, iterate `text` and `calls`, or use the
+ * A turn: one message and its streamed answer. Await it for the summary, iterate it, its `text` or its `calls`, or use the
  * callbacks of `send`, in any combination; none of them is required.
  */
-export class TurnHandle implements PromiseLike<FinishedTurn> {
+export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<TurnUpdate> {
   /**
    * The turn summary. Rejects with a Fault when the turn fails (`detail` then has the debug info) or the connection
-   * drops. A cancelled turn resolves, with the status CANCELLED.
+   * drops, with a ToolError when a call fails and the executor has `throwOnFailure`. A cancelled turn resolves, with the
+   * status CANCELLED.
    */
   readonly done: Promise<FinishedTurn>;
-  readonly #connection: Connection;
-  readonly #agentId: number;
+  readonly #agent: TurnAgent;
   readonly #options: SendOptions;
-  // All turns of the agent that have not ended, this one included.
-  readonly #open: Set<TurnHandle>;
-  readonly #text = new ReplayStream<string>();
-  readonly #calls = new ReplayStream<ToolCall>();
-  readonly #events: TurnEvent[] = [];
+  readonly #updates = new ReplayStream<TurnUpdate>();
   readonly #joiner = new EventJoiner();
+  #tools: TurnTools | undefined;
   #turnId = 0;
   #cancelling = false;
+  /** Why the program's own code has ended the turn. */
+  #failure: { readonly error: unknown } | undefined;
 
-  constructor(connection: Connection, agentId: number, text: string, options: SendOptions, open: Set<TurnHandle>) {
-    this.#connection = connection;
-    this.#agentId = agentId;
+  constructor(agent: TurnAgent, text: string, options: SendOptions) {
+    this.#agent = agent;
     this.#options = options;
-    this.#open = open.add(this);
+    agent.open.add(this);
     this.done = this.#run(text);
     // A caller that only iterates gets the error there; without this it would also be an unhandled rejection.
     this.done.catch(() => {});
@@ -87,12 +54,33 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
 
   /** The pieces of text as they are generated. Each iteration starts at the first piece. */
   get text(): AsyncIterable<string> {
-    return this.#text;
+    return this.#updates.map((update) => (update.type === 'text' ? [update.text] : []));
   }
 
   /** The tool calls as they are detected. Each iteration starts at the first call. */
   get calls(): AsyncIterable<ToolCall> {
-    return this.#calls;
+    return this.#updates.map((update) => (update.type === 'call' ? [update.call] : []));
+  }
+
+  /**
+   * The calls that the executor has run, in their order, when the turn and all its tools have ended. That can be later
+   * than `done` where the turn does not wait for results. Never rejects.
+   */
+  get toolsDone(): Promise<readonly FinishedCall[]> {
+    const settled = async (): Promise<readonly FinishedCall[]> => this.#tools?.settled() ?? [];
+    return this.done.then(settled, settled);
+  }
+
+  /**
+   * All that happens in the turn, in order; each iteration starts at the beginning. Leaving the loop cancels the turn, and
+   * an error of the turn throws in it.
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<TurnUpdate, void, undefined> {
+    try {
+      yield* this.#updates;
+    } finally {
+      this.cancel();
+    }
   }
 
   /** Same as `done.then`, so that `await agent.send(...)` gives the summary. */
@@ -115,56 +103,96 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
     return this.done.finally(onEnd);
   }
 
-  /** Cancels the turn: `done` resolves with the text so far and the status CANCELLED. */
+  /** Cancels the turn and its tools: `done` resolves with the text so far and the status CANCELLED. */
   cancel(): void {
-    this.#cancelling = this.#open.has(this);
+    if (!this.#isOpen) return;
+    this.#cancelling = true;
     this.#sendCancel();
+    this.#tools?.abort(cancelled());
+  }
+
+  get #isOpen(): boolean {
+    return this.#agent.open.has(this);
   }
 
   // Turn id 0 cancels the current turn of the agent, which may be another one while several are open: then wait for the
   // id.
   #sendCancel(): void {
-    if (!this.#cancelling || (this.#turnId === 0 && this.#open.size > 1)) return;
+    const { id: agentId, open, connection } = this.#agent;
+    if (!this.#cancelling || (this.#turnId === 0 && open.size > 1)) return;
     this.#cancelling = false;
     // An error of the cancel is ignored: the turn then fails with the same one.
-    this.#connection.request('cancelTurn', { agentId: this.#agentId, turnId: this.#turnId }).catch(() => {});
+    connection.request('cancelTurn', { agentId, turnId: this.#turnId }).catch(() => {});
   }
 
   async #run(text: string): Promise<FinishedTurn> {
     try {
       checkSendOptions(this.#options);
       checks.string(text, 'sendMessage.text');
-      const finished = this.#finish(await this.#request(text));
-      this.#text.end();
-      this.#calls.end();
-      return finished;
+      this.#tools = this.#begin(this.#agent);
+      const complete = await this.#request(text);
+      if (this.#failure) throw this.#failure.error;
+      const summary = summarize(this.#updates.items, complete);
+      this.#updates.push({ type: 'complete', summary });
+      this.#updates.end();
+      if (summary.status === 'SUCCESS') this.#tools?.end();
+      else this.#tools?.abort(cancelled());
+      return summary;
     } catch (thrown) {
-      this.#text.fail(thrown);
-      this.#calls.fail(thrown);
-      throw thrown;
+      const error = this.#failure ? this.#failure.error : thrown;
+      this.#updates.fail(error);
+      this.#tools?.abort(error);
+      throw error;
     } finally {
       this.#end();
     }
   }
 
+  #begin({ connection, previous, lifetime }: TurnAgent): TurnTools | undefined {
+    return this.#options.tools?.begin({
+      previous,
+      lifetimes: [lifetime, connection.lifetime],
+      emit: (event) => this.#updates.push(event),
+      fail: (error) => this.#fail(error),
+      submit: async (turnId, result) => {
+        await connection.request('submitToolResults', { agentId: this.#agent.id, turnId, results: [result] });
+      },
+    });
+  }
+
   async #request(text: string): Promise<TurnComplete> {
-    const { signal, variables } = this.#options;
+    const { id: agentId, connection } = this.#agent;
+    const { signal } = this.#options;
     const cancel = (): void => this.cancel();
     signal?.throwIfAborted();
     signal?.addEventListener('abort', cancel);
+    const { variables, restore } = addPreviousResults(this.#options.variables, this.#agent.previous);
     try {
-      const fields = { agentId: this.#agentId, text, ...(variables !== undefined && { variables }) };
+      const fields = { agentId, text, ...(variables !== undefined && { variables }) };
       const onFrame = (frame: ServerFrame): void => this.#receive(frame);
-      return await this.#connection.request('sendMessage', fields, { onFrame });
+      return await connection.request('sendMessage', fields, { onFrame });
+    } catch (thrown) {
+      // The server has refused the message: no turn has begun.
+      if (this.#turnId === 0) restore?.();
+      throw thrown;
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
   }
 
   #end(): void {
-    this.#open.delete(this);
+    this.#agent.open.delete(this);
     this.#cancelling = false;
-    for (const turn of this.#open) turn.#sendCancel();
+    for (const turn of this.#agent.open) turn.#sendCancel();
+  }
+
+  // Ends the turn with an error of the program's own code. Returns whether it has not ended yet.
+  #fail(error: unknown): boolean {
+    if (!this.#isOpen) return false;
+    this.#failure ??= { error };
+    this.#tools?.abort(error);
+    this.cancel();
+    return true;
   }
 
   #setTurnId(turnId: number): void {
@@ -178,13 +206,14 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
       else if (frame.body === 'toolCallNotification') {
         this.#setTurnId(frame.toolCallNotification.turnId);
         const call = parseToolCall(frame.toolCallNotification);
-        this.#calls.push(call);
+        this.#updates.push({ type: 'call', call });
         this.#options.onCall?.(call);
+        this.#tools?.add(call);
       } else if (frame.body === 'nodeEvent') {
         this.#setTurnId(frame.nodeEvent.turnId);
         const event = this.#joiner.add(frame.nodeEvent);
         if (!event) return;
-        this.#events.push(event);
+        this.#updates.push({ type: 'event', event });
         this.#options.onEvent?.(event);
       }
     } catch (thrown) {
@@ -197,32 +226,9 @@ export class TurnHandle implements PromiseLike<FinishedTurn> {
   #receiveText(frame: AnswerText): void {
     this.#setTurnId(frame.turnId);
     if (frame.text === '') return;
-    this.#text.push(frame.text);
+    this.#updates.push({ type: 'text', text: frame.text, nodeName: frame.nodeName });
     this.#options.onText?.(frame.text, frame);
   }
-
-  #finish(complete: TurnComplete): FinishedTurn {
-    const { status, error, debugInfo } = complete;
-    if (status === 'ERROR') {
-      throw toFault({
-        name: error?.name ?? 'INTERNAL',
-        message: error?.message ?? 'the turn failed',
-        detail: debugInfo,
-      });
-    }
-    return {
-      text: this.#text.items.join(''),
-      calls: this.#calls.items,
-      events: this.#events,
-      status,
-      path: complete.path,
-      stopReason: complete.stopReason,
-      tokens: { prompt: complete.tokensPrompt, reused: complete.tokensReused, generated: complete.tokensGenerated },
-      interactionsDropped: complete.interactionsDropped,
-      timeToFirstTokenMs: complete.timeToFirstTokenMs,
-      durationMs: complete.durationMs,
-      warnings: complete.warnings,
-      debugInfo: debugInfo === '' ? undefined : (JSON.parse(debugInfo) as unknown),
-    };
-  }
 }
+
+const cancelled = (): DOMException => new DOMException('the turn was cancelled', 'AbortError');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { connect, type Client } from '../../src/client/index.ts';
-import { chatmlCall, lastPrompt, scriptedEngine, weather } from '../helpers/resultGraphs.ts';
-import { useServer } from '../helpers/server.ts';
+import { connect, type Client } from '../../../src/client/index.ts';
+import { chatmlCall, lastPrompt, scriptedEngine, weather } from '../../helpers/resultGraphs.ts';
+import { useServer } from '../../helpers/server.ts';
 
 const engine = scriptedEngine([
   { match: 'Paris', node: 'detect', nth: 1, answer: chatmlCall('get_weather', { city: 'Paris' }) },

@@ -1,0 +1,36 @@
+import { checkExecutorOptions, type ExecutorOptions } from './executorOptions.ts';
+import { readTools, type ToolRegistrations } from './toolRegistration.ts';
+import { TurnTools, type ExecutorParts, type ToolTurn } from './turnTools.ts';
+
+/** Runs the calls of turns: give it to `agent.send` or `agent.turn` as `tools`. One executor can serve many agents. */
+export class ToolExecutor {
+  readonly #parts: ExecutorParts;
+
+  /** Use `executor` or `scriptedExecutor`. */
+  constructor(parts: ExecutorParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins with the calls of a turn; for the client. */
+  begin(turn: ToolTurn): TurnTools {
+    return new TurnTools(this.#parts, turn);
+  }
+}
+
+/**
+ * Creates an executor, which runs the detected calls of turns with these tools. A call of any other name fails: the list is
+ * all that a model can reach.
+ * @throws Fault MALFORMED_MESSAGE for an invalid tool, or a misspelt option.
+ *
+ * @example
+ * const tools = executor({ set_light: { run: ({ name, on }) => lamps.set(name, on) } });
+ * await agent.send('porch light on, and what time is it?', { tools });
+ */
+export function executor<const Parameters extends Readonly<Record<string, unknown>>>(
+  tools: ToolRegistrations<Parameters>,
+  options: ExecutorOptions = {},
+): ToolExecutor {
+  checkExecutorOptions(options);
+  const registered = readTools(tools);
+  return new ToolExecutor({ options, find: ({ toolName }) => registered.get(toolName) });
+}

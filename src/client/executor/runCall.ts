@@ -1,0 +1,69 @@
+import { raceAbort } from '../../abort.ts';
+import type { ToolCall } from '../toolCall.ts';
+import { isPromiseLike } from './awaitable.ts';
+import { blocked, decideCall, endOf } from './decideCall.ts';
+import type { ExecutorOptions } from './executorOptions.ts';
+import type { ToolEnd } from './toolEvent.ts';
+import { describeThrown, failureBy, failureOf, outcomeOf, withChanges } from './toolOutcome.ts';
+import type { RegisteredTool } from './toolRegistration.ts';
+
+/** A call to run, and functions that are told of its steps. They must not throw. */
+export interface CallRun {
+  readonly call: ToolCall;
+  readonly tool: RegisteredTool | undefined;
+  readonly hooks: Pick<ExecutorOptions, 'before' | 'confirm' | 'after'>;
+  /** Ends every wait for a hook or for the tool. */
+  readonly signal: AbortSignal;
+  /** Why the call is not run; undefined: it is decided. */
+  readonly stopped: string | undefined;
+  /** The tool runs from now on. */
+  readonly onStarted: (args: unknown) => void;
+  /** The tool was started, or the call has ended without that (`end`). May be called more than once. */
+  readonly onDecided: (end?: ToolEnd) => void;
+  /** Called once, as the last. */
+  readonly onEnd: (end: ToolEnd) => void;
+}
+
+/** Takes a call through its steps. Never rejects; without promises of hooks and tool it has ended when it returns. */
+export async function runCall(run: CallRun): Promise<void> {
+  const { call, tool, hooks, signal, stopped } = run;
+  const wait = <T>(promise: PromiseLike<T>): Promise<T> => raceAbort(Promise.resolve(promise), signal);
+  let end: ToolEnd;
+  try {
+    signal.throwIfAborted();
+    const deciding = stopped === undefined ? decideCall(call, tool, hooks) : blocked(stopped);
+    const decision = isPromiseLike(deciding) ? await wait(deciding) : deciding;
+    if ('end' in decision) end = decision.end;
+    else {
+      run.onStarted(decision.arguments);
+      const running = decision.tool.run(decision.arguments, { signal, call });
+      run.onDecided();
+      const value = isPromiseLike(running) ? await wait(running) : running;
+      end = endOf(outcomeOf(value, call.toolName, decision.tool.lifespan));
+    }
+  } catch (thrown) {
+    end = failedBy(thrown, signal);
+  }
+  run.onDecided(end);
+  if (hooks.after && !signal.aborted) {
+    try {
+      const changing = hooks.after(call, end.result);
+      end = changedEnd(end, isPromiseLike(changing) ? await wait(changing) : changing);
+    } catch (thrown) {
+      end = failedBy(thrown, signal);
+    }
+  }
+  run.onEnd(end);
+}
+
+function failedBy(thrown: unknown, { aborted, reason }: AbortSignal): ToolEnd {
+  if (!aborted) return { state: 'failed', result: failureBy(thrown), error: thrown };
+  return { state: 'failed', result: failureOf(`not finished: ${describeThrown(reason)}`), error: reason };
+}
+
+function changedEnd(end: ToolEnd, changes: unknown): ToolEnd {
+  if (changes === undefined) return end;
+  const result = withChanges(end.result, changes);
+  if (end.state === 'blocked' || (end.state === 'failed' && !result.ok)) return { ...end, result };
+  return endOf(result);
+}

@@ -1,0 +1,100 @@
+import { describeError } from '../../fault.ts';
+import type { ToolResult } from '../../frames.gen.ts';
+import { documentText } from '../../wire/documentText.ts';
+import { wellFormed } from '../../wire/wellFormed.ts';
+import { checks, optionsCheck } from '../options.ts';
+
+/** What came of a tool call, as the model reads it. */
+export type ToolOutcome = Omit<ToolResult, 'callId'>;
+
+/** How the value of a tool counts. */
+export interface ToolReturnOptions {
+  /** Whether the call succeeded; default: true. */
+  readonly ok?: boolean;
+  /** TURN: the result is for this turn. DIALOG: later turns see it, too. Default: the lifespan of the tool. */
+  readonly lifespan?: ToolOutcome['lifespan'];
+}
+
+/** The value of a tool, with how it counts: what `toolResult` returns. */
+export class ToolReturn {
+  readonly value: unknown;
+  readonly options: ToolReturnOptions;
+
+  constructor(value: unknown, options: ToolReturnOptions) {
+    this.value = value;
+    this.options = options;
+  }
+}
+
+/** The value of a tool with a lifespan of its own, or as a failure: `return toolResult('no such lamp', { ok: false })`. */
+export function toolResult(value: unknown, options: ToolReturnOptions = {}): ToolReturn {
+  checkReturnOptions(options);
+  return new ToolReturn(value, options);
+}
+
+const checkReturnOptions = optionsCheck<ToolReturnOptions>('toolResult', {
+  ok: checks.switch,
+  lifespan: checks.lifespan,
+});
+
+// The limit of a server for one result: a larger one is refused, and the turn would wait for it in vain.
+const maxContentBytes = 256 * 1024;
+
+/** A failed call, with why. It never stays in the dialog: there it would stand in for later calls. */
+export const failureOf = (content: string): ToolOutcome => ({
+  ok: false,
+  content: wellFormed(content),
+  lifespan: 'TURN',
+});
+
+/** The message of any thrown value as the outcome of a call. */
+export const failureBy = (thrown: unknown): ToolOutcome => withinLimit('error', failureOf(describeThrown(thrown)));
+
+/** The message of any thrown value. */
+export function describeThrown(thrown: unknown): string {
+  try {
+    return describeError(thrown) || 'the tool failed';
+  } catch {
+    // String() throws for an object without a prototype.
+    return 'the tool failed';
+  }
+}
+
+/** What a tool has returned as its outcome. A value that JSON cannot express, or that is too large, is a failure. */
+export function outcomeOf(value: unknown, tool: string, lifespan: ToolOutcome['lifespan']): ToolOutcome {
+  const { value: inner, options } = value instanceof ToolReturn ? value : toolResult(value);
+  const { ok = true } = options;
+  try {
+    const content = contentOf(inner, tool);
+    // Only what the program has said itself keeps a failure in the dialog.
+    return withinLimit('result', { ok, content, lifespan: options.lifespan ?? (ok ? lifespan : 'TURN') });
+  } catch (thrown) {
+    return failureBy(thrown);
+  }
+}
+
+/** An outcome with what `after` returns in place of its parts. @throws Fault MALFORMED_MESSAGE for anything else. */
+export function withChanges(outcome: ToolOutcome, changes: unknown): ToolOutcome {
+  checkChanges(changes as Partial<ToolOutcome>);
+  const { ok = outcome.ok, content = outcome.content, lifespan = outcome.lifespan } = changes as Partial<ToolOutcome>;
+  return withinLimit('result', { ok, content: wellFormed(content), lifespan });
+}
+
+const checkChanges = optionsCheck<Partial<ToolOutcome>>('executor.after', {
+  ok: checks.switch,
+  content: checks.string,
+  lifespan: checks.lifespan,
+});
+
+/** The outcome itself, or a failure that names the size when it does not fit. */
+export function withinLimit(what: string, outcome: ToolOutcome): ToolOutcome {
+  const bytes = new TextEncoder().encode(outcome.content).length;
+  if (bytes <= maxContentBytes) return outcome;
+  return failureOf(`the ${what} has ${bytes} bytes, and ${maxContentBytes} are allowed`);
+}
+
+function contentOf(value: unknown, tool: string): string {
+  if (value === undefined) return 'ok';
+  // A text that was cut inside a character has half of it; no frame can hold that.
+  return typeof value === 'string' ? wellFormed(value) : documentText(value, `${tool}.result`);
+}

@@ -1,0 +1,99 @@
+import { Fault } from '../../fault.ts';
+import { wrongType } from '../../wire/jsonEncoding.ts';
+import { isPlainObject } from '../../wire/wellFormed.ts';
+import { checks, optionsCheck } from '../options.ts';
+import type { ToolCall } from '../toolCall.ts';
+import type { Awaitable } from './awaitable.ts';
+import type { FromJsonSchema, ParametersSchema } from './fromJsonSchema.ts';
+import { compileJsonSchema } from './jsonSchema.ts';
+import {
+  checkByStandardSchema,
+  isStandardSchema,
+  type CheckedArguments,
+  type StandardSchema,
+} from './standardSchema.ts';
+import type { ToolOutcome } from './toolOutcome.ts';
+
+/** What a tool gets besides its arguments. */
+export interface ToolContext {
+  /**
+   * Aborted when the result is of no use any more: the turn was cancelled, has failed or has ended without it, the agent
+   * was destroyed, or the connection is lost for good.
+   */
+  readonly signal: AbortSignal;
+  /** The call as the model wrote it. */
+  readonly call: ToolCall;
+}
+
+/** The type of a tool's arguments, by its `parameters`; without them each value is unknown. */
+export type ToolArguments<Parameters> = Parameters extends {
+  readonly '~standard': { readonly types?: infer Types };
+}
+  ? NonNullable<Types> extends { readonly output: infer Output }
+    ? Output
+    : unknown
+  : Parameters extends ParametersSchema
+    ? FromJsonSchema<Parameters>
+    : Readonly<Record<string, unknown>>;
+
+/** A tool of an executor. */
+export interface ToolRegistration<Parameters> {
+  /**
+   * What the arguments must be: a JSON Schema, or a Standard Schema such as one of Zod or Valibot. It types the arguments
+   * of `run`, and a call whose arguments do not fit is not run. Without it the server's check counts (`call.issues`).
+   */
+  readonly parameters?: Parameters & (ParametersSchema | StandardSchema);
+  /**
+   * Runs the tool. Its value is the result: a text as it is, anything else as JSON, `undefined` as "ok", or a
+   * `toolResult`. What it throws is a failure with that message.
+   */
+  readonly run: (args: ToolArguments<Parameters>, context: ToolContext) => unknown;
+  /** Whether later turns see the results, too; default: TURN, they do not. */
+  readonly lifespan?: ToolOutcome['lifespan'];
+}
+
+/** The tools of an executor, by name. */
+export type ToolRegistrations<Parameters> = {
+  readonly [Name in keyof Parameters]: ToolRegistration<Parameters[Name]>;
+};
+
+/** A registered tool, ready to run. */
+export interface RegisteredTool {
+  /** Undefined: the server's check counts. */
+  readonly check: ((args: unknown) => Awaitable<CheckedArguments>) | undefined;
+  readonly run: (args: unknown, context: ToolContext) => unknown;
+  readonly lifespan: ToolOutcome['lifespan'];
+}
+
+const checkers = {
+  parameters: () => {},
+  run: checks.callback,
+  lifespan: checks.lifespan,
+} as const;
+
+/** Reads the tools of an executor. @throws Fault MALFORMED_MESSAGE with the path of what is wrong. */
+export function readTools(tools: unknown): ReadonlyMap<string, RegisteredTool> {
+  if (!isPlainObject(tools)) throw wrongType('executor.tools', 'a plain object of tools', tools);
+  // A Map: a name such as "constructor" finds no tool.
+  return new Map(Object.entries(tools).map(([name, tool]) => [name, readTool(tool, `executor.${name}`)]));
+}
+
+function readTool(given: unknown, path: string): RegisteredTool {
+  optionsCheck<Partial<ToolRegistration<unknown>>>(path, checkers)(given as ToolRegistration<unknown>);
+  const tool = given as ToolRegistration<unknown>;
+  if (tool.run === undefined)
+    throw new Fault('MALFORMED_MESSAGE', `${path}.run is missing: give a function that runs the tool`);
+  return {
+    check: readParameters(tool.parameters, `${path}.parameters`),
+    // The check has made the arguments what the type says.
+    run: (args, context) => tool.run(args as ToolArguments<unknown>, context),
+    lifespan: tool.lifespan ?? 'TURN',
+  };
+}
+
+function readParameters(parameters: unknown, path: string): RegisteredTool['check'] {
+  if (parameters === undefined) return undefined;
+  if (isStandardSchema(parameters)) return (args) => checkByStandardSchema(parameters, args);
+  if (isPlainObject(parameters)) return compileJsonSchema(parameters, path);
+  throw wrongType(path, 'a JSON Schema or a Standard Schema', parameters);
+}

@@ -1,0 +1,172 @@
+import { Fault } from '../../fault.ts';
+import type { ToolResult } from '../../frames.gen.ts';
+import type { Lifetime } from '../lifetime.ts';
+import type { ToolCall } from '../toolCall.ts';
+import { CallQueue } from './callQueue.ts';
+import type { ExecutorOptions } from './executorOptions.ts';
+import type { PreviousResults } from './previousResults.ts';
+import { ReplyTracker, type ModelReply } from './replyTracker.ts';
+import { runCall } from './runCall.ts';
+import { ToolError } from './toolError.ts';
+import type { FinishedCall, ToolEnd, ToolEvent } from './toolEvent.ts';
+import { failureBy, type ToolOutcome } from './toolOutcome.ts';
+import type { RegisteredTool } from './toolRegistration.ts';
+
+/** The turn whose calls are run. */
+export interface ToolTurn {
+  /** Where results are kept that the turn does not take. */
+  readonly previous: PreviousResults;
+  /** When one of them ends, no result is of use any more. */
+  readonly lifetimes: readonly Lifetime[];
+  /** Receives each event of a call; must not throw. */
+  emit(event: ToolEvent): void;
+  /** Cancels the turn, which then rejects with this error. Returns false after its end. */
+  fail(error: unknown): boolean;
+  /** Sends a result to the server. @throws Fault of the server, or of the connection. */
+  submit(turnId: number, result: ToolResult): Promise<void>;
+}
+
+/** What an executor consists of. */
+export interface ExecutorParts {
+  readonly options: ExecutorOptions;
+  /** The tool that a call is run with; undefined: it is not registered. */
+  readonly find: (call: ToolCall) => RegisteredTool | undefined;
+}
+
+/** A call that runs. */
+interface TrackedCall {
+  readonly call: ToolCall;
+  readonly reply: ModelReply;
+  readonly signal: AbortSignal;
+  /** Gives the result to the next message; undefined: the turn waits for it. */
+  readonly keep: ((outcome: ToolOutcome) => void) | undefined;
+}
+
+const defaultConcurrency = 4;
+
+/** Runs the calls of one turn, and sends or keeps their results. */
+export class TurnTools {
+  readonly #parts: ExecutorParts;
+  readonly #turn: ToolTurn;
+  readonly #queue: CallQueue;
+  readonly #replies = new ReplyTracker();
+  /** Of calls whose results the turn waits for. */
+  readonly #awaited = new AbortController();
+  /** Of all others: they may outlast the turn. */
+  readonly #detached = new AbortController();
+  readonly #calls: Promise<FinishedCall>[] = [];
+  #running = 0;
+  #unwatch: readonly (() => void)[] = [];
+
+  constructor(parts: ExecutorParts, turn: ToolTurn) {
+    this.#parts = parts;
+    this.#turn = turn;
+    this.#queue = new CallQueue(parts.options.concurrency ?? defaultConcurrency);
+  }
+
+  /** Runs a call, as soon as the concurrency allows. */
+  add(call: ToolCall): void {
+    if (this.#running++ === 0) {
+      this.#unwatch = this.#turn.lifetimes.map((lifetime) => lifetime.onEnd((reason) => this.abort(reason)));
+    }
+    const tracked: TrackedCall = {
+      call,
+      reply: this.#replies.replyOf(call),
+      signal: (call.awaitsResult ? this.#awaited : this.#detached).signal,
+      keep: call.awaitsResult ? undefined : this.#turn.previous.reserve(call),
+    };
+    this.#calls.push(new Promise((resolve) => this.#start(tracked, resolve)));
+  }
+
+  /** All calls with their results, in order, when each has ended. */
+  settled(): Promise<readonly FinishedCall[]> {
+    return Promise.all(this.#calls);
+  }
+
+  /** Ends all waits for tools and hooks; their calls fail with the reason. */
+  abort(reason: unknown): void {
+    this.#awaited.abort(reason);
+    this.#detached.abort(reason);
+  }
+
+  /** The turn has ended. Tools go on whose results it did not wait for: these go with the next message. */
+  end(): void {
+    this.#awaited.abort(new DOMException('the turn has ended', 'AbortError'));
+  }
+
+  #start(tracked: TrackedCall, onFinish: (call: Promise<FinishedCall>) => void): void {
+    const { call, reply, signal } = tracked;
+    const { options, find } = this.#parts;
+    this.#queue.add((leaveGate) =>
+      runCall({
+        call,
+        tool: find(call),
+        hooks: options,
+        signal,
+        stopped: reply.blockedTool === undefined ? undefined : `the call of ${reply.blockedTool} before it was blocked`,
+        onStarted: (args) => this.#emit({ type: 'tool', state: 'started', call, arguments: args }),
+        onDecided: (end) => {
+          if (options.stopOnBlock && end?.state === 'blocked') reply.blockedTool ??= call.toolName;
+          leaveGate();
+        },
+        onEnd: (end) => onFinish(this.#finish(tracked, end)),
+      }),
+    );
+  }
+
+  async #finish({ call, reply, signal, keep }: TrackedCall, end: ToolEnd): Promise<FinishedCall> {
+    this.#tell(call, end, signal);
+    let final = end;
+    if (keep) keep(end.result);
+    else if (signal.aborted) this.#turn.previous.reserve(call)(end.result);
+    else {
+      final = await this.#deliver(call, end, signal);
+      // Whatever the server has answered, it had sent all calls of the reply before.
+      reply.isComplete = true;
+    }
+    if (--this.#running === 0) for (const unwatch of this.#unwatch) unwatch();
+    return { call, state: final.state, result: final.result };
+  }
+
+  async #deliver(call: ToolCall, end: ToolEnd, signal: AbortSignal): Promise<ToolEnd> {
+    const refusal = await this.#submit(call, end.result);
+    if (refusal === undefined) return end;
+    const replacement = isAboutResult(refusal) ? failureBy(refusal) : undefined;
+    const failed: ToolEnd = { state: 'failed', result: replacement ?? end.result, error: refusal };
+    this.#tell(call, failed, signal);
+    const isDelivered = replacement && (await this.#submit(call, replacement)) === undefined;
+    // Late (3012), or the turn has failed meanwhile.
+    if (!isDelivered) this.#turn.previous.reserve(call)(failed.result);
+    return failed;
+  }
+
+  // Returns what the server refuses the result with; undefined: it has taken it.
+  async #submit({ turnId, callId }: ToolCall, result: ToolOutcome): Promise<unknown> {
+    try {
+      await this.#turn.submit(turnId, { callId, ...result });
+      return undefined;
+    } catch (thrown) {
+      return thrown;
+    }
+  }
+
+  #tell(call: ToolCall, end: ToolEnd, { aborted }: AbortSignal): void {
+    this.#emit({ type: 'tool', call, ...end });
+    const { throwOnFailure } = this.#parts.options;
+    if (throwOnFailure && end.state === 'failed' && !aborted) this.#turn.fail(new ToolError(call, end.error));
+  }
+
+  #emit(event: ToolEvent): void {
+    this.#turn.emit(event);
+    try {
+      this.#parts.options.onEvent?.(event);
+    } catch (thrown) {
+      // After the turn there is no promise left to reject.
+      if (!this.#turn.fail(thrown)) console.error('onEvent of an executor threw', thrown);
+    }
+  }
+}
+
+// Errors of the result itself: the failure that says so is accepted in its place.
+const isAboutResult = (thrown: unknown): boolean =>
+  thrown instanceof Fault && ['LIMIT_EXCEEDED', 'FRAME_TOO_LARGE', 'MALFORMED_MESSAGE'].includes(thrown.name);

@@ -1,0 +1,79 @@
+import type { PathStep, TurnComplete } from '../frames.gen.ts';
+import type { ToolEvent } from './executor/toolEvent.ts';
+import { toFault } from './responses.ts';
+import type { ToolCall, TurnEvent } from './toolCall.ts';
+
+/** Turn summary of a finished or cancelled turn. */
+export interface FinishedTurn {
+  /** The whole text of the turn. */
+  readonly text: string;
+  readonly calls: readonly ToolCall[];
+  readonly events: readonly TurnEvent[];
+  readonly status: 'SUCCESS' | 'CANCELLED';
+  /** The visited nodes in order, each with the exit it took. */
+  readonly path: readonly PathStep[];
+  /** Why the last inference of the turn ended; NONE without one. */
+  readonly stopReason: TurnComplete['stopReason'];
+  /** Token counts of all inferences: prompt tokens, those of them reused from the KV cache, generated tokens. */
+  readonly tokens: { readonly prompt: number; readonly reused: number; readonly generated: number };
+  /** Interactions of the dialog that did not fit in the context window of a prompt. */
+  readonly interactionsDropped: number;
+  /** Milliseconds from the message to the first token of any node; 0 without inference. */
+  readonly timeToFirstTokenMs: number;
+  /** Milliseconds from the message to the end of the turn. */
+  readonly durationMs: number;
+  readonly warnings: readonly string[];
+  /** Parsed JSON about each inference, of an agent with `enableDiagnostics`; else undefined. */
+  readonly debugInfo: unknown;
+}
+
+/** One step of a turn, in the order in which they come: what `for await` over a turn gives. */
+export type TurnUpdate =
+  | {
+      /** A piece of text. */
+      readonly type: 'text';
+      readonly text: string;
+      readonly nodeName: string;
+    }
+  | {
+      /** A tool call was detected. */
+      readonly type: 'call';
+      readonly call: ToolCall;
+    }
+  | ToolEvent
+  | {
+      /** An event of a node. */
+      readonly type: 'event';
+      readonly event: TurnEvent;
+    }
+  | {
+      /** The turn has ended; the last step. */
+      readonly type: 'complete';
+      readonly summary: FinishedTurn;
+    };
+
+/** The summary of a turn from its steps and the last frame. @throws Fault when the turn has failed. */
+export function summarize(updates: readonly TurnUpdate[], complete: TurnComplete): FinishedTurn {
+  const { status, error, debugInfo } = complete;
+  if (status === 'ERROR') {
+    throw toFault({
+      name: error?.name ?? 'INTERNAL',
+      message: error?.message ?? 'the turn failed',
+      detail: debugInfo,
+    });
+  }
+  return {
+    text: updates.flatMap((update) => (update.type === 'text' ? [update.text] : [])).join(''),
+    calls: updates.flatMap((update) => (update.type === 'call' ? [update.call] : [])),
+    events: updates.flatMap((update) => (update.type === 'event' ? [update.event] : [])),
+    status,
+    path: complete.path,
+    stopReason: complete.stopReason,
+    tokens: { prompt: complete.tokensPrompt, reused: complete.tokensReused, generated: complete.tokensGenerated },
+    interactionsDropped: complete.interactionsDropped,
+    timeToFirstTokenMs: complete.timeToFirstTokenMs,
+    durationMs: complete.durationMs,
+    warnings: complete.warnings,
+    debugInfo: debugInfo === '' ? undefined : (JSON.parse(debugInfo) as unknown),
+  };
+}
