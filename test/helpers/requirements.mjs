@@ -51,18 +51,28 @@ const mountSmallDisk =
 
 const isPythonRequired = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
 
+/** What the Python client is tested with, in both codecs. */
+const pythonClient = {
+  install: 'apt-get install python3 python3-websockets python3-protobuf protobuf-compiler',
+  isRequired: isPythonRequired,
+  findMissing: () =>
+    absentOf({
+      'python3-websockets and python3-protobuf': findPython('websockets, google.protobuf') !== undefined,
+      'protobuf-compiler (protoc)': succeeds('protoc', '--version'),
+    }),
+};
+
 /** @satisfies {Record<string, Requirement>} */
 export const requirements = {
   pythonClient: {
     title: 'the Python client',
     file: 'test/e2e/clients/python.test.ts',
-    install: 'apt-get install python3 python3-websockets python3-protobuf protobuf-compiler',
-    isRequired: isPythonRequired,
-    findMissing: () =>
-      absentOf({
-        'python3-websockets and python3-protobuf': findPython('websockets, google.protobuf') !== undefined,
-        'protobuf-compiler (protoc)': succeeds('protoc', '--version'),
-      }),
+    ...pythonClient,
+  },
+  pythonTools: {
+    title: 'the executor of the Python client',
+    file: 'test/e2e/clients/pythonTools.test.ts',
+    ...pythonClient,
   },
   unityClient: {
     title: 'the C# client for Unity and .NET',

@@ -15,15 +15,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import itertools
 import json
+import logging
 import random
 import re
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Protocol, TypeVar, Union
+import types
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin
 
 import websockets
+import websockets.version
 
 # ---------------------------------------------------------------- errors
 
@@ -41,7 +45,7 @@ class TurngraphError(Exception):
     @property
     def faults(self) -> list[dict[str, str]]:
         """All faults of a refused graph, each with `code`, `pointer` and `message`; else empty."""
-        return json.loads(self.detail) if self.detail.startswith("[") else []
+        return cast("list[dict[str, str]]", json.loads(self.detail)) if self.detail.startswith("[") else []
 
 
 class ConnectionFailed(TurngraphError):
@@ -115,18 +119,48 @@ class Issue:
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call that was detected. Running it is your decision; check `known` first."""
+    """A tool call that was detected. Running it is your decision; check `known` first.
+
+    With awaits_result the turn waits for `submit_tool_results`; an `Executor` does that by itself.
+    """
 
     tool_name: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     call_id: str = ""
     call_index: int = 0
+    turn_id: int = 0
     node_name: str = ""
     known: bool = False
     repaired: bool = False
     consequential: bool = False
     because: str = ""
     issues: Sequence[Issue] = ()
+    awaits_result: bool = False
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """The result of a call: text or a JSON value (None: "ok"), and whether the call succeeded.
+
+    A result of lifespan "DIALOG" is shown to the model in later turns, too.
+    """
+
+    content: Any = None
+    ok: bool = True
+    lifespan: Literal["TURN", "DIALOG"] = "TURN"
+
+
+Outcome = Literal["completed", "failed", "blocked"]
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """A call that an `Executor` has handled; in_turn: the turn took the result, else the next message brings it."""
+
+    call: Call
+    result: ToolResult
+    outcome: Outcome
+    in_turn: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,10 +185,11 @@ class Step:
 
 @dataclass(frozen=True)
 class TurnResult:
-    """The turn summary: all text, calls and events, and the fields of TurnComplete."""
+    """The turn summary: all text, calls, what an `Executor` made of them, events, and the fields of TurnComplete."""
 
     text: str = ""
     calls: Sequence[Call] = ()
+    tool_runs: Sequence[ToolRun] = ()
     events: Sequence[NodeEvent] = ()
     turn_id: int = 0
     status: str = "SUCCESS"
@@ -207,6 +242,11 @@ class Model:
 T = TypeVar("T")
 
 
+def _read_call(message: Mapping[str, Any]) -> Call:
+    issues = [_read(Issue, issue) for issue in message.get("issues", [])]
+    return _read(Call, message, arguments=json.loads(message.get("typedArgumentsJson") or "{}"), issues=issues)
+
+
 def _camel(name: str) -> str:
     return re.sub("_(.)", lambda letter: letter[1].upper(), name)
 
@@ -242,7 +282,7 @@ class JsonForm:
         return text
 
     def decode(self, data: str | bytes) -> dict[str, Any]:
-        return json.loads(data)
+        return cast("dict[str, Any]", json.loads(data))
 
 
 class ProtoForm:
@@ -250,8 +290,8 @@ class ProtoForm:
 
     def __init__(self) -> None:
         try:
-            import wire_pb2  # type: ignore[import-not-found]
-            from google.protobuf import json_format
+            import wire_pb2  # type: ignore[import-not-found, unused-ignore]
+            from google.protobuf import json_format  # type: ignore[import-untyped, unused-ignore]
         except ImportError as error:
             how = "protoc -I proto/turngraph/v1 --python_out=. wire.proto"
             raise ImportError(f"the binary form needs python3-protobuf and wire_pb2.py, made by: {how}") from error
@@ -260,13 +300,13 @@ class ProtoForm:
 
     def encode(self, frame: Mapping[str, Any]) -> bytes:
         try:
-            return self._json.ParseDict(frame, self._wire.ClientFrame()).SerializeToString()
+            return cast(bytes, self._json.ParseDict(dict(frame), self._wire.ClientFrame()).SerializeToString())
         except self._json.ParseError as error:
             raise _malformed(str(error)) from error
 
     def decode(self, data: str | bytes) -> dict[str, Any]:
         # Omits fields with default values; _read fills them in.
-        return self._json.MessageToDict(self._wire.ServerFrame.FromString(data))
+        return cast("dict[str, Any]", self._json.MessageToDict(self._wire.ServerFrame.FromString(data)))
 
 
 FORMS: dict[str, Callable[[], Form]] = {"json": JsonForm, "proto": ProtoForm}
@@ -281,6 +321,7 @@ FINAL = {
     "sendMessage": "turnComplete",
     "cancelTurn": "ack",
     "submitToolResults": "ack",
+    "appendDialog": "ack",
     "changeParams": "ack",
     "exportDialog": "exportDialog",
     "clearDialog": "ack",
@@ -331,13 +372,19 @@ class _PendingRequest:
         self._timeout = timeout
         self._deadline: float | None = None
         self._frames: asyncio.Queue[Answer | TurngraphError] = asyncio.Queue()
+        self.on_frame: Callable[[Answer | TurngraphError], None] | None = None
         self.set_timeout(timeout)
 
     def set_timeout(self, seconds: float | None) -> None:
         self._deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
 
+    def seconds_left(self) -> float | None:
+        return None if self._deadline is None else max(0, self._deadline - asyncio.get_running_loop().time())
+
     def put(self, frame: Answer | TurngraphError) -> None:
         self._frames.put_nowait(frame)
+        if self.on_frame:
+            self.on_frame(frame)
 
     async def next(self) -> tuple[str, dict[str, Any], bool]:
         """The next frame, and whether it is the final one. Raises errors; after TimedOut more frames may come."""
@@ -354,13 +401,13 @@ class _PendingRequest:
         self._client._pending.pop(self._id, None)
 
     async def _wait(self) -> Answer | TurngraphError:
-        if self._deadline is None:
-            return await self._frames.get()
-        left = self._deadline - asyncio.get_running_loop().time()
         try:
-            return await asyncio.wait_for(self._frames.get(), max(0, left))
+            return await asyncio.wait_for(self._frames.get(), self.seconds_left())
         except asyncio.TimeoutError:
-            raise TimedOut(f"{self._name} had no final answer within {self._timeout} s") from None
+            raise self.timed_out() from None
+
+    def timed_out(self) -> TimedOut:
+        return TimedOut(f"{self._name} had no final answer within {self._timeout} s")
 
 
 @contextlib.asynccontextmanager
@@ -560,7 +607,7 @@ class Client:
         values = list(strings.values()) if isinstance(strings, Mapping) else list(strings)
         kind = kind or ("MAP" if keys else "LIST")
         message = {"name": name, "kind": kind, "strings": values, "keys": keys, "filePath": file_path}
-        return (await self.request("createStringStorage", message)).get("entries", 0)
+        return int((await self.request("createStringStorage", message)).get("entries", 0))
 
     async def destroy_string_storage(self, name: str) -> None:
         await self.request("destroyStringStorage", {"name": name})
@@ -572,14 +619,14 @@ class Client:
         name: str,
         message: Mapping[str, Any],
         *,
-        timeout: float | None | str = "default",
+        timeout: float | None | Literal["default"] = "default",
         on_frame: Callable[[str, Mapping[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
         """Sends any request, named as in JSON, and returns its final answer in the JSON form.
 
         on_frame receives every frame of the answer, including the final one. Raises TurngraphError.
         """
-        pending = self._start_request(name, message, self._timeout if timeout == "default" else timeout)  # type: ignore[arg-type]
+        pending = self._start_request(name, message, self._timeout if timeout == "default" else timeout)
         try:
             while True:
                 body, answer, final = await pending.next()
@@ -655,7 +702,8 @@ class Client:
                     self._sent += 1
                     await socket.send(self._unreceived[self._sent])
                 if self._closing:
-                    return await socket.close()
+                    await socket.close()
+                    return
                 await self._wake_writer.wait()
 
     async def _reconnect(self, why: ConnectionDropped) -> Any:
@@ -694,8 +742,8 @@ class Client:
             raise ConnectionFailed(f"the connection was closed with {code}") from None
         except (TurngraphError, _ProtocolError) as error:
             await socket.close()
-            is_error = isinstance(error, TurngraphError)
-            failure = f"the session is lost: {error.message}" if is_error else f"the server {error}"
+            lost = f"the session is lost: {error.message}" if isinstance(error, TurngraphError) else ""
+            failure = lost or f"the server {error}"
             raise ConnectionDropped(f"{why.message}; {failure}", why.close_code) from error
         except BaseException:  # out of time
             socket.transport.abort()
@@ -720,17 +768,17 @@ class Client:
             socket = await websockets.connect(self._url, **self._socket_options)
         except (OSError, asyncio.TimeoutError, websockets.WebSocketException) as error:
             raise ConnectionFailed(f"cannot connect to {where}: {error}") from error
-        error: TurngraphError | None = None
+        refusal: TurngraphError | None = None
         try:
             while True:
                 frame = self._decode(await socket.recv())
                 if "sessionReady" in frame:
                     return socket, frame["sessionReady"]
                 if "error" in frame:  # sent before the server closes the connection
-                    error = _to_error(frame["error"])
+                    refusal = _to_error(frame["error"])
         except websockets.ConnectionClosed:
             what = f"the connection was closed with {socket.close_code or 1006} {socket.close_reason or ''}".rstrip()
-            raise ConnectionFailed(f"{what}: {error.message}" if error else what) from error
+            raise ConnectionFailed(f"{what}: {refusal.message}" if refusal else what) from refusal
         except _ProtocolError as failure:
             await socket.close(1002)
             raise ConnectionFailed(f"the server {failure}") from failure
@@ -798,8 +846,427 @@ def _to_json(document: Any) -> str:
 
 
 def _headers_option() -> str:
-    major = int(websockets.__version__.split(".")[0])
+    major = int(websockets.version.version.split(".")[0])
     return "additional_headers" if major >= 14 else "extra_headers"
+
+
+# ---------------------------------------------------------------- tools
+
+Tool = Callable[..., Any]
+
+# Bytes of one result, as the server has it, and of those that a message brings: one message may have 256 KiB of variables.
+MAX_RESULT_BYTES = 256 * 1024
+MAX_EARLIER_BYTES = 128 * 1024
+
+_log = logging.getLogger("turngraph")
+
+
+@dataclass(frozen=True)
+class Block:
+    """What `before` returns to block a call: it is not run, and the reason is its result."""
+
+    reason: str = "it is not allowed"
+
+
+@dataclass(frozen=True)
+class ToolEvent:
+    """An event of an `Executor`. Each call has one of "completed", "failed" and "blocked", with its result.
+
+    "started" comes before that where the tool is run; error: what the tool or a hook raised.
+    """
+
+    kind: Literal["started", "completed", "failed", "blocked"]
+    call: Call
+    result: ToolResult | None = None
+    error: BaseException | None = None
+
+
+class ToolFailed(Exception):
+    """A call that failed, with an executor of throw_on_failure; `__cause__` is what the tool raised."""
+
+    def __init__(self, call: Call, result: ToolResult) -> None:
+        super().__init__(f"{call.tool_name}: {result.content}")
+        self.call = call
+        self.result = result
+
+
+Decision = Union[Call, ToolResult, Block, None]
+
+
+class Executor:
+    """Runs detected calls, for `agent.send(..., tools=executor)`. Only the tools that it has are ever run.
+
+    tools: functions by tool name, called with the arguments as keywords. Coroutine functions run in the event loop, plain
+    ones in threads. They return text, a JSON value or a ToolResult; what they raise becomes a failure result. Arguments
+    that do not fit the signature or its type hints do so too, and the function is not called.
+
+    concurrency: how many calls of a turn run in parallel. before(call): returns a Call to run in its place, a ToolResult in
+    place of running it, a Block, or None. confirm(call): asked before a consequential call; anything but True blocks it. These
+    two are asked about one call after the other, and block it when they raise. after(call, result): may return another
+    ToolResult. Hooks may be coroutine functions, too; plain ones are called in threads. stop_on_block: the calls of a reply
+    after a blocked one are not run. throw_on_failure: a failed call cancels the turn, which raises ToolFailed. on_event:
+    called with each ToolEvent; without it, what a tool or hook raises is logged.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        *,
+        concurrency: int = 4,
+        before: Callable[[Call], Decision | Awaitable[Decision]] | None = None,
+        after: Callable[[Call, ToolResult], ToolResult | None | Awaitable[ToolResult | None]] | None = None,
+        confirm: Callable[[Call], bool | Awaitable[bool]] | None = None,
+        stop_on_block: bool = False,
+        throw_on_failure: bool = False,
+        on_event: Callable[[ToolEvent], None] | None = None,
+    ) -> None:
+        if concurrency < 1:
+            raise ValueError(f"concurrency must be 1 or more, not {concurrency}")
+        for name, function in tools.items():
+            if not callable(function):
+                raise TypeError(f"tools[{name!r}] must be a function, not {function!r}")
+        self.tools = dict(tools)
+        self.concurrency = concurrency
+        self.before = before
+        self.after = after
+        self.confirm = confirm
+        self.stop_on_block = stop_on_block
+        self.throw_on_failure = throw_on_failure
+        self.on_event = on_event
+
+
+class _Blocked(Exception):
+    """The call is not run; the message says why."""
+
+
+class _Failure(Exception):
+    """The call has failed without an exception of the program; the message is its result."""
+
+
+class _Reply:
+    """The calls of one reply of a model. The server sends all of them before it takes a result of one."""
+
+    def __init__(self, node_name: str) -> None:
+        self.node_name = node_name
+        self.blocked = ""
+        self.is_complete = False
+
+
+class _ToolRunner:
+    """The calls of one turn: decides on them in order, and runs them in parallel."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        submit: Callable[[Call, ToolResult], Awaitable[bool]],
+        fail: Callable[[ToolFailed], None],
+    ) -> None:
+        self._executor = executor
+        self._submit = submit
+        self._fail = fail
+        self._turnstile = asyncio.Lock()  # serves in the order of the calls
+        self._slots = asyncio.Semaphore(executor.concurrency)
+        self._tasks: list[asyncio.Task[ToolRun]] = []
+        self._work: list[asyncio.Task[tuple[ToolRun, BaseException | None]]] = []
+        self._reply = _Reply("")
+        self._is_cancelled = False
+        self._taken: set[asyncio.Task[ToolRun]] = set()
+
+    @property
+    def runs(self) -> list[ToolRun]:
+        """The calls that have ended, in the order of the calls."""
+        return [task.result() for task in self._tasks if task.done() and not task.cancelled()]
+
+    @property
+    def is_done(self) -> bool:
+        return all(task.done() for task in self._tasks)
+
+    def take_left_over(self) -> list[ToolRun]:
+        """The calls that have ended since, and whose results the turn did not take."""
+        new = [task for task in self._tasks if task.done() and not task.cancelled() and task not in self._taken]
+        self._taken.update(new)
+        return [task.result() for task in new if not task.result().in_turn]
+
+    def start(self, call: Call) -> None:
+        if self._reply.is_complete or self._reply.node_name != call.node_name:
+            self._reply = _Reply(call.node_name)
+        self._tasks.append(asyncio.create_task(self._handle(call, self._reply)))
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        for work in self._work:
+            work.cancel()
+
+    async def wait(self, timeout: float | None) -> bool:
+        """Waits until all calls have ended. Returns whether they have, within the timeout."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=timeout)
+        return self.is_done
+
+    async def _handle(self, call: Call, reply: _Reply) -> ToolRun:
+        run, error = await self._run(call, reply)
+        self._emit(ToolEvent(run.outcome, run.call, run.result, error))
+        if self._is_cancelled:
+            return run
+        if run.outcome == "failed" and self._executor.throw_on_failure:
+            failure = ToolFailed(run.call, run.result)
+            failure.__cause__ = error
+            self._fail(failure)
+            return run
+        in_turn = call.awaits_result and await self._submit(call, run.result)
+        reply.is_complete = reply.is_complete or in_turn
+        return replace(run, in_turn=in_turn)
+
+    async def _run(self, call: Call, reply: _Reply) -> tuple[ToolRun, BaseException | None]:
+        if not self._is_cancelled:
+            work = asyncio.create_task(self._decide_and_call(call, reply))
+            self._work.append(work)
+            try:
+                await asyncio.wait({work})
+            finally:
+                work.cancel()  # only when this task is cancelled: the event loop ends
+            if not work.cancelled():
+                return work.result()
+        why = "the turn ended before the tool" if self._is_cancelled else "the call was cancelled"
+        return ToolRun(call, ToolResult(why, ok=False), "failed"), None
+
+    async def _decide_and_call(self, call: Call, reply: _Reply) -> tuple[ToolRun, BaseException | None]:
+        error: BaseException | None = None
+        is_blocked = False
+        try:
+            async with self._turnstile:
+                call, decision = await self._decide(call, reply)
+            if decision is None:
+                async with self._slots:
+                    self._emit(ToolEvent("started", call))
+                    result = _to_result(await _call(self._executor.tools[call.tool_name], **call.arguments))
+            else:
+                result = decision
+            _assert_sendable(result)
+        except _Blocked as blocked:
+            result, error, is_blocked = ToolResult(f"not run: {blocked}", ok=False), blocked.__cause__, True
+        except Exception as raised:
+            result, error = _failure(raised)
+        try:
+            changed = await _call(self._executor.after, call, result) if self._executor.after else None
+            if not isinstance(changed, (ToolResult, type(None))):
+                raise TypeError(f"after must return a ToolResult or None, not {changed!r}")
+            result = changed or result
+            _assert_sendable(result)
+        except Exception as raised:
+            result, error = _failure(raised)
+        return ToolRun(call, result, "blocked" if is_blocked else "completed" if result.ok else "failed"), error
+
+    async def _decide(self, call: Call, reply: _Reply) -> tuple[Call, ToolResult | None]:
+        """The call to run, or the result in place of running it."""
+        tools = self._executor.tools
+        if call.tool_name not in tools:
+            raise _Failure(f'no tool "{call.tool_name}" is registered')
+        if not call.known:
+            # The server has neither checked such a call nor said whether it is consequential.
+            raise _Failure(f'{call.node_name} offers no tool "{call.tool_name}"')
+        if reply.blocked:
+            raise _Blocked(f"the call of {reply.blocked} before it was blocked")
+        try:
+            decision = await self._ask_before(call)
+            if isinstance(decision, ToolResult):
+                return call, decision
+            if decision.tool_name not in tools:
+                raise _Failure(f'no tool "{decision.tool_name}" is registered')
+            # The issues are about the arguments that the model wrote.
+            is_changed = (decision.tool_name, decision.arguments) != (call.tool_name, call.arguments)
+            problem = "" if is_changed else _find_issues(call)
+            if problem := problem or _find_mismatch(decision.arguments, tools[decision.tool_name]):
+                raise _Failure(f"invalid arguments: {problem}")
+            await self._ask_confirm(decision)
+            return decision, None
+        except _Blocked:
+            if self._executor.stop_on_block:
+                reply.blocked = call.tool_name
+            raise
+
+    async def _ask_before(self, call: Call) -> Call | ToolResult:
+        if not self._executor.before:
+            return call
+        try:
+            decision = await _call(self._executor.before, call)
+        except Exception as error:
+            raise _Blocked(f"{type(error).__name__}: {error}") from error
+        if isinstance(decision, Block):
+            raise _Blocked(decision.reason)
+        if isinstance(decision, (Call, ToolResult)):
+            return decision
+        if decision is None:
+            return call
+        misuse = TypeError(f"before must return a Call, a ToolResult, a Block or None, not {decision!r}")
+        raise _Blocked(str(misuse)) from misuse
+
+    async def _ask_confirm(self, call: Call) -> None:
+        if not call.consequential or not self._executor.confirm:
+            return
+        try:
+            is_confirmed = await _call(self._executor.confirm, call) is True
+        except Exception as error:
+            raise _Blocked(f"{type(error).__name__}: {error}") from error
+        if not is_confirmed:
+            raise _Blocked("it was not confirmed")
+
+    def _emit(self, event: ToolEvent) -> None:
+        # A callback of the event loop, which logs an exception of it.
+        if on_event := self._executor.on_event:
+            asyncio.get_running_loop().call_soon(on_event, event)
+        elif event.error is not None:
+            _log.error("the call of %s failed", event.call.tool_name, exc_info=event.error)
+
+
+class _EarlierRuns:
+    """Calls whose results no turn took: the next message brings them."""
+
+    def __init__(self) -> None:
+        self._runners: list[_ToolRunner] = []
+        self._returned: list[ToolRun] = []
+
+    def add(self, runner: _ToolRunner) -> None:
+        self._runners.append(runner)
+
+    def take(self) -> list[ToolRun]:
+        runs = self._returned + [run for runner in self._runners for run in runner.take_left_over()]
+        self._returned = []
+        self._runners = [runner for runner in self._runners if not runner.is_done]
+        return runs
+
+    def put_back(self, runs: list[ToolRun]) -> None:
+        self._returned = runs + self._returned
+
+    def clear(self) -> None:
+        self.take()
+
+
+def _earlier_variable(runs: list[ToolRun]) -> tuple[dict[str, str], list[ToolRun]]:
+    """The variable with the results of calls, and the calls that do not fit."""
+    entries: list[str] = []
+    size = 0
+    for run in runs:
+        entry = _earlier_entry(run)
+        size += _size_in_message(entry)
+        if size > MAX_EARLIER_BYTES:
+            break
+        entries.append(entry)
+    return {"previous_tool_results": f"[{', '.join(entries)}]"} if entries else {}, runs[len(entries) :]
+
+
+def _earlier_entry(run: ToolRun) -> str:
+    content = _result_message("", run.result)["content"]
+    entry = {"name": run.call.tool_name, "arguments": run.call.arguments, "ok": run.result.ok, "content": content}
+    size = _size_in_message(_to_json(entry))
+    if size > MAX_EARLIER_BYTES:
+        why = f"the call and its result have {size} bytes, and {MAX_EARLIER_BYTES} are allowed in a message"
+        return _to_json({"name": run.call.tool_name[:64], "arguments": {}, "ok": False, "content": why})
+    return _to_json(entry)
+
+
+def _size_in_message(entry: str) -> int:
+    # A variable is a text in JSON, in which the JSON of the entry is escaped again.
+    return len(_to_json([entry]).encode())
+
+
+def _to_result(value: Any) -> ToolResult:
+    return value if isinstance(value, ToolResult) else ToolResult(value)
+
+
+def _result_message(call_id: str, result: ToolResult) -> dict[str, Any]:
+    """A ToolResult of the wire. Raises TurngraphError for one that cannot be sent."""
+    content = "ok" if result.content is None else result.content
+    try:
+        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode())
+    except (TypeError, ValueError) as error:
+        raise _malformed(f"the result is not JSON: {error}") from error
+    if size > MAX_RESULT_BYTES:
+        message = f"the result has {size} bytes, and {MAX_RESULT_BYTES} are allowed; send less"
+        raise TurngraphError(2005, "LIMIT_EXCEEDED", message)
+    return {"callId": call_id, "ok": result.ok, "content": text, "lifespan": result.lifespan}
+
+
+def _assert_sendable(result: ToolResult) -> None:
+    try:
+        _result_message("", result)
+    except TurngraphError as error:
+        raise _Failure(error.message) from error
+
+
+def _failure(error: Exception) -> tuple[ToolResult, BaseException | None]:
+    if isinstance(error, _Failure):
+        return ToolResult(str(error), ok=False), None
+    return ToolResult(f"{type(error).__name__}: {error}", ok=False), error
+
+
+async def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls a coroutine function in the event loop, and a plain one in a thread."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):
+        return await function(*args, **kwargs)
+
+    def call() -> Any:
+        try:
+            return function(*args, **kwargs)
+        except StopIteration as error:  # a future cannot carry it
+            raise RuntimeError("StopIteration") from error
+
+    result = await asyncio.to_thread(call)
+    return await result if inspect.isawaitable(result) else result
+
+
+def _find_issues(call: Call) -> str:
+    """Why the arguments do not fit their schema. One parameter too many is no matter, if the function takes it."""
+    issues = [issue for issue in call.issues if issue.code in ("missing_param", "wrong_type", "not_in_enum")]
+    return "; ".join(issue.message for issue in issues)
+
+
+def _find_mismatch(arguments: Mapping[str, Any], function: Tool) -> str:
+    """Why a function cannot be called with these arguments; else empty."""
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except Exception:  # a hint that is known to type checkers only, or a function of C
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            return ""
+    try:
+        signature.bind(**arguments)
+    except TypeError as error:
+        return str(error)
+    others = next((each for each in signature.parameters.values() if each.kind is inspect.Parameter.VAR_KEYWORD), None)
+    for name, value in arguments.items():
+        parameter = signature.parameters.get(name, others)
+        if parameter is not None and not _fits(value, parameter.annotation):
+            return f"{name} must be {_spell(parameter.annotation)}, not {_to_json([value])[1:-1]}"
+    return ""
+
+
+def _spell(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint).replace("typing.", "")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a JSON value is of a type. Types that JSON does not have are not checked."""
+    kind, args = get_origin(hint) or hint, get_args(hint)
+    if kind is Annotated:
+        return _fits(value, args[0])
+    if kind in (Union, types.UnionType):
+        return any(_fits(value, each) for each in args)
+    if kind is Literal:
+        return any(type(value) is type(each) and value == each for each in args)
+    if kind in (None, type(None)):
+        return value is None
+    if kind in (int, float):
+        return isinstance(value, (int, kind)) and not isinstance(value, bool)
+    if kind in (str, bool):
+        return isinstance(value, kind)
+    if kind in (list, Sequence):
+        return isinstance(value, list) and all(_fits(each, args[0]) for each in value if args)
+    if kind in (dict, Mapping):
+        return isinstance(value, dict) and all(_fits(each, args[1]) for each in value.values() if args)
+    return True
 
 
 # ---------------------------------------------------------------- agents and turns
@@ -810,15 +1277,38 @@ class Agent:
 
     def __init__(self, client: Client, agent_id: int, warnings: Sequence[str]) -> None:
         self._client = client
+        self._earlier_runs = _EarlierRuns()
+        self._open_turns: list[Turn] = []
         self.id = agent_id
         self.warnings = warnings
 
-    def send(self, text: str, *, variables: Mapping[str, str] | None = None, timeout: float | None = None) -> Turn:
+    def send(
+        self,
+        text: str,
+        *,
+        variables: Mapping[str, str] | None = None,
+        tools: Executor | None = None,
+        timeout: float | None = None,
+    ) -> Turn:
         """Sends a user message and starts a turn immediately; one turn at a time.
 
-        After `timeout` seconds the turn is cancelled, and TimedOut is raised.
+        tools: runs the calls of the turn as soon as they are detected. Results that the turn does not wait for are in the
+        variable previous_tool_results of the next message. After `timeout` seconds the turn is cancelled, and TimedOut is
+        raised.
         """
-        return Turn(self._client, self.id, text, variables or {}, timeout)
+        return Turn(self, text, variables or {}, tools, timeout)
+
+    async def submit_tool_results(self, results: Mapping[str, Any], turn_id: int = 0) -> None:
+        """Gives a turn results that it waits for: by call_id a `ToolResult`, a text or a JSON value; all or none is taken.
+
+        turn_id 0: the running turn. Raises 3012 for a call that does not wait, or no longer, and 2005 for too long a text.
+        """
+        messages = [_result_message(call_id, _to_result(result)) for call_id, result in results.items()]
+        await self._client.request("submitToolResults", {"agentId": self.id, "turnId": turn_id, "results": messages})
+
+    async def append_dialog(self, user: str = "", assistant: str = "") -> None:
+        """Adds what was said elsewhere to the dialog, between turns; one of the two may be empty."""
+        await self._client.request("appendDialog", {"agentId": self.id, "user": user, "assistant": assistant})
 
     async def cancel(self) -> None:
         """Cancels the running turn, if there is one."""
@@ -836,9 +1326,10 @@ class Agent:
         await self._client.request(
             "exportDialog", {"agentId": self.id}, on_frame=lambda _, message: parts.append(message["historyJson"])
         )
-        return json.loads("".join(parts))
+        return cast("list[dict[str, Any]]", json.loads("".join(parts)))
 
     async def clear_dialog(self) -> None:
+        self._earlier_runs.clear()
         await self._client.request("clearDialog", {"agentId": self.id})
 
     async def destroy(self) -> None:
@@ -856,28 +1347,49 @@ class Turn:
     """A running turn: one user message and its answer.
 
     Iterate to stream its events, or await its summary; awaiting after iterating returns the same summary. Both raise
-    TurnFailed when the turn fails. A cancelled turn is not a failure: its status is "CANCELLED".
+    TurnFailed when the turn fails. A cancelled turn is not a failure: its status is "CANCELLED". Cancelling the task that
+    iterates or awaits cancels the turn.
     """
 
     def __init__(
-        self, client: Client, agent_id: int, text: str, variables: Mapping[str, str], timeout: float | None
+        self, agent: Agent, text: str, variables: Mapping[str, str], tools: Executor | None, timeout: float | None
     ) -> None:
-        message = {"agentId": agent_id, "text": text, "variables": dict(variables)}
-        self._client = client
-        self._agent_id = agent_id
-        self._request = client._start_request("sendMessage", message, timeout)
+        self._client = agent._client
+        self._agent = agent
         self._texts: list[str] = []
         self._calls: list[Call] = []
         self._events: list[NodeEvent] = []
         self._payload = ""
         self._turn_id = 0
+        self._lock = asyncio.Lock()
+        self._runner = _ToolRunner(tools, self._submit, self._fail) if tools else None
         self._timeout_error: TimedOut | None = None
-        self._outcome: TurnResult | TurngraphError | None = None
+        self._tool_error: ToolFailed | None = None
+        self._summary: TurnResult | TurngraphError | None = None
+        self._outcome: TurnResult | TurngraphError | ToolFailed | None = None
+        self._has_ended = False
+        self._is_aborted = False
+        self._earlier = [] if "previous_tool_results" in variables else agent._earlier_runs.take()
+        earlier, rest = _earlier_variable(self._earlier)
+        try:
+            message = {"agentId": agent.id, "text": text, "variables": {**earlier, **variables}}
+            self._request = self._client._start_request("sendMessage", message, timeout)
+        except TurngraphError:
+            agent._earlier_runs.put_back(self._earlier)
+            raise
+        agent._earlier_runs.put_back(rest)
+        self._earlier = self._earlier[: len(self._earlier) - len(rest)]
+        self._request.on_frame = self._on_frame
+        agent._open_turns.append(self)
 
     async def cancel(self) -> None:
         """Cancels the turn: the iteration ends with the events so far."""
-        if self._outcome is None:
-            await self._client.request("cancelTurn", {"agentId": self._agent_id, "turnId": self._turn_id})
+        if self._has_ended:
+            return
+        if self._can_cancel():
+            await self._client.request("cancelTurn", {"agentId": self._agent.id, "turnId": self._turn_id})
+        else:
+            self._is_aborted = True
 
     def __await__(self) -> Generator[Any, None, TurnResult]:
         return self._finish().__await__()
@@ -887,52 +1399,126 @@ class Turn:
             event = await self._next()
             if event is not None:
                 yield event
-        if isinstance(self._outcome, TurngraphError):
+        if isinstance(self._outcome, Exception):
             raise self._outcome
 
     async def _finish(self) -> TurnResult:
         while self._outcome is None:
             await self._next()
-        if isinstance(self._outcome, TurngraphError):
+        if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
 
+    def _on_frame(self, frame: Answer | TurngraphError) -> None:
+        """Starts calls at once, however slowly the events are read, and ends them when the turn ends without success."""
+        if self._has_ended:
+            return
+        body, message = frame if not isinstance(frame, TurngraphError) else ("dropped", {})
+        self._turn_id = message.get("turnId", self._turn_id)
+        if body == "toolCallNotification" and self._runner:
+            self._runner.start(_read_call(message))
+        if body in ("turnComplete", "error", "dropped"):
+            self._has_ended = True
+            self._agent._open_turns.remove(self)
+            if body == "error":  # no turn began
+                self._agent._earlier_runs.put_back(self._earlier)
+            if self._runner:
+                self._agent._earlier_runs.add(self._runner)
+                if message.get("status", "SUCCESS") != "SUCCESS" or body == "dropped":
+                    self._runner.cancel()
+        for turn in self._agent._open_turns:
+            turn._send_cancel()
+
     async def _next(self) -> Event | None:
+        try:
+            async with self._lock:
+                if self._outcome is not None:
+                    return None
+                if self._summary is None:
+                    event = await self._receive()
+                    if self._summary is None:
+                        return event
+                await self._end(self._summary)
+                return None
+        except asyncio.CancelledError:
+            self._abort()
+            raise
+
+    async def _receive(self) -> Event | None:
         try:
             body, message, final = await self._request.next()
         except TimedOut as error:
             if self._timeout_error is None:
                 self._timeout_error = error
-                self._cancel_after_timeout()
-                return None
-            return self._end(error)
+                # The agent takes the next message only when the turn has ended, so wait for that, at most 5 s.
+                self._request.set_timeout(5.0)
+                self._abort()
+            else:
+                self._summary = error
+            return None
         except TurngraphError as error:
-            return self._end(error)
-        self._turn_id = message.get("turnId", self._turn_id)
+            self._summary = error
+            return None
         if not final:
             return self._event(body, message)
-        result = self._summarize(message)
-        is_cancelled = isinstance(result, TurnResult) and result.status == "CANCELLED"
-        return self._end(self._timeout_error if self._timeout_error and is_cancelled else result)
+        self._summary = self._summarize(message)
+        return None
 
-    def _cancel_after_timeout(self) -> None:
-        # The agent takes the next message only when the turn has ended, so wait for that, at most 5 s.
-        self._request.set_timeout(5.0)
-        with contextlib.suppress(ConnectionDropped):
-            self._client._start_request("cancelTurn", {"agentId": self._agent_id, "turnId": self._turn_id}, None).discard()
-
-    def _end(self, outcome: TurnResult | TurngraphError) -> None:
+    async def _end(self, summary: TurnResult | TurngraphError) -> None:
+        is_cancelled = isinstance(summary, TurnResult) and summary.status == "CANCELLED"
+        if self._timeout_error and is_cancelled:
+            summary = self._timeout_error
+        if self._runner:
+            if isinstance(summary, TurngraphError) or is_cancelled or self._tool_error:
+                self._runner.cancel()
+            if not await self._runner.wait(self._request.seconds_left()):
+                self._runner.cancel()
+                await self._runner.wait(5.0)
+                summary = self._request.timed_out() if isinstance(summary, TurnResult) else summary
+            if isinstance(summary, TurnResult):
+                summary = replace(summary, tool_runs=self._runner.runs)
+            elif isinstance(summary, TurnFailed):
+                summary.result = replace(summary.result, tool_runs=self._runner.runs)
         self._request.discard()
-        self._outcome = outcome
+        self._outcome = self._tool_error or summary
+
+    def _abort(self) -> None:
+        """Cancels the turn and its tools without waiting for it."""
+        if self._runner:
+            self._runner.cancel()
+        self._is_aborted = True
+        self._send_cancel()
+
+    def _can_cancel(self) -> bool:
+        # Turn id 0 is the current turn of the agent, which may be another one while several are open.
+        return not self._has_ended and (self._turn_id != 0 or len(self._agent._open_turns) == 1)
+
+    def _send_cancel(self) -> None:
+        if self._is_aborted and self._can_cancel():
+            self._is_aborted = False
+            with contextlib.suppress(ConnectionDropped):
+                message = {"agentId": self._agent.id, "turnId": self._turn_id}
+                self._client._start_request("cancelTurn", message, None).discard()
+
+    def _fail(self, error: ToolFailed) -> None:
+        self._tool_error = self._tool_error or error
+        self._abort()
+
+    async def _submit(self, call: Call, result: ToolResult) -> bool:
+        """Gives the turn a result. Returns whether it took it: it may have ended, or no longer wait for the result."""
+        message = {"agentId": self._agent.id, "turnId": call.turn_id, "results": [_result_message(call.call_id, result)]}
+        try:
+            await self._client.request("submitToolResults", message, timeout=None)
+        except TurngraphError:
+            return False
+        return True
 
     def _event(self, body: str, message: dict[str, Any]) -> Event | None:
         if body == "answerText" and message.get("text"):
             self._texts.append(message["text"])
             return _read(Text, message)
         if body == "toolCallNotification":
-            issues = [_read(Issue, issue) for issue in message.get("issues", [])]
-            arguments = json.loads(message.get("typedArgumentsJson") or "{}")
-            self._calls.append(_read(Call, message, arguments=arguments, issues=issues))
+            self._calls.append(_read_call(message))
             return self._calls[-1]
         if body == "nodeEvent":
             self._payload += message.get("payloadJson", "")

@@ -1,19 +1,13 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { seededBytes } from '../../helpers/fakeHub.ts';
 import { startHubServer } from '../../helpers/hubFixture.ts';
-import { checkRequirement, findPython, isSkipped } from '../../helpers/requirements.mjs';
+import { isSkipped } from '../../helpers/requirements.mjs';
 import { useServer, repositoryPath } from '../../helpers/server.ts';
 import { Gate } from '../../helpers/gate.ts';
 import { oneDayMs } from '../../helpers/heldEngine.ts';
-
-const run = promisify(execFile);
-
-const python = findPython('websockets, google.protobuf') ?? 'python3';
+import { usePython } from './pythonProgram.ts';
 
 const slowAnswer = new Gate();
 const server = useServer({
@@ -29,25 +23,7 @@ const server = useServer({
 const locked = useServer({ token: 'open sesame' });
 
 describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
-  let folder = '';
-
-  beforeAll(async () => {
-    checkRequirement('pythonClient');
-    folder = await mkdtemp(join(tmpdir(), 'turngraph-python-'));
-    await run('protoc', ['-I', repositoryPath('proto/turngraph/v1'), `--python_out=${folder}`, 'wire.proto']);
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
-
-  /** Starts a Python file with the client in its path. */
-  function startPython(file: string, ...args: readonly string[]) {
-    const PYTHONPATH = `${repositoryPath('docs/clients/python')}:${folder}`;
-    const env = { ...process.env, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1', PYTHONUTF8: '1' };
-    return run(python, ['-W', 'error', file, ...args], { env });
-  }
-
-  /** Runs a Python file with the client in its path. Returns its output. */
-  const runPython = async (file: string, ...args: readonly string[]): Promise<string> =>
-    (await startPython(file, ...args)).stdout;
+  const python = usePython('pythonClient');
 
   describe.each(['json', 'proto'])('over %s', (codec) => {
     let results: Readonly<Record<string, unknown>> = {};
@@ -58,7 +34,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
       fixture.hub.maxBytesSent = 0;
       slowAnswer.close();
       const args = [server().url, locked().url, fixture.server.url, codec, repositoryPath('proto/golden/golden.json')];
-      const scenarios = startPython(repositoryPath('test/e2e/clients/scenarios.py'), ...args);
+      const scenarios = python.start(repositoryPath('test/e2e/clients/scenarios.py'), ...args);
       scenarios.child.stderr?.on('data', (text: string) => {
         if (text.includes('release the answer')) slowAnswer.open();
         if (text.includes('release the hub')) fixture.hub.maxBytesSent = Infinity;
@@ -207,7 +183,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
     });
 
     it('runs its example', async () => {
-      const output = await runPython(
+      const { stdout } = await python.start(
         repositoryPath('docs/clients/python/example.py'),
         '--url',
         server().url,
@@ -216,9 +192,9 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
         '--form',
         codec,
       );
-      expect(output).toContain('the porch light goes on');
-      expect(output).toContain('keeper: You said: What did I say?  (2 interactions)');
-      expect(output).toContain('did you mean "answer"?');
+      expect(stdout).toContain('the porch light goes on');
+      expect(stdout).toContain('keeper: You said: What did I say?  (2 interactions)');
+      expect(stdout).toContain('did you mean "answer"?');
     });
   });
 
@@ -226,7 +202,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
     let results: Readonly<Record<string, unknown>> = {};
 
     beforeAll(async () => {
-      results = JSON.parse(await runPython(repositoryPath('test/e2e/clients/reconnects.py'))) as typeof results;
+      results = await python.results('reconnects.py');
     });
 
     it('sends again what the server has not received, with the same bytes, and nothing else', () => {
@@ -312,8 +288,8 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
   it('runs the ten lines of its README', async () => {
     const readme = await readFile(repositoryPath('docs/clients/python/README.md'), 'utf8');
     const [, lines = ''] = /```python\n(.*?)```/s.exec(readme) ?? [];
-    const file = join(folder, 'tenLines.py');
+    const file = join(python.folder(), 'tenLines.py');
     await writeFile(file, lines.replace('ws://127.0.0.1:9100', server().url));
-    expect(await runPython(file)).toBe("set_light {'name': 'porch', 'on': True}\n");
+    expect((await python.start(file)).stdout).toBe("set_light {'name': 'porch', 'on': True}\n");
   });
 });

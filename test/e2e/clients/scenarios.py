@@ -109,7 +109,8 @@ async def saves(client):
 async def guards(client):
     entries = await client.create_string_storage("attacks", ["swordfish", "attack"])
     agent = await client.create_agent(graph=GUARD, enable_diagnostics=True)
-    events = [asdict(event) async for event in agent.send("An ATTACK!") if isinstance(event, NodeEvent)]
+    all_events = [asdict(event) async for event in agent.send("An ATTACK!") if isinstance(event, NodeEvent)]
+    events = [event for event in all_events if not event["event_type"].startswith("node_")]
     result = await agent.send("hello")
     await client.destroy_string_storage("attacks")
     keys = await client.create_string_storage("greetings", {"de": "Hallo", "en": "Hello"})
