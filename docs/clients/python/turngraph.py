@@ -951,6 +951,9 @@ class _Reply:
         self.blocked = ""
         self.is_complete = False
 
+    def complete(self) -> None:
+        self.is_complete = True
+
 
 class _ToolRunner:
     """The calls of one turn: decides on them in order, and runs them in parallel."""
@@ -958,7 +961,7 @@ class _ToolRunner:
     def __init__(
         self,
         executor: Executor,
-        submit: Callable[[Call, ToolResult], Awaitable[bool]],
+        submit: Callable[[Call, ToolResult, Callable[[], None]], Awaitable[bool]],
         fail: Callable[[ToolFailed], None],
     ) -> None:
         self._executor = executor
@@ -1013,9 +1016,7 @@ class _ToolRunner:
             failure.__cause__ = error
             self._fail(failure)
             return run
-        in_turn = call.awaits_result and await self._submit(call, run.result)
-        reply.is_complete = reply.is_complete or in_turn
-        return replace(run, in_turn=in_turn)
+        return replace(run, in_turn=call.awaits_result and await self._submit(call, run.result, reply.complete))
 
     async def _run(self, call: Call, reply: _Reply) -> tuple[ToolRun, BaseException | None]:
         if not self._is_cancelled:
@@ -1504,13 +1505,26 @@ class Turn:
         self._tool_error = self._tool_error or error
         self._abort()
 
-    async def _submit(self, call: Call, result: ToolResult) -> bool:
+    async def _submit(self, call: Call, result: ToolResult, on_taken: Callable[[], None]) -> bool:
         """Gives the turn a result. Returns whether it took it: it may have ended, or no longer wait for the result."""
+
+        def on_frame(frame: Answer | TurngraphError) -> None:
+            # At once: the next frame may be a call of the next reply.
+            if not isinstance(frame, TurngraphError) and frame[0] == "ack":
+                on_taken()
+
         message = {"agentId": self._agent.id, "turnId": call.turn_id, "results": [_result_message(call.call_id, result)]}
         try:
-            await self._client.request("submitToolResults", message, timeout=None)
+            request = self._client._start_request("submitToolResults", message, None)
         except TurngraphError:
             return False
+        request.on_frame = on_frame
+        try:
+            await request.next()
+        except TurngraphError:
+            return False
+        finally:
+            request.discard()
         return True
 
     def _event(self, body: str, message: dict[str, Any]) -> Event | None:
