@@ -154,8 +154,9 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
       lifetimes: [lifetime, connection.lifetime],
       emit: (event) => this.#updates.push(event),
       fail: (error) => this.#fail(error),
-      submit: async (turnId, result) => {
-        await connection.request('submitToolResults', { agentId: this.#agent.id, turnId, results: [result] });
+      submit: async (turnId, result, onAck) => {
+        const fields = { agentId: this.#agent.id, turnId, results: [result] };
+        await connection.request('submitToolResults', fields, { onFrame: onAck });
       },
     });
   }

@@ -10,8 +10,8 @@ export interface ModelReply {
 }
 
 /**
- * Finds out which calls are of the same reply. The server sends all calls of a reply before it takes a result, so when one
- * result is accepted, further calls are of another reply.
+ * Finds out which calls are of the same reply. The server sends all calls of a reply before it takes a result, so calls
+ * that come after an accepted result are of another reply.
  */
 export class ReplyTracker {
   #current: ModelReply | undefined;

@@ -18,8 +18,10 @@ export interface CallRun {
   readonly stopped: string | undefined;
   /** The tool runs from now on. */
   readonly onStarted: (args: unknown) => void;
-  /** The tool was started, or the call has ended without that (`end`). May be called more than once. */
-  readonly onDecided: (end?: ToolEnd) => void;
+  /** The call is blocked; called before the next call is decided. */
+  readonly onBlocked: () => void;
+  /** The next call may be decided. May be called more than once. */
+  readonly leaveGate: () => void;
   /** Called once, as the last. */
   readonly onEnd: (end: ToolEnd) => void;
 }
@@ -37,23 +39,25 @@ export async function runCall(run: CallRun): Promise<void> {
     else {
       run.onStarted(decision.arguments);
       const running = decision.tool.run(decision.arguments, { signal, call });
-      run.onDecided();
+      run.leaveGate();
       const value = isPromiseLike(running) ? await wait(running) : running;
       end = endOf(outcomeOf(value, call.toolName, decision.tool.lifespan));
     }
   } catch (thrown) {
     end = failedBy(thrown, signal);
   }
-  run.onDecided(end);
+  if (end.state === 'blocked') run.onBlocked();
   if (hooks.after && !signal.aborted) {
     try {
       const changing = hooks.after(call, end.result);
+      if (isPromiseLike(changing)) run.leaveGate();
       end = changedEnd(end, isPromiseLike(changing) ? await wait(changing) : changing);
     } catch (thrown) {
       end = failedBy(thrown, signal);
     }
   }
   run.onEnd(end);
+  run.leaveGate();
 }
 
 function failedBy(thrown: unknown, { aborted, reason }: AbortSignal): ToolEnd {

@@ -22,8 +22,12 @@ export interface ToolTurn {
   emit(event: ToolEvent): void;
   /** Cancels the turn, which then rejects with this error. Returns false after its end. */
   fail(error: unknown): boolean;
-  /** Sends a result to the server. @throws Fault of the server, or of the connection. */
-  submit(turnId: number, result: ToolResult): Promise<void>;
+  /**
+   * Sends a result to the server.
+   * @param onAck called before the next frame is handled when the server has taken the result.
+   * @throws Fault of the server, or of the connection.
+   */
+  submit(turnId: number, result: ToolResult, onAck: () => void): Promise<void>;
 }
 
 /** What an executor consists of. */
@@ -105,45 +109,44 @@ export class TurnTools {
         signal,
         stopped: reply.blockedTool === undefined ? undefined : `the call of ${reply.blockedTool} before it was blocked`,
         onStarted: (args) => this.#emit({ type: 'tool', state: 'started', call, arguments: args }),
-        onDecided: (end) => {
-          if (options.stopOnBlock && end?.state === 'blocked') reply.blockedTool ??= call.toolName;
-          leaveGate();
+        onBlocked: () => {
+          if (options.stopOnBlock) reply.blockedTool ??= call.toolName;
         },
+        leaveGate,
         onEnd: (end) => onFinish(this.#finish(tracked, end)),
       }),
     );
   }
 
-  async #finish({ call, reply, signal, keep }: TrackedCall, end: ToolEnd): Promise<FinishedCall> {
+  async #finish(tracked: TrackedCall, end: ToolEnd): Promise<FinishedCall> {
+    const { call, signal, keep } = tracked;
     this.#tell(call, end, signal);
     let final = end;
     if (keep) keep(end.result);
     else if (signal.aborted) this.#turn.previous.reserve(call)(end.result);
-    else {
-      final = await this.#deliver(call, end, signal);
-      // Whatever the server has answered, it had sent all calls of the reply before.
-      reply.isComplete = true;
-    }
+    else final = await this.#deliver(tracked, end);
     if (--this.#running === 0) for (const unwatch of this.#unwatch) unwatch();
     return { call, state: final.state, result: final.result };
   }
 
-  async #deliver(call: ToolCall, end: ToolEnd, signal: AbortSignal): Promise<ToolEnd> {
-    const refusal = await this.#submit(call, end.result);
+  async #deliver(tracked: TrackedCall, end: ToolEnd): Promise<ToolEnd> {
+    const { call, signal } = tracked;
+    const refusal = await this.#submit(tracked, end.result);
     if (refusal === undefined) return end;
     const replacement = isAboutResult(refusal) ? failureBy(refusal) : undefined;
     const failed: ToolEnd = { state: 'failed', result: replacement ?? end.result, error: refusal };
     this.#tell(call, failed, signal);
-    const isDelivered = replacement && (await this.#submit(call, replacement)) === undefined;
+    const isDelivered = replacement && (await this.#submit(tracked, replacement)) === undefined;
     // Late (3012), or the turn has failed meanwhile.
     if (!isDelivered) this.#turn.previous.reserve(call)(failed.result);
     return failed;
   }
 
   // Returns what the server refuses the result with; undefined: it has taken it.
-  async #submit({ turnId, callId }: ToolCall, result: ToolOutcome): Promise<unknown> {
+  async #submit({ call: { turnId, callId }, reply }: TrackedCall, result: ToolOutcome): Promise<unknown> {
     try {
-      await this.#turn.submit(turnId, { callId, ...result });
+      // The server has sent all calls of the reply before it takes a result.
+      await this.#turn.submit(turnId, { callId, ...result }, () => (reply.isComplete = true));
       return undefined;
     } catch (thrown) {
       return thrown;
