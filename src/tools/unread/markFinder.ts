@@ -47,9 +47,20 @@ export class MarkFinder {
     return text.replaceAll(this.#pattern, '');
   }
 
+  /** The marks in a text. */
+  marksIn(text: string): readonly string[] {
+    return text.match(this.#pattern) ?? [];
+  }
+
   /** Whether what follows a mark belongs to the call up to the end of the text, whatever it is. */
   isNeverClosed(mark: string): boolean {
     return this.#neverClosed.has(mark);
+  }
+
+  /** Index before which no mark can start any more, as more text follows. */
+  undecidedFrom(text: string): number {
+    const cutOff = this.cutOffFrom(text);
+    return cutOff ?? (/[<[]$/.test(text) ? text.length - 1 : text.length);
   }
 
   /** Where the text ends inside of a mark, the index at which that starts; at least two of its characters are there. */

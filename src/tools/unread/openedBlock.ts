@@ -53,7 +53,12 @@ export function openedBlock(
   const isInJson = before?.kind === 'json' && before.end === opening.start && before.cutOffBy === 'a mark';
   const isOpenEnded = json === undefined ? hasInner || finder.isNeverClosed(mark) : json.cutOffBy !== undefined;
   if (!isClosed) {
-    if (isOpenEnded || (json === undefined && startsBody(rest, toolNames))) end = nextStart;
+    if (
+      isOpenEnded ||
+      (json === undefined &&
+        (startsBody(rest, toolNames) || (nextStart === text.length && isCutOffName(rest, toolNames))))
+    )
+      end = nextStart;
     else if (isInJson && json === undefined) end += structureEnd(rest);
   }
   const why = json && whyJson(text, json, context);
@@ -84,6 +89,10 @@ const bodyStart = /^\s*[^\s{}()[\]"'<>=]{1,64}[{([="<]/;
 /** Whether a text after a mark can only be a call: a name, or a word and a bracket. */
 const startsBody = (text: string, toolNames: ReadonlySet<string>): boolean =>
   text.trim() === '' || bodyStart.test(text) || startsWithName(text, toolNames);
+
+/** Whether a text is one word, in which the text ends: the beginning of a name, where no tools are known. */
+const isCutOffName = (text: string, toolNames: ReadonlySet<string>): boolean =>
+  toolNames.size === 0 && /^\s*[\w.-]{1,64}$/.test(text);
 
 const structure = /["'}\]]\s*[,:}\]]|[{}[\]]/g;
 

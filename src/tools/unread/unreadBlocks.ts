@@ -1,6 +1,7 @@
 import { whyNoCall } from './callLikeJson.ts';
 import type { LooseJson } from './looseJson.ts';
 import type { MarkItem } from './markFinder.ts';
+import { isMentioned } from './mentionedMark.ts';
 import { scanMarkup, type MarkupItem } from './markupScanner.ts';
 import { isLink, openedBlock } from './openedBlock.ts';
 import type { ToolNameFinder } from './toolNames.ts';
@@ -94,7 +95,7 @@ function blockAt(text: string, items: readonly MarkupItem[], index: number, cont
   const mark = textOf(text, item);
   if (kind === 'closes')
     return { block: { start, end, reason: `${mark} closes no call`, isLeftover: true }, next: index + 1 };
-  if (isMentioned(text, item))
+  if (isMentioned(text.slice(Math.max(0, start - 40), start), text.slice(end, end + 40)))
     return { block: { start, end, reason: `no call follows ${mark}`, isLeftover: false }, next: index + 1 };
   const { next, ...opened } = openedBlock(text, items, index, context);
   return { block: { start, ...opened, isLeftover: false }, next };
@@ -104,12 +105,6 @@ function blockAt(text: string, items: readonly MarkupItem[], index: number, cont
 function closerAfter(text: string, items: readonly MarkupItem[], index: number): MarkItem | undefined {
   const [item, next] = [items[index], items[index + 1]];
   return item && next?.kind === 'closes' && isLink(text.slice(item.end, next.start)) ? next : undefined;
-}
-
-/** Whether a sentence has a mark as a word of its own: prose stands before it, and after it on the line. */
-function isMentioned(text: string, { start, end }: MarkItem): boolean {
-  const before = text.slice(Math.max(0, start - 40), start);
-  return /[\p{L}\p{N},.;:!?)][ \t]*$/u.test(before) && /^(?:[.,;!?)]|[ \t]+[\p{L}(])/u.test(text.slice(end, end + 8));
 }
 
 const textOf = (text: string, { start, end }: MarkItem): string => text.slice(start, end);

@@ -38,19 +38,23 @@ const givenArguments = /["'](?:arguments|parameters|args|input)["']\s*:\s*\{/;
 const bareCall = new RegExp(`\\{"(?:name|tool)": "(?:${names})"`);
 
 const openingTags = (dialect: string): readonly string[] => [...opening, ...(nativeTags[dialect]?.opening ?? [])];
-const allTags = (dialect: string): readonly string[] => [
-  ...openingTags(dialect),
-  ...closing,
-  ...(nativeTags[dialect]?.other ?? []),
-];
+/** All tags of a dialect, and their beginnings. */
+const tagsOf = new Map(
+  dialects.map(({ name }) => {
+    const tags = [...openingTags(name), ...closing, ...(nativeTags[name]?.other ?? [])];
+    const parts = tags.flatMap((tag) => Array.from(tag, (_, length) => tag.slice(0, length)));
+    return [name, { tags, beginnings: new Set(parts.filter(({ length }) => length > 2)) }] as const;
+  }),
+);
+const maxTagLength = 24;
 
 /** The markup in an answer; undefined: it has none. */
 function markupIn(answer: string, dialect: string): string | undefined {
   const text = withoutData(withoutQuotations(answer));
-  const tag = allTags(dialect).find((known) => text.includes(known));
-  const cutOff = allTags(dialect).find((known) =>
-    Array.from(known, (_, length) => known.slice(0, length)).some((part) => part.length > 2 && answer.endsWith(part)),
-  );
+  const { tags = [], beginnings = new Set() } = tagsOf.get(dialect) ?? {};
+  const tag = tags.find((known) => text.includes(known));
+  const ends = Array.from({ length: maxTagLength }, (_, length) => answer.slice(-length - 1));
+  const cutOff = ends.find((end) => beginnings.has(end));
   return tag ?? cutOff ?? namedTool.exec(text)?.[0] ?? givenArguments.exec(text)?.[0];
 }
 
