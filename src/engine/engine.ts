@@ -67,8 +67,11 @@ export interface GenerateOptions {
    * more token may be emitted before the wait.
    */
   readonly backpressure?: () => Promise<void> | undefined;
-  /** Whether generated control tokens appear in the text by name (the end of generation token never does). Default false. */
-  readonly controlTokens?: boolean;
+  /**
+   * Whether generated control tokens appear in the text by name (the end of generation token never does); a list: which of
+   * them do. Default false.
+   */
+  readonly controlTokens?: boolean | readonly string[];
   /**
    * Grammar for constrained decoding. Constrained text matches its rule, unless the generation ends with `length` or
    * `aborted`; stop strings have no effect in it. An engine without a model may ignore the grammar.

@@ -6,6 +6,8 @@ import type { FromSchema, ObjectSchema } from '../schema.ts';
 import { chatProjection } from '../projection/chat.ts';
 import { placeTemplate, placements } from '../projection/placement.ts';
 import { jsonGrammar } from '../tools/grammar/jsonSchema/fromSchema.ts';
+import { markupOf } from '../tools/native/dialectFormats.ts';
+import { answerWithoutCalls } from './answerWithoutCalls.ts';
 import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest } from './inference.ts';
 
 const params = {
@@ -59,6 +61,7 @@ export const generate = defineNode({
     const lease = await resolveModel(context, params.model_name);
     const inference = new InferenceRunner(lease, context);
     const projection = chatProjection(lease.model);
+    const markup = markupOf(lease.model.toolDialect);
     const createRequest = (turn: Turn): PromptRequest => {
       const { system, injected, placement, sampling, thinking, max_thinking_tokens } = settings.current;
       const template = injected && { text: injected.render(turn), placement };
@@ -75,8 +78,12 @@ export const generate = defineNode({
       async run(turn) {
         const { stream, hold } = settings.current;
         const onText = (piece: string): void => turn.say(piece, 'delta');
-        const options = { ...constraint, ...(stream && !hold && { onText }) };
-        const { text, finishReason } = await inference.complete(turn, createRequest(turn), options);
+        const streaming = stream && !hold ? { onText } : {};
+        const request = createRequest(turn);
+        // JSON of a schema has no markup of calls; what looks like it is a part of a string.
+        const { text, finishReason } = constraint
+          ? await inference.complete(turn, request, { ...constraint, ...streaming })
+          : await answerWithoutCalls(turn, inference, request, { nodeName: context.nodeName, markup, ...streaming });
         if (schema && finishReason === 'length')
           turn.warn(`${context.nodeName} was cut off inside its JSON; raise sampling.max_tokens`);
         if (hold) turn.hold(text);

@@ -67,7 +67,7 @@ export class InferenceRunner implements AsyncDisposable {
 
   /**
    * Generates the completion of a prompt and records its tokens and timings in the turn. Reasoning is removed from the
-   * text, added to debug_info and sent as a NodeEvent `reasoning`; with `controlTokens` the text of the completion is
+   * text, added to debug_info and sent as a NodeEvent `reasoning`; with all `controlTokens` the text of the completion is
    * returned unchanged. The NodeEvent `inference` has the prompt and the raw text.
    * @throws the reason of the turn's signal when the turn is cancelled.
    */
@@ -101,7 +101,7 @@ export class InferenceRunner implements AsyncDisposable {
     const facts = { model: this.#lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
     turn.recordInference({ ...completion, dropped, notes: facts });
     turn.signal.throwIfAborted();
-    return options.controlTokens ? completion : { ...completion, text: content };
+    return options.controlTokens === true ? completion : { ...completion, text: content };
   }
 
   /** Prefills the part of the prompt that does not depend on the message, before there is one. */

@@ -1,9 +1,9 @@
 import { skipClosingFence, skipOpeningFence } from './detect/markdownCode.ts';
-import { withoutEndTokens } from './detect/tags.ts';
+import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from './json/lenientParser.ts';
 import { defaultReplyMarks } from './reasoning/replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
-import { MarkupSplitter } from './unread/splitMarkup.ts';
+import { markupSplitter } from './unread/splitMarkup.ts';
 import type { UnreadCall } from './unread/unreadCall.ts';
 import type { DetectOptions, Detection, ToolCallFormat } from './tool.ts';
 
@@ -44,20 +44,12 @@ export function parseReply(
   const parsed = { ...detection, content: isJson ? withoutFence(content) : content, reasoning };
   if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
   const visible = keepReasoning ? splitReply(detection.residual, marks).content.trim() : parsed.content;
-  const split = splitterOf(format).split(visible, {
+  const split = markupSplitter(format.markup ?? commonMarkup).split(visible, {
     toolNames: new Set(tools.map(({ name }) => name)),
     isBareSearched: !isJson,
     hasCalls: parsed.calls.length > 0,
   });
   return { ...parsed, ...split };
-}
-
-const splitters = new WeakMap<ToolCallFormat, MarkupSplitter>();
-
-function splitterOf(format: ToolCallFormat): MarkupSplitter {
-  const known = splitters.get(format) ?? new MarkupSplitter(format.markup);
-  splitters.set(format, known);
-  return known;
 }
 
 /** JSON without the Markdown code fence around it; any other text as it is. */

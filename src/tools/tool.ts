@@ -85,7 +85,7 @@ export interface ToolCallFormat {
   readonly name: string;
   /** Where the text of `render` is inserted into the prompt. */
   readonly place: 'system' | 'first-user' | 'last-user';
-  /** The marks of its own that it writes around calls, in addition to those of all formats; absent: none. */
+  /** The marks around calls, its own and those of all formats; absent: it has none of its own. */
   readonly markup?: CallMarkup;
   /** The tools as prompt text, for models whose chat template does not support tools. */
   render(tools: readonly Tool[]): string;

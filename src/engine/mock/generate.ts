@@ -24,7 +24,8 @@ export async function generateReply(
 ): Promise<MockGeneration> {
   const { signal, onText, backpressure, sampling, controlTokens } = options;
   const tags = tagsOf(replyMarks);
-  const isHidden = (control: string): boolean => !controlTokens && !tags.some((tag) => tag.includes(control));
+  const shown = Array.isArray(controlTokens) ? [...tags, ...(controlTokens as readonly string[])] : tags;
+  const isHidden = (control: string): boolean => controlTokens !== true && !shown.some((tag) => tag.includes(control));
   const fullAnswer = reply.answer.replace(controlTokenPattern, (control) => (isHidden(control) ? '' : control));
   const answer = truncate(fullAnswer, maxTokens);
   const stopFilter = new StopStringFilter(sampling.stop);

@@ -45,7 +45,7 @@ export type EngineRequests = {
   readonly generate: {
     readonly params: OfSequence & {
       readonly sampling: SamplingParams;
-      readonly controlTokens: boolean;
+      readonly controlTokens: boolean | readonly string[];
       readonly maxThinkingTokens: number | undefined;
       readonly transcript: boolean;
       /** `previous`: that of the sequence's last generation, so that what was derived from it is found again. */

@@ -1,4 +1,7 @@
+import type { CallMarkup } from '../callMarkup.ts';
+import { commonMarkup } from '../detect/tags.ts';
 import type { Formats } from '../formats/index.ts';
+import { nativeMarkup } from './read/nativeTags.ts';
 import type { ToolCallFormat } from '../tool.ts';
 import { nativeFormat, nativeFormatName } from './nativeFormat.ts';
 import type { ToolDialect } from './toolDialect.ts';
@@ -7,6 +10,9 @@ import type { ToolDialect } from './toolDialect.ts';
 export function formatsOf({ layout }: ToolDialect, formats: Formats): Formats {
   return layout ? new Map<string, ToolCallFormat>([...formats, [nativeFormatName, nativeFormat(layout)]]) : formats;
 }
+
+/** The marks around the calls of a model, whatever format it is used with. */
+export const markupOf = ({ layout }: ToolDialect): CallMarkup => (layout ? nativeMarkup(layout) : commonMarkup);
 
 /** Why the chat template of a model that knows tools gives no format: a warning; "" = it gives one, or knows no tools. */
 export function dialectWarning({ format, knowsTools, because }: ToolDialect): string {

@@ -1,10 +1,10 @@
-import { joinMarkup, type CallMarkup } from '../callMarkup.ts';
+import type { CallMarkup } from '../callMarkup.ts';
 import { commonMarkup } from '../detect/tags.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
 import { CodeSpanState } from './codeSpanState.ts';
-import { MarkFinder, type MarkItem } from './markFinder.ts';
+import type { MarkFinder, MarkItem } from './markFinder.ts';
 import { isMentioned } from './mentionedMark.ts';
-import { MarkupSplitter } from './splitMarkup.ts';
+import { markupSplitter } from './splitMarkup.ts';
 import type { UnreadCall } from './unreadCall.ts';
 
 /** What a step of the filter lets through. */
@@ -28,7 +28,7 @@ const maxContext = 40;
  */
 export class CallMarkupFilter {
   readonly #finder: MarkFinder;
-  readonly #splitter: MarkupSplitter;
+  readonly #splitter: ReturnType<typeof markupSplitter>;
   readonly #code = new CodeSpanState();
   readonly #unread: UnreadCall[] = [];
   /** Text that is held back; while a call is open, it starts with its mark. */
@@ -43,10 +43,10 @@ export class CallMarkupFilter {
   /** The end of what was let through. */
   #last = '';
 
-  /** @param own the marks of the model's own layout of calls, in addition to those that all models know. */
-  constructor(own?: CallMarkup) {
-    this.#finder = new MarkFinder(joinMarkup([commonMarkup, ...(own ? [own] : [])]));
-    this.#splitter = new MarkupSplitter(own);
+  /** @param markup the marks of the model's calls; default: those that all models know. */
+  constructor(markup: CallMarkup = commonMarkup) {
+    this.#splitter = markupSplitter(markup);
+    this.#finder = this.#splitter.finder;
   }
 
   /** The markup that was taken out so far. */
@@ -173,7 +173,7 @@ export class CallMarkupFilter {
         this.#gap += text;
         return '';
       }
-      text = afterGap(text, this.#last === '' ? undefined : this.#gap);
+      text = afterGap(text, this.#gap, this.#last);
       this.#gap = undefined;
     }
     this.#code.push(text);
@@ -188,21 +188,23 @@ const strayMark = (text: string): UnreadCall => ({ text, reason: `no call follow
 
 const cutOffMark = (text: string): UnreadCall => ({ text, reason: 'the text ends inside a mark of a call' });
 
-const tail = /\s*(?:`{3,}[\w+-]{0,16})?\s*$/;
-const undecidedTail = /\s*(?:`+|`{3,}[\w+-]{0,16})?\s*$/;
+const tail = /(?:\n\s*)?(?:`{3,}[\w+-]{0,16}\s*)?$/;
+const undecidedTail = /(?:\n\s*)?(?:`+|`{3,}[\w+-]{0,16}\s*)?$/;
 
-/** Index before the white space and the code fence that a text up to an index ends with: they may belong to markup. */
+/** Index before the line breaks and the code fence that a text up to an index ends with: they may belong to markup. */
 const contentEnd = (text: string, end: number, pattern = tail): number => {
   const start = Math.max(0, end - maxContext);
   return start + text.slice(start, end).search(pattern);
 };
 
 /** Text that follows markup: on a line of its own where the markup stood on one. */
-function afterGap(text: string, gap: string | undefined): string {
-  if (gap === undefined) return text.trimStart();
-  const space = /^\s*/.exec(text)?.[0] ?? '';
-  if (space.includes('\n') || (space !== '' && !gap.includes('\n')) || /^[.,:;!?)]/.test(text)) return text;
-  return `${gap.includes('\n') ? '\n' : ' '}${text.trimStart()}`;
+function afterGap(text: string, gap: string, last: string): string {
+  const content = text.trimStart();
+  if (last === '') return content;
+  const space = text.slice(0, text.length - content.length);
+  if ((gap + space).includes('\n') && !/\n\s*$/.test(last)) return `${space.includes('\n') ? space : '\n'}${content}`;
+  const isApart = /\s$/.test(last) || /^[.,:;!?)]/.test(text);
+  return isApart ? content : ` ${content}`;
 }
 
 /** Whether a text after an opening mark ends inside a string of JSON. */

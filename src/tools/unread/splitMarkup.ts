@@ -1,5 +1,4 @@
-import { joinMarkup, type CallMarkup } from '../callMarkup.ts';
-import { commonMarkup } from '../detect/tags.ts';
+import type { CallMarkup } from '../callMarkup.ts';
 import { withEdges } from './blockEdges.ts';
 import { BrokenMarks } from './brokenMarks.ts';
 import { MarkFinder } from './markFinder.ts';
@@ -14,7 +13,7 @@ export interface SplitMarkup {
   readonly unread: readonly UnreadCall[];
 }
 
-/** Options of `splitMarkup`. */
+/** What a splitter knows of a reply. */
 export interface SplitMarkupOptions {
   /** The names of the declared tools. */
   readonly toolNames: ReadonlySet<string>;
@@ -25,25 +24,32 @@ export interface SplitMarkupOptions {
 }
 
 /** Markup of calls in a text whose calls are taken out. */
-export class MarkupSplitter {
-  readonly #finder: MarkFinder;
+class MarkupSplitter {
+  readonly finder: MarkFinder;
   readonly #brokenMarks: BrokenMarks;
 
-  /** @param own the marks of a format, in addition to those that all models know. */
-  constructor(own: CallMarkup | undefined) {
-    const markup = joinMarkup([commonMarkup, ...(own ? [own] : [])]);
-    this.#finder = new MarkFinder(markup);
+  constructor(markup: CallMarkup) {
+    this.finder = new MarkFinder(markup);
     this.#brokenMarks = new BrokenMarks(markup);
   }
 
   /** Takes the markup out of a text. Never throws; takes time linear in the text. */
   split(text: string, { hasCalls, ...options }: SplitMarkupOptions): SplitMarkup {
     const names = new ToolNameFinder(options.toolNames);
-    const found = unreadBlocks(text, { ...options, names, finder: this.#finder });
+    const found = unreadBlocks(text, { ...options, names, finder: this.finder });
     const whole = withEdges(text, found, { broken: this.#brokenMarks, names });
     const unread = whole
       .filter(({ isLeftover }) => !(isLeftover && hasCalls))
       .map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
     return { answer: withoutBlocks(text, whole), unread };
   }
+}
+
+const splitters = new WeakMap<CallMarkup, MarkupSplitter>();
+
+/** The splitter for the marks of calls; the same object for the same marks. */
+export function markupSplitter(markup: CallMarkup): MarkupSplitter {
+  const known = splitters.get(markup) ?? new MarkupSplitter(markup);
+  splitters.set(markup, known);
+  return known;
 }

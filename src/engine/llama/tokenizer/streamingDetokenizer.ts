@@ -14,8 +14,8 @@ export interface StreamingDetokenizerOptions {
   /** The tokens of the prompt: the spacing of the first generated token depends on the last of them. */
   readonly precedingTokens: readonly Token[];
   readonly stopStrings: readonly string[];
-  /** Whether control tokens appear in the text as their spelling. */
-  readonly controlTokens: boolean;
+  /** Whether control tokens appear in the text as their spelling; a list: which of them do. */
+  readonly controlTokens: boolean | readonly string[];
   readonly onText: (piece: string) => void;
 }
 
@@ -26,6 +26,8 @@ export interface StreamingDetokenizerOptions {
 export class StreamingDetokenizer {
   readonly #tokenizer: Tokenizer;
   readonly #options: StreamingDetokenizerOptions;
+  /** The control tokens that appear in the text. */
+  readonly #shown: boolean | ReadonlySet<Token>;
   readonly #stops: StopStringFilter;
   readonly #tokens: Token[] = [];
   /** Tokens of a character that is not complete yet. */
@@ -41,6 +43,8 @@ export class StreamingDetokenizer {
   constructor(tokenizer: Tokenizer, options: StreamingDetokenizerOptions) {
     this.#tokenizer = tokenizer;
     this.#options = options;
+    const { controlTokens } = options;
+    this.#shown = typeof controlTokens === 'boolean' ? controlTokens : tokenizer.controlTokensOf(controlTokens);
     this.#stops = new StopStringFilter(options.stopStrings);
     this.#precedingTokens = options.precedingTokens.slice(-maxPrecedingTokens);
   }
@@ -107,7 +111,7 @@ export class StreamingDetokenizer {
   }
 
   #detokenize(tokens: readonly Token[]): string {
-    return this.#tokenizer.detokenize(tokens, this.#precedingTokens, this.#options.controlTokens);
+    return this.#tokenizer.detokenize(tokens, this.#precedingTokens, this.#shown);
   }
 
   #commit(text: string, constrained = false): void {

@@ -133,11 +133,18 @@ export class Tokenizer {
   /**
    * The text of tokens.
    * @param precedingTokens the tokens before them, which decide on a leading space.
-   * @param withControl whether control tokens appear as their spelling; if not, only those in the marks of a reply do.
+   * @param shown whether control tokens appear as their spelling, or which of them; those in the marks of a reply always do.
    */
-  detokenize(tokens: readonly Token[], precedingTokens: readonly Token[], withControl: boolean): string {
-    const showsControl = withControl || tokens.some((token) => this.#markTokens.has(token));
-    return this.#model.detokenize(tokens, showsControl, precedingTokens);
+  detokenize(tokens: readonly Token[], precedingTokens: readonly Token[], shown: boolean | ReadonlySet<Token>): string {
+    const isShown = (token: Token): boolean =>
+      this.#markTokens.has(token) || (typeof shown !== 'boolean' && shown.has(token));
+    return this.#model.detokenize(tokens, shown === true || tokens.some(isShown), precedingTokens);
+  }
+
+  /** The control tokens with these spellings. */
+  controlTokensOf(spellings: readonly string[]): ReadonlySet<Token> {
+    const { tokens } = this.#model.fileInfo.metadata.tokenizer.ggml;
+    return new Set([...this.#controlTokens].filter((token) => spellings.includes(tokens[token] ?? '')));
   }
 
   #tokenizePiece(piece: TextPiece, withControl: boolean): Token[] {

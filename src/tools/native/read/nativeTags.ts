@@ -1,4 +1,4 @@
-import { commonKind, TagSet, type TagKind } from '../../detect/tags.ts';
+import { commonKind, commonMarkup, TagSet, type TagKind } from '../../detect/tags.ts';
 import { joinMarkup, type CallMarkup } from '../../callMarkup.ts';
 import { callMarks } from '../callMarks.ts';
 import { isMark, lexemes } from '../marks.ts';
@@ -45,14 +45,14 @@ function createTags(layout: CallLayout): TagSet {
   return new TagSet(kinds, closers);
 }
 
-/** The marks that a layout writes around its calls. A mark that ends every message is none of them. */
+/** The marks around calls: those of a layout and those of all formats. A mark that ends every message is none of them. */
 export function nativeMarkup(layout: CallLayout): CallMarkup {
   const isMarkup = (mark: string): boolean => !layout.end.includes(mark);
   const { arguments: notation } = layout;
   const keys = notation.kind === 'parameters' ? anchorsIn([notation.key]).map(({ text }) => text) : [];
   const closes = closersOf(layout).filter(isMarkup);
   const inner = [...keys, ...callMarks(layout)].filter(isMarkup);
-  return joinMarkup([{ opens: anchorsOf(layout).map(({ text }) => text), closes, inner }]);
+  return joinMarkup([commonMarkup, { opens: anchorsOf(layout).map(({ text }) => text), closes, inner }]);
 }
 
 /** The first text of a layout by which its calls are found; "" = calls are bare JSON. */

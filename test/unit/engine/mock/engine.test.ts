@@ -123,6 +123,9 @@ describe('the mock engine', () => {
     expect((await generate(sequence, userPrompt('x'), { controlTokens: true })).text).toBe(
       '[TOOL_CALLS][{}]<|python_tag|>',
     );
+    expect((await generate(sequence, userPrompt('x'), { controlTokens: ['[TOOL_CALLS]'] })).text).toBe(
+      '[TOOL_CALLS][{}]',
+    );
   });
 
   it.each([

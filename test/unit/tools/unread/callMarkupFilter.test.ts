@@ -23,11 +23,11 @@ describe('streamed text without call markup', () => {
     [`It is dark. ${call} It is done.`, 'It is dark. It is done.', [call]],
     [`Yes${call}No`, 'Yes No', [call]],
     [`It is dark.\n\`\`\`json\n${call}\n\`\`\`\nIt is done.`, 'It is dark.\nIt is done.', [call]],
-    ['It is dark. <tool_call>{"name": "f", "argu', 'It is dark.', ['<tool_call>{"name": "f", "argu']],
-    ['It is dark. <tool_ca', 'It is dark.', ['<tool_ca']],
+    ['It is dark. <tool_call>{"name": "f", "argu', 'It is dark. ', ['<tool_call>{"name": "f", "argu']],
+    ['It is dark. <tool_ca', 'It is dark. ', ['<tool_ca']],
     ['<tool_call>get_ti', '', ['<tool_call>get_ti']],
     ['Use the <tool_call> tag.', 'Use the tag.', ['<tool_call>']],
-    ['Use the <tool_call>, please.', 'Use the, please.', ['<tool_call>']],
+    ['Use the <tool_call>, please.', 'Use the , please.', ['<tool_call>']],
     ['<function=f>{"x": {}}</function> Done.', 'Done.', ['<function=f>{"x": {}}</function>']],
     ['<|python_tag|>f(x=1)', '', ['<|python_tag|>f(x=1)']],
     ['Done.</tool_call>', 'Done.', ['</tool_call>']],
@@ -68,11 +68,11 @@ describe('streamed text without call markup', () => {
 
   it('is let through at once', () => {
     const markup = new CallMarkupFilter();
-    expect(markup.push('It is ')).toBe('It is');
-    expect(markup.push('dark, <')).toBe(' dark,');
-    expect(markup.push('b>very</b>.')).toBe(' <b>very</b>.');
+    expect(markup.push('It is ')).toBe('It is ');
+    expect(markup.push('dark, <')).toBe('dark, ');
+    expect(markup.push('b>very</b>.')).toBe('<b>very</b>.');
     expect(markup.push('<tool_')).toBe('');
-    expect(markup.push('box> ')).toBe('<tool_box>');
+    expect(markup.push('box> ')).toBe('<tool_box> ');
     expect(markup.unread).toEqual([]);
   });
 

@@ -11,7 +11,8 @@ const vocabulary = {
   iterateAllTokens: () => spellings.map(tokenOf),
   getTokenAttributes: (token: Token) => ({ control: token === 0, unknown: false, userDefined: false }),
   tokenize: (text: string): Token[] => [...` ${text}`].map(tokenOf),
-  detokenize: (tokens: readonly Token[]): string => tokens.map((token) => spellings[token]).join(''),
+  detokenize: (tokens: readonly Token[], special: boolean): string =>
+    tokens.map((token) => (token === 0 && !special ? '' : spellings[token])).join(''),
 };
 
 describe('a long text in pieces', () => {
@@ -22,4 +23,16 @@ describe('a long text in pieces', () => {
     expect(pieces.length).toBeGreaterThan(2);
     expect(pieces.flat()).toEqual(tokenizer.tokenizePlain(text));
   });
+});
+
+describe('the text of control tokens', () => {
+  const tokenizer = new Tokenizer(vocabulary as unknown as LlamaModel);
+  const tokens = [tokenOf('a'), tokenOf('</s>')];
+
+  it.each([
+    ['none is shown', false, 'a'],
+    ['all are shown', true, 'a</s>'],
+    ['they are among those that are shown', tokenizer.controlTokensOf(['<s>', '</s>']), 'a</s>'],
+    ['only others are shown', tokenizer.controlTokensOf(['<s>', 'a']), 'a'],
+  ])('is there or not where %s', (_, shown, text) => expect(tokenizer.detokenize(tokens, [], shown)).toBe(text));
 });
