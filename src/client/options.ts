@@ -24,7 +24,7 @@ export const checks = {
   params: mustBe('an object', isRecord),
   lifespan: mustBe('"TURN" or "DIALOG"', (value) => value === 'TURN' || value === 'DIALOG'),
   switch: mustBe('true or false', (value) => typeof value === 'boolean'),
-  concurrency: mustBe(
+  count: mustBe(
     'a whole number from 1',
     (value) => value === Infinity || (Number.isInteger(value) && Number(value) > 0),
   ),

@@ -39,7 +39,7 @@ export interface ExecutorOptions {
 
 /** Checks the options of an executor. @throws Fault MALFORMED_MESSAGE with the path. */
 export const checkExecutorOptions = optionsCheck<ExecutorOptions>('executor', {
-  concurrency: checks.concurrency,
+  concurrency: checks.count,
   before: checks.callback,
   confirm: checks.callback,
   after: checks.callback,

@@ -1,0 +1,162 @@
+import * as v from 'valibot';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { readTools } from '../../../../src/client/executor/toolRegistration.ts';
+import type { StandardSchema } from '../../../../src/client/index.ts';
+
+/** The check of arguments by a schema. */
+const check = async (parameters: unknown, args: unknown): Promise<unknown> =>
+  readTools({ tool: { parameters, run: () => {} } })
+    .get('tool')
+    ?.check?.(args);
+
+const light = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', enum: ['porch', 'hall'] },
+    on: { type: 'boolean' },
+    level: { type: 'integer', minimum: 1, maximum: 5 },
+    times: { type: 'array', items: { type: 'object', properties: { hour: { type: 'integer' } }, required: ['hour'] } },
+    code: { type: 'string', pattern: '^[a-z]+$', maxLength: 3 },
+    who: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+    'a/b ~%#': { type: 'number' },
+    toString: { type: 'string' },
+  },
+  required: ['name', 'on'],
+};
+const valid = { name: 'porch', on: true };
+
+describe('arguments that are checked by a JSON Schema', () => {
+  it.each<[string, object]>([
+    ['the required ones', {}],
+    ['all of them', { level: 3, times: [{ hour: 3.0 }], code: 'abc', who: null, toString: 'x' }],
+    ['one more', { extra: 1 }],
+  ])('are what they are: %s', async (_, more) => {
+    expect(await check(light, { ...valid, ...more })).toEqual({ ok: true, value: { ...valid, ...more } });
+  });
+
+  it.each<[object, string]>([
+    [{ on: 'yes' }, 'on: Instance type "string" is invalid. Expected "boolean".'],
+    [{ name: 'attic' }, 'name: Instance does not match any of ["porch","hall"].'],
+    [{ level: 9 }, 'level: 9 is greater than 5.'],
+    [{ level: 1.5 }, 'level: Instance type "number" is invalid. Expected "integer".'],
+    [
+      { times: [{ hour: 1 }, { hour: 'x' }, {}] },
+      'times[1].hour: Instance type "string" is invalid. Expected "integer". times[2]: Instance does not have required property "hour".',
+    ],
+    [{ code: 'ABCD' }, 'code: String is too long (4 > 3). code: String does not match pattern.'],
+    [
+      { who: 5 },
+      'who: Instance does not match any subschemas. who: Instance type "number" is invalid. Expected "string". who: Instance type "number" is invalid. Expected "null".',
+    ],
+    [{ 'a/b ~%#': 'x' }, 'a/b ~%#: Instance type "string" is invalid. Expected "number".'],
+  ])('are refused with the place and what is wrong: %o', async (more, message) => {
+    expect(await check(light, { ...valid, ...more })).toEqual({ ok: false, message });
+  });
+
+  it.each<[string, object, object, string]>([
+    ['a missing one', light, { on: true }, 'Instance does not have required property "name".'],
+    ['one too many', { ...light, additionalProperties: false }, { ...valid, x: 1 }, 'x: is not allowed'],
+    [
+      'one named __proto__',
+      { ...light, additionalProperties: false },
+      JSON.parse('{"name":"hall","on":true,"__proto__":1}'),
+      '__proto__: is not allowed',
+    ],
+    [
+      'one by reference',
+      { $defs: { n: { type: 'number' } }, properties: { n: { $ref: '#/$defs/n' } } },
+      { n: 'x' },
+      'n: Instance type "string" is invalid. Expected "number".',
+    ],
+  ])('are refused for %s', async (_, schema, args, message) => {
+    expect(await check(schema, args)).toEqual({ ok: false, message });
+  });
+
+  it('are not changed, and neither is the schema, which may be frozen', async () => {
+    const frozen = Object.freeze({ type: 'object', properties: Object.freeze({ n: Object.freeze({ default: 3 }) }) });
+    expect(await check(frozen, {})).toEqual({ ok: true, value: {} });
+    expect(Object.getOwnPropertyNames(frozen)).toEqual(['type', 'properties']);
+  });
+
+  it('are checked by the schema as it was when the executor was created', async () => {
+    const schema = { type: 'object', required: ['a'] };
+    const registered = readTools({ tool: { parameters: schema, run: () => {} } }).get('tool');
+    schema.required.push('b');
+    expect(await registered?.check?.({ a: 1 })).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    'http://json-schema.org/draft-04/schema#',
+    'http://json-schema.org/draft-07/schema#',
+    'https://json-schema.org/draft/2019-09/schema',
+    'https://json-schema.org/draft/2020-12/schema',
+  ])('are checked by the draft that the schema names: %s', async ($schema) => {
+    // In drafts 4 and 7 keywords beside $ref do not count.
+    const schema = {
+      $schema,
+      definitions: { n: { type: 'number' } },
+      properties: { n: { $ref: '#/definitions/n', minimum: 5 } },
+    };
+    expect(await check(schema, { n: 1 })).toMatchObject({ ok: $schema.includes('draft-') });
+  });
+});
+
+/** A Standard Schema that is none of a library: it is asynchronous, and gives a Map. */
+const handMade: StandardSchema = {
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate: async (value) => {
+      const { city } = value as { readonly city?: unknown };
+      if (typeof city === 'string') return { value: new Map([['city', city]]) };
+      return { issues: [{ message: 'no city', path: ['place', { key: 'list' }, 0] }, { message: 'and no country' }] };
+    },
+  },
+};
+
+describe('arguments that are checked by a Standard Schema', () => {
+  it.each<[string, unknown, object, unknown]>([
+    ['Zod', z.object({ minutes: z.string().transform(Number) }), { minutes: '5' }, { minutes: 5 }],
+    [
+      'Zod, asynchronously',
+      z.object({ city: z.string().refine(async (city) => city !== '') }),
+      { city: 'Bonn' },
+      { city: 'Bonn' },
+    ],
+    ['Valibot', v.object({ level: v.optional(v.number(), 3) }), {}, { level: 3 }],
+    ['a schema of no library', handMade, { city: 'Bonn' }, new Map([['city', 'Bonn']])],
+    ['a schema that is a function', Object.assign(() => {}, handMade), { city: 'Bonn' }, new Map([['city', 'Bonn']])],
+  ])('are what it makes of them: %s', async (_, schema, args, value) => {
+    expect(await check(schema, args)).toMatchObject({ value });
+  });
+
+  it.each<[string, unknown, string]>([
+    [
+      'Zod',
+      z.object({ list: z.array(z.object({ city: z.string() })) }),
+      'list[0].city: Invalid input: expected string, received number',
+    ],
+    [
+      'Valibot',
+      v.object({ list: v.array(v.object({ city: v.string() })) }),
+      'list[0].city: Invalid type: Expected string but received 5',
+    ],
+    ['a schema of no library', handMade, 'place.list[0]: no city; and no country'],
+  ])('are refused with the place and what is wrong: %s', async (_, schema, message) => {
+    expect(await check(schema, { list: [{ city: 5 }] })).toEqual({ ok: false, message });
+  });
+
+  it('fail when the schema throws', async () => {
+    const broken = {
+      '~standard': {
+        version: 1,
+        vendor: 'x',
+        validate: () => {
+          throw new Error('broken schema');
+        },
+      },
+    };
+    await expect(check(broken, {})).rejects.toThrow('broken schema');
+  });
+});
