@@ -38,9 +38,10 @@ export async function answerWithoutCalls(
   if (!onText) pass(filter.push(completion.text));
   pass(filter.flush());
   if (!onText && filter.unread.length > 0) answer = answer.trimEnd();
-  for (const { text } of filter.unread)
+  const unread = [...completion.toolMessages, ...filter.unread.map((call) => call.text)];
+  for (const text of unread)
     turn.emitEvent('call_unread', { text, reason: 'this node reads no calls' }, { always: true });
-  if (filter.unread.length > 0) {
+  if (unread.length > 0) {
     const fix = 'put a ToolCall node in its place, or say in system_prompt not to call tools';
     turn.warn(`${nodeName} wrote a tool call, and this node reads none; ${fix}`);
   }

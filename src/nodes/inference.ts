@@ -48,6 +48,12 @@ export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'con
   readonly notes?: InferenceNotes;
 }
 
+/** The completion of a prompt in a node. */
+export interface NodeCompletion extends Completion {
+  /** The messages to tools, in a reply of several messages (gpt-oss); they are no part of a text without reasoning. */
+  readonly toolMessages: readonly string[];
+}
+
 /** Inference for one node: generates completions in a sequence of its own, so that nodes do not evict each other's prefix. */
 export class InferenceRunner implements AsyncDisposable {
   readonly #lease: ModelLease;
@@ -75,7 +81,7 @@ export class InferenceRunner implements AsyncDisposable {
     turn: Turn,
     request: PromptRequest,
     { notes = {}, onText, ...options }: CompletionOptions = {},
-  ): Promise<Completion> {
+  ): Promise<NodeCompletion> {
     const { prompt, dropped } = await this.#project(turn, request);
     const { maxThinkingTokens } = request;
     const { replyMarks } = this.#lease.model;
@@ -94,14 +100,14 @@ export class InferenceRunner implements AsyncDisposable {
       onText: (piece) => emit(filter.push(piece)),
     });
     emit(filter.flush());
-    const { reasoning, content } = splitReply(completion.text, replyMarks);
+    const { reasoning, content, toolMessages } = splitReply(completion.text, replyMarks);
     if (reasoning !== '') turn.emitEvent('reasoning', { text: reasoning });
     const event = inferenceEvent(completion, sampling, this.#lease.name, notes);
     if (event) turn.emitEvent('inference', event);
     const facts = { model: this.#lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
     turn.recordInference({ ...completion, dropped, notes: facts });
     turn.signal.throwIfAborted();
-    return options.controlTokens === true ? completion : { ...completion, text: content };
+    return { ...completion, toolMessages, text: options.controlTokens === true ? completion.text : content };
   }
 
   /** Prefills the part of the prompt that does not depend on the message, before there is one. */

@@ -14,7 +14,7 @@ export interface ParsedReply extends Detection {
   readonly reasoning: string;
   /** The content without reasoning and without any markup of calls: what may be shown and remembered. */
   readonly answer: string;
-  /** The markup in the content that opened a call and gave none, in the order of the text. */
+  /** The markup that opened a call and gave none: messages to tools, then markup in the content. */
   readonly unread: readonly UnreadCall[];
 }
 
@@ -39,7 +39,7 @@ export function parseReply(
     isJson && tools.length === 0
       ? { calls: [], residual: withoutEndTokens(reply).trim(), truncated: false }
       : format.detect(reply, options);
-  const { content: untrimmed, reasoning } = splitReply(detection.residual, marks, { keepReasoning });
+  const { content: untrimmed, reasoning, toolMessages } = splitReply(detection.residual, marks, { keepReasoning });
   const content = untrimmed.trim();
   const parsed = { ...detection, content: isJson ? withoutFence(content) : content, reasoning };
   if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
@@ -49,8 +49,14 @@ export function parseReply(
     isBareSearched: !isJson,
     hasCalls: parsed.calls.length > 0,
   });
-  return { ...parsed, ...split };
+  return { ...parsed, answer: split.answer, unread: [...toolMessages.map(unreadMessage), ...split.unread] };
 }
+
+/** A message to a tool that remains of a reply. */
+const unreadMessage = (text: string): UnreadCall => ({
+  text,
+  reason: `the message to ${/\bto=([^\s<[]+)/.exec(text)?.[1] ?? 'a tool'} is no call that can be read`,
+});
 
 /** JSON without the Markdown code fence around it; any other text as it is. */
 function withoutFence(content: string): string {

@@ -4,8 +4,8 @@ import type { MarkPair, ReasoningMarks, ReplyMarks } from './replyMarks.ts';
 export interface ReadHeader {
   /** UTF-16 units of the header; 0: there is none. */
   readonly length: number;
-  /** What the header is: a mark of reasoning, or left out. */
-  readonly part: 'mark' | 'other';
+  /** What the header is: a mark of reasoning, that of a call, or left out. */
+  readonly part: 'mark' | 'call' | 'other';
   /** The state after it. */
   readonly next: 'answer' | 'call' | ReasoningMarks;
 }
@@ -50,25 +50,31 @@ export class MessageHeaders {
       const rest = text.slice(recipient.length);
       const isUndecided = [open, this.#restart].some((mark) => mark.startsWith(rest));
       if (isUndecided && !isComplete && text.length <= maxHeaderLength) return undefined;
-      if (rest === '' && recipient.includes('=')) return { ...noHeader, length: text.length };
+      if (rest === '' && recipient.includes('=')) return { ...noHeader, part: partOf(text), length: text.length };
       if (!rest.startsWith(open)) return noHeader;
     }
     const closeAt = text.slice(0, maxHeaderLength).indexOf(close);
     if (closeAt >= 0) return this.#classify(text.slice(0, closeAt), closeAt + close.length);
-    if (text.length <= maxHeaderLength) return isComplete ? { ...noHeader, length: text.length } : undefined;
+    if (text.length <= maxHeaderLength)
+      return isComplete ? { ...noHeader, part: partOf(text), length: text.length } : undefined;
     // Not a header: only its first mark is left out.
     const first = [open, this.#restart].find((mark) => mark !== '' && text.startsWith(mark)) ?? '';
     return { ...noHeader, length: first.length };
   }
 
   #classify(header: string, length: number): ReadHeader {
-    const recipients = [...header.matchAll(/\bto=([^\s<[]+)/g)].map(([, name]) => name);
-    if (recipients.some((name) => name !== 'assistant')) return { length, part: 'other', next: 'call' };
+    if (partOf(header) === 'call') return { length, part: 'call', next: 'call' };
     const channelAt = header.lastIndexOf(this.#marks.open) + this.#marks.open.length;
     const channel = /^\s*(\S*)/.exec(header.slice(channelAt))?.[1] ?? '';
     const found = this.#reasoning.find((reasoning) => reasoning.channel === channel);
     return found ? { length, part: 'mark', next: found.marks } : { ...noHeader, length };
   }
 }
+
+/** Whether a header, perhaps cut off, is that of a call: it has another recipient than the assistant. */
+const partOf = (header: string): 'call' | 'other' => {
+  const recipients = [...header.matchAll(/\bto=([^\s<[]+)/g)].map(([, name]) => name);
+  return recipients.some((name) => name !== 'assistant') ? 'call' : 'other';
+};
 
 const noHeader: ReadHeader = { length: 0, part: 'other', next: 'answer' };

@@ -20,6 +20,8 @@ export class ReasoningFilter {
   #hasAnswer = false;
   #isAfterMark = false;
   #reasoning = '';
+  readonly #toolMessages: string[] = [];
+  #isInToolMessage = false;
 
   constructor(marks: ReplyMarks = defaultReplyMarks, { opened, keepReasoning = false }: ReasoningFilterOptions = {}) {
     this.#scanner = new ReplyScanner(marks, (part, text) => this.#receive(part, text), opened);
@@ -29,6 +31,11 @@ export class ReasoningFilter {
   /** The reasoning so far. */
   get reasoning(): string {
     return this.#reasoning.trim();
+  }
+
+  /** The messages to tools so far, with their headers: they are no part of the answer. */
+  get toolMessages(): readonly string[] {
+    return this.#toolMessages.map((text) => text.trim()).filter((text) => text !== '');
   }
 
   /** Takes the next piece of text and returns the part of the answer in it; a possible start of a mark is held back. */
@@ -44,6 +51,9 @@ export class ReasoningFilter {
   }
 
   #receive(part: ReplyPart, text: string): void {
+    if (part === 'call')
+      this.#toolMessages.push((this.#isInToolMessage ? (this.#toolMessages.pop() ?? '') : '') + text);
+    this.#isInToolMessage = part === 'call';
     if (!this.#answerParts.has(part)) {
       this.#isAfterMark = true;
       if (part === 'reasoning') this.#reasoning += text;

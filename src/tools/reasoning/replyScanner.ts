@@ -2,8 +2,8 @@ import type { FoundMark, MarkSearch } from './markSearch.ts';
 import { hasTag, type ReasoningMarks, type ReplyMarks } from './replyMarks.ts';
 import { searchesFor, type ReplySearches } from './replySearches.ts';
 
-/** What a piece of a reply is: text of the answer, reasoning, a mark of reasoning, or what belongs to none of them. */
-export type ReplyPart = 'answer' | 'reasoning' | 'mark' | 'other';
+/** What a piece of a reply is: text of the answer, reasoning, a mark of reasoning, a message to a tool, or none of them. */
+export type ReplyPart = 'answer' | 'reasoning' | 'mark' | 'call' | 'other';
 
 /** Receives the pieces of a reply, in order and without gaps. */
 export type OnPart = (part: ReplyPart, text: string) => void;
@@ -18,7 +18,7 @@ export type OnPart = (part: ReplyPart, text: string) => void;
  * | answer    | an opening mark of reasoning                | answer; all other marks are left out     |
  * | reasoning | its own closing mark                        | reasoning; other marks in it are text    |
  * | header    | the closing mark of the header              | left out (see MessageHeaders)            |
- * | call      | the next header, or the end of the message  | left out                                 |
+ * | call      | the next header, or the end of the message  | a message to a tool                      |
  *
  * In a reply of messages (`marks.header`), the next header ends reasoning, too.
  */
@@ -85,7 +85,7 @@ export class ReplyScanner {
 
   get #textPart(): ReplyPart {
     if (this.reasoning) return 'reasoning';
-    return this.#state === 'call' ? 'other' : 'answer';
+    return this.#state === 'call' ? 'call' : 'answer';
   }
 
   #accept({ mark, end }: FoundMark): void {

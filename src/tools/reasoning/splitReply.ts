@@ -7,6 +7,8 @@ export interface SplitReply {
   readonly reasoning: string;
   /** The answer, calls included, without the marks around it. */
   readonly content: string;
+  /** The messages to tools, in a reply of several messages: none of them is content. */
+  readonly toolMessages: readonly string[];
 }
 
 export interface SplitReplyOptions {
@@ -25,7 +27,7 @@ export function splitReply(
   const reply = opened + text;
   const filter = new ReasoningFilter(marks, { opened: impliedReasoning(reply, marks), keepReasoning });
   const content = filter.push(reply) + filter.flush();
-  return { reasoning: keepReasoning ? '' : filter.reasoning, content };
+  return { reasoning: keepReasoning ? '' : filter.reasoning, content, toolMessages: filter.toolMessages };
 }
 
 /** A complete text without its reasoning. */

@@ -53,7 +53,35 @@ describe('a reply', () => {
   it('has no answer in a message to a recipient that is no offered tool', () => {
     const message = '<|channel|>analysis<|message|>a<|end|><|start|>assistant to=shell.run<|channel|>commentary';
     const reply = parse(`${message}<|message|>ls`, { marks: harmonyMarks });
-    expect(reply).toMatchObject({ calls: [], content: '', reasoning: 'a' });
+    expect(reply).toMatchObject({ calls: [], content: '', answer: '', reasoning: 'a' });
+    const unread = '<|start|>assistant to=shell.run<|channel|>commentary<|message|>ls';
+    expect(reply.unread).toEqual([{ text: unread, reason: 'the message to shell.run is no call that can be read' }]);
+  });
+});
+
+describe('a message to a tool that is no call', () => {
+  const start = '<|channel|>analysis<|message|>a<|end|><|start|>assistant';
+  const final = '<|end|><|start|>assistant<|channel|>final<|message|>It is on.';
+
+  it.each([
+    ['is cut off in its header', `${start} to=functions.lamp<|channel|>comm`, ''],
+    ['is cut off in its recipient', `${start} to=functions.la`, ''],
+    ['is cut off in its arguments', `${start} to=functions.lamp<|channel|>commentary<|message|>{"on": tr`, ''],
+    ['is malformed', `${start} to=functions.lamp<|channel|>commentary<|message|>{on}${final}`, 'It is on.'],
+  ])('is unread, and no part of the answer: %s', (_, text, answer) => {
+    const reply = parse(text, { marks: harmonyMarks });
+    expect(reply).toMatchObject({ calls: [], answer, reasoning: 'a' });
+    expect(reply.unread.map((call) => call.text)).toEqual([
+      expect.stringMatching(/^<\|start\|>assistant to=functions\.la/),
+    ]);
+  });
+
+  it('is none where it is to the assistant, or has no recipient', () => {
+    for (const to of ['', ' to=assistant'])
+      expect(parse(`${start}${to}<|channel|>commentary<|message|>Hm.${final}`, { marks: harmonyMarks })).toMatchObject({
+        unread: [],
+        content: 'Hm.It is on.',
+      });
   });
 });
 
