@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryPath } from './server.ts';
 
-const folders = ['docs', 'graphs', 'models', 'proto', 'scripts', 'src', 'test'];
+const folders = ['docs', 'examples', 'graphs', 'models', 'proto', 'scripts', 'src', 'test'];
 const isWritten = (file: string): boolean =>
   file.endsWith('.md') && !file.includes('node_modules') && !file.startsWith(join('docs', 'api'));
 

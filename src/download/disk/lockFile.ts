@@ -126,6 +126,8 @@ function parseHolder(text: string): LockHolder | undefined {
 // Two processes may find the same stale lock: the slower one must not delete the new lock of the quicker one. So the lock
 // file is first renamed, which only one of them can do, and linked back when it turns out to be the new one.
 async function removeStale(path: string, staleText: string | undefined): Promise<void> {
+  // A lock of this process that was released after it was read is no leftover, and its place may be taken by now.
+  if (staleText !== undefined && (await readText(path).catch(undefinedIfMissing)) !== staleText) return;
   const renamed = `${path}.${randomUUID()}`;
   try {
     await rename(path, renamed);
@@ -162,9 +164,10 @@ function createLock(path: string, token: string, read: ReadText): Lock {
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
       await tryHeartbeat();
-      tokensOfThisProcess.delete(token);
-      // Its token is forgotten, so a lock file that cannot be deleted is stale. The error would hide that of the work.
+      // Forgotten before, the lock file would be stale while it is deleted: its place could be taken, and that lock deleted.
       if (!isLost) await rm(path, { force: true }).catch(() => undefined);
+      // From now on a lock file that could not be deleted is stale. The error would hide that of the work.
+      tokensOfThisProcess.delete(token);
     },
   };
 }

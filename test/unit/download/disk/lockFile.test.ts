@@ -1,6 +1,7 @@
 import { access, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { acquireLock } from '../../../../src/download/disk/lockFile.ts';
 import { seededBytes } from '../../../helpers/fakeHub.ts';
@@ -33,6 +34,25 @@ describe('a stale lock that cannot be removed', () => {
       `${lockPath(file)} cannot be written or read: the system refuses it (ENAMETOOLONG); choose another folder with --models`,
     ]);
     await downloads[Symbol.asyncDispose]();
+  });
+});
+
+describe('a lock that several contend for', () => {
+  it('is held by one of them at a time', async () => {
+    let [inside, most] = [0, 0];
+    const contend = async (): Promise<void> => {
+      for (let rounds = 0; rounds < 150;) {
+        const lock = await acquireLock(path()).catch(() => undefined);
+        if (!lock) continue;
+        rounds++;
+        most = Math.max(most, ++inside);
+        await yieldToEventLoop();
+        inside--;
+        await lock[Symbol.asyncDispose]();
+      }
+    };
+    await Promise.all([contend(), contend(), contend(), contend()]);
+    expect(most).toBe(1);
   });
 });
 

@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { chatmlCall, scriptedEngine } from '../helpers/resultGraphs.ts';
+import { repositoryPath, useServer } from '../helpers/server.ts';
+
+const engine = scriptedEngine([
+  { match: 'Paris', node: 'detect', answer: chatmlCall('get_weather', { city: 'Paris' }) },
+  { match: 'Atlantis', node: 'detect', answer: chatmlCall('get_weather', { city: 'Atlantis' }) },
+  { match: 'Paris', node: 'answer', answer: 'It has 18 degrees.' },
+  { match: 'Atlantis', node: 'answer', answer: 'Nobody knows.' },
+  { match: 'tea', node: 'serve', nth: 1, answer: chatmlCall('find_person', { person: 'aunt' }) },
+  { match: 'tea', node: 'serve', nth: 2, answer: chatmlCall('bring_item', { item: 'tea', room: 'library' }) },
+  { match: 'tea', node: 'report', answer: 'The tea is in the library.' },
+  { match: 'Send money', node: 'detect', answer: chatmlCall('transfer', { amount: 500, recipient: 'Ada' }) },
+  { match: 'Send 20', node: 'detect', answer: chatmlCall('transfer', { amount: 20, recipient: 'Ada' }) },
+  { match: 'balance', node: 'detect', answer: chatmlCall('show_balance', {}) },
+  { match: '', answer: 'No call.' },
+]);
+// The programs take the default engine.
+const server = useServer({ engines: { 'llama-cpp': engine } });
+
+/** Runs a program of examples/ against the server. Returns what it prints. */
+async function run(program: string, input = ''): Promise<string> {
+  const child = spawn(process.execPath, [repositoryPath(`examples/${program}`), server().url]);
+  let printed = '';
+  child.stdout.on('data', (data: Buffer) => (printed += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (printed += data.toString()));
+  child.stdin.end(input);
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  expect(code, printed).toBe(0);
+  return printed;
+}
+
+describe('the example', () => {
+  it('weather.mjs answers with a result, and survives a call that fails', async () => {
+    expect(await run('weather.mjs')).toMatchInlineSnapshot();
+  });
+
+  it.each([
+    ['yes', 'y\n', 'transfer: 20 coins to Ada.', '480 coins'],
+    ['no', 'n\n', 'I did not do that', '500 coins'],
+  ])('bank-teller.mjs moves money only after a confirmation: %s', async (_, input, said, balance) => {
+    const printed = await run('bank-teller.mjs', input);
+    expect(printed).toContain('Please tell me how much to send');
+    expect(printed).toContain(said);
+    expect(printed).toContain(`show_balance: ${balance}`);
+  });
+
+  it('butler.mjs chains two calls', async () => {
+    const printed = await run('butler.mjs');
+    expect(printed).toContain('< The tea is in the library.');
+    expect(printed).toContain("[ 'tea -> library' ]");
+  });
+
+  it.each(readdirSync(repositoryPath('examples')).filter((file) => file.endsWith('.mjs')))(
+    '%s is short, and starts with how to run it',
+    (file) => {
+      const lines = readFileSync(repositoryPath(`examples/${file}`), 'utf8').trimEnd().split('\n');
+      expect(lines.length).toBeLessThanOrEqual(45);
+      expect(lines.slice(0, 2).join('\n')).toContain(`node examples/${file}`);
+    },
+  );
+});
