@@ -23,7 +23,7 @@ for (const message of ['What is the weather in Paris?', 'What is the weather in 
   for await (const event of agent.turn(message, { tools })) {
     if (event.type === 'tool' && event.state !== 'started')
       console.log(`  ${event.call.toolName} ${event.state}: ${event.result.content}`);
-    if (event.type === 'complete') console.log(`< ${event.turn.text}`);
+    if (event.type === 'complete') console.log(`< ${event.summary.text}`);
   }
 }
 await client.close();

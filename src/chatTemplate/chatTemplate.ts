@@ -109,7 +109,7 @@ function createChatTemplate(
 ): ChatTemplate {
   const replyMarks = deriveReplyMarks(fallback?.fileSource ?? source, probe);
   const toolDialect = fallback ? noDialect(fallback.reason) : toolDialectOf(source, probe, replyMarks, total);
-  const { system, normalizeMessages } = messageRules((messages) =>
+  const { system, dropsSystemBeforeResults, normalizeMessages } = messageRules((messages) =>
     probe({ messages: toTemplateMessages(messages, toolDialect) }),
   );
   const notes = fallback ? [`${fallback.reason}, so prompts are written as ChatML`] : [];
@@ -119,6 +119,8 @@ function createChatTemplate(
     notes.push(
       "the model's chat template supports a system message only at the start: later ones are written as user messages",
     );
+  if (dropsSystemBeforeResults)
+    notes.push("the model's chat template leaves the system message out of prompts that end with results of calls");
   const thinkingVariable = findThinkingVariable(source, probe);
   if (thinkingVariable && !thinkingVariable.canBeOff)
     notes.push(

@@ -4,6 +4,8 @@ import type { Message } from '../dialog.ts';
 export interface MessageRules {
   /** Which system messages are written as such; the others are written as user messages. */
   readonly system: 'anywhere' | 'first' | 'nowhere';
+  /** Whether the template leaves the system message out of a prompt that ends with the result of a call. */
+  readonly dropsSystemBeforeResults: boolean;
   /** The messages with roles and in an order that the template accepts. */
   normalizeMessages(messages: readonly Message[]): readonly Message[];
 }
@@ -25,17 +27,17 @@ export function messageRules(render: (messages: readonly Message[]) => string): 
     accepts(userProbe, assistantProbe, assistantProbe, laterUserProbe);
   const acceptsAssistantFirst =
     accepts(assistantProbe, userProbe) && (!acceptsSystemFirst || accepts(systemProbe, assistantProbe, userProbe));
-  const losesSystem =
+  const dropsSystemBeforeResults =
     acceptsSystemFirst &&
     renderOrUndefined(render, [systemProbe, userProbe, callProbe, resultProbe])?.includes(systemProbe.text) === false;
   return {
+    dropsSystemBeforeResults,
     system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
     normalizeMessages(messages) {
       const withKnownRoles = acceptsSystemAnywhere
         ? messages
         : messages.map((message, index) => (acceptsSystemFirst && index === 0 ? message : systemAsUser(message)));
-      const kept = losesSystem ? systemIntoQuestion(withKnownRoles) : withKnownRoles;
-      const ordered = acceptsAssistantFirst ? kept : userFirst(kept);
+      const ordered = acceptsAssistantFirst ? withKnownRoles : userFirst(withKnownRoles);
       return acceptsRepeatedRoles && acceptsSystemAnywhere ? ordered : mergeAdjacent(ordered);
     },
   };
@@ -60,19 +62,6 @@ function userFirst(messages: readonly Message[]): readonly Message[] {
   const start = messages[0]?.role === 'system' ? 1 : 0;
   if (messages[start]?.role !== 'assistant') return messages;
   return [...messages.slice(0, start), { role: 'user', text: '' }, ...messages.slice(start)];
-}
-
-/**
- * The system message at the start of the user's message, where results follow that one: there are templates that write
- * the system message there themselves, but only while the user's message is the last.
- */
-function systemIntoQuestion(messages: readonly Message[]): readonly Message[] {
-  const [system, ...rest] = messages;
-  const question = rest.findLastIndex(({ role, toolExchange }) => role === 'user' && !toolExchange);
-  if (system?.role !== 'system' || question < 0 || question === rest.length - 1) return messages;
-  return rest.map((message, index) =>
-    index === question ? { ...message, text: `${system.text}\n\n${message.text}` } : message,
-  );
 }
 
 /** Merges neighbours of the same role, but for tool calls and results. */

@@ -26,7 +26,8 @@ async function run(program: string, input = ''): Promise<string> {
   let printed = '';
   child.stdout.on('data', (data: Buffer) => (printed += data.toString()));
   child.stderr.on('data', (data: Buffer) => (printed += data.toString()));
-  child.stdin.end(input);
+  // Left open: a terminal does not end either.
+  child.stdin.write(input);
   const code = await new Promise((resolve) => child.on('close', resolve));
   expect(code, printed).toBe(0);
   return printed;
@@ -34,7 +35,15 @@ async function run(program: string, input = ''): Promise<string> {
 
 describe('the example', () => {
   it('weather.mjs answers with a result, and survives a call that fails', async () => {
-    expect(await run('weather.mjs')).toMatchInlineSnapshot();
+    expect((await run('weather.mjs')).split('\n')).toEqual([
+      '> What is the weather in Paris?',
+      '  get_weather completed: 18 degrees',
+      '< It has 18 degrees.',
+      '> What is the weather in Atlantis?',
+      '  get_weather failed: no weather station in Atlantis',
+      '< Nobody knows.',
+      '',
+    ]);
   });
 
   it.each([
@@ -56,7 +65,9 @@ describe('the example', () => {
   it.each(readdirSync(repositoryPath('examples')).filter((file) => file.endsWith('.mjs')))(
     '%s is short, and starts with how to run it',
     (file) => {
-      const lines = readFileSync(repositoryPath(`examples/${file}`), 'utf8').trimEnd().split('\n');
+      const lines = readFileSync(repositoryPath(`examples/${file}`), 'utf8')
+        .trimEnd()
+        .split('\n');
       expect(lines.length).toBeLessThanOrEqual(45);
       expect(lines.slice(0, 2).join('\n')).toContain(`node examples/${file}`);
     },

@@ -19,17 +19,20 @@ interface AttemptOptions {
   readonly rules: CallRules;
   /** Whether max_tokens ended the reply. */
   readonly isCutOff: boolean;
+  /** Whether the node asks again after a mistake. */
+  readonly canRetry: boolean;
 }
 
 /** Judges the calls of a reply. What could not be read is sent to the client (NodeEvent call_unread) with a warning. */
 export async function judgeReply(turn: Turn, reply: ParsedReply, options: AttemptOptions): Promise<Attempt> {
-  const { nodeName, constraint, rules, isCutOff } = options;
+  const { nodeName, constraint, rules, isCutOff, canRetry } = options;
   const allowed: DetectedCall[] = [];
   const unread = [...reply.unread];
   for (const call of reply.calls) if (await isAllowed(call, constraint)) allowed.push(call);
   for (const { reason } of unread) {
-    const retry = constraint.grammar ? 'set retries' : 'set strict or retries';
-    const fix = isCutOff && reply.truncated ? 'raise sampling.max_tokens' : retry;
+    const settings = [...(constraint.grammar ? [] : ['strict']), ...(canRetry ? [] : ['retries'])];
+    const others = settings.length === 0 ? 'choose another model or format' : `set ${settings.join(' or ')}`;
+    const fix = isCutOff && reply.truncated ? 'raise sampling.max_tokens' : others;
     turn.warn(`${nodeName} wrote a call that could not be used: ${reason}; ${fix}`);
   }
   const disallowed = reply.calls.filter((call) => !allowed.includes(call));

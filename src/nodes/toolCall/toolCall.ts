@@ -64,7 +64,7 @@ export const toolCallWith = (formats: Formats) =>
         };
       };
       const ask = async (turn: Turn, correction: string): Promise<Attempt> => {
-        const { on_incomplete, thought } = settings.current;
+        const { on_incomplete, thought, retries } = settings.current;
         const constraint = turn.exchanges.length > 0 ? offer.laterConstraint : offer.constraint;
         const notes = { tool_call_format: format.name, because: reason };
         const { grammar } = constraint;
@@ -74,7 +74,8 @@ export const toolCallWith = (formats: Formats) =>
         const reply = parseReply(text, format, { tools, marks: lease.model.replyMarks, thought });
         const sendsIncomplete = on_incomplete === 'notify';
         const rules = { tools: offer.declared, mentions: lazyMentions(turn), sendsIncomplete };
-        return judgeReply(turn, reply, { nodeName, constraint, rules, isCutOff: finishReason === 'length' });
+        const facts = { isCutOff: finishReason === 'length', canRetry: retries > 0 };
+        return judgeReply(turn, reply, { nodeName, constraint, rules, ...facts });
       };
       const askWithRetries = async (turn: Turn): Promise<Attempt> => {
         let attempt = await ask(turn, '');
