@@ -20,14 +20,15 @@ const engine = scriptedEngine([
 // The programs take the default engine.
 const server = useServer({ engines: { 'llama-cpp': engine } });
 
-/** Runs a program of examples/ against the server. Returns what it prints. */
-async function run(program: string, input = ''): Promise<string> {
+/** Runs a program of examples/ against the server. Returns what it prints. A question of it gets the answer. */
+async function run(program: string, answer = ''): Promise<string> {
   const child = spawn(process.execPath, [repositoryPath(`examples/${program}`), server().url]);
   let printed = '';
-  child.stdout.on('data', (data: Buffer) => (printed += data.toString()));
+  child.stdout.on('data', (data: Buffer) => {
+    printed += data.toString();
+    if (printed.endsWith('(y/n) ')) child.stdin.write(answer);
+  });
   child.stderr.on('data', (data: Buffer) => (printed += data.toString()));
-  // Left open: a terminal does not end either.
-  child.stdin.write(input);
   const code = await new Promise((resolve) => child.on('close', resolve));
   expect(code, printed).toBe(0);
   return printed;
