@@ -118,6 +118,14 @@ const programSetups: Readonly<Record<string, ProgramSetup>> = {
     prints: printsBlock('docs/client.md#typescript-client text 1'),
   },
   'docs/client.md#errors js 1': { prints: printsBlock('docs/client.md#errors text 1') },
+  // A page may forbid eval: then schemas are interpreted.
+  'docs/executor.md#run-tool-calls-the-executor js 1': {
+    flags: ['--disallow-code-generation-from-strings'],
+    prints: printsBlock('docs/executor.md#run-tool-calls-the-executor text 1'),
+  },
+  'docs/executor.md#check-and-type-the-arguments js 1': {
+    prints: printsBlock('docs/executor.md#check-and-type-the-arguments text 1'),
+  },
   'docs/extending.md#try-it js 1': { prints: /^\{ faults: \[\], warnings: \[\] \}\nWe are closed\.\n/ },
   'docs/launching.md#node js 1': { prints: /^session \S+\nthe server ended with 0\n$/ },
   'docs/launching.md#node js 2': { prints: /^ws:\/\/127\.0\.0\.1:\d+\n$/ },
@@ -245,9 +253,12 @@ describe('a fragment', () => {
 /** What the pages introduce before their fragments. */
 const namesInFragments = `
 import { spawn } from 'node:child_process';
-import { connect, type AgentHandle, type Client } from 'turngraph/client';
+import { connect, executor, toolResult, type AgentHandle, type Client, type ToolExecutor } from 'turngraph/client';
 declare const client: Client;
 declare const agent: AgentHandle;
+declare const tools: ToolExecutor;
+declare const lamps: Map<unknown, unknown>;
+declare const rooms: Map<unknown, string>;
 declare const args: readonly string[];
 declare const cancelButton: HTMLButtonElement;
 declare function showBar(...values: readonly unknown[]): void;

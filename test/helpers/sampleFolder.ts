@@ -33,6 +33,7 @@ export class SampleFolder implements AsyncDisposable {
     await link('.', 'node_modules/turngraph');
     await link('node_modules/ws', 'node_modules/ws');
     await link('node_modules/vitest', 'node_modules/vitest');
+    await link('node_modules/zod', 'node_modules/zod');
     await link('proto', 'proto');
     await link('models/turngraph-demo.gguf', 'downloads/some-model-q4_k_m.gguf');
     await link('.', 'game-server/node_modules/turngraph');
