@@ -5,7 +5,9 @@ import type { Turn } from '../../graph/turn.ts';
 import { chatProjection } from '../../projection/chat.ts';
 import { placeTemplate } from '../../projection/placement.ts';
 import type { Formats } from '../../tools/formats/index.ts';
+import { markupOf } from '../../tools/native/dialectFormats.ts';
 import { parseReply } from '../../tools/parseReply.ts';
+import { answerWithoutCalls } from '../answerWithoutCalls.ts';
 import { InferenceRunner, resolveModel, type PromptRequest } from '../inference.ts';
 import { judgeReply, type Attempt } from './attempt.ts';
 import { lazyMentions } from './judgeCall.ts';
@@ -93,7 +95,9 @@ export const toolCallWith = (formats: Formats) =>
         async run(turn) {
           const { tool_choice, generate_on_no_tool, max_rounds, spoken, ...delivery } = settings.current;
           if (tool_choice === 'none') {
-            if (generate_on_no_tool) turn.say((await inference.complete(turn, createRequest(turn))).text, 'whole');
+            const markup = markupOf(lease.model.toolDialect);
+            const answer = () => answerWithoutCalls(turn, inference, createRequest(turn), { nodeName, markup });
+            if (generate_on_no_tool) turn.say((await answer()).text, 'whole');
             return 'no_tool_called';
           }
           const loop = loops.get(turn) ?? { rounds: 0, repeats: 0 };

@@ -44,6 +44,15 @@ describe.each(subprotocols)('over %s, a call with a mistake', (subprotocol) => {
     expect(lastPrompt(engine).join('\n')).not.toContain('tool_call');
   });
 
+  it('is no answer either where tool_choice is none', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(talking({ tool_choice: 'none' }));
+    const turn = await client.sendMessage(agentId, 'cut off');
+    expect(turn.text).toBe('Let me see.It is fine.');
+    expect(eventsOf(turn)).toMatchObject([['call_unread', { text: cut }]]);
+    expect(turn.warnings).toEqual([expect.stringContaining('this node reads none')]);
+  });
+
   it('is asked for again, with a line that says what was wrong', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(talking({ retries: 2 }));
