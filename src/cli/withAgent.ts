@@ -10,6 +10,8 @@ import { findGraph, isFile } from './findGraph.ts';
 import { assertModelName, findModelFile } from './modelFile.ts';
 import { serverFlags, serverOptions, UsageError } from './options.ts';
 import { connectionLine } from './output/connectionLine.ts';
+import type { CallAnswerer } from './results/callAnswer.ts';
+import { readResultsFile } from './results/resultsFile.ts';
 
 /** Flags of the commands that use an agent: chat and run. */
 export interface AgentFlags {
@@ -18,14 +20,16 @@ export interface AgentFlags {
   readonly model?: string;
   readonly diagnostics?: boolean;
   readonly var?: Readonly<Record<string, string>>;
+  readonly results?: string;
   readonly [serverFlag: string]: unknown;
 }
 
-/** An agent, its client, and the variables of `--var`. */
+/** An agent, its client, the variables of `--var`, and the results of `--results`. */
 export interface AgentSession {
   readonly client: Client;
   readonly agent: AgentHandle;
   readonly variables: Readonly<Record<string, string>>;
+  readonly results: CallAnswerer | undefined;
 }
 
 /** Adds the argument GRAPH and the flags of `withAgent` to a command. */
@@ -36,7 +40,11 @@ export function agentFlags(command: Command): Command {
     .addOption(new Option('--engine <name>', 'engine that runs the models').choices(engineNames))
     .option('--model <name>', 'model of the nodes that name none: a name in the catalogue, or a .gguf file')
     .option('--diagnostics', 'ask for events and debug info')
-    .option('--var <name=value>', 'a variable for templates; can be repeated', addVariable, {});
+    .option('--var <name=value>', 'a variable for templates; can be repeated', addVariable, {})
+    .option(
+      '--results <file>',
+      'results of calls that a turn waits for: a JSON list of {tool, arguments, ok, content, lifespan}',
+    );
   return serverFlags(command, [
     'token',
     'graphs',
@@ -60,6 +68,7 @@ export async function withAgent(
   use: (session: AgentSession) => Promise<void>,
 ): Promise<void> {
   const { url: remoteUrl, model = '' } = flags;
+  const results = flags.results === undefined ? undefined : await readResultsFile(flags.results);
   const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1, watchModels: 'off' });
   if (remoteUrl !== undefined) assertModelName(model);
   // The server of --url has a graphs folder of its own.
@@ -81,7 +90,7 @@ export async function withAgent(
     enableDiagnostics: flags.diagnostics ?? false,
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
-  await use({ client, agent, variables: flags.var ?? {} });
+  await use({ client, agent, variables: flags.var ?? {}, results });
 }
 
 function printChange(change: ConnectionChange): void {

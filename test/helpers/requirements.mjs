@@ -155,6 +155,11 @@ export const requirements = {
     file: 'test/unit/filesystem.test.ts',
     findMissing: () => absentOf({ '/proc': existsSync('/proc/self') }),
   },
+  terminal: {
+    title: 'turngraph chat in a terminal',
+    file: 'test/cli/results.test.ts',
+    findMissing: () => absentOf({ "util-linux's script": versionOf('script').includes('util-linux') }),
+  },
   fullDevice: {
     title: 'answers, and ends with 0, while its log cannot be written',
     file: 'test/cli/serve.test.ts',

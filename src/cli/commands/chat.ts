@@ -1,7 +1,10 @@
 import { createInterface, type Interface } from 'node:readline/promises';
 import { Command } from 'commander';
-import type { AgentHandle, TurnHandle } from '../../client/index.ts';
+import type { AgentHandle, FinishedTurn, TurnHandle } from '../../client/index.ts';
 import { Fault } from '../../fault.ts';
+import { describeCall, noTools, type CallAnswerer } from '../results/callAnswer.ts';
+import { TerminalAnswerer } from '../results/terminalAnswerer.ts';
+import { TurnAnswers } from '../results/turnAnswers.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
 /** `turngraph chat`: a conversation in the terminal. */
@@ -9,18 +12,22 @@ export const chatCommand = (): Command =>
   agentFlags(
     new Command('chat').description('chat with a graph in the terminal; Ctrl-C cancels a turn, Ctrl-D exits'),
   ).action((graph: string, flags: AgentFlags) =>
-    withAgent(graph, flags, async ({ agent, variables }) => {
+    withAgent(graph, flags, async ({ agent, variables, results }) => {
       using lines = disposable(createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' }));
       // Piped input ends before its lines are answered, and a closed interface cannot show a prompt.
       let open = true;
       lines.input.on('close', () => (open = false));
+      // Piped lines are messages: a question would take the next one for its answer.
+      const asks = results === undefined && process.stdin.isTTY;
+      const answerer = asks ? new TerminalAnswerer(lines.input) : printing(results ?? noTools);
       let turn: TurnHandle | undefined;
       lines.input.on('SIGINT', () => (turn ? turn.cancel() : lines.input.close()));
       lines.input.prompt();
       for await (const text of lines.input) {
         if (text.trim() !== '') {
-          turn = sendLine(agent, text, variables);
-          await printResult(turn);
+          const answers = new TurnAnswers(agent, answerer);
+          turn = sendLine(agent, text, variables, answers);
+          await printResult(turn.finally(() => answers.endWait()));
           turn = undefined;
         }
         if (open) lines.input.prompt();
@@ -34,18 +41,40 @@ const disposable = (input: Interface): Disposable & { readonly input: Interface 
 });
 
 // Text is written to stdout, calls and events to stderr, so that the output can be piped.
-function sendLine(agent: AgentHandle, text: string, variables: Readonly<Record<string, string>>): TurnHandle {
+function sendLine(
+  agent: AgentHandle,
+  text: string,
+  variables: Readonly<Record<string, string>>,
+  answers: TurnAnswers,
+): TurnHandle {
   return agent.send(text, {
     variables,
-    onText: (piece) => process.stdout.write(piece),
-    onCall: ({ toolName, arguments: args }) => process.stderr.write(`-> ${toolName} ${JSON.stringify(args)}\n`),
+    onText: (piece) => {
+      answers.endWait();
+      process.stdout.write(piece);
+    },
+    onCall: (call) => {
+      process.stderr.write(`-> ${describeCall(call)}\n`);
+      answers.add(call);
+    },
     onEvent: ({ eventType, payload }) => process.stderr.write(`-- ${eventType} ${JSON.stringify(payload)}\n`),
   });
 }
 
-async function printResult(turn: TurnHandle): Promise<void> {
+/** Prints each result, which the user has not typed. */
+const printing = (answerer: CallAnswerer): CallAnswerer => ({
+  ...answerer,
+  answer: async (call, signal) => {
+    const answer = await answerer.answer(call, signal);
+    const { ok, content } = answer.result;
+    process.stderr.write(`<- ${ok ? '' : 'failed: '}${content}\n`);
+    return answer;
+  },
+});
+
+async function printResult(done: Promise<FinishedTurn>): Promise<void> {
   try {
-    const { text, status, warnings, debugInfo } = await turn.done;
+    const { text, status, warnings, debugInfo } = await done;
     if (text !== '') process.stdout.write('\n');
     if (status === 'CANCELLED') process.stderr.write('-- cancelled\n');
     for (const warning of warnings) process.stderr.write(`-- warning: ${warning}\n`);

@@ -5,7 +5,7 @@ import { loadExtension } from '../../extensions.ts';
 import { readCatalogue } from '../../models/catalogue/readCatalogue.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { findGraph } from '../findGraph.ts';
-import { readGraphFile, type GraphFile } from '../graphFile.ts';
+import { readJsonFile, type JsonFile } from '../jsonFile.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
 /** `turngraph check`: validates graph files. */
@@ -21,7 +21,7 @@ export const checkCommand = (): Command =>
     const catalogue = await readCatalogue(options.catalogue);
     for (const graph of graphs) {
       const { path } = await findGraph(graph, options.graphs);
-      const file = await readGraphFile(path);
+      const file = await readJsonFile(path);
       if (file.isSchema) {
         process.stderr.write(`${path}: skipped, it is a JSON Schema\n`);
         continue;
@@ -41,7 +41,7 @@ const syntaxVerdict = (message: string): GraphCheckResult => ({
   warnings: [],
 });
 
-function print(file: GraphFile, { faults, warnings }: GraphCheckResult): void {
+function print(file: JsonFile, { faults, warnings }: GraphCheckResult): void {
   if (faults.length === 0) process.stdout.write(`${file.path}: ok\n`);
   for (const { message, pointer } of faults) {
     process.stderr.write(file.syntaxError === undefined ? `${file.positionOf(pointer)}: ${message}\n` : `${message}\n`);

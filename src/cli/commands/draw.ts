@@ -5,7 +5,7 @@ import { toMermaid } from '../../graph/mermaid.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { createReader } from '../../schema.ts';
 import { findGraph } from '../findGraph.ts';
-import { readGraphFile } from '../graphFile.ts';
+import { readJsonFile } from '../jsonFile.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
 /** `turngraph draw`: prints a graph as a Mermaid flowchart. */
@@ -18,7 +18,7 @@ export const drawCommand = (): Command =>
   ).action(async (graph: string, flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
     const registry = registryWith(await loadExtension(options.extend));
-    const file = await readGraphFile((await findGraph(graph, options.graphs)).path);
+    const file = await readJsonFile((await findGraph(graph, options.graphs)).path);
     if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
     const reading = createReader(graphSchema)(JSON.parse(file.text));
     if (reading.ok) return void process.stdout.write(toMermaid(reading.value, registry));

@@ -1,5 +1,7 @@
 import { Command } from 'commander';
-import type { ServerFrame } from '../../frames.gen.ts';
+import type { ServerFrame, ServerFrameBodies } from '../../frames.gen.ts';
+import { noTools, type NotifiedCall } from '../results/callAnswer.ts';
+import { TurnAnswers } from '../results/turnAnswers.ts';
 import { serverCodecs } from '../../wire/codec.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
@@ -8,9 +10,14 @@ export const runCommand = (): Command =>
   agentFlags(new Command('run').description('send messages through a graph and print the frames as JSON lines'))
     .argument('<message...>', 'one turn each')
     .action((graph: string, messages: string[], flags: AgentFlags) =>
-      withAgent(graph, flags, async ({ client, agent, variables }) => {
+      withAgent(graph, flags, async ({ client, agent, variables, results = noTools }) => {
         for (const text of messages) {
-          const done = await client.request('sendMessage', { agentId: agent.id, text, variables }, { onFrame: print });
+          const answers = new TurnAnswers(agent, results);
+          const onFrame = (frame: ServerFrame): void => {
+            print(frame);
+            if (frame.body === 'toolCallNotification') answers.add(readCall(frame.toolCallNotification));
+          };
+          const done = await client.request('sendMessage', { agentId: agent.id, text, variables }, { onFrame });
           if (done.status === 'ERROR') process.exitCode = 1;
         }
       }),
@@ -19,3 +26,8 @@ export const runCommand = (): Command =>
 const print = (frame: ServerFrame): void => {
   process.stdout.write(`${String(serverCodecs['turngraph.v1.json'].encode(frame))}\n`);
 };
+
+const readCall = (call: ServerFrameBodies['toolCallNotification']): NotifiedCall => ({
+  ...call,
+  arguments: JSON.parse(call.typedArgumentsJson) as NotifiedCall['arguments'],
+});

@@ -17,7 +17,7 @@ import { StorageRoot } from '../../storage/storageRoot.ts';
 import { SessionStorages } from '../../storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
 import { findGraph } from '../findGraph.ts';
-import { readGraphFile } from '../graphFile.ts';
+import { readJsonFile } from '../jsonFile.ts';
 import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
 import { captureOptions, capturePrompts } from '../promptCapture.ts';
@@ -100,7 +100,7 @@ const warnOfTurn: Emit = (body, frame) => {
 };
 
 async function readGraph(path: string): Promise<GraphDocument> {
-  const file = await readGraphFile(path);
+  const file = await readJsonFile(path);
   if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
   const reading = createReader(graphSchema)(JSON.parse(file.text));
   if (reading.ok) return reading.value;

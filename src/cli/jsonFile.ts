@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../jsonLocations.ts';
 
-/** The text of a graph file, with the positions of its values for messages. */
-export interface GraphFile {
+/** The text of a JSON file, such as a graph, with the positions of its values for messages. */
+export interface JsonFile {
   readonly path: string;
   readonly text: string;
   /** `file:line:column` of the value that a JSON pointer names, or of its nearest existing parent. */
@@ -13,8 +13,8 @@ export interface GraphFile {
   readonly syntaxError: string | undefined;
 }
 
-/** Reads a graph file. @throws Error that names the file when it cannot be read. */
-export async function readGraphFile(path: string): Promise<GraphFile> {
+/** Reads a JSON file. @throws Error that names the file when it cannot be read. */
+export async function readJsonFile(path: string): Promise<JsonFile> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     const reason = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[error.code ?? ''] ?? error.message;
     throw new Error(`${path} cannot be read: ${reason}`, { cause: error });

@@ -1,0 +1,46 @@
+import type { AgentHandle } from '../../client/index.ts';
+import { Fault } from '../../fault.ts';
+import type { CallAnswerer, NotifiedCall } from './callAnswer.ts';
+
+/** Answers the calls of one turn. */
+export class TurnAnswers {
+  readonly #agent: AgentHandle;
+  readonly #answerer: CallAnswerer;
+  #waitEnd = new AbortController();
+
+  constructor(agent: AgentHandle, answerer: CallAnswerer) {
+    this.#agent = agent;
+    this.#answerer = answerer;
+  }
+
+  /** Answers a call that the turn waits for. Says on standard error what the user has to know. */
+  add(call: NotifiedCall): void {
+    if (call.awaitsResult) void this.#answer(call);
+    else this.#print(this.#answerer.describeUnused?.(call));
+  }
+
+  async #answer(call: NotifiedCall): Promise<void> {
+    const { callId, turnId, toolName } = call;
+    const { signal } = this.#waitEnd;
+    const { result, note } = await this.#answerer.answer(call, signal);
+    if (signal.aborted) return;
+    this.#print(note);
+    try {
+      await this.#agent.submitToolResults([{ callId, ...result }], { turnId });
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      // When the connection drops, the turn says so.
+      if (error.name !== 'CONNECTION_DROPPED') this.#print(`the result of ${toolName} was not used: ${error.message}`);
+    }
+  }
+
+  /** The turn no longer waits for the calls so far: it goes on, or has ended. */
+  endWait(): void {
+    this.#waitEnd.abort();
+    this.#waitEnd = new AbortController();
+  }
+
+  #print(note: string | undefined): void {
+    if (note !== undefined) process.stderr.write(`-- ${note}\n`);
+  }
+}
