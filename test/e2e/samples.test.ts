@@ -91,6 +91,7 @@ const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   'docs/models.md': { 'models.json': ['docs/models.md#1-add-it-to-the-catalogue json 1'] },
   'docs/tools.md': { 'chat_template.jinja': ['docs/tools.md#look-at-a-chat-template jinja 1'] },
+  'docs/tool-results.md': { 'results.json': ['docs/tool-results.md#try-a-graph-in-the-terminal json 1'] },
   'docs/templates.md': { 'greet.json': ['docs/templates.md#example json 1'] },
   'docs/testing.md': {
     'innkeeper.json': [innkeeper],
