@@ -5,7 +5,7 @@ export type { SendOptions } from './sendOptions.ts';
 export type { TurnHandle } from './turn.ts';
 export type { FinishedTurn, TurnUpdate } from './turnUpdate.ts';
 export { executor, type ToolExecutor } from './executor/executor.ts';
-export type { BeforeDecision, ExecutorOptions } from './executor/executorOptions.ts';
+export type { BeforeDecision, ExecutorOptions, HookContext } from './executor/executorOptions.ts';
 export { scriptedExecutor, type ScriptedCall, type ScriptedExecutor } from './executor/scriptedExecutor.ts';
 export { ToolError } from './executor/toolError.ts';
 export type { FinishedCall, ToolEvent } from './executor/toolEvent.ts';

@@ -1,7 +1,7 @@
 import type { ToolCall } from '../toolCall.ts';
 import { isPlainObject } from '../../wire/wellFormed.ts';
 import { andThen, orElse, type Awaitable } from './awaitable.ts';
-import type { BeforeDecision, ExecutorOptions } from './executorOptions.ts';
+import type { BeforeDecision, ExecutorOptions, HookContext } from './executorOptions.ts';
 import type { ToolEnd } from './toolEvent.ts';
 import { describeThrown, failureOf, outcomeOf, type ToolOutcome } from './toolOutcome.ts';
 import type { RegisteredTool } from './toolRegistration.ts';
@@ -20,21 +20,22 @@ export function decideCall(
   call: ToolCall,
   tool: RegisteredTool | undefined,
   hooks: DecisionHooks,
+  context: HookContext,
 ): Awaitable<CallDecision> {
   const { toolName, nodeName, known } = call;
   if (!tool) return failed(`no tool "${toolName}" is registered`);
   // The server has neither checked such a call nor said whether it is consequential.
   if (!known) return failed(`${nodeName} offers no tool "${toolName}"`);
-  return andThen(askBefore(call, hooks), (decision) => {
+  return andThen(askBefore(call, hooks, context), (decision) => {
     if ('block' in decision) return blocked(decision.block);
     if ('result' in decision) return { end: endOf(outcomeOf(decision.result, toolName, tool.lifespan)) };
     return andThen(checkArguments(call, tool, decision.arguments), (checked) => {
       if (!checked.ok) return failed(`invalid arguments: ${checked.message}`);
       const run = { tool, arguments: checked.value };
-      if (!call.consequential || !hooks.confirm) return run;
-      return andThen(askConfirm({ ...call, arguments: decision.arguments }, hooks.confirm), (why) =>
-        why === undefined ? run : blocked(why),
-      );
+      const { confirm } = hooks;
+      if (!call.consequential || !confirm) return run;
+      const ask = (): Awaitable<boolean> => confirm({ ...call, arguments: decision.arguments }, context);
+      return andThen(whyNotConfirmed(ask), (why) => (why === undefined ? run : blocked(why)));
     });
   });
 }
@@ -50,10 +51,10 @@ export const blocked = (reason: string): CallDecision => ({
   end: { state: 'blocked', result: failureOf(`not run: ${reason}`) },
 });
 
-function askBefore(call: ToolCall, { before }: DecisionHooks): Awaitable<BeforeDecision> {
+function askBefore(call: ToolCall, { before }: DecisionHooks, context: HookContext): Awaitable<BeforeDecision> {
   if (!before) return { arguments: call.arguments };
   const ask = (): Awaitable<BeforeDecision> =>
-    andThen(before(call), (decision) => {
+    andThen(before(call, context), (decision) => {
       if (decision === undefined) return { arguments: call.arguments };
       if (!isPlainObject(decision)) return { block: misunderstood };
       if ('block' in decision) return { block: String(decision.block) };
@@ -75,8 +76,8 @@ function checkArguments(call: ToolCall, tool: RegisteredTool, args: ToolCall['ar
 }
 
 // Why the call is not run; undefined: it is confirmed.
-function askConfirm(call: ToolCall, confirm: NonNullable<ExecutorOptions['confirm']>): Awaitable<string | undefined> {
-  const ask = (): Awaitable<string | undefined> =>
-    andThen(confirm(call), (answer) => (answer === true ? undefined : 'it was not confirmed'));
-  return orElse(ask, (thrown) => describeThrown(thrown));
-}
+const whyNotConfirmed = (ask: () => Awaitable<boolean>): Awaitable<string | undefined> =>
+  orElse(
+    () => andThen(ask(), (answer) => (answer === true ? undefined : 'it was not confirmed')),
+    (thrown) => describeThrown(thrown),
+  );

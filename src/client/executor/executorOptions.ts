@@ -12,6 +12,12 @@ export type BeforeDecision =
   /** Why the call is not run; the model reads it. */
   | { readonly block: string };
 
+/** What hooks get besides the call. */
+export interface HookContext {
+  /** Aborted when the answer is of no use any more, like that of `run`: a dialog can be closed then. */
+  readonly signal: AbortSignal;
+}
+
 /** Options of an executor. */
 export interface ExecutorOptions {
   /** How many calls of one turn run at the same time; default: 4. */
@@ -21,12 +27,12 @@ export interface ExecutorOptions {
    * checked. May change the arguments, give the result in place of the tool, or block the call. When it throws, the call
    * is blocked.
    */
-  readonly before?: (call: ToolCall) => Awaitable<BeforeDecision | undefined | void>;
+  readonly before?: (call: ToolCall, context: HookContext) => Awaitable<BeforeDecision | undefined | void>;
   /**
    * Asked before a consequential call runs, with the arguments that it would run with: one call at a time. Anything but
    * true blocks the call, and so does an exception. Without it consequential calls run like others.
    */
-  readonly confirm?: (call: ToolCall) => Awaitable<boolean>;
+  readonly confirm?: (call: ToolCall, context: HookContext) => Awaitable<boolean>;
   /** Called with each result, also that of a blocked call, before it is sent. What it returns replaces those parts. */
   readonly after?: (call: ToolCall, result: ToolOutcome) => Awaitable<Partial<ToolOutcome> | undefined | void>;
   /** Whether the calls of a reply that come after a blocked one are not run; default: false. */

@@ -33,7 +33,7 @@ export async function runCall(run: CallRun): Promise<void> {
   let end: ToolEnd;
   try {
     signal.throwIfAborted();
-    const deciding = stopped === undefined ? decideCall(call, tool, hooks) : blocked(stopped);
+    const deciding = stopped === undefined ? decideCall(call, tool, hooks, { signal }) : blocked(stopped);
     const decision = isPromiseLike(deciding) ? await wait(deciding) : deciding;
     if ('end' in decision) end = decision.end;
     else {

@@ -172,7 +172,10 @@ describe.each(codecs)('over %s', (codec) => {
         { params: consequential },
       );
       expect(turn).toMatchObject({ ran: [{ city: 'Bonn' }], results: ['sun 1'] });
-      expect(confirm.mock.calls).toMatchObject([[{ toolName: 'get_weather', arguments: { city: 'Bonn' } }]]);
+      const signal = expect.any(AbortSignal) as unknown;
+      expect(confirm.mock.calls).toMatchObject([
+        [{ toolName: 'get_weather', arguments: { city: 'Bonn' } }, { signal }],
+      ]);
     });
 
     it('is not asked before any other call, nor for one that is blocked or invalid', async () => {
@@ -320,11 +323,53 @@ describe.each(codecs)('over %s', (codec) => {
     ]);
   });
 
+  it('keeps what `before` and `confirm` have not answered when the turn ends from being run', async () => {
+    await using client = await open();
+    const agent = await client.createAgent({ graph: weather(consequential) });
+    const signals: AbortSignal[] = [];
+    const ran: unknown[] = [];
+    const tools = executor(
+      { get_weather: { run: (args) => ran.push(args) } },
+      {
+        confirm: async (_, { signal }) => {
+          signals.push(signal);
+          turn.cancel();
+          return true;
+        },
+      },
+    );
+    const turn = agent.send('Paris', { tools });
+    expect((await turn).status).toBe('CANCELLED');
+    expect(await turn.toolsDone).toMatchObject([{ state: 'failed' }]);
+    expect([signals[0]?.aborted, ran]).toEqual([true, []]);
+  });
+
   it('rejects the turn with what `onEvent` throws', async () => {
     const onEvent = (): never => {
       throw new TypeError('no such panel');
     };
     await expect(runTurn({ onEvent })).rejects.toThrow('no such panel');
+  });
+
+  it('logs what `onEvent` throws after the turn', async () => {
+    await using client = await open();
+    const agent = await client.createAgent({ graph: weather({ await_results: false }) });
+    const log = vi.spyOn(console, 'error').mockReturnValue();
+    const run = async (): Promise<void> => void (await turn.done);
+    const onEvent = ({ state }: ToolEvent): void => {
+      if (state === 'completed') throw new TypeError('no such panel');
+    };
+    const turn = agent.send('Paris', { tools: executor({ get_weather: { run } }, { onEvent }) });
+    expect((await turn).status).toBe('SUCCESS');
+    await turn.toolsDone;
+    expect(log.mock.calls).toEqual([['onEvent of an executor threw', new TypeError('no such panel')]]);
+    log.mockRestore();
+  });
+
+  it('fails the turn by a plain function also where the turn does not wait', async () => {
+    const run = (): Promise<unknown> =>
+      runTurn({ before: () => ({ result: NaN }), throwOnFailure: true }, { params: { await_results: false } });
+    await expect(run()).rejects.toThrow(ToolError);
   });
 });
 

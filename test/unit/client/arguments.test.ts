@@ -129,6 +129,11 @@ const misuses: readonly Misuse[] = [
     call: (_, agent) => agent.send('hi', { signal: new AbortController() }),
   },
   {
+    message: 'send.tools must be an executor: executor({ ... }), not an object',
+    // @ts-expect-error: the tools without their executor
+    call: (_, agent) => agent.send('hi', { tools: { set_light: { run: () => {} } } }),
+  },
+  {
     message: 'createAgent.graphname is not known here; did you mean "graphName"?',
     // @ts-expect-error: misspelt
     call: (client) => client.createAgent({ graphname: 'chat' }),

@@ -1,7 +1,14 @@
 import * as v from 'valibot';
 import { describe, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
-import { executor, type FromJsonSchema, type ToolArguments, type ToolContext } from '../../../../src/client/index.ts';
+import {
+  executor,
+  type FromJsonSchema,
+  type ToolArguments,
+  type ToolContext,
+  type ToolExecutor,
+  type ToolRegistration,
+} from '../../../../src/client/index.ts';
 
 // The assertions are checked by `tsc -p tsconfig.json`; at run time they do nothing.
 
@@ -113,6 +120,16 @@ describe('the arguments of `run`', () => {
         },
       },
     });
+  });
+
+  it('are typed by a schema that is a constant, and need no type in a list of tools that a program builds', () => {
+    const parameters = { type: 'object', properties: { name: { type: 'string' } } } as const;
+    executor({
+      tool: { parameters, run: (args) => void expectTypeOf(args).toEqualTypeOf<{ readonly name?: string }>() },
+    });
+    const built: Record<string, ToolRegistration<unknown>> = { tool: { run: ({ name }) => name } };
+    built['other'] = { parameters: z.object({}), run: () => {} };
+    expectTypeOf(executor(built)).toEqualTypeOf<ToolExecutor>();
   });
 
   it('are unknown values without a schema', () => {
