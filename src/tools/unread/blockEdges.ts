@@ -102,8 +102,11 @@ function joinAdjacent(text: string, blocks: readonly UnreadBlock[]): readonly Un
   return joined;
 }
 
+// Of two blocks, the one that holds more says what is wrong.
+const weights = { rest: 0, mark: 1, call: 2 } as const;
+
 const join = (first: UnreadBlock, second: UnreadBlock): UnreadBlock => ({
-  ...(first.isLeftover ? second : first),
+  ...(weights[first.holds] < weights[second.holds] ? second : first),
   start: first.start,
   end: second.end,
 });
@@ -127,7 +130,7 @@ function withLoneMarks(text: string, { blocks, data }: FoundBlocks, broken: Brok
     else if (tag.startsWith('`')) lonePattern.lastIndex = skipInlineCode(text, start);
     else if (broken.isLine(tag) || (broken.isAlone(tag) && !isNamed(text, start + tag.length, tag))) {
       const end = Math.min(start + tag.length, blocks[next]?.start ?? text.length);
-      all.push({ start, end, reason: `${tag.trim()} is no mark of a call`, isLeftover: true });
+      all.push({ start, end, reason: `${tag.trim()} is no mark of a call`, holds: 'rest' });
     }
   }
   return [...all, ...blocks.slice(next)];

@@ -34,6 +34,10 @@ export class CallMarkupFilter {
   /** Text that is held back; while a call is open, it starts with its mark. */
   #pending = '';
   #isOpen = false;
+  /** Pieces after that, until there is a closing mark for the open call. */
+  readonly #later: string[] = [];
+  /** The end of the text so far, while only a closing mark is waited for. */
+  #seam: string | undefined;
   /** Whether other markup stands directly before the open call. */
   #follows = false;
   /** Where the search for the closing mark of the open call goes on, and how many were in strings so far. */
@@ -56,7 +60,13 @@ export class CallMarkupFilter {
 
   /** Takes the next piece of text and returns what can be let through. */
   push(piece: string): string {
-    this.#pending += piece;
+    this.#later.push(piece);
+    if (this.#seam !== undefined) {
+      // Joined for each piece, a long call would take quadratic time.
+      const seam = this.#seam + piece;
+      this.#seam = seam.slice(-this.#finder.maxLength);
+      if (!this.#finder.closesIn(seam)) return '';
+    }
     return this.#drain(false);
   }
 
@@ -66,6 +76,8 @@ export class CallMarkupFilter {
   }
 
   #drain(isComplete: boolean): string {
+    this.#pending += this.#later.splice(0).join('');
+    this.#seam = undefined;
     let text = '';
     for (;;) {
       const passed = this.#isOpen ? this.#closeCall(isComplete) : this.#findMark(isComplete);
@@ -129,7 +141,10 @@ export class CallMarkupFilter {
     if (!isComplete && /^[ \t]*$/.test(after) && after.length < maxContext) return waiting;
     if (isMentioned(this.#last + (this.#gap ?? ''), after)) return this.#takeOut(mark.end, [strayMark(markText)]);
     const end = this.#closingEnd(mark) ?? (isComplete ? pending.length : undefined);
-    if (end === undefined) return waiting;
+    if (end === undefined) {
+      this.#seam = pending.slice(-this.#finder.maxLength);
+      return waiting;
+    }
     const { answer, unread } = this.#splitter.split(pending.slice(0, end), splitOptions);
     // In a string of JSON a mark is left, which is right for an answer in JSON; this text starts with a mark.
     const text = this.#finder.without(answer);

@@ -13,7 +13,8 @@ export class MarkFinder {
   readonly #kinds = new Map<string, MarkItem['kind']>();
   readonly #open: readonly string[];
   readonly #prefixes = new Set<string>();
-  readonly #maxLength: number;
+  /** Length of the longest mark. */
+  readonly maxLength: number;
   /** The marks that nothing closes: what follows them belongs to the call. */
   readonly #neverClosed: ReadonlySet<string>;
 
@@ -28,7 +29,7 @@ export class MarkFinder {
     this.#pattern = alternatives.length === 0 ? /(?!)/g : new RegExp(alternatives.join('|'), 'g');
     for (const mark of marks)
       for (let length = 2; length < mark.length; length++) this.#prefixes.add(mark.slice(0, length));
-    this.#maxLength = marks[0]?.length ?? 0;
+    this.maxLength = marks[0]?.length ?? 0;
     this.#neverClosed = new Set(['<|python_tag|>']);
   }
 
@@ -40,6 +41,11 @@ export class MarkFinder {
     const [found] = match;
     const mark = this.#kinds.has(found) ? found : this.#open.find((start) => found.startsWith(start));
     return { kind: this.#kinds.get(mark ?? '') ?? 'inner', start: match.index, end: match.index + found.length };
+  }
+
+  /** Whether a text has a closing mark. */
+  closesIn(text: string): boolean {
+    return this.marksIn(text).some((mark) => this.#kinds.get(mark) === 'closes');
   }
 
   /** A text without the marks in it. */
@@ -65,7 +71,7 @@ export class MarkFinder {
 
   /** Where the text ends inside of a mark, the index at which that starts; at least two of its characters are there. */
   cutOffFrom(text: string): number | undefined {
-    for (let index = Math.max(0, text.length - this.#maxLength + 1); index < text.length - 1; index++)
+    for (let index = Math.max(0, text.length - this.maxLength + 1); index < text.length - 1; index++)
       if (this.#prefixes.has(text.slice(index))) return index;
     return undefined;
   }

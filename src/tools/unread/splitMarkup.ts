@@ -39,7 +39,7 @@ class MarkupSplitter {
     const found = unreadBlocks(text, { ...options, names, finder: this.finder });
     const whole = withEdges(text, found, { broken: this.#brokenMarks, names });
     const unread = whole
-      .filter(({ isLeftover }) => !(isLeftover && hasCalls))
+      .filter(({ holds }) => !(holds === 'rest' && hasCalls))
       .map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
     return { answer: withoutBlocks(text, whole), unread };
   }

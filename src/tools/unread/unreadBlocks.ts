@@ -12,8 +12,8 @@ export interface UnreadBlock {
   readonly start: number;
   readonly end: number;
   readonly reason: string;
-  /** Whether it is what remains around a call that was read: it opens none itself. */
-  readonly isLeftover: boolean;
+  /** What it holds: the call itself, only its mark, or what may remain around a call that was read. */
+  readonly holds: 'call' | 'mark' | 'rest';
 }
 
 /** The blocks of markup in a text, and the JSON that is data: a mark in it is a part of a string. */
@@ -46,7 +46,7 @@ function withNamedCalls(text: string, blocks: readonly UnreadBlock[], names: Too
   let from = 0;
   for (const block of [...blocks, undefined]) {
     for (const { start, end } of names.calls(text.slice(from, block?.start), block !== undefined))
-      all.push({ start: from + start, end: from + end, reason: 'a call has no mark before it', isLeftover: false });
+      all.push({ start: from + start, end: from + end, reason: 'a call has no mark before it', holds: 'call' });
     if (block) all.push(block);
     from = block?.end ?? from;
   }
@@ -61,14 +61,14 @@ function restOfBlock(
 ): UnreadBlock | undefined {
   if (item?.kind !== 'json' || item.value !== undefined || !last || !isLink(text.slice(last.end, item.start)))
     return undefined;
-  return { start: item.start, end: item.end, reason: 'the JSON of a call is malformed', isLeftover: false };
+  return { start: item.start, end: item.end, reason: 'the JSON of a call is malformed', holds: 'call' };
 }
 
 const cutOffMark = (text: string, start: number): UnreadBlock => ({
   start,
   end: text.length,
   reason: 'the text ends inside a mark of a call',
-  isLeftover: text[start + 1] === '/' || text[start + 2] === '/',
+  holds: text[start + 1] === '/' || text[start + 2] === '/' ? 'rest' : 'mark',
 });
 
 /** A block, if there is one, and the index of the item after it. */
@@ -86,19 +86,18 @@ function blockAt(text: string, items: readonly MarkupItem[], index: number, cont
     const why = context.isBareSearched || closing ? whyNoCall(text, item, context) : undefined;
     if (closing) {
       const reason = `the JSON before ${textOf(text, closing)} ${why ?? 'is no call'}`;
-      return { block: { start, end: closing.end, reason, isLeftover: false }, next: index + 2 };
+      return { block: { start, end: closing.end, reason, holds: 'call' }, next: index + 2 };
     }
-    const block =
-      why === undefined ? undefined : { start, end, reason: `the JSON of a call ${why}`, isLeftover: false };
-    return { block, next: index + 1 };
+    if (why === undefined) return { block: undefined, next: index + 1 };
+    return { block: { start, end, reason: `the JSON of a call ${why}`, holds: 'call' }, next: index + 1 };
   }
   const mark = textOf(text, item);
   if (kind === 'closes')
-    return { block: { start, end, reason: `${mark} closes no call`, isLeftover: true }, next: index + 1 };
+    return { block: { start, end, reason: `${mark} closes no call`, holds: 'rest' }, next: index + 1 };
   if (isMentioned(text.slice(Math.max(0, start - 40), start), text.slice(end, end + 40)))
-    return { block: { start, end, reason: `no call follows ${mark}`, isLeftover: false }, next: index + 1 };
+    return { block: { start, end, reason: `no call follows ${mark}`, holds: 'mark' }, next: index + 1 };
   const { next, ...opened } = openedBlock(text, items, index, context);
-  return { block: { start, ...opened, isLeftover: false }, next };
+  return { block: { start, ...opened, holds: opened.end > end ? 'call' : 'mark' }, next };
 }
 
 /** The closing mark directly after an item. */
