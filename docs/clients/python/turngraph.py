@@ -918,7 +918,7 @@ class Executor:
         confirm: Callable[[Call], bool | Awaitable[bool]] | None = None,
         stop_on_block: bool = False,
         throw_on_failure: bool = False,
-        on_event: Callable[[ToolEvent], None] | None = None,
+        on_event: Callable[[ToolEvent], object] | None = None,
     ) -> None:
         if concurrency < 1:
             raise ValueError(f"concurrency must be 1 or more, not {concurrency}")
@@ -970,6 +970,7 @@ class _ToolRunner:
         self._turnstile = asyncio.Lock()  # serves in the order of the calls
         self._slots = asyncio.Semaphore(executor.concurrency)
         self._tasks: list[asyncio.Task[ToolRun]] = []
+        self._detached: list[asyncio.Task[ToolRun]] = []  # of calls whose results the turn does not wait for
         self._work: list[asyncio.Task[tuple[ToolRun, BaseException | None]]] = []
         self._reply = _Reply("")
         self._is_cancelled = False
@@ -993,7 +994,10 @@ class _ToolRunner:
     def start(self, call: Call) -> None:
         if self._reply.is_complete or self._reply.node_name != call.node_name:
             self._reply = _Reply(call.node_name)
-        self._tasks.append(asyncio.create_task(self._handle(call, self._reply)))
+        task = asyncio.create_task(self._handle(call, self._reply))
+        self._tasks.append(task)
+        if not call.awaits_result:
+            self._detached.append(task)
 
     def cancel(self) -> None:
         self._is_cancelled = True
@@ -1001,10 +1005,14 @@ class _ToolRunner:
             work.cancel()
 
     async def wait(self, timeout: float | None) -> bool:
-        """Waits until all calls have ended. Returns whether they have, within the timeout."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=timeout)
-        return self.is_done
+        """Waits until calls have ended; of a turn that goes on without a result, for no call of these.
+
+        Returns whether they have, within the timeout.
+        """
+        tasks = self._tasks if self._is_cancelled else self._detached
+        if tasks:
+            await asyncio.wait(tasks, timeout=timeout)
+        return all(task.done() for task in tasks)
 
     async def _handle(self, call: Call, reply: _Reply) -> ToolRun:
         run, error = await self._run(call, reply)
@@ -1140,7 +1148,7 @@ class _EarlierRuns:
         self._returned = runs + self._returned
 
     def clear(self) -> None:
-        self.take()
+        self._returned, self._runners = [], []
 
 
 def _earlier_variable(runs: list[ToolRun]) -> tuple[dict[str, str], list[ToolRun]]:
@@ -1502,8 +1510,9 @@ class Turn:
                 self._client._start_request("cancelTurn", message, None).discard()
 
     def _fail(self, error: ToolFailed) -> None:
-        self._tool_error = self._tool_error or error
-        self._abort()
+        if self._outcome is None:
+            self._tool_error = self._tool_error or error
+            self._abort()
 
     async def _submit(self, call: Call, result: ToolResult, on_taken: Callable[[], None]) -> bool:
         """Gives the turn a result. Returns whether it took it: it may have ended, or no longer wait for the result."""
@@ -1513,6 +1522,8 @@ class Turn:
             if not isinstance(frame, TurngraphError) and frame[0] == "ack":
                 on_taken()
 
+        if self._has_ended:
+            return False
         message = {"agentId": self._agent.id, "turnId": call.turn_id, "results": [_result_message(call.call_id, result)]}
         try:
             request = self._client._start_request("submitToolResults", message, None)

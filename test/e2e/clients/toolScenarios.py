@@ -258,9 +258,9 @@ async def asks_hooks(client: Client) -> Any:
         tools = Executor({"set_light": lambda name, on: f"{name} {on}"}, **options)
         result = await agent.send("light", tools=tools)
         texts[name] = [result.text, events]
-    other = await client.create_agent(graph=graph(on_incomplete="notify"))
+    lenient = await client.create_agent(graph=graph(on_incomplete="notify"))
     completes = Executor({"set_light": lambda name, on: f"{name} {on}"}, before=off)
-    texts["completes"] = [(await other.send("incomplete", tools=completes)).text]
+    texts["completes"] = [(await lenient.send("incomplete", tools=completes)).text]
     return texts
 
 
@@ -334,16 +334,28 @@ async def brings_late_results_with_the_next_message(client: Client) -> Any:
         await is_late.wait()
         return {"on": on}
 
+    ended = asyncio.Event()
+
+    def on_event(event: ToolEvent) -> None:
+        if event.kind == "completed":
+            ended.set()
+
+    tools = Executor({"set_light": set_light}, on_event=on_event)
     agent = await client.create_agent(graph=graph(results_timeout_ms=50))
-    turn = agent.send("light", tools=Executor({"set_light": set_light}))
-    async for event in turn:
-        if isinstance(event, Text):
-            is_late.set()
-    result = await turn
+    result = await agent.send("light", tools=tools)
     call = result.calls[0]
     late = [await code(agent.submit_tool_results({call.call_id: "on"}, turn_id)) for turn_id in (0, call.turn_id)]
-    texts = [(await agent.send(text)).text for text in ("hello", "hello")]
-    return {"text": result.text, "runs": runs_of(result), "late": [each and each[0] for each in late], "texts": texts}
+    texts = [(await agent.send("hello")).text]
+    is_late.set()
+    await ended.wait()
+    texts += [(await agent.send("hello")).text for _ in range(3)]
+    return {
+        "text": result.text,
+        "runs": runs_of(result),
+        "late": [each and each[0] for each in late],
+        "texts": [text for text in texts if text],
+        "first": texts[0],
+    }
 
 
 async def cancels_tools(client: Client) -> Any:
