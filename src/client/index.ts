@@ -9,7 +9,7 @@ export type { BeforeDecision, ExecutorOptions, HookContext } from './executor/ex
 export { scriptedExecutor, type ScriptedCall, type ScriptedExecutor } from './executor/scriptedExecutor.ts';
 export { ToolError } from './executor/toolError.ts';
 export type { FinishedCall, ToolEvent } from './executor/toolEvent.ts';
-export { toolResult, type ToolOutcome, type ToolReturn, type ToolReturnOptions } from './executor/toolOutcome.ts';
+export { toolResult, type ToolOutcome, type ToolReturn, type ToolResultOptions } from './executor/toolOutcome.ts';
 export type { ToolArguments, ToolContext, ToolRegistration, ToolRegistrations } from './executor/toolRegistration.ts';
 export type { FromJsonSchema, ParametersSchema } from './executor/fromJsonSchema.ts';
 export type { StandardSchema } from './executor/standardSchema.ts';

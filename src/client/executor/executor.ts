@@ -6,12 +6,12 @@ import { TurnTools, type ExecutorParts, type ToolTurn } from './turnTools.ts';
 export class ToolExecutor {
   readonly #parts: ExecutorParts;
 
-  /** Use `executor` or `scriptedExecutor`. */
+  /** @internal Use `executor` or `scriptedExecutor`. */
   constructor(parts: ExecutorParts) {
     this.#parts = parts;
   }
 
-  /** Begins with the calls of a turn; for the client. */
+  /** @internal Begins with the calls of a turn. */
   begin(turn: ToolTurn): TurnTools {
     return new TurnTools(this.#parts, turn);
   }

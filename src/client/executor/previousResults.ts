@@ -4,7 +4,7 @@ import type { ToolCall } from '../toolCall.ts';
 import { failureOf, type ToolOutcome } from './toolOutcome.ts';
 
 /** The variable in which results go with the next message. */
-export const previousResultsName = 'previous_tool_results';
+const previousResultsName = 'previous_tool_results';
 
 // Half of what a server accepts by default for all variables of a message (--max-message-bytes).
 const maxBytes = 128 * 1024;

@@ -30,7 +30,7 @@ export class ScriptedExecutor extends ToolExecutor {
   readonly #lines: readonly Line[];
   readonly #unexpected: ToolCall[];
 
-  /** Use `scriptedExecutor`. */
+  /** @internal Use `scriptedExecutor`. */
   constructor(script: readonly ScriptedCall[], options: ExecutorOptions) {
     const unexpected: ToolCall[] = [];
     const lines: readonly Line[] = script.map((entry) => ({ entry, used: 0 }));

@@ -8,7 +8,7 @@ import { checks, optionsCheck } from '../options.ts';
 export type ToolOutcome = Omit<ToolResult, 'callId'>;
 
 /** How the value of a tool counts. */
-export interface ToolReturnOptions {
+export interface ToolResultOptions {
   /** Whether the call succeeded; default: true. */
   readonly ok?: boolean;
   /** TURN: the result is for this turn. DIALOG: later turns see it, too. Default: the lifespan of the tool. */
@@ -18,21 +18,21 @@ export interface ToolReturnOptions {
 /** The value of a tool, with how it counts: what `toolResult` returns. */
 export class ToolReturn {
   readonly value: unknown;
-  readonly options: ToolReturnOptions;
+  readonly options: ToolResultOptions;
 
-  constructor(value: unknown, options: ToolReturnOptions) {
+  constructor(value: unknown, options: ToolResultOptions) {
     this.value = value;
     this.options = options;
   }
 }
 
 /** The value of a tool with a lifespan of its own, or as a failure: `return toolResult('no such lamp', { ok: false })`. */
-export function toolResult(value: unknown, options: ToolReturnOptions = {}): ToolReturn {
+export function toolResult(value: unknown, options: ToolResultOptions = {}): ToolReturn {
   checkReturnOptions(options);
   return new ToolReturn(value, options);
 }
 
-const checkReturnOptions = optionsCheck<ToolReturnOptions>('toolResult', {
+const checkReturnOptions = optionsCheck<ToolResultOptions>('toolResult', {
   ok: checks.switch,
   lifespan: checks.lifespan,
 });
@@ -87,7 +87,7 @@ const checkChanges = optionsCheck<Partial<ToolOutcome>>('executor.after', {
 });
 
 /** The outcome itself, or a failure that names the size when it does not fit. */
-export function withinLimit(what: string, outcome: ToolOutcome): ToolOutcome {
+function withinLimit(what: string, outcome: ToolOutcome): ToolOutcome {
   const bytes = new TextEncoder().encode(outcome.content).length;
   if (bytes <= maxContentBytes) return outcome;
   return failureOf(`the ${what} has ${bytes} bytes, and ${maxContentBytes} are allowed`);
