@@ -23,7 +23,7 @@ export interface PromptInput {
  * any other gets them as text, and so does one whose calls are in another format, or that refuses these tools. The same
  * holds for earlier calls and results.
  */
-export function toPromptInput(prompt: Prompt, template: ChatTemplate): PromptInput {
+function toPromptInput(prompt: Prompt, template: ChatTemplate): PromptInput {
   const { messages, tools, thinking } = prompt;
   const { normalizeMessages, supportsTools } = template;
   const isOwn = !tools || isOwnFormat(tools.format, template);
