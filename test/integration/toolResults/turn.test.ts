@@ -212,3 +212,20 @@ describe.each(subprotocols)('over %s, a turn that waits for results', (subprotoc
     expect(errorOf(await client.request('changeParams', change)).code).toBe(3007);
   });
 });
+
+describe('over turngraph.v1.json, a turn that waits for results', () => {
+  it('refuses a malformed result with its path, and still waits', async () => {
+    await using client = await TestClient.connect(server().url, 'turngraph.v1.json');
+    const agentId = await client.createAgent(weather());
+    const requestId = client.send('sendMessage', { agentId, text: 'Paris?' });
+    const [call] = await notifications(client, requestId, 1);
+    const body = { agentId, results: [{ callId: call?.callId, ok: 'yes', content: '' }] };
+    client.socket.send(JSON.stringify({ requestId: 900, submitToolResults: body }));
+    expect(errorOf(await client.finalResponse(900))).toMatchObject({
+      code: 5001,
+      message: expect.stringContaining('submitToolResults.results[0].ok must be true or false') as unknown,
+    });
+    await client.request('submitToolResults', { agentId, results: [result({ ...call, content: 'sun' })] });
+    expect((await client.turnOf(requestId)).status).toBe('SUCCESS');
+  });
+});
