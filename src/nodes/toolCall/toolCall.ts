@@ -23,6 +23,8 @@ const maxRepeats = 2;
 interface LoopState {
   rounds: number;
   repeats: number;
+  /** Whether a call of this node has a result. */
+  hasResults: boolean;
 }
 
 /** The ToolCall node: detects tool calls in a model's text and notifies the client of them. It never executes one. */
@@ -67,7 +69,7 @@ export const toolCallWith = (formats: Formats) =>
       };
       const ask = async (turn: Turn, correction: string): Promise<Attempt> => {
         const { on_incomplete, thought, retries } = settings.current;
-        const constraint = turn.exchanges.length > 0 ? offer.laterConstraint : offer.constraint;
+        const constraint = loops.get(turn)?.hasResults ? offer.laterConstraint : offer.constraint;
         const notes = { tool_call_format: format.name, because: reason };
         const { grammar } = constraint;
         const options = { controlTokens: true, notes, ...(grammar && { grammar }) };
@@ -100,7 +102,7 @@ export const toolCallWith = (formats: Formats) =>
             if (generate_on_no_tool) turn.say((await answer()).text, 'whole');
             return 'no_tool_called';
           }
-          const loop = loops.get(turn) ?? { rounds: 0, repeats: 0 };
+          const loop = loops.get(turn) ?? { rounds: 0, repeats: 0, hasResults: false };
           loops.set(turn, loop);
           if (loop.rounds === max_rounds) {
             turn.warn(`${nodeName} was visited more than ${max_rounds} times; raise max_rounds, or end the loop`);
@@ -116,7 +118,10 @@ export const toolCallWith = (formats: Formats) =>
             return 'no_tool_called';
           }
           turn.setSpoken(() => spoken.render(turn));
-          return collectResults(turn, record, { answer, format, nodeName, ...delivery });
+          const earlier = turn.exchanges.length;
+          const exit = await collectResults(turn, record, { answer, format, nodeName, ...delivery });
+          loop.hasResults ||= turn.exchanges.length > earlier;
+          return exit;
         },
         warmUp: (turn) => inference.prefill(turn, createRequest(turn)),
         async change(changed) {

@@ -23,14 +23,14 @@ export interface DeclaredOffer {
   /** The tools as the model sees them: with the parameter `thought`, if the node has it. */
   readonly offered: ReadonlyMap<string, Tool>;
   readonly choice: ResolvedToolChoice;
-  /** The choice once the turn has results: `required` and a name would never end a loop, so they count as `auto`. */
+  /** The choice once the node has results in a turn: `required` and a name would never end a loop, so they count as `auto`. */
   readonly laterChoice: ResolvedToolChoice;
 }
 
 /** What a node offers to the model: its tools, how calls are constrained, and the projection of its prompts. */
 export interface ToolOffer extends Pick<DeclaredOffer, 'declared' | 'offered'> {
   readonly constraint: CallConstraint;
-  /** The constraint once the turn has results. */
+  /** The constraint once the node has results in a turn. */
   readonly laterConstraint: CallConstraint;
   readonly projection: Projection;
 }

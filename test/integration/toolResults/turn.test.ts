@@ -9,6 +9,9 @@ const engine = scriptedEngine([
   { match: 'three', node: 'detect', nth: 1, answer: `${paris}\n${oslo}\n${rome}` },
   { match: 'aunt', node: 'detect', nth: 1, answer: chatmlCall('find_person', { who: 'aunt' }) },
   { match: 'aunt', node: 'detect', nth: 2, answer: oslo },
+  { match: 'two nodes', node: 'detect', answer: paris },
+  { match: 'two nodes', node: 'second', nth: 2, answer: oslo },
+  { match: 'two nodes', node: 'second', answer: chatmlCall('find_person', { who: 'aunt' }) },
   { match: 'again and again', node: 'detect', answer: paris },
   { match: 'ever new', node: 'detect', nth: 1, answer: paris },
   { match: 'ever new', node: 'detect', nth: 2, answer: oslo },
@@ -86,6 +89,23 @@ describe.each(subprotocols)('over %s, a turn that waits for results', (subprotoc
       expect.stringContaining('get_weather'),
       'user: <tool_response>\nsnow\n</tool_response>',
     ]);
+  });
+
+  it('keeps the tool_choice of a second node, which has no results of its own yet', async () => {
+    await using client = await connect();
+    const { start_node, nodes } = weather();
+    const second = { ...nodes.detect, params: { ...nodes.detect.params, tool_choice: 'find_person', retries: 1 } };
+    const detect = { ...nodes.detect, exits: { ...nodes.detect.exits, tool_called: 'second' } };
+    const agentId = await client.createAgent({ start_node, nodes: { ...nodes, detect, second } });
+    const requestId = client.send('sendMessage', { agentId, text: 'two nodes' });
+    const [first] = await notifications(client, requestId, 1);
+    await client.request('submitToolResults', { agentId, results: [result({ ...first, content: 'sun' })] });
+    const [, found] = await notifications(client, requestId, 2);
+    expect(found).toMatchObject({ nodeName: 'second', toolName: 'find_person' });
+    await client.request('submitToolResults', { agentId, results: [result({ ...found, content: 'Oslo' })] });
+    const turn = await client.turnOf(requestId);
+    expect(turn.warnings).toEqual(['second wrote a call that its tools do not allow']);
+    expect(turn.steps).toBe('detect:tool_called second:tool_called answer:default');
   });
 
   it('gives a repeated call the result that it has, and ends the loop at the second repeat', async () => {
