@@ -1,6 +1,6 @@
 import { truncateMessage } from '../../fault.ts';
 import { isPlainObject } from '../../wire/wellFormed.ts';
-import type { ToolCall } from '../toolCall.ts';
+import { parseToolCall, type ToolCall } from '../toolCall.ts';
 import { failureOf, type ToolOutcome } from './toolOutcome.ts';
 
 /** The variable in which results go with the next message. */
@@ -79,14 +79,17 @@ export function addPreviousResults<Variables extends object | undefined>(
   if (variables !== undefined && !isPlainObject(variables)) return { variables };
   const taken = previous.take();
   if (!taken) return { variables };
-  return { variables: { [previousResultsName]: taken.json, ...variables }, restore: taken.restore };
+  const { [previousResultsName]: own = taken.json } = variables ?? ({} as Readonly<Record<string, string>>);
+  return { variables: { ...variables, [previousResultsName]: own }, restore: taken.restore };
 }
 
 const stillRunning = failureOf('not finished yet; the result comes with a later message');
 
 function toJson({ call, outcome = stillRunning }: Entry): string {
   const { ok, content } = outcome;
-  const json = JSON.stringify({ name: call.toolName, arguments: call.arguments, ok, content });
+  // Parsed again: a tool may have changed its arguments, even into what JSON cannot express.
+  const { arguments: args } = parseToolCall(call);
+  const json = JSON.stringify({ name: call.toolName, arguments: args, ok, content });
   const bytes = bytesInMessage(json);
   if (bytes <= maxBytes) return json;
   const why = `the call and its result have ${bytes} bytes, and ${maxBytes} are allowed in a message`;

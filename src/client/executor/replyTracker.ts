@@ -7,6 +7,8 @@ export interface ModelReply {
   blockedTool?: string;
   /** All of its calls are here. */
   isComplete?: boolean;
+  /** Aborted when the turn waits for no result of its calls any more. */
+  readonly wait: AbortController;
 }
 
 /**
@@ -15,10 +17,23 @@ export interface ModelReply {
  */
 export class ReplyTracker {
   #current: ModelReply | undefined;
+  #ended: { readonly reason: unknown } | undefined;
 
   /** The reply of a call that has just come. */
   replyOf({ nodeName }: ToolCall): ModelReply {
-    if (!this.#current || this.#current.isComplete || this.#current.nodeName !== nodeName) this.#current = { nodeName };
+    const current = this.#current;
+    if (current && !current.isComplete && current.nodeName === nodeName) return current;
+    // The model answers again only when the turn waits for its last calls no more.
+    current?.wait.abort(new DOMException('the turn went on without the result', 'AbortError'));
+    const wait = new AbortController();
+    if (this.#ended) wait.abort(this.#ended.reason);
+    this.#current = { nodeName, wait };
     return this.#current;
+  }
+
+  /** Ends the wait for results of this reply, and of those that still come. */
+  end(reason: unknown): void {
+    this.#ended ??= { reason };
+    this.#current?.wait.abort(reason);
   }
 }

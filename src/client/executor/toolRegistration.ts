@@ -17,8 +17,8 @@ import type { ToolOutcome } from './toolOutcome.ts';
 /** What a tool gets besides its arguments. */
 export interface ToolContext {
   /**
-   * Aborted when the result is of no use any more: the turn was cancelled, has failed or has ended without it, the agent
-   * was destroyed, or the connection is lost for good.
+   * Aborted when the result is of no use any more: the turn was cancelled, has failed, has ended or gone on to further calls
+   * without it, the agent was destroyed, or the connection is lost for good.
    */
   readonly signal: AbortSignal;
   /** The call as the model wrote it. */

@@ -54,9 +54,7 @@ export class TurnTools {
   readonly #turn: ToolTurn;
   readonly #queue: CallQueue;
   readonly #replies = new ReplyTracker();
-  /** Of calls whose results the turn waits for. */
-  readonly #awaited = new AbortController();
-  /** Of all others: they may outlast the turn. */
+  /** Of calls whose results the turn does not wait for: they may outlast it. */
   readonly #detached = new AbortController();
   readonly #calls: Promise<FinishedCall>[] = [];
   #running = 0;
@@ -73,10 +71,11 @@ export class TurnTools {
     if (this.#running++ === 0) {
       this.#unwatch = this.#turn.lifetimes.map((lifetime) => lifetime.onEnd((reason) => this.abort(reason)));
     }
+    const reply = this.#replies.replyOf(call);
     const tracked: TrackedCall = {
       call,
-      reply: this.#replies.replyOf(call),
-      signal: (call.awaitsResult ? this.#awaited : this.#detached).signal,
+      reply,
+      signal: (call.awaitsResult ? reply.wait : this.#detached).signal,
       keep: call.awaitsResult ? undefined : this.#turn.previous.reserve(call),
     };
     this.#calls.push(new Promise((resolve) => this.#start(tracked, resolve)));
@@ -89,13 +88,13 @@ export class TurnTools {
 
   /** Ends all waits for tools and hooks; their calls fail with the reason. */
   abort(reason: unknown): void {
-    this.#awaited.abort(reason);
+    this.#replies.end(reason);
     this.#detached.abort(reason);
   }
 
   /** The turn has ended. Tools go on whose results it did not wait for: these go with the next message. */
   end(): void {
-    this.#awaited.abort(new DOMException('the turn has ended', 'AbortError'));
+    this.#replies.end(new DOMException('the turn has ended', 'AbortError'));
   }
 
   #start(tracked: TrackedCall, onFinish: (call: Promise<FinishedCall>) => void): void {

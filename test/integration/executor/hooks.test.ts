@@ -67,6 +67,14 @@ describe.each(codecs)('over %s', (codec) => {
       expect(turn).toMatchObject({ ran: [{ city: 'Bonn' }], results: ['sun 1'] });
     });
 
+    it('may return a promise of any library, whose `then` returns nothing', async () => {
+      const then = (resolve: (decision: object) => void): void => {
+        resolve({ arguments: { city: 'Bonn' } });
+      };
+      const turn = await runTurn({ before: () => ({ then }) as never });
+      expect(turn).toMatchObject({ ran: [{ city: 'Bonn' }], results: ['sun 1'] });
+    });
+
     it('mends arguments that the server has found wrong', async () => {
       const wrong = { message: 'seven', params: { on_incomplete: 'notify' } };
       const turn = await runTurn({ before: () => ({ arguments: { city: 'Bonn' } }) }, wrong);

@@ -48,6 +48,27 @@ describe.each(codecs)('over %s, the results of a turn that does not wait for the
     expect(cities).toEqual(['Paris', 'Oslo', 'Rome']);
   });
 
+  it('show the arguments as the model wrote them, whatever a tool has made of them', async () => {
+    await using client = await open();
+    const agent = await openAgent(client);
+    const run = (args: Record<string, unknown>): string => {
+      Object.assign(args, { city: 'Bonn', visits: 1n, self: args });
+      return 'sun';
+    };
+    await agent.send('Paris', { tools: executor({ get_weather: { run } }) });
+    await agent.send('Thanks.');
+    expect(shown()).toBe(`Results: [${entry('Paris', 'sun')}]`);
+  });
+
+  it('are not lost to a variable of the same name that is undefined', async () => {
+    await using client = await open();
+    const agent = await openAgent(client);
+    await agent.send('Paris', { tools: sunny });
+    const variables = { previous_tool_results: undefined } as unknown as Record<string, string>;
+    await agent.send('Thanks.', { variables });
+    expect(shown()).toBe(`Results: [${entry('Paris', 'sun in Paris')}]`);
+  });
+
   it('say what failed', async () => {
     await using client = await open();
     const agent = await openAgent(client);

@@ -39,6 +39,8 @@ class HeldTool {
   }
 }
 
+const never = (): Promise<never> => new Promise(() => {});
+
 // A rejection that nothing handles would end the process: Vitest reports it as an error of the run.
 
 describe.each(codecs)('over %s, a tool that runs', (codec) => {
@@ -119,10 +121,37 @@ describe.each(codecs)('over %s, a tool that runs', (codec) => {
       { name: 'get_weather', description: 'x', consequential: true, parameters: [{ name: 'city', type: 'string' }] },
     ];
     const agent = await client.createAgent({ graph: weather({ results_timeout_ms: 50, tools }) });
-    const never = (): Promise<never> => new Promise(() => {});
     const turn = agent.send('Paris', { tools: executor({ get_weather: { run: () => 'sun' } }, { [hook]: never }) });
     expect((await turn).text).toBe('I cannot reach it.');
     expect(await turn.toolsDone).toMatchObject([{ state: 'failed' }]);
+  });
+
+  it.each<[string, ExecutorOptions]>([
+    ['a `before` that never answers', { before: ({ nodeName }) => (nodeName === 'detect' ? never() : undefined) }],
+    ['a tool that never ends', { concurrency: 1 }],
+  ])('of a later node is not held up by %s', async (_, options) => {
+    await using fresh = await startTestServer({
+      script: [
+        { match: '', node: 'detect', answer: chatmlCall('get_weather', { city: 'Paris' }) },
+        { match: '', node: 'again', answer: chatmlCall('get_weather', { city: 'Oslo' }) },
+        { match: '', answer: 'It is fine.' },
+      ],
+    });
+    await using client = await openClient(fresh.url, { codec });
+    const { nodes, ...graph } = weather({ results_timeout_ms: 50 });
+    const { detect } = nodes;
+    const again = { ...detect, params: { ...detect.params, results_timeout_ms: 5000 } };
+    const exits = { ...detect.exits, no_results: 'again' };
+    const agent = await client.createAgent({
+      graph: { ...graph, nodes: { ...nodes, detect: { ...detect, exits }, again } },
+    });
+    const run = ({ city }: Readonly<Record<string, unknown>>) => (city === 'Paris' ? never() : 'sun');
+    const turn = agent.send('How is it?', { tools: executor({ get_weather: { run } }, options) });
+    expect((await turn).text).toBe('It is fine.');
+    expect(await turn.toolsDone).toMatchObject([
+      { state: 'failed', result: { content: 'not finished: the turn went on without the result' } },
+      { state: 'completed', result: { content: 'sun' } },
+    ]);
   });
 
   it('too long for its turn, which goes on: its result is late, and goes with the next message', async () => {
