@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import inspect
 import itertools
 import json
@@ -161,6 +162,8 @@ class ToolRun:
     result: ToolResult
     outcome: Outcome
     in_turn: bool = False
+    # As the model wrote it: `before` may have changed the call, and a tool its arguments.
+    _detected: Call | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -347,6 +350,9 @@ FINAL_CLOSE_CODES = frozenset({1001, 1009, 4401, 4406, 4409, 4429})
 
 # Other frames have their number in the session as id, from 1. This one is not counted.
 RESUME_REQUEST_ID = 2**32 - 1
+
+# The server closes the connection of a longer frame.
+MAX_FRAME_BYTES = 1024 * 1024
 
 ATTEMPT_TIMEOUT = 10.0
 CLOSE_TIMEOUT = 10.0
@@ -900,9 +906,9 @@ class Executor:
     ones in threads. They return text, a JSON value or a ToolResult; what they raise becomes a failure result. Arguments
     that do not fit the signature or its type hints do so too, and the function is not called.
 
-    concurrency: how many calls of a turn run in parallel. before(call): returns a Call to run in its place, a ToolResult in
-    place of running it, a Block, or None. confirm(call): asked before a consequential call; anything but True blocks it. These
-    two are asked about one call after the other, and block it when they raise. after(call, result): may return another
+    concurrency: how many calls of a turn run in parallel; those that it waits for no more do not count. before(call):
+    returns a Call to run in its place, a ToolResult in place of running it, a Block, or None. confirm(call): asked before a
+    consequential call; anything but True blocks it. These two are asked about one call after the other, and block it when they raise. after(call, result): may return another
     ToolResult. Hooks may be coroutine functions, too; plain ones are called in threads. stop_on_block: the calls of a reply
     after a blocked one are not run. throw_on_failure: a failed call cancels the turn, which raises ToolFailed. on_event:
     called with each ToolEvent; without it, what a tool or hook raises is logged.
@@ -946,13 +952,22 @@ class _Failure(Exception):
 class _Reply:
     """The calls of one reply of a model. The server sends all of them before it takes a result of one."""
 
-    def __init__(self, node_name: str) -> None:
+    def __init__(self, node_name: str, concurrency: int) -> None:
         self.node_name = node_name
         self.blocked = ""
         self.is_complete = False
+        self.is_given_up = False
+        self.slots = asyncio.Semaphore(concurrency)
+        self.not_started: set[asyncio.Task[Any]] = set()
 
     def complete(self) -> None:
         self.is_complete = True
+
+    def give_up(self) -> None:
+        """The turn waits for its calls no more. Tools that run go on: their results come with the next message."""
+        self.is_given_up = True
+        for work in self.not_started:
+            work.cancel()
 
 
 class _ToolRunner:
@@ -972,7 +987,7 @@ class _ToolRunner:
         self._tasks: list[asyncio.Task[ToolRun]] = []
         self._detached: list[asyncio.Task[ToolRun]] = []  # of calls whose results the turn does not wait for
         self._work: list[asyncio.Task[tuple[ToolRun, BaseException | None]]] = []
-        self._reply = _Reply("")
+        self._reply = _Reply("", executor.concurrency)
         self._is_cancelled = False
         self._taken: set[asyncio.Task[ToolRun]] = set()
 
@@ -993,7 +1008,9 @@ class _ToolRunner:
 
     def start(self, call: Call) -> None:
         if self._reply.is_complete or self._reply.node_name != call.node_name:
-            self._reply = _Reply(call.node_name)
+            # The model answers again only when the turn waits for its last calls no more.
+            self._reply.give_up()
+            self._reply = _Reply(call.node_name, self._executor.concurrency)
         task = asyncio.create_task(self._handle(call, self._reply))
         self._tasks.append(task)
         if not call.awaits_result:
@@ -1015,11 +1032,13 @@ class _ToolRunner:
         return all(task.done() for task in tasks)
 
     async def _handle(self, call: Call, reply: _Reply) -> ToolRun:
+        detected = replace(call, arguments=copy.deepcopy(call.arguments))
         run, error = await self._run(call, reply)
+        run = replace(run, _detected=detected)
         self._emit(ToolEvent(run.outcome, run.call, run.result, error))
         if self._is_cancelled:
             return run
-        if run.outcome == "failed" and self._executor.throw_on_failure:
+        if run.outcome == "failed" and self._executor.throw_on_failure and not reply.is_given_up:
             failure = ToolFailed(run.call, run.result)
             failure.__cause__ = error
             self._fail(failure)
@@ -1030,13 +1049,17 @@ class _ToolRunner:
         if not self._is_cancelled:
             work = asyncio.create_task(self._decide_and_call(call, reply))
             self._work.append(work)
+            if call.awaits_result:
+                reply.not_started.add(work)
             try:
                 await asyncio.wait({work})
             finally:
+                reply.not_started.discard(work)
                 work.cancel()  # only when this task is cancelled: the event loop ends
             if not work.cancelled():
                 return work.result()
-        why = "the turn ended before the tool" if self._is_cancelled else "the call was cancelled"
+        why = "the turn went on without the result" if reply.is_given_up else "the call was cancelled"
+        why = "the turn ended before the tool" if self._is_cancelled else why
         return ToolRun(call, ToolResult(why, ok=False), "failed"), None
 
     async def _decide_and_call(self, call: Call, reply: _Reply) -> tuple[ToolRun, BaseException | None]:
@@ -1046,7 +1069,8 @@ class _ToolRunner:
             async with self._turnstile:
                 call, decision = await self._decide(call, reply)
             if decision is None:
-                async with self._slots:
+                async with reply.slots if call.awaits_result else self._slots:
+                    reply.not_started.discard(cast("asyncio.Task[Any]", asyncio.current_task()))
                     self._emit(ToolEvent("started", call))
                     result = _to_result(await _call(self._executor.tools[call.tool_name], **call.arguments))
             else:
@@ -1100,7 +1124,7 @@ class _ToolRunner:
         try:
             decision = await _call(self._executor.before, call)
         except Exception as error:
-            raise _Blocked(f"{type(error).__name__}: {error}") from error
+            raise _Blocked(_describe(error)) from error
         if isinstance(decision, Block):
             raise _Blocked(decision.reason)
         if isinstance(decision, (Call, ToolResult)):
@@ -1116,7 +1140,7 @@ class _ToolRunner:
         try:
             is_confirmed = await _call(self._executor.confirm, call) is True
         except Exception as error:
-            raise _Blocked(f"{type(error).__name__}: {error}") from error
+            raise _Blocked(_describe(error)) from error
         if not is_confirmed:
             raise _Blocked("it was not confirmed")
 
@@ -1166,11 +1190,12 @@ def _earlier_variable(runs: list[ToolRun]) -> tuple[dict[str, str], list[ToolRun
 
 def _earlier_entry(run: ToolRun) -> str:
     content = _result_message("", run.result)["content"]
-    entry = {"name": run.call.tool_name, "arguments": run.call.arguments, "ok": run.result.ok, "content": content}
+    call = run._detected or run.call
+    entry = {"name": call.tool_name, "arguments": call.arguments, "ok": run.result.ok, "content": content}
     size = _size_in_message(_to_json(entry))
     if size > MAX_EARLIER_BYTES:
         why = f"the call and its result have {size} bytes, and {MAX_EARLIER_BYTES} are allowed in a message"
-        return _to_json({"name": run.call.tool_name[:64], "arguments": {}, "ok": False, "content": why})
+        return _to_json({"name": call.tool_name[:64], "arguments": {}, "ok": False, "content": why})
     return _to_json(entry)
 
 
@@ -1185,6 +1210,10 @@ def _to_result(value: Any) -> ToolResult:
 
 def _result_message(call_id: str, result: ToolResult) -> dict[str, Any]:
     """A ToolResult of the wire. Raises TurngraphError for one that cannot be sent."""
+    if result.lifespan not in ("TURN", "DIALOG"):
+        raise _malformed(f'the lifespan of a result must be "TURN" or "DIALOG", not {result.lifespan!r}')
+    if not isinstance(result.ok, bool):
+        raise _malformed(f"ok of a result must be True or False, not {result.ok!r}")
     content = "ok" if result.content is None else result.content
     try:
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, allow_nan=False)
@@ -1194,6 +1223,11 @@ def _result_message(call_id: str, result: ToolResult) -> dict[str, Any]:
     if size > MAX_RESULT_BYTES:
         message = f"the result has {size} bytes, and {MAX_RESULT_BYTES} are allowed; send less"
         raise TurngraphError(2005, "LIMIT_EXCEEDED", message)
+    # Control characters take six bytes each in the JSON form. The rest of the frame is short.
+    size = len(_to_json([text]).encode()) + 1024
+    if size > MAX_FRAME_BYTES:
+        message = f"the result has {size} bytes, and a frame may have {MAX_FRAME_BYTES}; send less"
+        raise TurngraphError(5003, "FRAME_TOO_LARGE", message)
     return {"callId": call_id, "ok": result.ok, "content": text, "lifespan": result.lifespan}
 
 
@@ -1207,10 +1241,17 @@ def _assert_sendable(result: ToolResult) -> None:
 def _failure(error: Exception) -> tuple[ToolResult, BaseException | None]:
     if isinstance(error, _Failure):
         return ToolResult(str(error), ok=False), None
-    return ToolResult(f"{type(error).__name__}: {error}", ok=False), error
+    return ToolResult(_describe(error), ok=False), error
 
 
-async def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _describe(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # of its __str__
+        return type(error).__name__
+
+
+async def _call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Calls a coroutine function in the event loop, and a plain one in a thread."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):
         return await function(*args, **kwargs)

@@ -14,6 +14,9 @@ const server = useServer({
     { match: '^three', answer: weatherCalls },
     { match: '^twice', nth: 1, answer: weatherCalls },
     { match: '^twice', nth: 2, answer: chatmlCall('get_weather', { city: 'Bonn' }) },
+    { match: '^function', answer: chatmlCall('sing', { function: 'la', notes: ['c'] }) },
+    { match: '^then', node: 'detect', answer: chatmlCall('get_weather', { city: 'Paris' }) },
+    { match: '^then', node: 'again', answer: chatmlCall('get_weather', { city: 'Oslo' }) },
     { match: '^pay', answer: chatmlCall('pay', { amount: 5 }) },
     { match: '^slowly', answer: 'no call at all', delay_ms: 50 },
     { match: '', answer: 'No call.' },
@@ -72,6 +75,10 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
       ['another literal', 'invalid arguments: name must be .*hall.*, not "porch"'],
       ['no list', 'invalid arguments: name must be .*Sequence.*str.*, not "porch"'],
       ['positional', 'invalid arguments: .*positional.*'],
+      ['unprintable', 'Unprintable'],
+      ['too long as JSON', 'the result has \\d+ bytes, and a frame may have 1048576; send less'],
+      ['another lifespan', 'the lifespan of a result must be "TURN" or "DIALOG", not .dialog.'],
+      ['another ok', 'ok of a result must be True or False, not .yes.'],
       ['unregistered', 'no tool "set_light" is registered'],
       ['unknown to the graph', 'detect offers no tool "sing"'],
       ['incomplete', 'invalid arguments: on is required and missing'],
@@ -210,6 +217,22 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
       });
       expect([refused[0], JSON.parse(refused[1])]).toEqual([3004, previous]);
       expect(results['gives_back_results_of_a_refused_message']).toEqual([5001, 2005, 1]);
+    });
+
+    it('brings the arguments as the model wrote them, whatever the tool has made of them', () => {
+      expect(results['keeps_the_arguments_of_the_model']).toEqual([
+        { name: 'sing', arguments: { function: 'la', notes: ['c'] }, ok: true, content: 'la' },
+      ]);
+    });
+
+    it('holds up no call by one that the turn gave up', () => {
+      const text = 'get_weather: sun. ';
+      const outcomes = ['failed', 'completed'];
+      expect(results['holds_up_no_later_node']).toEqual([
+        [text, outcomes],
+        [text, ['completed']],
+        [text, outcomes],
+      ]);
     });
 
     it('brings long results one after the other, and says which are too long', () => {

@@ -174,6 +174,13 @@ async def fails_without_a_crash(client: Client) -> Any:
     def positional(name: str, on: bool, /) -> None:
         called.append(name)
 
+    class Unprintable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    def unprintable(**_: Any) -> None:
+        raise Unprintable
+
     tools: dict[str, Any] = {
         "raises": raises,
         "raises in a coroutine": raises_later,
@@ -190,6 +197,10 @@ async def fails_without_a_crash(client: Client) -> Any:
         "another literal": other_literals,
         "no list": lists,
         "positional": positional,
+        "unprintable": unprintable,
+        "too long as JSON": lambda **_: "\0" * 200_000,
+        "another lifespan": lambda **_: ToolResult("on", lifespan="dialog"),  # type: ignore[arg-type]
+        "another ok": lambda **_: ToolResult("on", ok="yes"),  # type: ignore[arg-type]
     }
     agent = await client.create_agent(graph=graph())
     outcomes = {}
@@ -432,6 +443,44 @@ async def client_send(agent: Any, text: Any) -> Any:
     return await agent.send(text)
 
 
+async def keeps_the_arguments_of_the_model(client: Client) -> Any:
+    def sing(function: str, notes: list[Any]) -> str:
+        notes.append(object())
+        return function
+
+    parameters = [{"name": "function", "type": "string"}, {"name": "notes", "type": "array"}]
+    tools = [{"name": "sing", "description": "Sings.", "parameters": parameters}]
+    agent = await client.create_agent(graph=graph(tools=tools, await_results=False))
+    await agent.send("function", tools=Executor({"sing": sing}))
+    return json.loads((await agent.send("hello")).text)
+
+
+async def holds_up_no_later_node(client: Client) -> Any:
+    """Calls of a second node, after the turn has given up that of the first."""
+    document = graph()
+    first = document["nodes"]["detect"]
+    document["nodes"]["again"] = first
+    exits = {**first["exits"], "no_results": "again"}
+    document["nodes"]["detect"] = {**first, "params": {**first["params"], "results_timeout_ms": 100}, "exits": exits}
+
+    async def before(call: Call) -> None:
+        if call.node_name == "detect":
+            await asyncio.Event().wait()
+
+    async def get_weather(city: str) -> str:
+        if city == "Paris":
+            await asyncio.Event().wait()
+        return "sun"
+
+    texts = []
+    for options in ({"before": before}, {"concurrency": 1}, {"before": before, "throw_on_failure": True}):
+        agent = await client.create_agent(graph=document)
+        tools = Executor({"get_weather": get_weather}, on_event=lambda _: None, **options)  # type: ignore[arg-type]
+        turn = await agent.send("then", tools=tools)
+        texts.append([turn.text, [run.outcome for run in turn.tool_runs]])
+    return texts
+
+
 async def brings_long_results_one_after_the_other(client: Client) -> Any:
     lengths = {"Paris": 80_000, "Oslo": 100_000, "Rome": 200_000}
     tools = Executor({"get_weather": lambda city: "\n" * (lengths[city] // 3) + city})
@@ -594,7 +643,7 @@ async def main(url: str, form: str) -> None:
             brings_late_results_with_the_next_message, cancels_tools, brings_results_with_the_next_message,
             gives_back_results_of_a_refused_message, brings_long_results_one_after_the_other,
             forgets_results_with_the_dialog, submits_by_hand, appends_to_the_dialog,
-            runs_tools_of_turns_that_nobody_reads, is_read_twice, cancels_only_its_own_turn, tells_of_failed_turns,
+            keeps_the_arguments_of_the_model, holds_up_no_later_node, runs_tools_of_turns_that_nobody_reads, is_read_twice, cancels_only_its_own_turn, tells_of_failed_turns,
             logs_errors,
         ]:  # fmt: skip
             results[scenario.__name__] = await asyncio.wait_for(scenario(client), 60)
