@@ -77,7 +77,7 @@ describe('turngraph run with a graph that waits for results', () => {
   it('lets calls fail at once without --results, and says so', async () => {
     const { frames, text, err, code } = await run(['Paris']);
     expect(frames[0]).toMatchObject({ toolCallNotification: { toolName: 'get_weather', awaitsResult: true } });
-    expect(text).toBe('get_weather failed: no tools: give --results. ');
+    expect(text).toBe('get_weather failed: no result; give --results FILE. ');
     expect(err).toBe('-- no tools: get_weather {"city":"Paris"} fails; give --results FILE\n');
     expect(code).toBe(0);
   });
@@ -146,9 +146,9 @@ it('refuses an invalid file of --results before anything starts', async () => {
 describe('turngraph chat with a graph that waits for results', () => {
   it('takes no piped line for a result', async () => {
     const { out, err, code } = await runCli(['chat', graphPath, '--mock-script', scriptPath], 'Paris\nOslo\n');
-    const failed = 'get_weather failed: no tools: give --results. \n';
+    const failed = 'get_weather failed: no result; give --results FILE. \n';
     expect({ out, code }).toEqual({ out: failed + failed, code: 0 });
-    expect(err).toContain('-> get_weather {"city":"Oslo"}\n<- failed: no tools: give --results\n');
+    expect(err).toContain('-> get_weather {"city":"Oslo"}\n<- failed: no result; give --results FILE\n');
     expect(err).toContain('-- no tools: get_weather {"city":"Oslo"} fails; give --results FILE\n');
   });
 

@@ -66,6 +66,7 @@ describe('turngraph tools render', () => {
       {
         "code": 0,
         "err": "warning: the model "nemo": the model's chat template supports a system message only at the start: later ones are written as user messages
+      warning: the model "nemo": the model's chat template leaves the system message out of prompts that end with results of calls
       warning: detect.exits.no_tool_called can end a turn in which the client gets neither a text nor a call; lead it to a node that answers
       ",
         "out": "<s>[AVAILABLE_TOOLS][{"type": "function", "function": {"name": "set_light", "description": "Turn it on.", "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]}}}][/AVAILABLE_TOOLS][INST]You are a lamp.
@@ -177,7 +178,7 @@ describe('turngraph tools render', () => {
     await writeFile(pathOf('bad.json'), text);
     const { out, err, code } = await render('--node', 'answer', '--history', pathOf('bad.json'));
     expect({ out, code }).toEqual({ out: '', code: 1 });
-    expect(err).toContain(`bad.json: the history`);
+    expect(err).toContain(`bad.json: history`);
     expect(err).toContain(why);
   });
 

@@ -89,7 +89,7 @@ async function render(flags: RenderFlags): Promise<void> {
 async function readHistory(path: string): Promise<readonly Interaction[]> {
   const text = await readFile(path, 'utf8');
   // An empty file is a mistake; to the wire, "" is no history.
-  return parseHistory(text === '' ? ' ' : text, `${path}: the history`);
+  return parseHistory(text === '' ? ' ' : text, `${path}: history`);
 }
 
 const warnOfTurn: Emit = (body, frame) => {

@@ -28,7 +28,7 @@ export const failure = (content: string): CallAnswer['result'] => ({ ok: false, 
 /** Lets every call fail: no tools are there. */
 export const noTools: CallAnswerer = {
   answer: (call) => ({
-    result: failure('no tools: give --results'),
+    result: failure('no result; give --results FILE'),
     note: `no tools: ${describeCall(call)} fails; give --results FILE`,
   }),
 };

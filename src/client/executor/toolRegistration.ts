@@ -79,6 +79,7 @@ export function readTools(tools: unknown): ReadonlyMap<string, RegisteredTool> {
 }
 
 function readTool(given: unknown, path: string): RegisteredTool {
+  if (typeof given !== 'object' || given === null) throw wrongType(path, 'an object with the function run', given);
   optionsCheck<Partial<ToolRegistration<unknown>>>(path, checkers)(given as ToolRegistration<unknown>);
   const tool = given as ToolRegistration<unknown>;
   if (tool.run === undefined)

@@ -384,7 +384,10 @@ describe.each(codecs)('over %s', (codec) => {
 describe('an executor', () => {
   it.each<[string, () => unknown]>([
     // @ts-expect-error: no tool
-    ['the options of executor.set_light must be an object, not a function', () => executor({ set_light: () => {} })],
+    [
+      'executor.set_light must be an object with the function run, not a function',
+      () => executor({ set_light: () => {} }),
+    ],
     // @ts-expect-error: no function
     ['executor.set_light.run is missing: give a function that runs the tool', () => executor({ set_light: {} })],
     // @ts-expect-error: no function
