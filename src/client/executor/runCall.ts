@@ -4,7 +4,7 @@ import { isPromiseLike } from './awaitable.ts';
 import { blocked, decideCall, endOf } from './decideCall.ts';
 import type { ExecutorOptions } from './executorOptions.ts';
 import type { ToolEnd } from './toolEvent.ts';
-import { describeThrown, failureBy, failureOf, outcomeOf, withChanges } from './toolOutcome.ts';
+import { describeThrown, failureBy, failureOf, outcomeOf, withChanges, type ToolOutcome } from './toolOutcome.ts';
 import type { RegisteredTool } from './toolRegistration.ts';
 
 /** A call to run, and functions that are told of its steps. They must not throw. */
@@ -22,6 +22,8 @@ export interface CallRun {
   readonly onBlocked: () => void;
   /** The next call may be decided. May be called more than once. */
   readonly leaveGate: () => void;
+  /** The call ends before its tool does, because of the signal; what the tool does all the same comes later. */
+  readonly onGivenUp: (later: Promise<ToolOutcome>) => void;
   /** Called once, as the last. */
   readonly onEnd: (end: ToolEnd) => void;
 }
@@ -31,6 +33,7 @@ export async function runCall(run: CallRun): Promise<void> {
   const { call, tool, hooks, signal, stopped } = run;
   const wait = <T>(promise: PromiseLike<T>): Promise<T> => raceAbort(Promise.resolve(promise), signal);
   let end: ToolEnd;
+  let unsettled: Promise<ToolOutcome> | undefined;
   try {
     signal.throwIfAborted();
     const deciding = stopped === undefined ? decideCall(call, tool, hooks, { signal }) : blocked(stopped);
@@ -40,11 +43,16 @@ export async function runCall(run: CallRun): Promise<void> {
       run.onStarted(decision.arguments);
       const running = decision.tool.run(decision.arguments, { signal, call });
       run.leaveGate();
-      const value = isPromiseLike(running) ? await wait(running) : running;
-      end = endOf(outcomeOf(value, call.toolName, decision.tool.lifespan));
+      const { lifespan } = decision.tool;
+      const toOutcome = (value: unknown): ToolOutcome => outcomeOf(value, call.toolName, lifespan);
+      if (isPromiseLike(running)) {
+        unsettled = Promise.resolve(running).then(toOutcome);
+        end = endOf(await wait(unsettled));
+      } else end = endOf(toOutcome(running));
     }
   } catch (thrown) {
     end = failedBy(thrown, signal);
+    if (signal.aborted && unsettled) run.onGivenUp(unsettled.catch(failureBy));
   }
   if (end.state === 'blocked') run.onBlocked();
   if (hooks.after && !signal.aborted) {

@@ -44,6 +44,8 @@ interface TrackedCall {
   readonly signal: AbortSignal;
   /** Gives the result to the next message; undefined: the turn waits for it. */
   readonly keep: ((outcome: ToolOutcome) => void) | undefined;
+  /** The result of a tool that goes on although the turn waits for it no more. */
+  later?: Promise<ToolOutcome>;
 }
 
 const defaultConcurrency = 4;
@@ -112,17 +114,20 @@ export class TurnTools {
           if (options.stopOnBlock) reply.blockedTool ??= call.toolName;
         },
         leaveGate,
+        onGivenUp: (later) => (tracked.later = later),
         onEnd: (end) => onFinish(this.#finish(tracked, end)),
       }),
     );
   }
 
   async #finish(tracked: TrackedCall, end: ToolEnd): Promise<FinishedCall> {
-    const { call, signal, keep } = tracked;
+    const { call, signal, keep, later } = tracked;
     this.#tell(call, end, signal);
     let final = end;
-    if (keep) keep(end.result);
-    else if (signal.aborted) this.#turn.previous.reserve(call)(end.result);
+    const store = keep ?? (signal.aborted ? this.#turn.previous.reserve(call) : undefined);
+    // The result of a tool is kept, also when the turn did not wait for it.
+    if (store && later) void later.then(store);
+    else if (store) store(end.result);
     else final = await this.#deliver(tracked, end);
     if (--this.#running === 0) for (const unwatch of this.#unwatch) unwatch();
     return { call, state: final.state, result: final.result };

@@ -383,9 +383,9 @@ describe.each(codecs)('over %s', (codec) => {
 
 describe('an executor', () => {
   it.each<[string, () => unknown]>([
-    // @ts-expect-error: no tool
     [
       'executor.set_light must be an object with the function run, not a function',
+      // @ts-expect-error: no tool
       () => executor({ set_light: () => {} }),
     ],
     // @ts-expect-error: no function

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { executor, toolResult, type AgentHandle, type Client } from '../../../src/client/index.ts';
 import { codecs, openClient, weatherEngine } from '../../helpers/executorGraphs.ts';
@@ -46,6 +47,31 @@ describe.each(codecs)('over %s, the results of a turn that does not wait for the
     const cities: unknown[] = [];
     await agent.send('three of them', { tools: executor({ get_weather: { run: ({ city }) => cities.push(city) } }) });
     expect(cities).toEqual(['Paris', 'Oslo', 'Rome']);
+  });
+
+  it('that waited in vain has the result with the next message, as what the tool has done counts', async () => {
+    await using client = await open();
+    const { nodes, ...others } = weather({ results_timeout_ms: 50 });
+    const agent = await client.createAgent({ graph: { ...others, nodes: { ...nodes, answer: graph.nodes.answer } } });
+    const gate = new Gate();
+    const done = gate.closed;
+    const tools = executor({
+      get_weather: {
+        run: async () => {
+          await done;
+          return 'sent';
+        },
+      },
+    });
+    const turn = agent.send('Paris', { tools });
+    const states: string[] = [];
+    for await (const update of turn) if (update.type === 'tool') states.push(update.state);
+    expect((await turn).path.at(-1)?.nodeName).toBe('sorry');
+    expect(states).toEqual(['started']);
+    gate.open();
+    await yieldToEventLoop();
+    await agent.send('Thanks.');
+    expect(shown()).toBe(`Results: [${entry('Paris', 'sent')}]`);
   });
 
   it('show the arguments as the model wrote them, whatever a tool has made of them', async () => {
