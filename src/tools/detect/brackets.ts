@@ -1,3 +1,4 @@
+import { closingQuoteOrLineEnd } from '../json/closingQuote.ts';
 import { skipInlineCode } from './markdownCode.ts';
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 
@@ -110,16 +111,4 @@ class OpenBrackets {
 function matchesAt(pattern: RegExp, text: string, index: number): boolean {
   pattern.lastIndex = index;
   return pattern.test(text);
-}
-
-const [quote, backslash, lineFeed] = [0x22, 0x5c, 0x0a];
-
-/** Index of the closing quote of a string, or of the line feed or the end of the text before it. */
-function closingQuoteOrLineEnd(text: string, contentStart: number): number {
-  for (let index = contentStart; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code === quote || code === lineFeed) return index;
-    if (code === backslash) index++;
-  }
-  return text.length;
 }

@@ -1,3 +1,4 @@
+import { closingQuoteOrLineEnd } from '../json/closingQuote.ts';
 import { skipInlineCode } from '../detect/markdownCode.ts';
 import { headlessKeyAt, isJsonStart, readLooseJson, type LooseJson } from './looseJson.ts';
 import type { MarkFinder, MarkItem } from './markFinder.ts';
@@ -156,16 +157,4 @@ class MarkupScanner {
     this.#mark = this.#finder.next(this.#text, hidden);
     return true;
   }
-}
-
-const [quote, backslash, lineFeed] = [0x22, 0x5c, 0x0a];
-
-/** Index of the closing quote of a string, or of the line feed or the end of the text before it. */
-function closingQuoteOrLineEnd(text: string, contentStart: number): number {
-  for (let index = contentStart; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code === quote || code === lineFeed) return index;
-    if (code === backslash) index++;
-  }
-  return text.length;
 }
