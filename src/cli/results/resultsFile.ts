@@ -1,5 +1,6 @@
 import { isObject } from '../../jsonTypes.ts';
 import { createReader, type FromSchema } from '../../schema.ts';
+import { isWellFormed } from '../../wire/wellFormed.ts';
 import { readJsonFile, type JsonFile } from '../jsonFile.ts';
 import { describeCall, failure, type CallAnswer, type CallAnswerer, type NotifiedCall } from './callAnswer.ts';
 
@@ -20,7 +21,6 @@ const readEntries = createReader({ type: 'array', items: entrySchema });
 
 type ResultEntry = FromSchema<typeof entrySchema>;
 
-// What the server accepts: a larger result would be refused, and the turn would wait in vain.
 const maxContentBytes = 256 * 1024;
 
 /**
@@ -69,10 +69,16 @@ function isPartOf(expected: unknown, actual: unknown): boolean {
 
 function toResult(file: JsonFile, { ok, content: value, lifespan }: ResultEntry, index: number): CallAnswer['result'] {
   const content = typeof value === 'string' ? value : JSON.stringify(value);
+  const problem = findProblem(content);
+  if (problem === undefined) return { ok, content, lifespan };
+  throw new Error(describeAt(file, `/${index}/content`, problem));
+}
+
+// What the server would refuse: the turn would wait in vain.
+function findProblem(content: string): string | undefined {
+  if (!isWellFormed(content)) return 'has half of a surrogate pair; write both halves, such as \\ud83d\\ude00';
   const bytes = Buffer.byteLength(content);
-  if (bytes <= maxContentBytes) return { ok, content, lifespan };
-  const message = `has ${bytes} bytes, and ${maxContentBytes} are allowed; shorten it`;
-  throw new Error(describeAt(file, `/${index}/content`, message));
+  return bytes > maxContentBytes ? `has ${bytes} bytes, and ${maxContentBytes} are allowed; shorten it` : undefined;
 }
 
 // People count from 1.
@@ -80,7 +86,7 @@ function describeAt(file: JsonFile, pointer: string, message: string): string {
   const place = file.positionOf(pointer);
   const [, index, ...names] = pointer.split('/');
   if (index === undefined)
-    return `${place}: the results ${message}; write [{"tool": "the name", "content": "the result"}]`;
+    return `${place}: the list of results ${message}; write [{"tool": "the name", "content": "the result"}]`;
   const entry = `entry ${Number(index) + 1}`;
   return `${place}: ${[entry, ...names].join('.')} ${message}${names.length === 0 ? '; write {"tool": "the name", "content": "the result"}' : ''}`;
 }

@@ -55,7 +55,7 @@ describe('a file of results', () => {
   it.each<readonly [string, unknown, RegExp]>([
     ['is no JSON', '[,]', /results\.json:1:2: is not valid JSON/],
     ['has a key twice', '[{"tool": "a", "tool": "b"}]', /results\.json:1:16: the key "tool" occurs twice/],
-    ['is no list', {}, /results\.json:1:1: the results must be an array, not \{\}; write \[\{"tool"/],
+    ['is no list', {}, /results\.json:1:1: the list of results must be an array, not \{\}; write \[\{"tool"/],
     ['has no object', [3], /results\.json:1:2: entry 1 must be an object, not 3; write \{"tool"/],
     ['names no tool', [{ tool: 'f' }, {}], /results\.json:1:15: entry 2\.tool is missing/],
     ['has a typo', [{ tool: 'f', argument: {} }], /entry 1\.argument is not known here; did you mean "arguments"\?/],
@@ -67,6 +67,12 @@ describe('a file of results', () => {
       [{ tool: 'f', content: 'x'.repeat(262_145) }],
       /entry 1\.content has 262145 bytes, and 262144 are allowed; shorten it/,
     ],
+    [
+      'has half a character',
+      '[{"tool": "f", "content": "a\\ud83d"}]',
+      /results\.json:1:\d+: entry 1\.content has half of a surrogate pair; write both halves/,
+    ],
+    ['nests deeply', `${'['.repeat(20_000)}${']'.repeat(20_000)}`, /the list of results is nested too deeply/],
   ])('is refused when it %s', async (_, content, message) => {
     await expect(read(content)).rejects.toThrow(message);
   });
