@@ -38,6 +38,8 @@ export async function runCall(run: CallRun): Promise<void> {
     signal.throwIfAborted();
     const deciding = stopped === undefined ? decideCall(call, tool, hooks, { signal }) : blocked(stopped);
     const decision = isPromiseLike(deciding) ? await wait(deciding) : deciding;
+    // A hook may have cancelled the turn by itself.
+    signal.throwIfAborted();
     if ('end' in decision) end = decision.end;
     else {
       run.onStarted(decision.arguments);

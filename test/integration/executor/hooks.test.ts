@@ -67,6 +67,23 @@ describe.each(codecs)('over %s', (codec) => {
       expect(turn).toMatchObject({ ran: [{ city: 'Bonn' }], results: ['sun 1'] });
     });
 
+    it.each(['before', 'confirm'] as const)('cancels the turn in `%s`: the tool does not run', async (hook) => {
+      await using client = await open();
+      const agent = await client.createAgent({ graph: weather(consequential) });
+      const aborter = new AbortController();
+      const ran: unknown[] = [];
+      const cancel = (): true => {
+        aborter.abort();
+        return true;
+      };
+      const hooks = { before: () => void cancel(), confirm: cancel };
+      const tools = executor({ get_weather: { run: (args) => ran.push(args) } }, { [hook]: hooks[hook] });
+      const turn = agent.send('Paris', { tools, signal: aborter.signal });
+      expect((await turn).status).toBe('CANCELLED');
+      expect(await turn.toolsDone).toMatchObject([{ state: 'failed' }]);
+      expect(ran).toEqual([]);
+    });
+
     it('may return a promise of any library, whose `then` returns nothing', async () => {
       const then = (resolve: (decision: object) => void): void => {
         resolve({ arguments: { city: 'Bonn' } });
