@@ -1436,6 +1436,8 @@ class Turn:
         """Cancels the turn: the iteration ends with the events so far."""
         if self._has_ended:
             return
+        if self._runner:
+            self._runner.cancel()
         if self._can_cancel():
             await self._client.request("cancelTurn", {"agentId": self._agent.id, "turnId": self._turn_id})
         else:

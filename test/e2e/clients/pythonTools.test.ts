@@ -225,6 +225,10 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
       ]);
     });
 
+    it('runs no tool whose turn a hook has cancelled', () => {
+      expect(results['cancels_the_turn_in_a_hook']).toEqual(['CANCELLED', ['failed'], []]);
+    });
+
     it('holds up no call by one that the turn gave up', () => {
       const text = 'get_weather: sun. ';
       const outcomes = ['failed', 'completed'];

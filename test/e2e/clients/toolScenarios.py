@@ -455,6 +455,19 @@ async def keeps_the_arguments_of_the_model(client: Client) -> Any:
     return json.loads((await agent.send("hello")).text)
 
 
+async def cancels_the_turn_in_a_hook(client: Client) -> Any:
+    ran: list[str] = []
+    agent = await client.create_agent(graph=graph())
+
+    async def before(call: Call) -> None:
+        await turn.cancel()
+
+    tools = Executor({"set_light": lambda name, on: ran.append(name)}, before=before, on_event=lambda _: None)
+    turn = agent.send("light", tools=tools)
+    result = await turn
+    return [result.status, [run.outcome for run in result.tool_runs], ran]
+
+
 async def holds_up_no_later_node(client: Client) -> Any:
     """Calls of a second node, after the turn has given up that of the first."""
     document = graph()
@@ -643,7 +656,8 @@ async def main(url: str, form: str) -> None:
             brings_late_results_with_the_next_message, cancels_tools, brings_results_with_the_next_message,
             gives_back_results_of_a_refused_message, brings_long_results_one_after_the_other,
             forgets_results_with_the_dialog, submits_by_hand, appends_to_the_dialog,
-            keeps_the_arguments_of_the_model, holds_up_no_later_node, runs_tools_of_turns_that_nobody_reads, is_read_twice, cancels_only_its_own_turn, tells_of_failed_turns,
+            keeps_the_arguments_of_the_model, holds_up_no_later_node, cancels_the_turn_in_a_hook,
+            runs_tools_of_turns_that_nobody_reads, is_read_twice, cancels_only_its_own_turn, tells_of_failed_turns,
             logs_errors,
         ]:  # fmt: skip
             results[scenario.__name__] = await asyncio.wait_for(scenario(client), 60)
