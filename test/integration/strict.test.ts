@@ -59,7 +59,7 @@ describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
       expect(await client.sendMessage(agentId, text)).toMatchObject({
         calls: [],
         steps: 'detect:no_tool_called answer:default',
-        warnings: ['detect wrote a call that its tools do not allow'],
+        warnings: expect.arrayContaining(['detect wrote a call that its tools do not allow']) as unknown,
       });
     }
   });

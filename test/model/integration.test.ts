@@ -170,8 +170,10 @@ describe.each(subprotocols)('the demo model over %s', (subprotocol) => {
 describe('a long conversation with the demo model', () => {
   it('continues far beyond its context size, and reports dropped interactions', async () => {
     await using client = await TestClient.connect(server().url, 'turngraph.v1.proto', 'llama-cpp');
+    // A schema makes an answer of any reply: to long messages the model likes to reply with a call.
+    const response_schema = { type: 'string', minLength: 20 };
     const agentId = await client.createAgent(
-      chat({ model_name: model, system_prompt: 'Answer briefly.', sampling: { max_tokens: 24 } }),
+      chat({ model_name: model, system_prompt: 'Answer briefly.', sampling: { max_tokens: 24 }, response_schema }),
     );
     const long = 'I went to the market and bought bread, cheese, apples and a lantern for the dark road home. '.repeat(
       16,
