@@ -29,14 +29,16 @@ export async function runItem(client, model, item, row) {
   const graph = { default_model_name: model, ...graphOf(item.tools, row) };
   const agent = await client.createAgent({ graph });
   try {
-    const { calls, events, text, warnings, tokens, durationMs } = await agent.send(item.message).done;
+    const { calls, events, text, tokens, durationMs } = await agent.send(item.message).done;
+    const unread = events.filter(({ eventType }) => eventType === 'call_unread').map(({ payload }) => payload);
     return {
       calls: [
         ...calls.map(({ toolName, arguments: given }) => ({ name: toolName, arguments: given })),
         ...incompleteCalls(events),
       ],
-      text,
-      truncated: warnings.some((warning) => warning.includes('cut off inside a call')),
+      // The server leaves markup that it could not read out of the answer.
+      text: [text, ...unread.map((call) => call.text)].join('\n').trim(),
+      truncated: unread.some(({ reason }) => /cut off|text ends/.test(reason)),
       tokens: tokens.generated,
       ms: durationMs,
     };
