@@ -27,11 +27,11 @@ async function registry() {
   return registryWith();
 }
 
-const section = ({ type, summary, params, exits }) => `## ${type}
+const section = ({ type, summary, params, fixedExits }) => `## ${type}
 
 ${summary}
 
-Exits: ${exits.map(code).join(', ')}.
+Exits: ${fixedExits?.map(code).join(', ') ?? 'they follow from the parameters, see above'}.
 
 | parameter | type | default | live | |
 | --- | --- | --- | --- | --- |

@@ -10,12 +10,13 @@ import { graphSchema, nodeSchema, type GraphDocument } from './document.ts';
 import { createGraphFault, invalidGraph, type GraphFault } from './faults.ts';
 import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
 import type { Node, NodeContext } from './node.ts';
-import type { RegisteredType, Registry } from './registry.ts';
+import type { Registry } from './registry.ts';
 
 /** One node of a compiled graph. */
 export interface Step extends ChangeableNode {
+  readonly exits: readonly string[];
   /** Target node of each exit; an absent exit ends the turn. */
-  readonly exits: ReadonlyMap<string, string>;
+  readonly targets: ReadonlyMap<string, string>;
 }
 
 /** A compiled graph: its nodes are created, its structure does not change any more. */
@@ -90,9 +91,9 @@ function requireNode(nodes: ReadonlyMap<string, Node>, name: string): Node {
 
 const edgesOf = (plans: ReadonlyMap<string, NodePlan>): Edges =>
   new Map(
-    [...plans].map(([name, { type, params, exits }]) => {
+    [...plans].map(([name, { type, params, exits, targets }]) => {
       const canHold = Object.hasOwn(type.params.properties, 'hold');
-      return [name, { type: type.type, exits: type.exits, targets: exits, output: type.output(params), canHold }];
+      return [name, { type: type.type, exits, targets, output: type.output(params), canHold }];
     }),
   );
 
@@ -146,8 +147,12 @@ function checkDocument(
         ...reading.errors.map((error) => createGraphFault(`${pointer}/params${error.pointer}`, error.message)),
       );
     }
-    faults.push(...exitFaults(exits, type, names, `${pointer}/exits`));
-    if (reading.ok) plans.set(name, { type, rawParams: params, params: reading.value, exits: exitTargets(exits) });
+    const known = reading.ok ? type.exits(reading.value) : type.fixedExits;
+    faults.push(...exitFaults(exits, { type: typeName, known, names }, `${pointer}/exits`));
+    if (reading.ok && known) {
+      const targets = exitTargets(exits);
+      plans.set(name, { type, rawParams: params, params: reading.value, exits: known, targets });
+    }
   }
   return { plans, faults };
 }
@@ -156,20 +161,17 @@ function checkDocument(
 const exitTargets = (exits: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
   new Map(Object.entries(exits).filter(([, target]) => target !== ''));
 
+// Without valid parameters the exits of some types are not known: then only their targets are checked.
 function* exitFaults(
   exits: Readonly<Record<string, string>>,
-  type: RegisteredType,
-  names: readonly string[],
+  { type, known, names }: { type: string; known: readonly string[] | undefined; names: readonly string[] },
   pointer: string,
 ): Generator<GraphFault> {
   for (const [exit, target] of Object.entries(exits)) {
     const exitPointer = pointer + escapePointerToken(exit);
-    if (!type.exits.includes(exit)) {
-      const known = type.exits.map((name) => `"${name}"`).join(', ');
-      yield createGraphFault(
-        exitPointer,
-        `is no exit of ${type.type} (it has ${known})${didYouMean(exit, type.exits)}`,
-      );
+    if (known?.includes(exit) === false) {
+      const list = known.map((name) => `"${name}"`).join(', ');
+      yield createGraphFault(exitPointer, `is no exit of ${type} (it has ${list})${didYouMean(exit, known)}`);
     } else if (target !== '' && !names.includes(target)) {
       yield createGraphFault(exitPointer, unknownTarget(target, names), 'INVALID_EXIT_TARGET');
     }

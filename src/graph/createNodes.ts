@@ -11,8 +11,9 @@ export interface NodePlan {
   readonly rawParams: Readonly<Record<string, unknown>>;
   /** Parameters with defaults. */
   readonly params: object;
+  readonly exits: readonly string[];
   /** Target node of each exit; an absent exit ends the turn. */
-  readonly exits: ReadonlyMap<string, string>;
+  readonly targets: ReadonlyMap<string, string>;
 }
 
 /**

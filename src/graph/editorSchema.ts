@@ -33,7 +33,7 @@ export function editorSchema(registry: Registry): object {
   };
 }
 
-const createTypeBranch = ({ type, summary, params, exits }: RegisteredType): object => ({
+const createTypeBranch = ({ type, summary, params, fixedExits }: RegisteredType): object => ({
   if: { properties: { type: { const: type } }, required: ['type'] },
   then: {
     description: summary,
@@ -44,9 +44,13 @@ const createTypeBranch = ({ type, summary, params, exits }: RegisteredType): obj
       params: toPlainSchema(params),
       exits: {
         type: 'object',
-        additionalProperties: false,
         description: nodeSchema.properties.exits.description,
-        properties: Object.fromEntries(exits.map((exit) => [exit, { type: 'string' }])),
+        ...(fixedExits
+          ? {
+              additionalProperties: false,
+              properties: Object.fromEntries(fixedExits.map((exit) => [exit, { type: 'string' }])),
+            }
+          : { additionalProperties: { type: 'string' } }),
       },
     },
   },

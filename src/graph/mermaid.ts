@@ -18,15 +18,16 @@ export function toMermaid({ start_node, nodes }: GraphDocument, registry: Regist
   return ['flowchart TD', '  start(( )) --> ' + idOf(start_node), ...boxes, ...arrows, '  done((end))', ''].join('\n');
 }
 
-/** The exits of a node, without those that it never takes with its parameters; undefined: the type is not known. */
+/** The exits of a node, without those that it never takes with its parameters; undefined: they are not known. */
 function exitsOf(
   type: RegisteredType | undefined,
   params: object,
   targets: Readonly<Record<string, string>>,
 ): readonly string[] | undefined {
   const reading = type?.read(params);
+  const exits = reading?.ok ? type?.exits(reading.value) : type?.fixedExits;
   const unused = reading?.ok ? type?.output(reading.value)?.unusedExits : undefined;
-  return type?.exits.filter((exit) => (targets[exit] ?? '') !== '' || !unused?.includes(exit));
+  return exits?.filter((exit) => (targets[exit] ?? '') !== '' || !unused?.includes(exit));
 }
 
 // Escapes what ends a label or begins an entity in Mermaid.

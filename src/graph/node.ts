@@ -66,7 +66,8 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   readonly summary: string;
   /** JSON Schema of the parameters. */
   readonly params: P;
-  readonly exits: readonly Exit[];
+  /** The exits; a function where they follow from parameters, none of which may be live. */
+  readonly exits: readonly Exit[] | ((params: FromSchema<P>) => readonly Exit[]);
   /** What the client gets of a node with these parameters; absent: the linter assumes that it gets something. */
   output?(params: FromSchema<P>): NodeOutput;
   /**
@@ -77,7 +78,8 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
 }
 
 /** A node type of any kind, as a registry takes it. */
-export type AnyNodeType = Omit<NodeType, 'create' | 'output'> & {
+export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits'> & {
+  readonly exits: readonly string[] | ((params: never) => readonly string[]);
   create(params: never, context: NodeContext): Promise<Node>;
   output?(params: never): NodeOutput;
 };

@@ -6,7 +6,10 @@ export interface RegisteredType {
   readonly type: string;
   readonly summary: string;
   readonly params: ObjectSchema;
-  readonly exits: readonly string[];
+  /** The exits of every node of the type; undefined where they follow from its parameters. */
+  readonly fixedExits: readonly string[] | undefined;
+  /** The exits of a node with parameters that `read` has accepted. */
+  exits(params: object): readonly string[];
   /** Validates parameters and fills in their defaults. */
   read(params: unknown): ReadResult<object>;
   /** What the client gets of a node with parameters that `read` has accepted; undefined: not known. */
@@ -28,10 +31,13 @@ export function createRegistry(types: readonly AnyNodeType[]): Registry {
 
 function register(type: AnyNodeType): RegisteredType {
   const read = createReader<ObjectSchema>(type.params);
+  const { exits } = type;
   // The cast is safe: `read` has validated the parameters.
   return {
     ...type,
     read,
+    fixedExits: typeof exits === 'function' ? undefined : exits,
+    exits: (params) => (typeof exits === 'function' ? exits(params as never) : exits),
     output: (params) => type.output?.(params as never),
     create: (params, context) => type.create(params as never, context),
   };

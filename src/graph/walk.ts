@@ -43,12 +43,12 @@ export async function walk(
     const step = graph.steps.get(name);
     if (!step) throw new TypeError(`compiled graph without node ${name}`);
     const exit = await step.node.run(turn);
-    if (!step.type.exits.includes(exit)) {
+    if (!step.exits.includes(exit)) {
       throw new TypeError(`node ${name} returned "${exit}", which is no exit of ${step.type.type}`);
     }
     path.push({ nodeName: name, exit });
     leave(exit);
-    name = step.exits.get(exit) ?? '';
+    name = step.targets.get(exit) ?? '';
   }
   turn.signal.throwIfAborted();
 }

@@ -17,7 +17,7 @@ function warningsOf(nodes: Nodes): readonly string[] {
     const targets = new Map(Object.entries(exits).filter(([, target]) => target !== ''));
     const canHold = Object.hasOwn(type.params.properties, 'hold');
     const output = type.output(reading.value);
-    return [name, { type: typeName, exits: type.exits, targets, output, canHold }] as const;
+    return [name, { type: typeName, exits: type.exits(reading.value), targets, output, canHold }] as const;
   });
   return [...lintGraph(Object.keys(nodes)[0] ?? '', new Map(edges))];
 }

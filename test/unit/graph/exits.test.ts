@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { checkGraph } from '../../../src/agent/checkGraph.ts';
+import { editorSchema } from '../../../src/graph/editorSchema.ts';
+import { toMermaid } from '../../../src/graph/mermaid.ts';
+import { defineNode } from '../../../src/graph/node.ts';
+import { readCatalogue } from '../../../src/models/catalogue/readCatalogue.ts';
+import { registryWith } from '../../../src/nodes/index.ts';
+import { repositoryPath } from '../../helpers/server.ts';
+
+/** A node type with an exit for each side of a die. */
+const die = defineNode({
+  type: 'Die',
+  summary: 'Rolls a die.',
+  params: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['sides'],
+    properties: { sides: { type: 'array', items: { type: 'string' } } },
+  },
+  exits: ({ sides }) => [...sides, 'lost'],
+  output: ({ sides }) => ({ silentExits: [...sides, 'lost'] }),
+  create: ({ sides }) => Promise.resolve({ run: () => Promise.resolve(sides[0] ?? 'lost') }),
+});
+
+const registry = registryWith({ nodeTypes: [die] });
+const catalogue = await readCatalogue(repositoryPath('models.json'));
+const check = (nodes: object) =>
+  checkGraph(
+    { start_node: 'roll', nodes: { ...nodes, no: { type: 'CannedResponse', params: { inline_strings: ['No.'] } } } },
+    { registry, catalogue, storageRoot: repositoryPath('graphs') },
+  );
+
+describe('a node type whose exits follow from its parameters', () => {
+  it('has the exits of these parameters', async () => {
+    const exits = { one: 'no', two: 'no', lost: 'no' };
+    const { faults } = await check({ roll: { type: 'Die', params: { sides: ['one', 'two'] }, exits } });
+    expect(faults).toEqual([]);
+  });
+
+  it('has no others, and says which it has', async () => {
+    const { faults } = await check({
+      roll: { type: 'Die', params: { sides: ['heads', 'tails'] }, exits: { heds: 'no' } },
+    });
+    const message = 'roll.exits.heds is no exit of Die (it has "heads", "tails", "lost"); did you mean "heads"?';
+    expect(faults).toEqual([expect.objectContaining({ pointer: '/nodes/roll/exits/heds', message })]);
+  });
+
+  it('still has its targets checked where its parameters are invalid', async () => {
+    const { faults } = await check({ roll: { type: 'Die', params: { sides: 6 }, exits: { one: 'on', two: 'no' } } });
+    const pointers = faults.map(({ pointer }) => pointer);
+    expect(pointers).toEqual(['/nodes/roll/params/sides', '/nodes/roll/exits/one']);
+  });
+
+  it('is drawn with them', () => {
+    const graph = {
+      description: '',
+      default_model_name: '',
+      start_node: 'roll',
+      nodes: { roll: { type: 'Die', params: { sides: ['one'] }, exits: {} } },
+    };
+    expect(toMermaid(graph, registry)).toContain('n0 -->|one| done\n  n0 -->|lost| done');
+  });
+
+  it('may have any exit in an editor', () => {
+    const { definitions } = editorSchema(registry) as { definitions: { node: { allOf: object[] } } };
+    expect(definitions.node.allOf).toContainEqual(
+      expect.objectContaining({ if: expect.objectContaining({ properties: { type: { const: 'Die' } } }) }),
+    );
+    expect(JSON.stringify(definitions.node.allOf.at(-1))).toContain('"exits":{"type":"object","description":');
+  });
+});
