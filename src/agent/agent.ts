@@ -95,7 +95,7 @@ export class Agent implements AsyncDisposable {
     const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
     const { pool, defaultModelName: clientDefault, loadWaitFor } = options;
     const models = new AgentModels({ pool, clientDefault, loadWaitFor, warn });
-    const contextFor = (nodeName: string, graphDefault: string): NodeContext => ({
+    const contextFor = (nodeName: string, graphDefault: string): Omit<NodeContext, 'toolNames'> => ({
       nodeName,
       warn,
       limits: options.limits,

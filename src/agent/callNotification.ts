@@ -40,7 +40,7 @@ export function createCallNotification(
     known: call.known,
     repaired: call.repaired,
     consequential: call.consequential,
-    because: '',
+    because: call.because,
     issues,
   };
 }

@@ -2,7 +2,7 @@ import { truncateMessage } from '../fault.ts';
 import type { Dialog, Interaction } from '../dialog.ts';
 import { untilAborted } from '../abort.ts';
 import type { ServerFrameBodies, ToolResult, TurnComplete } from '../frames.gen.ts';
-import type { Call, CallDelivery, CallResult, Exchange, InferenceRecord, Turn } from '../graph/turn.ts';
+import type { Call, CallDelivery, CallResult, Exchange, InferenceRecord, ToolSelection, Turn } from '../graph/turn.ts';
 import { splitToFrames } from '../frameSize.ts';
 import { stringifyJson } from '../tools/json/value.ts';
 import type { Insight } from '../tools/validate/insight.ts';
@@ -46,6 +46,11 @@ export interface TurnOptions {
 
 /** A running turn: sends the output of its nodes as frames, and collects the turn summary and the interaction. */
 export class RunningTurn implements Turn {
+  readonly message: string;
+  readonly dialog: Dialog;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly diagnostics: boolean;
   readonly #options: TurnOptions;
   readonly #startMs = performance.now();
   readonly #answer: TurnAnswer;
@@ -53,8 +58,13 @@ export class RunningTurn implements Turn {
   readonly #inferences: (InferenceRecord & { readonly nodeName: string })[] = [];
   readonly #insights: Insight[] = [];
   readonly #exchanges: Exchange[] = [];
+  readonly calls: readonly Call[] = this.#calls;
+  readonly insights: readonly Insight[] = this.#insights;
+  readonly exchanges: readonly Exchange[] = this.#exchanges;
   readonly #pendingResults: PendingResults;
   readonly #warnings = new Set<string>();
+  #selection: ToolSelection | undefined;
+  #route = '';
   #nodeName = '';
   #nodeStartMs = 0;
   #spoken: (() => string) | undefined;
@@ -62,44 +72,26 @@ export class RunningTurn implements Turn {
 
   constructor(options: TurnOptions) {
     this.#options = options;
+    const { message, dialog, variables, signal, diagnostics } = options;
+    this.message = message;
+    this.dialog = dialog;
+    this.variables = variables;
+    this.signal = signal;
+    this.diagnostics = diagnostics;
     this.#pendingResults = new PendingResults(options.turnId);
     this.#answer = new TurnAnswer((frame) => options.emit('answerText', { ...this.#ids, ...frame }));
   }
 
-  get message(): string {
-    return this.#options.message;
+  get selection(): ToolSelection | undefined {
+    return this.#selection;
   }
 
-  get dialog(): Dialog {
-    return this.#options.dialog;
-  }
-
-  get variables(): Readonly<Record<string, string>> {
-    return this.#options.variables;
-  }
-
-  get signal(): AbortSignal {
-    return this.#options.signal;
-  }
-
-  get calls(): readonly Call[] {
-    return this.#calls;
-  }
-
-  get insights(): readonly Insight[] {
-    return this.#insights;
-  }
-
-  get exchanges(): readonly Exchange[] {
-    return this.#exchanges;
+  get route(): string {
+    return this.#route;
   }
 
   get inferences(): number {
     return this.#inferences.length;
-  }
-
-  get diagnostics(): boolean {
-    return this.#options.diagnostics;
   }
 
   get answer(): string {
@@ -167,6 +159,14 @@ export class RunningTurn implements Turn {
     this.#exchanges.push(exchange);
   }
 
+  select(selection: ToolSelection): void {
+    this.#selection = selection;
+  }
+
+  setRoute(label: string): void {
+    this.#route = label;
+  }
+
   setSpoken(render: () => string): void {
     this.#spoken = render;
   }
@@ -220,7 +220,7 @@ export class RunningTurn implements Turn {
 
   /** The interaction that the turn adds to the dialog. */
   interaction(mark?: Interaction['mark']): Interaction {
-    const { message, variables } = this.#options;
+    const { message, variables } = this;
     const warn = (warning: string): void => this.warn(warning);
     const assistant = this.#answer.sent;
     const remains = { user: message, assistant, variables, exchanges: this.#exchanges, spoken: this.#spoken };

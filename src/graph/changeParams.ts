@@ -19,14 +19,14 @@ export interface ChangeableNode {
 /**
  * Merges changes into the live parameters of a node (like a JSON merge patch, but objects merge only one level deep):
  * absent fields stay, null restores the default.
- * @returns the new raw parameters, without defaults.
+ * @returns the new parameters, without (raw) and with defaults.
  * @throws Fault PARAM_NOT_MUTABLE or INVALID_PARAM_VALUE, and then nothing has changed.
  */
 export async function changeParams(
   { node, type, rawParams }: ChangeableNode,
   changes: Readonly<Record<string, unknown>>,
   nodeName: string,
-): Promise<Readonly<Record<string, unknown>>> {
+): Promise<{ readonly rawParams: Readonly<Record<string, unknown>>; readonly params: object }> {
   const { properties } = type.params;
   for (const name of Object.keys(changes)) {
     const param = Object.hasOwn(properties, name) ? properties[name] : undefined;
@@ -45,7 +45,7 @@ export async function changeParams(
     if (!(error instanceof InvalidParams)) throw error;
     throw createInvalidParamsFault(nodeName, error.errors);
   }
-  return changedParams;
+  return { rawParams: changedParams, params: reading.value };
 }
 
 const createParamsFault = (message: string, code: CodeName = 'INVALID_PARAM_VALUE'): Fault => new Fault(code, message);

@@ -37,7 +37,7 @@ export interface CompileOptions {
   /** Receives the warnings of the linter. */
   warn(warning: string): void;
   /** Creates the context of one node; `defaultModel` is the graph's default model, "" = none. */
-  contextFor(nodeName: string, defaultModel: string): NodeContext;
+  contextFor(nodeName: string, defaultModel: string): Omit<NodeContext, 'toolNames'>;
 }
 
 // In characters. Every frame of a turn contains a node name.
@@ -67,7 +67,10 @@ export async function compile(
   if (!graph) throw invalidGraph(schemaFaults);
   const { plans, faults: nodeFaults } = await runChunk(() => checkDocument(graph, names, registry));
   const faults = [...schemaFaults, ...nodeFaults];
-  const nodes = await createNodes(plans, (name) => contextFor(name, graph.default_model_name), faults);
+  const declared = new Map([...plans].map(([name, { type, params }]) => [name, type.toolNames(params)]));
+  const toolNames = (): ReadonlySet<string> => new Set([...declared.values()].flat());
+  const contextOf = (name: string): NodeContext => ({ ...contextFor(name, graph.default_model_name), toolNames });
+  const nodes = await createNodes(plans, contextOf, faults);
   for (const warning of lintGraph(graph.start_node, edgesOf(plans))) warn(warning);
   const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: requireNode(nodes, name) }]));
   return {
@@ -77,7 +80,9 @@ export async function compile(
       const step = steps.get(nodeName);
       if (!step)
         throw new Fault('UNKNOWN_NODE', `the graph has no node "${nodeName}"${didYouMean(nodeName, steps.keys())}`);
-      steps.set(nodeName, { ...step, rawParams: await changeParams(step, changes, nodeName) });
+      const { rawParams, params } = await changeParams(step, changes, nodeName);
+      steps.set(nodeName, { ...step, rawParams });
+      declared.set(nodeName, step.type.toolNames(params));
     },
     [Symbol.asyncDispose]: () => disposeNodes(nodes),
   };

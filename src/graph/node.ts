@@ -42,6 +42,8 @@ export interface NodeContext {
    * @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_OUTSIDE_ROOT, STORAGE_KIND_MISMATCH, INVALID_STRING_STORAGE_DATA.
    */
   strings(nameOrPath: string): Promise<StringStorage>;
+  /** The names of the tools that the nodes of the graph declare at the moment. */
+  toolNames(): ReadonlySet<string>;
   /** Adds a sentence to the warnings of the agent, or, once the agent is created, to those of its next turn. */
   warn(warning: string): void;
 }
@@ -70,6 +72,8 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   readonly exits: readonly Exit[] | ((params: FromSchema<P>) => readonly Exit[]);
   /** What the client gets of a node with these parameters; absent: the linter assumes that it gets something. */
   output?(params: FromSchema<P>): NodeOutput;
+  /** The names of the tools that a node with these parameters declares; absent: none. */
+  toolNames?(params: FromSchema<P>): readonly string[];
   /**
    * Creates a node from validated parameters. The node disposes of what it opens.
    * @throws InvalidParams, or the Fault of a resource that cannot be opened.
@@ -78,10 +82,11 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
 }
 
 /** A node type of any kind, as a registry takes it. */
-export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits'> & {
+export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits' | 'toolNames'> & {
   readonly exits: readonly string[] | ((params: never) => readonly string[]);
   create(params: never, context: NodeContext): Promise<Node>;
   output?(params: never): NodeOutput;
+  toolNames?(params: never): readonly string[];
 };
 
 /** Defines a node type. TypeScript infers its types from its values; returning an undeclared exit does not compile. */

@@ -14,6 +14,8 @@ export interface RegisteredType {
   read(params: unknown): ReadResult<object>;
   /** What the client gets of a node with parameters that `read` has accepted; undefined: not known. */
   output(params: object): NodeOutput | undefined;
+  /** The names of the tools that a node with such parameters declares. */
+  toolNames(params: object): readonly string[];
   /** Creates a node from parameters that `read` has accepted. @throws InvalidParams, or the Fault of a resource. */
   create(params: object, context: NodeContext): Promise<Node>;
 }
@@ -39,6 +41,7 @@ function register(type: AnyNodeType): RegisteredType {
     fixedExits: typeof exits === 'function' ? undefined : exits,
     exits: (params) => (typeof exits === 'function' ? exits(params as never) : exits),
     output: (params) => type.output?.(params as never),
+    toolNames: (params) => type.toolNames?.(params as never) ?? [],
     create: (params, context) => type.create(params as never, context),
   };
 }

@@ -4,10 +4,11 @@ import { visibleInsight } from '../tools/validate/insight.ts';
 import type { Call, Turn } from './turn.ts';
 
 /** The part of a turn that a template reads. */
-export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'exchanges' | 'warn'>;
+export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'exchanges' | 'warn'> &
+  Partial<Pick<Turn, 'selection' | 'route'>>;
 
 // Names that templates have in scope in addition to the variables of the message.
-const reservedNames = ['user_message', 'tool_calls', 'tool_results', 'insights'] as const;
+const reservedNames = ['user_message', 'tool_calls', 'tool_results', 'insights', 'guidelines', 'route'] as const;
 
 // Characters of JSON in the results of one turn. A template is rendered in one synchronous call.
 const maxResultJson = 512 * 1024;
@@ -27,6 +28,8 @@ export function createTemplateData(turn: TemplateScope): object {
     tool_calls: turn.calls.map(toTemplateCall),
     tool_results: toTemplateResults(turn),
     insights: turn.insights.map(visibleInsight),
+    guidelines: turn.selection?.guidelines ?? [],
+    route: turn.route ?? '',
   };
   return { ...turn.variables, ...turnData };
 }

@@ -20,8 +20,30 @@ export interface Call {
   /** Whether the tool has side effects in the world, so that a client may want to ask first. */
   readonly consequential: boolean;
   readonly issues: readonly ToolCallIssue[];
+  /** Why its tool was offered: the guideline that brought it, else the last Route label; "" = neither. */
+  readonly because: string;
   /** Why the model called the tool, in its own words; for diagnostics. */
   readonly thought?: string;
+}
+
+/** A guideline that holds in a turn. */
+export interface MatchedGuideline {
+  readonly name: string;
+  /** What the model is to do then, for templates; "" = nothing in particular. */
+  readonly action: string;
+}
+
+/** A tool that a guideline brings, by its name. */
+export interface SelectedTool {
+  readonly name: string;
+  /** The name of the guideline. */
+  readonly because: string;
+}
+
+/** The guidelines that hold in a turn, and the tools that they bring. */
+export interface ToolSelection {
+  readonly guidelines: readonly MatchedGuideline[];
+  readonly tools: readonly SelectedTool[];
 }
 
 /** How a call is recorded. */
@@ -68,6 +90,10 @@ export interface Turn {
   readonly insights: readonly Insight[];
   /** Calls of this turn that have results, in the order of the replies. */
   readonly exchanges: readonly Exchange[];
+  /** The last selection of tools; undefined: no node has selected any. */
+  readonly selection: ToolSelection | undefined;
+  /** The last Route label; "" = none. */
+  readonly route: string;
   /** Text that this turn has sent or holds back so far. */
   readonly answer: string;
   /** Sends text of the answer: a delta while it is generated, or a whole text. */
@@ -88,6 +114,10 @@ export interface Turn {
   results(callIds: readonly string[], timeoutMs: number): Promise<ReadonlyMap<string, CallResult>>;
   /** Adds calls with their results to what later prompts of the turn show. */
   recordExchange(exchange: Exchange): void;
+  /** Replaces the selection of tools. */
+  select(selection: ToolSelection): void;
+  /** Sets the Route label; "" = none fits. */
+  setRoute(label: string): void;
   /** Sets what later turns show as the answer of this one if it ends without a text; rendered when the turn ends. */
   setSpoken(render: () => string): void;
   /** Records why a call was not sent, and sends that to the client (NodeEvent tool_insight). */

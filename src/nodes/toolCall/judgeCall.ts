@@ -41,7 +41,13 @@ export function judgeCall(turn: Turn, detected: DetectedCall, rules: CallRules):
   const insight = tool && !rules.sendsIncomplete ? createInsight(tool, call.arguments, issues) : undefined;
   if (insight) return { kind: 'incomplete', insight };
   const texts = { flatArguments: argumentsAsStrings(call.arguments), typedArguments: stringifyJson(args) };
-  const facts = { known: tool !== undefined, consequential: tool?.consequential ?? false, repaired, issues };
+  const facts = {
+    because: turn.route,
+    known: tool !== undefined,
+    consequential: tool?.consequential ?? false,
+    repaired,
+    issues,
+  };
   const id = createCallId();
   return {
     kind: 'new',

@@ -5,6 +5,7 @@ import type { Turn } from '../../graph/turn.ts';
 import { chatProjection } from '../../projection/chat.ts';
 import { placeTemplate } from '../../projection/placement.ts';
 import type { Formats } from '../../tools/formats/index.ts';
+import { declaredToolName } from '../../tools/declaration/toolSchema.ts';
 import { markupOf } from '../../tools/native/dialectFormats.ts';
 import { parseReply } from '../../tools/parseReply.ts';
 import { answerWithoutCalls } from '../answerWithoutCalls.ts';
@@ -43,6 +44,7 @@ export const toolCallWith = (formats: Formats) =>
       ],
       unusedExits: await_results ? [] : ['no_results'],
     }),
+    toolNames: ({ tools }) => tools.map(declaredToolName),
     async create(params, context) {
       const { nodeName } = context;
       const declaration = declareOffer(params, context);

@@ -111,3 +111,7 @@ export type DeclaredParameters = FromSchema<typeof members.parameters>;
 
 /** One parameter of a list. */
 export type ListedParameter = FromSchema<typeof paramSchema>;
+
+/** The name of a declared tool, in whichever form. */
+export const declaredToolName = (tool: ToolDeclaration): string =>
+  'function' in tool ? tool.function.name : tool.name;

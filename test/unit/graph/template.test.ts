@@ -34,6 +34,7 @@ const call = {
   typedArguments: '{"name": "porch", "on": false, "count": 12345678901234567890}',
   known: true,
   repaired: false,
+  because: '',
   consequential: false,
   issues: [],
 };
@@ -179,5 +180,19 @@ describe('a template without tags', () => {
     const templateScope = scope({ user_message: 'mine' });
     render('a', templateScope);
     expect(templateScope.warnings).toEqual(['variables.user_message is not used: the name belongs to the turn']);
+  });
+});
+
+describe('what earlier nodes have decided', () => {
+  it('is in scope: the Route label, and the guidelines that hold with their actions', () => {
+    const selection = { guidelines: [{ name: 'lights', action: 'Be bright.' }], tools: [] };
+    const text = '{{route}}:{{#guidelines}} {{name}}: {{action}}{{/guidelines}}';
+    expect(render(text, scope({}, { selection, route: 'order' }))).toBe('order: lights: Be bright.');
+  });
+
+  it('renders empty where no node has decided anything, without a warning', () => {
+    const empty = scope();
+    expect(render('[{{route}}{{#guidelines}}{{name}}{{/guidelines}}]', empty)).toBe('[]');
+    expect(empty.warnings).toEqual([]);
   });
 });
