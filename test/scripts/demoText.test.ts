@@ -5,7 +5,7 @@ import { documentsFrom } from '../../scripts/demo-model/generate/documents.mjs';
 import { findProblems } from '../../scripts/demo-model/generate/validateText.mjs';
 import { parseRequest, type RequestPart } from '../../scripts/demo-model/generate/requests.mjs';
 import { hardMix } from '../../scripts/demo-model/generate/lessonMix.mjs';
-import { readItems, type Item } from '../../scripts/evals/tools/items.mjs';
+import { readHeldOut, type HeldOutItem } from '../../scripts/evals/heldOut.mjs';
 import { createRng } from '../../scripts/seededRandom.mjs';
 import { repositoryPath } from '../helpers/server.ts';
 
@@ -112,9 +112,9 @@ describe('the generated training text', () => {
 });
 
 describe('the held-out items of the demo model', async () => {
-  const heldOut = (name: string): Item[] =>
+  const heldOut = (name: string): HeldOutItem[] =>
     JSON.parse(readFileSync(repositoryPath(`scripts/demo-model/heldout/${name}.json`), 'utf8'));
-  const everyday = [...heldOut('everyday'), ...(await readItems())];
+  const everyday = [...heldOut('everyday'), ...(await readHeldOut())];
 
   it('have messages that are not in the training text', () => {
     const isInText = createMatcher(linesOf(catalogue));

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readItems } from '../../evals/tools/items.mjs';
+import { readHeldOut } from '../../evals/heldOut.mjs';
 
 /**
  * Something that a program can be asked to do.
@@ -39,7 +39,7 @@ import { readItems } from '../../evals/tools/items.mjs';
  */
 
 const folder = fileURLToPath(new URL('../text/', import.meta.url));
-const evalItems = await readItems();
+const evalItems = await readHeldOut();
 const read = (file) => JSON.parse(readFileSync(`${folder}${file}`, 'utf8'));
 
 /**
@@ -63,7 +63,7 @@ export function readCatalogue() {
   return { actions, values: read('values.json'), chat: read('chat.json'), asides: read('asides.json') };
 }
 
-// The tool names of the hand-written items, here and of `npm run eval:tools`.
+// The tool names of the hand-written items, here and of the evaluations.
 function namesInItems() {
   const own = JSON.parse(readFileSync(new URL('../heldout/everyday.json', import.meta.url), 'utf8'));
   return [...own, ...evalItems].flatMap(({ tools }) => tools.map(({ name }) => name));

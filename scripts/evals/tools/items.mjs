@@ -3,6 +3,8 @@ import { readFile } from 'node:fs/promises';
 
 /** @typedef {'simple' | 'multiple' | 'parallel' | 'parallelMultiple' | 'irrelevance'} Category */
 
+/** @typedef {Extract<import('../../../src/tools/declaration/toolSchema.ts').ToolDeclaration, { name: string }>} ToolDeclaration */
+
 /**
  * @typedef {object} ExpectedCall
  * @property {string} name
@@ -14,7 +16,7 @@ import { readFile } from 'node:fs/promises';
  * @typedef {object} Item
  * @property {Category} category
  * @property {string} id
- * @property {readonly Extract<import('../../../src/tools/declaration/toolSchema.ts').ToolDeclaration, { name: string }>[]} tools
+ * @property {readonly ToolDeclaration[]} tools
  * @property {string} message
  * @property {readonly ExpectedCall[]} calls
  */

@@ -1,0 +1,34 @@
+// What the training text of the demo model must not have: the messages and the tools of all evaluations of this folder.
+import { readJson } from './readJson.mjs';
+import { readItems } from './tools/items.mjs';
+import { readResultItems } from './tools/resultItems.mjs';
+import { readTwoTurnItems } from './twoTurnLoop/items.mjs';
+
+/**
+ * A message of an evaluation, and the tools that are offered with it.
+ * @typedef {object} HeldOutItem
+ * @property {string} id
+ * @property {string} message
+ * @property {readonly { readonly name: string }[]} tools
+ */
+
+/**
+ * Reads the messages and tools of all evaluations.
+ * @returns {Promise<readonly HeldOutItem[]>}
+ */
+export async function readHeldOut() {
+  const [calls, results, twoTurns] = await Promise.all([readItems(), readResultItems(), readTwoTurnItems()]);
+  const house = await readJson(new URL('guidelines/house.json', import.meta.url));
+  const ofHouse = await readJson(new URL('guidelines/items.json', import.meta.url));
+  const routed = await readJson(new URL('route/items.json', import.meta.url));
+  return [
+    ...calls,
+    ...results,
+    ...twoTurns.flatMap(({ id, tools, message, told, next }) => [
+      { id, tools, message },
+      { id, tools, message: `${told} ${next}` },
+    ]),
+    ...ofHouse.map(({ id, message }) => ({ id, message, tools: house.tools })),
+    ...routed.map(({ message, label }, index) => ({ id: `route-${label}-${index}`, message, tools: [] })),
+  ];
+}
