@@ -1,6 +1,7 @@
 import { InvalidParams, paramError, type NodeContext } from '../graph/node.ts';
 import { Fault } from '../fault.ts';
 import type { SchemaError, Schema } from '../schema.ts';
+import { compilePatterns, type PatternMatcher } from '../storage/patternSet.ts';
 
 /** Parameters of nodes that use a list of strings: a string storage, or a list in the graph. */
 export const stringParams = (what: string) =>
@@ -68,3 +69,32 @@ export async function resolveStrings(
 /** The error for a node with invalid strings. */
 export const invalidStrings = (strings: ResolvedStrings, errors: readonly SchemaError[]): InvalidParams =>
   new InvalidParams(errors.map((error) => strings.toParamError(error)));
+
+/**
+ * Compiles the `patterns` of each entry of a list parameter (`/labels`, `/guidelines`), in the order of the list. An entry
+ * without patterns never matches.
+ * @throws InvalidParams with the errors of all entries, LIMIT_EXCEEDED when there are too many patterns in all.
+ */
+export async function compileEntryPatterns(
+  pointer: string,
+  entries: readonly { readonly patterns?: readonly string[] }[],
+  { limits }: Pick<NodeContext, 'limits'>,
+): Promise<readonly PatternMatcher[]> {
+  const count = entries.reduce((sum, { patterns = [] }) => sum + patterns.length, 0);
+  if (count > limits.patterns) {
+    const message = `has ${count} patterns in all, and ${limits.patterns} are allowed`;
+    throw new InvalidParams([{ pointer, message, code: 'LIMIT_EXCEEDED' }]);
+  }
+  const matchers: PatternMatcher[] = [];
+  const errors: SchemaError[] = [];
+  for (const [index, { patterns = [] }] of entries.entries()) {
+    const reading = await compilePatterns(patterns);
+    if (reading.ok) matchers.push(reading.value);
+    else
+      errors.push(
+        ...reading.errors.map((error) => ({ ...error, pointer: `${pointer}/${index}/patterns${error.pointer}` })),
+      );
+  }
+  if (errors.length > 0) throw new InvalidParams(errors);
+  return matchers;
+}

@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { compileEntryPatterns } from '../../../src/nodes/stringParams.ts';
+
+const limits = { tools: 64, patterns: 3 };
+const { signal } = new AbortController();
+const compile = (entries: readonly { readonly patterns?: readonly string[] }[]) =>
+  compileEntryPatterns('/labels', entries, { limits });
+
+describe('the patterns of the entries of a list', () => {
+  it('match each for itself, and an entry without patterns never does', async () => {
+    const matchers = await compile([{ patterns: ['\\bbuy\\b', 'how much'] }, {}, { patterns: [] }]);
+    const matches = await Promise.all(matchers.map((matcher) => matcher.match('How much is it?', signal)));
+    expect(matches).toEqual([1, undefined, undefined]);
+  });
+
+  it('are refused with the place of each', async () => {
+    await expect(compile([{ patterns: ['a('] }, { patterns: ['b', '(?=c)'] }])).rejects.toMatchObject({
+      errors: [{ pointer: '/labels/0/patterns/0' }, { pointer: '/labels/1/patterns/1' }],
+    });
+  });
+
+  it('are limited in their number in all', async () => {
+    await expect(compile([{ patterns: ['a', 'b'] }, { patterns: ['c', 'd'] }])).rejects.toMatchObject({
+      errors: [{ pointer: '/labels', message: 'has 4 patterns in all, and 3 are allowed', code: 'LIMIT_EXCEEDED' }],
+    });
+  });
+});
