@@ -1,5 +1,5 @@
 import { findNodeAtLocation, parseTree, printParseErrorCode, visit, type Node, type ParseError } from 'jsonc-parser';
-import { escapePointerToken } from './jsonPointer.ts';
+import { escapePointerToken, pointerTokens } from './jsonPointer.ts';
 
 /** Maps JSON pointers to positions in a JSON text: `line:column`, both from 1. */
 export interface JsonLocations {
@@ -87,8 +87,7 @@ function offsetIn(error: unknown, text: string): number {
 // Follows the pointer as far as it exists; the position of an object member is that of its key.
 function offsetOf(tree: Node, pointer: string): number {
   let node = tree;
-  for (const token of pointer.split('/').slice(1)) {
-    const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
+  for (const name of pointerTokens(pointer)) {
     const inner = findNodeAtLocation(node, [node.type === 'array' ? Number(name) : name]);
     if (!inner) break;
     node = inner;

@@ -2,11 +2,15 @@
 export const escapePointerToken = (name: string | number): string =>
   `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 
-/** A JSON pointer in the notation of messages: `.nodes.answer` or `[2].user`; "" = the whole document. */
-export const describePointer = (pointer: string): string =>
+/** The reference tokens of a JSON pointer, unescaped; [] = the whole document. */
+export const pointerTokens = (pointer: string): readonly string[] =>
   pointer
     .split('/')
     .slice(1)
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+/** A JSON pointer in the notation of messages: `.nodes.answer` or `[2].user`; "" = the whole document. */
+export const describePointer = (pointer: string): string =>
+  pointerTokens(pointer)
     .map((name) => (/^\d+$/.test(name) ? `[${name}]` : `.${name}`))
     .join('');

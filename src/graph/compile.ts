@@ -7,10 +7,11 @@ import { Fault } from '../fault.ts';
 import { lintGraph, type Edges } from './lint.ts';
 import { changeParams, type ChangeableNode } from './changeParams.ts';
 import { graphSchema, nodeSchema, type GraphDocument } from './document.ts';
-import { createGraphFault, invalidGraph, type GraphFault } from './faults.ts';
+import { createGraphFault, explainOtherNames, invalidGraph, type GraphFault } from './faults.ts';
 import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
 import type { Node, NodeContext } from './node.ts';
-import type { Registry } from './registry.ts';
+import { typeHere } from './otherNames.ts';
+import type { RegisteredType, Registry } from './registry.ts';
 
 /** One node of a compiled graph. */
 export interface Step extends ChangeableNode {
@@ -64,9 +65,11 @@ export async function compile(
     ? []
     : reading.errors.map(({ pointer, message }) => createGraphFault(pointer, message));
   const graph = reading.ok ? reading.value : readValidParts(document);
-  if (!graph) throw invalidGraph(schemaFaults);
+  const explain = (faults: readonly GraphFault[]): readonly GraphFault[] =>
+    explainOtherNames(faults, document, registry.otherNames);
+  if (!graph) throw invalidGraph(explain(schemaFaults));
   const { plans, faults: nodeFaults } = await runChunk(() => checkDocument(graph, names, registry));
-  const faults = [...schemaFaults, ...nodeFaults];
+  const faults = explain([...schemaFaults, ...nodeFaults]);
   const declared = new Map([...plans].map(([name, { type, params }]) => [name, type.toolNames(params)]));
   const toolNames = (): ReadonlySet<string> => new Set([...declared.values()].flat());
   const contextOf = (name: string): NodeContext => ({ ...contextFor(name, graph.default_model_name), toolNames });
@@ -111,12 +114,18 @@ function readValidParts(document: unknown): GraphDocument | undefined {
   const { start_node: start, default_model_name: model = '' } = document;
   if (typeof model !== 'string') return undefined;
   const nodes = Object.entries(document['nodes']).flatMap(([name, node]) => {
-    const reading = validateNode(node);
+    const reading = validateNode(knownMembers(node));
     return reading.ok ? [[name, reading.value] as const] : [];
   });
   // Of a start node that has a fault already, no other one is reported.
   const start_node = typeof start === 'string' ? start : (nodeNamesOf(document)[0] ?? '');
   return { description: '', default_model_name: model, start_node, nodes: Object.fromEntries(nodes) };
+}
+
+// Of a node with an unknown member the others are checked.
+function knownMembers(node: unknown): unknown {
+  if (!isObject(node)) return node;
+  return Object.fromEntries(Object.entries(node).filter(([name]) => Object.hasOwn(nodeSchema.properties, name)));
 }
 
 function nodeNamesOf(document: unknown): readonly string[] {
@@ -139,13 +148,13 @@ function checkDocument(
       faults.push(
         createGraphFault(pointer, `is a name of ${name.length} characters, and ${maxNodeNameLength} are allowed`),
       );
-    const type = registry.get(typeName);
-    if (!type) {
+    if (!registry.has(typeName)) {
       const known = [...registry.keys()];
       const message = `is no node type: "${typeName}" (there are ${known.join(', ')})${didYouMean(typeName, known)}`;
       faults.push(createGraphFault(`${pointer}/type`, message));
-      continue;
     }
+    const type = registry.get(typeName) ?? typeOfOtherName(typeName, registry);
+    if (!type) continue;
     const reading = type.read(params);
     if (!reading.ok) {
       faults.push(
@@ -153,7 +162,7 @@ function checkDocument(
       );
     }
     const known = reading.ok ? type.exits(reading.value) : type.fixedExits;
-    faults.push(...exitFaults(exits, { type: typeName, known, names }, `${pointer}/exits`));
+    faults.push(...exitFaults(exits, { type: type.type, known, names }, `${pointer}/exits`));
     if (reading.ok && known) {
       const targets = exitTargets(exits);
       plans.set(name, { type, rawParams: params, params: reading.value, exits: known, targets });
@@ -161,6 +170,10 @@ function checkDocument(
   }
   return { plans, faults };
 }
+
+// Of a node with the type's name of another engine the rest is checked, too.
+const typeOfOtherName = (name: string, registry: Registry): RegisteredType | undefined =>
+  registry.get((registry.otherNames && typeHere(registry.otherNames, name)) ?? '');
 
 // An exit with the target "" is the same as an absent one: it ends the turn.
 const exitTargets = (exits: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>

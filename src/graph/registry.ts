@@ -1,5 +1,6 @@
 import { createReader, type ObjectSchema, type ReadResult } from '../schema.ts';
 import type { AnyNodeType, Node, NodeContext, NodeOutput } from './node.ts';
+import type { OtherNames } from './otherNames.ts';
 
 /** A node type with its compiled parameter schema. */
 export interface RegisteredType {
@@ -21,14 +22,18 @@ export interface RegisteredType {
 }
 
 /** Node types by name. */
-export type Registry = ReadonlyMap<string, RegisteredType>;
+export interface Registry extends ReadonlyMap<string, RegisteredType> {
+  /** What graphs of another engine call what is in a graph here. */
+  readonly otherNames?: OtherNames;
+}
 
 /** Creates a registry of node types. @throws TypeError when two have the same name. */
-export function createRegistry(types: readonly AnyNodeType[]): Registry {
+export function createRegistry(types: readonly AnyNodeType[], otherNames?: OtherNames): Registry {
   const names = types.map(({ type }) => type);
   const duplicate = names.find((name, index) => names.indexOf(name) !== index);
   if (duplicate !== undefined) throw new TypeError(`there are two node types "${duplicate}"; give yours another name`);
-  return new Map(types.map((type) => [type.type, register(type)]));
+  const registry = new Map(types.map((type) => [type.type, register(type)]));
+  return Object.assign(registry, otherNames && { otherNames });
 }
 
 function register(type: AnyNodeType): RegisteredType {

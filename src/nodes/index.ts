@@ -6,6 +6,7 @@ import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
 import { guardrail } from './guardrail.ts';
 import { toolCallWith } from './toolCall/toolCall.ts';
+import { tryllNames } from './tryllNames.ts';
 
 /** Node types and tool-call formats that an application adds. */
 export interface Extension {
@@ -19,5 +20,5 @@ export interface Extension {
  */
 export function registryWith({ nodeTypes = [], formats: addedFormats = [] }: Extension = {}): Registry {
   const toolCall = toolCallWith(createFormats([...formats.values(), ...addedFormats]));
-  return createRegistry([guardrail, toolCall, generate, cannedResponse, ...nodeTypes]);
+  return createRegistry([guardrail, toolCall, generate, cannedResponse, ...nodeTypes], tryllNames);
 }
