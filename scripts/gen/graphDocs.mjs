@@ -42,6 +42,7 @@ const rows = ({ properties, required = [] }, prefix) =>
   Object.entries(properties).flatMap(([name, schema]) => [
     `| ${code(prefix + name)} | ${typeOf(schema)} | ${defaultOf(schema, required.includes(name))} | ${schema.live ? 'yes' : ''} | ${cell(schema.description ?? '')} |`,
     ...(schema.type === 'object' && schema.properties ? rows(schema, `${prefix + name}.`) : []),
+    ...(schema.items?.properties ? rows(schema.items, `${prefix + name}[].`) : []),
   ]);
 
 const typeOf = ({ type, enum: values, items, anyOf }) => {

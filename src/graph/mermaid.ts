@@ -8,13 +8,15 @@ export function toMermaid({ start_node, nodes }: GraphDocument, registry: Regist
   const boxes = Object.entries(nodes).map(
     ([name, { type }]) => `  ${idOf(name)}["${escapeLabel(name)}<br/><i>${escapeLabel(type)}</i>"]`,
   );
-  const arrows = Object.entries(nodes).flatMap(([name, { type, params, exits }]) =>
-    (exitsOf(registry.get(type), params, exits) ?? Object.keys(exits)).map((exit) => {
-      const target = exits[exit] ?? '';
-      const arrow = exit === 'default' ? '-->' : `-->|${escapeLabel(exit)}|`;
+  const arrows = Object.entries(nodes).flatMap(([name, { type, params, exits }]) => {
+    const targets = new Map(Object.entries(exits));
+    const shown = exitsOf(registry.get(type), params, targets) ?? [...targets.keys()];
+    return shown.map((exit) => {
+      const target = targets.get(exit) ?? '';
+      const arrow = exit === 'default' && shown.length === 1 ? '-->' : `-->|${arrowLabel(exit)}|`;
       return `  ${idOf(name)} ${arrow} ${target === '' ? 'done' : idOf(target)}`;
-    }),
-  );
+    });
+  });
   return ['flowchart TD', '  start(( )) --> ' + idOf(start_node), ...boxes, ...arrows, '  done((end))', ''].join('\n');
 }
 
@@ -22,14 +24,17 @@ export function toMermaid({ start_node, nodes }: GraphDocument, registry: Regist
 function exitsOf(
   type: RegisteredType | undefined,
   params: object,
-  targets: Readonly<Record<string, string>>,
+  targets: ReadonlyMap<string, string>,
 ): readonly string[] | undefined {
   const reading = type?.read(params);
   const exits = reading?.ok ? type?.exits(reading.value) : type?.fixedExits;
   const unused = reading?.ok ? type?.output(reading.value)?.unusedExits : undefined;
-  return exits?.filter((exit) => (targets[exit] ?? '') !== '' || !unused?.includes(exit));
+  return exits?.filter((exit) => (targets.get(exit) ?? '') !== '' || !unused?.includes(exit));
 }
 
-// Escapes what ends a label or begins an entity in Mermaid.
+// A label on an arrow may have brackets and spaces only in quotes.
+const arrowLabel = (exit: string): string => (/^\w+$/.test(exit) ? exit : `"${escapeLabel(exit)}"`);
+
+// Escapes what ends a label or begins an entity or a tag in Mermaid.
 const escapeLabel = (text: string): string =>
-  text.replaceAll('#', '#35;').replaceAll('"', '#quot;').replaceAll('|', '#124;');
+  text.replaceAll('#', '#35;').replaceAll('"', '#quot;').replaceAll('|', '#124;').replaceAll('<', '#lt;');

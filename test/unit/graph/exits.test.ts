@@ -61,6 +61,25 @@ describe('a node type whose exits follow from its parameters', () => {
     expect(toMermaid(graph, registry)).toContain('n0 -->|one| done\n  n0 -->|lost| done');
   });
 
+  it.each([
+    ['of any characters', 'a "b" | (c) <d> #e', 'n0 -->|"a #quot;b#quot; #124; (c) #lt;d> #35;e"| n1'],
+    ['with the name of a member of all objects', 'constructor', 'n0 -->|constructor| n1'],
+    ['named default, beside others', 'default', 'n0 -->|default| n1'],
+  ])('is drawn with exits %s', (_, side, arrow) => {
+    const nodes = {
+      roll: { type: 'Die', params: { sides: [side] }, exits: { [side]: 'no' } },
+      no: { type: 'CannedResponse', params: { inline_strings: ['No.'] }, exits: {} },
+    };
+    const graph = { description: '', default_model_name: '', start_node: 'roll', nodes };
+    expect(toMermaid(graph, registry).split('\n')).toContain(`  ${arrow}`);
+  });
+
+  it('is drawn with an exit that ends the turn, though all objects have a member of its name', () => {
+    const nodes = { roll: { type: 'Die', params: { sides: ['constructor'] }, exits: {} } };
+    const graph = { description: '', default_model_name: '', start_node: 'roll', nodes };
+    expect(toMermaid(graph, registry)).toContain('n0 -->|constructor| done');
+  });
+
   it('may have any exit in an editor', () => {
     const { definitions } = editorSchema(registry) as { definitions: { node: { allOf: object[] } } };
     expect(definitions.node.allOf).toContainEqual(
