@@ -71,7 +71,8 @@ export async function compile(
   const { plans, faults: nodeFaults } = await runChunk(() => checkDocument(graph, names, registry));
   const faults = explain([...schemaFaults, ...nodeFaults]);
   const declared = new Map([...plans].map(([name, { type, params }]) => [name, type.toolNames(params)]));
-  const toolNames = (): ReadonlySet<string> => new Set([...declared.values()].flat());
+  const isComplete = declared.size === names.length;
+  const toolNames: NodeContext['toolNames'] = () => (isComplete ? new Set([...declared.values()].flat()) : undefined);
   const contextOf = (name: string): NodeContext => ({ ...contextFor(name, graph.default_model_name), toolNames });
   const nodes = await createNodes(plans, contextOf, faults);
   for (const warning of lintGraph(graph.start_node, edgesOf(plans))) warn(warning);

@@ -27,7 +27,8 @@ export function* lintGraph(start: string, allEdges: Edges): Generator<string> {
   if (endless.length > 0) {
     yield `${endless.join(', ')}: no exit ends the turn from there; only the step budget will (max_steps_per_turn)`;
   }
-  for (const [name, { type, exits, targets }] of edges) {
+  for (const [name, { type, exits, targets, output }] of edges) {
+    if (output?.informsLaterNodes) continue;
     const [target, ...others] = new Set(exits.map((exit) => targets.get(exit)));
     if (target !== undefined && exits.length > 1 && others.length === 0) {
       yield `${name}.exits all lead to "${target}": what this ${type} finds out changes nothing`;

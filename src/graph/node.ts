@@ -42,8 +42,11 @@ export interface NodeContext {
    * @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_OUTSIDE_ROOT, STORAGE_KIND_MISMATCH, INVALID_STRING_STORAGE_DATA.
    */
   strings(nameOrPath: string): Promise<StringStorage>;
-  /** The names of the tools that the nodes of the graph declare at the moment. */
-  toolNames(): ReadonlySet<string>;
+  /**
+   * The names of the tools that the nodes of the graph declare at the moment; undefined while the graph has a node whose
+   * parameters are not valid, so that its tools are not known.
+   */
+  toolNames(): ReadonlySet<string> | undefined;
   /** Adds a sentence to the warnings of the agent, or, once the agent is created, to those of its next turn. */
   warn(warning: string): void;
 }
@@ -58,6 +61,8 @@ export interface NodeOutput {
   readonly unusedExits?: readonly string[];
   /** The exit that the node takes because of the answer so far; absent: it does not read it. */
   readonly answerExit?: string;
+  /** Whether later nodes learn of what the node finds out by the turn, too: then its exits may all lead to one node. */
+  readonly informsLaterNodes?: boolean;
 }
 
 /** A node type: its name, parameters, exits and implementation in one value. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { lintGraph } from '../../../src/graph/lint.ts';
+import { defineNode, type NodeOutput } from '../../../src/graph/node.ts';
 import { registryWith } from '../../../src/nodes/index.ts';
 
 const registry = registryWith();
@@ -9,9 +10,9 @@ type Nodes = Readonly<
 >;
 
 /** The warnings of a graph that starts with its first node. */
-function warningsOf(nodes: Nodes): readonly string[] {
+function warningsOf(nodes: Nodes, types = registry): readonly string[] {
   const edges = Object.entries(nodes).map(([name, { type: typeName, params = {}, exits = {} }]) => {
-    const type = registry.get(typeName);
+    const type = types.get(typeName);
     const reading = type?.read(params);
     if (!type || !reading?.ok) throw new Error(`${name} is invalid`);
     const targets = new Map(Object.entries(exits).filter(([, target]) => target !== ''));
@@ -188,5 +189,26 @@ describe('an exit that is never taken', () => {
   it('still leads to its node, for the parameter is live', () => {
     const exits = { no_tool_called: 'answer', no_results: 'line' };
     expect(warningsOf({ detect: detect({}, exits), answer, line })).toEqual([]);
+  });
+});
+
+describe('exits that all lead to one node', () => {
+  const selector = (output: NodeOutput) =>
+    defineNode({
+      type: 'Selector',
+      summary: 'Selects.',
+      params: { type: 'object', additionalProperties: false, properties: {} },
+      exits: ['yes', 'no'],
+      output: () => output,
+      create: () => Promise.resolve({ run: () => Promise.resolve('yes' as const) }),
+    });
+  const nodes = { select: { type: 'Selector', exits: { yes: 'answer', no: 'answer' } }, answer };
+
+  it.each([
+    ['is a warning', {}, ['select.exits all lead to "answer": what this Selector finds out changes nothing']],
+    ['is none where the turn tells later nodes what the node finds out', { informsLaterNodes: true }, []],
+  ])('%s', (_, output, warnings) => {
+    const types = registryWith({ nodeTypes: [selector({ silentExits: [], ...output })] });
+    expect(warningsOf(nodes, types)).toEqual(warnings);
   });
 });
