@@ -1,22 +1,9 @@
-import type { NodeOutput } from './node.ts';
-
-/** Edges of a graph by node: the exits of its type, and the target of each; an exit that ends the turn has no target. */
-export type Edges = ReadonlyMap<string, NodeEdges>;
-
-/** What the linter knows of one node. */
-export interface NodeEdges {
-  readonly type: string;
-  readonly exits: readonly string[];
-  readonly targets: ReadonlyMap<string, string>;
-  /** undefined: not known. */
-  readonly output: NodeOutput | undefined;
-  /** Whether its type has the parameter `hold`. */
-  readonly canHold: boolean;
-}
+import { follow, sourcesIn, targetsIn, type Edges, type NodeEdges } from './edges.ts';
+import { lintSelections } from './lintSelections.ts';
 
 /**
  * Graph linter: yields a warning for each thing that is valid but probably a mistake (unreachable nodes, endless loops,
- * turns without a word, answers that are checked after they were sent, or held and not checked).
+ * turns without a word, answers that are checked after they were sent, or held and not checked, tools that are never selected).
  */
 export function* lintGraph(start: string, allEdges: Edges): Generator<string> {
   const reached = reachable(start, allEdges);
@@ -37,6 +24,7 @@ export function* lintGraph(start: string, allEdges: Edges): Generator<string> {
   yield* silentTurns(start, edges);
   for (const name of reached) yield* lateChecks(name, edges);
   for (const name of reached) yield* uncheckedHolds(name, edges);
+  yield* lintSelections(reached, edges);
 }
 
 function withoutUnusedExits(edge: NodeEdges): NodeEdges {
@@ -81,13 +69,12 @@ function* lateChecks(checker: string, edges: Edges): Generator<string> {
   const { output, targets } = edges.get(checker) ?? {};
   const exit = output?.answerExit;
   if (exit === undefined) return;
-  const followers = follow([targets?.get(exit)], (name) => [...(edges.get(name)?.targets.values() ?? [])]);
+  const followers = follow([targets?.get(exit)], targetsIn(edges));
   const followingEdges = [...followers].flatMap((name) => edges.get(name) ?? []);
   const added = [...followers].find((name) => edges.get(name)?.output?.text !== undefined);
   // A check may also decide whether a call is to be detected.
   if (added === undefined && !followingEdges.every(onlyRoutes)) return;
-  const leadsTo = (target: string): readonly string[] =>
-    [...edges].filter(([, { targets: next }]) => [...next.values()].includes(target)).map(([name]) => name);
+  const leadsTo = sourcesIn(edges);
   for (const name of follow(leadsTo(checker), leadsTo)) {
     const { output: checked, canHold = false } = edges.get(name) ?? {};
     if (checked?.text !== 'sent') continue;
@@ -103,7 +90,7 @@ function* lateChecks(checker: string, edges: Edges): Generator<string> {
 function* uncheckedHolds(name: string, edges: Edges): Generator<string> {
   const { output, targets } = edges.get(name) ?? {};
   if (output?.text !== 'held') return;
-  const followers = follow([...(targets?.values() ?? [])], (node) => [...(edges.get(node)?.targets.values() ?? [])]);
+  const followers = follow([...(targets?.values() ?? [])], targetsIn(edges));
   const mayCheck = (node: string): boolean => {
     const { output: next } = edges.get(node) ?? {};
     return next === undefined || next.answerExit !== undefined;
@@ -112,24 +99,7 @@ function* uncheckedHolds(name: string, edges: Edges): Generator<string> {
   yield `${name} holds its answer back, and no Guardrail checks it: the client only gets it later; remove ${name}.params.hold, or let a Guardrail with "watch": "answer" follow`;
 }
 
-const reachable = (start: string, edges: Edges): ReadonlySet<string> =>
-  follow([start], (name) => [...(edges.get(name)?.targets.values() ?? [])]);
-
-/** All nodes to which some nodes lead, and these themselves. */
-function follow(
-  starts: readonly (string | undefined)[],
-  targetsOf: (name: string) => readonly (string | undefined)[],
-): ReadonlySet<string> {
-  const found = new Set<string>();
-  const pending: (string | undefined)[] = [...starts];
-  while (pending.length > 0) {
-    const name = pending.pop();
-    if (name === undefined || found.has(name)) continue;
-    found.add(name);
-    pending.push(...targetsOf(name));
-  }
-  return found;
-}
+const reachable = (start: string, edges: Edges): ReadonlySet<string> => follow([start], targetsIn(edges));
 
 // Fixed point: nodes with an exit that ends the turn, or leads to such a node.
 function nodesThatCanEnd(edges: Edges): ReadonlySet<string> {
