@@ -1,8 +1,9 @@
 // What the training text of the demo model must not have: the messages and the tools of all evaluations of this folder.
+import { readHouse, readHouseItems } from './guidelines/items.mjs';
 import { readJson } from './readJson.mjs';
 import { readItems } from './tools/items.mjs';
 import { readResultItems } from './tools/resultItems.mjs';
-import { readTwoTurnItems } from './twoTurnLoop/items.mjs';
+import { readControls, readTwoTurnItems } from './twoTurnLoop/items.mjs';
 
 /**
  * A message of an evaluation, and the tools that are offered with it.
@@ -17,9 +18,10 @@ import { readTwoTurnItems } from './twoTurnLoop/items.mjs';
  * @returns {Promise<readonly HeldOutItem[]>}
  */
 export async function readHeldOut() {
-  const [calls, results, twoTurns] = await Promise.all([readItems(), readResultItems(), readTwoTurnItems()]);
-  const house = await readJson(new URL('guidelines/house.json', import.meta.url));
-  const ofHouse = await readJson(new URL('guidelines/items.json', import.meta.url));
+  const [calls, results] = await Promise.all([readItems(), readResultItems()]);
+  const twoTurns = [...(await readTwoTurnItems()), ...(await readControls())];
+  const house = await readHouse();
+  const ofHouse = await readHouseItems();
   const routed = await readJson(new URL('route/items.json', import.meta.url));
   return [
     ...calls,

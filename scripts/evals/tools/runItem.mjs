@@ -1,54 +1,46 @@
 // Runs one item through the server: an agent with a single ToolCall node, and one message.
+import { withAgent } from '../evalServer.mjs';
+import { detectedCalls, incompleteCalls, unreadCalls } from './readCalls.mjs';
 
 // Expected answers are much shorter.
 const maxTokens = 256;
 
+/** Sampling of all nodes: greedy. */
+export const sampling = { temperature: 0, max_tokens: maxTokens };
+
+/** Parameters of a ToolCall node that offers these tools in a row's format and mode. */
+export const toolParams = (tools, { format, mode }) => ({
+  tools,
+  ...(format && { tool_call_format: format }),
+  ...(mode === 'strict' && { strict: true }),
+  // The text is sent too: one that looks like a call, but is none, is a decode failure.
+  generate_on_no_tool: true,
+  sampling,
+});
+
 /** The graph of an item; its model is the agent's. */
-export const graphOf = (tools, { format, mode }) => ({
+export const graphOf = (tools, row) => ({
   start_node: 'call',
-  nodes: {
-    call: {
-      type: 'ToolCall',
-      params: {
-        tools,
-        tool_call_format: format,
-        ...(mode === 'strict' && { strict: true }),
-        // The text is sent too: one that looks like a call, but is none, is a decode failure.
-        generate_on_no_tool: true,
-        sampling: { temperature: 0, max_tokens: maxTokens },
-      },
-    },
-  },
+  nodes: { call: { type: 'ToolCall', params: toolParams(tools, row) } },
 });
 
 /**
  * Runs an item; returns the answer (see compare.mjs), its generated tokens and its time in milliseconds.
  * @throws {Error} The Fault of a turn that failed.
  */
-export async function runItem(client, model, item, row) {
-  const graph = { default_model_name: model, ...graphOf(item.tools, row) };
-  const agent = await client.createAgent({ graph });
-  try {
-    const { calls, events, text, tokens, durationMs } = await agent.send(item.message).done;
-    const unread = events.filter(({ eventType }) => eventType === 'call_unread').map(({ payload }) => payload);
-    return {
-      calls: [
-        ...calls.map(({ toolName, arguments: given }) => ({ name: toolName, arguments: given })),
-        ...incompleteCalls(events),
-      ],
-      // The server leaves markup that it could not read out of the answer.
-      text: [text, ...unread.map((call) => call.text)].join('\n').trim(),
-      truncated: unread.some(({ reason }) => /cut off|text ends/.test(reason)),
-      tokens: tokens.generated,
-      ms: durationMs,
-    };
-  } finally {
-    await agent.destroy().catch(() => {});
-  }
-}
+export const runItem = (client, model, item, row) =>
+  withAgent(client, { model, graph: graphOf(item.tools, row) }, async (agent) =>
+    toAnswer(await agent.send(item.message)),
+  );
 
-// A call without a required parameter is reported as an insight instead of a call; here it counts as a (wrong) call.
-const incompleteCalls = (events) =>
-  events
-    .filter(({ eventType }) => eventType === 'tool_insight')
-    .map(({ payload }) => ({ name: payload.tool, arguments: {} }));
+/** A turn as an answer to compare. */
+export function toAnswer(turn) {
+  const unread = unreadCalls(turn);
+  return {
+    calls: [...detectedCalls(turn), ...incompleteCalls(turn)],
+    text: [turn.text, ...unread.map((call) => call.text)].join('\n').trim(),
+    truncated: unread.some(({ reason }) => /cut off|text ends/.test(reason)),
+    tokens: turn.tokens.generated,
+    ms: turn.durationMs,
+  };
+}

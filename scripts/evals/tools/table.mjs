@@ -1,6 +1,6 @@
 // Formats the scores as a Markdown table.
+import { formatColumns, percent } from '../formatColumns.mjs';
 
-const percent = (rate) => (rate === null ? '' : `${(100 * rate).toFixed(0)} %`);
 const number = (value) => (value === null ? '' : value.toFixed(0));
 
 const columns = [
@@ -16,17 +16,11 @@ const columns = [
   ['undecoded', ({ decodeFailure }) => percent(decodeFailure)],
   ['missed', ({ missed }) => percent(missed)],
   ['false call', ({ falseCall }) => percent(falseCall)],
+  ['result given', ({ resultGiven }) => percent(resultGiven)],
+  ['to Generate', ({ resultGivenToGenerate }) => percent(resultGivenToGenerate)],
   ['tokens/call', ({ tokensPerCall }) => number(tokensPerCall)],
   ['ms/call', ({ msPerCall }) => number(msPerCall)],
 ];
 
 /** One line for each row under a header line, numbers aligned to the right. */
-export function formatTable(rows) {
-  const cells = rows.map((row) => columns.map(([, show]) => show(row)));
-  const widths = columns.map(([head], at) => Math.max(head.length, ...cells.map((line) => line[at].length)));
-  const isText = (at) => at < 2;
-  const line = (texts) =>
-    `| ${texts.map((text, at) => (isText(at) ? text.padEnd(widths[at]) : text.padStart(widths[at]))).join(' | ')} |`;
-  const rule = `| ${widths.map((width, at) => (isText(at) ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;
-  return [line(columns.map(([head]) => head)), rule, ...cells.map(line)].join('\n');
-}
+export const formatTable = (rows) => formatColumns(columns, rows, 2);

@@ -9,14 +9,21 @@ import { readJson } from '../readJson.mjs';
  * @property {import('../tools/items.mjs').ExpectedCall} call The call that the first message asks for.
  * @property {string} result What the tool gives back.
  * @property {string} told The result as the client phrases it.
- * @property {string} next What the user says next; it asks for no call.
+ * @property {string} next What the user says next; it asks for no call, but in a control conversation it does.
+ * @property {import('../tools/items.mjs').ExpectedCall} [nextCall] The call of a control conversation that it asks for.
  */
 
 /**
  * Reads the conversations, at most `limit`.
  * @returns {Promise<readonly TwoTurnItem[]>}
  */
-export async function readTwoTurnItems(limit = Infinity) {
-  const items = await readJson(new URL('items.json', import.meta.url));
-  return items.slice(0, limit);
-}
+export const readTwoTurnItems = (limit = Infinity) => read('items.json', limit);
+
+/**
+ * Reads the control conversations, at most `limit`: their second message asks for another call. A model that never calls
+ * for a second message fails them.
+ * @returns {Promise<readonly TwoTurnItem[]>}
+ */
+export const readControls = (limit = Infinity) => read('controls.json', limit);
+
+const read = async (file, limit) => (await readJson(new URL(file, import.meta.url))).slice(0, limit);

@@ -1,0 +1,17 @@
+// What a turn called, as the evaluations count it.
+
+/** The calls that the client was notified of. */
+export const detectedCalls = ({ calls }) =>
+  calls.map(({ toolName, arguments: given }) => ({ name: toolName, arguments: given }));
+
+/** Calls without a required parameter are reported as insights instead of calls; here they count as (wrong) calls. */
+export const incompleteCalls = ({ events }) =>
+  eventsOf(events, 'tool_insight').map((payload) => ({ name: payload.tool, arguments: {} }));
+
+/** Calls that the server could not read; it leaves their markup out of the answer. */
+export const unreadCalls = ({ events }) => eventsOf(events, 'call_unread');
+
+/** How many calls repeated one that had a result already; they are not sent. */
+export const repeatedCalls = ({ events }) => eventsOf(events, 'call_repeated').length;
+
+const eventsOf = (events, type) => events.filter(({ eventType }) => eventType === type).map(({ payload }) => payload);
