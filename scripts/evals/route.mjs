@@ -66,7 +66,8 @@ async function measure(client, match) {
     if (exit === label) right[label]++;
     if (exit === 'not_matched') notMatched++;
     const event = turn.events.find(({ eventType }) => eventType === 'route')?.payload;
-    if (event?.probabilities) totals.push(Object.values(event.probabilities).reduce((sum, value) => sum + value, 0));
+    const probabilities = Object.values(event?.probabilities ?? {});
+    if (probabilities.length > 0) totals.push(probabilities.reduce((sum, value) => sum + value, 0));
     if (options.verbose)
       console.error(
         `${match} ${exit === label ? 'right' : 'wrong'} ${label} -> ${exit}: ${message} ${JSON.stringify(event ?? null)}`,

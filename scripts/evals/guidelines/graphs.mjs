@@ -29,7 +29,6 @@ export const graphs = {
 export const promptTokens = ({ events }) =>
   events.find(({ nodeName, eventType }) => nodeName === 'serve' && eventType === 'inference')?.payload.tokens.prompt;
 
-/** The guidelines that a turn selected, in their order. */
+/** Names of the guidelines that a turn with diagnostics selected, in their order. */
 export const selectedGuidelines = ({ events }) =>
-  events.find(({ nodeName, eventType }) => nodeName === 'select' && eventType === 'tools_selected')?.payload
-    .guidelines ?? [];
+  events.find(({ eventType }) => eventType === 'tools_selected')?.payload.guidelines.map(({ name }) => name) ?? [];

@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { formats } from '../../src/tools/formats/index.ts';
+import { repositoryPath } from '../helpers/server.ts';
+
+const run = promisify(execFile);
+
+/** Runs an evaluation with the demo model; returns the rows of its JSON. */
+async function rowsOf(script: string, ...options: readonly string[]): Promise<Record<string, unknown>[]> {
+  const path = repositoryPath(`scripts/evals/${script}`);
+  const { stdout } = await run(process.execPath, [path, '--json', ...options]);
+  return JSON.parse(stdout).rows;
+}
+
+const sum = (counts: unknown): number =>
+  Object.values(counts as Readonly<Record<string, number>>).reduce((total, count) => total + count, 0);
+
+describe('the evaluations', () => {
+  it('play items with results in both wirings, in every format', async () => {
+    const rows = await rowsOf('tools.mjs', '--results', '--limit', '2', '--modes', 'free');
+    expect(rows.map(({ format }) => format)).toEqual([...formats.keys()]);
+    for (const { resultOutcomes, failed, exact } of rows) {
+      const { loop, generate } = resultOutcomes as Record<string, Record<string, number>>;
+      // The first call is certain, and every item has one outcome.
+      expect([sum(loop), sum(generate), loop?.['notCalled'], generate?.['notCalled']]).toEqual([2, 2, 0, 0]);
+      expect([failed, exact]).toEqual([0, null]);
+    }
+  });
+
+  it('play conversations of two turns in both wirings', async () => {
+    const rows = await rowsOf('twoTurnLoop.mjs', '--formats', 'chatml', '--limit', '2');
+    expect(rows.map(({ wiring }) => wiring)).toEqual(['message', 'variable']);
+    for (const row of rows) {
+      expect(Number(row['called again']) + Number(row['answered'])).toBeLessThanOrEqual(2);
+      expect(row['called']).toBe(2);
+    }
+  });
+});
