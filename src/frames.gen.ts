@@ -171,7 +171,7 @@ export interface ToolCallNotification {
   /** Whether only the lenient parser could read the call. */
   readonly repaired: boolean;
   readonly consequential: boolean;
-  /** The guideline that selected the tool, if one did. Reserved: empty in this version. */
+  /** Why the tool was offered: the guideline that selected it, else the last label of a Route in the turn; empty: neither. */
   readonly because: string;
   readonly issues: readonly ToolCallIssue[];
   /** Whether the turn waits for the result of this call (submit_tool_results). */
