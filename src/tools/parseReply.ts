@@ -1,10 +1,11 @@
 import { skipClosingFence, skipOpeningFence } from './detect/markdownCode.ts';
 import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from './json/lenientParser.ts';
-import { defaultReplyMarks } from './reasoning/replyMarks.ts';
+import { defaultReplyMarks, type ReplyMarks } from './reasoning/replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
 import { markupSplitter } from './unread/splitMarkup.ts';
-import type { UnreadCall } from './unread/unreadCall.ts';
+import { withoutBlocks, type TextRange } from './unread/withoutBlocks.ts';
+import type { UnreadCall } from './unreadCall.ts';
 import type { DetectOptions, Detection, ToolCallFormat } from './tool.ts';
 
 /** The parts of a model's reply: calls, reasoning and answer. */
@@ -43,13 +44,26 @@ export function parseReply(
   const content = untrimmed.trim();
   const parsed = { ...detection, content: isJson ? withoutFence(content) : content, reasoning };
   if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
-  const visible = keepReasoning ? splitReply(detection.residual, marks).content.trim() : parsed.content;
+  const formatUnread = detection.unread ?? [];
+  const isWhole = formatUnread.length === 0 && !keepReasoning;
+  const visible = isWhole ? parsed.content : visibleText(detection.residual, formatUnread, marks);
   const split = markupSplitter(format.markup ?? commonMarkup).split(visible, {
     toolNames: new Set(tools.map(({ name }) => name)),
     isBareSearched: !isJson,
     hasCalls: parsed.calls.length > 0,
   });
-  return { ...parsed, answer: split.answer, unread: [...toolMessages.map(unreadMessage), ...split.unread] };
+  const unread = [...toolMessages.map(unreadMessage), ...formatUnread, ...split.unread];
+  return { ...parsed, answer: split.answer, unread };
+}
+
+/** A text without reasoning and without the parts that a format could not read, which are in its order. */
+function visibleText(text: string, unread: readonly UnreadCall[], marks: ReplyMarks): string {
+  const blocks: TextRange[] = [];
+  for (const { text: part } of unread) {
+    const start = text.indexOf(part, blocks.at(-1)?.end);
+    if (start >= 0) blocks.push({ start, end: start + part.length });
+  }
+  return splitReply(withoutBlocks(text, blocks), marks).content.trim();
 }
 
 /** A message to a tool that remains of a reply. */

@@ -3,6 +3,7 @@ import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
 import type { CallMarkup } from './callMarkup.ts';
 import type { JsonObject } from './json/value.ts';
 import type { ReplyMarks } from './reasoning/replyMarks.ts';
+import type { UnreadCall } from './unreadCall.ts';
 
 /** JSON Schema of a tool's arguments; the order of the keys is that of the prompt. */
 export interface ArgumentsSchema {
@@ -68,6 +69,11 @@ export interface Detection {
   readonly residual: string;
   /** Whether the text ends inside a call. */
   readonly truncated: boolean;
+  /**
+   * What the format itself found to be markup of a call that it cannot read, in the order of the text. Where the residual
+   * has it, it is no part of the answer. Absent: the format leaves the search to the marks of calls.
+   */
+  readonly unread?: readonly UnreadCall[];
 }
 
 /** What a parser may know in addition to the text. */
@@ -78,6 +84,8 @@ export interface DetectOptions {
   readonly marks?: ReplyMarks;
   /** Whether a call may begin with a member `thought`. Default false: then it is left aside as a repair, in tags only. */
   readonly thought?: boolean;
+  /** Whether the token limit ended the text: a value that nothing closes is then cut off. Default false. */
+  readonly isCutOff?: boolean;
 }
 
 /** Tool-call format of a model family: how tools are put into a prompt, and how calls are detected and constrained. */
@@ -87,6 +95,12 @@ export interface ToolCallFormat {
   readonly place: 'system' | 'first-user' | 'last-user';
   /** The marks around calls, its own and those of all formats; absent: it has none of its own. */
   readonly markup?: CallMarkup;
+  /** How often a node asks again after a call with a mistake, where its graph does not say. Default 0. */
+  readonly retries?: number;
+  /** Whether a call of an unknown tool is such a mistake. Default false: it goes to the client, which decides. */
+  readonly retriesUnknown?: boolean;
+  /** Stop strings of replies with calls, in addition to those of the sampling parameters. */
+  readonly stop?: readonly string[];
   /** The tools as prompt text, for models whose chat template does not support tools. */
   render(tools: readonly Tool[]): string;
   /** Calls of an assistant message as prompt text, for the same models. Default: JSON with "tool" and "args". */

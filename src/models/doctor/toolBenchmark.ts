@@ -107,7 +107,12 @@ async function askQuestion(
   const question = { message, expectsCall: expectedCall !== undefined };
   try {
     const { text, finishReason } = await sequence.generate(prompt, {
-      sampling: { ...sampling, temperature: 0, max_tokens: maxTokens },
+      sampling: {
+        ...sampling,
+        stop: [...sampling.stop, ...(format.stop ?? [])],
+        temperature: 0,
+        max_tokens: maxTokens,
+      },
       signal,
       controlTokens: true,
       ...(constraint && { grammar: constraint.grammar }),

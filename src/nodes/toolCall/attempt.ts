@@ -21,11 +21,13 @@ interface AttemptOptions {
   readonly isCutOff: boolean;
   /** Whether the node asks again after a mistake. */
   readonly canRetry: boolean;
+  /** Whether a call of an unknown tool is such a mistake. */
+  readonly retriesUnknown: boolean;
 }
 
 /** Judges the calls of a reply. What could not be read is sent to the client (NodeEvent call_unread) with a warning. */
 export async function judgeReply(turn: Turn, reply: ParsedReply, options: AttemptOptions): Promise<Attempt> {
-  const { nodeName, constraint, rules, isCutOff, canRetry } = options;
+  const { nodeName, constraint, rules, isCutOff, canRetry, retriesUnknown } = options;
   const allowed: DetectedCall[] = [];
   const unread = [...reply.unread];
   for (const call of reply.calls) if (await isAllowed(call, constraint)) allowed.push(call);
@@ -40,16 +42,27 @@ export async function judgeReply(turn: Turn, reply: ParsedReply, options: Attemp
   unread.push(...disallowed.map(({ raw }) => ({ text: raw, reason: 'the declared tools do not allow it' })));
   for (const { text, reason } of unread) turn.emitEvent('call_unread', { text, reason }, { always: true });
   const calls = allowed.map((call) => judgeCall(turn, call, rules));
-  return { calls, answer: reply.answer, problem: findProblem(calls, unread) };
+  return { calls, answer: reply.answer, problem: findProblem(calls, unread, retriesUnknown ? rules.tools : undefined) };
 }
 
-function findProblem(calls: readonly JudgedCall[], unread: ParsedReply['unread']): string | undefined {
-  if (calls.some(({ kind }) => kind !== 'incomplete')) return undefined;
+/** @param tools those that a call has to name; undefined: it may name any. */
+function findProblem(
+  calls: readonly JudgedCall[],
+  unread: ParsedReply['unread'],
+  tools: CallRules['tools'] | undefined,
+): string | undefined {
+  const unknown = tools ? calls.flatMap((call) => unknownName(call) ?? []) : [];
+  const incompletes = calls.filter(({ kind }) => kind === 'incomplete');
+  if (calls.length > unknown.length + incompletes.length) return undefined;
   const [bad] = unread;
   if (bad) return `the call could not be read: ${bad.reason}`;
+  if (tools && unknown.length > 0) return `there is no tool "${unknown[0]}", but ${[...tools.keys()].join(', ')}`;
   const incomplete = calls.find((call) => call.kind === 'incomplete');
   if (!incomplete) return undefined;
   const { tool, missing, invalid } = incomplete.insight;
   const params = [...missing, ...invalid].map(({ message }) => message);
   return `the call of ${tool} is incomplete: ${params.join('; ')}`;
 }
+
+const unknownName = (judged: JudgedCall): string | undefined =>
+  judged.kind === 'new' && !judged.call.known ? judged.call.name : undefined;

@@ -15,6 +15,7 @@ import { lazyMentions } from './judgeCall.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
 import { resolveFormat } from './resolveFormat.ts';
 import { toolCallParams, type ToolCallParams } from './toolCallParams.ts';
+import type { PartialSampling } from '../../models/catalogue/sampling.ts';
 import { compileOffer, declareOffer, isSameOffer } from './toolOffer.ts';
 
 // Calls of a turn that repeat an answered one, after which the loop ends.
@@ -56,6 +57,9 @@ export const toolCallWith = (formats: Formats) =>
       const plainProjection = chatProjection(lease.model);
       const inference = new InferenceRunner(lease, context, { temperature: 0 });
       const loops = new WeakMap<Turn, LoopState>();
+      const { stop = [], retriesUnknown = false } = format;
+      const stopOf = ({ stop: own }: PartialSampling): readonly string[] => own ?? lease.defaultSampling.stop;
+      const maxRetries = (): number => settings.current.retries ?? format.retries ?? 0;
 
       const createRequest = (turn: Turn, correction = ''): PromptRequest => {
         const { system, sampling, thinking, max_thinking_tokens, tool_choice } = settings.current;
@@ -64,33 +68,35 @@ export const toolCallWith = (formats: Formats) =>
           system: system.render(turn),
           current: placeTemplate(turn.message),
           ...(correction !== '' && { last: [{ role: 'system', text: correction }] }),
-          sampling,
+          sampling: tool_choice === 'none' ? sampling : { ...sampling, stop: [...stopOf(sampling), ...stop] },
           thinking,
           maxThinkingTokens: max_thinking_tokens,
         };
       };
       const ask = async (turn: Turn, correction: string): Promise<Attempt> => {
-        const { on_incomplete, thought, retries } = settings.current;
+        const { on_incomplete, thought } = settings.current;
         const constraint = loops.get(turn)?.hasResults ? offer.laterConstraint : offer.constraint;
         const notes = { tool_call_format: format.name, because: reason };
         const { grammar } = constraint;
         const options = { controlTokens: true, notes, ...(grammar && { grammar }) };
         const { text, finishReason } = await inference.complete(turn, createRequest(turn, correction), options);
         const tools = [...offer.offered.values()];
-        const reply = parseReply(text, format, { tools, marks: lease.model.replyMarks, thought });
+        const isCutOff = finishReason === 'length';
+        const reply = parseReply(text, format, { tools, marks: lease.model.replyMarks, thought, isCutOff });
         const sendsIncomplete = on_incomplete === 'notify';
         const rules = { tools: offer.declared, mentions: lazyMentions(turn), sendsIncomplete };
-        const facts = { isCutOff: finishReason === 'length', canRetry: retries > 0 };
+        const facts = { isCutOff, canRetry: maxRetries() > 0, retriesUnknown };
         return judgeReply(turn, reply, { nodeName, constraint, rules, ...facts });
       };
       const askWithRetries = async (turn: Turn): Promise<Attempt> => {
         let attempt = await ask(turn, '');
-        for (let retry = 1; attempt.problem !== undefined && retry <= settings.current.retries; retry++) {
+        for (let retry = 1; attempt.problem !== undefined && retry <= maxRetries(); retry++) {
           turn.emitEvent('tool_retry', { reason: attempt.problem, attempt: retry }, { always: true });
           const correction = `Your last reply was no usable call: ${attempt.problem}. Write the whole call again.`;
           const next = await ask(turn, correction);
-          // Without another call, what the last one lacks is still to be asked for.
-          attempt = next.calls.length > 0 ? next : { ...next, calls: attempt.calls };
+          // Without another call, what the last one lacks is still to be asked for. A tool that does not exist is given up.
+          const incomplete = attempt.calls.filter(({ kind }) => kind === 'incomplete');
+          attempt = next.calls.length > 0 ? next : { ...next, calls: incomplete };
         }
         return attempt;
       };

@@ -74,9 +74,9 @@ export const toolCallParams = (formats: Formats) =>
         type: 'integer',
         minimum: 0,
         maximum: 2,
-        default: 0,
         live: true,
-        description: 'How often the model is asked again after a call that was cut off, unreadable or incomplete.',
+        description:
+          'How often the model is asked again after a call that was cut off, unreadable or incomplete. Default: that of the format, mostly 0.',
       },
       thought: {
         type: 'boolean',

@@ -5,7 +5,7 @@ import { CodeSpanState } from './codeSpanState.ts';
 import type { MarkFinder, MarkItem } from './markFinder.ts';
 import { isMentioned } from './mentionedMark.ts';
 import { markupSplitter } from './splitMarkup.ts';
-import type { UnreadCall } from './unreadCall.ts';
+import type { UnreadCall } from '../unreadCall.ts';
 
 /** What a step of the filter lets through. */
 interface Passed {

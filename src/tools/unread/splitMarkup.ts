@@ -4,7 +4,7 @@ import { BrokenMarks } from './brokenMarks.ts';
 import { MarkFinder } from './markFinder.ts';
 import { ToolNameFinder } from './toolNames.ts';
 import { unreadBlocks } from './unreadBlocks.ts';
-import type { UnreadCall } from './unreadCall.ts';
+import type { UnreadCall } from '../unreadCall.ts';
 import { withoutBlocks } from './withoutBlocks.ts';
 
 /** A text without markup of calls, and the markup that gave none. */

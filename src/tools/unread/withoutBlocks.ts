@@ -1,7 +1,11 @@
-import type { UnreadBlock } from './unreadBlocks.ts';
+/** A range of a text; `end` is exclusive. */
+export interface TextRange {
+  readonly start: number;
+  readonly end: number;
+}
 
 /** A text without blocks of it: on one line where both sides of a block stood on one, else as lines. */
-export function withoutBlocks(text: string, blocks: readonly UnreadBlock[]): string {
+export function withoutBlocks(text: string, blocks: readonly TextRange[]): string {
   if (blocks.length === 0) return text;
   let joined = '';
   let from = 0;
