@@ -1,5 +1,5 @@
 import type { Prompt } from '../dialog.ts';
-import type { Completion, Engine, LoadOptions, Model } from '../engine/engine.ts';
+import type { Engine, LoadOptions, Model } from '../engine/engine.ts';
 import type { ToolDialect } from '../tools/native/toolDialect.ts';
 
 /** Load options of a model that does not generate: minimal KV cache, one thread. */
@@ -8,8 +8,8 @@ export const captureOptions = { contextSize: 256, slots: 1, threads: 1, gpu: 'of
 type OnPrompt = (prompt: Prompt, model: Model) => Promise<void>;
 
 /**
- * Wraps an engine so that prompts are captured instead of run: `onPrompt` gets each one, whatever its length, and the
- * completion is empty.
+ * Wraps an engine so that prompts are captured instead of run: `onPrompt` gets each one, whatever its length, the
+ * completion is empty, and answers have equal scores.
  * @param toolDialect of all models; default: their own.
  */
 export function capturePrompts(engine: Engine, onPrompt: OnPrompt, toolDialect?: ToolDialect): Engine {
@@ -39,7 +39,11 @@ const captureModel = (model: Model, onPrompt: OnPrompt, toolDialect: ToolDialect
     label,
     async generate(prompt) {
       await onPrompt(prompt, model);
-      return emptyCompletion;
+      return { ...noInference, text: '' };
+    },
+    async score(prompt, answers) {
+      await onPrompt(prompt, model);
+      return { ...noInference, scores: answers.map(() => -Math.log(answers.length)) };
     },
     prefill: async () => undefined,
     [Symbol.asyncDispose]: async () => undefined,
@@ -47,9 +51,8 @@ const captureModel = (model: Model, onPrompt: OnPrompt, toolDialect: ToolDialect
   [Symbol.asyncDispose]: () => model[Symbol.asyncDispose](),
 });
 
-const emptyCompletion: Completion = {
-  text: '',
+const noInference = {
   finishReason: 'end',
   tokens: { prompt: 0, reused: 0, generated: 0 },
   timings: { queuedMs: 0, firstTokenMs: 0, totalMs: 0 },
-};
+} as const;

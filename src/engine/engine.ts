@@ -44,16 +44,20 @@ export interface Transcript {
   readonly text: string;
 }
 
-/** The result of a generation. */
-export interface Completion {
-  readonly text: string;
+/** What each inference reports. */
+export interface InferenceResult {
   readonly finishReason: FinishReason;
   /** `prompt` counts the whole prompt; `reused` is the part of it that the KV cache held already (prefix reuse). */
   readonly tokens: { readonly prompt: number; readonly reused: number; readonly generated: number };
   /** Milliseconds from the call until a slot was acquired, until the first token (0 = no token), and until the end. */
   readonly timings: { readonly queuedMs: number; readonly firstTokenMs: number; readonly totalMs: number };
-  /** Present where `transcript` asks for it, unless the generation was aborted before it started. */
+  /** Present where `transcript` asks for it, unless the inference was aborted before it started. */
   readonly transcript?: Transcript;
+}
+
+/** The result of a generation. */
+export interface Completion extends InferenceResult {
+  readonly text: string;
 }
 
 export interface GenerateOptions {
@@ -82,12 +86,29 @@ export interface GenerateOptions {
    * none. An engine without a model may ignore it.
    */
   readonly maxThinkingTokens?: number;
-  /** Whether the completion has a transcript. Default false. */
+  /** Whether the result has a transcript. Default false. */
   readonly transcript?: boolean;
   /** The number of this inference within its turn, from 1. For scripted engines, as is `message`; others ignore both. */
   readonly inference?: number;
   /** What stands for the user's message in the prompt. Default: the last user message that is no tool result. */
   readonly message?: string;
+}
+
+/** Options of a scoring. */
+export interface ScoreOptions extends Pick<GenerateOptions, 'transcript' | 'inference' | 'message'> {
+  /** Ends the scoring within one answer or one prefill chunk. */
+  readonly signal: AbortSignal;
+}
+
+/** The result of a scoring: how probable each answer is as the model's whole reply. No token is generated. */
+export interface AnswerScores extends InferenceResult {
+  /**
+   * In the order of the answers: the natural logarithm of the probability that the model replies with exactly this text and
+   * then ends (several end of generation tokens add up), at temperature 1 and without a sampler. Always finite; empty when
+   * aborted.
+   */
+  readonly scores: readonly number[];
+  readonly finishReason: 'end' | 'aborted';
 }
 
 /** Options of a sequence. */
@@ -96,7 +117,7 @@ export interface SequenceOptions {
   readonly label?: string;
 }
 
-/** A sequence: the tokens of one inference node of one agent in a KV cache. One generation runs in it at a time. */
+/** A sequence: the tokens of one inference node of one agent in a KV cache. One inference runs in it at a time. */
 export interface Sequence extends AsyncDisposable {
   readonly label: string;
   /**
@@ -105,6 +126,13 @@ export interface Sequence extends AsyncDisposable {
    * engine fails or the chat template rejects the prompt.
    */
   generate(prompt: Prompt, options: GenerateOptions): Promise<Completion>;
+  /**
+   * Scores answers: how probable each of them is as the whole reply to a prompt. The prompt is evaluated once, from the
+   * common prefix with the previous prompt on. Reasoning that the chat template opens is closed before the answers.
+   * @throws Fault PROMPT_TOO_LARGE when the prompt and the longest answer do not fit in the context, INFERENCE_FAILED as
+   * `generate` does.
+   */
+  score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores>;
   /**
    * Prefills the stable prefix of a prompt (system message, tools) ahead of time: what does not depend on the text of its
    * last message.

@@ -1,5 +1,5 @@
 import type { Dialog, Message } from '../dialog.ts';
-import type { Completion } from '../engine/engine.ts';
+import type { InferenceResult } from '../engine/engine.ts';
 import type { ToolCallIssue } from '../frames.gen.ts';
 import type { AnsweredCall } from '../tools/calls.ts';
 import type { Insight } from '../tools/validate/insight.ts';
@@ -65,7 +65,7 @@ export interface Exchange {
 }
 
 /** Statistics of one inference of a turn, for the turn summary. */
-export interface InferenceRecord extends Pick<Completion, 'finishReason' | 'tokens' | 'timings'> {
+export interface InferenceRecord extends Omit<InferenceResult, 'transcript'> {
   /** Number of interactions that did not fit into the prompt. */
   readonly dropped: number;
   /** Facts for debug_info, such as the format and why it was chosen. */

@@ -57,7 +57,7 @@ export const metricDefinitions = {
     perModel,
   ),
   turngraph_generated_tokens_total: counter('Generated tokens.', perModel),
-  turngraph_generations_total: counter('Generations that have ended, by what stopped them.', {
+  turngraph_generations_total: counter('Generations and scorings of answers that have ended, by what stopped them.', {
     ...perModel,
     stopped: finishReasons,
   }),
@@ -68,7 +68,7 @@ export const metricDefinitions = {
   ),
   turngraph_slot_wait_seconds: histogram('From the request to a model until it has a slot.', waitBuckets, perModel),
   turngraph_generation_duration_seconds: histogram(
-    'From the request to a model until its text is complete.',
+    'From the request to a model until its text is complete, or its answers are scored.',
     durationBuckets,
     perModel,
   ),

@@ -1,6 +1,6 @@
 import { raceAbort } from '../abort.ts';
-import type { Message } from '../dialog.ts';
-import type { Completion, GenerateOptions, SamplingParams, Sequence } from '../engine/engine.ts';
+import type { Dialog, Message } from '../dialog.ts';
+import type { AnswerScores, Completion, GenerateOptions, SamplingParams, Sequence } from '../engine/engine.ts';
 import { paramError, type NodeContext } from '../graph/node.ts';
 import type { Turn } from '../graph/turn.ts';
 import type { ModelLease } from '../models/pool/lease.ts';
@@ -43,6 +43,14 @@ export interface PromptRequest extends Omit<PromptInputs, 'maxTokens' | 'dialog'
   readonly last?: readonly Message[];
 }
 
+/** What answers are scored as replies to. Reasoning is off. */
+export interface ScoreRequest extends Pick<PromptRequest, 'projection' | 'system' | 'current'> {
+  /** Whether the prompt has the dialog before this turn. Default true. */
+  readonly dialog?: boolean;
+  /** Whether the prompt has the calls and results of the turn so far, after `current`. Default true. */
+  readonly exchanges?: boolean;
+}
+
 /** Options of a completion. */
 export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar'> {
   readonly notes?: InferenceNotes;
@@ -82,12 +90,12 @@ export class InferenceRunner implements AsyncDisposable {
     request: PromptRequest,
     { notes = {}, onText, ...options }: CompletionOptions = {},
   ): Promise<NodeCompletion> {
-    const { prompt, dropped } = await this.#project(turn, request);
+    const sampling = this.#samplingParams(request);
+    const { prompt, dropped } = await this.#project(turn, request, sampling.max_tokens);
     const { maxThinkingTokens } = request;
     const { replyMarks } = this.#lease.model;
     const filter = new ReasoningFilter(replyMarks);
     const emit = (text: string): void => void (text !== '' && onText?.(text));
-    const sampling = this.#samplingParams(request);
     const completion = await this.#sequence.generate(prompt, {
       ...options,
       ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
@@ -110,9 +118,38 @@ export class InferenceRunner implements AsyncDisposable {
     return { ...completion, toolMessages, text: options.controlTokens === true ? completion.text : content };
   }
 
+  /**
+   * Scores answers as whole replies to a prompt, and records the tokens and timings in the turn. The scores are in the
+   * debug_info and in the NodeEvent `inference`.
+   * @throws the reason of the turn's signal when the turn is cancelled.
+   */
+  async score(
+    turn: Turn,
+    request: ScoreRequest,
+    answers: readonly string[],
+    notes: InferenceNotes = {},
+  ): Promise<AnswerScores> {
+    // No token is less than a byte; the rest is for the marks around an answer.
+    const maxTokens = markTokens + Math.max(0, ...answers.map((answer) => Buffer.byteLength(answer)));
+    const { prompt, dropped } = await this.#project(turn, { ...request, thinking: false }, maxTokens);
+    const result = await this.#sequence.score(prompt, answers, {
+      transcript: turn.diagnostics,
+      inference: turn.inferences + 1,
+      message: promptedMessage(turn.message, request.current),
+      signal: turn.signal,
+    });
+    const scores = answers.map((answer, index) => ({ answer, score: result.scores[index] }));
+    const facts = { ...notes, ...(result.finishReason === 'end' && { scores }) };
+    const event = inferenceEvent(result, undefined, this.#lease.name, facts);
+    if (event) turn.emitEvent('inference', event);
+    turn.recordInference({ ...result, dropped, notes: { model: this.#lease.name, ...facts } });
+    turn.signal.throwIfAborted();
+    return result;
+  }
+
   /** Prefills the part of the prompt that does not depend on the message, before there is one. */
   async prefill(turn: Turn, request: PromptRequest): Promise<void> {
-    const { prompt } = await this.#project(turn, request);
+    const { prompt } = await this.#project(turn, request, this.#samplingParams(request).max_tokens);
     await this.#sequence.prefill(prompt, turn.signal);
   }
 
@@ -120,12 +157,12 @@ export class InferenceRunner implements AsyncDisposable {
     return this.#sequence[Symbol.asyncDispose]();
   }
 
-  async #project(turn: Turn, request: PromptRequest): Promise<Projected> {
-    const { projection, thinking, system, last = [] } = request;
-    const current = [...request.current, ...turn.exchanges.flatMap(({ messages }) => messages), ...last];
-    const maxTokens = this.#samplingParams(request).max_tokens;
+  async #project(turn: Turn, request: ProjectedRequest, maxTokens: number): Promise<Projected> {
+    const { projection, thinking, system, last = [], dialog = true, exchanges = true } = request;
+    const exchanged = exchanges ? turn.exchanges.flatMap(({ messages }) => messages) : [];
+    const current = [...request.current, ...exchanged, ...last];
     // The model may be waited for: it counts tokens.
-    const projecting = projection.project({ system, current, dialog: turn.dialog, maxTokens });
+    const projecting = projection.project({ system, current, dialog: dialog ? turn.dialog : noDialog, maxTokens });
     const { prompt, dropped } = await raceAbort(projecting, turn.signal);
     return { prompt: { ...prompt, thinking }, dropped };
   }
@@ -134,6 +171,11 @@ export class InferenceRunner implements AsyncDisposable {
     return { ...this.#lease.defaultSampling, ...this.#nodeDefaults, ...sampling };
   }
 }
+
+type ProjectedRequest = ScoreRequest & Pick<PromptRequest, 'thinking' | 'last'>;
+
+const noDialog: Dialog = { interactions: [] };
+const markTokens = 32;
 
 /** What stands for the user's message in a prompt: the message, or the template that replaces it. */
 function promptedMessage(message: string, current: readonly Message[]): string {

@@ -1,4 +1,4 @@
-import type { Completion, SamplingParams } from '../engine/engine.ts';
+import type { InferenceResult, SamplingParams } from '../engine/engine.ts';
 
 /** Facts about an inference that its node adds to debug_info and to the event. */
 export interface InferenceNotes {
@@ -8,12 +8,13 @@ export interface InferenceNotes {
 }
 
 /**
- * The payload of the NodeEvent `inference`: what the model was given and what it generated; undefined where the completion
- * has no transcript.
+ * The payload of the NodeEvent `inference`: what the model was given and what it generated; undefined where the result has
+ * no transcript.
+ * @param sampling undefined: answers were scored.
  */
 export function inferenceEvent(
-  { transcript, tokens, timings, finishReason }: Completion,
-  sampling: SamplingParams,
+  { transcript, tokens, timings, finishReason }: InferenceResult,
+  sampling: SamplingParams | undefined,
   model: string,
   { tool_call_format: format, ...facts }: InferenceNotes,
 ): object | undefined {
@@ -26,7 +27,7 @@ export function inferenceEvent(
     prompt: transcript.prompt,
     text: transcript.text,
     finish_reason: finishReason,
-    sampling,
+    ...(sampling && { sampling }),
     tokens,
     timings: { queued_ms, first_token_ms, total_ms },
   };

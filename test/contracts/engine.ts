@@ -2,6 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Prompt } from '../../src/dialog.ts';
 import type { Completion, Engine, Model, Sequence } from '../../src/engine/engine.ts';
+import { scoringContract } from './scoring.ts';
 import { sharedModelContract } from './sharedModel.ts';
 import { userPrompt, nextPrompt, neverAborted, longText, generate, type EngineUnderTest } from './generation.ts';
 
@@ -9,6 +10,7 @@ import { userPrompt, nextPrompt, neverAborted, longText, generate, type EngineUn
 export function engineContract(subject: EngineUnderTest): void {
   describe(`the ${subject.name} engine`, () => {
     generationContract(subject);
+    scoringContract(subject);
     sharedModelContract(subject);
   });
 }

@@ -33,7 +33,9 @@ const slow = new Map<string, Pick<ScriptLine, 'gate' | 'piecesBeforeGate'>>([
 ]);
 let fixture: HubFixture | undefined;
 beforeAll(async () => {
-  fixture = await startHubServer({ script: script.map((line) => ({ ...line, delay_ms: 0, ...slow.get(line.match) })) });
+  fixture = await startHubServer({
+    script: script.map((line) => ({ ...line, delay_ms: 0, ...slow.get(line.match ?? '') })),
+  });
   fixture.hub.files.set('ann/tiny/model.gguf', { content: seededBytes(8_000) });
   fixture.hub.maxBytesSent = 0;
 });

@@ -10,10 +10,11 @@ export const oneDayMs = 86_400_000;
 
 /** One line of a mock script. */
 export interface ScriptLine {
-  readonly match: string;
+  readonly match?: string;
   readonly node?: string;
   readonly nth?: number;
-  readonly answer: string;
+  readonly answer?: string;
+  readonly scores?: Readonly<Record<string, number>>;
   readonly delay_ms?: number;
   readonly chunk?: number;
   /** The answer waits at this gate. */
@@ -29,7 +30,7 @@ export function heldEngine(lines: readonly ScriptLine[]): Engine {
   const mock = mockEngine({ script });
   const lineFor: LineFor = (prompt, options, label) => {
     const request = scriptedRequest(prompt, options, label);
-    return lines[script.findIndex(({ matches }) => matches(request))];
+    return lines[script.findIndex(({ reply, matches }) => reply && matches(request))];
   };
   const load = async (file: string, options: LoadOptions) => {
     const model = await mock.load(file, options);

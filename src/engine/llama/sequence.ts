@@ -1,7 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import type { Message, Prompt } from '../../dialog.ts';
-import { Fault, describeError } from '../../fault.ts';
-import type { Completion, GenerateOptions, Sequence, FinishReason } from '../engine.ts';
+import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence, FinishReason } from '../engine.ts';
 import { untilAborted } from '../../abort.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
@@ -11,8 +10,11 @@ import { answerMarkAfter, hasTag, openedAtEnd, type ReplyMarks } from '../../too
 import { reusePrefix, prefill, cachedPrefixLength } from './kvCache/prefixReuse.ts';
 import type { GrammarCache } from './sampling/grammarCache.ts';
 import type { Sampler } from './sampling/sampler.ts';
-import type { Slot, SlotPool } from './kvCache/slots.ts';
-import type { StateSwap } from './kvCache/stateSwap.ts';
+import { SequenceCache, type SequenceCacheParts } from './kvCache/sequenceCache.ts';
+import type { Slot } from './kvCache/slots.ts';
+import { answerFrame } from './scoring/answerFrame.ts';
+import { replyTokens } from './scoring/replyTokens.ts';
+import { scoreAnswers } from './scoring/scoreAnswers.ts';
 import type { PromptRenderer } from './prompt/promptRenderer.ts';
 import { StreamingDetokenizer } from './tokenizer/streamingDetokenizer.ts';
 import { TokenHistory } from './prompt/tokenHistory.ts';
@@ -21,11 +23,8 @@ import type { Tokenizer } from './tokenizer/tokenizer.ts';
 import { decode } from './sampling/decodeLoop.ts';
 
 /** What a sequence uses of its model. */
-export interface SequenceParts {
+export interface SequenceParts extends SequenceCacheParts {
   readonly label: string;
-  readonly slots: SlotPool;
-  /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
-  readonly stateSwap: StateSwap | undefined;
   readonly deferredQueue: DeferredQueue;
   readonly renderer: PromptRenderer;
   readonly tokenizer: Tokenizer;
@@ -33,27 +32,25 @@ export interface SequenceParts {
   readonly replyMarks: ReplyMarks;
   /** Tokens. */
   readonly contextSize: number;
-  /** Prompt tokens that are evaluated between two checks of the signal. */
-  readonly prefillChunkTokens: number;
   readonly onClose: (sequence: Sequence) => void;
 }
 
 /**
  * A sequence of llama.cpp. Each generation acquires a slot, swaps the KV state in, reuses the prompt's cached prefix,
- * prefills the rest in chunks, decodes, and releases the slot. While the client does not keep up (backpressure), the
+ * prefills the rest in chunks, decodes, and releases the slot; a scoring evaluates the answers in place of the decoding. While the client does not keep up (backpressure), the
  * generation pauses without a slot.
  */
 export class LlamaSequence implements Sequence {
   readonly label: string;
   readonly #parts: SequenceParts;
   readonly #history: TokenHistory;
-  readonly #runningWork = new Set<Promise<unknown>>();
-  readonly #closing = new AbortController();
+  readonly #cache: SequenceCache;
 
   constructor(parts: SequenceParts) {
     this.label = parts.label;
     this.#parts = parts;
     this.#history = new TokenHistory(parts.renderer, parts.tokenizer);
+    this.#cache = new SequenceCache(this, parts);
   }
 
   async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
@@ -83,11 +80,11 @@ export class LlamaSequence implements Sequence {
     let finishReason: FinishReason | 'paused' | undefined;
     do {
       const wait = backpressure?.();
-      if (wait) await untilAborted(wait, signal, this.#closing.signal);
+      if (wait) await untilAborted(wait, signal, this.#cache.closing);
       // Paused by backpressure, a generation has no slot: others can use it.
-      finishReason = await this.#withSlot(context, signal, async (slot) => {
+      finishReason = await this.#cache.run(context, signal, async (slot) => {
         timings.queuedMs ||= elapsedMs();
-        const reusedTokens = await this.#prefill(slot, context, signal);
+        const reusedTokens = await this.#cache.prefill(slot, context, signal);
         reused ??= Math.min(reusedTokens, tokens.length);
         return this.#decode(slot, context, sampler, options, () => (timings.firstTokenMs ||= elapsedMs()));
       });
@@ -104,77 +101,67 @@ export class LlamaSequence implements Sequence {
     };
   }
 
+  async score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores> {
+    const elapsedMs = stopwatch();
+    const { tokenizer, renderer, replyMarks, contextSize } = this.#parts;
+    const { signal } = options;
+    const rendered = renderer.render(prompt);
+    const tokens = await this.#history.tokens(rendered);
+    const { opening, closing } = answerFrame(rendered.text, replyMarks);
+    const context = [...tokens, ...tokenizer.tokenizeContinuation(opening, true)];
+    const end = tokenizer.tokenizeContinuation(closing, true);
+    const answerTokens = answers.map((answer) => [...replyTokens(answer, context, tokenizer), ...end]);
+    const longest = Math.max(0, ...answerTokens.map(({ length }) => length));
+    if (context.length + longest >= contextSize) throw promptTooLargeFault(tokens.length, contextSize, longest);
+    let queuedMs = 0;
+    let reused: number | undefined;
+    const shouldStop = this.#cache.shouldStop(signal);
+    const scores = await this.#cache.run(context, signal, (slot) => {
+      queuedMs = elapsedMs();
+      return scoreAnswers({
+        context,
+        answers: answerTokens,
+        endTokens: tokenizer.endTokens,
+        prefill: async (prefix) => {
+          if (shouldStop()) return undefined;
+          const reusedTokens = await this.#cache.prefill(slot, prefix, signal);
+          reused ??= Math.min(reusedTokens, tokens.length);
+          return shouldStop() ? undefined : slot.cache;
+        },
+        step: (step) => this.#cache.step(slot, step),
+      });
+    });
+    this.#history.remember(rendered, tokens, { text: '', tokens: [], controlOffsets: [] });
+    const evaluated = { prompt: tokens, generated: [] };
+    return {
+      scores: scores ?? [],
+      finishReason: scores ? 'end' : 'aborted',
+      tokens: { prompt: tokens.length, reused: reused ?? 0, generated: 0 },
+      timings: { queuedMs: queuedMs || elapsedMs(), firstTokenMs: 0, totalMs: elapsedMs() },
+      ...(options.transcript && { transcript: createTranscript(rendered, evaluated, tokenizer) }),
+    };
+  }
+
   async prefill(prompt: Prompt, signal: AbortSignal): Promise<void> {
     const tokens = await this.#stablePrefix(prompt);
     if (tokens.length >= this.#parts.contextSize) return;
     const { prefillChunkTokens } = this.#parts;
-    await this.#withSlot(tokens, signal, (slot) =>
-      this.#runOrReset(slot, async () => {
+    await this.#cache.run(tokens, signal, (slot) =>
+      this.#cache.step(slot, async () => {
         if (cachedPrefixLength(slot.cache, tokens) === tokens.length) return;
         await reusePrefix(slot.cache, tokens);
         await prefill(slot.cache, tokens, {
           end: tokens.length,
           chunkTokens: prefillChunkTokens,
-          shouldStop: this.#shouldStop(signal),
+          shouldStop: this.#cache.shouldStop(signal),
         });
       }),
     );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort();
-    this.#parts.slots.forgetOwner(this);
-    await Promise.allSettled([...this.#runningWork, this.#parts.stateSwap?.discard(this)]);
+    await this.#cache.close();
     this.#parts.onClose(this);
-  }
-
-  /** Runs work with a slot for the prompt; undefined when the wait for one was aborted. */
-  #withSlot<T>(prompt: Token[], signal: AbortSignal, work: (slot: Slot) => Promise<T>): Promise<T | undefined> {
-    const running = this.#runWithSlot(prompt, signal, work);
-    this.#runningWork.add(running);
-    return running.finally(() => this.#runningWork.delete(running));
-  }
-
-  async #runWithSlot<T>(
-    prompt: Token[],
-    signal: AbortSignal,
-    work: (slot: Slot) => Promise<T>,
-  ): Promise<T | undefined> {
-    const { slots } = this.#parts;
-    const slot = this.#closing.signal.aborted ? undefined : await slots.acquire(this, prompt, signal);
-    if (!slot) return undefined;
-    try {
-      await this.#swap(slot, prompt);
-      return await work(slot);
-    } finally {
-      slots.release(slot);
-    }
-  }
-
-  /** Swaps out the KV state of the slot's evicted owner, and swaps in this sequence's own. */
-  async #swap(slot: Slot, prompt: Token[]): Promise<void> {
-    const { stateSwap, slots } = this.#parts;
-    if (slot.evicted) await stateSwap?.swapOut(slot.evicted, slot.cache);
-    // If the state cannot be read, its tokens are prefilled again.
-    await stateSwap?.swapIn(this, slot.cache, prompt).catch(() => slots.reset(slot));
-  }
-
-  /**
-   * Reuses the cached prefix and prefills whole chunks; the remainder is evaluated with the first sampled token.
-   * @returns the number of reused tokens.
-   */
-  async #prefill(slot: Slot, tokens: Token[], signal: AbortSignal): Promise<number> {
-    const { prefillChunkTokens } = this.#parts;
-    return this.#runOrReset(slot, async () => {
-      const reused = await reusePrefix(slot.cache, tokens.slice(0, -1));
-      const wholeChunks = Math.floor((tokens.length - 1 - reused) / prefillChunkTokens);
-      await prefill(slot.cache, tokens, {
-        end: reused + wholeChunks * prefillChunkTokens,
-        chunkTokens: prefillChunkTokens,
-        shouldStop: this.#shouldStop(signal),
-      });
-      return reused;
-    });
   }
 
   #decode(
@@ -190,9 +177,9 @@ export class LlamaSequence implements Sequence {
       sampler,
       sampling,
       deferredQueue: this.#parts.deferredQueue,
-      shouldStop: this.#shouldStop(signal),
+      shouldStop: this.#cache.shouldStop(signal),
       isEnd: (token) => this.#parts.tokenizer.endsGeneration(token),
-      step: (step) => this.#runOrReset(slot, step),
+      step: (step) => this.#cache.step(slot, step),
       onToken,
       ...(backpressure && { backpressure }),
     });
@@ -207,17 +194,6 @@ export class LlamaSequence implements Sequence {
     return hasTag(open) || open === '' ? open : `${open}\n`;
   }
 
-  /** Runs a step of llama.cpp. When it fails, the contents of the slot are unknown, so the slot is reset. */
-  async #runOrReset<T>(slot: Slot, step: () => Promise<T>): Promise<T> {
-    try {
-      return await step();
-    } catch (error) {
-      await Promise.allSettled([this.#parts.slots.reset(slot)]);
-      const why = describeError(error);
-      throw new Fault('INFERENCE_FAILED', `the engine failed to evaluate tokens: ${why}`, { cause: error });
-    }
-  }
-
   /** The tokens of a prompt that do not depend on the text of its last message. */
   async #stablePrefix(prompt: Prompt): Promise<Token[]> {
     const { renderer } = this.#parts;
@@ -230,10 +206,6 @@ export class LlamaSequence implements Sequence {
     const variant = await tokensWith('B');
     const end = commonPrefixLength(tokens, variant);
     return end === tokens.length ? [] : tokens.slice(0, end);
-  }
-
-  #shouldStop(signal: AbortSignal): () => boolean {
-    return () => signal.aborted || this.#closing.signal.aborted;
   }
 }
 

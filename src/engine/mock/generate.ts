@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { GenerateOptions, FinishReason } from '../engine.ts';
 import { tagsOf, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import type { ScriptedReply } from './script.ts';
 import { truncate } from './tokens.ts';
+import { waitMs } from './waitMs.ts';
 import { untilAborted } from '../../abort.ts';
 import { StopStringFilter } from '../stopStrings.ts';
 
@@ -73,13 +73,4 @@ function chunks(text: string, size: number): readonly string[] {
   return Array.from({ length: Math.ceil(characters.length / size) }, (_, index) =>
     characters.slice(index * size, (index + 1) * size).join(''),
   );
-}
-
-async function waitMs(milliseconds: number, signal: AbortSignal): Promise<void> {
-  if (milliseconds === 0) return;
-  try {
-    await sleep(milliseconds, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
 }

@@ -7,21 +7,41 @@ import type { GenerateOptions } from '../engine.ts';
 const entrySchema = {
   type: 'object',
   additionalProperties: false,
-  required: ['match', 'answer'],
   properties: {
-    match: { type: 'string', description: "Regular expression (RE2 syntax), matched anywhere in the user's message." },
+    match: {
+      type: 'string',
+      default: '',
+      description: "Regular expression (RE2 syntax), matched anywhere in the user's message; absent: every message.",
+    },
     node: { type: 'string', minLength: 1, description: 'Name of the node that it answers; absent: every node.' },
     nth: { type: 'integer', minimum: 1, description: "Number of the turn's inference, from 1; absent: each." },
     answer: { type: 'string', description: 'What the model writes, <|control|> tokens included.' },
+    scores: {
+      type: 'object',
+      additionalProperties: { type: 'number', minimum: 0, maximum: 1 },
+      description: 'Where a node scores answers: the probability of each answer. Others are improbable.',
+    },
     delay_ms: { type: 'integer', minimum: 0, default: 0, description: 'Wait before each chunk of the answer.' },
     chunk: { type: 'integer', minimum: 0, default: 0, description: 'Characters of a chunk; 0 = a word and its space.' },
   },
 } as const;
 
+/** Probabilities are rounded: 0.7 + 0.2 + 0.1 is a little less than 1, other sums are a little more. */
+const maxTotal = 1 + 1e-9;
+
 const readEntries = createReader({ type: 'array', items: entrySchema });
 
+type ScriptEntry = FromSchema<typeof entrySchema>;
+
 /** An answer of the mock engine, and how fast it is generated. */
-export type ScriptedReply = Omit<FromSchema<typeof entrySchema>, 'match' | 'node' | 'nth'>;
+export interface ScriptedReply extends Pick<ScriptEntry, 'delay_ms' | 'chunk'> {
+  readonly answer: string;
+}
+
+/** Probabilities of answers, and how long each answer takes. */
+export interface ScriptedScores extends Pick<ScriptEntry, 'delay_ms'> {
+  readonly scores: { readonly [answer: string]: number };
+}
 
 /** What a scripted answer is chosen by. */
 export interface ScriptedRequest {
@@ -32,10 +52,11 @@ export interface ScriptedRequest {
   readonly inference: number;
 }
 
-/** Mock script: answers of the mock engine. The first that matches a request is used. */
+/** Mock script: answers of the mock engine. The first entry that matches a request and has what it asks for is used. */
 export type MockScript = readonly {
   readonly matches: (request: ScriptedRequest) => boolean;
-  readonly reply: ScriptedReply;
+  readonly reply: ScriptedReply | undefined;
+  readonly scores: ScriptedScores | undefined;
 }[];
 
 /** Parses a mock script from JSON text. @throws Fault INVALID_PARAM_VALUE that names the file and the entry. */
@@ -47,17 +68,25 @@ export function readMockScript(text: string, file: string): MockScript {
       entries.errors.map(({ pointer, message }) => `${pointer || 'the script'} ${message}`).join('; '),
     );
   }
-  return entries.value.map(({ match, node, nth, ...reply }, index) => {
+  return entries.value.map(({ match, node, nth, answer, scores, ...timing }, index) => {
+    if (answer === undefined && scores === undefined)
+      throw scriptFault(file, `/${index} must have an answer, or scores for a node that scores answers`);
+    const total = Object.values(scores ?? {}).reduce((sum, probability) => sum + probability, 0);
+    if (total > maxTotal) throw scriptFault(file, `/${index}/scores must not add up to more than 1, not ${total}`);
     const pattern = compile(match, `${file}: /${index}/match`);
     const matches = (request: ScriptedRequest): boolean =>
       (node === undefined || node === request.node) &&
       (nth === undefined || nth === request.inference) &&
       pattern.matcher(request.message).find();
-    return { matches, reply };
+    return {
+      matches,
+      reply: answer === undefined ? undefined : { answer, ...timing },
+      scores: scores && { scores, ...timing },
+    };
   });
 }
 
-/** What the script is asked for a generation of a node. */
+/** What the script is asked for an inference of a node. */
 export function scriptedRequest(
   { messages }: Prompt,
   { message, inference = 1 }: Pick<GenerateOptions, 'message' | 'inference'>,
@@ -69,9 +98,13 @@ export function scriptedRequest(
 
 /** The first reply of a script that matches a request; without one, an echo of the message. */
 export function findReply(script: MockScript, request: ScriptedRequest): ScriptedReply {
-  const entry = script.find(({ matches }) => matches(request));
+  const entry = script.find(({ reply, matches }) => reply && matches(request));
   return entry?.reply ?? { answer: `You said: ${request.message}`, delay_ms: 0, chunk: 0 };
 }
+
+/** The first scores of a script that match a request. */
+export const findScores = (script: MockScript, request: ScriptedRequest): ScriptedScores | undefined =>
+  script.find(({ scores, matches }) => scores && matches(request))?.scores;
 
 function parse(text: string, file: string): unknown {
   try {

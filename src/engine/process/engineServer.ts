@@ -86,6 +86,9 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
         ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
       });
     },
+    score({ params: { model, sequence, prompt, answers, transcript }, signal }) {
+      return hosted(model).sequence(sequence).sequence.score(prompt, answers, { transcript, signal });
+    },
     async prefill({ params: { model, sequence, prompt }, signal }) {
       await hosted(model).sequence(sequence).sequence.prefill(prompt, signal);
       return undefined;

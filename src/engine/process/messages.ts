@@ -1,6 +1,6 @@
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { CallGrammar } from '../../tools/grammar/grammar.ts';
-import type { Completion, LoadOptions, Model, ModelStats, SamplingParams } from '../engine.ts';
+import type { AnswerScores, Completion, LoadOptions, Model, ModelStats, SamplingParams } from '../engine.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 
 /** Facts about a loaded model that do not change. */
@@ -53,6 +53,10 @@ export type EngineRequests = {
     };
     readonly result: Completion;
     readonly event: string;
+  };
+  readonly score: {
+    readonly params: OfSequence & { readonly answers: readonly string[]; readonly transcript: boolean };
+    readonly result: AnswerScores;
   };
   readonly prefill: { readonly params: OfSequence; readonly result: undefined };
   /** The file of a KV state was deleted to make room for others. */

@@ -1,7 +1,7 @@
 import { untilAborted } from '../../abort.ts';
 import type { Prompt } from '../../dialog.ts';
 import type { CallGrammar } from '../../tools/grammar/grammar.ts';
-import type { Completion, GenerateOptions, Sequence } from '../engine.ts';
+import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence } from '../engine.ts';
 import { deliverText } from './deliverText.ts';
 import type { ModelProcess } from './modelProcess.ts';
 import { UnreceivedRequest, type RequestShape, type RunningRequest } from './peer.ts';
@@ -38,6 +38,10 @@ export class SupervisedSequence implements Sequence {
 
   generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
     return this.#track(this.#generate(prompt, options));
+  }
+
+  score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores> {
+    return this.#track(this.#score(prompt, answers, options));
   }
 
   prefill(prompt: Prompt, signal: AbortSignal): Promise<void> {
@@ -81,6 +85,17 @@ export class SupervisedSequence implements Sequence {
       }
     });
     return completion ?? abortedCompletion(pieces.join(''), performance.now() - start);
+  }
+
+  async #score(
+    prompt: Prompt,
+    answers: readonly string[],
+    { signal, transcript = false }: ScoreOptions,
+  ): Promise<AnswerScores> {
+    const start = performance.now();
+    const params = { sequence: this.#id, prompt, answers, transcript };
+    const scores = await this.#run(signal, (opened) => withAbort(opened.model.request('score', params), signal));
+    return scores ?? abortedScores(performance.now() - start);
   }
 
   async #prefill(prompt: Prompt, signal: AbortSignal): Promise<void> {
@@ -157,6 +172,13 @@ async function withAbort<Shape extends RequestShape>(
 
 const abortedCompletion = (text: string, ms: number): Completion => ({
   text,
+  finishReason: 'aborted',
+  tokens: { prompt: 0, reused: 0, generated: 0 },
+  timings: { queuedMs: ms, firstTokenMs: 0, totalMs: ms },
+});
+
+const abortedScores = (ms: number): AnswerScores => ({
+  scores: [],
   finishReason: 'aborted',
   tokens: { prompt: 0, reused: 0, generated: 0 },
   timings: { queuedMs: ms, firstTokenMs: 0, totalMs: ms },

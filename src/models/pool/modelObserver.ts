@@ -1,16 +1,16 @@
-import type { Completion, Model, ModelStats, Sequence } from '../../engine/engine.ts';
+import type { InferenceResult, Model, ModelStats, Sequence } from '../../engine/engine.ts';
 
-/** Callbacks for what a model does: one call per generation, none per token. */
+/** Callbacks for what a model does: one call per inference, none per token. */
 export interface ModelObserver {
-  /** A generation completed, also by abort. */
-  onCompletion(completion: Completion): void;
-  /** A generation failed. */
+  /** A generation or a scoring of answers completed, also by abort. */
+  onCompletion(completion: InferenceResult): void;
+  /** A generation or a scoring of answers failed. */
   onFailure(): void;
   /** Called with each result of `stats()`, and once more before the model is disposed. */
   onStats(stats: ModelStats): void;
 }
 
-/** Wraps a model of any engine, and reports its generations and stats to an observer. */
+/** Wraps a model of any engine, and reports its inferences and stats to an observer. */
 export function observeModel(model: Model, observer: ModelObserver): Model {
   const stats = (): ModelStats => {
     const current = model.stats();
@@ -52,16 +52,20 @@ export function observeModel(model: Model, observer: ModelObserver): Model {
   };
 }
 
-const observeSequence = (sequence: Sequence, observer: ModelObserver): Sequence => ({
-  label: sequence.label,
-  async generate(...args) {
-    const completion = await sequence.generate(...args).catch((error: unknown) => {
+function observeSequence(sequence: Sequence, observer: ModelObserver): Sequence {
+  const observe = async <T extends InferenceResult>(inference: Promise<T>): Promise<T> => {
+    const completion = await inference.catch((error: unknown) => {
       observer.onFailure();
       throw error;
     });
     observer.onCompletion(completion);
     return completion;
-  },
-  prefill: (...args) => sequence.prefill(...args),
-  [Symbol.asyncDispose]: () => sequence[Symbol.asyncDispose](),
-});
+  };
+  return {
+    label: sequence.label,
+    generate: (...args) => observe(sequence.generate(...args)),
+    score: (...args) => observe(sequence.score(...args)),
+    prefill: (...args) => sequence.prefill(...args),
+    [Symbol.asyncDispose]: () => sequence[Symbol.asyncDispose](),
+  };
+}

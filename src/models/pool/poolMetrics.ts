@@ -1,4 +1,4 @@
-import type { Completion, Engine, Model, ModelStats } from '../../engine/engine.ts';
+import type { Engine, InferenceResult, Model, ModelStats } from '../../engine/engine.ts';
 import type { Metrics, SetGauge } from '../../metrics/metrics.ts';
 import { CounterDelta } from '../../metrics/counterDelta.ts';
 import { observeModel } from './modelObserver.ts';
@@ -51,7 +51,7 @@ async function meteredLoad(labels: Labels, { load, signal, metrics }: MeteredLoa
   const saved = new CounterDelta();
   const restored = new CounterDelta();
   return observeModel(model, {
-    onCompletion: (completion) => countGeneration(labels, completion, metrics),
+    onCompletion: (completion) => countInference(labels, completion, metrics),
     onFailure: () => metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' }),
     onStats({ statesSaved, statesRestored }) {
       metrics.add('turngraph_states_saved_total', labels, saved.since(statesSaved));
@@ -60,7 +60,7 @@ async function meteredLoad(labels: Labels, { load, signal, metrics }: MeteredLoa
   });
 }
 
-function countGeneration(labels: Labels, { finishReason, tokens, timings }: Completion, metrics: Metrics): void {
+function countInference(labels: Labels, { finishReason, tokens, timings }: InferenceResult, metrics: Metrics): void {
   const { prompt, reused, generated } = tokens;
   const { queuedMs, firstTokenMs, totalMs } = timings;
   metrics.add('turngraph_generations_total', { ...labels, stopped: finishReason });

@@ -30,8 +30,10 @@ export function hookBatches(context: LlamaContext, { onStart, onEnd }: BatchHook
     }
   });
   patchMethod(context, 'sampleToken', (sampleToken) => {
-    // An unhandled rejection would crash the process. Returning -1 fails only this sequence.
-    const sample: NativeMethod = (...values) => sampleToken(...values).catch(() => -1);
+    // An unhandled rejection would crash the process. Returning -1 fails only this sequence; with probabilities the result
+    // is a list.
+    const sample: NativeMethod = (...values) =>
+      sampleToken(...values).catch(() => (typeof values[2] === 'boolean' ? [-1] : -1));
     return (...values) => (firstSample ? firstSample.then(() => sample(...values)) : (firstSample = sample(...values)));
   });
 }

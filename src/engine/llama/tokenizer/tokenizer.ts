@@ -29,6 +29,7 @@ export class Tokenizer {
   readonly #splitter: TextSplitter;
   /** For plain texts, in which control strings are text: a cut after one would add a space to the text. */
   readonly #plainSplitter: TextSplitter;
+  #endTokens: readonly Token[] | undefined;
 
   constructor(model: LlamaModel, replyMarks: ReplyMarks = defaultReplyMarks) {
     this.#model = model;
@@ -128,6 +129,11 @@ export class Tokenizer {
    */
   endsGeneration(token: Token): boolean {
     return this.#model.isEogToken(token) && !this.#markTokens.has(token);
+  }
+
+  /** The tokens that generation ends with. */
+  get endTokens(): readonly Token[] {
+    return (this.#endTokens ??= [...this.#model.iterateAllTokens()].filter((token) => this.endsGeneration(token)));
   }
 
   /**

@@ -161,11 +161,66 @@ describe('the mock engine', () => {
   });
 });
 
+describe('the mock engine, when it scores answers', () => {
+  const scoreOf = async (script: readonly object[], text: string, answers: readonly string[], inference = 1) => {
+    const { model } = await openMock(script);
+    const sequence = model.openSequence({ label: 'route' });
+    const { scores } = await sequence.score(userPrompt(text), answers, { signal: neverAborted, inference });
+    return scores.map((score) => Number(Math.exp(score).toPrecision(6)));
+  };
+
+  it('gives the probabilities of the first entry with scores that matches', async () => {
+    const script = [
+      { match: 'beer', answer: 'Here you are.' },
+      { match: 'beer', node: 'other', scores: { chat: 1 } },
+      { match: 'beer', nth: 2, scores: { chat: 1 } },
+      { match: 'beer', scores: { order: 0.8, chat: 0.2 }, answer: 'Not this.' },
+      { node: 'route', scores: { order: 0, chat: 0.5 } },
+    ];
+    expect(await scoreOf(script, 'a beer', ['chat', 'order', 'leave'])).toEqual([0.2, 0.8, 1e-6]);
+    expect(await scoreOf(script, 'a beer', ['chat', 'order'], 2)).toEqual([1, 1e-6]);
+    expect(await scoreOf(script, 'hello', ['chat', 'order'])).toEqual([0.5, 1e-6]);
+  });
+
+  it('answers from entries with an answer', async () => {
+    const { sequence } = await openMock([{ scores: { order: 1 } }, { match: 'beer', answer: 'Here you are.' }]);
+    expect((await generate(sequence, userPrompt('a beer'))).text).toBe('Here you are.');
+  });
+
+  it('prefers the answer with the most words of the last message without a script', async () => {
+    const answers = ['order food', 'order', 'chat'];
+    expect(await scoreOf([], 'I want to Order.', answers)).toEqual([0.471429, 0.471429, 0.0471429]);
+    expect(await scoreOf([], 'I order some food!', answers)).toEqual([0.891892, 0.0891892, 0.00891892]);
+    expect(await scoreOf([], 'Hello', ['yes', 'no'])).toEqual([0.495, 0.495]);
+  });
+
+  it('waits the delay of its entry for each answer, and ends when it is aborted', async () => {
+    const { sequence } = await openMock([{ scores: { yes: 1 }, delay_ms: 86_400_000 }]);
+    const control = new AbortController();
+    const pending = sequence.score(userPrompt('x'), ['yes', 'no'], { signal: control.signal });
+    await yieldToEventLoop();
+    control.abort();
+    expect(await pending).toMatchObject({ finishReason: 'aborted', scores: [] });
+    const disposed = sequence.score(userPrompt('x'), ['yes', 'no'], { signal: neverAborted });
+    await sequence[Symbol.asyncDispose]();
+    expect(await disposed).toMatchObject({ finishReason: 'aborted', scores: [] });
+  });
+
+  it('records the prompts', async () => {
+    const { engine, sequence } = await openMock();
+    await sequence.score(userPrompt('Which?'), ['a'], { signal: neverAborted });
+    expect(engine.prompts).toEqual([userPrompt('Which?')]);
+  });
+});
+
 describe('a mock script', () => {
   it.each([
     ['{', 'the mock script s.json: it is not valid JSON'],
     ['{}', 'the script must be an array'],
-    ['[{"match": "a"}]', '/0/answer is missing'],
+    ['[{"match": "a"}]', 's.json: /0 must have an answer, or scores for a node that scores answers'],
+    ['[{"scores": {"yes": 1.5}}]', '/0/scores/yes must be <= 1, not 1.5'],
+    ['[{"scores": {"yes": "high"}}]', '/0/scores/yes must be a number, not "high"'],
+    ['[{"scores": {"yes": 0.7, "no": 0.5}}]', '/0/scores must not add up to more than 1, not 1.2'],
     ['[{"match": "a", "answer": "b", "dealy_ms": 3}]', '/0/dealy_ms is not known here; did you mean "delay_ms"?'],
     ['[{"match": "a", "answer": "b", "nth": 0}]', '/0/nth must be >= 1, not 0'],
     ['[{"match": "a", "answer": "b", "nth": 1.5}]', '/0/nth must be an integer, not 1.5'],
