@@ -2,9 +2,11 @@ import type { ToolBlock } from '../dialog.ts';
 import type { Model } from '../engine/engine.ts';
 import { MessageBudget, type Projection } from './projection.ts';
 
-/** The projection of a node with tools: the dialog as chat messages, without earlier calls, and the tools. */
-export function toolProjection(model: Model, tools: ToolBlock): Projection {
-  const budget = new MessageBudget(model);
+/**
+ * The projection of a node with tools: the dialog as chat messages, without earlier calls, and the tools.
+ * @param budget of the node's dialog; projections that share one count its tokens once.
+ */
+export function toolProjection(model: Model, tools: ToolBlock, budget = new MessageBudget(model)): Projection {
   let toolTokens: number | undefined;
   return {
     async project(inputs) {

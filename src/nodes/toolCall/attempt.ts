@@ -1,8 +1,8 @@
 import type { Turn } from '../../graph/turn.ts';
 import type { ParsedReply } from '../../tools/parseReply.ts';
 import type { DetectedCall } from '../../tools/tool.ts';
+import { isAllowed, type CallConstraint } from './callConstraint.ts';
 import { judgeCall, type CallRules, type JudgedCall } from './judgeCall.ts';
-import { isAllowed, type CallConstraint } from './toolChoice.ts';
 
 /** The reply of a model to one question for calls. */
 export interface Attempt {

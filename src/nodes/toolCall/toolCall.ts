@@ -11,12 +11,13 @@ import { parseReply } from '../../tools/parseReply.ts';
 import { answerWithoutCalls } from '../answerWithoutCalls.ts';
 import { InferenceRunner, resolveModel, type PromptRequest } from '../inference.ts';
 import { judgeReply, type Attempt } from './attempt.ts';
+import { declareOffer, isSameOffer } from './declaredOffer.ts';
 import { lazyMentions } from './judgeCall.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
 import { resolveFormat } from './resolveFormat.ts';
 import { toolCallParams, type ToolCallParams } from './toolCallParams.ts';
 import type { PartialSampling } from '../../models/catalogue/sampling.ts';
-import { compileOffer, declareOffer, isSameOffer } from './toolOffer.ts';
+import { ToolOffers, type ToolOffer } from './toolOffers.ts';
 
 // Calls of a turn that repeat an answered one, after which the loop ends.
 const maxRepeats = 2;
@@ -53,7 +54,7 @@ export const toolCallWith = (formats: Formats) =>
       const lease = await resolveModel(context, params.model_name);
       const { format, reason, warning } = resolveFormat(params.tool_call_format, lease, formats);
       if (warning !== '') context.warn(`${nodeName}.params.tool_call_format ${warning}`);
-      let offer = await compileOffer(declaration, format, lease.model);
+      let offers = await ToolOffers.create(declaration, format, lease.model);
       const plainProjection = chatProjection(lease.model);
       const inference = new InferenceRunner(lease, context, { temperature: 0 });
       const loops = new WeakMap<Turn, LoopState>();
@@ -61,39 +62,38 @@ export const toolCallWith = (formats: Formats) =>
       const stopOf = ({ stop: own }: PartialSampling): readonly string[] => own ?? lease.defaultSampling.stop;
       const maxRetries = (): number => settings.current.retries ?? format.retries ?? 0;
 
-      const createRequest = (turn: Turn, correction = ''): PromptRequest => {
-        const { system, sampling, thinking, max_thinking_tokens, tool_choice } = settings.current;
+      const createRequest = (turn: Turn, offer: ToolOffer | undefined, correction = ''): PromptRequest => {
+        const { system, sampling, thinking, max_thinking_tokens } = settings.current;
         return {
-          projection: tool_choice === 'none' ? plainProjection : offer.projection,
+          projection: offer?.projection ?? plainProjection,
           system: system.render(turn),
           current: placeTemplate(turn.message),
           ...(correction !== '' && { last: [{ role: 'system', text: correction }] }),
-          sampling: tool_choice === 'none' ? sampling : { ...sampling, stop: [...stopOf(sampling), ...stop] },
+          sampling: offer ? { ...sampling, stop: [...stopOf(sampling), ...stop] } : sampling,
           thinking,
           maxThinkingTokens: max_thinking_tokens,
         };
       };
-      const ask = async (turn: Turn, correction: string): Promise<Attempt> => {
+      const ask = async (turn: Turn, offer: ToolOffer, correction = ''): Promise<Attempt> => {
         const { on_incomplete, thought } = settings.current;
-        const constraint = loops.get(turn)?.hasResults ? offer.laterConstraint : offer.constraint;
+        const { tools: declared, seen: tools, constraint } = offer;
         const notes = { tool_call_format: format.name, because: reason };
         const { grammar } = constraint;
         const options = { controlTokens: true, notes, ...(grammar && { grammar }) };
-        const { text, finishReason } = await inference.complete(turn, createRequest(turn, correction), options);
-        const tools = [...offer.offered.values()];
+        const { text, finishReason } = await inference.complete(turn, createRequest(turn, offer, correction), options);
         const isCutOff = finishReason === 'length';
         const reply = parseReply(text, format, { tools, marks: lease.model.replyMarks, thought, isCutOff });
         const sendsIncomplete = on_incomplete === 'notify';
-        const rules = { tools: offer.declared, mentions: lazyMentions(turn), sendsIncomplete };
+        const rules = { tools: declared, mentions: lazyMentions(turn), sendsIncomplete };
         const facts = { isCutOff, canRetry: maxRetries() > 0, retriesUnknown };
         return judgeReply(turn, reply, { nodeName, constraint, rules, ...facts });
       };
-      const askWithRetries = async (turn: Turn): Promise<Attempt> => {
-        let attempt = await ask(turn, '');
+      const askWithRetries = async (turn: Turn, offer: ToolOffer): Promise<Attempt> => {
+        let attempt = await ask(turn, offer);
         for (let retry = 1; attempt.problem !== undefined && retry <= maxRetries(); retry++) {
           turn.emitEvent('tool_retry', { reason: attempt.problem, attempt: retry }, { always: true });
           const correction = `Your last reply was no usable call: ${attempt.problem}. Write the whole call again.`;
-          const next = await ask(turn, correction);
+          const next = await ask(turn, offer, correction);
           // Without another call, what the last one lacks is still to be asked for. A tool that does not exist is given up.
           const incomplete = attempt.calls.filter(({ kind }) => kind === 'incomplete');
           attempt = next.calls.length > 0 ? next : { ...next, calls: incomplete };
@@ -106,7 +106,8 @@ export const toolCallWith = (formats: Formats) =>
           const { tool_choice, generate_on_no_tool, max_rounds, spoken, ...delivery } = settings.current;
           if (tool_choice === 'none') {
             const markup = markupOf(lease.model.toolDialect);
-            const answer = () => answerWithoutCalls(turn, inference, createRequest(turn), { nodeName, markup });
+            const request = createRequest(turn, undefined);
+            const answer = () => answerWithoutCalls(turn, inference, request, { nodeName, markup });
             if (generate_on_no_tool) turn.say((await answer()).text, 'whole');
             return 'no_tool_called';
           }
@@ -116,8 +117,10 @@ export const toolCallWith = (formats: Formats) =>
             turn.warn(`${nodeName} was visited more than ${max_rounds} times; raise max_rounds, or end the loop`);
             return 'no_tool_called';
           }
+          const offer = await offers.offerFor(loop.hasResults);
+          if (!offer) return 'no_tool_called';
           loop.rounds++;
-          const { calls, answer } = await askWithRetries(turn);
+          const { calls, answer } = await askWithRetries(turn, offer);
           const record = recordCalls(turn, calls, delivery);
           loop.repeats += record.repeats;
           const isStuck = record.sent.length === 0 && record.known === 0 && loop.repeats >= maxRepeats;
@@ -131,12 +134,12 @@ export const toolCallWith = (formats: Formats) =>
           loop.hasResults ||= turn.exchanges.length > earlier;
           return exit;
         },
-        warmUp: (turn) => inference.prefill(turn, createRequest(turn)),
+        warmUp: async (turn) => inference.prefill(turn, createRequest(turn, await offers.offerFor(false))),
         async change(changed) {
           const isSame = isSameOffer(settings.current, changed);
-          const next = isSame ? offer : await compileOffer(declareOffer(changed, context), format, lease.model);
+          const next = isSame ? offers : await ToolOffers.create(declareOffer(changed, context), format, lease.model);
           await settings.change(changed);
-          offer = next;
+          offers = next;
         },
         [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
       };

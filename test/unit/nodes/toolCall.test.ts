@@ -10,7 +10,8 @@ import { SessionStorages } from '../../../src/storage/sessionStorages.ts';
 import { StorageRoot } from '../../../src/storage/storageRoot.ts';
 import { chatml } from '../../../src/tools/formats/chatml.ts';
 import type { ToolChoice } from '../../../src/tools/grammar/grammar.ts';
-import { defineFormat } from '../../../src/tools/tool.ts';
+import { UnsupportedToolSchema } from '../../../src/tools/formats/callGrammar.ts';
+import { defineFormat, type ToolCallFormat } from '../../../src/tools/tool.ts';
 import { collectMentions } from '../../../src/tools/validate/grounding.ts';
 import { repositoryPath } from '../../helpers/server.ts';
 import { lamp } from '../../helpers/graphs.ts';
@@ -45,10 +46,18 @@ describe('a ToolCall node', () => {
       needsName: false,
       catalogue,
     });
-    agent = await Agent.create({
+    agent = await create(lamp({ strict: true, tool_call_format: 'counting' }), countingFormat);
+  });
+  afterEach(async () => {
+    await agent[Symbol.asyncDispose]();
+    await pool[Symbol.asyncDispose]();
+  });
+
+  const create = (graph: object, format: ToolCallFormat): Promise<Agent> =>
+    Agent.create({
       id: 1,
-      graph: lamp({ strict: true, tool_call_format: 'counting' }),
-      registry: registryWith({ formats: [countingFormat] }),
+      graph,
+      registry: registryWith({ formats: [format] }),
       pool,
       storages: new SessionStorages(new StorageRoot('.'), Infinity),
       defaultModelName: '',
@@ -58,11 +67,6 @@ describe('a ToolCall node', () => {
       limits: limitsOf(defaultServerOptions()),
       turnTimeoutMs: 10_000,
     });
-  });
-  afterEach(async () => {
-    await agent[Symbol.asyncDispose]();
-    await pool[Symbol.asyncDispose]();
-  });
 
   const turn = (message = 'the porch') =>
     agent.send(message, {}, { emit: () => undefined, backpressure: () => undefined });
@@ -85,6 +89,21 @@ describe('a ToolCall node', () => {
     await agent.changeParams('detect', { tool_choice: 'auto', strict: false });
     await turn();
     expect(compiled).toEqual(['auto', 'required', 'auto']);
+  });
+
+  it('refuses tools that only the grammar of its format cannot express, and names the place', async () => {
+    const refusing = defineFormat({
+      ...countingFormat,
+      name: 'refusing',
+      grammar() {
+        const pointer = '/properties/on';
+        throw new UnsupportedToolSchema([{ tool: 'set_light', pointer, message: 'has no notation' }]);
+      },
+    });
+    const creation = create(lamp({ strict: true, tool_call_format: 'refusing' }), refusing);
+    await expect(creation).rejects.toThrow(
+      'detect.params.tools[0].parameters[1] has no notation; the tool "set_light" cannot be strict with it',
+    );
   });
 
   it('splits the dialog into words once in a turn with calls, and never in others', async () => {

@@ -1,0 +1,93 @@
+import { setImmediate } from 'node:timers/promises';
+import { InvalidParams } from '../../graph/node.ts';
+import { declaredPointer } from '../../tools/declaration/declaredPointer.ts';
+import { createArgumentRules, UnsupportedToolSchema } from '../../tools/formats/callGrammar.ts';
+import type { CallGrammar, ToolChoice } from '../../tools/grammar/grammar.ts';
+import { GrammarMatcher } from '../../tools/grammar/matcher.ts';
+import type { Rule } from '../../tools/grammar/rule.ts';
+import { stringifyJson } from '../../tools/json/value.ts';
+import type { DetectedCall, Tool, ToolCallFormat } from '../../tools/tool.ts';
+
+/** Constrained decoding of tool calls: the compiled grammar, and the rules that detected calls are checked with. */
+export interface CallConstraint {
+  /** Grammar rule of the arguments of each tool that may be called; undefined: calls are unconstrained. */
+  readonly rules: ReadonlyMap<string, Rule> | undefined;
+  /** undefined: decoding is unconstrained. */
+  readonly grammar: CallGrammar | undefined;
+}
+
+/** A choice that leaves calls to the model, and whether they are constrained. */
+export interface ConstraintOptions {
+  readonly choice: ToolChoice;
+  readonly strict: boolean;
+}
+
+const unconstrained: CallConstraint = { rules: undefined, grammar: undefined };
+
+const isConstrained = ({ choice, strict }: ConstraintOptions): boolean => strict || choice.kind !== 'auto';
+
+/**
+ * The grammar rules of the tools that may be called; undefined: calls are unconstrained. They need no model.
+ * @throws UnsupportedToolSchema
+ */
+export function constrainArguments(
+  tools: readonly Tool[],
+  options: ConstraintOptions,
+): ReadonlyMap<string, Rule> | undefined {
+  if (!isConstrained(options)) return undefined;
+  const { choice } = options;
+  return createArgumentRules(choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools);
+}
+
+/**
+ * Compiles the grammar of the calls of some tools.
+ * @throws UnsupportedToolSchema; InvalidParams when calls are constrained and the format has no grammar.
+ */
+export function constrainCalls(
+  tools: readonly Tool[],
+  options: ConstraintOptions,
+  format: ToolCallFormat,
+): CallConstraint {
+  const rules = constrainArguments(tools, options);
+  if (!rules) return unconstrained;
+  if (format.grammar) return { rules, grammar: format.grammar(tools, options.choice) };
+  const pointer = options.choice.kind === 'auto' ? '/strict' : '/tool_choice';
+  const message = `needs a tool-call format with a grammar, and ${format.name} has none`;
+  throw new InvalidParams([{ pointer, message }]);
+}
+
+/**
+ * Whether a detected call satisfies a constraint. A lazy grammar also leaves text unconstrained that looks like a call.
+ * A long call is matched in pieces, so that it does not hold the event loop.
+ */
+export async function isAllowed({ name, arguments: args }: DetectedCall, { rules }: CallConstraint): Promise<boolean> {
+  if (!rules) return true;
+  const rule = rules.get(name);
+  if (!rule) return false;
+  let matcher = GrammarMatcher.start(rule);
+  const text = stringifyJson(args);
+  for (const [piece] of text.matchAll(piecePattern)) {
+    const accepted = matcher.accept(piece);
+    if (accepted.length < piece.length) return false;
+    matcher = accepted.matcher;
+    if (piece.length < text.length) await setImmediate();
+  }
+  return matcher.canEnd;
+}
+
+const piecePattern = /[^]{1,64}/gu;
+
+/** Converts what a grammar cannot express to errors of the parameter `tools`; returns other errors as they are. */
+export function toolsError(error: unknown, tools: ReadonlyMap<string, Tool>): unknown {
+  if (!(error instanceof UnsupportedToolSchema)) return error;
+  const names = [...tools.keys()];
+  return new InvalidParams(
+    error.errors.map(({ tool: name, pointer, message }) => {
+      const tool = tools.get(name);
+      return {
+        pointer: `/tools/${names.indexOf(name)}${tool ? declaredPointer(pointer, tool) : ''}`,
+        message: `${message}; the tool "${name}" cannot be strict with it`,
+      };
+    }),
+  );
+}
