@@ -72,14 +72,16 @@ function paramHint(names: OtherNames, type: unknown, name: string, value: unknow
   const param = own(own(names.params, here) ?? {}, plain);
   if (param) return hint(names, name, param);
   const exit = plain.endsWith('_exit') ? own(names.exits, plain.slice(0, -'_exit'.length)) : undefined;
-  if (exit) return hint(names, name, { how: exit.how ?? `is an exit here: write ${exitText(exit.now, value)}` });
+  if (exit) return hint(names, name, { how: exit.how ?? `is an exit here: write ${exitText(names, exit.now, value)}` });
   if (typeof value !== 'string' && typeof value !== 'number') return '';
   const spoken = typeof value === 'number' ? `${name} ${value}` : value;
   return hint(names, spoken, own(own(names.values, plain) ?? {}, String(value)));
 }
 
-const exitText = (exit: string | undefined, target: unknown): string =>
-  `"exits": {${JSON.stringify(exit)}: ${JSON.stringify(typeof target === 'string' ? target : '...')}}`;
+function exitText({ targets }: OtherNames, exit: string | undefined, target: unknown): string {
+  const written = typeof target === 'string' ? target : '...';
+  return `"exits": {${JSON.stringify(exit)}: ${JSON.stringify(own(targets, written)?.now ?? written)}}`;
+}
 
 const hint = ({ engine }: OtherNames, name: string, found: Counterpart | undefined): string =>
   found && found.now !== name ? `; ${engine}'s ${name} ${found.how ?? `is "${found.now ?? ''}" here`}` : '';

@@ -111,7 +111,7 @@ export const tryllNames: OtherNames = {
     found: { how: 'is one exit for each label here: write "exits": {"LABEL": "NODE"}' },
     not_found: { now: 'not_matched' },
   },
-  targets: { END: { how: 'is "" here, or an exit that is left out: both end the turn' } },
+  targets: { END: { now: '', how: 'is "" here, or an exit that is left out: both end the turn' } },
   values: {
     placement: {
       ...placement,

@@ -64,6 +64,11 @@ const answers: readonly (readonly [string, unknown, string])[] = [
     'a.params.NotTriggeredExit is not known here; Tryll\'s NotTriggeredExit is an exit here: write "exits": {"not_triggered": ""}',
   ],
   [
+    'an exit among the parameters that ends the turn',
+    ofNode({ type: 'Generate', params: { default_exit: 'END' } }),
+    'a.params.default_exit is not known here; Tryll\'s default_exit is an exit here: write "exits": {"default": ""}',
+  ],
+  [
     'an exit with the name of its parameter',
     ofNode({ type: 'Generate', exits: { default_exit: 'b' } }),
     'a.exits.default_exit is no exit of Generate (it has "default"); Tryll\'s default_exit is "default" here',
