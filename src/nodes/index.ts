@@ -5,6 +5,7 @@ import type { ToolCallFormat } from '../tools/tool.ts';
 import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
 import { guardrail } from './guardrail.ts';
+import { route } from './route.ts';
 import { toolCallWith } from './toolCall/toolCall.ts';
 import { tryllNames } from './tryllNames.ts';
 
@@ -20,5 +21,5 @@ export interface Extension {
  */
 export function registryWith({ nodeTypes = [], formats: addedFormats = [] }: Extension = {}): Registry {
   const toolCall = toolCallWith(createFormats([...formats.values(), ...addedFormats]));
-  return createRegistry([guardrail, toolCall, generate, cannedResponse, ...nodeTypes], tryllNames);
+  return createRegistry([guardrail, toolCall, generate, cannedResponse, route, ...nodeTypes], tryllNames);
 }

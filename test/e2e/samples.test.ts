@@ -74,6 +74,7 @@ const notRunCommands: readonly (readonly [RegExp, string])[] = [
 const extensionParts = [
   'docs/extending.md#extensions-your-own-node-types-and-tool-call-formats js 1',
   'docs/extending.md#a-node-type js 1',
+  'docs/extending.md#exits-that-follow-from-parameters js 1',
   'docs/extending.md#a-node-type-with-a-model js 1',
   'docs/extending.md#a-tool-call-format js 1',
 ];
@@ -83,10 +84,15 @@ const innkeeper = 'docs/templates.md#tool-calls-in-a-template json 1';
 
 /** The files that a page tells its reader to save, by name. */
 const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  'docs/extending.md': { 'extension.mjs': extensionParts, 'night.json': ['docs/extending.md#try-it json 1'] },
+  'docs/extending.md': {
+    'extension.mjs': extensionParts,
+    'night.json': ['docs/extending.md#try-it json 1'],
+    'shifts.json': ['docs/extending.md#try-it json 2'],
+  },
   'docs/graphs.md': {
     'tavern.json': [tavern],
     'held.json': ['docs/graphs.md#generate-answer-in-text json 1'],
+    'tavern-route.json': ['docs/graphs.md#route-which-way-a-turn-goes json 1'],
     'mock.json': ['docs/graphs.md#run-a-graph-without-a-model json 1'],
   },
   'docs/models.md': { 'models.json': ['docs/models.md#1-add-it-to-the-catalogue json 1'] },
