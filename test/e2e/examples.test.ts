@@ -15,6 +15,12 @@ const engine = scriptedEngine([
   { match: 'Send money', node: 'detect', answer: chatmlCall('transfer', { amount: 500, recipient: 'Ada' }) },
   { match: 'Send 20', node: 'detect', answer: chatmlCall('transfer', { amount: 20, recipient: 'Ada' }) },
   { match: 'balance', node: 'detect', answer: chatmlCall('show_balance', {}) },
+  { match: 'how are you', node: 'sort', scores: { chat: 0.9, book: 0.06, complain: 0.02, leave: 0.02 } },
+  { match: 'double room', node: 'sort', scores: { book: 0.96, complain: 0.02, leave: 0.01, chat: 0.01 } },
+  { match: 'double room', node: 'reserve', answer: chatmlCall('book_room', { nights: 3, kind: 'double' }) },
+  { match: 'heater', node: 'sort', scores: { complain: 0.95, book: 0.01, leave: 0.02, chat: 0.02 } },
+  { match: 'heater', node: 'report', answer: chatmlCall('send_help', { problem: 'the heater does not work' }) },
+  { match: 'bill', node: 'sort', scores: { leave: 0.3, book: 0.3, complain: 0.2, chat: 0.2 } },
   { match: '', answer: 'No call.' },
 ]);
 // The programs take the default engine.
@@ -61,6 +67,26 @@ describe('the example', () => {
     const printed = await run('butler.mjs');
     expect(printed).toContain('< The tea is in the library.');
     expect(printed).toContain("[ 'tea -> library' ]");
+  });
+
+  it('receptionist.mjs shows the label of each message, and why a call came', async () => {
+    expect((await run('receptionist.mjs')).split('\n')).toEqual([
+      '> Hello, how are you today?',
+      '  chat (book 6 %, complain 2 %, leave 2 %, chat 90 %)',
+      '< No call.',
+      '> I would like a double room for 3 nights.',
+      '  book (book 96 %, complain 2 %, leave 1 %, chat 1 %)',
+      '  book_room {"nights": 3, "kind": "double"}, because of book',
+      '< Your room is booked.',
+      '> The heater in my room does not work.',
+      '  complain (book 1 %, complain 95 %, leave 2 %, chat 2 %)',
+      '  send_help {"problem": "the heater does not work"}, because of complain',
+      '< I am sorry. Somebody is on the way.',
+      '> I am leaving now, the bill please.',
+      '  no label (book 30 %, complain 20 %, leave 30 %, chat 20 %)',
+      '< Would you like to book a room, or is something wrong with yours?',
+      '',
+    ]);
   });
 
   it.each(readdirSync(repositoryPath('examples')).filter((file) => file.endsWith('.mjs')))(

@@ -134,4 +134,14 @@ describe.each(subprotocols)('a Route by a model, over %s', (subprotocol) => {
     const agentId = await client.createAgent(routed([{ name: 'long', when }, { name: 'chat' }]));
     expect(await client.sendMessage(agentId, 'I am sure.')).toMatchObject({ status: 'ERROR', error: { code: 4004 } });
   });
+
+  it('plays the graph receptionist', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent('receptionist');
+    expect(await client.sendMessage(agentId, 'I doubt it.')).toMatchObject({
+      steps: 'sort:chat talk:default',
+      text: 'Spoken.',
+      warnings: [],
+    });
+  });
 });
