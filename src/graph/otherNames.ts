@@ -25,8 +25,8 @@ export interface OtherNames {
   readonly types: Counterparts;
   /** Parameters, by the node type here. A number at the end of a name is `N` in the table. */
   readonly params: Readonly<Record<string, Counterparts>>;
-  /** Exits; there each is the parameter NAME_exit, too. */
-  readonly exits: Counterparts;
+  /** Exits, by the node type here; there each is the parameter NAME_exit, too. */
+  readonly exits: Readonly<Record<string, Counterparts>>;
   /** Targets of exits. */
   readonly targets: Counterparts;
   /** Values of parameters, by the parameter: as they are written there, and their numbers. */
@@ -46,10 +46,12 @@ export function otherNameHint(names: OtherNames, document: unknown, place: reado
   if (place.length === 3)
     return member === 'type' ? typeHint(names, value) : memberHint(names, member, value, names.node);
   if (place.length !== 4 || inner === undefined) return '';
+  const type = typeHere(names, String(node['type'])) ?? String(node['type']);
   if (member === 'exits' && code === 'INVALID_EXIT_TARGET')
     return hint(names, String(value), own(names.targets, String(value)));
-  if (member === 'exits') return hint(names, inner, own(names.exits, snakeCase(inner).replace(/_exit$/, '')));
-  return member === 'params' ? paramHint(names, node['type'], inner, value) : '';
+  if (member === 'exits')
+    return hint(names, inner, own(own(names.exits, type) ?? {}, snakeCase(inner).replace(/_exit$/, '')));
+  return member === 'params' ? paramHint(names, type, inner, value) : '';
 }
 
 function memberHint(names: OtherNames, name: string, value: unknown, members: Counterparts): string {
@@ -66,12 +68,11 @@ function typeHint(names: OtherNames, value: unknown): string {
   return hint(names, `node type ${String(value)} (${String(type)})`, found);
 }
 
-function paramHint(names: OtherNames, type: unknown, name: string, value: unknown): string {
+function paramHint(names: OtherNames, type: string, name: string, value: unknown): string {
   const plain = snakeCase(name).replace(/_\d+$/, '_N');
-  const here = (typeof type === 'string' && typeHere(names, type)) || String(type);
-  const param = own(own(names.params, here) ?? {}, plain);
+  const param = own(own(names.params, type) ?? {}, plain);
   if (param) return hint(names, name, param);
-  const exit = plain.endsWith('_exit') ? own(names.exits, plain.slice(0, -'_exit'.length)) : undefined;
+  const exit = plain.endsWith('_exit') ? own(own(names.exits, type) ?? {}, plain.slice(0, -'_exit'.length)) : undefined;
   if (exit) return hint(names, name, { how: exit.how ?? `is an exit here: write ${exitText(names, exit.now, value)}` });
   if (typeof value !== 'string' && typeof value !== 'number') return '';
   const spoken = typeof value === 'number' ? `${name} ${value}` : value;

@@ -103,13 +103,14 @@ export const tryllNames: OtherNames = {
     },
   },
   exits: {
-    default: { now: 'default' },
-    triggered: { now: 'triggered' },
-    not_triggered: { now: 'not_triggered' },
-    tool_called: { now: 'tool_called' },
-    no_tool_called: { now: 'no_tool_called' },
-    found: { how: 'is one exit for each label here: write "exits": {"LABEL": "NODE"}' },
-    not_found: { now: 'not_matched' },
+    Generate: { default: { now: 'default' } },
+    CannedResponse: { default: { now: 'default' } },
+    Guardrail: { triggered: { now: 'triggered' }, not_triggered: { now: 'not_triggered' } },
+    ToolCall: { tool_called: { now: 'tool_called' }, no_tool_called: { now: 'no_tool_called' } },
+    Route: {
+      found: { how: 'is one exit for each label here: write "exits": {"LABEL": "NODE"}' },
+      not_found: { now: 'not_matched' },
+    },
   },
   targets: { END: { now: '', how: 'is "" here, or an exit that is left out: both end the turn' } },
   values: {

@@ -22,6 +22,8 @@ const sourceOf = (file: string): string => readFileSync(repositoryPath(`test/fix
 const windowCall = JSON.stringify({ name: 'move_window', parameters: { room: 'kitchen', open: true } });
 const engine = scriptedEngine([
   { match: 'kitchen', node: 'detect', answer: windowCall },
+  { match: 'fool', node: 'classify', scores: { rude: 0.8, courteous: 0.1, riddle: 0.1 } },
+  { match: 'town', node: 'classify', scores: { rude: 0.3, courteous: 0.4, riddle: 0.3 } },
   { match: '', answer: 'Good day.' },
 ]);
 const server = useServer({ graphs: folder, engines: { mock: engine } });
@@ -41,9 +43,9 @@ describe('a graph of the manual of Tryll', () => {
     const { faults } = await checkGraph(JSON.parse(sourceOf(file)), context);
     const messages = faults.map(({ message }) => message);
     expect(messages.length).toBeGreaterThan(0);
-    expect(
-      messages.filter((message) => !message.includes("; Tryll's ") && !message.endsWith('.type is missing')),
-    ).toEqual([]);
+    expect(messages.filter((message) => !message.includes("; Tryll's ") && !message.endsWith(' is missing'))).toEqual(
+      [],
+    );
   });
 
   it.each(ported)('is without faults and warnings once it is ported: %s', async (file) => {
@@ -89,5 +91,17 @@ describe.each(subprotocols)('a ported graph, in %s,', (subprotocol) => {
     ]);
     await turnOf(subprotocol, 'handbook', 'Who are you?');
     expect(lastPrompt(engine)).toEqual(['system: The handbook says nothing about this. Say so.', 'user: Who are you?']);
+  });
+
+  it('answers in the mood of the message, or without one', async () => {
+    const rude = await turnOf(subprotocol, 'gatekeeper', 'Open the gate, you fool!');
+    expect(rude.steps).toBe('classify:rude snap:default');
+    expect(lastPrompt(engine)).toEqual([
+      'system: You keep the gate of a small town. Answer in one sentence.',
+      'user: (The traveller was rude: be short with them.)\nOpen the gate, you fool!',
+    ]);
+    const neither = await turnOf(subprotocol, 'gatekeeper', 'How far is the next town?');
+    expect(neither.steps).toBe('classify:not_matched respond:default');
+    expect(lastPrompt(engine).at(-1)).toBe('user: How far is the next town?');
   });
 });

@@ -135,6 +135,12 @@ describe('a name of another engine in a graph', () => {
     ]);
   });
 
+  it('is not seen in the exit of a node type that had it never', async () => {
+    expect(await messagesOf(ofNode({ type: 'Generate', exits: { found: 'b' } }))).toEqual([
+      'a.exits.found is no exit of Generate (it has "default")',
+    ]);
+  });
+
   it('is no fault where a node type of an extension has it', async () => {
     const graph = ofNode({ type: 'Instruction', params: { instruction: 'Hello.' } });
     expect(await messagesOf(graph, registryWith({ nodeTypes: [instruction] }))).toEqual([]);
