@@ -16,6 +16,8 @@ export interface Attempt {
 interface AttemptOptions {
   readonly nodeName: string;
   readonly constraint: CallConstraint;
+  /** The names of tools that the node declares and does not offer in this turn. */
+  readonly withheld: ReadonlySet<string>;
   readonly rules: CallRules;
   /** Whether max_tokens ended the reply. */
   readonly isCutOff: boolean;
@@ -27,10 +29,11 @@ interface AttemptOptions {
 
 /** Judges the calls of a reply. What could not be read is sent to the client (NodeEvent call_unread) with a warning. */
 export async function judgeReply(turn: Turn, reply: ParsedReply, options: AttemptOptions): Promise<Attempt> {
-  const { nodeName, constraint, rules, isCutOff, canRetry, retriesUnknown } = options;
+  const { nodeName, constraint, withheld, rules, isCutOff, canRetry, retriesUnknown } = options;
   const allowed: DetectedCall[] = [];
   const unread = [...reply.unread];
-  for (const call of reply.calls) if (await isAllowed(call, constraint)) allowed.push(call);
+  for (const call of reply.calls)
+    if (!withheld.has(call.name) && (await isAllowed(call, constraint))) allowed.push(call);
   for (const { reason } of unread) {
     const settings = [...(constraint.grammar ? [] : ['strict']), ...(canRetry ? [] : ['retries'])];
     const others = settings.length === 0 ? 'choose another model or format' : `set ${settings.join(' or ')}`;
@@ -38,8 +41,13 @@ export async function judgeReply(turn: Turn, reply: ParsedReply, options: Attemp
     turn.warn(`${nodeName} wrote a call that could not be used: ${reason}; ${fix}`);
   }
   const disallowed = reply.calls.filter((call) => !allowed.includes(call));
-  if (disallowed.length > 0) turn.warn(`${nodeName} wrote a call that its tools do not allow`);
-  unread.push(...disallowed.map(({ raw }) => ({ text: raw, reason: 'the declared tools do not allow it' })));
+  for (const { name, raw } of disallowed) {
+    const isWithheld = withheld.has(name);
+    const fault = isWithheld ? `of ${name}, which it does not offer in this turn` : 'that its tools do not allow';
+    turn.warn(`${nodeName} wrote a call ${fault}`);
+    const reason = isWithheld ? 'its tool is not offered in this turn' : 'the declared tools do not allow it';
+    unread.push({ text: raw, reason });
+  }
   for (const { text, reason } of unread) turn.emitEvent('call_unread', { text, reason }, { always: true });
   const calls = allowed.map((call) => judgeCall(turn, call, rules));
   return { calls, answer: reply.answer, problem: findProblem(calls, unread, retriesUnknown ? rules.tools : undefined) };

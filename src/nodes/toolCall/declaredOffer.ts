@@ -11,7 +11,7 @@ import type { ToolCallParams } from './toolCallParams.ts';
 const recommendedMaxTools = 8;
 
 /** The parameters that the offers of a node depend on. */
-export type OfferParams = Pick<ToolCallParams, 'tools' | 'tool_choice' | 'strict' | 'thought'>;
+export type OfferParams = Pick<ToolCallParams, 'tools' | 'tools_from' | 'tool_choice' | 'strict' | 'thought'>;
 
 /** The tools of a node and its tool choice, checked without a model. */
 export interface DeclaredOffer {
@@ -20,6 +20,8 @@ export interface DeclaredOffer {
   /** undefined: `none`. */
   readonly choice: ToolChoice | undefined;
   readonly strict: boolean;
+  /** Whether only those of the tools are offered that are selected in a turn. */
+  readonly needsSelection: boolean;
   /** Whether the model sees each tool with the parameter `thought`. */
   readonly thought: boolean;
 }
@@ -29,37 +31,49 @@ export const laterChoice: ToolChoice = { kind: 'auto' };
 
 /** Reads the tools and the tool choice of a node. @throws InvalidParams */
 export function declareOffer(params: OfferParams, context: NodeContext): DeclaredOffer {
-  const { strict, thought, tool_choice } = params;
+  const { strict, thought, tool_choice, tools_from } = params;
+  const needsSelection = tools_from === 'selection';
   const tools = readTools(params, context);
-  if (tools.size > recommendedMaxTools) {
+  // Of selected tools, the node that selects them has a limit.
+  if (!needsSelection && tools.size > recommendedMaxTools) {
     const place = `${context.nodeName}.params.tools`;
     context.warn(`${place} has ${tools.size} entries: small models get lost above ${recommendedMaxTools}`);
   }
-  const offered = seenTools(tools, thought);
-  const choice = readToolChoice(tool_choice, offered);
-  checkArguments(offered, { choice, strict });
-  return { tools, choice, strict, thought };
+  const choice = readToolChoice(tool_choice, tools);
+  const declared = { tools, choice, strict, needsSelection, thought };
+  try {
+    for (const offer of offersToCheck({ ...declared, tools: seenTools(tools, thought) }))
+      constrainArguments([...offer.tools.values()], { choice: offer.choice, strict });
+  } catch (error) {
+    throw toolsError(error, tools);
+  }
+  return declared;
 }
 
 /** Tools as the model sees them. @throws InvalidParams for a tool that has a parameter `thought` of its own. */
 export const seenTools = (tools: ReadonlyMap<string, Tool>, thought: boolean): ReadonlyMap<string, Tool> =>
   thought ? withThought(tools) : tools;
 
-/** The choices that a node needs grammars for: its own, and the one for a turn with results. */
-export const choicesOf = ({ choice }: Pick<DeclaredOffer, 'choice'>): readonly ToolChoice[] =>
-  choice ? [choice, ...(choice.kind === 'auto' ? [] : [laterChoice])] : [];
+/** Tools that are offered together, and the choice among them. */
+export interface OfferedTools {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly choice: ToolChoice;
+}
 
-/** @throws InvalidParams for tools that no grammar can express. */
-function checkArguments(tools: ReadonlyMap<string, Tool>, offer: Pick<DeclaredOffer, 'choice' | 'strict'>): void {
-  try {
-    for (const choice of choicesOf(offer)) constrainArguments([...tools.values()], { choice, strict: offer.strict });
-  } catch (error) {
-    throw toolsError(error, tools);
-  }
+/**
+ * The offers that are checked before any turn: all tools, with each choice that a turn can have. Which tools will be
+ * selected together is not known, so of a node that needs a selection each tool is checked alone.
+ */
+export function* offersToCheck({ tools, choice, needsSelection }: DeclaredOffer): Generator<OfferedTools> {
+  const groups = needsSelection ? [...tools].map((entry) => new Map([entry])) : [tools];
+  const choices = choice ? [choice, ...(choice.kind === 'auto' ? [] : [laterChoice])] : [];
+  for (const each of choices)
+    for (const group of groups) if (each.kind !== 'tool' || group.has(each.name)) yield { tools: group, choice: each };
 }
 
 /** Whether two sets of parameters have the same offers. */
 export const isSameOffer = (a: OfferParams, b: OfferParams): boolean => offerKey(a) === offerKey(b);
 
+// tools_from is not live.
 const offerKey = ({ tools, tool_choice, strict, thought }: OfferParams): string =>
   JSON.stringify([tools, tool_choice, strict, thought]);

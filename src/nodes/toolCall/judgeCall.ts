@@ -24,6 +24,8 @@ export type JudgedCall =
 /** What calls are judged by. */
 export interface CallRules {
   readonly tools: ReadonlyMap<string, Tool>;
+  /** The guidelines that brought tools, by the name of the tool. */
+  readonly guidelines: ReadonlyMap<string, string>;
   readonly mentions: () => UserMentions;
   /** Whether a call that lacks something is sent all the same, with its issues. */
   readonly sendsIncomplete: boolean;
@@ -42,7 +44,7 @@ export function judgeCall(turn: Turn, detected: DetectedCall, rules: CallRules):
   if (insight) return { kind: 'incomplete', insight };
   const texts = { flatArguments: argumentsAsStrings(call.arguments), typedArguments: stringifyJson(args) };
   const facts = {
-    because: turn.route,
+    because: rules.guidelines.get(name) ?? turn.route,
     known: tool !== undefined,
     consequential: tool?.consequential ?? false,
     repaired,

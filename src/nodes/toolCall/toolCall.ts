@@ -1,5 +1,5 @@
 import { liveParams } from '../../graph/liveParams.ts';
-import { defineNode, InvalidParams, unwrapParam, type NodeContext } from '../../graph/node.ts';
+import { defineNode, InvalidParams, unwrapParam, type NodeContext, type NodeOutput } from '../../graph/node.ts';
 import { compileTemplate } from '../../graph/template.ts';
 import type { Turn } from '../../graph/turn.ts';
 import { chatProjection } from '../../projection/chat.ts';
@@ -11,7 +11,7 @@ import { parseReply } from '../../tools/parseReply.ts';
 import { answerWithoutCalls } from '../answerWithoutCalls.ts';
 import { InferenceRunner, resolveModel, type PromptRequest } from '../inference.ts';
 import { judgeReply, type Attempt } from './attempt.ts';
-import { declareOffer, isSameOffer } from './declaredOffer.ts';
+import { declareOffer, isSameOffer, type DeclaredOffer } from './declaredOffer.ts';
 import { lazyMentions } from './judgeCall.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
 import { resolveFormat } from './resolveFormat.ts';
@@ -37,15 +37,7 @@ export const toolCallWith = (formats: Formats) =>
     summary: 'Offers tools to a model, detects calls in its text and notifies the client of each.',
     params: toolCallParams(formats),
     exits: ['tool_called', 'no_tool_called', 'no_results'],
-    output: ({ tool_choice, generate_on_no_tool, notify_client, await_results }) => ({
-      ...(generate_on_no_tool && { text: 'sent' }),
-      silentExits: [
-        ...(notify_client ? [] : ['tool_called']),
-        // With another choice the model has to call a tool.
-        ...(generate_on_no_tool || !['auto', 'none'].includes(tool_choice) ? [] : ['no_tool_called']),
-      ],
-      unusedExits: await_results ? [] : ['no_results'],
-    }),
+    output: nodeOutput,
     toolNames: ({ tools }) => tools.map(declaredToolName),
     async create(params, context) {
       const { nodeName } = context;
@@ -54,7 +46,9 @@ export const toolCallWith = (formats: Formats) =>
       const lease = await resolveModel(context, params.model_name);
       const { format, reason, warning } = resolveFormat(params.tool_call_format, lease, formats);
       if (warning !== '') context.warn(`${nodeName}.params.tool_call_format ${warning}`);
-      let offers = await ToolOffers.create(declaration, format, lease.model);
+      const createOffers = (declared: DeclaredOffer): Promise<ToolOffers> =>
+        ToolOffers.create({ declared, format, model: lease.model, nodeName });
+      let offers = await createOffers(declaration);
       const plainProjection = chatProjection(lease.model);
       const inference = new InferenceRunner(lease, context, { temperature: 0 });
       const loops = new WeakMap<Turn, LoopState>();
@@ -76,7 +70,7 @@ export const toolCallWith = (formats: Formats) =>
       };
       const ask = async (turn: Turn, offer: ToolOffer, correction = ''): Promise<Attempt> => {
         const { on_incomplete, thought } = settings.current;
-        const { tools: declared, seen: tools, constraint } = offer;
+        const { tools: declared, seen: tools, constraint, withheld, guidelines } = offer;
         const notes = { tool_call_format: format.name, because: reason };
         const { grammar } = constraint;
         const options = { controlTokens: true, notes, ...(grammar && { grammar }) };
@@ -84,9 +78,9 @@ export const toolCallWith = (formats: Formats) =>
         const isCutOff = finishReason === 'length';
         const reply = parseReply(text, format, { tools, marks: lease.model.replyMarks, thought, isCutOff });
         const sendsIncomplete = on_incomplete === 'notify';
-        const rules = { tools: declared, mentions: lazyMentions(turn), sendsIncomplete };
+        const rules = { tools: declared, guidelines, mentions: lazyMentions(turn), sendsIncomplete };
         const facts = { isCutOff, canRetry: maxRetries() > 0, retriesUnknown };
-        return judgeReply(turn, reply, { nodeName, constraint, rules, ...facts });
+        return judgeReply(turn, reply, { nodeName, constraint, withheld, rules, ...facts });
       };
       const askWithRetries = async (turn: Turn, offer: ToolOffer): Promise<Attempt> => {
         let attempt = await ask(turn, offer);
@@ -117,7 +111,7 @@ export const toolCallWith = (formats: Formats) =>
             turn.warn(`${nodeName} was visited more than ${max_rounds} times; raise max_rounds, or end the loop`);
             return 'no_tool_called';
           }
-          const offer = await offers.offerFor(loop.hasResults);
+          const offer = await offers.offerFor(turn, loop.hasResults);
           if (!offer) return 'no_tool_called';
           loop.rounds++;
           const { calls, answer } = await askWithRetries(turn, offer);
@@ -134,10 +128,10 @@ export const toolCallWith = (formats: Formats) =>
           loop.hasResults ||= turn.exchanges.length > earlier;
           return exit;
         },
-        warmUp: async (turn) => inference.prefill(turn, createRequest(turn, await offers.offerFor(false))),
+        warmUp: async (turn) => inference.prefill(turn, createRequest(turn, await offers.offerFor(turn, false))),
         async change(changed) {
           const isSame = isSameOffer(settings.current, changed);
-          const next = isSame ? offers : await ToolOffers.create(declareOffer(changed, context), format, lease.model);
+          const next = isSame ? offers : await createOffers(declareOffer(changed, context));
           await settings.change(changed);
           offers = next;
         },
@@ -145,6 +139,19 @@ export const toolCallWith = (formats: Formats) =>
       };
     },
   });
+
+function nodeOutput(params: ToolCallParams): NodeOutput {
+  const { tool_choice, generate_on_no_tool, notify_client, await_results } = params;
+  const needsSelection = params.tools_from === 'selection';
+  // With another choice the model has to call a tool. Where nothing is selected, it is not asked.
+  const alwaysAnswers = !needsSelection && (generate_on_no_tool || !['auto', 'none'].includes(tool_choice));
+  return {
+    ...(generate_on_no_tool && { text: 'sent' }),
+    silentExits: [...(notify_client ? [] : ['tool_called']), ...(alwaysAnswers ? [] : ['no_tool_called'])],
+    unusedExits: await_results ? [] : ['no_results'],
+    needsSelection,
+  };
+}
 
 function readSettings(params: ToolCallParams, nodeName: NodeContext['nodeName']) {
   const { await_results, notify_client } = params;

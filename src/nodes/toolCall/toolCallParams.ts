@@ -20,6 +20,13 @@ export const toolCallParams = (formats: Formats) =>
         items: toolSchema,
         description: 'The tools that the model may call.',
       },
+      tools_from: {
+        type: 'string',
+        enum: ['node', 'selection'],
+        default: 'node',
+        description:
+          'Which of its tools the node offers in a turn: node = all; selection = those that a node before it selected, such as SelectTools. Where none is selected, the model is not asked, and the exit is no_tool_called.',
+      },
       tool_call_format: {
         type: 'string',
         enum: ['', ...formats.keys(), nativeFormatName],

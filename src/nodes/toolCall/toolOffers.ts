@@ -1,16 +1,27 @@
 import { toToolBlock } from '../../dialog.ts';
 import type { Model } from '../../engine/engine.ts';
 import { runChunk } from '../../eventLoop.ts';
+import type { NodeContext } from '../../graph/node.ts';
+import type { Turn } from '../../graph/turn.ts';
 import { MessageBudget, type Projection } from '../../projection/projection.ts';
 import { toolProjection } from '../../projection/withTools.ts';
+import { UnsupportedToolSchema } from '../../tools/formats/callGrammar.ts';
 import type { ToolChoice } from '../../tools/grammar/grammar.ts';
 import type { Tool, ToolCallFormat } from '../../tools/tool.ts';
 import { constrainCalls, toolsError, type CallConstraint } from './callConstraint.ts';
-import { choicesOf, laterChoice, seenTools, type DeclaredOffer } from './declaredOffer.ts';
+import { laterChoice, offersToCheck, seenTools, type DeclaredOffer, type OfferedTools } from './declaredOffer.ts';
 import { RecentlyUsed } from './recentlyUsed.ts';
 
-/** What a node offers to the model in one question: its tools, how calls are constrained, and the projection of its prompt. */
-export interface ToolOffer {
+/** What a node offers to the model in a turn: its tools, how calls are constrained, and the projection of its prompts. */
+export interface ToolOffer extends CompiledOffer {
+  /** The names of tools that the node declares and does not offer in this turn. */
+  readonly withheld: ReadonlySet<string>;
+  /** The guidelines that brought tools, by the name of the tool. */
+  readonly guidelines: ReadonlyMap<string, string>;
+}
+
+/** What is compiled of some tools and a choice among them. */
+interface CompiledOffer {
   /** The tools as they were declared, by name. */
   readonly tools: ReadonlyMap<string, Tool>;
   /** The tools as the model sees them: with the parameter `thought`, if the node has it. */
@@ -19,23 +30,25 @@ export interface ToolOffer {
   readonly projection: Projection;
 }
 
-/** Some tools of a node, with what was compiled of them. */
-interface CompiledTools extends Omit<ToolOffer, 'constraint'> {
-  readonly constraints: Map<ToolChoice, CallConstraint>;
+/** Some tools of a node, with what was compiled of them for each choice; an error: they cannot be offered together. */
+interface CompiledTools extends Omit<CompiledOffer, 'constraint'> {
+  readonly constraints: Map<ToolChoice, CallConstraint | UnsupportedToolSchema>;
 }
 
-// Grammars and projections of one node; a prompt of a node that alternates between more is compiled again.
+// Sets of tools of one node; one that alternates between more compiles them again.
 const maxCompiled = 16;
 
-/** The offers of a node: which tools it offers in a turn, with grammars and projections that are compiled once. */
+/** The offers of a node: which tools it offers in a turn, with grammars and projections that are kept for later turns. */
 export class ToolOffers {
+  readonly #nodeName: string;
   readonly #declared: DeclaredOffer;
   readonly #format: ToolCallFormat;
   readonly #model: Model;
   readonly #budget: MessageBudget;
   readonly #compiled = new RecentlyUsed<string, CompiledTools>(maxCompiled);
 
-  private constructor(declared: DeclaredOffer, format: ToolCallFormat, model: Model) {
+  private constructor({ declared, format, model, nodeName }: OffersOptions) {
+    this.#nodeName = nodeName;
     this.#declared = declared;
     this.#format = format;
     this.#model = model;
@@ -43,34 +56,81 @@ export class ToolOffers {
   }
 
   /** Compiles what does not depend on a turn. @throws InvalidParams when the format has no grammar for the tools. */
-  static async create(declared: DeclaredOffer, format: ToolCallFormat, model: Model): Promise<ToolOffers> {
-    const offers = new ToolOffers(declared, format, model);
-    const { tools } = declared;
-    try {
-      for (const choice of choicesOf(declared)) await offers.#compile(tools, choice);
-    } catch (error) {
-      throw toolsError(error, tools);
+  static async create(options: OffersOptions): Promise<ToolOffers> {
+    const offers = new ToolOffers(options);
+    for (const offer of offersToCheck(options.declared)) {
+      const compiled = await offers.#compile(offer);
+      if (compiled instanceof UnsupportedToolSchema) throw toolsError(compiled, options.declared.tools);
     }
     return offers;
   }
 
   /**
-   * What the node offers in a turn; undefined: nothing, with `tool_choice` none.
+   * What the node offers in a turn; undefined: nothing, so that there is nothing to ask the model. What the graph asks
+   * for and cannot be offered is a warning of the turn.
    * @param hasResults whether a call of the node has a result in this turn.
    */
-  async offerFor(hasResults: boolean): Promise<ToolOffer | undefined> {
-    const { tools, choice } = this.#declared;
-    return choice && this.#compile(tools, hasResults && choice.kind !== 'auto' ? laterChoice : choice);
+  async offerFor(turn: Turn, hasResults: boolean): Promise<ToolOffer | undefined> {
+    const { tools: declared, choice: own } = this.#declared;
+    const choice = own && own.kind !== 'auto' && hasResults ? laterChoice : own;
+    if (!choice) return undefined;
+    const guidelines = this.#guidelinesOf(turn);
+    let tools = this.#toolsOf(turn);
+    while (this.#isWorthAsking(turn, { tools, choice })) {
+      const compiled = await this.#compile({ tools, choice });
+      if (!(compiled instanceof UnsupportedToolSchema)) {
+        const withheld = new Set([...declared.keys()].filter((name) => !compiled.tools.has(name)));
+        return { ...compiled, withheld, guidelines };
+      }
+      tools = this.#withoutUnsupported(turn, tools, compiled);
+    }
+    return undefined;
   }
 
-  async #compile(tools: ReadonlyMap<string, Tool>, choice: ToolChoice): Promise<ToolOffer> {
+  /** The guidelines that selected tools, by the name of the tool. Of several, the first counts. */
+  #guidelinesOf({ selection }: Turn): ReadonlyMap<string, string> {
+    if (!this.#declared.needsSelection) return new Map();
+    return new Map((selection?.tools ?? []).toReversed().map(({ name, because }) => [name, because]));
+  }
+
+  #toolsOf(turn: Turn): ReadonlyMap<string, Tool> {
+    const { tools, needsSelection } = this.#declared;
+    if (!needsSelection) return tools;
+    const selected = new Set(turn.selection?.tools.map(({ name }) => name));
+    return new Map([...tools].filter(([name]) => selected.has(name)));
+  }
+
+  #isWorthAsking(turn: Turn, { tools, choice }: OfferedTools): boolean {
+    if (choice.kind === 'tool' ? tools.has(choice.name) : tools.size > 0) return true;
+    if (choice.kind === 'auto') return false;
+    const { needsSelection } = this.#declared;
+    const what = choice.kind === 'tool' ? choice.name : choice.kind;
+    const lack = choice.kind === 'tool' ? 'that tool is not' : 'no tool is';
+    const because = needsSelection ? `${lack} selected in this turn (tools_from)` : `${lack} offered in this turn`;
+    turn.warn(
+      `${this.#nodeName}.params.tool_choice is "${what}", and ${because}: the model was not asked; set tool_choice to "auto" if that may be`,
+    );
+    return false;
+  }
+
+  #withoutUnsupported(
+    turn: Turn,
+    tools: ReadonlyMap<string, Tool>,
+    { errors }: UnsupportedToolSchema,
+  ): ReadonlyMap<string, Tool> {
+    for (const { tool, pointer, message } of errors)
+      turn.warn(`${this.#nodeName} leaves out the tool ${tool} in this turn: ${`${pointer} ${message}`.trimStart()}`);
+    const unsupported = new Set(errors.map(({ tool }) => tool));
+    return new Map([...tools].filter(([name]) => !unsupported.has(name)));
+  }
+
+  /** @throws InvalidParams when the format has no grammar. */
+  async #compile({ tools, choice }: OfferedTools): Promise<CompiledOffer | UnsupportedToolSchema> {
     const compiled = this.#compiled.get(JSON.stringify([...tools.keys()]), () => this.#create(tools));
-    const { constraints, seen } = compiled;
-    const options = { choice, strict: this.#declared.strict };
-    const known = constraints.get(choice);
-    const constraint = known ?? (await runChunk(() => constrainCalls(seen, options, this.#format)));
-    constraints.set(choice, constraint);
-    return { ...compiled, constraint };
+    const known = compiled.constraints.get(choice);
+    const constraint = known ?? (await runChunk(() => this.#constrain(compiled.seen, choice)));
+    compiled.constraints.set(choice, constraint);
+    return constraint instanceof UnsupportedToolSchema ? constraint : { ...compiled, constraint };
   }
 
   #create(tools: ReadonlyMap<string, Tool>): CompiledTools {
@@ -78,4 +138,20 @@ export class ToolOffers {
     const projection = toolProjection(this.#model, toToolBlock(seen, this.#format), this.#budget);
     return { tools, seen, projection, constraints: new Map() };
   }
+
+  #constrain(tools: readonly Tool[], choice: ToolChoice): CallConstraint | UnsupportedToolSchema {
+    try {
+      return constrainCalls(tools, { choice, strict: this.#declared.strict }, this.#format);
+    } catch (error) {
+      if (error instanceof UnsupportedToolSchema) return error;
+      throw error;
+    }
+  }
+}
+
+/** Whose offers they are. */
+export interface OffersOptions extends Pick<NodeContext, 'nodeName'> {
+  readonly declared: DeclaredOffer;
+  readonly format: ToolCallFormat;
+  readonly model: Model;
 }

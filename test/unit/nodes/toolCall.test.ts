@@ -14,7 +14,8 @@ import { UnsupportedToolSchema } from '../../../src/tools/formats/callGrammar.ts
 import { defineFormat, type ToolCallFormat } from '../../../src/tools/tool.ts';
 import { collectMentions } from '../../../src/tools/validate/grounding.ts';
 import { repositoryPath } from '../../helpers/server.ts';
-import { lamp } from '../../helpers/graphs.ts';
+import { lamp, setLight } from '../../helpers/graphs.ts';
+import { keywords } from '../../helpers/keywords.ts';
 
 vi.mock(import('../../../src/tools/validate/grounding.ts'), { spy: true });
 
@@ -57,7 +58,7 @@ describe('a ToolCall node', () => {
     Agent.create({
       id: 1,
       graph,
-      registry: registryWith({ formats: [format] }),
+      registry: registryWith({ formats: [format], nodeTypes: [keywords] }),
       pool,
       storages: new SessionStorages(new StorageRoot('.'), Infinity),
       defaultModelName: '',
@@ -104,6 +105,73 @@ describe('a ToolCall node', () => {
     await expect(creation).rejects.toThrow(
       'detect.params.tools[0].parameters[1] has no notation; the tool "set_light" cannot be strict with it',
     );
+  });
+
+  describe('that offers selected tools', () => {
+    const names = Array.from({ length: 20 }, (_, index) => `t${index}`);
+    const tools = names.map((name) => ({ ...setLight, name }));
+    const words = names.map((name) => ({ word: name, tools: [name] }));
+    let selecting: Agent;
+
+    const graph = (params: object): object => ({
+      start_node: 'select',
+      nodes: {
+        select: { type: 'Keywords', params: { words }, exits: { default: 'detect' } },
+        detect: {
+          type: 'ToolCall',
+          params: { tools, tools_from: 'selection', tool_call_format: 'counting', strict: true, ...params },
+          exits: { no_tool_called: 'answer' },
+        },
+        answer: { type: 'CannedResponse', params: { inline_strings: ['Hm.'] } },
+      },
+    });
+    afterEach(() => selecting[Symbol.asyncDispose]());
+
+    const run = async (...messages: readonly string[]): Promise<void> => {
+      for (const message of messages)
+        await selecting.send(message, {}, { emit: () => undefined, backpressure: () => undefined });
+    };
+
+    it('keeps the grammars of selections that alternate', async () => {
+      selecting = await create(graph({}), countingFormat);
+      compiled.length = 0;
+      await run('t0 t1', 't1 t2', 't0 t1', 't1 t2', 'nothing', 't0 t1');
+      expect(compiled).toEqual(['auto', 'auto']);
+    });
+
+    it('keeps those of the 16 selections that were used last', async () => {
+      selecting = await create(graph({}), countingFormat);
+      compiled.length = 0;
+      await run(...names.slice(2, 18).map((name) => `t0 ${name}`), 't0 t2', 't0 t18', 't0 t2');
+      expect(compiled).toHaveLength(17);
+      await run('t0 t3');
+      expect(compiled).toHaveLength(18);
+    });
+
+    it('leaves out tools that make the grammar too large together, with a warning', async () => {
+      const flags = { type: 'array', items: { type: 'boolean' }, maxItems: 256 };
+      const properties = Object.fromEntries(names.slice(0, 12).map((name) => [name, flags]));
+      const parameters = { type: 'object', properties };
+      const large = names.map((name) => ({ name, description: 'Sets flags.', parameters }));
+      selecting = await create(graph({ tools: large }), countingFormat);
+      expect(selecting.warnings).toEqual([]);
+      const warnings: string[] = [];
+      const message = names.slice(0, 4).join(' ');
+      const fault = await selecting.send(
+        message,
+        {},
+        {
+          emit: (body, frame) => void (body === 'turnComplete' && 'path' in frame && warnings.push(...frame.warnings)),
+          backpressure: () => undefined,
+        },
+      );
+      expect(fault).toBeUndefined();
+      const reason =
+        'together with the tools before it makes the grammar larger than 65536 characters (a rule or a repetition counts as 8); declare less';
+      expect(warnings).toEqual(
+        ['t2', 't3'].map((name) => `detect leaves out the tool ${name} in this turn: ${reason}`),
+      );
+    });
   });
 
   it('splits the dialog into words once in a turn with calls, and never in others', async () => {
