@@ -1,7 +1,7 @@
 import { parseJsonAt } from '../tools/json/lenientParser.ts';
 import { JsonNumber, stringifyJson, type JsonObject, type JsonValue } from '../tools/json/value.ts';
 import { visibleInsight } from '../tools/validate/insight.ts';
-import type { Call, Turn } from './turn.ts';
+import { answeredCalls, type Call, type Turn } from './turn.ts';
 
 /** The part of a turn that a template reads. */
 export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'exchanges' | 'warn'> &
@@ -57,11 +57,9 @@ const toTemplateCall = (call: Call): object => ({
   },
 });
 
-// A call that was repeated has the result of the first one, under the same id.
 function toTemplateResults({ exchanges, warn }: TemplateScope): readonly object[] {
-  const answered = new Map(exchanges.flatMap(({ calls }) => calls).map((call) => [call.id, call]));
   let jsonCharacters = 0;
-  return [...answered.values()].map((call) => {
+  return answeredCalls(exchanges).map((call) => {
     const { name, arguments: args, ok, content } = call;
     if (!/^\s*[[{]/.test(content)) return { name, arguments: args, ok, content };
     jsonCharacters += content.length;

@@ -64,6 +64,11 @@ export interface Exchange {
   readonly messages: readonly Message[];
 }
 
+/** The calls of exchanges with their results, each once: a repeated call has the result of the first one, under its id. */
+export const answeredCalls = (exchanges: readonly Exchange[]): readonly AnsweredCall[] => [
+  ...new Map(exchanges.flatMap(({ calls }) => calls).map((call) => [call.id, call])).values(),
+];
+
 /** Statistics of one inference of a turn, for the turn summary. */
 export interface InferenceRecord extends Omit<InferenceResult, 'transcript'> {
   /** Number of interactions that did not fit into the prompt. */

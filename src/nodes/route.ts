@@ -1,5 +1,5 @@
 import { liveParams } from '../graph/liveParams.ts';
-import { defineNode, InvalidParams, type Node, type NodeContext } from '../graph/node.ts';
+import { defineNode, type Node, type NodeContext } from '../graph/node.ts';
 import type { Turn } from '../graph/turn.ts';
 import { chatProjection } from '../projection/chat.ts';
 import { placeTemplate } from '../projection/placement.ts';
@@ -88,7 +88,7 @@ export const route = defineNode({
   }),
   async create(routeParams, context) {
     const { labels, match } = routeParams;
-    const matchers = await checkLabels(labels, context);
+    const matchers = await compileEntryPatterns('/labels', labels, context, [...findNameErrors(labels)]);
     warnOfLabels(routeParams, matchers, context);
     const settings = await liveParams(routeParams, ({ threshold }) => {
       if (match === 'patterns' && threshold > 0)
@@ -131,19 +131,6 @@ function exitsOf({ labels }: Pick<RouteParams, 'labels'>): readonly string[] {
 function unusedExits({ labels, match, threshold }: RouteParams): readonly string[] {
   if (match === 'patterns') return labels.filter(({ patterns }) => patterns.length === 0).map(({ name }) => name);
   return threshold === 0 || labels.length === 1 ? [notMatched] : [];
-}
-
-/** Compiles the patterns of the labels. @throws InvalidParams with all errors in the labels. */
-async function checkLabels(labels: readonly Label[], context: NodeContext): Promise<readonly PatternMatcher[]> {
-  const nameErrors = [...findNameErrors(labels)];
-  try {
-    const matchers = await compileEntryPatterns('/labels', labels, context);
-    if (nameErrors.length === 0) return matchers;
-  } catch (error) {
-    if (!(error instanceof InvalidParams)) throw error;
-    throw new InvalidParams([...nameErrors, ...error.errors]);
-  }
-  throw new InvalidParams(nameErrors);
 }
 
 function* findNameErrors(labels: readonly Label[]): Generator<SchemaError> {

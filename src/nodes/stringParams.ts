@@ -73,28 +73,30 @@ export const invalidStrings = (strings: ResolvedStrings, errors: readonly Schema
 /**
  * Compiles the `patterns` of each entry of a list parameter (`/labels`, `/guidelines`), in the order of the list. An entry
  * without patterns never matches.
- * @throws InvalidParams with the errors of all entries, LIMIT_EXCEEDED when there are too many patterns in all.
+ * @param errors other errors in the entries.
+ * @throws InvalidParams with all errors in the entries, LIMIT_EXCEEDED when there are too many patterns in all.
  */
 export async function compileEntryPatterns(
   pointer: string,
   entries: readonly { readonly patterns?: readonly string[] }[],
   { limits }: Pick<NodeContext, 'limits'>,
+  errors: readonly SchemaError[] = [],
 ): Promise<readonly PatternMatcher[]> {
   const count = entries.reduce((sum, { patterns = [] }) => sum + patterns.length, 0);
   if (count > limits.patterns) {
     const message = `has ${count} patterns in all, and ${limits.patterns} are allowed`;
-    throw new InvalidParams([{ pointer, message, code: 'LIMIT_EXCEEDED' }]);
+    throw new InvalidParams([...errors, { pointer, message, code: 'LIMIT_EXCEEDED' }]);
   }
   const matchers: PatternMatcher[] = [];
-  const errors: SchemaError[] = [];
+  const allErrors = [...errors];
   for (const [index, { patterns = [] }] of entries.entries()) {
     const reading = await compilePatterns(patterns);
     if (reading.ok) matchers.push(reading.value);
     else
-      errors.push(
+      allErrors.push(
         ...reading.errors.map((error) => ({ ...error, pointer: `${pointer}/${index}/patterns${error.pointer}` })),
       );
   }
-  if (errors.length > 0) throw new InvalidParams(errors);
+  if (allErrors.length > 0) throw new InvalidParams(allErrors);
   return matchers;
 }

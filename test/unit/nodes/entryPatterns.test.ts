@@ -19,6 +19,15 @@ describe('the patterns of the entries of a list', () => {
     });
   });
 
+  it('are refused together with what else is wrong with the entries', async () => {
+    const error = { pointer: '/labels/1/name', message: 'is missing' };
+    const refusal = (patterns: readonly string[]) =>
+      compileEntryPatterns('/labels', [{ patterns }], { limits }, [error]).catch((thrown: unknown) => thrown);
+    expect(await refusal(['fine'])).toMatchObject({ errors: [error] });
+    expect(await refusal(['('])).toMatchObject({ errors: [error, { pointer: '/labels/0/patterns/0' }] });
+    expect(await refusal(['a', 'b', 'c', 'd'])).toMatchObject({ errors: [error, { pointer: '/labels' }] });
+  });
+
   it('are limited in their number in all', async () => {
     await expect(compile([{ patterns: ['a', 'b'] }, { patterns: ['c', 'd'] }])).rejects.toMatchObject({
       errors: [{ pointer: '/labels', message: 'has 4 patterns in all, and 3 are allowed', code: 'LIMIT_EXCEEDED' }],
