@@ -34,8 +34,8 @@ export function* createRecords({ toolDocument, talkDocument }, { vocabulary, rng
 
   function lateDocument(mix) {
     if (rng.chance(0.1)) return talkDocument(mix);
-    if (rng.chance(0.14)) return toolDocument({ ...mix, ...shipped(), several: 0.1, quiet: mix.quiet - 0.1 });
-    if (rng.chance(0.15)) return toolDocument({ ...mix, ...manyTools(), several: 0.15 });
+    if (rng.chance(0.14)) return toolDocument({ ...mix, ...shipped(), several: 0.15, quiet: mix.quiet - 0.1 });
+    if (rng.chance(0.15)) return toolDocument({ ...mix, ...manyTools(), several: 0.35 });
     return toolDocument(mix);
   }
 

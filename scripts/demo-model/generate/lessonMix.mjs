@@ -33,8 +33,8 @@ export const hardMix = {
   quiet: 0.4,
   strangers: ['far', 'near', 'any'],
   mentions: 0.6,
-  several: 0.3,
-  ways: ['apart', 'apart', 'apart', 'row', 'list', 'list', 'turn'],
+  several: 0.5,
+  ways: ['apart', 'apart', 'apart', 'apart', 'row', 'row', 'list', 'list', 'list', 'turn', 'turn', 'turn'],
   past: 0.45,
   busy: 0.8,
   // Many graphs end with the call and answer nothing.

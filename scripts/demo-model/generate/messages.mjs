@@ -2,8 +2,7 @@
 import { withStyle, withPunctuation } from './styleVariation.mjs';
 import { asideAnswer, noToolAnswer } from './smallTalk.mjs';
 import { callText } from './prompts.mjs';
-
-const joints = ' and | and | and |, then |, and then |, | and also |; |. Also |. Then |. '.split('|');
+import { severalCallsFrom } from './severalCalls.mjs';
 
 /**
  * Creates `message`, which generates messages to tools, and `remark`, which generates remarks that need no call.
@@ -17,6 +16,7 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
       pool === 'n' ? String(1 + rng.below(99)) : draw({ kind: 'text', values: pool }).said,
     );
   const remark = (list = remarks) => filled(rng.pick(list));
+  const severalCalls = severalCallsFrom({ asked, inTurn, rng });
   const byPool = new Map();
   for (const text of remarks)
     for (const [, pool] of text.matchAll(/\{(\w+)\}/g)) byPool.set(pool, [...(byPool.get(pool) ?? []), text]);
@@ -28,28 +28,9 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
     const expectsCall = ({ text, calls }) => ({ text, calls, answer: callText(format, calls) });
     if (rng.chance(quiet)) return withoutCall(tools, { own, strangers, mentions });
     const many = rng.chance(several) ? severalCalls(tools, ways) : undefined;
-    if (many) return expectsCall(many);
+    if (many) return expectsCall({ calls: many.calls, text: many.isOneRequest ? besideRemark(many) : many.text });
     const one = asked(rng.chance(0.6) ? tools[index % tools.length] : rng.pick(tools));
     return one && expectsCall({ calls: one.calls, text: withRemark(one) });
-  }
-
-  // Two or three calls: one request with several values, or several requests, with `apart` each to another tool.
-  function severalCalls(tools, ways) {
-    const count = rng.chance(0.15) ? 3 : 2;
-    const way = rng.pick(ways);
-    const shared = { list: asked, turn: inTurn }[way]?.(rng.pick(tools), count);
-    if (shared) return { calls: shared.calls, text: withRemark(shared) };
-    const apart = way === 'apart' ? rng.shuffled(tools) : [];
-    const parts = Array.from({ length: count }, (_, at) => asked(apart[at] ?? rng.pick(tools)));
-    if (parts.includes(undefined)) return undefined;
-    const calls = parts.flatMap((one) => one.calls);
-    if (new Set(calls.map((call) => JSON.stringify(call))).size < count) return undefined;
-    const [first, ...rest] = parts;
-    const text = rest.reduce((whole, { text: next, opensWithValue: opens }) => {
-      const between = rng.pick(joints);
-      return whole + between + (between === '. ' ? withPunctuation(next, { rng, opens }).replace(/[.!?]$/, '') : next);
-    }, first.text);
-    return { calls, text: withStyle({ text, opensWithValue: first.opensWithValue }, rng) };
   }
 
   // Small talk, or a request that none of the tools can serve.
@@ -77,14 +58,17 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
 
   // People add a reason or a remark before or after a request: still only one call is expected.
   function withRemark(one) {
-    const text = withStyle(one, rng);
+    return besideRemark({ ...one, text: withStyle(one, rng) });
+  }
+
+  function besideRemark({ text, opensWithValue }) {
     if (rng.chance(0.75)) return text;
     const other = withPunctuation(remark(), { rng });
     const closed = /[.!?]$/.test(other) ? other : `${other}.`;
     if (rng.chance(0.3)) return /[.!?]$/.test(text) ? `${text} ${other}` : `${text}, ${lowerFirst(other)}`;
     if (rng.chance(0.7)) return `${closed} ${text}`;
     const joint = `${closed.slice(0, -1)}, ${rng.pick(['so ', 'and ', 'but ', ''])}`;
-    return joint + (one.opensWithValue ? text : lowerFirst(text));
+    return joint + (opensWithValue ? text : lowerFirst(text));
   }
 }
 

@@ -1,4 +1,5 @@
 // Repeated calls: one request with several sets of values, "water the roses for ten minutes and the lawn for thirty".
+import { joinParts } from './valueList.mjs';
 import { startsWithValue, callOf, chooseParts, isSlot, valueFor } from './requests.mjs';
 
 const repeatable = /(?:^|\s)((?:the|my|our|your|a|an|some)\s)$/;
@@ -16,7 +17,7 @@ export function repeatedCallRequest(tool, { requests, draw, rng, calls }) {
   const core = parts.slice(first, last + 1);
   const keys = core.filter(isSlot).map(({ key }) => key);
   const between = core.map(({ text = '' }) => text).join('');
-  if (keys.length < 2 || new Set(keys).size < keys.length || words(between) > 4 || /[.!?]/.test(between))
+  if (keys.length < 2 || new Set(keys).size < keys.length || words(between) > 6 || /[.!?]/.test(between))
     return undefined;
   const head = textOf(parts.slice(0, first));
   const tail = textOf(parts.slice(last + 1));
@@ -31,9 +32,8 @@ export function repeatedCallRequest(tool, { requests, draw, rng, calls }) {
     const ends = index === calls - 1 ? !unit || rng.chance(0.4) : unit && (index === 0 || rng.chance(0.4));
     return again + textOf(core, spoken) + (ends ? tail : '');
   });
-  const joined = rng.chance(0.15) ? said.join(', ') : `${said.slice(0, -1).join(', ')} and ${said.at(-1)}`;
   return {
-    text: head + joined,
+    text: head + joinParts(said, rng),
     opensWithValue: startsWithValue(parts),
     calls: rounds.map(({ given }) => callOf(tool, given)),
   };

@@ -1,4 +1,5 @@
 // Requests: their templates with slots, and the calls that they ask for.
+import { joinValues } from './valueList.mjs';
 
 /**
  * A part of a request: text, a slot (`key`), a slot with a fixed value, or an optional segment.
@@ -119,8 +120,7 @@ export function createRequest(tool, { requests, draw, rng, calls = 1 }) {
       // A list may be too short for as many values.
       if (rng.chance(0.05)) break;
     }
-    const said = [...several.values()];
-    return `${said.slice(0, -1).join(', ')} and ${rng.chance(0.2) ? 'the ' : ''}${said.at(-1)}`;
+    return joinValues([...several.values()], text, rng);
   };
   let text = '';
   for (const part of parts) {

@@ -105,13 +105,16 @@ const questions = new Set(
 /** Whether a text begins as a question does. */
 export const isQuestion = (text) => questions.has(firstWord(text));
 
+/** Whether a text begins with the verb of a command. */
+export const isCommand = (text) => commands.has(firstWord(text.trim()));
+
 const firstWord = (text) => text.split(/[\s,:]/, 1)[0].toLowerCase();
 
 /** A request in a random style. */
 export function withStyle({ text, opensWithValue = false }, rng) {
   let said = text.trim();
   let question = isQuestion(said);
-  const command = !opensWithValue && commands.has(firstWord(said));
+  const command = !opensWithValue && isCommand(said);
   let opens = opensWithValue;
   if (command && rng.chance(0.25)) {
     const manner = rng.pick(before);
