@@ -132,14 +132,19 @@ describe('the held-out items of the demo model', async () => {
 });
 
 /** All message templates of the training text. */
-function linesOf({ actions, chat, asides }: Catalogue): string[] {
+function linesOf({ actions, chat, asides, results, reports }: Catalogue): string[] {
   const talk = [...chat.talk, ...chat.characters.flatMap((character) => character.talk)];
   return [
     ...actions.flatMap(({ requests }) => requests),
     ...talk.flatMap(({ asked }) => asked),
     ...Object.values(asides).flat(),
+    ...results.fields.flatMap(({ keys, asked = [] }) => [...asked, ...keys.flatMap((key) => asksFor(results, key))]),
+    ...reports.statements,
   ];
 }
+
+const asksFor = ({ asks }: Catalogue['results'], key: string) =>
+  asks.map((ask) => ask.replace('{key}', key.replaceAll('_', ' ')));
 
 const slot = '_';
 const normalize = (text: string) =>

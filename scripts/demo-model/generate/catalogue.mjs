@@ -31,11 +31,29 @@ import { readHeldOut } from '../../evals/heldOut.mjs';
  */
 
 /**
+ * What results of calls are made of.
+ * @typedef {object} ResultTexts
+ * @property {string[]} phrases
+ * @property {string[]} counts
+ * @property {string[]} sentences
+ * @property {string[]} plain_done
+ * @property {string[]} errors
+ * @property {{ keys: string[], values: string[], asked?: string[] }[]} fields
+ * @property {string[]} flags
+ * @property {string[]} done_fields
+ * @property {string[]} lists
+ * @property {string[]} asks
+ * @property {string[]} systems
+ */
+
+/**
  * @typedef {object} Catalogue
  * @property {Action[]} actions
  * @property {Record<string, unknown>} values
  * @property {{ talk: Intent[], characters: Character[] }} chat
  * @property {Record<string, string[]>} asides
+ * @property {ResultTexts} results
+ * @property {{ statements: string[], states: string[], closings: string[], again: string[] }} reports
  */
 
 const folder = fileURLToPath(new URL('../text/', import.meta.url));
@@ -60,7 +78,14 @@ export function readCatalogue() {
         names: topic === 'shipped' ? action.names : unseen(action.names),
       }));
     });
-  return { actions, values: read('values.json'), chat: read('chat.json'), asides: read('asides.json') };
+  return {
+    actions,
+    values: read('values.json'),
+    chat: read('chat.json'),
+    asides: read('asides.json'),
+    results: read('results.json'),
+    reports: read('reports.json'),
+  };
 }
 
 // The tool names of the hand-written items, here and of the evaluations.

@@ -9,7 +9,8 @@ const maxRecordTokens = { early: 640, late: 1152 };
 const phaseStarts = { hard: 0.25, last: 0.6 };
 
 /** Generates records endlessly; `progress()` returns the share of the training that is done, from 0 to 1. */
-export function* createRecords({ toolDocument, talkDocument }, { vocabulary, rng, progress }) {
+export function* createRecords(documents, { vocabulary, rng, progress }) {
+  const { toolDocument, talkDocument, resultDocument, answerDocument, routeDocument, conditionDocument } = documents;
   const plain = vocabulary.gguf.types.flatMap((type, id) => (type === 1 && id > 320 ? [id] : []));
   for (;;) {
     const done = progress();
@@ -33,6 +34,10 @@ export function* createRecords({ toolDocument, talkDocument }, { vocabulary, rng
   }
 
   function lateDocument(mix) {
+    if (rng.chance(0.14)) return resultDocument(mix, { own: rng.chance(0.1) });
+    if (rng.chance(0.08)) return answerDocument(mix);
+    if (rng.chance(0.05)) return routeDocument();
+    if (rng.chance(0.05)) return conditionDocument();
     if (rng.chance(0.1)) return talkDocument(mix);
     if (rng.chance(0.14)) return toolDocument({ ...mix, ...shipped(), several: 0.15, quiet: mix.quiet - 0.1 });
     if (rng.chance(0.15)) return toolDocument({ ...mix, ...manyTools(), several: 0.35 });

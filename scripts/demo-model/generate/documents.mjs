@@ -1,22 +1,24 @@
 // Generates training documents. One list of tools (or one character) is the shared prefix of many independent messages, so
 // that a long list is evaluated once and used often.
-import { heldOut, similarityOf, partOf } from './catalogue.mjs';
+import { stringifyJson } from '../../../dist/tools/json/value.js';
+import { grouped, maxSimilarity, requestsOf, shares, splitActions } from './actionSplit.mjs';
+import { partOf } from './catalogue.mjs';
 import { withStyle, withPunctuation, isQuestion } from './styleVariation.mjs';
+import { callWithResult } from './chainedCalls.mjs';
+import { choiceDocumentsFrom } from './choiceDocuments.mjs';
+import { historiesFrom } from './history.mjs';
 import { repeatedCallRequest } from './repeatedCalls.mjs';
-import { defaultMix } from './lessonMix.mjs';
+import { defaultMix, hardMix } from './lessonMix.mjs';
 import { messagesFrom } from './messages.mjs';
+import { fillerFrom } from './placeholders.mjs';
+import { reportsFrom } from './reports.mjs';
 import { createRequest } from './requests.mjs';
-import { characterAsides, characterPrompt, characterTalk, instructions, resultOf, smallTalk } from './smallTalk.mjs';
+import { resultBranchesFrom } from './resultDocuments.mjs';
+import { resultsFrom } from './results.mjs';
+import { characterAsides, characterPrompt, characterTalk, instructions, smallTalk } from './smallTalk.mjs';
 import { toolOf } from './tools.mjs';
 import { valuesFrom } from './values.mjs';
-import { blockFor, formatNames, resultMessage } from './prompts.mjs';
-
-// Held-out shares of the actions, and of the requests of the other actions.
-const shares = { actions: 0.07, requests: 0.06 };
-
-// The largest similarity of actions of different files: in one list; of a requested action to those of the list (and to shipped
-// ones); and of a training action to a held-out one.
-const maxSimilarity = { together: 0.38, instead: 0.22, insteadOfShipped: 0.12, besideHeld: 0.55 };
+import { blockFor, randomFormat } from './prompts.mjs';
 
 /**
  * A conversation about a list of tools, and the calls that are expected.
@@ -45,7 +47,7 @@ const maxSimilarity = { together: 0.38, instead: 0.22, insteadOfShipped: 0.12, b
  * @param {'train' | 'held'} [part]
  * @returns {{ toolDocument: (mix?: object) => ToolDocument, talkDocument: (mix?: object) => object }}
  */
-export function documentsFrom({ actions, values: pools, chat, asides }, rng, part = 'train') {
+export function documentsFrom({ actions, values: pools, chat, asides, ...texts }, rng, part = 'train') {
   const { alike, same, shipped, [part]: others } = splitActions(actions);
   const byTopic = grouped(others);
   const requests = new Map(actions.map((action) => [action, requestsOf(action, part)]));
@@ -53,6 +55,9 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
   const talk = smallTalk(chat, part);
   const inPart = (list) => partOf(part, list, shares.requests, (text) => `aside ${text}`);
 
+  const fill = fillerFrom({ draw, rng });
+  const result = resultsFrom({ texts: texts.results, fill, rng });
+  const report = reportsFrom({ texts: texts.reports, results: texts.results, fill, rng });
   const requestFactory = (way) => (tool, calls) => way(tool, { requests: requests.get(tool.action), draw, rng, calls });
   const asked = requestFactory(createRequest);
   const { message, remark } = messagesFrom({
@@ -60,11 +65,30 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
     inTurn: requestFactory(repeatedCallRequest),
     foreignTo,
     talk,
-    draw,
+    fill,
+    report,
     rng,
+    again: texts.reports.again,
     asides: characterAsides(chat, part),
     remarks: inPart(asides.remarks),
     refusals: inPart(asides.refusals),
+  });
+
+  const earlier = historiesFrom({ asked, result, talk, rng });
+  const resultBranch = resultBranchesFrom({
+    asked,
+    result,
+    rng,
+    wanted: (tools) => message(tools, 'chatml', rng.below(9), { ...hardMix, quiet: 0, reports: 0, several: 0.25 }),
+    chained: (tool) => callWithResult(tool, { requests: requests.get(tool.action), draw, rng }),
+  });
+  const { routeDocument, conditionDocument } = choiceDocumentsFrom({
+    asked,
+    result,
+    rng,
+    group: (count) => toolsOf(count, { own: false }),
+    aside,
+    history: (tools) => earlier(tools, hardMix).messages,
   });
 
   function toolsOf(count, { own }) {
@@ -87,6 +111,12 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
     return tools;
   }
 
+  // A message that requests nothing, or something of a random action.
+  function aside() {
+    const said = message([], 'chatml', 0, { ...hardMix, quiet: 1, reports: 0, strangers: ['any'] });
+    return said ? said.text : aside();
+  }
+
   /** A request that none of the tools can serve; undefined if the random action resembles one of them. */
   function foreignTo(tools, { own, strangers }) {
     const offered = new Set(tools.map(({ action }) => action));
@@ -103,22 +133,56 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
   /** A list of `tools` tools (of the shipped ones: `own`) and `messages` messages; the other options are a mix (lessonMix.mjs). */
   function toolDocument(options) {
     const {
-      format = rng.pick(formatNames),
+      format = randomFormat(rng),
       tools: count = rng.pick([1, 1, 2, 2, 3, 3, 4, 5, 6]),
       messages,
       own = false,
       ...mix
     } = { ...defaultMix, ...options };
     const tools = toolsOf(own ? Math.min(count, shipped.length) : count, { own });
-    const declarations = tools.map(({ declaration }) => declaration);
     const wanted = messages ?? 5 + rng.below(5 + 2 * tools.length);
+    const past = rng.chance(mix.past) ? earlier(tools, mix) : { messages: [] };
     const branches = [];
     for (let index = 0; branches.length < wanted; index++) {
-      const said = message(tools, format, index, { own, ...mix });
-      if (said) branches.push({ turns: turnsOf(said, format), calls: said.calls });
+      const said = message(tools, format, index, { own, last: past.last, ...mix });
+      if (said)
+        branches.push({ turns: [{ said: { role: 'user', text: said.text }, answer: said.answer }], calls: said.calls });
     }
-    const history = rng.chance(mix.past) ? earlier(tools, mix) : [];
-    return { format, system: systemPrompt(), tools: blockFor(declarations, format), declarations, history, branches };
+    return { ...offer(tools, format, past.last), history: past.messages, branches };
+  }
+
+  function offer(tools, format, last) {
+    const declarations = tools.map(({ declaration }) => declaration);
+    const system = last && rng.chance(0.12) ? withLastResult(systemPrompt(), last) : systemPrompt();
+    return { format, system, tools: blockFor(declarations, format), declarations };
+  }
+
+  /** A list of tools, and turns in which results of calls are there already. */
+  function resultDocument({ busy, replies }, { own = false } = {}) {
+    const format = randomFormat(rng);
+    const tools = toolsOf(own ? 3 : rng.pick([1, 1, 2, 2, 3, 4]), { own });
+    const history = rng.chance(0.2) ? earlier(tools, { busy, replies }).messages : [];
+    return { ...offer(tools, format), history, branches: resultBranches(() => resultBranch(tools, format)) };
+  }
+
+  /** A Generate node that answers with results: no tools are offered any more. */
+  function answerDocument({ busy, replies }) {
+    const system = rng.chance(0.7) ? rng.pick(texts.results.systems) : systemPrompt();
+    const history = rng.chance(0.2) ? earlier(toolsOf(2, { own: false }), { busy, replies }).messages : [];
+    const branches = resultBranches(() =>
+      resultBranch(toolsOf(2, { own: rng.chance(0.1) }), randomFormat(rng), { withTools: false }),
+    );
+    return { system, history, branches };
+  }
+
+  function resultBranches(create) {
+    return Array.from({ length: 5 + rng.below(8) }, create).filter((branch) => branch !== undefined);
+  }
+
+  // The results of the last calls in the system prompt, as a program adds them (docs/executor.md).
+  function withLastResult(system, { call }) {
+    const { ok, content } = result(call);
+    return `${system} Results of your last calls: ${stringifyJson([{ ...call, ok, content }])}`.trim();
   }
 
   function systemPrompt() {
@@ -126,34 +190,14 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
     return rng.chance(0.25) ? characterPrompt(chat, rng) : rng.pick(instructions);
   }
 
-  // Sometimes the result of a call follows, and an answer about it.
-  function turnsOf({ text, answer, calls }, format) {
-    const turn = { said: { role: 'user', text }, answer };
-    if (calls.length !== 1 || !rng.chance(0.04)) return [turn];
-    const { result, reply } = resultOf(rng);
-    return [turn, { said: resultMessage(format, result), answer: reply }];
-  }
-
-  // Earlier turns as the ToolCall node sees them: text, never calls.
-  function earlier(tools, { busy, replies }) {
-    const turns = Array.from({ length: rng.pick([1, 1, 2, 3]) }, () => {
-      const one = rng.chance(busy) ? asked(rng.pick(tools)) : undefined;
-      const { asked: ways, answer } = rng.pick(talk);
-      return [
-        { role: 'user', text: one ? withStyle(one, rng) : withPunctuation(rng.pick(ways), { rng }) },
-        { role: 'assistant', text: one ? rng.pick(replies) : answer },
-      ];
-    });
-    return turns.flat().filter(({ text }) => text !== '');
-  }
-
   /** A character or a helpful assistant, and some conversations, sometimes after earlier tool turns. */
   function talkDocument({ replies } = defaultMix) {
     const { system, intents, unsure } = characterTalk(chat, rng, part);
     const history = rng.chance(0.25)
-      ? earlier(toolsOf(2, { own: rng.chance(0.5) }), { busy: defaultMix.busy, replies })
+      ? earlier(toolsOf(2, { own: rng.chance(0.5) }), { busy: defaultMix.busy, replies }).messages
       : [];
     const branches = Array.from({ length: 4 + rng.below(5) }, () => {
+      if (rng.chance(0.08)) return { turns: [thanked()], calls: [] };
       const turns = Array.from({ length: rng.pick([1, 1, 2, 3]) }, () => {
         const { text, answer } = rng.chance(0.15) ? unexpected(unsure) : expected(intents);
         return { said: { role: 'user', text: withPunctuation(text, { rng }) }, answer };
@@ -161,6 +205,12 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
       return { turns, calls: [] };
     });
     return { system, history, branches };
+  }
+
+  // A message that says what came of a call, to a node without tools.
+  function thanked() {
+    const { text, thanks } = report();
+    return { said: { role: 'user', text }, answer: thanks ? "You're welcome!" : 'Good to know.' };
   }
 
   function expected(intents) {
@@ -176,36 +226,5 @@ export function documentsFrom({ actions, values: pools, chat, asides }, rng, par
     return { text, answer: isQuestion(text) ? question : comment };
   }
 
-  return { toolDocument, talkDocument };
-}
-
-// The split takes seconds and does not depend on the random generator, so it is cached per catalogue.
-const splits = new WeakMap();
-
-// The shipped tools are in both parts: only their requests are held out.
-function splitActions(actions) {
-  if (splits.has(actions)) return splits.get(actions);
-  const alike = similarityOf(actions);
-  const same = (one, other, limit) => one.topic !== other.topic && alike(one, other) > limit;
-  const shipped = actions.filter(({ topic }) => topic === 'shipped');
-  const rest = actions.filter(({ topic }) => topic !== 'shipped');
-  const held = rest.filter(isHeld);
-  const isBesideHeld = (action) => held.some((other) => same(action, other, maxSimilarity.besideHeld));
-  const train = rest.filter((action) => !isHeld(action) && !isBesideHeld(action));
-  splits.set(actions, { alike, same, shipped, held, train });
-  return splits.get(actions);
-}
-
-const isHeld = ({ action }) => heldOut(`action ${action}`, shares.actions);
-
-const requestsOf = (action, part) =>
-  // All requests of a held-out action are held out.
-  isHeld(action) && action.topic !== 'shipped'
-    ? action.requests
-    : partOf(part, action.requests, shares.requests, (text) => `request ${text}`);
-
-function grouped(list) {
-  const groups = new Map();
-  for (const entry of list) groups.set(entry.topic, [...(groups.get(entry.topic) ?? []), entry]);
-  return groups;
+  return { toolDocument, talkDocument, resultDocument, answerDocument, routeDocument, conditionDocument };
 }

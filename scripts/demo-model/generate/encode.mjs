@@ -3,23 +3,24 @@ import { end, promptText } from './prompts.mjs';
 
 const mark = '\u{f8ff}';
 
-/** The shared prefix of a document as text, and the segments of its branches, each trained on (`learnt`) or not. */
+/**
+ * The shared prefix of a document as text, and the segments of its branches, each trained on (`learnt`) or not. The messages of
+ * a turn's `exchange` (calls and results) are between its user message and its answer.
+ */
 export function textsOf({ system, tools, history, branches }) {
   const opening = [...(system === '' ? [] : [{ role: 'system', text: system }]), ...history];
   const asked = promptText([...opening, { role: 'user', text: mark }], tools);
   const shared = asked.slice(0, asked.indexOf(mark));
-  const ending = asked.slice(asked.indexOf(mark) + mark.length);
-  return { shared, branches: branches.map(({ turns }) => segments(turns, ending)) };
+  return { shared, branches: branches.map(({ turns }) => turns.flatMap(segments)) };
 }
 
-function segments(turns, ending) {
-  return turns.flatMap(({ said, answer }, index) => {
-    const before = index === 0 ? said.text + ending : `\n${promptText([said])}`;
-    return [
-      { text: before, learnt: false },
-      { text: answer + end, learnt: true },
-    ];
-  });
+function segments({ said, exchange = [], answer }, index) {
+  const message = promptText([index === 0 ? { ...said, text: mark } : said, ...exchange]);
+  const before = index === 0 ? said.text + message.slice(message.indexOf(mark) + mark.length) : `\n${message}`;
+  return [
+    { text: before, learnt: false },
+    { text: answer + end, learnt: true },
+  ];
 }
 
 const learntBit = 0x8000;

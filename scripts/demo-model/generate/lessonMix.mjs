@@ -1,6 +1,6 @@
 // The mix of messages in a training document: shares of requests, remarks and silence, by phase of the training.
 
-const acknowledgements = ['Done.', 'Here you go.', 'As you wish.', 'Consider it done.', 'All right.'];
+const acknowledgements = ['Done.', 'Done.', 'Done.', 'Here you go.', 'As you wish.', 'Consider it done.', 'All right.'];
 
 /**
  * The mix before the hard phase.
@@ -10,6 +10,7 @@ const acknowledgements = ['Done.', 'Here you go.', 'As you wish.', 'Consider it 
  * - `several`: share of the other messages that need more than one call;
  * - `ways`: how these are worded: any requests in a row, requests to different tools, one with values listed, one with
  *   values in turn;
+ * - `reports`: share of the messages after a turn with a call that say what came of it;
  * - `past`: share of documents with earlier turns; `busy`: share of these turns that asked for a call;
  * - `replies`: the answers after such a call, '' for none.
  * @type {object}
@@ -20,6 +21,7 @@ export const defaultMix = {
   mentions: 0,
   several: 0.2,
   ways: ['row', 'row', 'list', 'list', 'turn'],
+  reports: 0,
   past: 0.25,
   busy: 0.6,
   replies: acknowledgements,
@@ -35,7 +37,8 @@ export const hardMix = {
   mentions: 0.6,
   several: 0.5,
   ways: ['apart', 'apart', 'apart', 'apart', 'row', 'row', 'list', 'list', 'list', 'turn', 'turn', 'turn'],
-  past: 0.45,
+  reports: 0.3,
+  past: 0.5,
   busy: 0.8,
   // Many graphs end with the call and answer nothing.
   replies: [...acknowledgements, ...acknowledgements.map(() => '')],

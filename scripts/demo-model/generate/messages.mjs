@@ -1,8 +1,9 @@
 // Generates messages to a list of tools: requests for one call or several, and messages that need no call.
 import { withStyle, withPunctuation } from './styleVariation.mjs';
 import { asideAnswer, noToolAnswer } from './smallTalk.mjs';
-import { callText } from './prompts.mjs';
+import { answerText, callText } from './prompts.mjs';
 import { severalCallsFrom } from './severalCalls.mjs';
+import { capitalised } from './words.mjs';
 
 /**
  * Creates `message`, which generates messages to tools, and `remark`, which generates remarks that need no call.
@@ -10,12 +11,8 @@ import { severalCallsFrom } from './severalCalls.mjs';
  * `foreignTo(tools, { own, strangers })` one that none of the tools fits; `talk` and `asides` are intents; `remarks` need no call
  * and `refusals` cancel something, both texts with `{pools}` in them. A mix (lessonMix.mjs) sets the shares.
  */
-export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, refusals, draw, rng }) {
-  const filled = (text) =>
-    text.replaceAll(/\{(\w+)\}/g, (_, pool) =>
-      pool === 'n' ? String(1 + rng.below(99)) : draw({ kind: 'text', values: pool }).said,
-    );
-  const remark = (list = remarks) => filled(rng.pick(list));
+export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, refusals, again, fill, report, rng }) {
+  const remark = (list = remarks) => fill(rng.pick(list));
   const severalCalls = severalCallsFrom({ asked, inTurn, rng });
   const byPool = new Map();
   for (const text of remarks)
@@ -24,20 +21,38 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
   return { message, remark };
 
   /** A message and the expected calls; undefined if the random choice is not possible with these tools. */
-  function message(tools, format, index, { quiet, several, own, ways, strangers, mentions }) {
-    const expectsCall = ({ text, calls }) => ({ text, calls, answer: callText(format, calls) });
+  function message(tools, format, index, mix) {
+    const said = anyMessage(tools, index, mix);
+    if (!said) return undefined;
+    const { text, calls, answer } = said;
+    return { text, calls, answer: calls.length > 0 ? callText(format, calls) : answerText(format, answer) };
+  }
+
+  function anyMessage(tools, index, { quiet, several, own, ways, strangers, mentions, reports, last }) {
+    if (rng.chance(last ? reports : reports / 12)) return reported(tools, last);
     if (rng.chance(quiet)) return withoutCall(tools, { own, strangers, mentions });
     const many = rng.chance(several) ? severalCalls(tools, ways) : undefined;
-    if (many) return expectsCall({ calls: many.calls, text: many.isOneRequest ? besideRemark(many) : many.text });
+    if (many) return { calls: many.calls, text: many.isOneRequest ? besideRemark(many) : many.text };
     const one = asked(rng.chance(0.6) ? tools[index % tools.length] : rng.pick(tools));
-    return one && expectsCall({ calls: one.calls, text: withRemark(one) });
+    return one && { calls: one.calls, text: withRemark(one) };
+  }
+
+  // What came of the last call, and sometimes a request after it.
+  function reported(tools, last) {
+    const { text } = report(last);
+    if (tools.length === 0 || rng.chance(0.8)) return { text, answer: asideAnswer, calls: [] };
+    const one = asked(rng.pick(tools));
+    if (!one) return undefined;
+    const closed = /[.!?)\]*"]$/.test(text) ? text : `${text}.`;
+    const request = rng.chance(0.5) ? capitalised(rng.pick(again)) + one.text : withStyle(one, rng);
+    return { calls: one.calls, text: `${closed} ${request}` };
   }
 
   // Small talk, or a request that none of the tools can serve.
   function withoutCall(tools, { own, strangers, mentions }) {
     if (rng.chance(0.2)) {
       const text = rng.chance(0.1)
-        ? filled(rng.pick(refusals))
+        ? fill(rng.pick(refusals))
         : remark(rng.chance(mentions) ? relatedRemarks(tools) : remarks);
       return { text: withPunctuation(text, { rng }), answer: asideAnswer, calls: [] };
     }

@@ -1,7 +1,8 @@
 // Training prompts, rendered by the server's own tool-call formats and chat template, so that the training text is exactly
 // what the server sends to the model.
 /** @import { Message, ToolBlock } from '../../../src/dialog.ts' */
-import { toToolBlock, insertTools } from '../../../dist/dialog.js';
+import { toToolBlock, toTextMessages } from '../../../dist/dialog.js';
+import { createExchange } from '../../../dist/nodes/toolCall/exchange.js';
 import { probeChatTemplate } from '../../../dist/chatTemplate/chatTemplate.js';
 import { toTextMessage } from '../../../dist/chatTemplate/templateMessages.js';
 import { formats } from '../../../dist/tools/formats/index.js';
@@ -23,6 +24,9 @@ const layout = probeChatTemplate(chatTemplate, { bos: '<|endoftext|>', eos: end 
  * @type {readonly string[]}
  */
 export const formatNames = [...formats.keys()];
+
+/** A random format; `react`, for models without tool training, half as often as each of the others. */
+export const randomFormat = (rng) => rng.pick([...formatNames, ...formatNames.filter((name) => name !== 'react')]);
 
 /**
  * The tool declarations as the server renders them into a prompt.
@@ -47,7 +51,7 @@ export function blockFor(declarations, formatName) {
  * @returns {string}
  */
 export const promptText = (messages, tools) =>
-  layout.render({ messages: insertTools({ messages, ...(tools && { tools }) }).map(toTextMessage) });
+  layout.render({ messages: toTextMessages({ messages, ...(tools && { tools }) }).map(toTextMessage) });
 
 /**
  * Calls as a model of the format writes them.
@@ -70,22 +74,30 @@ export function callText(formatName, calls) {
       return all(['name', 'parameters']).join('\n');
     case 'generic':
       return all(['tool', 'args']).join('\n');
+    case 'react':
+      return calls.map((call) => `Action: ${call.name}\nAction Input: ${stringifyJson(call.arguments)}`).join('\n');
     default:
       throw new Error(`callText does not know the format "${formatName}"`);
   }
 }
 
-/** The message with the result of a call, as the model family of the format expects it. */
-export function resultMessage(formatName, result) {
-  const text = stringifyJson(result);
-  switch (formatName) {
-    case 'chatml':
-      return { role: 'user', text: `<tool_response>\n${text}\n</tool_response>` };
-    case 'mistral':
-      return { role: 'tool', text: `[TOOL_RESULTS] ${text} [/TOOL_RESULTS]` };
-    case 'llama3':
-      return { role: 'ipython', text };
-    default:
-      return { role: 'tool', text };
-  }
+/** A text without a call, as a model of the format writes it after a prompt with tools. */
+export const answerText = (formatName, text) => (formatName === 'react' ? `Final Answer: ${text}` : text);
+
+/**
+ * Calls and their results as the messages after the user's.
+ * @param {string} formatName
+ * @param {readonly { call: { name: string, arguments: object }, result: { ok: boolean, content: string }, id: string }[]} answered
+ * @returns {readonly Message[]}
+ */
+export function exchangeMessages(formatName, answered) {
+  const calls = answered.map(({ call, result: { ok, content }, id }) => ({
+    id,
+    name: call.name,
+    arguments: new Map(Object.entries(call.arguments)),
+    ok,
+    content,
+    lifespan: 'TURN',
+  }));
+  return createExchange(calls, '', formats.get(formatName)).messages;
 }

@@ -8,9 +8,10 @@ const joints = (
 )
   .split('|')
   .filter(Boolean);
-const commandJoints = ', please |. Please |. And please |, and please |, and could you | and can you |. Could you also |, but first '.split(
-  '|',
-);
+const commandJoints =
+  ', please |. Please |. And please |, and please |, and could you | and can you |. Could you also |, but first '.split(
+    '|',
+  );
 
 // Before the requests; `{count}` is how many there are.
 const openings = (

@@ -89,17 +89,3 @@ export function characterPrompt({ characters }, rng) {
 
 // The character uses the name of the prompt, so names are sometimes invented.
 const nameOf = ({ names }, rng) => (rng.chance(0.4) ? capitalised(inventedWord(rng)) : rng.pick(names));
-
-/** The result of a call, and the answer to it. */
-export function resultOf(rng) {
-  const key = rng.pick(['temperature', 'count', 'price', 'level', 'total', 'value', 'distance', 'score']);
-  const number = rng.below(100);
-  return rng.pick([
-    { result: { ok: true }, reply: 'Done.' },
-    { result: { done: true }, reply: 'Done.' },
-    { result: { [key]: number }, reply: `The ${key} is ${number}.` },
-    { result: { error: 'not found' }, reply: 'That did not work: not found.' },
-    { result: { error: 'no connection' }, reply: 'That did not work: no connection.' },
-    { result: { error: 'not allowed' }, reply: 'That did not work: not allowed.' },
-  ]);
-}

@@ -11,7 +11,14 @@ const made = ['person', 'fullname', 'email', 'phone', 'code'];
  * @param {Partial<import('./catalogue.mjs').Catalogue>} catalogue
  * @returns {string[]}
  */
-export function findProblems({ actions = [], values = {}, chat = { talk: [], characters: [] }, asides = {} }) {
+export function findProblems({
+  actions = [],
+  values = {},
+  chat = { talk: [], characters: [] },
+  asides = {},
+  results = {},
+  reports = {},
+}) {
   const pools = new Set([...Object.keys(values), ...made]);
   const fillable = new Set([...pools, 'n']);
   return [
@@ -20,10 +27,24 @@ export function findProblems({ actions = [], values = {}, chat = { talk: [], cha
     ...Object.entries(asides).flatMap(([kind, texts]) =>
       texts.flatMap((text) => placeholderProblems(text, fillable, noPool)).map(at(`asides.json, ${kind}`)),
     ),
+    ...placeholderFaults('results.json', results, new Set([...fillable, 'number', 'key'])),
+    ...placeholderFaults('reports.json', reports, new Set([...fillable, ...reportWords])),
     ...talkProblems(chat.talk, none).map(at('chat.json, talk')),
     ...chat.characters.flatMap((character) => characterProblems(character).map(at(`chat.json, ${character.who}`))),
   ];
 }
+
+// What the statements of reports.json are made of (reports.mjs).
+const reportWords = ['noun', 'value', 'param', 'words', 'tool', 'past', 'state', 'phrase', 'sentence'];
+
+// Problems of the lists of a file, at whatever depth they have texts.
+const placeholderFaults = (file, lists, fillable) =>
+  Object.entries(lists).flatMap(([name, list]) =>
+    textsIn(list)
+      .flatMap((text) => placeholderProblems(text, fillable, noPool))
+      .map(at(`${file}, ${name}`)),
+  );
+const textsIn = (value) => (typeof value === 'string' ? [value] : Object.values(value).flatMap(textsIn));
 
 const isDuplicate = ({ action }, index, actions) => actions.findIndex((other) => other.action === action) < index;
 const at = (place) => (fault) => `${place}, ${fault}`;

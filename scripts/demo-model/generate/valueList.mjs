@@ -1,8 +1,21 @@
 // Ways to list several values or parts of a request.
 
-const lasts = [' and ', ' and ', ' and ', ' and ', ', and ', ' as well as ', ' plus ', ' & ', ', then ', ' and then ', ' and also '];
+const lasts = [
+  ' and ',
+  ' and ',
+  ' and ',
+  ' and ',
+  ', and ',
+  ' as well as ',
+  ' plus ',
+  ' & ',
+  ', then ',
+  ' and then ',
+  ' and also ',
+];
 // Words before a value that people repeat before the next one.
-const repeatable = /(?:^|\s)((?:the|my|our|your|a|an|some|to|in|for|at|on|from|with|of|into|about)(?: the| my| our)? )$/i;
+const repeatable =
+  /(?:^|\s)((?:the|my|our|your|a|an|some|to|in|for|at|on|from|with|of|into|about)(?: the| my| our)? )$/i;
 
 /** Parts in a row: "one, two and three". */
 export function joinParts(said, rng) {
