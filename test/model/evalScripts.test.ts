@@ -32,8 +32,10 @@ describe('the evaluations', () => {
     const rows = await rowsOf('twoTurnLoop.mjs', '--formats', 'chatml', '--limit', '2');
     expect(rows.map(({ wiring }) => wiring)).toEqual(['message', 'variable']);
     for (const row of rows) {
+      expect(Object.keys(row)).toEqual(['format', 'wiring', 'called', 'exact', 'called again', 'answered', 'control']);
       expect(Number(row['called again']) + Number(row['answered'])).toBeLessThanOrEqual(2);
-      expect(row['called']).toBe(2);
+      // Which ones the model calls is its own affair, but a message that asks for a call is no small talk to it.
+      expect(row['called']).toBeGreaterThan(0);
     }
   });
 });
