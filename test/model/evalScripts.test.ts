@@ -43,10 +43,7 @@ describe('the evaluations', () => {
     const rows = await rowsOf('route.mjs', '--limit', '1');
     expect(rows.map(({ match }) => match)).toEqual(['model', 'patterns']);
     const [byModel, byPatterns] = rows;
-    const { least, most } = byModel?.['sums'] as { readonly least: number; readonly most: number };
-    expect(least).toBeCloseTo(1);
-    expect(most).toBeCloseTo(1);
-    expect(byModel?.['notMatched']).toBe(0);
+    expect(byModel).toMatchObject({ sums: { least: expect.closeTo(1), most: expect.closeTo(1) }, notMatched: 0 });
     // Nothing is asked of a model: the figures are those of the committed patterns.
     expect(byPatterns).toMatchObject({ sums: null, right: { rent: 0, report: 0, talk: 1 }, notMatched: 2 });
   });
