@@ -44,6 +44,8 @@ export interface CompileOptions {
 
 // In characters. Every frame of a turn contains a node name.
 const maxNodeNameLength = 128;
+// A message has 600 characters, and the suggestion at its end is to be in it.
+const maxNamedExits = 6;
 
 const validateGraph = createReader(graphSchema);
 const validateNode = createReader(nodeSchema);
@@ -190,8 +192,12 @@ function* exitFaults(
   for (const [exit, target] of Object.entries(exits)) {
     const exitPointer = pointer + escapePointerToken(exit);
     if (known?.includes(exit) === false) {
-      const list = known.map((name) => `"${name}"`).join(', ');
-      yield createGraphFault(exitPointer, `is no exit of ${type} (it has ${list})${didYouMean(exit, known)}`);
+      const list = known.slice(0, maxNamedExits).map((name) => JSON.stringify(name));
+      if (known.length > maxNamedExits) list.push(`${known.length - maxNamedExits} more`);
+      yield createGraphFault(
+        exitPointer,
+        `is no exit of ${type} (it has ${list.join(', ')})${didYouMean(exit, known)}`,
+      );
     } else if (target !== '' && !names.includes(target)) {
       yield createGraphFault(exitPointer, unknownTarget(target, names), 'INVALID_EXIT_TARGET');
     }

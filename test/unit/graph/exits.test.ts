@@ -45,6 +45,14 @@ describe('a node type whose exits follow from its parameters', () => {
     expect(faults).toEqual([expect.objectContaining({ pointer: '/nodes/roll/exits/heds', message })]);
   });
 
+  it('has others suggested, however many it has', async () => {
+    const sides = Array.from({ length: 64 }, (_, index) => `side "${index}" ${'x'.repeat(50)}`);
+    const { faults } = await check({ roll: { type: 'Die', params: { sides }, exits: { [`${sides[63]}x`]: 'no' } } });
+    const [{ message } = { message: '' }] = faults;
+    expect(message).toContain(String.raw`(it has "side \"0\" xxx`);
+    expect(message).toContain('59 more); did you mean "side "63" xxx');
+  });
+
   it('still has its targets checked where its parameters are invalid', async () => {
     const { faults } = await check({ roll: { type: 'Die', params: { sides: 6 }, exits: { one: 'on', two: 'no' } } });
     const pointers = faults.map(({ pointer }) => pointer);
