@@ -29,6 +29,7 @@ export async function readHeldOut() {
     ...twoTurns.flatMap(({ id, tools, message, told, next }) => [
       { id, tools, message },
       { id, tools, message: `${told} ${next}` },
+      { id, tools, message: told },
     ]),
     ...ofHouse.map(({ id, message }) => ({ id, message, tools: house.tools })),
     ...routed.map(({ message, label }, index) => ({ id: `route-${label}-${index}`, message, tools: [] })),
