@@ -18,10 +18,16 @@ const text = textOf('docs/from-tryll.md');
 const catalogue = await readCatalogue(repositoryPath('models.json'));
 const registry = registryWith();
 
-/** The cells of the tables under a heading, without the head of each table. */
-function rowsOf(heading: string): readonly (readonly string[])[] {
+/** The text under a heading. */
+function sectionOf(heading: string): string {
   const [, section = ''] = text.split(new RegExp(`^#{2,3} ${heading}$`, 'm'));
   const [body = ''] = section.split(/^#{2,3} /m);
+  return body;
+}
+
+/** The cells of the tables under a heading, without the head of each table. */
+function rowsOf(heading: string): readonly (readonly string[])[] {
+  const body = sectionOf(heading);
   const rows = [...body.matchAll(/^\| (.*) \|$/gm)].map(([, row = '']) => row.split('|').map((cell) => cell.trim()));
   return rows.filter((_, index) => !isRule(rows[index]) && !isRule(rows[index + 1]));
 }
@@ -103,6 +109,14 @@ describe('the parameters of docs/from-tryll.md', () => {
     else if (here.startsWith('none')) expect(answer).toContain(`Tryll's ${name} has no counterpart`);
     else expect(answer).toContain(namesIn(here).at(-1) ?? here.replace(/^an /, ''));
   });
+
+  it.each(['Generate', 'HumanMessageGuardrail', 'CannedResponse', 'ToolCall', 'ClassifyIntentLLM'])(
+    'are all that the counterpart of %s has',
+    (old) => {
+      const properties = registry.get(tryllNames.types[old]?.now ?? '')?.params.properties ?? {};
+      expect(namesIn(sectionOf(old))).toEqual(expect.arrayContaining(Object.keys(properties)));
+    },
+  );
 
   it.each(rowsOf('sampling'))(
     '%s: its default is %s there and %s here, with the default %s',
