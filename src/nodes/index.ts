@@ -6,6 +6,7 @@ import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
 import { guardrail } from './guardrail.ts';
 import { route } from './route.ts';
+import { selectTools } from './selectTools.ts';
 import { toolCallWith } from './toolCall/toolCall.ts';
 import { tryllNames } from './tryllNames.ts';
 
@@ -21,5 +22,5 @@ export interface Extension {
  */
 export function registryWith({ nodeTypes = [], formats: addedFormats = [] }: Extension = {}): Registry {
   const toolCall = toolCallWith(createFormats([...formats.values(), ...addedFormats]));
-  return createRegistry([guardrail, toolCall, generate, cannedResponse, route, ...nodeTypes], tryllNames);
+  return createRegistry([guardrail, toolCall, generate, cannedResponse, route, selectTools, ...nodeTypes], tryllNames);
 }
