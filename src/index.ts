@@ -25,6 +25,8 @@ export { toolProjection } from './projection/withTools.ts';
 export type { FromSchema, ObjectSchema, ReadResult, SchemaError, Schema } from './schema.ts';
 export type { TurngraphServer } from './server/server.ts';
 export { detect } from './tools/detect/detect.ts';
+export { KeywordFinder, type Keyword } from './tools/detect/keywordLines.ts';
+export { readOwnArguments, type OwnArguments } from './tools/detect/ownArguments.ts';
 export { functionJson } from './tools/formats/functionJson.ts';
 export { callGrammar, type CallForm } from './tools/formats/callGrammar.ts';
 export type { CallGrammar, ToolChoice } from './tools/grammar/grammar.ts';

@@ -28,6 +28,13 @@ export function openingFenceBefore(text: string, index: number): number | undefi
   return infoStart - fenceStart >= minFenceBackticks ? fenceStart : undefined;
 }
 
+/** A text without the code fence at its end, where nothing opens or closes it. */
+export function withoutOpenFence(text: string): string {
+  const fences = text.match(/`{3,}/g) ?? [];
+  const start = fences.length % 2 === 1 ? openingFenceBefore(text, text.length) : undefined;
+  return text.slice(0, start).trimEnd();
+}
+
 /**
  * The index after the Markdown code span that starts at an index, where the text has a run of backticks. A code span
  * (one or two backticks) ends at the next run of the same length in its paragraph. Of a fence only the backticks are
