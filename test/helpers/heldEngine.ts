@@ -96,7 +96,8 @@ function holdOptions(
 }
 
 /** A proxy of `target` with some members replaced. */
-function override<T extends object>(target: T, replacements: Partial<T>): T {
+/** An object with some members replaced; the others are bound to the object itself. */
+export function override<T extends object>(target: T, replacements: Partial<T>): T {
   return new Proxy(target, {
     get(_, name) {
       if (name in replacements) return replacements[name as keyof T];

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ScriptLine } from '../helpers/heldEngine.ts';
-import { oneDayMs } from '../helpers/heldEngine.ts';
+import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
+import { oneDayMs, override, type ScriptLine } from '../helpers/heldEngine.ts';
 import { chatmlCall, lastPrompt, notifications, result, scriptedEngine } from '../helpers/resultGraphs.ts';
 import { setLight } from '../helpers/graphs.ts';
 import { routed, routesOf } from '../helpers/routeGraphs.ts';
-import { subprotocols, TestClient, useServer } from '../helpers/server.ts';
+import { startTestServer, subprotocols, TestClient, useServer } from '../helpers/server.ts';
 
 const script: readonly ScriptLine[] = [
   { match: 'slow', scores: { order: 1 }, delay_ms: oneDayMs },
@@ -121,11 +121,40 @@ describe.each(subprotocols)('a Route by a model, over %s', (subprotocol) => {
     expect((await client.sendMessage(agentId, 'I am sure.')).steps).toBe('sort:order say:default');
   });
 
+  it('compares labels all of which are nearly impossible', async () => {
+    const scores = [-2000, -2000 - Math.log(3)];
+    const load: Engine['load'] = async (file, options) => {
+      const model = await engine.load(file, options);
+      const openSequence: Model['openSequence'] = (sequence) => {
+        const opened = model.openSequence(sequence);
+        const score: Sequence['score'] = async (...request) => ({ ...(await opened.score(...request)), scores });
+        return override(opened, { score });
+      };
+      return override(model, { openSequence });
+    };
+    await using own = await startTestServer({ engines: { mock: override<Engine>(engine, { load }) } });
+    await using client = await TestClient.connect(own.url, subprotocol);
+    const turn = await client.sendMessage(await client.createAgent(routed(shop.slice(1))), 'hello');
+    const closeTo = (share: number): unknown => expect.closeTo(share, 6);
+    expect(routesOf(turn)).toEqual([
+      { label: 'complain', probabilities: { complain: closeTo(0.75), chat: closeTo(0.25) } },
+    ]);
+  });
+
   it('has the probability 1 for its only label', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(routed([{ name: 'chat' }], { threshold: 1 }));
     const turn = await client.sendMessage(agentId, 'I am sure.');
     expect(routesOf(turn)).toEqual([{ label: 'chat', probabilities: { chat: 1 } }]);
+  });
+
+  it('is warmed up although its labels leave little room in the context', async () => {
+    await using client = await connect();
+    const when = 'long '.repeat(6300);
+    const agentId = await client.createAgent(routed([{ name: 'order', when }, { name: 'chat' }]), { warmUp: true });
+    const turn = await client.sendMessage(agentId, 'I am sure.');
+    expect(turn).toMatchObject({ status: 'SUCCESS', text: 'label: order' });
+    expect(turn.tokensReused).toBeGreaterThan(7800);
   });
 
   it('ends the turn with 4004 where its labels do not fit into the context', async () => {

@@ -63,6 +63,7 @@ describe('a Route', () => {
     ['by a model', {}, { a: 'say' }, ['b']],
     ['by a model, but not_matched without a threshold', {}, { a: 'say', b: 'say' }, []],
     ['by a model with a threshold', { threshold: 0.1 }, { a: 'say', b: 'say' }, ['not_matched']],
+    ['by a model, but not_matched with one label', { labels: labels.slice(1), threshold: 0.5 }, { b: 'say' }, []],
     ['by patterns, but a label that has none', { match: 'patterns' }, { a: 'say' }, ['not_matched']],
   ])('is linted for exits that end a turn without a word: %s', (_, params, exits, silentExits) => {
     expect(warningsOf({ labels, ...params }, exits)).toEqual(silentExits.map(silent));
