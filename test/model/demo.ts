@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
+import { hookBatches } from '../../src/engine/llama/batching/batchHooks.ts';
 import { DeferredQueue } from '../../src/engine/llama/batching/deferredQueue.ts';
 import { GrammarCache } from '../../src/engine/llama/sampling/grammarCache.ts';
 import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
@@ -43,6 +44,7 @@ export async function openDemo(): Promise<Demo> {
       flashAttention: true,
       threads: 1,
     });
+    hookBatches(context, { onStart: () => {}, onEnd: () => {} });
     const slots = new SlotPool(context);
     const deferredQueue = new DeferredQueue();
     const parts = {

@@ -55,6 +55,32 @@ describe('a failure of the library', () => {
     expect(failed).toMatchObject([{ reason: { name: 'INFERENCE_FAILED' } }]);
     expect((await generate(open(), userPrompt('Tell me a joke'))).finishReason).toBe('end');
   });
+
+  it.each([1, 2, 3, 4, 5, 6])(
+    'to read the logits of an answer fails only that scoring (read %s)',
+    async (failingRead) => {
+      const { context, slots, sequence: open } = await demo.open(2);
+      const native: object = Reflect.get(context, '_ctx');
+      const sampleToken: (...args: unknown[]) => Promise<unknown> = Reflect.get(native, 'sampleToken');
+      const [one, other] = [open(), open()];
+      const answers = ['yes', 'no'];
+      const { scores } = await one.score(userPrompt('Tell me a joke'), answers, { signal: neverAborted });
+      let reads = 0;
+      const failing = (...args: unknown[]): Promise<unknown> =>
+        args[2] !== undefined && ++reads === failingRead
+          ? Promise.reject(new Error('a native exception'))
+          : sampleToken.apply(native, args);
+      Object.defineProperty(native, 'sampleToken', { value: failing, configurable: true });
+      hookBatches(context, { onStart: () => {}, onEnd: () => {} });
+      const scoring = one.score(userPrompt('Tell me a joke'), answers, { signal: neverAborted });
+      const generating = generate(other, userPrompt('Tell me a joke'));
+      await expect(scoring).rejects.toMatchObject({ name: 'INFERENCE_FAILED' });
+      expect((await generating).finishReason).toBe('end');
+      expect(slots.stats()).toMatchObject({ slotsBusy: 0, waiting: 0 });
+      const again = await one.score(userPrompt('Tell me a joke'), answers, { signal: neverAborted });
+      for (const [index, score] of again.scores.entries()) expect(score).toBeCloseTo(scores[index] ?? NaN, 1);
+    },
+  );
 });
 
 describe('an engine', () => {

@@ -60,6 +60,6 @@ function logProbability(tokens: readonly Token[], root: AnswerNode, endTokens: r
   return text + finiteLog(endTokens.reduce((sum, token) => sum + probabilityOf(tokens.length, token), 0));
 }
 
-/** The smallest positive 32-bit float: a probability that is too small for one counts as this. */
+/** The smallest positive 32-bit float: a probability that is too small to be measured counts as this. */
 const smallestProbability = 2 ** -149;
 const finiteLog = (probability: number): number => Math.log(Math.max(probability, smallestProbability));
