@@ -1,4 +1,4 @@
-import { answerMarkAfter, hasTag, openedAtEnd, type ReplyMarks } from '../../../tools/reasoning/replyMarks.ts';
+import { answerMarkAfter, openedAtEnd, type ReplyMarks } from '../../../tools/reasoning/replyMarks.ts';
 
 /** What surrounds the text of an answer in the model's reply to a prompt. */
 export interface AnswerFrame {
@@ -8,17 +8,11 @@ export interface AnswerFrame {
   readonly closing: string;
 }
 
-/**
- * The frame of an answer without reasoning. Marks in plain words are no part of it: a model writes them only around
- * reasoning.
- */
+/** The frame of an answer without reasoning, as the chat template writes it. */
 export function answerFrame(prompt: string, marks: ReplyMarks): AnswerFrame {
   const { ending = '' } = openedAtEnd(prompt, marks) ?? {};
-  const endsInLineBreak = prompt.endsWith('\n');
-  const { open = '', close = '' } = marks.answer ?? {};
-  const isTagged = hasTag(open);
   return {
-    opening: (endsInLineBreak ? ending.trimStart() : ending) + (isTagged ? answerMarkAfter(prompt, marks) : ''),
-    closing: isTagged ? close : '',
+    opening: (prompt.endsWith('\n') ? ending.trimStart() : ending) + answerMarkAfter(prompt, marks),
+    closing: marks.answer?.close ?? '',
   };
 }
