@@ -7,13 +7,21 @@ import { weightBytes, weightTypes } from './weights.mjs';
  * second norm after attention and after the feed-forward network, as in the architecture `gemma2`.
  */
 export function createHeader({ vocab, chatTemplate, weights, ...shape }) {
-  const tensors = tensorsOf({ ...shape, words: vocab.tokens.length }).map((tensor) => {
-    const type = tensor.dimensions.length === 1 ? 'F32' : weights;
+  const tensors = tensorsOf({ ...shape, words: vocab.tokens.length }).map((tensor) => ({
+    ...tensor,
+    type: tensor.dimensions.length === 1 ? 'F32' : weights,
+  }));
+  return writeHeader({ metadata: modelMetadata(shape, weights), shapes: tensors, vocab, chatTemplate });
+}
+
+/** Writes a header of any architecture from its metadata, and the name, type and dimensions of its tensors. */
+export function writeHeader({ metadata, shapes, vocab, chatTemplate }) {
+  const tensors = shapes.map((tensor) => {
     const count = tensor.dimensions.reduce((product, size) => product * size, 1);
-    return { ...tensor, type, count, bytes: weightBytes(type, count) };
+    return { ...tensor, count, bytes: weightBytes(tensor.type, count) };
   });
   const values = [
-    ...modelMetadata(shape, weights),
+    ...metadata,
     ...vocabularyMetadata(vocab),
     ...(chatTemplate === undefined ? [] : [['tokenizer.chat_template', text(chatTemplate)]]),
   ];

@@ -56,6 +56,7 @@ export async function openDemo(): Promise<Demo> {
       tokenizer,
       grammarCache,
       replyMarks: chatTemplate.replyMarks,
+      replyLead: () => '',
       contextSize,
       prefillChunkTokens: 256,
       onClose: () => {},

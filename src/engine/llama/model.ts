@@ -9,6 +9,7 @@ import { GrammarCache } from './sampling/grammarCache.ts';
 import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { probeChatTemplate, type ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import { SlotPool } from './kvCache/slots.ts';
+import { replyLead } from './scoring/replyLead.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { StateSwap } from './kvCache/stateSwap.ts';
 import { PromptRenderer } from './prompt/promptRenderer.ts';
@@ -41,6 +42,7 @@ export class LlamaModel implements Model {
   readonly #grammarCache: GrammarCache;
   readonly #slots: SlotPool;
   readonly #sequences = new Set<Sequence>();
+  #replyLead: string | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(parts: LlamaModelParts) {
@@ -98,6 +100,7 @@ export class LlamaModel implements Model {
       tokenizer: this.#tokenizer,
       grammarCache: this.#grammarCache,
       replyMarks: this.replyMarks,
+      replyLead: () => (this.#replyLead ??= replyLead(this.#renderer)),
       contextSize: this.contextSize,
       prefillChunkTokens: this.#parts.context.batchSize,
       onClose: (closed) => this.#sequences.delete(closed),

@@ -7,13 +7,12 @@ import { promptTooLargeFault } from '../promptTooLarge.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import { createSampler } from './sampling/createSampler.ts';
 import { answerMarkAfter, hasTag, openedAtEnd, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
-import { reusePrefix, prefill, cachedPrefixLength } from './kvCache/prefixReuse.ts';
+import { reusePrefix, prefill, cachedPrefixLength, isRecurrent } from './kvCache/prefixReuse.ts';
 import type { GrammarCache } from './sampling/grammarCache.ts';
 import type { Sampler } from './sampling/sampler.ts';
 import { SequenceCache, type SequenceCacheParts } from './kvCache/sequenceCache.ts';
 import type { Slot } from './kvCache/slots.ts';
 import { answerFrame } from './scoring/answerFrame.ts';
-import { replyTokens } from './scoring/replyTokens.ts';
 import { scoreAnswers } from './scoring/scoreAnswers.ts';
 import type { PromptRenderer } from './prompt/promptRenderer.ts';
 import { StreamingDetokenizer } from './tokenizer/streamingDetokenizer.ts';
@@ -30,6 +29,8 @@ export interface SequenceParts extends SequenceCacheParts {
   readonly tokenizer: Tokenizer;
   readonly grammarCache: GrammarCache;
   readonly replyMarks: ReplyMarks;
+  /** See the function of this name. */
+  readonly replyLead: () => string;
   /** Tokens. */
   readonly contextSize: number;
   readonly onClose: (sequence: Sequence) => void;
@@ -110,7 +111,8 @@ export class LlamaSequence implements Sequence {
     const { opening, closing } = answerFrame(rendered.text, replyMarks);
     const context = [...tokens, ...tokenizer.tokenizeContinuation(opening, true)];
     const end = tokenizer.tokenizeContinuation(closing, true);
-    const answerTokens = answers.map((answer) => [...replyTokens(answer, context, tokenizer), ...end]);
+    const lead = opening === '' ? this.#parts.replyLead() : '';
+    const answerTokens = answers.map((answer) => [...tokenizer.tokenizeContinuation(lead + answer), ...end]);
     const longest = Math.max(0, ...answerTokens.map(({ length }) => length));
     if (context.length + longest >= contextSize) throw promptTooLargeFault(tokens.length, contextSize, longest);
     let queuedMs = 0;
@@ -122,6 +124,7 @@ export class LlamaSequence implements Sequence {
         context,
         answers: answerTokens,
         endTokens: tokenizer.endTokens,
+        isRecurrent: isRecurrent(slot.cache),
         prefill: async (prefix) => {
           if (shouldStop()) return undefined;
           const reusedTokens = await this.#cache.prefill(slot, prefix, signal);

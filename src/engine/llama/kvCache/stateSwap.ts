@@ -75,6 +75,8 @@ export class StateSwap {
       const readMs = state.bytes * (this.#readMsPerByte.value ?? 0);
       if (prefillMs < readMs) return;
       const start = performance.now();
+      // The library would keep the checkpoints of the tokens that the cache held before, and resume at them.
+      if (cache.needsCheckpoints) await cache.adaptStateToTokens([], false);
       await cache.loadStateFromFile(state.file.path, { acceptRisk: true });
       this.#readMsPerByte.add((performance.now() - start) / state.bytes);
       this.#restored++;

@@ -13,19 +13,24 @@ export interface ScoringOptions {
    * to end.
    */
   readonly prefill: (tokens: Token[]) => Promise<LlamaContextSequence | undefined>;
+  /** Whether a cache cannot be cut back between two answers without a checkpoint. */
+  readonly isRecurrent: boolean;
   /** Wraps each use of the engine; rejects as the engine does, or with a Fault in place of it. */
   readonly step: <T>(step: () => Promise<T>) => Promise<T>;
 }
 
 /**
  * The logarithms of the probabilities of answers after a context, each with its end of generation. The context is evaluated
- * once, together with the first answer; then each answer from where it differs from the one before.
+ * once, together with the first answer; then each answer from where it differs from the one before. Where a cache needs a
+ * checkpoint for that, the context is evaluated by itself, and each answer from its start.
  * @returns undefined when `prefill` has ended it.
  */
 export async function scoreAnswers(options: ScoringOptions): Promise<readonly number[] | undefined> {
-  const { context, answers, endTokens, prefill, step } = options;
+  const { context, answers, endTokens, isRecurrent, prefill, step } = options;
   const root = createAnswerTree(answers);
-  for (const tokens of inTreeOrder(answers)) {
+  const needsCheckpoint = isRecurrent && answers.length > 1;
+  const evaluations = needsCheckpoint ? [[], ...inTreeOrder(answers)] : inTreeOrder(answers);
+  for (const tokens of evaluations) {
     const path = [...context, ...tokens];
     const nodes = nodesOf(tokens, root);
     const shared = nodes.findIndex(({ probabilities }) => !probabilities);
@@ -41,6 +46,7 @@ export async function scoreAnswers(options: ScoringOptions): Promise<readonly nu
       const node = nodeAt(index);
       if (node && wanted[index]) node.probabilities = known;
     }
+    if (needsCheckpoint && tokens.length === 0) await step(() => cache.takeCheckpoint());
   }
   return answers.map((tokens) => logProbability(tokens, root, endTokens));
 }

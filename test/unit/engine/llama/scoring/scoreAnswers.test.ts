@@ -81,7 +81,7 @@ describe('the scores of answers', () => {
     ],
   ])('%s', async (_, canBeCut, evaluated) => {
     const { evaluations, prefill } = fakeCache({ canBeCut });
-    const scores = await scoreAnswers({ context, answers, endTokens: [end], prefill, step });
+    const scores = await scoreAnswers({ context, answers, endTokens: [end], isRecurrent: false, prefill, step });
     for (const [index, score] of (scores ?? []).entries()) expect(score).toBeCloseTo(expected[index] ?? NaN, 5);
     expect(scores).toHaveLength(answers.length);
     expect(evaluations).toEqual(evaluated);
@@ -90,7 +90,7 @@ describe('the scores of answers', () => {
   it('add up the end of generation tokens, and leave out what has none', async () => {
     const { prefill } = fakeCache({ canBeCut: true });
     const scoresWith = (endTokens: readonly Token[]) =>
-      scoreAnswers({ context, answers: [[5 as Token]], endTokens, prefill, step });
+      scoreAnswers({ context, answers: [[5 as Token]], endTokens, isRecurrent: false, prefill, step });
     expect((await scoresWith([6, 9] as Token[]))?.[0]).toBeCloseTo(Math.log(0.1 * 0.6), 5);
     expect((await scoresWith([]))?.[0]).toBeCloseTo(Math.log(0.1), 5);
   });
@@ -102,6 +102,7 @@ describe('the scores of answers', () => {
       context,
       answers,
       endTokens: [end],
+      isRecurrent: false,
       prefill: async (tokens) => (answersLeft-- > 0 ? prefill(tokens) : undefined),
       step,
     });
@@ -114,7 +115,9 @@ describe('the scores of answers', () => {
     const many = Array.from({ length: 300 }, (_, index) =>
       Array.from({ length: 300 }, (_unused, at) => (at < index ? 1 : 2) as Token),
     );
-    expect(await scoreAnswers({ context, answers: many, endTokens: [end], prefill, step })).toHaveLength(300);
+    expect(
+      await scoreAnswers({ context, answers: many, endTokens: [end], isRecurrent: false, prefill, step }),
+    ).toHaveLength(300);
     expect(evaluations).toHaveLength(300);
     const [first, ...others] = evaluations;
     expect(first?.at).toBe(0);
