@@ -5,6 +5,9 @@
 //   --limit N         only the first N messages
 //   --json            one JSON document instead of the table
 //   --verbose         each message with what came
+// Columns: exact of all messages, and of those that want a call; how often the guideline of the wanted call is among the
+// selected ones, and how many are selected on average; prompt tokens of the ToolCall node (median of the turns in which it asks
+// its model), and of the yes/no questions.
 import { formats as knownFormats } from '../../dist/tools/formats/index.js';
 import { assertKnown, readArguments, wholeNumber } from '../options.mjs';
 import { serverOptions, withAgent, withClient } from './evalServer.mjs';
@@ -34,9 +37,10 @@ await withClient(options, async (client) => {
     ['offered', ({ offer }) => offer],
     ['exact', ({ exact }) => percent(exact)],
     ['of the calls', ({ exactCalls }) => percent(exactCalls)],
-    ['right guideline', ({ rightGuideline }) => percent(rightGuideline)],
-    ['prompt tokens (median)', ({ promptTokens: tokens }) => tokens ?? ''],
-    ['tokens of the questions', ({ questionTokens }) => questionTokens],
+    ['guideline found', ({ found }) => percent(found)],
+    ['selected', ({ selected }) => (selected === null ? '' : selected.toFixed(1))],
+    ['prompt tokens', ({ promptTokens: tokens }) => tokens ?? ''],
+    ['of the questions', ({ questionTokens }) => questionTokens],
   ];
   console.log(
     options.json
@@ -62,12 +66,16 @@ async function measure(client, offer, graphOf) {
   }
   const exact = ({ outcome }) => outcome === 'exact';
   const called = answers.filter(({ item }) => item.calls.length > 0);
-  const isRight = ({ item, selected }) => selected.join() === (item.guideline ?? '');
+  const selects = offer !== 'all 12';
   return {
     offer,
     exact: answers.filter(exact).length / answers.length,
     exactCalls: called.filter(exact).length / called.length,
-    rightGuideline: offer === 'all 12' ? null : answers.filter(isRight).length / answers.length,
+    found: selects
+      ? called.filter(({ item, selected }) => selected.includes(item.guideline)).length / called.length
+      : null,
+    selected: selects ? answers.reduce((sum, { selected }) => sum + selected.length, 0) / answers.length : null,
+    // Nothing selected: no inference, and no prompt.
     promptTokens: median(answers.flatMap(({ prompt }) => (prompt === undefined ? [] : [prompt]))),
     questionTokens: median(answers.map(({ prompt, all }) => all - (prompt ?? 0))),
   };

@@ -47,4 +47,13 @@ describe('the evaluations', () => {
     // Nothing is asked of a model: the figures are those of the committed patterns.
     expect(byPatterns).toMatchObject({ sums: null, right: { rent: 0, report: 0, talk: 1 }, notMatched: 2 });
   });
+
+  it('offer tools behind guidelines with fewer prompt tokens than all of them', async () => {
+    const rows = await rowsOf('guidelines.mjs', '--limit', '2');
+    expect(rows.map(({ offer }) => offer)).toEqual(['all 12', 'by patterns', 'by model']);
+    const [all, byPatterns, byModel] = rows;
+    expect(Number(byPatterns?.['promptTokens'])).toBeLessThan(Number(all?.['promptTokens']) / 2);
+    expect(byPatterns).toMatchObject({ found: 1, questionTokens: 0 });
+    expect(Number(byModel?.['questionTokens'])).toBeGreaterThan(0);
+  });
 });
