@@ -8,9 +8,16 @@ import { jsonGrammar } from '../../dist/tools/grammar/jsonSchema/fromSchema.js';
 import { formats } from '../../dist/tools/formats/index.js';
 import { formatsOf } from '../../dist/tools/native/dialectFormats.js';
 import { nativeFormatName } from '../../dist/tools/native/nativeFormat.js';
+import { withEnums } from '../../dist/tools/declaration/enumSource.js';
 import { readTool } from '../../dist/tools/declaration/readTool.js';
 import { compareStrictAndFree } from './strict/compare.mjs';
-import { boundedTools as boundedDeclarations, schemas, tools as declarations } from './strict/cases.mjs';
+import {
+  boundedTools as boundedDeclarations,
+  inventory,
+  inventoryTools,
+  schemas,
+  tools as declarations,
+} from './strict/cases.mjs';
 import { checkCalls, checkJson } from './strict/grammarCheck.mjs';
 import { writableTools } from './strict/writableTools.mjs';
 import { familyGguf } from '../gguf/families.mjs';
@@ -51,6 +58,7 @@ try {
     await model[Symbol.asyncDispose]();
   }
   const model = await loadBytes(familyGguf('Qwen2.5 Instruct'));
+  await checkInventories(model);
   for (const schema of schemas) {
     const grammar = jsonGrammar(schema).value;
     report(
@@ -84,6 +92,23 @@ async function checkChoices(model, options, family) {
     const result = await checkCalls(model, { ...options, choice, count });
     report(`${options.format.name}, ${choice.name ?? choice.kind} (${family})`, result);
   }
+}
+
+/** Calls whose values come with the message: another inventory for each tenth of them. */
+async function checkInventories(model) {
+  const totals = { complete: 0, cut: 0, wrong: [], tokens: 0, milliseconds: 0 };
+  for (let turn = 0; turn < 10; turn++) {
+    const values = inventory.filter((_, index) => (index + turn) % 3 > 0);
+    const turnTools = toTools(inventoryTools).map((tool) =>
+      withEnums(tool, new Map(tool.enumSources.map((source) => [source, values]))),
+    );
+    const choice = { kind: 'required' };
+    const options = { format: formats.get('chatml'), tools: turnTools, choice, count: Math.ceil(count / 10) };
+    const result = await checkCalls(model, { ...options, seed: 1 + turn * count });
+    for (const key of ['complete', 'cut', 'tokens', 'milliseconds']) totals[key] += result[key];
+    totals.wrong.push(...result.wrong);
+  }
+  report('chatml, enum_from with ten inventories (Qwen2.5 Instruct)', totals);
 }
 
 function report(title, { complete, cut, wrong, tokens, milliseconds }) {

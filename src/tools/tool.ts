@@ -22,8 +22,22 @@ export interface Tool {
   readonly consequential: boolean;
   /** Declared facts of the parameters that have any, by path: `city`, `place.city`, `items[].name`. */
   readonly notes: ReadonlyMap<string, ParamNotes>;
+  /** The parameters whose allowed values come from a variable of the turn; absent: none. Their schemas have `enum_from`. */
+  readonly enumSources?: readonly EnumSource[];
   /** Where it was declared, if not in turngraph's own form with a JSON Schema. */
   readonly origin?: ToolOrigin;
+}
+
+/** Where the allowed values of a parameter come from. */
+export interface EnumSource {
+  /** JSON pointer of its schema, into the parameters of the tool. */
+  readonly pointer: string;
+  /** Its path: `item`, `items[].name`. */
+  readonly path: string;
+  /** The variable of the message that has the values, as a JSON list. */
+  readonly variable: string;
+  /** The types of the values. */
+  readonly types: readonly ('string' | 'integer' | 'number')[];
 }
 
 /** Facts of a parameter that are not in the prompt. */

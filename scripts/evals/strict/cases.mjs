@@ -122,3 +122,33 @@ function bounded(schema) {
   const inner = Object.entries(schema).map(([key, value]) => [key, key === 'const' ? value : bounded(value)]);
   return { ...(isFree && { maxLength: 16 }), ...Object.fromEntries(inner) };
 }
+
+/**
+ * Items of a game, some of which begin alike or need an escape.
+ * @type {readonly string[]}
+ */
+export const inventory = ['rope', 'ropes', 'rope ladder', 'lamp', 'a "crown"', 'b\\c', 'Schlüssel', '鍵', '🔦', 'ro'];
+
+/**
+ * Declarations of tools whose values are those of the inventory.
+ * @type {readonly object[]}
+ */
+export const inventoryTools = [
+  {
+    name: 'give',
+    description: 'Give an item.',
+    parameters: [{ name: 'item', type: 'string', enum_from: 'inventory' }],
+  },
+  {
+    name: 'trade',
+    description: 'Trade items.',
+    parameters: object({
+      items: {
+        type: 'array',
+        items: object({ item: text({ enum_from: 'inventory' }) }),
+        minItems: 1,
+        maxItems: 3,
+      },
+    }),
+  },
+];

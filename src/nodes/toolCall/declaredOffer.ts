@@ -1,5 +1,6 @@
 import type { NodeContext } from '../../graph/node.ts';
 import type { ToolChoice } from '../../tools/grammar/grammar.ts';
+import { withSampleEnums } from '../../tools/declaration/enumSource.ts';
 import type { Tool } from '../../tools/tool.ts';
 import { constrainArguments, toolsError } from './callConstraint.ts';
 import { readTools } from './readTools.ts';
@@ -61,11 +62,13 @@ export interface OfferedTools {
 }
 
 /**
- * The offers that are checked before any turn: all tools, with each choice that a turn can have. Which tools will be
+ * The offers that are checked before any turn: all tools, with each choice that a turn can have. Values that come from a
+ * variable of the turn are not known, so there is one in their place. Which tools will be
  * selected together is not known, so of a node that needs a selection each tool is checked alone.
  */
 export function* offersToCheck({ tools, choice, needsSelection }: DeclaredOffer): Generator<OfferedTools> {
-  const groups = needsSelection ? [...tools].map((entry) => new Map([entry])) : [tools];
+  const all = new Map([...tools].map(([name, tool]) => [name, withSampleEnums(tool)]));
+  const groups = needsSelection ? [...all].map((entry) => new Map([entry])) : [all];
   const choices = choice ? [choice, ...(choice.kind === 'auto' ? [] : [laterChoice])] : [];
   for (const each of choices)
     for (const group of groups) if (each.kind !== 'tool' || group.has(each.name)) yield { tools: group, choice: each };

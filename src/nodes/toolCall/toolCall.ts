@@ -5,7 +5,8 @@ import type { Turn } from '../../graph/turn.ts';
 import { chatProjection } from '../../projection/chat.ts';
 import { placeTemplate } from '../../projection/placement.ts';
 import type { Formats } from '../../tools/formats/index.ts';
-import { declaredToolName } from '../../tools/declaration/toolSchema.ts';
+import { readTool } from '../../tools/declaration/readTool.ts';
+import { declaredToolName, type ToolDeclaration } from '../../tools/declaration/toolSchema.ts';
 import { markupOf } from '../../tools/native/dialectFormats.ts';
 import { parseReply } from '../../tools/parseReply.ts';
 import { answerWithoutCalls } from '../answerWithoutCalls.ts';
@@ -141,16 +142,25 @@ export const toolCallWith = (formats: Formats) =>
   });
 
 function nodeOutput(params: ToolCallParams): NodeOutput {
-  const { tool_choice, generate_on_no_tool, notify_client, await_results } = params;
+  const { tools, tool_choice, generate_on_no_tool, notify_client, await_results } = params;
   const needsSelection = params.tools_from === 'selection';
-  // With another choice the model has to call a tool. Where nothing is selected, it is not asked.
-  const alwaysAnswers = !needsSelection && (generate_on_no_tool || !['auto', 'none'].includes(tool_choice));
+  const named = tools.filter((tool) => declaredToolName(tool) === tool_choice);
+  const isAsked = !needsSelection && !(named.length > 0 ? named : tools).every(dependsOnTurn);
+  // With another choice the model has to call a tool. Where it is offered none, it is not asked.
+  const alwaysAnswers =
+    tool_choice === 'none' ? generate_on_no_tool : isAsked && (generate_on_no_tool || tool_choice !== 'auto');
   return {
     ...(generate_on_no_tool && { text: 'sent' }),
     silentExits: [...(notify_client ? [] : ['tool_called']), ...(alwaysAnswers ? [] : ['no_tool_called'])],
     unusedExits: await_results ? [] : ['no_results'],
     needsSelection,
   };
+}
+
+/** Whether a tool can be left out of a turn, because values of its parameters come with the message. */
+function dependsOnTurn(declaration: ToolDeclaration): boolean {
+  const reading = readTool(declaration);
+  return reading.ok && reading.value.enumSources !== undefined;
 }
 
 function readSettings(params: ToolCallParams, nodeName: NodeContext['nodeName']) {

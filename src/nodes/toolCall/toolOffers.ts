@@ -11,6 +11,7 @@ import type { Tool, ToolCallFormat } from '../../tools/tool.ts';
 import { constrainCalls, toolsError, type CallConstraint } from './callConstraint.ts';
 import { laterChoice, offersToCheck, seenTools, type DeclaredOffer, type OfferedTools } from './declaredOffer.ts';
 import { RecentlyUsed } from './recentlyUsed.ts';
+import { turnTool } from './turnTool.ts';
 
 /** What a node offers to the model in a turn: its tools, how calls are constrained, and the projection of its prompts. */
 export interface ToolOffer extends CompiledOffer {
@@ -95,9 +96,14 @@ export class ToolOffers {
 
   #toolsOf(turn: Turn): ReadonlyMap<string, Tool> {
     const { tools, needsSelection } = this.#declared;
-    if (!needsSelection) return tools;
     const selected = new Set(turn.selection?.tools.map(({ name }) => name));
-    return new Map([...tools].filter(([name]) => selected.has(name)));
+    const offered = needsSelection ? [...tools].filter(([name]) => selected.has(name)) : [...tools];
+    return new Map(
+      offered.flatMap(([name, tool]) => {
+        const known = turnTool(tool, turn, this.#nodeName);
+        return known ? [[name, known]] : [];
+      }),
+    );
   }
 
   #isWorthAsking(turn: Turn, { tools, choice }: OfferedTools): boolean {
@@ -118,15 +124,19 @@ export class ToolOffers {
     tools: ReadonlyMap<string, Tool>,
     { errors }: UnsupportedToolSchema,
   ): ReadonlyMap<string, Tool> {
-    for (const { tool, pointer, message } of errors)
-      turn.warn(`${this.#nodeName} leaves out the tool ${tool} in this turn: ${`${pointer} ${message}`.trimStart()}`);
+    for (const { tool, pointer, message } of errors) {
+      const variables = new Set(tools.get(tool)?.enumSources?.map(({ variable }) => `"${variable}"`));
+      const fix = variables.size > 0 ? `, or send fewer values in ${[...variables].join(', ')}` : '';
+      const reason = `${pointer} ${message}`.trimStart() + fix;
+      turn.warn(`${this.#nodeName} leaves out the tool ${tool} in this turn: ${reason}`);
+    }
     const unsupported = new Set(errors.map(({ tool }) => tool));
     return new Map([...tools].filter(([name]) => !unsupported.has(name)));
   }
 
   /** @throws InvalidParams when the format has no grammar. */
   async #compile({ tools, choice }: OfferedTools): Promise<CompiledOffer | UnsupportedToolSchema> {
-    const compiled = this.#compiled.get(JSON.stringify([...tools.keys()]), () => this.#create(tools));
+    const compiled = this.#compiled.get(keyOf(tools), () => this.#create(tools));
     const known = compiled.constraints.get(choice);
     const constraint = known ?? (await runChunk(() => this.#constrain(compiled.seen, choice)));
     compiled.constraints.set(choice, constraint);
@@ -148,6 +158,10 @@ export class ToolOffers {
     }
   }
 }
+
+// Of tools that differ from turn to turn, the parameters have the values.
+const keyOf = (tools: ReadonlyMap<string, Tool>): string =>
+  JSON.stringify([...tools.values()].map((tool) => (tool.enumSources ? [tool.name, tool.parameters] : tool.name)));
 
 /** Whose offers they are. */
 export interface OffersOptions extends Pick<NodeContext, 'nodeName'> {

@@ -1,6 +1,7 @@
 import { hasJsonType } from '../../jsonTypes.ts';
 import type { ReadResult, SchemaError } from '../../schema.ts';
 import type { ArgumentsSchema, Tool, ToolOrigin } from '../tool.ts';
+import { schemaPointer } from './enumSource.ts';
 import { SchemaReader, type WarnOfDeclaration } from './schemaReader.ts';
 import type { DeclaredParameters, ListedParameter, ToolDeclaration } from './toolSchema.ts';
 
@@ -40,8 +41,14 @@ function readMembers(
   const schema = isList(parameters) ? readList(parameters, place, reader) : readSchema(parameters, place, reader);
   reader.end(place);
   if (reader.errors.length > 0) return failed(reader.errors);
-  const origin: ToolOrigin = { pointer, ...(isList(parameters) && { list: parameters.map((param) => param.name) }) };
-  return { ok: true, value: { name, description, consequential, parameters: schema, notes: reader.notes, origin } };
+  const list = isList(parameters) ? parameters.map((param) => param.name) : undefined;
+  const origin: ToolOrigin = { pointer, ...(list && { list }) };
+  const enumSources = reader.enumSources.map((source) => ({
+    ...source,
+    pointer: schemaPointer(source.pointer.slice(place.length), list),
+  }));
+  const tool: Tool = { name, description, consequential, parameters: schema, notes: reader.notes, origin };
+  return { ok: true, value: { ...tool, ...(enumSources.length > 0 && { enumSources }) } };
 }
 
 const failed = (errors: readonly SchemaError[]): ReadResult<Tool> => ({ ok: false, errors });
@@ -76,8 +83,9 @@ function readList(params: readonly ListedParameter[], pointer: string, reader: S
 
 // Keys in the order that model families were trained on; absent ones are omitted.
 function readParameter(param: ListedParameter, pointer: string, reader: SchemaReader) {
-  const { name, type: typeName, description, required = true, enum: values, items, ...facts } = param;
+  const { name, type: typeName, description, required = true, enum: values, enum_from, items, ...facts } = param;
   if (Object.keys(facts).length > 0) reader.note({ pointer, path: name, required }, facts);
+  reader.enumSource(param, { pointer, path: name, required });
   const type = reader.typeName(typeName, `${pointer}/type`);
   for (const [index, value] of (values ?? []).entries()) {
     // A valid argument can never equal an enum value of another type.
@@ -89,6 +97,7 @@ function readParameter(param: ListedParameter, pointer: string, reader: SchemaRe
     type,
     ...(description !== undefined && { description }),
     ...(values && { enum: values }),
+    ...(enum_from !== undefined && { enum_from }),
     ...(items && { items: reader.schema(items, { pointer: `${pointer}/items`, path: `${name}[]`, required }) }),
   };
 }

@@ -1,7 +1,8 @@
 import { escapePointerToken } from '../../jsonPointer.ts';
 import { isObject } from '../../jsonTypes.ts';
 import { createReader, type SchemaError } from '../../schema.ts';
-import type { ParamNotes } from '../tool.ts';
+import type { EnumSource, ParamNotes } from '../tool.ts';
+import { enumTypes, enumTypesOf } from './enumSource.ts';
 import { notesKey } from './paramNotes.ts';
 import { factSchemas } from './toolSchema.ts';
 import { jsonTypeOf } from './typeNames.ts';
@@ -22,6 +23,12 @@ export interface SchemaPosition {
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
+interface EnumDeclaration {
+  readonly type?: unknown;
+  readonly enum?: unknown;
+  readonly enum_from?: string | undefined;
+}
+
 const readFacts = createReader({ type: 'object', properties: factSchemas });
 
 const maxDepth = 64;
@@ -37,8 +44,9 @@ const schemaKeywords: ReadonlySet<string> = new Set(
   ),
 );
 
-// Facts that only turngraph knows; models are not shown them.
+// Facts that only turngraph knows; models are not shown them, but the values of `enum_from` in their place.
 const ownFacts: ReadonlySet<string> = new Set(Object.keys(factSchemas).filter((name) => name !== 'examples'));
+const hiddenFacts: ReadonlySet<string> = new Set([...ownFacts].filter((name) => name !== 'enum_from'));
 
 /**
  * Reads the JSON Schemas of a tool's parameters: collects the facts of each parameter by its path, and returns the
@@ -47,6 +55,8 @@ const ownFacts: ReadonlySet<string> = new Set(Object.keys(factSchemas).filter((n
 export class SchemaReader {
   /** Facts of the parameters that have any, by path. */
   readonly notes = new Map<string, ParamNotes>();
+  /** The parameters with `enum_from`; their pointers are into the declaration. */
+  readonly enumSources: EnumSource[] = [];
   readonly errors: SchemaError[] = [];
   readonly #warn: WarnOfDeclaration;
   #typeWarnings = 0;
@@ -77,6 +87,25 @@ export class SchemaReader {
     return jsonName;
   }
 
+  /** Records where the values of a parameter come from, if they come from a variable. */
+  enumSource(
+    { type: named, enum: values, enum_from: variable }: EnumDeclaration,
+    { pointer, path = '' }: SchemaPosition,
+  ): void {
+    if (variable === undefined) return;
+    const place = `${pointer}/enum_from`;
+    if (values !== undefined) this.reject(place, 'stands next to "enum"; leave one of the two out');
+    const toJsonName = (name: unknown): unknown => jsonTypeOf.get(name) ?? name;
+    const type = Array.isArray(named) ? named.map(toJsonName) : toJsonName(named);
+    const types = enumTypesOf(type);
+    if (types) this.enumSources.push({ pointer, path, variable, types });
+    else {
+      const fix = type === 'array' ? '; move it into "items"' : '';
+      const given = named === undefined ? 'a parameter without a type' : JSON.stringify(named);
+      this.reject(place, `is for the types ${enumTypes.join(', ')}, not for ${given}${fix}`);
+    }
+  }
+
   /** Reads the schema of a position and all schemas in it. */
   schema(schema: JsonSchema, position: SchemaPosition): JsonSchema {
     const { pointer, depth = 0 } = position;
@@ -89,7 +118,7 @@ export class SchemaReader {
     const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
     return Object.fromEntries(
       Object.entries(schema)
-        .filter(([keyword]) => !ownFacts.has(keyword))
+        .filter(([keyword]) => !hiddenFacts.has(keyword))
         .map(([keyword, value]) => [keyword, this.#keyword(keyword, value, required, position)]),
     );
   }
@@ -102,8 +131,6 @@ export class SchemaReader {
 
   #facts(schema: JsonSchema, position: SchemaPosition): void {
     const { pointer, path } = position;
-    if (schema['enum_from'] !== undefined)
-      this.reject(`${pointer}/enum_from`, 'is not supported yet; list the values in "enum"');
     const names = Object.keys(factSchemas).filter((name) => Object.hasOwn(schema, name));
     if (names.length === 0) return;
     if (path === undefined || path === '') {
@@ -114,8 +141,11 @@ export class SchemaReader {
       return;
     }
     const reading = readFacts(Object.fromEntries(names.map((name) => [name, schema[name]])));
-    if (reading.ok) this.note(position, reading.value);
-    else for (const error of reading.errors) this.reject(pointer + error.pointer, error.message);
+    if (reading.ok) {
+      const { enum_from, ...facts } = reading.value;
+      if (Object.keys(facts).length > 0) this.note(position, facts);
+      this.enumSource({ ...schema, enum_from }, position);
+    } else for (const error of reading.errors) this.reject(pointer + error.pointer, error.message);
   }
 
   // Only the keywords that this server reads; the others are only put into the prompt.

@@ -14,6 +14,12 @@ export const factSchemas = {
     type: 'integer',
     description: 'Order in which missing parameters are asked for, lowest first; default: 0.',
   },
+  enum_from: {
+    type: 'string',
+    minLength: 1,
+    description:
+      'Name of a variable of the message: a JSON list, which is the "enum" of this turn. Where it is missing or wrong, the tool is left out of the turn.',
+  },
 } as const satisfies Readonly<Record<string, Schema>>;
 
 const paramSchema = {

@@ -187,16 +187,6 @@ describe('a tool is refused at its place', () => {
         '/parameters/$defs/city/source is a fact of one parameter; move it to the schema of the parameter that this schema is used for',
       ],
     ],
-    [
-      'that comes later, of a parameter',
-      own([{ name: 'item', type: 'string', enum_from: 'inventory' }]),
-      ['/parameters/0/enum_from is not known here'],
-    ],
-    [
-      'that comes later, of a property',
-      schema({ items: { type: 'array', items: { type: 'string', enum_from: 'inventory' } } }),
-      ['/parameters/properties/items/items/enum_from is not supported yet; list the values in "enum"'],
-    ],
   ])('with an invalid fact %s', (_, declaration, errors) => {
     expect(errorsOf(declaration)).toEqual(errors);
   });
