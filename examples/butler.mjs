@@ -1,4 +1,4 @@
-// A chain: the second call needs the result of the first, with the graph `butler`. Start a server (npx turngraph serve), then:
+// A chain, with the graph `butler`: the first result opens the second tool. Start a server (npx turngraph serve), then:
 //   node examples/butler.mjs [ws://127.0.0.1:9100]
 import { connect, executor } from 'turngraph/client';
 

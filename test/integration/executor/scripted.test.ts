@@ -45,8 +45,11 @@ describe.each(codecs)('over %s, a scripted executor', (codec) => {
     const { text, path, warnings } = await agent.send('Bring Ada some tea.', { tools });
     expect(text).toBe('Tea is in the library, madam.');
     expect(path.map(({ nodeName, exit }) => `${nodeName}:${exit}`)).toEqual([
+      'select:matched',
       'serve:tool_called',
+      'select:matched',
       'serve:tool_called',
+      'select:matched',
       'serve:no_tool_called',
       'report:default',
     ]);

@@ -40,12 +40,39 @@ describe.each(subprotocols)('over %s, the graph', (subprotocol) => {
     await using client = await connect();
     const agentId = await client.createAgent('butler');
     const turn = await play(client, agentId, 'Bring tea to my aunt.', 'library', 'brought');
-    expect(turn.calls.map(({ toolName }) => toolName)).toEqual(['find_person', 'bring_item']);
+    expect(turn.calls.map(({ toolName, because }) => [toolName, because])).toEqual([
+      ['find_person', 'search'],
+      ['bring_item', 'delivery'],
+    ]);
     expect(turn).toMatchObject({
-      steps: 'serve:tool_called serve:tool_called serve:no_tool_called report:default',
+      steps:
+        'select:matched serve:tool_called select:matched serve:tool_called select:matched serve:no_tool_called report:default',
       text: 'The tea is in the library.',
       warnings: [],
     });
+  });
+
+  it('butler offers nothing to bring until he knows where the person is', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent('butler');
+    const offered = async (text: string, ...contents: string[]) => {
+      const start = engine.prompts.length;
+      const { steps } = await play(client, agentId, text, ...contents);
+      const names = engine.prompts
+        .slice(start)
+        .flatMap(({ tools }) => (tools ? [tools.definitions.map(({ function: { name } }) => name)] : []));
+      return { names, steps };
+    };
+    expect((await offered('Bring tea to my aunt.', 'no: she is not at home')).names).toEqual([
+      ['find_person'],
+      ['find_person'],
+    ]);
+    expect(await offered('Thank you.')).toEqual({ names: [], steps: 'select:none_matched report:default' });
+    expect((await offered('Bring tea to my aunt.', 'library', 'brought')).names).toEqual([
+      ['find_person'],
+      ['find_person', 'bring_item'],
+      ['find_person', 'bring_item'],
+    ]);
   });
 
   it('bank-teller asks for what the customer has not said, and reports what was done or refused', async () => {
