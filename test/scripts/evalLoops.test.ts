@@ -128,6 +128,7 @@ describe('an answer to a message whose call has a result', () => {
     ['that has a part of a word', 'ignored', { text: 'It is grumpyish.' }],
     ['that has another number', 'ignored', { text: 'There are 14.5 or 2:14 or 1,14 or 140.' }],
     ['that has nothing of it', 'ignored', { text: 'Sorry.' }],
+    ['that does not end', 'endless', { text: 'It is grumpy, it is grumpy, it is', endless: true }],
     ['that is empty after the same call', 'repeated', { repeated: 2 }],
     ['after another call', 'calledAgain', { text: 'It is grumpy.', calls: again }],
     ['after a call that could not be read', 'calledAgain', { text: 'It is grumpy.', unread: 1 }],

@@ -1,13 +1,13 @@
 // Judges an answer to a message whose call has a result.
 
-/** @typedef {'used' | 'ignored' | 'calledAgain' | 'repeated' | 'notCalled'} ResultOutcome */
+/** @typedef {'used' | 'ignored' | 'endless' | 'calledAgain' | 'repeated' | 'notCalled'} ResultOutcome */
 
 /**
- * The outcomes of the category "result given": the answer has the result; it has not; another call came; the same call came
- * again and no answer; no call came.
+ * The outcomes of the category "result given": the answer has the result; it has not; it did not end; another call came;
+ * the same call came again and no answer; no call came.
  * @type {readonly ResultOutcome[]}
  */
-export const resultOutcomes = ['used', 'ignored', 'calledAgain', 'repeated', 'notCalled'];
+export const resultOutcomes = ['used', 'ignored', 'endless', 'calledAgain', 'repeated', 'notCalled'];
 
 /**
  * What a client receives in the turn of an item.
@@ -16,6 +16,7 @@ export const resultOutcomes = ['used', 'ignored', 'calledAgain', 'repeated', 'no
  * @property {number} unread How many calls the server could not read.
  * @property {number} repeated How many calls repeated the answered one.
  * @property {string} text
+ * @property {boolean} [endless] Whether the text was cut off at its maximum length.
  */
 
 /**
@@ -24,9 +25,10 @@ export const resultOutcomes = ['used', 'ignored', 'calledAgain', 'repeated', 'no
  * @param {ResultAnswer} answer
  * @returns {ResultOutcome}
  */
-export function judgeResult({ accepted }, { calls, unread, repeated, text }) {
+export function judgeResult({ accepted }, { calls, unread, repeated, text, endless = false }) {
   if (calls.length === 0) return 'notCalled';
   if (calls.length > 1 || unread > 0) return 'calledAgain';
+  if (endless) return 'endless';
   if (accepted.some((phrase) => mentions(text, phrase))) return 'used';
   return repeated > 0 ? 'repeated' : 'ignored';
 }

@@ -48,5 +48,6 @@ export const runResultItem = (client, model, item, row, wiring) =>
       unread: unreadCalls(turn).length,
       repeated: repeatedCalls(turn),
       text: turn.text.trim(),
+      endless: turn.stopReason === 'LENGTH',
     };
   });
