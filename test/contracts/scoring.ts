@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AnswerScores, Engine, Model, Sequence } from '../../src/engine/engine.ts';
@@ -117,6 +118,8 @@ export function scoringContract({ open, file }: EngineUnderTest): void {
         // A mock scores without a wait.
         if (engine.name !== 'mock') expect(await pending).toMatchObject({ finishReason: 'aborted', scores: [] });
         await pending;
+        expect(getEventListeners(control.signal, 'abort')).toEqual([]);
+        expect(model.stats()).toMatchObject({ slotsBusy: 0, waiting: 0 });
         const { scores } = await sequence.score(userPrompt('Hello!'), labels, { signal });
         expectClose(scores, await scoreFresh('Hello!', labels));
       });
