@@ -1,7 +1,7 @@
 import { InvalidParams, paramError, type NodeContext } from '../graph/node.ts';
 import { Fault } from '../fault.ts';
 import type { SchemaError, Schema } from '../schema.ts';
-import { compilePatterns, type PatternMatcher } from '../storage/patternSet.ts';
+import { compilePatterns, findTotalSizeError, type PatternMatcher } from '../storage/patternSet.ts';
 
 /** Parameters of nodes that use a list of strings: a string storage, or a list in the graph. */
 export const stringParams = (what: string) =>
@@ -87,10 +87,12 @@ export async function compileEntryPatterns(
     const message = `has ${count} patterns in all, and ${limits.patterns} are allowed`;
     throw new InvalidParams([...errors, { pointer, message, code: 'LIMIT_EXCEEDED' }]);
   }
+  const sizeError = await findTotalSizeError(entries.map(({ patterns = [] }) => patterns));
+  if (sizeError) throw new InvalidParams([...errors, { ...sizeError, pointer }]);
   const matchers: PatternMatcher[] = [];
   const allErrors = [...errors];
   for (const [index, { patterns = [] }] of entries.entries()) {
-    const reading = await compilePatterns(patterns);
+    const reading = await compilePatterns(patterns, entries.length);
     if (reading.ok) matchers.push(reading.value);
     else
       allErrors.push(

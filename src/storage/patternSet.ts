@@ -48,20 +48,35 @@ const compiledLists = new WeakMap<readonly string[], Promise<ReadResult<PatternM
 /**
  * Compiles patterns (RE2 syntax; matched anywhere, case-insensitive, Unicode-aware), once for the same list. Errors have
  * the pointer `/index`.
+ * @param sharers the number of lists that share the memory which one list may take.
  */
-export function compilePatterns(list: readonly string[]): Promise<ReadResult<PatternMatcher>> {
+export function compilePatterns(list: readonly string[], sharers = 1): Promise<ReadResult<PatternMatcher>> {
   const known = compiledLists.get(list);
   if (known) return known;
-  const compiling = compileList(list);
+  const compiling = compileList(list, totalMemoryBytes / sharers);
   compiledLists.set(list, compiling);
   return compiling;
 }
 
-async function compileList(list: readonly string[]): Promise<ReadResult<PatternMatcher>> {
+/**
+ * The error of lists whose patterns are too large together, with the pointer ''; undefined: they are not. A list alone is
+ * checked when it is compiled.
+ */
+export async function findTotalSizeError(lists: readonly (readonly string[])[]): Promise<SchemaError | undefined> {
+  const yieldToOthers = createYielder();
+  let totalSize = 0;
+  for (const pattern of lists.flat()) {
+    totalSize += estimatePatternSize(pattern.slice(0, maxPatternLength));
+    await yieldToOthers();
+  }
+  return totalSize <= maxTotalSize ? undefined : totalSizeError(totalSize);
+}
+
+async function compileList(list: readonly string[], listMemoryBytes: number): Promise<ReadResult<PatternMatcher>> {
   const yieldToOthers = createYielder();
   const groups = await groupPatterns(list, yieldToOthers);
   if (!groups.ok) return groups;
-  const evenShareBytes = totalMemoryBytes / groups.value.length;
+  const evenShareBytes = listMemoryBytes / groups.value.length;
   const memoryBytes = Math.min(maxSetMemoryBytes, Math.max(minSetMemoryBytes, evenShareBytes));
   const results: SetsResult[] = [];
   for (const { offset, patterns } of groups.value) {
@@ -103,8 +118,12 @@ async function groupPatterns(
   }
   if (errors.length > 0) return { ok: false, errors };
   if (totalSize <= maxTotalSize) return { ok: true, value: groups };
+  return { ok: false, errors: [totalSizeError(totalSize)] };
+}
+
+function totalSizeError(totalSize: number): SchemaError {
   const message = `is too large: all patterns together have ${totalSize} characters with their repetitions written out, and ${maxTotalSize} are allowed`;
-  return { ok: false, errors: [{ pointer: '', message, code: 'LIMIT_EXCEEDED' }] };
+  return { pointer: '', message, code: 'LIMIT_EXCEEDED' };
 }
 
 function findLimitError(pattern: string, size: number, index: number): SchemaError | undefined {

@@ -33,4 +33,21 @@ describe('the patterns of the entries of a list', () => {
       errors: [{ pointer: '/labels', message: 'has 4 patterns in all, and 3 are allowed', code: 'LIMIT_EXCEEDED' }],
     });
   });
+
+  it('are limited in their size in all, whichever entries have them', async () => {
+    const large = (letter: string) => ({ patterns: [`${letter}{1000}`.repeat(18)] });
+    const entries = (count: number) => [...'abcdefghijklmnopqr'].slice(0, count).map(large);
+    const compileMany = (count: number) =>
+      compileEntryPatterns('/labels', entries(count), { limits: { tools: 1, patterns: 99 } });
+    await expect(compileMany(17)).rejects.toMatchObject({
+      errors: [
+        {
+          pointer: '/labels',
+          message: expect.stringContaining('300000 are allowed') as unknown,
+          code: 'LIMIT_EXCEEDED',
+        },
+      ],
+    });
+    expect(await compileMany(3)).toHaveLength(3);
+  });
 });
