@@ -23,6 +23,8 @@ export interface AgentOptions {
   /** A graph document, not yet checked. */
   readonly graph: unknown;
   readonly registry: Registry;
+  /** Whether the graph is a part of another one, so that its linter would warn of what is not there. Default false. */
+  readonly isPart?: boolean;
   readonly pool: ModelPool;
   /** Model of the nodes that name none; takes precedence over the graph's own default. "" = none. */
   readonly defaultModelName: string;
@@ -107,7 +109,7 @@ export class Agent implements AsyncDisposable {
       const graph = await compile(options.graph, {
         registry: options.registry,
         maxNodes: options.limits.nodes,
-        warn,
+        warn: options.isPart ? undefined : warn,
         contextFor,
       });
       models.warnOfUnusedDefault();

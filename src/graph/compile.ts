@@ -36,8 +36,8 @@ export interface CompileOptions {
   readonly registry: Registry;
   /** Maximum number of nodes. */
   readonly maxNodes: number;
-  /** Receives the warnings of the linter. */
-  warn(warning: string): void;
+  /** Receives the warnings of the linter; undefined: there are none, for a graph that is a part of another one. */
+  readonly warn: ((warning: string) => void) | undefined;
   /** Creates the context of one node; `defaultModel` is the graph's default model, "" = none. */
   contextFor(nodeName: string, defaultModel: string): Omit<NodeContext, 'toolNames'>;
 }
@@ -78,7 +78,7 @@ export async function compile(
   const toolNames: NodeContext['toolNames'] = () => (isComplete ? new Set([...declared.values()].flat()) : undefined);
   const contextOf = (name: string): NodeContext => ({ ...contextFor(name, graph.default_model_name), toolNames });
   const nodes = await createNodes(plans, contextOf, faults);
-  for (const warning of lintGraph(graph.start_node, edgesOf(plans))) warn(warning);
+  if (warn) for (const warning of lintGraph(graph.start_node, edgesOf(plans))) warn(warning);
   const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: requireNode(nodes, name) }]));
   return {
     start: graph.start_node,
