@@ -18,6 +18,8 @@ export interface PromptSource {
   /** The dialect of all models; undefined: their own. */
   readonly toolDialect?: ToolDialect;
   readonly render: (prompt: Prompt, model: Model) => string | Promise<string>;
+  /** Whether there is a model that can answer a prompt. */
+  readonly canAnswer: boolean;
 }
 
 /** The flags that name a model, or a chat template in its place. */
@@ -49,17 +51,18 @@ export async function findPromptSource(
   }
   if (model !== undefined || isOnDisk(catalogue, modelName)) {
     const engine = await createUncachedLlamaEngine(options);
-    return { engine, catalogue, render: (prompt, loaded) => loaded.render(prompt) };
+    return { engine, catalogue, render: (prompt, loaded) => loaded.render(prompt), canAnswer: true };
   }
   process.stderr.write(`${noModelReason(modelName)}, so this is our own wording in ChatML\n`);
   const { engine, render } = templateSource(probeChatTemplate(undefined, { bos: '', eos: '' }));
-  return { engine, render, catalogue };
+  return { engine, render, catalogue, canAnswer: false };
 }
 
 const templateSource = (template: ChatTemplate): Omit<PromptSource, 'catalogue'> => ({
   engine: mockEngine(),
   toolDialect: template.toolDialect,
   render: (prompt) => renderPrompt(prompt, template),
+  canAnswer: false,
 });
 
 // A template stands in for the model, so that what models.json says of a model does not count.

@@ -67,7 +67,6 @@ describe('turngraph tools render', () => {
         "code": 0,
         "err": "warning: the model "nemo": the model's chat template supports a system message only at the start: later ones are written as user messages
       warning: the model "nemo": the model's chat template leaves the system message out of prompts that end with results of calls
-      warning: detect.exits.no_tool_called can end a turn in which the client gets neither a text nor a call; lead it to a node that answers
       ",
         "out": "<s>[AVAILABLE_TOOLS][{"type": "function", "function": {"name": "set_light", "description": "Turn it on.", "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]}}}][/AVAILABLE_TOOLS][INST]You are a lamp.
 
@@ -103,7 +102,6 @@ describe('turngraph tools render', () => {
       {
         "code": 0,
         "err": ""absent" is not on disk, so this is our own wording in ChatML
-      warning: detect.exits.no_tool_called can end a turn in which the client gets neither a text nor a call; lead it to a node that answers
       ",
         "out": "<|im_start|>system
       You are a lamp.<|im_end|>

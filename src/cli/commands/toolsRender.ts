@@ -9,10 +9,10 @@ import type { Interaction, Prompt } from '../../dialog.ts';
 import type { Model } from '../../engine/engine.ts';
 import { loadExtension } from '../../extensions.ts';
 import { graphSchema, describeGraphPointer, type GraphDocument } from '../../graph/document.ts';
+import type { ToolSelection } from '../../graph/turn.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { createReader } from '../../schema.ts';
-import { didYouMean } from '../../didYouMean.ts';
 import { StorageRoot } from '../../storage/storageRoot.ts';
 import { SessionStorages } from '../../storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
@@ -20,7 +20,8 @@ import { findGraph } from '../findGraph.ts';
 import { readJsonFile } from '../jsonFile.ts';
 import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
-import { captureOptions, capturePrompts } from '../promptCapture.ts';
+import { captureOptions, capturePrompts, type CaptureOptions } from '../promptCapture.ts';
+import { promptGraph, promptNodeTypes, type PromptGraph } from '../promptGraph.ts';
 import { findPromptSource, type PromptSourceFlags } from '../promptSource.ts';
 
 interface RenderFlags extends PromptSourceFlags {
@@ -29,6 +30,8 @@ interface RenderFlags extends PromptSourceFlags {
   readonly message: string;
   readonly history?: string;
   readonly format?: string;
+  readonly guideline: readonly string[];
+  readonly tokens?: boolean;
   readonly var: Readonly<Record<string, string>>;
   readonly [serverFlag: string]: unknown;
 }
@@ -48,7 +51,14 @@ export const toolsRenderCommand = (): Command =>
       .option('--format <name>', 'tool-call format, instead of that of the node')
       .option('--model <name>', 'model whose chat template is used, instead of that of the graph; must be on disk')
       .option('--template <file>', 'a chat template (Jinja) that is used in place of a model')
-      .option('--var <name=value>', 'a variable for templates; can be repeated', addVariable, {}),
+      .option('--var <name=value>', 'a variable of the message; can be repeated', addVariable, {})
+      .option(
+        '--guideline <name>',
+        'a guideline that holds, instead of those that the graph finds; can be repeated',
+        (name: string, names: readonly string[]) => [...names, name],
+        [],
+      )
+      .option('--tokens', 'print to standard error how many tokens the prompt has; needs a model'),
     ['graphs', 'catalogue', 'models', 'extend', 'storageRoot', 'engineProcess'],
   ).action(render);
 
@@ -57,23 +67,41 @@ async function render(flags: RenderFlags): Promise<void> {
   const catalogue = await localCatalogue(options);
   const history = flags.history === undefined ? [] : await readHistory(flags.history);
   const { path } = await findGraph(flags.graph, options.graphs);
-  const { graph, modelName } = isolateNode(await readGraph(path), flags);
-  let prompts = 0;
+  const extension = await loadExtension(options.extend);
+  let selection: ToolSelection | undefined;
+  const ownTypes = promptNodeTypes((selected) => {
+    selection = selected;
+    process.stderr.write(`${selectionLine(part.selector ?? '', selected)}\n`);
+  });
+  const registry = registryWith({ ...extension, nodeTypes: [...(extension.nodeTypes ?? []), ...ownTypes] });
+  const part = promptGraph(await readGraph(path), flags, registry);
+  const { graph, modelName, selector } = part;
   const source = await findPromptSource(flags, { options, catalogue, modelName });
-  const onPrompt = async (prompt: Prompt, model: Model): Promise<void> => {
+  if (flags.tokens && !source.canAnswer) throw new UsageError('--tokens needs a model on disk; name one with --model');
+  let prompts = 0;
+  let isUndecided = false;
+  const onPrompt: CaptureOptions['onPrompt'] = async (prompt, model, node) => {
+    isUndecided = node === selector;
+    if (isUndecided) throw new Error('no model decides');
     prompts++;
     process.stdout.write(await source.render(prompt, model));
+    if (flags.tokens) process.stderr.write(`\nabout ${await countTokens(prompt, model)} tokens\n`);
   };
-  const engine = capturePrompts(source.engine, onPrompt, source.toolDialect);
+  const engine = capturePrompts(source.engine, {
+    onPrompt,
+    toolDialect: source.toolDialect,
+    answered: source.canAnswer ? selector : undefined,
+  });
   await using pool = new ModelPool(engine, { ...captureOptions, catalogue: source.catalogue, idleMs: 0 });
   await using agent = await Agent.create({
     id: 1,
     graph,
-    registry: registryWith(await loadExtension(options.extend)),
+    registry,
+    isPart: true,
     pool,
     defaultModelName: flags.model ?? '',
     diagnostics: false,
-    maxSteps: 1,
+    maxSteps: 0,
     history,
     storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity),
     limits: limitsOf(options),
@@ -81,9 +109,35 @@ async function render(flags: RenderFlags): Promise<void> {
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
   const fault = await agent.send(flags.message, flags.var, { emit: warnOfTurn, backpressure: () => undefined });
+  if (isUndecided)
+    throw new UsageError(
+      `"${selector}" lets a model decide which guidelines hold, and there is none; name them with --guideline, or a model on disk with --model`,
+    );
   if (fault) throw fault;
-  if (prompts === 0) throw new Error(`"${flags.node}" asks no model for this message`);
+  if (prompts === 0) throw new Error(`"${flags.node}" asks no model for this message${whyNot(part, selection)}`);
   if (process.stdout.isTTY) process.stdout.write('\n');
+}
+
+function selectionLine(selector: string, selection: ToolSelection | undefined): string {
+  const tools = selection?.tools.map(({ name, because }) => `${name} (${because})`) ?? [];
+  return `"${selector}" selects ${tools.length > 0 ? tools.join(', ') : 'no tool'}`;
+}
+
+function whyNot({ needsSelection, selector }: PromptGraph, selection: ToolSelection | undefined): string {
+  if (!needsSelection) return '';
+  if (selector === undefined) return ': it offers only selected tools, and no node that selects any leads to it';
+  const isEmpty = selection === undefined || selection.tools.length === 0;
+  return isEmpty
+    ? `: no tool is selected for it; name the guidelines that hold with --guideline`
+    : ': of its tools none is offered in this turn';
+}
+
+/** The number of tokens of a prompt, as a turn estimates whether it fits. */
+async function countTokens({ messages, tools }: Prompt, model: Model): Promise<number> {
+  const counts = await model.count(messages.map(({ text }) => text));
+  const { prompt, message } = model.overhead;
+  const toolTokens = tools ? await model.countTools(tools) : 0;
+  return counts.reduce((sum, count) => sum + count + message, prompt + toolTokens);
 }
 
 async function readHistory(path: string): Promise<readonly Interaction[]> {
@@ -108,27 +162,4 @@ async function readGraph(path: string): Promise<GraphDocument> {
     ({ pointer, message }) => `${file.positionOf(pointer)}: ${describeGraphPointer(pointer)} ${message}`,
   );
   throw new Error(sentences.join('\n'));
-}
-
-/**
- * Reduces a graph to one node, with its parameters overridden by the flags; also returns the model that the node then
- * uses.
- */
-function isolateNode(
-  graph: GraphDocument,
-  { node: name, format, model }: RenderFlags,
-): { readonly graph: GraphDocument; readonly modelName: string } {
-  const node = graph.nodes[name];
-  if (!node) throw new UsageError(`the graph has no node "${name}"${didYouMean(name, Object.keys(graph.nodes))}`);
-  const ownParams: Readonly<Record<string, unknown>> = node.params;
-  const params = {
-    ...ownParams,
-    ...(format !== undefined && { tool_call_format: format }),
-    ...(model !== undefined && 'model_name' in ownParams && { model_name: model }),
-  };
-  const named = typeof ownParams['model_name'] === 'string' ? ownParams['model_name'] : '';
-  return {
-    graph: { ...graph, start_node: name, nodes: { [name]: { ...node, params, exits: {} } } },
-    modelName: model ?? (named || graph.default_model_name),
-  };
 }
