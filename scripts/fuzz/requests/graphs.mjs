@@ -81,6 +81,36 @@ const kinds = {
     ]);
     return { start_node: 'g0', nodes: Object.fromEntries(nodes) };
   },
+  guidelines(random, bytes) {
+    const count = sizeUpTo(random, 80);
+    const share = bytes / count;
+    const names = times(sizeUpTo(random, bytes / 100), (i) => `t${i}`);
+    const guidelines = times(count, (i) => ({
+      name: random() < 0.9 ? `g${i}` : hostileText(random, share),
+      when: hostileText(random, share / 4),
+      patterns: patterns(random, share / 4),
+      tools: times(sizeUpTo(random, share / 20), (j) => `t${random() < 0.9 ? j % names.length : j}`),
+    }));
+    const select = { guidelines, match: pick(random, ['patterns', 'model']), max_tools: 1 + below(random, 20) };
+    const serve = { sampling, tools_from: 'selection', tools: names.slice(0, 128).map((name) => tool(name, [])) };
+    return {
+      start_node: 'a',
+      default_model_name: model,
+      nodes: {
+        a: { type: 'SelectTools', params: select, exits: { matched: 'b' } },
+        b: { type: 'ToolCall', params: serve },
+      },
+    };
+  },
+  labels(random, bytes) {
+    const count = sizeUpTo(random, 80);
+    const labels = times(count, (i) => ({
+      name: random() < 0.9 ? `l${i}` : hostileText(random, bytes / count),
+      when: hostileText(random, bytes / count / 4),
+      patterns: patterns(random, bytes / count / 4),
+    }));
+    return oneNode({ type: 'Route', params: { labels, match: pick(random, ['patterns', 'model']) } });
+  },
   unknownRootKeys: (random, bytes) =>
     oneNode({ type: 'CannedResponse', params: { inline_strings: ['a'] } }, unknownKeys(random, bytes)),
   unknownNodeKeys: (random, bytes) => oneNode({ type: 'Generate', ...unknownKeys(random, bytes) }),
