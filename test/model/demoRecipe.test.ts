@@ -159,6 +159,21 @@ describe.skipIf(isSkipped('demoModelRecipe'))('the recipe of the demo model', ()
     const promptFile = join(folder, 'prompts.jsonl');
     await writeFile(promptFile, prompts.map((prompt) => `${JSON.stringify(prompt)}\n`).join(''));
     expect(await runNetwork(promptFile, ['--run', runs, '--corpus', corpus, '--longest', '20'])).toEqual(answers);
+
+    // The file can be trained on.
+    const again = join(folder, 'again');
+    await train('read_gguf.py', '--file', file, '--corpus', corpus, '--out', again);
+    expect(await runNetwork(promptFile, ['--run', again, '--corpus', corpus, '--longest', '20'])).toEqual(answers);
+    await train(
+      'train.py',
+      '--corpus',
+      corpus,
+      '--out',
+      join(folder, 'more'),
+      ...shape,
+      '--begin',
+      `${again}/weights.pt`,
+    );
   });
 
   it('resumes from the checkpoint that has seen most tokens', async () => {

@@ -34,11 +34,12 @@ export function* createRecords(documents, { vocabulary, rng, progress }) {
   }
 
   function lateDocument(mix) {
-    if (rng.chance(0.14)) return resultDocument(mix, { own: rng.chance(0.1) });
-    if (rng.chance(0.08)) return answerDocument(mix);
+    if (rng.chance(0.11)) return resultDocument(mix, { own: rng.chance(0.1) });
+    if (rng.chance(0.06)) return answerDocument(mix);
     if (rng.chance(0.05)) return routeDocument();
-    if (rng.chance(0.05)) return conditionDocument();
+    if (rng.chance(0.04)) return conditionDocument();
     if (rng.chance(0.1)) return talkDocument(mix);
+    if (rng.chance(0.15)) return toolDocument({ ...mix, ...inTurn() });
     if (rng.chance(0.14)) return toolDocument({ ...mix, ...shipped(), several: 0.15, quiet: mix.quiet - 0.1 });
     if (rng.chance(0.15)) return toolDocument({ ...mix, ...manyTools(), several: 0.35 });
     return toolDocument(mix);
@@ -46,6 +47,11 @@ export function* createRecords(documents, { vocabulary, rng, progress }) {
 
   function shipped() {
     return { own: true, tools: rng.pick([1, 1, 3, 3, 4, 5]) };
+  }
+
+  // Several sets of values for one tool, "four bandages and one bow".
+  function inTurn() {
+    return { tools: rng.pick([1, 1, 1, 2, 3]), pairs: true, several: 0.75, ways: ['turn', 'turn', 'turn', 'list'] };
   }
 
   // Many tools and short messages, to learn which tool is meant.

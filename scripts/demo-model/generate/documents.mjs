@@ -91,7 +91,7 @@ export function documentsFrom({ actions, values: pools, chat, asides, ...texts }
     history: (tools) => earlier(tools, hardMix).messages,
   });
 
-  function toolsOf(count, { own }) {
+  function toolsOf(count, { own, pairs = false }) {
     const camel = rng.chance(0.1);
     const near = rng.chance(0.5) ? rng.pick([...byTopic.keys()]) : undefined;
     const chosen = new Set();
@@ -101,6 +101,7 @@ export function documentsFrom({ actions, values: pools, chat, asides, ...texts }
       const close = near !== undefined && rng.chance(0.8) && byTopic.get(near).length > count;
       const list = own ? shipped : close ? byTopic.get(near) : others;
       const action = rng.pick(list);
+      if (pairs && Object.keys(action.parameters).length < 2) continue;
       if (chosen.has(action) || [...chosen].some((other) => same(action, other, maxSimilarity.together))) continue;
       const tool = toolOf(action, { rng, part, camel, plain: own && rng.chance(0.7) });
       if (names.has(tool.declaration.name)) continue;
@@ -130,16 +131,17 @@ export function documentsFrom({ actions, values: pools, chat, asides, ...texts }
     return asked(toolOf(action, { rng, part }));
   }
 
-  /** A list of `tools` tools (of the shipped ones: `own`) and `messages` messages; the other options are a mix (lessonMix.mjs). */
+  /** A list of `tools` tools (of the shipped ones: `own`; with two parameters or more: `pairs`) and `messages` messages; the other options are a mix (lessonMix.mjs). */
   function toolDocument(options) {
     const {
       format = randomFormat(rng),
       tools: count = rng.pick([1, 1, 2, 2, 3, 3, 4, 5, 6]),
       messages,
       own = false,
+      pairs = false,
       ...mix
     } = { ...defaultMix, ...options };
-    const tools = toolsOf(own ? Math.min(count, shipped.length) : count, { own });
+    const tools = toolsOf(own ? Math.min(count, shipped.length) : count, { own, pairs });
     const wanted = messages ?? 5 + rng.below(5 + 2 * tools.length);
     const past = rng.chance(mix.past) ? earlier(tools, mix) : { messages: [] };
     const branches = [];

@@ -10,33 +10,51 @@ const words = (text) => text.trim().split(/\s+/).filter(Boolean).length;
  * chosen request has no such segment. The text before the first slot occurs once, the text after the last one once or more.
  */
 export function repeatedCallRequest(tool, { requests, draw, rng, calls }) {
-  const parts = chooseParts(tool, requests, rng);
-  if (!parts) return undefined;
-  const first = parts.findIndex(isSlot);
-  const last = parts.findLastIndex(isSlot);
-  const core = parts.slice(first, last + 1);
-  const keys = core.filter(isSlot).map(({ key }) => key);
-  const between = core.map(({ text = '' }) => text).join('');
-  if (keys.length < 2 || new Set(keys).size < keys.length || words(between) > 6 || /[.!?]/.test(between))
-    return undefined;
-  const head = textOf(parts.slice(0, first));
-  const tail = textOf(parts.slice(last + 1));
-  if (/[.!?]/.test(head + tail)) return undefined;
-
+  const segment = segmentOf(tool, { requests, rng });
+  if (!segment) return undefined;
+  const { parts, head, core, tail } = segment;
   const rounds = Array.from({ length: calls }, () => valuesOfCall(tool, parts, { draw }));
-  if (new Set(rounds.map(({ given }) => given.get(keys[0]))).size < calls) return undefined;
+  // An amount may be left out: "milk and 12 eggs".
+  const [amount, gap] = core;
+  const canLeaveOut = tool.slots[amount.key].optional && gap.text?.trim() === '';
+  const said = rounds.map(({ given, spoken }) => {
+    if (!canLeaveOut || rng.chance(0.7)) return textOf(core, spoken);
+    given.delete(amount.key);
+    return textOf(core.slice(2), spoken);
+  });
+  // Each call is about another thing.
+  const subject = core.find(({ key }) => key && tool.slots[key].kind === 'text') ?? amount;
+  if (new Set(rounds.map(({ given }) => given.get(subject.key))).size < calls) return undefined;
   const [, article = ''] = repeatable.exec(head) ?? [];
   const unit = words(tail) <= 2;
-  const said = rounds.map(({ spoken }, index) => {
+  const whole = said.map((text, index) => {
     const again = index > 0 && rng.chance(0.7) ? article : '';
     const ends = index === calls - 1 ? !unit || rng.chance(0.4) : unit && (index === 0 || rng.chance(0.4));
-    return again + textOf(core, spoken) + (ends ? tail : '');
+    return again + text + (ends ? tail : '');
   });
   return {
-    text: head + joinParts(said, rng),
+    text: head + joinParts(whole, rng),
     opensWithValue: startsWithValue(parts),
     calls: rounds.map(({ given }) => callOf(tool, given)),
   };
+}
+
+// A request with two or more slots close together: what precedes them, they, and what follows.
+function segmentOf(tool, { requests, rng }) {
+  for (let tries = 0; tries < 6; tries++) {
+    const parts = chooseParts(tool, requests, rng);
+    if (!parts) return undefined;
+    const first = parts.findIndex(isSlot);
+    const last = parts.findLastIndex(isSlot);
+    const core = parts.slice(first, last + 1);
+    const keys = core.filter(isSlot).map(({ key }) => key);
+    const between = core.map(({ text = '' }) => text).join('');
+    const head = textOf(parts.slice(0, first));
+    const tail = textOf(parts.slice(last + 1));
+    const isClose = words(between) <= 6 && !/[.!?]/.test(between + head + tail);
+    if (keys.length >= 2 && new Set(keys).size === keys.length && isClose) return { parts, head, core, tail };
+  }
+  return undefined;
 }
 
 // The values of one call, and their wording.

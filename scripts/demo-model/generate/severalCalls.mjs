@@ -30,7 +30,7 @@ export function severalCallsFrom({ asked, inTurn, rng }) {
   return function severalCalls(tools, ways) {
     const count = rng.chance(0.22) ? 3 : 2;
     const way = rng.pick(ways);
-    const shared = { list: asked, turn: inTurn }[way]?.(rng.pick(tools), count);
+    const shared = way === 'list' || way === 'turn' ? oneRequest(tools, { way, count }) : undefined;
     if (shared) return { ...shared, text: withStyle(shared, rng), isOneRequest: true };
     const apart = way === 'apart' ? rng.shuffled(tools) : [];
     const parts = Array.from({ length: count }, (_, at) => briefly(apart[at] ?? rng.pick(tools)));
@@ -39,6 +39,15 @@ export function severalCallsFrom({ asked, inTurn, rng }) {
     if (new Set(calls.map((call) => JSON.stringify(call))).size < count) return undefined;
     return { calls, text: inARow(parts), isOneRequest: false };
   };
+
+  // Many tools have no request of this way.
+  function oneRequest(tools, { way, count }) {
+    for (const tool of rng.shuffled(tools)) {
+      const one = (way === 'list' ? asked : inTurn)(tool, count);
+      if (one) return one;
+    }
+    return undefined;
+  }
 
   // People who want several things say each of them in a few words, mostly.
   function briefly(tool) {

@@ -65,7 +65,7 @@ export function valuesFrom(pools, rng, part) {
     const steps = Math.round((to - from) / step);
     const near = rng.chance(0.3) ? Math.min(steps, 20) : steps;
     const value = Number((from + step * rng.below(near + 1)).toFixed(2));
-    return { value, said: rng.chance(0.2) ? inWords(value) : String(value) };
+    return { value, said: rng.chance(value <= 12 ? 0.4 : 0.15) ? inWords(value) : String(value) };
   }
 
   /** A value for a slot (see tools.mjs): `{ value, said }`. */

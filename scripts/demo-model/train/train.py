@@ -40,6 +40,7 @@ def options():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--plain", action="store_true", help="PyTorch's own functions on a processor too")
     parser.add_argument("--rate", type=float, default=1, help="share of the rates; less for a run that goes on from another")
+    parser.add_argument("--fall", type=float, default=0.4, help="share of the run in which the rates fall to nothing")
     parser.add_argument("--begin", help="weights.pt of an earlier run, to begin with")
     for name, size in SHAPE.items():
         parser.add_argument(f"--{name}", type=int, default=size)
@@ -49,9 +50,9 @@ def options():
     return given
 
 
-def schedule(done):
-    """The share of the full rates: up within the first hundredth, then down to nothing over the last two fifths."""
-    return min(1, done / 0.01 + 0.02, max(0, (1 - done) / 0.4))
+def schedule(done, fall):
+    """The share of the full rates: up within the first hundredth, then down to nothing over the last part (`fall`)."""
+    return min(1, done / 0.01 + 0.02, max(0, (1 - done) / fall))
 
 
 class Training:
@@ -108,7 +109,7 @@ class Training:
 
         losses = list(self.workers.map(work, self.models, batches))
         gradients = {name: sum(model.working[name].grad.float() for model in self.models) for name in self.weights}
-        self.optimiser.step(gradients, self.given.rate * schedule(done), self.workers)
+        self.optimiser.step(gradients, self.given.rate * schedule(done, self.given.fall), self.workers)
         list(self.workers.map(Model.refresh, self.models))
         self.seen += sum(batch.used for batch in batches)
         self.average = sum(losses) if self.average is None else 0.98 * self.average + 0.02 * sum(losses)
