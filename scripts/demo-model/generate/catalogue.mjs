@@ -54,6 +54,7 @@ import { readHeldOut } from '../../evals/heldOut.mjs';
  * @property {Record<string, string[]>} asides
  * @property {ResultTexts} results
  * @property {{ statements: string[], states: string[], closings: string[], again: string[] }} reports
+ * @property {{ names: string[], whens: string[], words: string[] }[]} topics
  */
 
 const folder = fileURLToPath(new URL('../text/', import.meta.url));
@@ -85,6 +86,7 @@ export function readCatalogue() {
     asides: read('asides.json'),
     results: read('results.json'),
     reports: read('reports.json'),
+    topics: read('topics.json'),
   };
 }
 

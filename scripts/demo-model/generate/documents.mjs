@@ -17,6 +17,7 @@ import { resultBranchesFrom } from './resultDocuments.mjs';
 import { resultsFrom } from './results.mjs';
 import { characterAsides, characterPrompt, characterTalk, instructions, smallTalk } from './smallTalk.mjs';
 import { toolOf } from './tools.mjs';
+import { topicMessagesFrom } from './topicMessages.mjs';
 import { valuesFrom } from './values.mjs';
 import { blockFor, randomFormat } from './prompts.mjs';
 
@@ -82,7 +83,17 @@ export function documentsFrom({ actions, values: pools, chat, asides, ...texts }
     wanted: (tools) => message(tools, 'chatml', rng.below(9), { ...hardMix, quiet: 0, reports: 0, several: 0.25 }),
     chained: (tool) => callWithResult(tool, { requests: requests.get(tool.action), draw, rng }),
   });
+  const topicMessages = topicMessagesFrom({
+    topics: texts.topics,
+    requests: others.flatMap((action) => requests.get(action).map((request) => ({ action, request }))),
+    remarks: [...inPart(asides.remarks), ...talk.flatMap(({ asked: ways }) => ways)],
+    ask: (action, request) => createRequest(toolOf(action, { rng, part }), { requests: [request], draw, rng })?.text,
+    fill,
+    rng,
+  });
   const { routeDocument, conditionDocument } = choiceDocumentsFrom({
+    ...topicMessages,
+    topics: texts.topics,
     asked,
     result,
     rng,
