@@ -22,7 +22,7 @@ const wishes = [
   'to {deed}',
   'a request to {deed}',
 ];
-const topics = ['this is wanted: {text}', '{text}', 'it is about this: {text}'];
+const subjects = ['this is wanted: {text}', '{text}', 'it is about this: {text}'];
 
 /**
  * Creates `routeDocument()` and `conditionDocument()`. `group(count)` declares tools of different actions, `asked(tool)` creates a
@@ -150,7 +150,7 @@ export function choiceDocumentsFrom({ topics, about, topicsOf, group, asked, asi
     const [verb, ...words] = text.split(' ');
     const deed = [bareVerb(verb.toLowerCase()), ...words].join(' ');
     if (isCommand(deed)) return rng.pick(wishes).replace('{deed}', deed);
-    return rng.pick(topics).replace('{text}', text.charAt(0).toLowerCase() + text.slice(1));
+    return rng.pick(subjects).replace('{text}', text.charAt(0).toLowerCase() + text.slice(1));
   }
 }
 
