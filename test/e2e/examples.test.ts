@@ -21,6 +21,9 @@ const engine = scriptedEngine([
   { match: 'heater', node: 'sort', scores: { complain: 0.95, book: 0.01, leave: 0.02, chat: 0.02 } },
   { match: 'heater', node: 'report', answer: chatmlCall('send_help', { problem: 'the heater does not work' }) },
   { match: 'bill', node: 'sort', scores: { leave: 0.3, book: 0.3, complain: 0.2, chat: 0.2 } },
+  { match: 'rope', node: 'sell', answer: chatmlCall('sell_item', { item: 'rope' }) },
+  { match: 'crown', node: 'sell', answer: chatmlCall('sell_item', { item: 'crown' }) },
+  { match: 'lamp', node: 'sell', answer: chatmlCall('sell_item', { item: 'lamp' }) },
   { match: '', answer: 'No call.' },
 ]);
 // The programs take the default engine.
@@ -85,6 +88,20 @@ describe('the example', () => {
       '> I am leaving now, the bill please.',
       '  no label (book 30 %, complain 20 %, leave 30 %, chat 20 %)',
       '< Would you like to book a room, or is something wrong with yours?',
+      '',
+    ]);
+  });
+
+  it('shop.mjs sells what is in stock, and nothing twice', async () => {
+    expect((await run('shop.mjs')).split('\n').map((line) => line.trimEnd())).toEqual([
+      '> I would like a rope. (rope, lamp, potion)',
+      '< Here you are: a rope.',
+      '> Sell me a crown. (lamp, potion)',
+      '< We have no crown. What would you like to buy?',
+      '> I would like a rope. (lamp, potion)',
+      '< We have no rope. What would you like to buy?',
+      '> Give me the lamp, please. (lamp, potion)',
+      '< Here you are: a lamp.',
       '',
     ]);
   });
