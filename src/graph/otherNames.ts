@@ -46,7 +46,8 @@ export function otherNameHint(names: OtherNames, document: unknown, place: reado
   if (place.length === 3)
     return member === 'type' ? typeHint(names, value) : memberHint(names, member, value, names.node);
   if (place.length !== 4 || inner === undefined) return '';
-  const type = typeHere(names, String(node['type'])) ?? String(node['type']);
+  const written = typeof node['type'] === 'string' ? node['type'] : '';
+  const type = typeHere(names, written) ?? written;
   if (member === 'exits' && code === 'INVALID_EXIT_TARGET')
     return hint(names, String(value), own(names.targets, String(value)));
   if (member === 'exits')
@@ -64,8 +65,9 @@ function memberHint(names: OtherNames, name: string, value: unknown, members: Co
 
 function typeHint(names: OtherNames, value: unknown): string {
   if (typeof value === 'string') return hint(names, value, own(names.types, plainType(value)));
-  const [type, found] = (typeof value === 'number' && Object.entries(names.types)[value]) || [];
-  return hint(names, `node type ${String(value)} (${String(type)})`, found);
+  if (typeof value !== 'number') return '';
+  const [type = '', found] = Object.entries(names.types)[value] ?? [];
+  return hint(names, `node type ${value} (${type})`, found);
 }
 
 function paramHint(names: OtherNames, type: string, name: string, value: unknown): string {

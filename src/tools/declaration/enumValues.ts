@@ -44,6 +44,8 @@ function problemOf(value: unknown, types: EnumSource['types']): string | undefin
 const isExact = (value: number): boolean => Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 
 function describe(value: unknown): string {
+  // It may be nested deeper than JSON.stringify can follow.
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object';
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

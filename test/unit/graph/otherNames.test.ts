@@ -141,6 +141,14 @@ describe('a name of another engine in a graph', () => {
     ]);
   });
 
+  it('is not seen in a node whose type is no text', async () => {
+    const type = { toString: 1, valueOf: 1 };
+    expect(await messagesOf(ofNode({ type, params: { temperature: 1 }, exits: { default: 5 } }))).toEqual([
+      'a.type must be a string, not {"toString":1,"valueOf":1}',
+      'a.exits.default must be a string, not 5',
+    ]);
+  });
+
   it('is no fault where a node type of an extension has it', async () => {
     const graph = ofNode({ type: 'Instruction', params: { instruction: 'Hello.' } });
     expect(await messagesOf(graph, registryWith({ nodeTypes: [instruction] }))).toEqual([]);

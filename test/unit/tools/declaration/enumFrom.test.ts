@@ -148,9 +148,16 @@ describe('the values of a variable', () => {
     ['[]', 'is an empty list'],
     ['["rope", 3]', 'has 3 at index 1, which is no string'],
     ['[null]', 'has null at index 0, which is no string'],
-    ['[["rope"]]', 'has ["rope"] at index 0, which is no string'],
+    ['[["rope"]]', 'has a list at index 0, which is no string'],
+    ['[{"a": "rope"}]', 'has an object at index 0, which is no string'],
     ['["\\ud83d"]', 'has "\\ud83d" at index 0, which has half of a surrogate pair'],
   ])('are not read from %j', (text, problem) => {
+    expect(readEnumValues(text, { types: ['string'] })).toEqual({ ok: false, problem });
+  });
+
+  it('are not read from a list that is nested deeper than JSON.stringify can follow', () => {
+    const text = `${'['.repeat(16_000)}${']'.repeat(16_000)}`;
+    const problem = 'has a list at index 0, which is no string';
     expect(readEnumValues(text, { types: ['string'] })).toEqual({ ok: false, problem });
   });
 
