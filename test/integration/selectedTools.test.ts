@@ -121,6 +121,15 @@ describe.each(subprotocols)('over %s, a ToolCall node with "tools_from": "select
     expect(turn.events[0]?.payloadJson).toContain('its tool is not offered in this turn');
   });
 
+  it('is asked again with `retries` after a call of a tool that is not offered', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(shop({ retries: 1 }));
+    const { events, calls } = await client.sendMessage(agentId, 'steal');
+    expect(calls).toEqual([]);
+    expect(events.map(({ eventType }) => eventType)).toEqual(['call_unread', 'tool_retry', 'call_unread']);
+    expect(engine.prompts.at(-2)?.messages.at(-1)?.text).toContain('its tool is not offered in this turn');
+  });
+
   it('still sends a call of a tool that it does not declare, as an unknown one', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(shop());
