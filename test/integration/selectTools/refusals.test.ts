@@ -145,4 +145,22 @@ describe.each(subprotocols)('over %s, SelectTools refuses', (subprotocol) => {
       createAgent: { warnings: expect.arrayContaining([warning]) as unknown },
     });
   });
+
+  it('nothing, and warns of nothing, where both exits lead to the ToolCall that offers what is selected', async () => {
+    await using client = await connect();
+    expect(await create(client, house({ loops: true }))).toMatchObject({ createAgent: { warnings: [] } });
+  });
+
+  it.each(['matched', 'none_matched'])('nothing, but warns of a turn that ends without a word by %s', async (exit) => {
+    await using client = await connect();
+    const { start_node, nodes } = house({ loops: true });
+    const select = { ...nodes['select'], exits: { matched: 'serve', none_matched: 'serve', [exit]: '' } };
+    expect(await create(client, { start_node, nodes: { ...nodes, select } })).toMatchObject({
+      createAgent: {
+        warnings: [
+          `select.exits.${exit} can end a turn in which the client gets neither a text nor a call; lead it to a node that answers`,
+        ],
+      },
+    });
+  });
 });
