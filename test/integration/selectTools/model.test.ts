@@ -107,21 +107,27 @@ describe.each(subprotocols)('over %s, SelectTools with match "model"', (subproto
     for (const { tokens } of first.slice(1)) expect(tokens.reused).toBeGreaterThan(tokens.prompt / 2);
   });
 
-  it('asks again with the results of the turn', async () => {
+  it.each([
+    ['a result', true, 'library is dim'],
+    ['a call that failed', false, 'Error: library is dim'],
+  ])('asks again with the results of the turn: %s', async (_, ok, written) => {
     await using client = await connect();
     const agentId = await client.createAgent(graph({}, true));
     const start = engine.prompts.length;
     const requestId = client.send('sendMessage', { agentId, text: 'dim it' });
     const [call] = await notifications(client, requestId, 1);
     expect(call).toMatchObject({ toolName: 'dim_light', because: 'lights' });
-    await client.request('submitToolResults', { agentId, results: [result({ ...call, content: 'library is dim' })] });
+    await client.request('submitToolResults', {
+      agentId,
+      results: [result({ ...call, ok, content: 'library is dim' })],
+    });
     const turn = await client.turnOf(requestId);
     expect(turn.steps).toBe('select:matched serve:tool_called select:matched serve:no_tool_called answer:default');
     expect(questionsSince(start)[5]).toBe(
       [
         instruction,
         'user: Message: dim it',
-        'Results: dim_light {"lamp": "hall"}: library is dim',
+        `Results: dim_light {"lamp": "hall"}: ${written}`,
         'Condition: the user speaks of the kitchen',
       ].join('\n'),
     );
