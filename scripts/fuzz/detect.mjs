@@ -45,7 +45,7 @@ export function fuzzTarget({ formats, stringifyJson }, { count, seed }) {
       const { calls, residual, truncated } = format.detect(text);
       for (const call of calls) checkCall(call, text, stringifyJson);
       if (typeof residual !== 'string' || residual !== residual.trim()) throw new Error('the text is not trimmed');
-      if (calls.length === 0 && !text.includes(residual)) throw new Error('text appears from nowhere');
+      if (calls.length === 0 && !hasLines(text, residual)) throw new Error('text appears from nowhere');
       tally.calls += calls.length;
       tally.repaired += calls.filter((call) => call.repaired).length;
       tally.truncated += Number(truncated);
@@ -55,6 +55,9 @@ export function fuzzTarget({ formats, stringifyJson }, { count, seed }) {
   }
   return tally;
 }
+
+// A format may leave out lines between others, such as thoughts.
+const hasLines = (text, residual) => residual.split('\n').every((line) => text.includes(line));
 
 function checkCall(call, text, stringifyJson) {
   if (typeof call.name !== 'string' || call.name === '') throw new Error('a call has no name');
