@@ -81,6 +81,16 @@ const minCutOff = 4;
 export function cutOffKeyword(text: string, keyword: string): string {
   const line = text.slice(text.lastIndexOf('\n') + 1);
   if (line.length > keyword.length + maxMarkdown) return '';
-  const word = line.replace(/^[ \t*#_-]+/, '').toLowerCase();
+  const word = wordAt(line);
   return word.length >= minCutOff && keyword.startsWith(word) ? line : '';
 }
+
+/** Whether a text is nothing but the beginning of a keyword, perhaps with Markdown before it; or blank. */
+export const isBeginning = (text: string, keyword: string): boolean => keyword.startsWith(wordAt(text));
+
+/** The beginning of a text without Markdown, in lower case. */
+const wordAt = (text: string): string =>
+  text
+    .slice(0, 64)
+    .toLowerCase()
+    .replace(/^[\s*#_-]+/, '');

@@ -36,7 +36,7 @@ const maxNone = 40;
  * | arguments                                    | result                                                           |
  * | -------------------------------------------- | ---------------------------------------------------------------- |
  * | a JSON object, or one in a string            | its members; repaired, where only the lenient parser can read it |
- * | nothing, or a word such as `None`            | none                                                             |
+ * | a word such as `None`, or nothing            | none                                                             |
  * | one line of text, for a tool with one string | the value of that parameter, repaired                            |
  * | anything else                                | unread                                                           |
  */
@@ -50,7 +50,10 @@ export function readOwnArguments(text: string, start: number, options: OwnArgume
   if (json.ok && parsed) return { ...parsed, end: afterValue(text, at + json.end) };
   const line = /^[^\n`]*/.exec(value)?.[0].trimEnd() ?? '';
   const end = afterValue(text, at + line.length);
-  if (isCutOff && text.slice(end).trim() === '') return { reason: 'its arguments are cut off', isUnclosed: true };
+  const isLast = text.slice(end).trim() === '';
+  // A tool with parameters hardly ever gets nothing: the text may end before them.
+  if (isLast && (isCutOff || (value === '' && hasParams(tool))))
+    return { reason: 'its arguments are cut off', isUnclosed: true };
   if (line.length <= maxNone && none.test(line)) return { arguments: new Map(), repaired: false, end };
   const param = onlyStringParam(tool);
   const isLine = text.slice(Math.min(end, limit), limit).trim() === '';
@@ -77,6 +80,9 @@ export function afterValue(text: string, end: number): number {
   const closed = commonTags.skipClosers(text, end);
   return skipClosingFence(text, closed) ?? closed;
 }
+
+const hasParams = (tool: Tool | undefined): boolean =>
+  Object.keys(tool?.parameters.properties ?? { any: 1 }).length > 0;
 
 function onlyStringParam(tool: Tool | undefined): string | undefined {
   const [first, ...others] = Object.entries(tool?.parameters.properties ?? {});

@@ -45,6 +45,7 @@ describe('a keyword that the text ends in', () => {
     ['**Action In', '**Action In'],
     ['a\n  action ', '  action '],
     ['act', ''],
+    ['a\n----', ''],
     ['the actio', ''],
     ['action inputs', ''],
   ])('of %j is %j', (text, expected) => expect(cutOffKeyword(text, 'action input')).toBe(expected));

@@ -52,6 +52,12 @@ describe('arguments on their own', () => {
     expect(read(text, { tool: given })).toMatch(expected);
   });
 
+  it('are absent at the end of the text only for a tool without parameters', () => {
+    expect(read(' ', { tool: createTool({ parameters: [] }) })).toBe('{}, ');
+    expect(read(' ', { tool })).toBe('its arguments are cut off (unclosed)');
+    expect(read(' ')).toBe('its arguments are cut off (unclosed)');
+  });
+
   it('are cut off where the token limit ends the text and nothing closes them', () => {
     expect(read('a b', { tool, isCutOff: true })).toBe('its arguments are cut off (unclosed)');
     expect(read('', { tool, isCutOff: true })).toBe('its arguments are cut off (unclosed)');
