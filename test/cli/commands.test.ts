@@ -363,7 +363,7 @@ describe('turngraph check', () => {
     );
     const { err, code } = await runCli(['check', path, '--catalogue', catalogue]);
     expect(err).toContain(
-      'a.params.tool_call_format is no format: "chatlm" (models.json names it); there are chatml, llama3, mistral, generic, native; did you mean "chatml"?',
+      'a.params.tool_call_format is no format: "chatlm" (models.json names it); there are chatml, llama3, mistral, generic, react, native; did you mean "chatml"?',
     );
     expect(code).toBe(1);
   });

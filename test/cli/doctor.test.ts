@@ -159,19 +159,20 @@ describe('turngraph doctor', () => {
 
   it('asks tool questions in each format, unconstrained and strict', async () => {
     const { out, err } = await doctor('demo');
-    expect(err).toContain('asking 48 tool questions\n');
+    expect(err).toContain('asking 60 tool questions\n');
     const [, rows = ''] = /^Tool questions \(6, of which 1 wants no call\)\n(.*?)\n\n/ms.exec(out) ?? [];
     expect(
       rows
         .replaceAll(/\d(?= of)/g, '#')
         .split('\n')
-        .slice(0, 5),
+        .slice(0, 6),
     ).toEqual([
       '                    free              strict',
       '  chatml            # of 6 right      # of 6 right      <- used',
       '  llama3            # of 6 right      # of 6 right',
       '  mistral           # of 6 right      # of 6 right',
       '  generic           # of 6 right      # of 6 right',
+      '  react             # of 6 right      # of 6 right',
     ]);
     // The demo model must answer this question right.
     expect(rows).not.toContain('Please turn on the light in the kitchen.');
@@ -185,7 +186,7 @@ describe('turngraph doctor', () => {
     expect(problems).toEqual([]);
     expect(models.get('lantern')).toMatchObject({
       file: pathOf('lantern.gguf'),
-      tool_call_format: expect.stringMatching(/^(?:chatml|llama3|mistral|generic)$/),
+      tool_call_format: expect.stringMatching(/^(?:chatml|llama3|mistral|generic|react)$/),
       default_sampling: { temperature: 0.7, top_p: 1, top_k: 0, min_p: 0.05, repeat_penalty: 1 },
       variants: [{ local_path: '.', files: ['lantern.gguf'], context_size: 2048 }],
     });
@@ -234,6 +235,7 @@ describe('turngraph doctor', () => {
       ['llama3', 6, 6],
       ['mistral', 6, 6],
       ['generic', 6, 6],
+      ['react', 6, 6],
     ]);
     expect(notes).toEqual([
       'the file has no chat template, so prompts are written as ChatML',
@@ -341,7 +343,7 @@ describe('turngraph doctor', () => {
   it('reports a crash in the middle of the tool questions, instead of grading the answer', async () => {
     const { out, err, code } = await crashingDoctor('generate:10', pathOf('demo.gguf'));
     expect({ out, code }).toEqual({ out: '', code: 1 });
-    expect(err).toContain('asking 48 tool questions\n');
+    expect(err).toContain('asking 60 tool questions\n');
     expect(err).toContain('error: ENGINE_CRASHED (4005)');
   });
 

@@ -1,6 +1,7 @@
 import { nativeLayouts } from '../../scripts/nativeLayouts.mjs';
 import { createRng, type Rng } from '../../scripts/seededRandom.mjs';
 import { formats } from '../../src/tools/formats/index.ts';
+import { react } from '../../src/tools/formats/react.ts';
 import { stringifyJson } from '../../src/tools/json/value.ts';
 import type { CallLayout } from '../../src/tools/native/layout.ts';
 import { nativeFormat } from '../../src/tools/native/nativeFormat.ts';
@@ -34,7 +35,7 @@ const calls = [
 type WrittenCall = (typeof calls)[number];
 
 /** A format, and how a model writes calls in it. */
-interface Dialect {
+export interface Dialect {
   readonly name: string;
   readonly format: ToolCallFormat;
   write(calls: readonly WrittenCall[]): string;
@@ -89,6 +90,14 @@ export const dialects: readonly Dialect[] = [
       ),
   })),
 ];
+
+/** The format whose calls are marked by words: apart from the others, which share their marks. */
+export const reactDialect: Dialect = {
+  name: react.name,
+  format: react,
+  write: (list) =>
+    list.map(({ name, args }) => `Action: ${name}\nAction Input: ${stringifyJson(args)}`).join('\nThought: And now?\n'),
+};
 
 const commonDialects = dialects.filter(({ name }) => !name.startsWith('native'));
 
@@ -149,10 +158,10 @@ export interface MutatedReply {
   readonly text: string;
 }
 
-/** Replies with mistakes; the same for the same seed. */
-export function* mutatedReplies(count: number, seed: number): Generator<MutatedReply> {
+/** Replies with mistakes, in one format or in all that share their marks; the same for the same seed. */
+export function* mutatedReplies(count: number, seed: number, only?: Dialect): Generator<MutatedReply> {
   const random = createRng(seed);
-  for (const { dialect, text: whole } of wholeReplies(count, seed + 1)) {
+  for (const { dialect, text: whole } of wholeReplies(count, seed + 1, only)) {
     let text = whole;
     for (let left = 1 + random.below(3); left > 0; left--)
       text = random.pick(mutations)(text, random.below(text.length + 1), random);
@@ -160,7 +169,7 @@ export function* mutatedReplies(count: number, seed: number): Generator<MutatedR
   }
 }
 
-/** Replies without mistakes, in one format or in all; the same for the same seed. */
+/** Replies without mistakes, in one format or in all that share their marks; the same for the same seed. */
 export function* wholeReplies(count: number, seed: number, only?: Dialect): Generator<MutatedReply> {
   const random = createRng(seed);
   for (let index = 0; index < count; index++) {

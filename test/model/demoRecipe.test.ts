@@ -87,7 +87,7 @@ const node = (script: string, ...args: readonly string[]) =>
 
 describe('the evaluation of the demo model', () => {
   it.each([
-    ['--formats', 'chatml,chatlm', '--formats knows chatml, llama3, mistral, generic, not "chatlm"'],
+    ['--formats', 'chatml,chatlm', '--formats knows chatml, llama3, mistral, generic, react, not "chatlm"'],
     ['--mode', 'stric', '--mode knows free, strict, not "stric"'],
   ])('rejects %s %s, and lists the valid values', async (option, value, sentence) => {
     const failure = node('evaluate.mjs', option, value);

@@ -72,6 +72,7 @@ describe('a model with random weights at temperature 1.5', () => {
     ['mistral', 'Mistral 7B Instruct v0.3'],
     ['mistral', 'Mistral Nemo Instruct'],
     ['generic', 'Qwen3'],
+    ['react', 'Qwen3'],
   ])('generates only valid calls in %s (%s)', async (name, of) => {
     const format = formats.get(name) ?? chatml;
     await withModel(writeFamilyModel(of), async (model) => {

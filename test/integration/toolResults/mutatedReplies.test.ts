@@ -1,20 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { mutatedReplies, replyTools } from '../../helpers/mutatedReplies.ts';
+import { mutatedReplies, reactDialect, replyTools } from '../../helpers/mutatedReplies.ts';
 import { scriptedEngine } from '../../helpers/resultGraphs.ts';
 import { subprotocols, TestClient, useServer } from '../../helpers/server.ts';
 
 // The definition of markup is that of test/unit/tools/unread/mutatedReplies.test.ts, which reads 10,000 replies. These go
 // the whole way, through node, socket and dialog, in the formats that a node can name.
 const count = 400;
-const formats = ['chatml', 'llama3', 'mistral', 'generic'];
-const replies = [...mutatedReplies(4 * count, 7)]
-  .filter(({ dialect }) => formats.includes(dialect.name))
-  .slice(0, count);
+const formats = ['chatml', 'llama3', 'mistral', 'generic', 'react'];
+const replies = [
+  ...[...mutatedReplies(4 * count, 7)].filter(({ dialect }) => formats.includes(dialect.name)).slice(0, count),
+  ...mutatedReplies(count / 4, 8, reactDialect),
+];
 const engine = scriptedEngine(
   replies.map(({ text }, index) => ({ match: `^reply ${index}$`, answer: text, chunk: 10_000 })),
 );
 const server = useServer({ engines: { mock: engine } });
-const tags = /<\/?\|?(?:tool_call|function_call|python_tag)|\[TOOL_CALLS\]|<function=/;
+const tags =
+  /<\/?\|?(?:tool_call|function_call|python_tag)|\[TOOL_CALLS\]|<function=|\bAction(?: Input)?: *(?:$|[{\w])/m;
 const tools = replyTools.map(({ name, description, parameters }) => ({ name, description, parameters }));
 
 describe.each(subprotocols)('over %s, replies with mistakes', (subprotocol) => {

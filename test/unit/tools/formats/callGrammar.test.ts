@@ -19,6 +19,7 @@ describe('the grammar of calls', () => {
     ['llama3', '{"name": "light", "parameters": {"on": true}}'],
     ['mistral', '[TOOL_CALLS] [{"name": "light", "arguments": {"on": true}}]'],
     ['generic', '{"tool": "light", "args": {"on": true}}'],
+    ['react', 'Action: light\nAction Input: {"on": true}'],
   ])('accepts the format %s', (name, text) => {
     const grammar = formats.get(name)?.grammar?.(tools, { kind: 'required' });
     const rule = grammar?.kind === 'full' ? grammar.rule : ruleFor({ const: '' });
