@@ -39,6 +39,7 @@ const families = [
   ['mistral', 'Mistral 7B Instruct v0.3'],
   ['mistral', 'Mistral Nemo Instruct'],
   ['generic', 'Qwen3'],
+  ['react', 'Qwen3'],
 ];
 
 const folder = await mkdtemp(join(tmpdir(), 'strict-'));

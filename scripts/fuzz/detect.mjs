@@ -82,6 +82,9 @@ export const corpus = [
   '{"tool": "get_tide", "args": {"port": "Oban"}}',
   '```\n{"tool": "a", "args": {"x": true}}\n```\nand\n```\n{"tool": "b", "args": {"y": false}}\n```',
   '[{"tool": "a", "args": {"x": ""}}, {"tool": "b"}]',
+  'Thought: The tide.\nAction: get_tide\nAction Input: {"port": "Oban"}\nObservation: low\nFinal Answer: It is low.',
+  'Action: note\nAction Input: {"body": "say \\nAction: x"}\nThought: More.\nAction: roll\nAction Input: {}',
+  "Thought: A greeting.\nFinal Answer: Hello {you}!\n**Action:** `roll`\n**Action Input:** {'sides': 6,}",
 ];
 
 const inserts = [
@@ -150,6 +153,13 @@ const inserts = [
   '\\u00',
   '<|im_end|>',
   '</s>',
+  '\nAction: ',
+  '\nAction Input: ',
+  'Action:',
+  '\nThought: ',
+  '\nFinal Answer: ',
+  '\nObservation: ',
+  'None',
 ];
 
 const changes = [
