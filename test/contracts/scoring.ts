@@ -56,6 +56,13 @@ export function scoringContract({ open, file }: EngineUnderTest): void {
       if (engine.name !== 'mock') expectClose([first], [alone]);
     });
 
+    it('lets the event loop run', async () => {
+      let hasRun = false;
+      setImmediate(() => void (hasRun = true));
+      await scoreFresh('Hello!', labels);
+      expect(hasRun).toBe(true);
+    });
+
     it('accepts no answers, and the empty answer', async () => {
       expect(await scoreFresh('Hello!', [])).toEqual([]);
       const [empty = 0] = await scoreFresh('Hello!', ['']);

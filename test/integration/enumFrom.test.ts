@@ -149,6 +149,22 @@ describe.each(subprotocols)('over %s, a tool with enum_from', (subprotocol) => {
     });
   });
 
+  it.each([false, true])('is left out where the tools before it have many values (strict: %j)', async (strict) => {
+    await using client = await connect();
+    const names = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth'];
+    const tools = [...names.map((name) => ({ ...give, name })), wave];
+    const agentId = await client.createAgent(shop({ tools, strict }));
+    const inventory = json([`a ${'long '.repeat(6000)}name`]);
+    const { warnings } = await client.sendMessage(agentId, 'hello', { inventory });
+    const characters = inventory.length * 5;
+    expect(warnings.filter((warning) => warning.includes('of all tools'))).toEqual(
+      ['fifth', 'sixth'].map(
+        (name) =>
+          `detect leaves out the tool ${name} in this turn: with it, the lists of values of all tools have ${characters} characters, and 131072 are allowed; send fewer values in "inventory"`,
+      ),
+    );
+  });
+
   it('is left out where its grammar is too large, and the turn goes on', async () => {
     await using client = await connect();
     const parameters = {

@@ -120,6 +120,22 @@ describe('a supervised model in an engine process', () => {
     expect((await generate(model.openSequence(), userPrompt('How are you today?'))).finishReason).toBe('end');
   });
 
+  it('fails a scoring that its crash interrupts, and gives the same scores in a new process', async () => {
+    const model = await rig.engine.load(demoFile, options);
+    await using sequence = model.openSequence();
+    const signal = new AbortController().signal;
+    const score = (answers: readonly string[]) => sequence.score(userPrompt('Two beers, please.'), answers, { signal });
+    const { scores } = await score(['order', 'chat']);
+    // Too many to be scored before the process is killed.
+    const scoring = score(Array.from({ length: 2000 }, (_, index) => `label ${index}`)).catch(
+      (error: unknown) => error,
+    );
+    await model.count(['']);
+    process.kill(rig.lastPid(), 'SIGKILL');
+    expect(await scoring).toMatchObject({ name: 'ENGINE_CRASHED' });
+    expect((await score(['order', 'chat'])).scores).toEqual(scores);
+  });
+
   it('is given up after three crashes without a finished turn, until it is loaded by name', async () => {
     const model = await rig.engine.load(demoFile, options);
     const { supervision } = model;

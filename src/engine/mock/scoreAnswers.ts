@@ -1,3 +1,4 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
 import type { ScriptedScores } from './script.ts';
 import { waitMs } from './waitMs.ts';
 
@@ -16,6 +17,9 @@ export async function scoreAnswers(
   answers: readonly string[],
   { script, lastMessage, signal }: ScoringInputs,
 ): Promise<readonly number[] | undefined> {
+  // A turn may score answers many times, one after the other: the event loop runs in between.
+  await nextRound();
+  if (signal.aborted) return undefined;
   for (const _ of answers) {
     if (script) await waitMs(script.delay_ms, signal);
     if (signal.aborted) return undefined;

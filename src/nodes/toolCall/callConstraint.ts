@@ -24,7 +24,8 @@ export interface ConstraintOptions {
 
 const unconstrained: CallConstraint = { rules: undefined, grammar: undefined };
 
-const isConstrained = ({ choice, strict }: ConstraintOptions): boolean => strict || choice.kind !== 'auto';
+/** Whether calls have to match a grammar. */
+export const isConstrained = ({ choice, strict }: ConstraintOptions): boolean => strict || choice.kind !== 'auto';
 
 /**
  * The grammar rules of the tools that may be called; undefined: calls are unconstrained. They need no model.

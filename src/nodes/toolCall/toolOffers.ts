@@ -5,13 +5,13 @@ import type { NodeContext } from '../../graph/node.ts';
 import type { Turn } from '../../graph/turn.ts';
 import { MessageBudget, type Projection } from '../../projection/projection.ts';
 import { toolProjection } from '../../projection/withTools.ts';
-import { UnsupportedToolSchema } from '../../tools/formats/callGrammar.ts';
+import { compileArguments, UnsupportedToolSchema } from '../../tools/formats/callGrammar.ts';
 import type { ToolChoice } from '../../tools/grammar/grammar.ts';
 import type { Tool, ToolCallFormat } from '../../tools/tool.ts';
-import { constrainCalls, toolsError, type CallConstraint } from './callConstraint.ts';
+import { constrainCalls, isConstrained, toolsError, type CallConstraint } from './callConstraint.ts';
 import { laterChoice, offersToCheck, seenTools, type DeclaredOffer, type OfferedTools } from './declaredOffer.ts';
 import { RecentlyUsed } from './recentlyUsed.ts';
-import { turnTool } from './turnTool.ts';
+import { turnTools } from './turnTools.ts';
 
 /** What a node offers to the model in a turn: its tools, how calls are constrained, and the projection of its prompts. */
 export interface ToolOffer extends CompiledOffer {
@@ -97,13 +97,8 @@ export class ToolOffers {
   #toolsOf(turn: Turn): ReadonlyMap<string, Tool> {
     const { tools, needsSelection } = this.#declared;
     const selected = new Set(turn.selection?.tools.map(({ name }) => name));
-    const offered = needsSelection ? [...tools].filter(([name]) => selected.has(name)) : [...tools];
-    return new Map(
-      offered.flatMap(([name, tool]) => {
-        const known = turnTool(tool, turn, this.#nodeName);
-        return known ? [[name, known]] : [];
-      }),
-    );
+    const offered = needsSelection ? new Map([...tools].filter(([name]) => selected.has(name))) : tools;
+    return turnTools(offered, turn, this.#nodeName);
   }
 
   #isWorthAsking(turn: Turn, { tools, choice }: OfferedTools): boolean {
@@ -138,6 +133,8 @@ export class ToolOffers {
   async #compile({ tools, choice }: OfferedTools): Promise<CompiledOffer | UnsupportedToolSchema> {
     const compiled = this.#compiled.get(keyOf(tools), () => this.#create(tools));
     const known = compiled.constraints.get(choice);
+    if (!known && isConstrained({ choice, strict: this.#declared.strict }))
+      for (const tool of compiled.seen) await runChunk(() => compileArguments(tool));
     const constraint = known ?? (await runChunk(() => this.#constrain(compiled.seen, choice)));
     compiled.constraints.set(choice, constraint);
     return constraint instanceof UnsupportedToolSchema ? constraint : { ...compiled, constraint };

@@ -44,10 +44,12 @@ export function createArgumentRules(tools: readonly Tool[]): ReadonlyMap<string,
     const compiled = compileArguments(tool);
     if (compiled.ok) rules.set(tool.name, compiled.value);
     else errors.push(...compiled.errors.map((error) => ({ ...error, tool: tool.name })));
+    const takeBack = size.checkpoint();
     const problem = compiled.ok ? sizeProblem(size, compiled.value) : undefined;
     if (problem === undefined) continue;
+    // The tools after it are measured without it.
+    takeBack();
     errors.push({ tool: tool.name, pointer: '', message: `together with the tools before it ${problem}` });
-    break;
   }
   if (errors.length > 0) throw new UnsupportedToolSchema(errors);
   return rules;
@@ -56,7 +58,8 @@ export function createArgumentRules(tools: readonly Tool[]): ReadonlyMap<string,
 // A node needs a tool's rule twice: in its grammar, and to check the calls that were decoded without one.
 const compiledArguments = new WeakMap<Tool, ReadResult<Rule>>();
 
-function compileArguments(tool: Tool): ReadResult<Rule> {
+/** The grammar rule of the arguments of one tool; compiled once. */
+export function compileArguments(tool: Tool): ReadResult<Rule> {
   const known = compiledArguments.get(tool);
   if (known) return known;
   // An object of any members is the default of JSON Schema; a tool that declares no parameters takes none.

@@ -47,6 +47,17 @@ export class GrammarSize {
     return alternatives;
   }
 
+  /** A function that takes back the rules which are added from now on. */
+  checkpoint(): () => void {
+    const total = this.#total;
+    const count = this.#alternatives.size;
+    return () => {
+      this.#total = total;
+      // In the order in which they were added.
+      for (const rule of [...this.#alternatives.keys()].slice(count)) this.#alternatives.delete(rule);
+    };
+  }
+
   #addParts(rule: Rule): number {
     switch (rule.kind) {
       case 'text':

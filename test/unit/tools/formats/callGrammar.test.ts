@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createArgumentRules } from '../../../../src/tools/formats/callGrammar.ts';
 import { formats } from '../../../../src/tools/formats/index.ts';
 import { fits } from '../../../../src/tools/grammar/matcher.ts';
 import { readTool } from '../../../../src/tools/declaration/readTool.ts';
@@ -44,6 +45,15 @@ describe('the grammar of calls', () => {
       'the tool "d": together with the tools before it makes the grammar larger than 65536 characters',
     );
     expect(() => formats.get('chatml')?.grammar?.(large, { kind: 'tool', name: 'e' })).not.toThrow();
+  });
+
+  it('rejects each tool that the grammar has no room for, and none after it that fits', () => {
+    const values = Array.from({ length: 900 }, (_, index) => `value ${1000 + index}`);
+    const large = ['a', 'b', 'c', 'd', 'e'].map((name) => tool(name, [{ name: 'x', type: 'string', enum: values }]));
+    const isOf = (name: string): unknown => expect.objectContaining({ tool: name });
+    expect(() => createArgumentRules([...large, ...tools])).toThrow(
+      expect.objectContaining({ errors: [isOf('d'), isOf('e')] }),
+    );
   });
 
   it('has room for many tools', () => {
