@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
 import { connect, type AgentHandle, type Client, type ConnectionChange } from '../client/index.ts';
@@ -7,6 +6,7 @@ import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import type { TurngraphServer } from '../server/server.ts';
 import { engineNames } from '../session/session.ts';
 import { findGraph, isFile } from './findGraph.ts';
+import { readJsonFile } from './jsonFile.ts';
 import { assertModelName, findModelFile } from './modelFile.ts';
 import { serverFlags, serverOptions, UsageError } from './options.ts';
 import { connectionLine } from './output/connectionLine.ts';
@@ -40,7 +40,12 @@ export function agentFlags(command: Command): Command {
     .addOption(new Option('--engine <name>', 'engine that runs the models').choices(engineNames))
     .option('--model <name>', 'model of the nodes that name none: a name in the catalogue, or a .gguf file')
     .option('--diagnostics', 'ask for events and debug info')
-    .option('--var <name=value>', 'a variable for templates; can be repeated', addVariable, {})
+    .option(
+      '--var <name=value>',
+      'a variable of the message, for templates and enum_from; can be repeated',
+      addVariable,
+      {},
+    )
     .option(
       '--results <file>',
       'results of calls that a turn waits for: a JSON list of {tool, arguments, ok, content, lifespan}',
@@ -85,12 +90,19 @@ export async function withAgent(
   // --mock-script implies the mock engine.
   await client.configure({ engine: flags.engine ?? (options.mockScript === '' ? '' : 'mock') });
   await using agent = await client.createAgent({
-    ...(isName ? { graphName: graph } : { graph: await readFile(graph, 'utf8') }),
+    ...(isName ? { graphName: graph } : { graph: await readGraphText(graph) }),
     defaultModelName: modelFile?.name ?? model,
     enableDiagnostics: flags.diagnostics ?? false,
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
   await use({ client, agent, variables: flags.var ?? {}, results });
+}
+
+/** @throws Error with the position of the first syntax error. */
+async function readGraphText(path: string): Promise<string> {
+  const { text, syntaxError } = await readJsonFile(path);
+  if (syntaxError !== undefined) throw new Error(syntaxError);
+  return text;
 }
 
 function printChange(change: ConnectionChange): void {

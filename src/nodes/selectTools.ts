@@ -12,6 +12,8 @@ import { stringifyJson } from '../tools/json/value.ts';
 import { InferenceRunner, inferenceParams, resolveModel } from './inference.ts';
 import { compileEntryPatterns } from './stringParams.ts';
 
+const defaultThreshold = 0.5;
+
 const params = {
   type: 'object',
   additionalProperties: false,
@@ -54,7 +56,7 @@ const params = {
       type: 'number',
       minimum: 0,
       maximum: 1,
-      default: 0.5,
+      default: defaultThreshold,
       live: true,
       description: 'For match "model": the probability of "yes" from which on a condition holds.',
     },
@@ -79,8 +81,10 @@ export const selectTools = defineNode({
   async create(params, context) {
     const { nodeName, toolNames } = context;
     const settings = await liveParams(params, settingsReader(context));
-    if (params.match === 'patterns' && params.model_name !== '')
-      context.warn(`${nodeName}.params.model_name is not used with "match": "patterns"`);
+    const unused = { model_name: params.model_name !== '', threshold: params.threshold !== defaultThreshold };
+    for (const [name, isGiven] of Object.entries(unused))
+      if (isGiven && params.match === 'patterns')
+        context.warn(`${nodeName}.params.${name} is not used with "match": "patterns"`);
     const model = params.match === 'model' ? await createConditionModel(params.model_name, context) : undefined;
     const judge = async (turn: Turn): Promise<readonly JudgedGuideline[]> => {
       const { guidelines, matchers, threshold } = settings.current;

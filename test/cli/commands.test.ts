@@ -236,8 +236,9 @@ describe('a graph that a command names', () => {
     'gets a hint from %s when only its .json is missing',
     async (command) => {
       const { err, code } = await run(project, command, 'here', ...(command === 'run' ? ['hello'] : []));
+      const prefix = command === 'check' ? '' : 'error: GRAPH_COMPILATION_FAILED (3003): ';
       expect({ err, code }).toEqual({
-        err: 'error: GRAPH_COMPILATION_FAILED (3003): here cannot be read: there is no such file, and no such graph in the folder graphs; did you mean "here.json"?\n',
+        err: `${prefix}here cannot be read: there is no such file, and no such graph in the folder graphs; did you mean "here.json"?\n`,
         code: 1,
       });
     },
@@ -322,9 +323,24 @@ describe('turngraph check', () => {
 
   it('reports where a file is no JSON', async () => {
     const path = await write('broken.json', '{\n  "start_node": "a",\n  "nodes": {,}\n}');
-    const { err, code } = await runCli(['check', path]);
-    expect(err).toMatch(/broken\.json:3:13: is not valid JSON: /);
+    const place = /broken\.json:3:13: is not valid JSON: value expected\n$/;
+    expect(await runCli(['check', path])).toMatchObject({ err: expect.stringMatching(place) as string, code: 1 });
+    const run = await runCli(['run', path, 'hello', '--engine', 'mock']);
+    expect(run).toMatchObject({ out: '', err: expect.stringMatching(place) as string, code: 1 });
+  });
+
+  it('reports a graph that is not there, and checks the others', async () => {
+    const fault = /^nowhere\.json cannot be read: there is no such file, /;
+    const { out, err, code } = await runCli(['check', 'chat', 'nowhere.json', 'weather']);
+    expect(out.match(/(chat|weather)\.json: ok\n/g)).toEqual(['chat.json: ok\n', 'weather.json: ok\n']);
+    expect(err).toMatch(fault);
     expect(code).toBe(1);
+    const [, line = ''] = (await runCli(['check', 'chat', 'nowhere.json', '--json'])).out.split('\n');
+    expect(JSON.parse(line)).toEqual({
+      file: 'nowhere.json',
+      faults: [{ code: 'GRAPH_COMPILATION_FAILED', pointer: '', message: expect.stringMatching(fault) as string }],
+      warnings: [],
+    });
   });
 
   it('warns of probable mistakes in a valid graph', async () => {

@@ -47,8 +47,9 @@ const offered = (): readonly string[] | undefined =>
   engine.prompts.at(-1)?.tools?.definitions.map(({ function: { name } }) => name);
 const json = JSON.stringify;
 const variables = { inventory: json(['rope', 'lamp']), ids: json([7, 8]) };
-const warningOf = (tool: string, param: string, variable: string, problem: string, types = 'strings'): string =>
-  `detect leaves out the tool ${tool} in this turn: its parameter ${param} takes its values from the variable "${variable}", which ${problem}; send it with the message as a JSON list of ${types}`;
+const warningOf = (tool: string, param: string, variable: string, problem: string): string =>
+  `detect leaves out the tool ${tool} in this turn: its parameter ${param} takes its values from the variable "${variable}", which ${problem}`;
+const listOf = (types: string): string => `send it with the message as a JSON list of ${types}`;
 
 describe.each(subprotocols)('over %s, a tool with enum_from', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
@@ -107,10 +108,10 @@ describe.each(subprotocols)('over %s, a tool with enum_from', (subprotocol) => {
   });
 
   it.each([
-    [undefined, 'is missing'],
-    ['rope', 'is no JSON list'],
+    [undefined, `is missing; ${listOf('strings')}`],
+    ['rope', `is no JSON list; ${listOf('strings')}`],
     ['[]', 'is an empty list'],
-    ['["rope", 1]', 'has 1 at index 1, which is no string'],
+    ['["rope", 1]', `has 1 at index 1, which is no string; ${listOf('strings')}`],
   ])('is left out of the turn where the variable is %j', async (inventory, problem) => {
     await using client = await connect();
     const agentId = await client.createAgent(shop());
@@ -129,8 +130,8 @@ describe.each(subprotocols)('over %s, a tool with enum_from', (subprotocol) => {
       steps: 'detect:no_tool_called answer:default',
       status: 'SUCCESS',
       warnings: [
-        warningOf('give', 'item', 'inventory', 'is missing'),
-        warningOf('stack', 'items[].id', 'ids', 'is missing', 'integers'),
+        warningOf('give', 'item', 'inventory', `is missing; ${listOf('strings')}`),
+        warningOf('stack', 'items[].id', 'ids', `is missing; ${listOf('integers')}`),
       ],
     });
     expect(engine.prompts).toHaveLength(asked + 1);
@@ -142,8 +143,8 @@ describe.each(subprotocols)('over %s, a tool with enum_from', (subprotocol) => {
     expect(await client.sendMessage(agentId, 'rope')).toMatchObject({
       steps: 'detect:no_tool_called answer:default',
       warnings: [
-        warningOf('give', 'item', 'inventory', 'is missing'),
-        warningOf('stack', 'items[].id', 'ids', 'is missing', 'integers'),
+        warningOf('give', 'item', 'inventory', `is missing; ${listOf('strings')}`),
+        warningOf('stack', 'items[].id', 'ids', `is missing; ${listOf('integers')}`),
         'detect.params.tool_choice is "give", and that tool is not offered in this turn: the model was not asked; set tool_choice to "auto" if that may be',
       ],
     });
@@ -203,7 +204,7 @@ describe.each(subprotocols)('over %s, a tool with enum_from', (subprotocol) => {
     });
     expect(await client.sendMessage(agentId, 'rope')).toMatchObject({
       steps: 'select:default detect:no_tool_called answer:default',
-      warnings: [warningOf('give', 'item', 'inventory', 'is missing')],
+      warnings: [warningOf('give', 'item', 'inventory', `is missing; ${listOf('strings')}`)],
     });
   });
 

@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { checkGraph, type GraphCheckResult } from '../../agent/checkGraph.ts';
 import { loadExtension } from '../../extensions.ts';
+import { Fault } from '../../fault.ts';
 import { readCatalogue } from '../../models/catalogue/readCatalogue.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { findGraph } from '../findGraph.ts';
@@ -20,7 +21,14 @@ export const checkCommand = (): Command =>
     const registry = registryWith(await loadExtension(options.extend));
     const catalogue = await readCatalogue(options.catalogue);
     for (const graph of graphs) {
-      const { path } = await findGraph(graph, options.graphs);
+      const { path, error } = await locate(graph, options.graphs);
+      if (error) {
+        // The other graphs are checked nevertheless.
+        process.exitCode = 1;
+        if (options.json) process.stdout.write(`${JSON.stringify({ file: path, ...faultVerdict(error.message) })}\n`);
+        else process.stderr.write(`${error.message}\n`);
+        continue;
+      }
       const file = await readJsonFile(path);
       if (file.isSchema) {
         process.stderr.write(`${path}: skipped, it is a JSON Schema\n`);
@@ -28,7 +36,7 @@ export const checkCommand = (): Command =>
       }
       const context = { registry, catalogue, storageRoot: options.storageRoot || dirname(path) };
       const verdict = file.syntaxError
-        ? syntaxVerdict(file.syntaxError)
+        ? faultVerdict(file.syntaxError)
         : await checkGraph(JSON.parse(file.text), context);
       if (verdict.faults.length > 0) process.exitCode = 1;
       if (options.json) process.stdout.write(`${JSON.stringify({ file: path, ...verdict })}\n`);
@@ -36,7 +44,17 @@ export const checkCommand = (): Command =>
     }
   });
 
-const syntaxVerdict = (message: string): GraphCheckResult => ({
+/** The path of a graph, or why there is none. */
+async function locate(graph: string, graphs: string): Promise<{ readonly path: string; readonly error?: Fault }> {
+  try {
+    return await findGraph(graph, graphs);
+  } catch (error) {
+    if (error instanceof Fault) return { path: graph, error };
+    throw error;
+  }
+}
+
+const faultVerdict = (message: string): GraphCheckResult => ({
   faults: [{ code: 'GRAPH_COMPILATION_FAILED', pointer: '', message }],
   warnings: [],
 });

@@ -47,7 +47,5 @@ export function turnTools(tools: ReadonlyMap<string, Tool>, turn: Turn, nodeName
   return found;
 }
 
-function problemOf({ path, variable, types }: EnumSource, problem: string): string {
-  const fix = `send it with the message as a JSON list of ${types.map((type) => `${type}s`).join(' or ')}`;
-  return `its parameter ${path} takes its values from the variable "${variable}", which ${problem}; ${fix}`;
-}
+const problemOf = ({ path, variable }: EnumSource, problem: string): string =>
+  `its parameter ${path} takes its values from the variable "${variable}", which ${problem}`;

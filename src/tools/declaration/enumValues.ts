@@ -5,21 +5,25 @@ import type { EnumSource } from '../tool.ts';
 const maxValues = 1000;
 const maxCharacters = 32_768;
 
-/** The values of a parameter, or what is wrong with the text that has them: the end of a sentence about it. */
+/** The values of a parameter, or what is wrong with the text that has them: the end of a sentence about it, with a fix. */
 export type EnumReading =
   { readonly ok: true; readonly values: readonly unknown[] } | { readonly ok: false; readonly problem: string };
 
 /** Reads the values of a parameter from the text of a variable: a JSON list; equal values count once. */
 export function readEnumValues(text: string | undefined, { types }: Pick<EnumSource, 'types'>): EnumReading {
-  if (text === undefined) return failed('is missing');
-  if (text.length > maxCharacters) return failed(`has ${text.length} characters, and ${maxCharacters} are allowed`);
+  const fix = `send it with the message as a JSON list of ${types.map((type) => `${type}s`).join(' or ')}`;
+  if (text === undefined) return failed(`is missing; ${fix}`);
+  if (text.length > maxCharacters)
+    return failed(`has ${text.length} characters, and ${maxCharacters} are allowed; send fewer or shorter values`);
   const list = parseList(text);
-  if (!list) return failed('is no JSON list');
+  if (!list) return failed(`is no JSON list; ${fix}`);
+  // Nothing to fix: the game has no value at the moment.
   if (list.length === 0) return failed('is an empty list');
-  if (list.length > maxValues) return failed(`has ${list.length} values, and ${maxValues} are allowed`);
+  if (list.length > maxValues)
+    return failed(`has ${list.length} values, and ${maxValues} are allowed; send fewer values`);
   for (const [index, value] of list.entries()) {
     const problem = problemOf(value, types);
-    if (problem !== undefined) return failed(`has ${describe(value)} at index ${index}, which ${problem}`);
+    if (problem !== undefined) return failed(`has ${describe(value)} at index ${index}, which ${problem}; ${fix}`);
   }
   return { ok: true, values: [...new Set(list)] };
 }

@@ -138,6 +138,7 @@ describe.each(subprotocols)('over %s, SelectTools refuses', (subprotocol) => {
       { model_name: 'turngraph-demo' },
       'select.params.model_name is not used with "match": "patterns"',
     ],
+    ['a threshold without a model', { threshold: 0.3 }, 'select.params.threshold is not used with "match": "patterns"'],
     ['no guideline at all', { guidelines: [] }, 'select has no guideline: this SelectTools never selects a tool'],
   ])('nothing, but warns of %s', async (_, select, warning) => {
     await using client = await connect();

@@ -139,25 +139,31 @@ describe('the values of a variable', () => {
   });
 
   it.each<[string | undefined, string]>([
-    [undefined, 'is missing'],
-    ['', 'is no JSON list'],
-    ['rope', 'is no JSON list'],
-    ['{"a": "rope"}', 'is no JSON list'],
-    ['"rope"', 'is no JSON list'],
-    ['null', 'is no JSON list'],
+    [undefined, 'is missing; send it with the message as a JSON list of strings'],
+    ['', 'is no JSON list; send it with the message as a JSON list of strings'],
+    ['rope', 'is no JSON list; send it with the message as a JSON list of strings'],
+    ['{"a": "rope"}', 'is no JSON list; send it with the message as a JSON list of strings'],
+    ['"rope"', 'is no JSON list; send it with the message as a JSON list of strings'],
+    ['null', 'is no JSON list; send it with the message as a JSON list of strings'],
     ['[]', 'is an empty list'],
-    ['["rope", 3]', 'has 3 at index 1, which is no string'],
-    ['[null]', 'has null at index 0, which is no string'],
-    ['[["rope"]]', 'has a list at index 0, which is no string'],
-    ['[{"a": "rope"}]', 'has an object at index 0, which is no string'],
-    ['["\\ud83d"]', 'has "\\ud83d" at index 0, which has half of a surrogate pair'],
+    ['["rope", 3]', 'has 3 at index 1, which is no string; send it with the message as a JSON list of strings'],
+    ['[null]', 'has null at index 0, which is no string; send it with the message as a JSON list of strings'],
+    ['[["rope"]]', 'has a list at index 0, which is no string; send it with the message as a JSON list of strings'],
+    [
+      '[{"a": "rope"}]',
+      'has an object at index 0, which is no string; send it with the message as a JSON list of strings',
+    ],
+    [
+      '["\\ud83d"]',
+      'has "\\ud83d" at index 0, which has half of a surrogate pair; send it with the message as a JSON list of strings',
+    ],
   ])('are not read from %j', (text, problem) => {
     expect(readEnumValues(text, { types: ['string'] })).toEqual({ ok: false, problem });
   });
 
   it('are not read from a list that is nested deeper than JSON.stringify can follow', () => {
     const text = `${'['.repeat(16_000)}${']'.repeat(16_000)}`;
-    const problem = 'has a list at index 0, which is no string';
+    const problem = 'has a list at index 0, which is no string; send it with the message as a JSON list of strings';
     expect(readEnumValues(text, { types: ['string'] })).toEqual({ ok: false, problem });
   });
 
@@ -167,18 +173,30 @@ describe('the values of a variable', () => {
     expect(problemOf(JSON.stringify(values.slice(1)))).toMatchObject({ ok: true });
     expect(problemOf(JSON.stringify(values))).toEqual({
       ok: false,
-      problem: 'has 1001 values, and 1000 are allowed',
+      problem: 'has 1001 values, and 1000 are allowed; send fewer values',
     });
     expect(problemOf(`["${'a'.repeat(40_000)}"]`)).toEqual({
       ok: false,
-      problem: 'has 40004 characters, and 32768 are allowed',
+      problem: 'has 40004 characters, and 32768 are allowed; send fewer or shorter values',
     });
   });
 
   it.each([
-    ['[1.5]', 'integer', 'has 1.5 at index 0, which is no integer'],
-    ['[9007199254740993]', 'integer', 'has 9007199254740992 at index 0, which is too large a number to be exact'],
-    ['[1e400]', 'number', 'has Infinity at index 0, which is too large a number to be exact'],
+    [
+      '[1.5]',
+      'integer',
+      'has 1.5 at index 0, which is no integer; send it with the message as a JSON list of integers',
+    ],
+    [
+      '[9007199254740993]',
+      'integer',
+      'has 9007199254740992 at index 0, which is too large a number to be exact; send it with the message as a JSON list of integers',
+    ],
+    [
+      '[1e400]',
+      'number',
+      'has Infinity at index 0, which is too large a number to be exact; send it with the message as a JSON list of numbers',
+    ],
   ])('are not read from %s for type %s', (text, type, problem) => {
     expect(readEnumValues(text, { types: [type as 'integer'] })).toEqual({ ok: false, problem });
   });
