@@ -32,6 +32,7 @@ const shapes = {
   llama3: { before: '', after: '', name: 'name', args: 'parameters' },
   mistral: { before: '[TOOL_CALLS]', after: '', name: 'name', args: 'arguments', id: /^[A-Za-z0-9]{9}$/ },
   generic: { before: '', after: '', name: 'tool', args: 'args' },
+  react: { before: '\nAction: ', after: '', name: 'name', args: 'args', toJson: reactJson, toCall: reactCall },
 };
 
 /**
@@ -111,7 +112,8 @@ function shapeCheck({ format, tools, choice, given }) {
   return (text, endedEarly) => {
     const isFull = given.kind === 'full';
     const isCut = endedEarly && (isFull || !endsUnconstrained(text, shape));
-    const pieces = isFull ? (isCut ? [] : [text]) : callTexts(text, shape);
+    const { toCall = (whole) => whole } = shape;
+    const pieces = isFull ? (isCut ? [] : [toCall(text)]) : callTexts(text, shape);
     const problems = pieces.map((piece) => [problemOf(piece, shape) ?? detectionProblem(format, piece), piece]);
     const wrong = problems.flatMap(([problem, piece]) => (problem === undefined ? [] : [`${problem}: ${piece}`]));
     return { calls: pieces.length, wrong, isCut };
@@ -135,6 +137,19 @@ function readerCheck({ format, tools, choice, given }) {
   };
 }
 
+const asItIs = (text) => text;
+
+/** A call of react, from its name on, as JSON; "": it is none. */
+function reactJson(text) {
+  const [, name, args] = /^([\w.-]+)\nAction Input: (\{.*)$/s.exec(text) ?? [];
+  return name === undefined ? '' : `{"name": ${JSON.stringify(name)}, "args": ${args}}`;
+}
+
+/** A whole text as a call of react: without its thought. */
+function reactCall(text) {
+  return `\n${text}`.replace(/^\nThought: [^\n]{1,200}(?=\n)/u, '');
+}
+
 /** The calls in a text that is unconstrained around them. */
 function callTexts(text, shape) {
   const pieces = [];
@@ -146,12 +161,13 @@ function callTexts(text, shape) {
   return pieces;
 }
 
-function endOf(text, start, { before, after }) {
+function endOf(text, start, { before, after, toJson = asItIs }) {
   const closing = /[}\]]/g;
   closing.lastIndex = start + before.length;
   while (closing.test(text)) {
     const end = closing.lastIndex;
-    if (parseJson(text.slice(start + before.length, end)) && text.startsWith(after, end)) return end + after.length;
+    if (parseJson(toJson(text.slice(start + before.length, end))) && text.startsWith(after, end))
+      return end + after.length;
   }
   return undefined;
 }
@@ -163,9 +179,9 @@ const endsUnconstrained = (text, shape) => {
 
 function callCheck(tools, choice) {
   const known = validators(tools);
-  return (text, { before, after, name, args, id }) => {
+  return (text, { before, after, name, args, id, toJson = asItIs }) => {
     if (!text.startsWith(before) || !text.endsWith(after)) return 'no frame';
-    const json = parseJson(text.slice(before.length, text.length - after.length));
+    const json = parseJson(toJson(text.slice(before.length, text.length - after.length)));
     if (!json) return 'no JSON';
     for (const call of [json.value].flat()) {
       const { id: ownId, ...rest } = call;
