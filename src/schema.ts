@@ -201,6 +201,11 @@ function errorMessage(error: ErrorObject): SchemaError {
       const hint = typeof error.data === 'string' ? didYouMean(error.data, allowed.map(String)) : '';
       return { pointer: '', message: `must be one of ${allowed.map(formatValue).join(', ')}, not ${actual()}${hint}` };
     }
+    case 'minItems':
+    case 'minLength':
+    case 'maxItems':
+    case 'maxLength':
+      return { pointer: '', message: describeSize(error.keyword, Number(error.schema), actual()) };
     case 'type':
       return { pointer: '', message: `must be ${article(String(params['type']))}, not ${actual()}` };
     case 'pattern': {
@@ -215,6 +220,13 @@ function errorMessage(error: ErrorObject): SchemaError {
     default:
       return { pointer: '', message: `${error.message ?? 'is not allowed'}, not ${actual()}` };
   }
+}
+
+function describeSize(keyword: string, size: number, actual: string): string {
+  if (keyword.startsWith('min') && size === 1) return 'must not be empty';
+  const unit = keyword.endsWith('Items') ? 'item' : 'character';
+  const bound = keyword.startsWith('min') ? 'least' : 'most';
+  return `must have at ${bound} ${size} ${unit}${size === 1 ? '' : 's'}, not ${actual}`;
 }
 
 const describeBranch = (schema: Schema): string =>

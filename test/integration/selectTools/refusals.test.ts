@@ -47,7 +47,7 @@ const invalidGuidelines: readonly InvalidCase<readonly object[]>[] = [
   [
     'more than 64 guidelines',
     Array.from({ length: 65 }, (_, index) => ({ name: `${index}`, tools: [] })),
-    'select.params.guidelines must NOT have more than 64 items',
+    'select.params.guidelines must have at most 64 items',
   ],
 ];
 

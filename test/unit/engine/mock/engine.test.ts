@@ -224,7 +224,7 @@ describe('a mock script', () => {
     ['[{"match": "a", "answer": "b", "dealy_ms": 3}]', '/0/dealy_ms is not known here; did you mean "delay_ms"?'],
     ['[{"match": "a", "answer": "b", "nth": 0}]', '/0/nth must be >= 1, not 0'],
     ['[{"match": "a", "answer": "b", "nth": 1.5}]', '/0/nth must be an integer, not 1.5'],
-    ['[{"match": "a", "answer": "b", "node": ""}]', '/0/node must NOT have fewer than 1 characters'],
+    ['[{"match": "a", "answer": "b", "node": ""}]', '/0/node must not be empty'],
     ['[{"match": "a", "answer": 3}]', '/0/answer must be a string, not 3'],
     ['[{"match": "a", "answer": "b"}, {"match": "(", "answer": "b"}]', 's.json: /1/match: is not a supported pattern'],
     ['[{"match": "(?=a)", "answer": "b"}]', 'is not a supported pattern (RE2 syntax, no lookaround or backreferences)'],
