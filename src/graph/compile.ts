@@ -78,7 +78,7 @@ export async function compile(
   const toolNames: NodeContext['toolNames'] = () => (isComplete ? new Set([...declared.values()].flat()) : undefined);
   const contextOf = (name: string): NodeContext => ({ ...contextFor(name, graph.default_model_name), toolNames });
   const nodes = await createNodes(plans, contextOf, faults);
-  if (warn) for (const warning of lintGraph(graph.start_node, edgesOf(plans))) warn(warning);
+  if (warn) await runChunk(() => [...lintGraph(graph.start_node, edgesOf(plans))].forEach(warn));
   const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: requireNode(nodes, name) }]));
   return {
     start: graph.start_node,

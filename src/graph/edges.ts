@@ -36,7 +36,9 @@ export const targetsIn =
   (name: string): readonly string[] => [...(edges.get(name)?.targets.values() ?? [])];
 
 /** The nodes that lead to a node, directly. */
-export const sourcesIn =
-  (edges: Edges) =>
-  (target: string): readonly string[] =>
-    [...edges].filter(([, { targets }]) => [...targets.values()].includes(target)).map(([name]) => name);
+export function sourcesIn(edges: Edges): (target: string) => readonly string[] {
+  const sources = new Map<string, Set<string>>();
+  for (const [name, { targets }] of edges)
+    for (const target of targets.values()) sources.set(target, (sources.get(target) ?? new Set()).add(name));
+  return (target) => [...(sources.get(target) ?? [])];
+}

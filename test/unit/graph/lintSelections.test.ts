@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NodeEdges } from '../../../src/graph/edges.ts';
 import { lintGraph } from '../../../src/graph/lint.ts';
+import { lintSelections } from '../../../src/graph/lintSelections.ts';
 import type { NodeOutput } from '../../../src/graph/node.ts';
 
 /** The warnings of a graph: its first node is the start, and its exit x leads to the next. */
@@ -47,5 +48,31 @@ describe('a node that selects tools', () => {
 
   it('is none where a node may use it, for all that is known', () => {
     expect(warningsOf(selects, undefined)).toEqual([]);
+  });
+});
+
+describe('a graph with many nodes and edges', () => {
+  it('is searched for selections once, not once for each node', () => {
+    let reads = 0;
+    const count = 200;
+    const exits = Array.from({ length: 60 }, (_, index) => `${index}`);
+    const targetsOf = (from: number): ReadonlyMap<string, string> =>
+      new Map(exits.map((exit, index) => [exit, `n${(from + 1 + index * 3) % count}`]));
+    const nodes = Array.from({ length: count }, (_, index): [string, NodeEdges] => {
+      const targets = targetsOf(index);
+      const edges: NodeEdges = {
+        type: 'Any',
+        exits,
+        output: index === 0 ? selects : needs,
+        canHold: false,
+        get targets() {
+          reads++;
+          return targets;
+        },
+      };
+      return [`n${index}`, edges];
+    });
+    expect([...lintSelections(new Set(nodes.map(([name]) => name)), new Map(nodes))]).toEqual([]);
+    expect(reads).toBeLessThan(count * 10);
   });
 });
