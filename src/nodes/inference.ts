@@ -132,6 +132,8 @@ export class InferenceRunner implements AsyncDisposable {
     // No token is less than a byte; the rest is for the marks around an answer.
     const maxTokens = markTokens + Math.max(0, ...answers.map((answer) => Buffer.byteLength(answer)));
     const { prompt, dropped } = await this.#project(turn, { ...request, thinking: false }, maxTokens);
+    // The events of many scorings may be far more than a client reads.
+    await turn.backpressure();
     const result = await this.#sequence.score(prompt, answers, {
       transcript: turn.diagnostics,
       inference: turn.inferences + 1,
