@@ -36,7 +36,7 @@ type Params = Readonly<Record<string, unknown>>;
  */
 export function promptGraph(graph: GraphDocument, options: PromptOptions, registry: Registry): PromptGraph {
   const { node: name, format, model, guideline } = options;
-  const node = graph.nodes[name];
+  const node = Object.hasOwn(graph.nodes, name) ? graph.nodes[name] : undefined;
   if (!node) throw new UsageError(`the graph has no node "${name}"${didYouMean(name, Object.keys(graph.nodes))}`);
   const own: Params = node.params;
   const params = { ...withModel(own, model), ...(format !== undefined && { tool_call_format: format }) };
@@ -46,22 +46,22 @@ export function promptGraph(graph: GraphDocument, options: PromptOptions, regist
     throw new UsageError(
       `no node that selects tools leads to "${name}", so it has no guidelines; leave --guideline out`,
     );
-  const nodes: Record<string, GraphNode> = Object.fromEntries(
+  const nodes = new Map<string, GraphNode>(
     Object.entries(graph.nodes).map(([other, { type, params: given }]) => [
       other,
       toolNamesNode(type, given, registry),
     ]),
   );
-  nodes[name] = { ...node, params, exits: {} };
+  nodes.set(name, { ...node, params, exits: {} });
   const watchName = unusedName(nodes);
   if (selector !== undefined) {
     const selecting = selectingNode(graph, selector, options, registry);
-    nodes[selector] = { ...selecting, exits: exitsTo(watchName, selecting, registry) };
-    nodes[watchName] = { type: watchType, params: {}, exits: { default: name } };
+    nodes.set(selector, { ...selecting, exits: exitsTo(watchName, selecting, registry) });
+    nodes.set(watchName, { type: watchType, params: {}, exits: { default: name } });
   }
   const named = typeof own['model_name'] === 'string' ? own['model_name'] : '';
   return {
-    graph: { ...graph, start_node: selector ?? name, nodes },
+    graph: { ...graph, start_node: selector ?? name, nodes: Object.fromEntries(nodes) },
     modelName: model ?? (named || graph.default_model_name),
     selector,
     needsSelection,
@@ -161,8 +161,8 @@ function exitsTo(target: string, { type: typeName, params }: GraphNode, registry
   return Object.fromEntries(exits.map((exit) => [exit, target]));
 }
 
-function unusedName(nodes: object): string {
+function unusedName(nodes: ReadonlyMap<string, unknown>): string {
   let name = watchType;
-  while (Object.hasOwn(nodes, name)) name += '_';
+  while (nodes.has(name)) name += '_';
   return name;
 }

@@ -148,6 +148,7 @@ describe('turngraph tools render, of a node that offers selected tools', () => {
   it.each([
     ['patterns.json', 'detect', ['--guideline', 'lmap'], '"select" has no guideline "lmap"; did you mean "lamp"?'],
     ['shop.json', 'sell', ['--guideline', 'lamp'], 'no node that selects tools leads to "sell"'],
+    ['shop.json', 'constructor', [], 'the graph has no node "constructor"'],
     ['shop.json', 'sell', ['--tokens'], '--tokens needs a model on disk'],
   ])('rejects flags that fit nothing, in %s', async (graph, node, args, why) => {
     const { out, err, code } = await render(graph, node, 'Hi.', ...args);
