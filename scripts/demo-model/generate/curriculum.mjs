@@ -34,12 +34,12 @@ export function* createRecords(documents, { vocabulary, rng, progress }) {
   }
 
   function lateDocument(mix) {
-    if (rng.chance(0.11)) return resultDocument(mix, { own: rng.chance(0.1) });
-    if (rng.chance(0.06)) return answerDocument(mix);
-    if (rng.chance(0.06)) return routeDocument();
-    if (rng.chance(0.06)) return conditionDocument();
+    if (rng.chance(0.09)) return resultDocument(mix, { own: rng.chance(0.1) });
+    if (rng.chance(0.05)) return answerDocument(mix);
+    if (rng.chance(0.05)) return routeDocument();
+    if (rng.chance(0.05)) return conditionDocument();
     if (rng.chance(0.1)) return talkDocument(mix);
-    if (rng.chance(0.15)) return toolDocument({ ...mix, ...inTurn() });
+    if (rng.chance(0.12)) return toolDocument({ ...mix, ...inTurn() });
     if (rng.chance(0.14)) return toolDocument({ ...mix, ...shipped(), several: 0.15, quiet: mix.quiet - 0.1 });
     if (rng.chance(0.15)) return toolDocument({ ...mix, ...manyTools(), several: 0.35 });
     return toolDocument(mix);
