@@ -1,25 +1,21 @@
-// Monitors of the process that they run in: how long the event loop was held, and how much memory was resident.
+// Monitors of the process that they run in: for how long work held the event loop, and how much memory was resident.
 import { readFileSync } from 'node:fs';
 import { median } from '../../bench/results.mjs';
 
 const tickMs = 2;
 
 /**
- * Measures the event loop with a timer that is due every two milliseconds. Time in which other programs had the processor
- * does not count, where the system tells it (Linux).
- * @returns {{ take(): number }} `take` returns the longest delay of the timer in milliseconds since the last `take`.
+ * Measures the event loop with a timer that is due every two milliseconds. What counts is the processor time of the main
+ * thread between two of its ticks, where the system tells it (Linux), so that other programs do not lengthen a hold.
+ * @returns {{ take(): number }} `take` returns the longest hold in milliseconds since the last `take`.
  */
 export function monitorEventLoop() {
-  let last = performance.now();
-  let lastWaitMs = readRunQueueWaitMs();
+  let last = readMainThreadMs();
   let longest = 0;
   const measure = () => {
-    const now = performance.now();
-    const delay = now - last - tickMs;
+    const now = readMainThreadMs();
+    longest = Math.max(longest, now - last);
     last = now;
-    const waitMs = readRunQueueWaitMs();
-    longest = Math.max(longest, delay - (waitMs - lastWaitMs));
-    lastWaitMs = waitMs;
   };
   setInterval(measure, tickMs).unref();
   return {
@@ -32,13 +28,13 @@ export function monitorEventLoop() {
   };
 }
 
-/** How long the main thread has waited for a processor so far; 0 where the system does not tell. */
-function readRunQueueWaitMs() {
+/** The processor time of the main thread so far, in milliseconds; the time on the clock where the system does not tell it. */
+function readMainThreadMs() {
   try {
-    const [, waitNs] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
-    return Number(waitNs) / 1e6;
+    const [ranNs] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
+    return Number(ranNs) / 1e6;
   } catch {
-    return 0;
+    return performance.now();
   }
 }
 
@@ -65,8 +61,8 @@ export function monitorMemory() {
 }
 
 /**
- * A unit of work in milliseconds: how long this machine takes, at the moment, to write and read one megabyte of JSON and to
- * sort its strings. The median of several measurements.
+ * A unit of work in milliseconds: the processor time that this machine takes, at the moment, to write and read one megabyte of
+ * JSON and to sort its strings. The median of several measurements.
  */
 export function calibrate() {
   return median(Array.from({ length: 7 }, measureUnit));
@@ -78,8 +74,8 @@ const unitItems = Array.from({ length: 20_000 }, (_, index) => ({
 }));
 
 function measureUnit() {
-  const start = performance.now();
+  const start = readMainThreadMs();
   const items = JSON.parse(JSON.stringify(unitItems));
   items.sort((a, b) => (a.name < b.name ? -1 : 1));
-  return performance.now() - start;
+  return readMainThreadMs() - start;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { dialects, replyTools } from '../../../helpers/mutatedReplies.ts';
 import { parseReply } from '../../../../src/tools/parseReply.ts';
+import { formats } from '../../../../src/tools/formats/index.ts';
 import cases from '../../../fixtures/cases/tool-calls.json' with { type: 'json' };
 import moreCases from '../../../fixtures/cases/tool-calls-more.json' with { type: 'json' };
 
@@ -118,9 +119,9 @@ describe('the collected model outputs', () => {
   it.each([...cases, ...moreCases].map((one) => [one.id, one] as const))(
     'keep each answer that has neither a bracket nor a tag: %s',
     (_id, { format, text }) => {
-      const found = dialects.find(({ name }) => name === format);
+      const found = formats.get(format);
       if (!found) throw new Error(`there is no format ${format}`);
-      const { answer, content, unread, calls } = parseReply(text, found.format);
+      const { answer, content, unread, calls } = parseReply(text, found);
       if (!/[<[{]/.test(content)) expect({ answer, unread }).toEqual({ answer: content, unread: [] });
       if (calls.length + unread.length === 0 && answer !== content)
         throw new Error(`${content} became ${answer} without a word`);
