@@ -44,6 +44,8 @@ export interface CompileOptions {
 
 // In characters. Every frame of a turn contains a node name.
 const maxNodeNameLength = 128;
+// A graph may have tens of thousands of exits, and each wrong one is compared with all names.
+const maxFaults = 400;
 // A message has 600 characters, and the suggestion at its end is to be in it.
 const maxNamedExits = 6;
 
@@ -166,7 +168,8 @@ function checkDocument(
       );
     }
     const known = reading.ok ? type.exits(reading.value) : type.fixedExits;
-    faults.push(...exitFaults(exits, { type: type.type, known, names }, `${pointer}/exits`));
+    for (const fault of exitFaults(exits, { type: type.type, known, names }, `${pointer}/exits`))
+      if (faults.push(fault) >= maxFaults) break;
     if (reading.ok && known) {
       const targets = exitTargets(exits);
       plans.set(name, { type, rawParams: params, params: reading.value, exits: known, targets });

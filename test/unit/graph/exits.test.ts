@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkGraph } from '../../../src/agent/checkGraph.ts';
+import { compile } from '../../../src/graph/compile.ts';
 import { editorSchema } from '../../../src/graph/editorSchema.ts';
 import { toMermaid } from '../../../src/graph/mermaid.ts';
 import { defineNode } from '../../../src/graph/node.ts';
@@ -57,6 +58,17 @@ describe('a node type whose exits follow from its parameters', () => {
     const { faults } = await check({ roll: { type: 'Die', params: { sides: 6 }, exits: { one: 'on', two: 'no' } } });
     const pointers = faults.map(({ pointer }) => pointer);
     expect(pointers).toEqual(['/nodes/roll/params/sides', '/nodes/roll/exits/one']);
+  });
+
+  it('has at most 400 faults in exits that it does not have, each of which is compared with all names', async () => {
+    const sides = Array.from({ length: 64 }, (_, index) => `side ${index}`);
+    const exits = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`wrong ${index}`, 'no']));
+    const graph = { start_node: 'roll', nodes: { roll: { type: 'Die', params: { sides }, exits } } };
+    const contextFor = (): never => {
+      throw new Error('no node is created');
+    };
+    const compiling = compile(graph, { registry, maxNodes: 2, warn: undefined, contextFor });
+    await expect(compiling).rejects.toThrow('; 399 more faults are in the detail');
   });
 
   it('is drawn with them', () => {
