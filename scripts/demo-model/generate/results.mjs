@@ -4,7 +4,7 @@ import { stringifyJson } from '../../../dist/tools/json/value.js';
 import { inventedWord } from './words.mjs';
 
 /** The answer to results that only say that a call succeeded. */
-export const done = 'Done.';
+const done = 'Done.';
 
 /**
  * The result of a call.
