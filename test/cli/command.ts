@@ -1,4 +1,6 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { fork, spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll } from 'vitest';
 import { repositoryPath } from '../helpers/server.ts';
 
 const cli = repositoryPath('dist/cli/turngraph.js');
@@ -38,10 +40,51 @@ export async function runCli(
   args: readonly string[],
   input = '',
   env: Readonly<Record<string, string>> = {},
+  cwd?: string,
 ): Promise<CliResult> {
-  const child = startCli(args, env);
+  const child = startCli(args, env, cwd);
   child.stdin.end(input);
   return untilExit(child);
+}
+
+interface CommandHost {
+  readonly child: ChildProcess;
+  /** Rejects when the process has ended. */
+  readonly ended: Promise<never>;
+}
+
+async function startHost(): Promise<CommandHost> {
+  const child = fork(repositoryPath('test/cli/commandHost.mjs'), { execArgv: [], silent: true });
+  let err = '';
+  child.stderr?.on('data', (data: Buffer) => (err += data.toString()));
+  const ended = once(child, 'close').then(() => Promise.reject(new Error(`the host of the commands ended: ${err}`)));
+  ended.catch(() => undefined);
+  await Promise.race([once(child, 'message'), ended]);
+  return { child, ended };
+}
+
+/** Runs a command to its end, as `runCli` does. */
+export type RunCommand = typeof runCli;
+
+/**
+ * Runs the commands of a file one after the other in one process, which loads their modules once: for commands that neither
+ * write a log nor wait for a signal. What the start and the end of a process do is tested with `runCli`.
+ */
+export function useCommandHost(): RunCommand {
+  let host: Promise<CommandHost> | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  const run = async (request: object): Promise<CliResult> => {
+    const { child, ended } = await (host ??= startHost());
+    child.send(request);
+    const [result] = (await Promise.race([once(child, 'message'), ended])) as [CliResult];
+    return result;
+  };
+  afterAll(async () => void (await host)?.child.kill());
+  return (args, input = '', env = {}, cwd = repositoryPath('.')) => {
+    const running = last.then(() => run({ args, input, env: { NO_COLOR: '1', ...env }, cwd }));
+    last = running.catch(() => undefined);
+    return running;
+  };
 }
 
 /** Waits for the end of a child process. Returns its output and exit code. */

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ServerFrame } from '../../src/frames.gen.ts';
 import { repositoryPath, useServer } from '../helpers/server.ts';
-import { runCli, startCli, untilExit } from './command.ts';
+import { runCli, startCli, untilExit, useCommandHost } from './command.ts';
 
 const server = useServer();
+const runCommand = useCommandHost();
 let folder = '';
 const write = async (name: string, text: string): Promise<string> => {
   const path = join(folder, name);
@@ -113,7 +114,7 @@ describe('turngraph run', () => {
       'CONNECTION_FAILED (1001)',
     ],
   ])('reports %s', async (_, args, code, message) => {
-    const ran = await runCli(args);
+    const ran = await runCommand(args);
     expect(ran).toMatchObject({ code, out: '' });
     expect(ran.err).toContain(message);
   });
@@ -133,7 +134,7 @@ describe('a models.json with an invalid entry', () => {
     ['doctor', ['doctor', 'mine'], 2],
     ['models info', ['models', 'info', 'mine'], 2],
   ])('makes %s say what is wrong with the model', async (_, args, code) => {
-    const ran = await runCli([...args, '--catalogue', catalogue], 'hello\n');
+    const ran = await runCommand([...args, '--catalogue', catalogue], 'hello\n');
     expect(ran).toMatchObject({ code, out: '' });
     expect(ran.err).toMatch(
       /error: .*the catalogue has an entry "mine", but it cannot be used: .*models\.json:1:\d+: /,
@@ -142,7 +143,7 @@ describe('a models.json with an invalid entry', () => {
   });
 
   it('is listed without it, with the problem on stderr', async () => {
-    const { out, err, code } = await runCli(['models', 'list', '--catalogue', catalogue]);
+    const { out, err, code } = await runCommand(['models', 'list', '--catalogue', catalogue]);
     expect({ err, code }).toEqual({ err: expect.stringContaining(problem) as unknown, code: 0 });
     expect(out).not.toContain('mine');
     expect(out).toContain('turngraph-demo  LOCAL');
@@ -210,7 +211,7 @@ describe('a model file that is in no catalogue', () => {
 });
 
 describe('a graph that a command names', () => {
-  const run = (cwd: string, ...args: readonly string[]) => untilExit(startCli(args, {}, cwd));
+  const run = (cwd: string, ...args: readonly string[]) => runCommand(args, '', {}, cwd);
   let project = '';
   beforeAll(async () => {
     project = join(folder, 'project');
@@ -300,7 +301,7 @@ describe('turngraph check', () => {
   }
 }`,
     );
-    const { out, err, code } = await runCli(['check', path]);
+    const { out, err, code } = await runCommand(['check', path]);
     expect({ out, code }).toEqual({ out: '', code: 1 });
     expect(err.trim().split('\n')).toEqual([
       `${path}:2:3: start_node leads to no node: "gard"; did you mean "guard"?`,
@@ -318,24 +319,24 @@ describe('turngraph check', () => {
   });
 
   it('skips the JSON Schema in the graphs folder', async () => {
-    expect(await runCli(['check', 'graphs/graph.schema.json'])).toMatchObject({ code: 0, out: '' });
+    expect(await runCommand(['check', 'graphs/graph.schema.json'])).toMatchObject({ code: 0, out: '' });
   });
 
   it('reports where a file is no JSON', async () => {
     const path = await write('broken.json', '{\n  "start_node": "a",\n  "nodes": {,}\n}');
     const place = /broken\.json:3:13: is not valid JSON: value expected\n$/;
-    expect(await runCli(['check', path])).toMatchObject({ err: expect.stringMatching(place) as string, code: 1 });
-    const run = await runCli(['run', path, 'hello', '--engine', 'mock']);
+    expect(await runCommand(['check', path])).toMatchObject({ err: expect.stringMatching(place) as string, code: 1 });
+    const run = await runCommand(['run', path, 'hello', '--engine', 'mock']);
     expect(run).toMatchObject({ out: '', err: expect.stringMatching(place) as string, code: 1 });
   });
 
   it('reports a graph that is not there, and checks the others', async () => {
     const fault = /^nowhere\.json cannot be read: there is no such file, /;
-    const { out, err, code } = await runCli(['check', 'chat', 'nowhere.json', 'weather']);
+    const { out, err, code } = await runCommand(['check', 'chat', 'nowhere.json', 'weather']);
     expect(out.match(/(chat|weather)\.json: ok\n/g)).toEqual(['chat.json: ok\n', 'weather.json: ok\n']);
     expect(err).toMatch(fault);
     expect(code).toBe(1);
-    const [, line = ''] = (await runCli(['check', 'chat', 'nowhere.json', '--json'])).out.split('\n');
+    const [, line = ''] = (await runCommand(['check', 'chat', 'nowhere.json', '--json'])).out.split('\n');
     expect(JSON.parse(line)).toEqual({
       file: 'nowhere.json',
       faults: [{ code: 'GRAPH_COMPILATION_FAILED', pointer: '', message: expect.stringMatching(fault) as string }],
@@ -354,7 +355,7 @@ describe('turngraph check', () => {
       'doubtful.json',
       JSON.stringify({ default_model_name: 'turngraph-demo', start_node: 'a', nodes }),
     );
-    const { out, err, code } = await runCli(['check', path]);
+    const { out, err, code } = await runCommand(['check', path]);
     expect(out).toBe(`${path}: ok\n`);
     expect(code).toBe(0);
     expect(err.trim().split('\n')).toEqual([
@@ -377,7 +378,7 @@ describe('turngraph check', () => {
       'asks-m.json',
       JSON.stringify({ default_model_name: 'm', start_node: 'a', nodes: { a: { type: 'ToolCall', params } } }),
     );
-    const { err, code } = await runCli(['check', path, '--catalogue', catalogue]);
+    const { err, code } = await runCommand(['check', path, '--catalogue', catalogue]);
     expect(err).toContain(
       'a.params.tool_call_format is no format: "chatlm" (models.json names it); there are chatml, llama3, mistral, generic, react, native; did you mean "chatml"?',
     );
@@ -389,7 +390,7 @@ describe('turngraph check', () => {
       'machine.json',
       '{"start_node": "a", "nodes": {"a": {"type": "Generate", "exits": {"default": "b"}}}}',
     );
-    const { out } = await runCli(['check', '--json', path]);
+    const { out } = await runCommand(['check', '--json', path]);
     expect(JSON.parse(out)).toMatchObject({
       file: path,
       faults: [
@@ -403,7 +404,7 @@ describe('turngraph check', () => {
 
 describe('turngraph draw', () => {
   it('prints a Mermaid flowchart', async () => {
-    const { out, code } = await runCli(['draw', 'graphs/guarded-chat.json']);
+    const { out, code } = await runCommand(['draw', 'graphs/guarded-chat.json']);
     expect(code).toBe(0);
     expect(out).toMatchInlineSnapshot(`
       "flowchart TD
@@ -423,7 +424,7 @@ describe('turngraph draw', () => {
 
 describe('turngraph models list', () => {
   it('lists the models with their status and size', async () => {
-    const { out } = await runCli(['models', 'list', '--json']);
+    const { out } = await runCommand(['models', 'list', '--json']);
     const models = out
       .trim()
       .split('\n')
@@ -438,7 +439,7 @@ describe('turngraph models list', () => {
       'models.json',
       JSON.stringify({ models: [{ ...good, name: 'bad', engin: 1 }, good, good] }),
     );
-    const { out, err, code } = await runCli(['models', 'list', '--catalogue', path]);
+    const { out, err, code } = await runCommand(['models', 'list', '--catalogue', path]);
     expect(out).toMatch(/^good {2}ABSENT/);
     expect(err).toContain(`${path}:1:81: /models/0/engin is not known here`);
     expect(err).toContain(`${path}:1:164: /models/2/name is a duplicate: "good"; the entry at 1:93 is used`);
@@ -466,7 +467,10 @@ describe('turngraph tools parse', () => {
       { format: 'generic', text: '{"tool": "g", "args": {}}', tools: [{ name: 'f' }] },
       { format: 'chatml', text: '<tool_call>{"name": "f", "arg' },
     ];
-    const { out } = await runCli(['tools', 'parse', '--jsonl'], lines.map((line) => JSON.stringify(line)).join('\n'));
+    const { out } = await runCommand(
+      ['tools', 'parse', '--jsonl'],
+      lines.map((line) => JSON.stringify(line)).join('\n'),
+    );
     expect(jsonLines(out)).toMatchObject([
       { calls: [{ name: 'f', known: true }] },
       { calls: [{ name: 'g', known: false }] },
@@ -485,7 +489,7 @@ describe('turngraph tools parse', () => {
       'line 2 is no JSON',
     ],
   ])('reports %s', async (_, args, input, code, message) => {
-    const ran = await runCli(args, input);
+    const ran = await runCommand(args, input);
     expect(ran.code).toBe(code);
     expect(ran.err).toContain(message);
   });

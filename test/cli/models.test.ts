@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeHub, seededBytes, sha256 } from '../helpers/fakeHub.ts';
-import { untilExit, runCli, startCli, type CliResult } from './command.ts';
+import { startCli, untilExit, useCommandHost, type CliResult } from './command.ts';
 
+const runCommand = useCommandHost();
 const content = seededBytes(3_000_000);
 let hub: FakeHub;
 let folder = '';
@@ -36,7 +37,7 @@ const environment = (): Readonly<Record<string, string>> => ({
   OLLAMA_MODELS: join(folder, 'ollama'),
 });
 const models = (...args: readonly string[]): Promise<CliResult> =>
-  runCli(['models', ...args, ...flags()], '', environment());
+  runCommand(['models', ...args, ...flags()], '', environment());
 const file = (): string => join(folder, 'store', 'ann', 'tiny', 'model.gguf');
 const jsonLines = (text: string): readonly Record<string, unknown>[] =>
   text
@@ -106,7 +107,7 @@ describe('turngraph models', () => {
       models: ['Known'],
     });
     const offline = { ...environment(), HF_HUB_OFFLINE: '1' };
-    const download = await runCli(['models', 'download', 'Known', ...flags()], '', offline);
+    const download = await runCommand(['models', 'download', 'Known', ...flags()], '', offline);
     const placed = join(folder, 'store', 'eve', 'known', 'k.gguf');
     expect(download).toEqual({
       code: 0,

@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from './command.ts';
+import { useCommandHost } from './command.ts';
 
+const runCommand = useCommandHost();
 let folder = '';
 const pathOf = (name: string): string => join(folder, name);
 
@@ -77,7 +78,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 const render = (graph: string, node: string, message: string, ...args: readonly string[]) =>
-  runCli(['tools', 'render', '--graph', pathOf(graph), '--node', node, '--message', message, ...args]);
+  runCommand(['tools', 'render', '--graph', pathOf(graph), '--node', node, '--message', message, ...args]);
 const namesIn = (out: string): readonly string[] => tools.map(({ name }) => name).filter((name) => out.includes(name));
 const tokensIn = (err: string): number => Number(/^about (\d+) tokens$/m.exec(err)?.[1] ?? NaN);
 

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
-import { runCli } from './command.ts';
+import { useCommandHost } from './command.ts';
 
+const runCommand = useCommandHost();
 let folder = '';
 const pathOf = (name: string): string => join(folder, name);
 
@@ -38,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 const render = (...args: readonly string[]) =>
-  runCli([
+  runCommand([
     'tools',
     'render',
     '--catalogue',
@@ -196,7 +197,7 @@ describe('turngraph tools render', () => {
 
 describe('turngraph tools formats', () => {
   const formats = (...args: readonly string[]) =>
-    runCli(['tools', 'formats', '--catalogue', pathOf('models.json'), '--model', ...args]);
+    runCommand(['tools', 'formats', '--catalogue', pathOf('models.json'), '--model', ...args]);
 
   // Without the probes.
   const textOf = (out: string): string => out.split('\nProbes')[0] ?? '';

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ProbeVerdict } from '../../src/tools/native/toolDialect.ts';
 import { namedJsonTemplate, taggedTemplate, toollessTemplate, unescapedTemplate } from '../helpers/dialectTemplates.ts';
-import { runCli } from './command.ts';
+import { useCommandHost } from './command.ts';
 
+const runCommand = useCommandHost();
 let folder = '';
 const pathOf = (name: string): string => join(folder, name);
 const templates = {
@@ -31,7 +32,7 @@ interface PrintedFormat {
   readonly probes: readonly ProbeVerdict[];
 }
 
-const formats = (...args: readonly string[]) => runCli(['tools', 'formats', ...args]);
+const formats = (...args: readonly string[]) => runCommand(['tools', 'formats', ...args]);
 
 async function formatOf(template: keyof typeof templates): Promise<PrintedFormat> {
   const { out, err, code } = await formats('--template', pathOf(`${template}.jinja`), '--json');
@@ -119,7 +120,7 @@ describe('turngraph tools formats --template', () => {
 
 describe('turngraph tools parse --template', () => {
   const call = '<act>lamp<with>{"on": true}</act>';
-  const parse = (input: string, ...args: readonly string[]) => runCli(['tools', 'parse', ...args], input);
+  const parse = (input: string, ...args: readonly string[]) => runCommand(['tools', 'parse', ...args], input);
   const parseLines = (...lines: readonly object[]) =>
     parse(lines.map((line) => JSON.stringify(line)).join('\n'), '--jsonl');
 
@@ -200,7 +201,7 @@ describe('turngraph tools render --template', () => {
   const render = async (...args: readonly string[]) => {
     await writeFile(pathOf('graph.json'), JSON.stringify(graph));
     const flags = ['--graph', pathOf('graph.json'), '--node', 'detect', '--message', 'Shine!'];
-    return runCli(['tools', 'render', ...flags, ...args]);
+    return runCommand(['tools', 'render', ...flags, ...args]);
   };
 
   it('lets a template that proves a format place the tools', async () => {

@@ -30,7 +30,9 @@ describe('the shipped catalogue', () => {
   it('has at least twelve more models, and some for each format and for that of their own chat template', () => {
     expect(others.length).toBeGreaterThanOrEqual(12);
     const formatNames = new Set(others.map(({ tool_call_format }) => tool_call_format));
-    expect([...formatNames].sort()).toEqual(['', ...formats.keys()].sort());
+    // No model is trained on react alone: a node chooses it.
+    const trained = [...formats.keys()].filter((name) => name !== 'react');
+    expect([...formatNames].sort()).toEqual(['', ...trained].sort());
   });
 
   it.each(others.map((entry) => [entry.name, entry] as const))(
