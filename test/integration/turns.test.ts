@@ -91,13 +91,13 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     const message = client.send('sendMessage', { agentId: 1, text: 'hello' });
     const destruction = client.send('destroyAgent', { agentId: 1 });
     await client.waitFor(({ requestId }) => requestId === destruction);
-    expect(
-      client.received.filter(({ requestId }) => requestId >= creation).map(({ requestId, body }) => [requestId, body]),
-    ).toEqual([
-      [creation, 'createAgent'],
-      [message, 'answerText'],
-      [message, 'turnComplete'],
-      [destruction, 'ack'],
+    const frames = client.received.filter(({ requestId }) => requestId >= creation);
+    // An answer arrives in as many pieces as the connection takes.
+    expect([...new Set(frames.map(({ requestId, body }) => `${requestId - creation} ${body}`))]).toEqual([
+      '0 createAgent',
+      `${message - creation} answerText`,
+      `${message - creation} turnComplete`,
+      `${destruction - creation} ack`,
     ]);
   });
 
