@@ -4,6 +4,8 @@ import { afterAll } from 'vitest';
 import { repositoryPath } from '../helpers/server.ts';
 
 const cli = repositoryPath('dist/cli/turngraph.js');
+// With a number of threads a model is not benchmarked that is new to the machine, and no thread waits for another.
+const testEnv = { NO_COLOR: '1', TURNGRAPH_THREADS: '1' } as const;
 
 /** Output and exit code of a command. */
 export interface CliResult {
@@ -18,21 +20,21 @@ export function startCli(
   env: Readonly<Record<string, string>> = {},
   cwd = repositoryPath('.'),
 ): ChildProcessWithoutNullStreams {
-  return spawn(process.execPath, [cli, ...args], { cwd, env: { ...process.env, NO_COLOR: '1', ...env } });
+  return spawn(process.execPath, [cli, ...args], { cwd, env: { ...process.env, ...testEnv, ...env } });
 }
 
 /** Starts a command that may have this many file handles open; not on Windows. */
 export const startCliWithFileHandles = (count: number, args: readonly string[]): ChildProcessWithoutNullStreams =>
   spawn('sh', ['-c', `ulimit -n ${count} && exec "$0" "$@"`, process.execPath, cli, ...args], {
     cwd: repositoryPath('.'),
-    env: { ...process.env, NO_COLOR: '1' },
+    env: { ...process.env, ...testEnv },
   });
 
 /** Starts a command whose standard error is a file or a device; not on Windows. */
 export const startCliLoggingTo = (path: string, args: readonly string[]): ChildProcessWithoutNullStreams =>
   spawn('sh', ['-c', `exec "$0" "$@" 2> ${path}`, process.execPath, cli, ...args], {
     cwd: repositoryPath('.'),
-    env: { ...process.env, NO_COLOR: '1' },
+    env: { ...process.env, ...testEnv },
   });
 
 /** Runs a command to its end. */
@@ -81,7 +83,7 @@ export function useCommandHost(): RunCommand {
   };
   afterAll(async () => void (await host)?.child.kill());
   return (args, input = '', env = {}, cwd = repositoryPath('.')) => {
-    const running = last.then(() => run({ args, input, env: { NO_COLOR: '1', ...env }, cwd }));
+    const running = last.then(() => run({ args, input, env: { ...testEnv, ...env }, cwd }));
     last = running.catch(() => undefined);
     return running;
   };

@@ -10,7 +10,9 @@ import { readCatalogue } from '../../src/models/catalogue/readCatalogue.ts';
 import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
 import { taggedTemplate, unescapedTemplate } from '../helpers/dialectTemplates.ts';
 import { repositoryPath } from '../helpers/server.ts';
-import { runCli, startCli, untilExit } from './command.ts';
+import { runCli, useCommandHost } from './command.ts';
+
+const runCommand = useCommandHost();
 
 let folder = '';
 const pathOf = (name: string): string => join(folder, name);
@@ -47,21 +49,17 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const doctor = (...args: readonly string[]) =>
-  runCli(['doctor', '--catalogue', pathOf('models.json'), '--threads', '1', '--slots', '2', '--gpu', 'off', ...args]);
+const flags = () => ['--catalogue', pathOf('models.json'), '--threads', '1', '--slots', '2', '--gpu', 'off'];
+const doctor = (...args: readonly string[]) => runCommand(['doctor', ...flags(), ...args]);
 
 const crash = repositoryPath('test/cli/crashingEngine.mjs');
 
 /** The doctor on an engine process that crashes at a request. */
 const crashingDoctor = (request: string, ...args: readonly string[]) =>
-  runCli(
-    ['doctor', ...args, '--catalogue', pathOf('models.json'), '--threads', '1', '--slots', '2', '--gpu', 'off'],
-    '',
-    {
-      NODE_OPTIONS: `--import ${pathToFileURL(crash).href}`,
-      CRASH_AT: request,
-    },
-  );
+  runCli(['doctor', ...args, ...flags()], '', {
+    NODE_OPTIONS: `--import ${pathToFileURL(crash).href}`,
+    CRASH_AT: request,
+  });
 
 async function diagnose(...args: readonly string[]): Promise<Diagnosis> {
   const { out, err, code } = await doctor('--json', ...args);
@@ -74,7 +72,7 @@ const parseEntry = (page: string): unknown => JSON.parse(page.slice(page.indexOf
 
 describe('turngraph doctor', () => {
   it('reports what the server does with the bundled model', async () => {
-    const { out, err, code } = await doctor('demo', '--quick');
+    const { out, err, code } = await runCli(['doctor', ...flags(), 'demo', '--quick']);
     // Values that depend on the machine are replaced by #.
     const withoutNumbers = out
       .replaceAll(folder, '')
@@ -146,14 +144,10 @@ describe('turngraph doctor', () => {
     const project = await mkdtemp(join(folder, 'project-'));
     const own = join(project, 'models.json');
     if (document) await writeFile(own, JSON.stringify(document));
-    const cli = startCli(
-      ['doctor', 'turngraph-demo', '--quick', '--threads', '1', '--gpu', 'off', ...args],
-      {},
-      project,
-    );
-    const { out } = await untilExit(cli);
+    const doctorFlags = ['--quick', '--threads', '1', '--gpu', 'off', ...args];
+    const { out } = await runCommand(['doctor', 'turngraph-demo', ...doctorFlags], '', {}, project);
     await writeFile(own, JSON.stringify({ extends: false, models: [parseEntry(out)] }));
-    const listed = await untilExit(startCli(['models', 'list'], {}, project));
+    const listed = await runCommand(['models', 'list'], '', {}, project);
     expect(listed).toMatchObject({ out: expect.stringMatching(/^turngraph-demo  LOCAL  /) as unknown, err: '' });
   });
 

@@ -94,6 +94,8 @@ export class SampleFolder implements AsyncDisposable {
       HF_HOME: own('hub'),
       NO_COLOR: '1',
       TURNGRAPH_PORT: '0',
+      // Else each sample would benchmark the threads of the model, in a cache of its own.
+      TURNGRAPH_THREADS: '1',
       TURNGRAPH_CACHE: own('cache'),
       TURNGRAPH_MODELS: own('models'),
       TURNGRAPH_TOKEN: '',
