@@ -2,6 +2,8 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Prompt } from '../../src/dialog.ts';
 import type { Completion, Engine, Model, Sequence } from '../../src/engine/engine.ts';
+import type { CallGrammar } from '../../src/tools/grammar/grammar.ts';
+import { text } from '../../src/tools/grammar/rule.ts';
 import { scoringContract } from './scoring.ts';
 import { sharedModelContract } from './sharedModel.ts';
 import { userPrompt, nextPrompt, neverAborted, longText, generate, type EngineUnderTest } from './generation.ts';
@@ -290,14 +292,18 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
     it('ends when the context is full', async () => {
       const small = await engine.load(file, { contextSize: 64, slots: 1, threads: 1, gpu: 'off' });
       const sequence = small.openSequence();
-      // A prompt that leaves room for fewer tokens than any answer has.
+      // A prompt that leaves room for fewer tokens than any answer of the mock engine has; a model is bound to a long one.
+      const endless: CallGrammar = { kind: 'full', rule: text('and on '.repeat(100)), budget: 1000 };
       const room = 2;
-      let text = 'Tell me more';
-      for (let prompt = 0; prompt < 64 - room; text += ' please') {
-        prompt = (await generate(sequence, userPrompt(text), { sampling: { max_tokens: 1 } })).tokens.prompt;
+      let asked = 'Tell me more';
+      for (let prompt = 0; prompt < 64 - room; asked += ' please') {
+        prompt = (await generate(sequence, userPrompt(asked), { sampling: { max_tokens: 1 } })).tokens.prompt;
         if (prompt === 64 - room) break;
       }
-      const { finishReason, tokens } = await generate(sequence, userPrompt(text), { sampling: { max_tokens: 1000 } });
+      const { finishReason, tokens } = await generate(sequence, userPrompt(asked), {
+        sampling: { max_tokens: 1000 },
+        grammar: endless,
+      });
       expect(finishReason).toBe('length');
       expect(tokens.prompt + tokens.generated).toBe(64);
       await small[Symbol.asyncDispose]();
