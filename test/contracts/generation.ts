@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
+import { afterAll, beforeAll } from 'vitest';
 import type { Prompt } from '../../src/dialog.ts';
-import type { Completion, Engine, GenerateOptions, SamplingParams, Sequence } from '../../src/engine/engine.ts';
+import type { Completion, Engine, GenerateOptions, Model, SamplingParams, Sequence } from '../../src/engine/engine.ts';
 
 /** An engine under test and what the suite needs to use it. */
 export interface EngineUnderTest {
@@ -61,3 +62,28 @@ export async function generate(
 
 /** A text of any length. */
 export const longText = (count: number): string => 'The lamp stands in the hall and shines. '.repeat(count);
+
+/** An engine and a model that it has loaded. */
+export interface LoadedModel {
+  readonly engine: Engine;
+  readonly model: Model;
+}
+
+/** Loads a model before the tests of a suite, and disposes of its engine after them. Read it in tests only. */
+export function useModel({ open, file }: Pick<EngineUnderTest, 'open' | 'file'>): LoadedModel {
+  let engine: Engine;
+  let model: Model;
+  beforeAll(async () => {
+    engine = open();
+    model = await engine.load(file, { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' });
+  });
+  afterAll(() => engine[Symbol.asyncDispose]());
+  return {
+    get engine() {
+      return engine;
+    },
+    get model() {
+      return model;
+    },
+  };
+}

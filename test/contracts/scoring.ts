@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AnswerScores, Engine, Model, Sequence } from '../../src/engine/engine.ts';
-import { generate, longText, neverAborted, userPrompt, type EngineUnderTest } from './generation.ts';
+import { describe, expect, it } from 'vitest';
+import type { AnswerScores, Sequence } from '../../src/engine/engine.ts';
+import { generate, longText, neverAborted, userPrompt, type EngineUnderTest, useModel } from './generation.ts';
 
 const labels = ['order', 'order food', 'chat', 'no'];
 const signal = neverAborted;
@@ -10,17 +10,10 @@ const signal = neverAborted;
 /** Contract of every engine for the scores of answers. */
 export function scoringContract({ open, file }: EngineUnderTest): void {
   describe('when it scores answers', () => {
-    let engine: Engine;
-    let model: Model;
-
-    beforeAll(async () => {
-      engine = open();
-      model = await engine.load(file, { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' });
-    });
-    afterAll(() => engine[Symbol.asyncDispose]());
+    const loaded = useModel({ open, file });
 
     const withSequence = async <T>(work: (sequence: Sequence) => Promise<T>): Promise<T> => {
-      await using sequence = model.openSequence();
+      await using sequence = loaded.model.openSequence();
       return await work(sequence);
     };
 
@@ -53,7 +46,7 @@ export function scoringContract({ open, file }: EngineUnderTest): void {
       ]);
       expect(second).toBe(first);
       // The default of the mock shares all probability among the answers.
-      if (engine.name !== 'mock') expectClose([first], [alone]);
+      if (loaded.engine.name !== 'mock') expectClose([first], [alone]);
     });
 
     it('lets the event loop run', async () => {
@@ -76,7 +69,7 @@ export function scoringContract({ open, file }: EngineUnderTest): void {
         const again = await sequence.score(userPrompt('Is the lamp on?', system), ['yes', 'no'], { signal });
         expect(again.tokens.reused).toBe(again.tokens.prompt - 1);
         expectClose(again.scores, first.scores);
-        const [common = 0] = await model.count([system]);
+        const [common = 0] = await loaded.model.count([system]);
         const other = await sequence.score(userPrompt('Is the door open?', system), ['yes', 'no'], { signal });
         expect(other.tokens.reused).toBeGreaterThanOrEqual(common);
         const fresh = await withSequence((alone) =>
@@ -123,22 +116,22 @@ export function scoringContract({ open, file }: EngineUnderTest): void {
         await yieldToEventLoop();
         control.abort();
         // A mock scores without a wait.
-        if (engine.name !== 'mock') expect(await pending).toMatchObject({ finishReason: 'aborted', scores: [] });
+        if (loaded.engine.name !== 'mock') expect(await pending).toMatchObject({ finishReason: 'aborted', scores: [] });
         await pending;
         expect(getEventListeners(control.signal, 'abort')).toEqual([]);
-        expect(model.stats()).toMatchObject({ slotsBusy: 0, waiting: 0 });
+        expect(loaded.model.stats()).toMatchObject({ slotsBusy: 0, waiting: 0 });
         const { scores } = await sequence.score(userPrompt('Hello!'), labels, { signal });
         expectClose(scores, await scoreFresh('Hello!', labels));
       });
     });
 
     it('ends when the sequence is disposed of', async () => {
-      const sequence = model.openSequence();
+      const sequence = loaded.model.openSequence();
       const answers = Array.from({ length: 200 }, (_, index) => `answer ${index} ${longText(1)}`);
       const pending = sequence.score(userPrompt(longText(20)), answers, { signal });
       await yieldToEventLoop();
       await sequence[Symbol.asyncDispose]();
-      if (engine.name !== 'mock') expect((await pending).finishReason).toBe('aborted');
+      if (loaded.engine.name !== 'mock') expect((await pending).finishReason).toBe('aborted');
       expect((await sequence.score(userPrompt('Hello!'), labels, { signal })).finishReason).toBe('aborted');
     });
 
@@ -164,7 +157,7 @@ export function scoringContract({ open, file }: EngineUnderTest): void {
       const texts = ['Two beers!', 'Hello!', 'Who are you?', 'Tell me a joke'];
       const expected: (readonly number[])[] = [];
       for (const text of texts) expected.push(await scoreFresh(text, labels));
-      for (const shared of [model, narrow]) {
+      for (const shared of [loaded.model, narrow]) {
         const sequences = texts.map(() => shared.openSequence());
         for (let round = 0; round < 3; round++) {
           const scored = await Promise.all(

@@ -1,21 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
-import { userPrompt, generate, type EngineUnderTest } from './generation.ts';
+import { describe, expect, it } from 'vitest';
+import type { Sequence } from '../../src/engine/engine.ts';
+import { userPrompt, generate, type EngineUnderTest, useModel } from './generation.ts';
 
-/** Contract of every engine for sequences that share a model. */
+/** Contract of every engine for sequences that share a loaded.model. */
 export function sharedModelContract({ open, file, long }: EngineUnderTest): void {
   describe('in several sequences', () => {
-    let engine: Engine;
-    let model: Model;
-
-    beforeAll(async () => {
-      engine = open();
-      model = await engine.load(file, { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' });
-    });
-    afterAll(() => engine[Symbol.asyncDispose]());
+    const loaded = useModel({ open, file });
 
     async function alone(text: string): Promise<string> {
-      const sequence = model.openSequence();
+      const sequence = loaded.model.openSequence();
       const completion = await generate(sequence, userPrompt(text));
       await sequence[Symbol.asyncDispose]();
       return completion.text;
@@ -25,9 +18,11 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
       const questions = ['How are you today?', 'Tell me a joke', 'What is your name?'];
       const expected: string[] = [];
       for (const question of questions) expected.push(await alone(question));
-      const sequences = questions.map(() => model.openSequence());
+      const sequences = questions.map(() => loaded.model.openSequence());
       const together = await Promise.all(
-        questions.map((question, index) => generate(sequences[index] ?? model.openSequence(), userPrompt(question))),
+        questions.map((question, index) =>
+          generate(sequences[index] ?? loaded.model.openSequence(), userPrompt(question)),
+        ),
       );
       expect(together.map(({ text }) => text)).toEqual(expected);
       await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
@@ -66,7 +61,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
 
     it('serves more sequences than it has slots, each with its own dialog', async () => {
       const names = ['Ann', 'Bob', 'Cid', 'Dan', 'Eve'];
-      const sequences = names.map(() => model.openSequence());
+      const sequences = names.map(() => loaded.model.openSequence());
       const generateAll = (round: number): Promise<string[]> =>
         Promise.all(
           sequences.map(
@@ -82,7 +77,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
 
     it('gives the slot of a paused generation to others, and continues it later', async () => {
       const expected = await alone('Tell me a joke');
-      const [slow, ...others] = [1, 2, 3].map(() => model.openSequence());
+      const [slow, ...others] = [1, 2, 3].map(() => loaded.model.openSequence());
       if (!slow) throw new Error('no sequence');
       let open = (): void => {};
       const gate = new Promise<void>((resolve) => (open = resolve));
@@ -104,7 +99,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
     });
 
     it('does not fail other generations when one fails', async () => {
-      const [good, bad] = [model.openSequence(), model.openSequence()];
+      const [good, bad] = [loaded.model.openSequence(), loaded.model.openSequence()];
       const [fine, failed] = await Promise.allSettled([
         generate(good, userPrompt('How are you today?')),
         generate(bad, userPrompt('How are you today?'), {
@@ -120,7 +115,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
     });
 
     it('ends a generation whose sequence is disposed of', async () => {
-      const sequence = model.openSequence();
+      const sequence = loaded.model.openSequence();
       const ended: string[] = [];
       let disposal: Promise<unknown> | undefined;
       const dispose = async (): Promise<void> => {

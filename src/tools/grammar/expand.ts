@@ -26,14 +26,14 @@ export function expand(stacks: Iterable<Stack>): ReadonlySet<Stack> {
   // Stacks share their tails as objects, so each tail is expanded once, however many alternatives lead to it.
   const visited = new Set<Stack>();
   // A list and no recursion: a choice of thousands would overflow the call stack. The next one is the last.
-  const todo = [...stacks].reverse();
-  while (todo.length > 0) {
-    const stack = todo.pop();
+  const pending = [...stacks].reverse();
+  while (pending.length > 0) {
+    const stack = pending.pop();
     if (visited.has(stack)) continue;
     visited.add(stack);
     const replacements = stack && replaceTop(stack.rule, stack.next);
     if (!replacements) expanded.add(stack);
-    else for (let index = replacements.length - 1; index >= 0; index--) todo.push(replacements[index]);
+    else for (let index = replacements.length - 1; index >= 0; index--) pending.push(replacements[index]);
   }
   return expanded;
 }

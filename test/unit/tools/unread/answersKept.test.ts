@@ -117,13 +117,14 @@ describe('prose around markup', () => {
 
 describe('the collected model outputs', () => {
   it.each([...cases, ...moreCases].map((one) => [one.id, one] as const))(
-    'keep each answer that has neither a bracket nor a tag: %s',
+    'keep each answer that has neither a bracket nor a tag nor a keyword of react: %s',
     (_id, { format, text }) => {
       const found = formats.get(format);
       if (!found) throw new Error(`there is no format ${format}`);
       const { answer, content, unread, calls } = parseReply(text, found);
       // What follows the call of a react reply, such as an invented result, is no answer.
-      const hasMarkup = format === 'react' || /[<[{]/.test(content);
+      const hasKeyword = format === 'react' && /\b(?:thought|action|observation|answer)\b/i.test(text);
+      const hasMarkup = hasKeyword || /[<[{]/.test(content);
       if (!hasMarkup) expect({ answer, unread }).toEqual({ answer: content, unread: [] });
       if (calls.length + unread.length === 0 && answer !== content)
         throw new Error(`${content} became ${answer} without a word`);
