@@ -84,8 +84,7 @@ export const serverSchema = {
       minimum: 0,
       maximum: 256,
       default: 0,
-      description:
-        'slots (KV caches) per model: how many sequences are in memory at a time; 0 = by free memory, at least 4',
+      description: 'slots (KV caches) per model: how many sequences are in memory at a time; 0 = 4',
     },
     cache: {
       type: 'string',

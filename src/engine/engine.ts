@@ -213,7 +213,7 @@ export type KvCacheType = 'f16' | 'q8_0' | 'q4_0';
 export interface LoadOptions {
   /** Tokens; 0 = 8192 or the context size that the model was trained with, whichever is smaller. */
   readonly contextSize: number;
-  /** KV caches in memory (llama-server: --parallel); 0 = chosen by the engine. */
+  /** KV caches in memory (llama-server: --parallel); 0 = the default of the engine. */
   readonly slots: number;
   /** Maximum number of decode threads; 0 = chosen and tuned by the engine. */
   readonly threads: number;

@@ -6,7 +6,7 @@ import { DeferredQueue } from './batching/deferredQueue.ts';
 import { hookBatches } from './batching/batchHooks.ts';
 import { scheduleBatch, batchLoad, type BatchLoad } from './batching/batchScheduler.ts';
 import { cacheTypeFault, cacheTypeOptions } from './kvCache/cacheType.ts';
-import { checkMemory, freeMemory, freeVram } from './memoryCheck.ts';
+import { checkMemory } from './memoryCheck.ts';
 import { BatchTimer } from './batching/batchTimer.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 import { ThreadTuner, fewestNearFastest, threadCandidates, type ThreadTimings } from './threads/threadTuner.ts';
@@ -130,7 +130,7 @@ const halfOf = (threads: number): number => Math.max(1, Math.floor(threads / 2))
 
 type EstimateOptions = Parameters<Weights['fileInsights']['estimateContextResourceRequirementsV2']>[0];
 
-/** The requested number of slots, or as many as fit in a share of the free memory. @throws Fault MODEL_LOAD_FAILED */
+/** The memory of the requested number of slots, or of the default one. @throws Fault MODEL_LOAD_FAILED */
 async function chooseSlotCount(
   weights: Weights,
   shape: Omit<EstimateOptions, 'sequences' | 'modelGpuLayers'>,
@@ -142,19 +142,17 @@ async function chooseSlotCount(
       sequences,
       modelGpuLayers: weights.gpuLayers,
     });
-  const [minimum, oneMore] = [await estimate(minSlots), await estimate(minSlots + 1)];
-  const slotRam = oneMore.cpuRam - minimum.cpuRam;
-  const slotVram = oneMore.gpuVram - minimum.gpuVram;
-  const fittingSlots = Math.min(freeMemory() / slotRam, (await freeVram(weights.llama)) / slotVram) * maxMemoryShare;
-  const sequences = requested || Math.max(minSlots, Math.min(maxSlots, Math.floor(fittingSlots)));
+  const sequences = requested || defaultSlots;
+  const [all, oneMore] = [await estimate(sequences), await estimate(sequences + 1)];
   const what = `${sequences} slot${sequences === 1 ? '' : 's'} of ${shape.contextSize} tokens`;
-  const { cpuRam, gpuVram } = sequences === minSlots ? minimum : await estimate(sequences);
-  checkMemory({ what, bytes: cpuRam, hint: 'lower context_size or the number of slots' });
-  const bytesPerToken = (slotRam + slotVram) / shape.contextSize;
-  return { sequences, bytesPerToken, slotMemory: { ram: cpuRam, vram: gpuVram } };
+  checkMemory({ what, bytes: all.cpuRam, hint: 'lower context_size or the number of slots' });
+  const slotBytes = oneMore.cpuRam - all.cpuRam + oneMore.gpuVram - all.gpuVram;
+  return {
+    sequences,
+    bytesPerToken: slotBytes / shape.contextSize,
+    slotMemory: { ram: all.cpuRam, vram: all.gpuVram },
+  };
 }
 
-const minSlots = 4;
-const maxSlots = 16;
-// Share of the free memory for slots; the rest is left to the game.
-const maxMemoryShare = 0.25;
+// Each takes the memory of a whole context, used or not; the memory belongs to the game.
+const defaultSlots = 4;

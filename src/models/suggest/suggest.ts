@@ -17,7 +17,7 @@ export interface ModelFacts {
 export interface TargetMachine extends Omit<Hardware, 'problem'> {
   /** Memory bandwidth in bytes per second; undefined: not measured. */
   readonly bandwidth: number | undefined;
-  /** Slots of a model; 0 = at least four. */
+  /** Slots of a model; 0 = four. */
   readonly slots: number;
 }
 
@@ -51,7 +51,7 @@ export interface Suggestion {
 }
 
 const defaultContextSize = 8192;
-const minSlots = 4;
+const defaultSlots = 4;
 // Of a model that is not on disk the shape is unknown. This is that of many models of 3 to 8 billion parameters.
 const assumedBytesPerToken = 128 * 1024;
 const cacheTypeShare = { f16: 1, q8_0: 0.53, q4_0: 0.28 } as const;
@@ -75,7 +75,7 @@ function suggest(facts: ModelFacts, machine: TargetMachine): Suggestion {
   const slotBytes: Figure = { value: bytesPerToken * contextSize, basis: shape ? 'known' : 'assumed' };
   const size = sizeOf(facts);
   const needs = (slots: number): number | undefined => size && size.value + slotBytes.value * slots;
-  const neededBytes = needs(machine.slots || minSlots);
+  const neededBytes = needs(machine.slots || defaultSlots);
   // Each token reads all weights, and on average half of the context.
   const readBytes = size && size.value + (shape ? slotBytes.value / 2 : 0);
   const cpuRate = machine.bandwidth !== undefined && readBytes ? machine.bandwidth / readBytes : undefined;
