@@ -42,6 +42,19 @@ export function findSyntaxError(text: string): JsonSyntaxError | undefined {
   }
 }
 
+/**
+ * Parses a JSON text.
+ * @param fault makes the error to throw of the problem, the end of a sentence: "is not valid JSON at 3:13: value expected".
+ */
+export function parseJson(text: string, fault: (problem: string, cause: unknown) => Error): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const { place, why } = findSyntaxError(text) ?? { place: '1:1', why: 'unexpected character' };
+    throw fault(`is not valid JSON at ${place}: ${why}`, cause);
+  }
+}
+
 /** All duplicate keys of a JSON text; none when it is nested too deeply to be visited. */
 export function findDuplicateKeys(text: string): readonly DuplicateKey[] {
   const position = positions(text);

@@ -1,6 +1,7 @@
 import type { Interaction } from '../dialog.ts';
-import { Fault, describeError } from '../fault.ts';
+import { Fault } from '../fault.ts';
 import { describePointer } from '../jsonPointer.ts';
+import { parseJson } from '../jsonLocations.ts';
 import { createReader, type Schema, type SchemaError } from '../schema.ts';
 import { parseJsonAt } from '../tools/json/lenientParser.ts';
 import { isJsonObject } from '../tools/json/value.ts';
@@ -56,7 +57,9 @@ const validateHistory = createReader(historySchema);
  */
 export function parseHistory(text: string, name = 'createAgent.historyJson'): readonly Interaction[] {
   if (text === '') return [];
-  const reading = validateHistory(parseJson(text, name));
+  const reading = validateHistory(
+    parseJson(text, (problem, cause) => new Fault('MALFORMED_MESSAGE', `${name} ${problem}`, { cause })),
+  );
   const errors = reading.ok ? findInvalidArguments(reading.value) : reading.errors;
   if (reading.ok && errors.length === 0) return reading.value;
   const messages = errors.map(({ pointer, message }) => `${name}${describePointer(pointer)} ${message}`);
@@ -77,12 +80,3 @@ const findInvalidArguments = (interactions: readonly Interaction[]): readonly Sc
       return [{ pointer, message: `must be the JSON text of an object, not ${JSON.stringify(arguments_json)}` }];
     }),
   );
-
-function parseJson(text: string, name: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    const reason = describeError(cause);
-    throw new Fault('MALFORMED_MESSAGE', `${name} is not valid JSON: ${reason}`, { cause });
-  }
-}

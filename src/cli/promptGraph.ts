@@ -40,7 +40,7 @@ export function promptGraph(graph: GraphDocument, options: PromptOptions, regist
   if (!node) throw new UsageError(`the graph has no node "${name}"${didYouMean(name, Object.keys(graph.nodes))}`);
   const own: Params = node.params;
   const params = { ...withModel(own, model), ...(format !== undefined && { tool_call_format: format }) };
-  const needsSelection = outputOf({ ...node, params }, registry)?.needsSelection ?? false;
+  const needsSelection = isStated(outputOf({ ...node, params }, registry)?.needsSelection);
   const selector = needsSelection || guideline.length > 0 ? findSelector(graph, name, registry) : undefined;
   if (guideline.length > 0 && selector === undefined)
     throw new UsageError(
@@ -115,13 +115,15 @@ function outputOf({ type: typeName, params }: GraphNode, registry: Registry): No
   return type && reading?.ok ? type.output(reading.value) : undefined;
 }
 
+const isStated = (tools: NodeOutput['selects']): boolean => tools !== undefined && tools !== false;
+
 /** The nearest node that selects tools and leads to a node; undefined: there is none. */
 function findSelector({ nodes }: GraphDocument, target: string, registry: Registry): string | undefined {
   const found = new Set([target]);
   for (const reached of found)
     for (const [name, node] of Object.entries(nodes)) {
       if (found.has(name) || !Object.values(node.exits).includes(reached)) continue;
-      if (outputOf(node, registry)?.selects) return name;
+      if (isStated(outputOf(node, registry)?.selects)) return name;
       found.add(name);
     }
   return undefined;

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Fault, describeError } from '../fault.ts';
+import { Fault } from '../fault.ts';
 import { describeFsError, readRegularFile } from '../filesystem.ts';
-import { findDuplicateKeys } from '../jsonLocations.ts';
+import { findDuplicateKeys, parseJson } from '../jsonLocations.ts';
 import { didYouMean } from '../didYouMean.ts';
 
 const fileExtension = '.json';
@@ -61,20 +61,13 @@ const unreadable = (subject: string, cause: unknown): Fault =>
  * @throws Fault GRAPH_COMPILATION_FAILED when it is not valid JSON, or has a duplicate key.
  */
 export function parseGraph(text: string, subject: string): unknown {
-  const document = parseJson(text, subject);
+  const document = parseJson(text, (problem, cause) => {
+    return new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });
+  });
   const [duplicate] = findDuplicateKeys(text);
   if (duplicate === undefined) return document;
   throw new Fault(
     'GRAPH_COMPILATION_FAILED',
-    `${subject} has the name "${duplicate.name}" twice in one object (line ${duplicate.line})`,
+    `${subject} has the name "${duplicate.name}" twice in one object at ${duplicate.place}`,
   );
-}
-
-function parseJson(text: string, subject: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const reason = describeError(error);
-    throw new Fault('GRAPH_COMPILATION_FAILED', `${subject} is not valid JSON: ${reason}`, { cause: error });
-  }
 }

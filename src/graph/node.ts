@@ -63,10 +63,10 @@ export interface NodeOutput {
   readonly answerExit?: string;
   /** Whether later nodes learn of what the node finds out by the turn, too: then its exits may all lead to one node. */
   readonly informsLaterNodes?: boolean;
-  /** Whether the node can select tools for the nodes after it; absent: no. */
-  readonly selects?: boolean;
-  /** Whether the node offers only tools that a node before it selected; absent: no. */
-  readonly needsSelection?: boolean;
+  /** Whether the node can select tools for the nodes after it, and by which names; true: by any. Absent: no. */
+  readonly selects?: boolean | readonly string[];
+  /** Whether the node offers only tools that a node before it selected, and by which names; true: not known. Absent: no. */
+  readonly needsSelection?: boolean | readonly string[];
 }
 
 /** A node type: its name, parameters, exits and implementation in one value. */

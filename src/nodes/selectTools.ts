@@ -12,6 +12,7 @@ import { stringifyJson } from '../tools/json/value.ts';
 import { InferenceRunner, inferenceParams, resolveModel } from './inference.ts';
 import { compileEntryPatterns } from './stringParams.ts';
 
+const exits = ['matched', 'none_matched'] as const;
 const defaultThreshold = 0.5;
 
 const params = {
@@ -76,8 +77,8 @@ export const selectTools = defineNode({
   type: 'SelectTools',
   summary: 'Selects the tools of the guidelines that hold in a turn, so that a later ToolCall offers only these.',
   params,
-  exits: ['matched', 'none_matched'],
-  output: () => ({ silentExits: ['matched', 'none_matched'], informsLaterNodes: true, selects: true }),
+  exits,
+  output: ({ guidelines }) => ({ silentExits: exits, informsLaterNodes: true, selects: namesOf(toolsOf(guidelines)) }),
   async create(params, context) {
     const { nodeName, toolNames } = context;
     const settings = await liveParams(params, settingsReader(context));

@@ -1,6 +1,6 @@
-import { Fault, describeError } from '../fault.ts';
+import { Fault } from '../fault.ts';
 import { describeFsError, readRegularFile } from '../filesystem.ts';
-import { findDuplicateKeys } from '../jsonLocations.ts';
+import { findDuplicateKeys, parseJson } from '../jsonLocations.ts';
 import { isObject } from '../jsonTypes.ts';
 import {
   invalidStorage,
@@ -31,7 +31,7 @@ export async function readStorageFile(file: string, kind: StorageKind, name: str
     case 'MAP':
       return createMap(kind, parseMap(text, name), name);
     case 'MULTIMAP':
-      return createMap(kind, parseRecords(parseJson(text, name), name), name);
+      return createMap(kind, parseRecords(readJson(text, name), name), name);
     default:
       return kind satisfies never;
   }
@@ -57,17 +57,12 @@ const parseLines = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));
 
-function parseJson(text: string, name: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw invalidStorage(`${name} is not valid JSON: ${describeError(cause)}`, cause);
-  }
-}
+const readJson = (text: string, name: string): unknown =>
+  parseJson(text, (problem, cause) => invalidStorage(`${name} ${problem}`, cause));
 
 /** A map is written as an object of texts, or as the list of entries that a multimap is, with each id once. */
 function parseMap(json: string, name: string): MapEntry[] {
-  const value = parseJson(json, name);
+  const value = readJson(json, name);
   if (Array.isArray(value)) return checkUnique(parseRecords(value, name), name);
   if (!isObject(value))
     throw invalidStorage(`${name} must be a JSON object of strings, or a JSON array of {"id", "text"}`);

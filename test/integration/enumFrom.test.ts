@@ -122,6 +122,14 @@ describe.each(subprotocols)('over %s, a tool with enum_from', (subprotocol) => {
     expect(turn.warnings).toEqual([warningOf('give', 'item', 'inventory', problem)]);
   });
 
+  it('is left out with a suggestion where a variable has a similar name', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(shop({ tools: [give, wave] }));
+    const { warnings } = await client.sendMessage(agentId, 'hello', { inventroy: '["rope"]' });
+    const problem = `is missing; ${listOf('strings')}; did you mean "inventroy"?`;
+    expect(warnings).toEqual([warningOf('give', 'item', 'inventory', problem)]);
+  });
+
   it('does not ask the model where no tool is left', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(shop({ tools: [give, stack], generate_on_no_tool: true }));

@@ -171,6 +171,24 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect(await client.createAgent(chat())).toBe(1);
   });
 
+  it.each([
+    ['cut short', '{\n  "start_node": "a",\n  "nodes": {', 'createAgent.graphJson is not valid JSON at 3:13: '],
+    [
+      'with a trailing comma',
+      '{ "start_node": "a", }',
+      'createAgent.graphJson is not valid JSON at 1:20: a trailing comma is not allowed',
+    ],
+    [
+      'with a name that occurs twice',
+      '{\n  "start_node": "a",\n  "start_node": "b" }',
+      'createAgent.graphJson has the name "start_node" twice in one object at 3:3',
+    ],
+  ])('rejects the text of a graph %s at its line and column', async (_, graphJson, message) => {
+    await using client = await connect();
+    const answer = errorOf(await client.request('createAgent', { graphJson }));
+    expect(answer).toMatchObject({ code: 3003, message: expect.stringContaining(message) as unknown });
+  });
+
   it.each(invalidRequests)('rejects %s', async (_, [body, fields], code) => {
     await using client = await connect();
     expect(errorOf(await client.request(body, fields)).code).toBe(code);

@@ -1,6 +1,7 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 import type { Prompt } from '../../dialog.ts';
-import { Fault, describeError } from '../../fault.ts';
+import { Fault } from '../../fault.ts';
+import { parseJson } from '../../jsonLocations.ts';
 import { createReader, type FromSchema } from '../../schema.ts';
 import type { GenerateOptions } from '../engine.ts';
 
@@ -61,7 +62,7 @@ export type MockScript = readonly {
 
 /** Parses a mock script from JSON text. @throws Fault INVALID_PARAM_VALUE that names the file and the entry. */
 export function readMockScript(text: string, file: string): MockScript {
-  const entries = readEntries(parse(text, file));
+  const entries = readEntries(parseJson(text, (problem) => scriptFault(file, `it ${problem}`)));
   if (!entries.ok) {
     throw scriptFault(
       file,
@@ -105,14 +106,6 @@ export function findReply(script: MockScript, request: ScriptedRequest): Scripte
 /** The first scores of a script that match a request. */
 export const findScores = (script: MockScript, request: ScriptedRequest): ScriptedScores | undefined =>
   script.find(({ scores, matches }) => scores && matches(request))?.scores;
-
-function parse(text: string, file: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw scriptFault(file, `it is not valid JSON: ${describeError(error)}`);
-  }
-}
 
 function compile(pattern: string, location: string): RE2JS {
   try {

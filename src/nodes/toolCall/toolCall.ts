@@ -153,7 +153,7 @@ function nodeOutput(params: ToolCallParams): NodeOutput {
     ...(generate_on_no_tool && { text: 'sent' }),
     silentExits: [...(notify_client ? [] : ['tool_called']), ...(alwaysAnswers ? [] : ['no_tool_called'])],
     unusedExits: await_results ? [] : ['no_results'],
-    needsSelection,
+    needsSelection: needsSelection && tools.map(declaredToolName),
   };
 }
 

@@ -1,3 +1,4 @@
+import { didYouMean } from '../../didYouMean.ts';
 import type { Turn } from '../../graph/turn.ts';
 import { withEnums } from '../../tools/declaration/enumSource.ts';
 import { readEnumValues, type EnumReading } from '../../tools/declaration/enumValues.ts';
@@ -14,6 +15,9 @@ export function turnTools(tools: ReadonlyMap<string, Tool>, turn: Turn, nodeName
   const readings = new Map<string, EnumReading>();
   const textOf = (variable: string): string | undefined =>
     Object.hasOwn(turn.variables, variable) ? turn.variables[variable] : undefined;
+  // A variable that is missing may be there by a similar name.
+  const hintFor = (variable: string): string =>
+    textOf(variable) === undefined ? didYouMean(variable, Object.keys(turn.variables)) : '';
   const read = (source: EnumSource): EnumReading => {
     const key = JSON.stringify([source.variable, source.types]);
     const reading = readings.get(key) ?? readEnumValues(textOf(source.variable), source);
@@ -29,7 +33,7 @@ export function turnTools(tools: ReadonlyMap<string, Tool>, turn: Turn, nodeName
     for (const source of enumSources) {
       const reading = read(source);
       if (reading.ok) values.set(source, reading.values);
-      else warn(problemOf(source, reading.problem));
+      else warn(problemOf(source, reading.problem) + hintFor(source.variable));
     }
     if (values.size < enumSources.length) continue;
     const variables = enumSources.map(({ variable }) => variable);

@@ -37,6 +37,25 @@ describe('a node that offers only selected tools', () => {
   });
 });
 
+describe('a tool of a node that offers only selected tools', () => {
+  const some: NodeOutput = { silentExits: [], selects: ['jump'] };
+  const needsBoth: NodeOutput = { silentExits: [], needsSelection: ['jump', 'run'] };
+
+  it('is a warning where no node selects it', () => {
+    expect(warningsOf(some, needsBoth)).toEqual([
+      'n1 offers only selected tools, and no node selects "run": it is never offered; name it in a guideline',
+    ]);
+  });
+
+  it.each<[string, readonly (NodeOutput | undefined)[]]>([
+    ['another node selects it', [some, { silentExits: [], selects: ['run'] }, needsBoth]],
+    ['a node does not say what it selects', [some, selects, needsBoth]],
+    ['a node may select it, for all that is known', [some, undefined, needsBoth]],
+  ])('is none where %s', (_, outputs) => {
+    expect(warningsOf(...outputs)).toEqual([]);
+  });
+});
+
 describe('a node that selects tools', () => {
   const warning =
     'n0 selects tools, and no node after it offers only these; set "tools_from": "selection" in a ToolCall after it';
