@@ -110,7 +110,8 @@ export const serverSchema = {
       minimum: 0,
       maximum: 1024,
       default: 0,
-      description: 'threads for inference; 0 = measured per model, fewer while other programs need the cores',
+      description:
+        'threads for inference; 0 = chosen for decode and for prefill, fewer while other programs need the cores',
     },
     gpu: { type: 'string', enum: ['auto', 'off'], default: 'auto', description: 'whether to use a graphics card' },
     modelIdle: {

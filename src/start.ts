@@ -146,8 +146,8 @@ const logFor = ({ logLevel: level, json }: ServerOptions): Log => createLog({ le
 /** Logs backend, layers, threads and slots of a model once it is loaded. */
 const logLoadedModel =
   (log: Log): MeteredPoolOptions['onLoaded'] =>
-  (model, { backend, gpuLayers, threads, slots }, ms) =>
-    log.info({ model, backend, gpuLayers, threads, slots, ms: Math.round(ms) }, 'a model is loaded');
+  (model, { backend, gpuLayers, threads, prefillThreads, slots }, ms) =>
+    log.info({ model, backend, gpuLayers, threads, prefillThreads, slots, ms: Math.round(ms) }, 'a model is loaded');
 
 async function createMockEngine(scriptFile: string): Promise<Engine> {
   if (scriptFile === '') return mockEngine();

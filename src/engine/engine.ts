@@ -148,6 +148,8 @@ export interface ModelStats {
   readonly gpuLayers: number;
   /** Current number of decode threads; 0 = the model has none of its own. */
   readonly threads: number;
+  /** Current number of threads of batches with many prompt tokens; 0 = the model has none of its own. */
+  readonly prefillThreads: number;
   /** KV caches in memory (0 = no limit), and how many of them are in use now. */
   readonly slots: number;
   readonly slotsBusy: number;
@@ -215,7 +217,7 @@ export interface LoadOptions {
   readonly contextSize: number;
   /** KV caches in memory (llama-server: --parallel); 0 = the default of the engine. */
   readonly slots: number;
-  /** Maximum number of decode threads; 0 = chosen and tuned by the engine. */
+  /** Number of threads, for decoding and for prefill; 0 = each is chosen and tuned by the engine. */
   readonly threads: number;
   readonly gpu: 'auto' | 'off';
   /** Default f16; the others need less memory and are experimental. */

@@ -96,7 +96,8 @@ export const metricDefinitions = {
   }),
   turngraph_model_context_tokens: gauge('Tokens that one sequence can hold.', perModel),
   turngraph_model_gpu_layers: gauge('Layers on the graphics card.', perModel),
-  turngraph_model_threads: gauge('Threads that evaluate tokens.', perModel),
+  turngraph_model_threads: gauge('Threads of batches that decode.', perModel),
+  turngraph_model_prefill_threads: gauge('Threads of batches with 32 or more prompt tokens.', perModel),
   turngraph_model_load_duration_seconds: histogram('Time of loading a model into memory.', loadBuckets, perModel),
   turngraph_engine_crashes_total: counter('Engine processes that ended without being asked to, or hung.', {
     reason: ['crash', 'hang'],

@@ -107,7 +107,7 @@ describe('turngraph doctor', () => {
 
       Speed
         backend           cpu
-        threads           1
+        threads           1 for decode, 1 for prefill
         prefill           #/s
         decode            #/s
 
@@ -210,7 +210,7 @@ describe('turngraph doctor', () => {
       files: [pathOf('mute.gguf')],
       bytes: withoutTemplate('Qwen2.5 Instruct').length,
       contextSize: 2048,
-      stats: { backend: 'cpu', gpuLayers: 0, threads: 1, slots: 2 },
+      stats: { backend: 'cpu', gpuLayers: 0, threads: 1, prefillThreads: 1, slots: 2 },
     });
     expect(model).toMatchObject({
       architecture: 'llama',

@@ -206,6 +206,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
       expect(during.value('turngraph_model_info', { ...labels, backend: 'cpu' })).toBe(1);
       expect(during.value('turngraph_model_context_tokens', labels)).toBe(2048);
       expect(during.value('turngraph_model_threads', labels)).toBe(1);
+      expect(during.value('turngraph_model_prefill_threads', labels)).toBe(1);
       expect(during.value('turngraph_slots', labels)).toBeGreaterThan(0);
       await client.request('destroyAgent', { agentId });
       while ((await scrape(server)).value('turngraph_model_loaded', labels) === 1) await wait(20);

@@ -117,13 +117,13 @@ function memoryRows({ model, contextSize, stats }: Diagnosis): readonly Row[] {
 }
 
 function speedRows({ model, stats, speed }: Diagnosis): readonly Row[] {
-  const { backend, gpuLayers, threads } = stats;
+  const { backend, gpuLayers, threads, prefillThreads } = stats;
   const threadSpeeds = model.threadBenchmarks.map((trial) => `${trial.threads}: ${rate(trial.tokensPerSecond)}`);
   const benchmark = threadSpeeds.length > 0 ? ` (tokens/s by threads: ${threadSpeeds.join(', ')})` : '';
   return [
     // llama.cpp counts the output layer, too.
     ['backend', gpuLayers > 0 ? `${backend}, with ${gpuLayers} of ${model.layers + 1} layers` : backend],
-    ['threads', `${threads}${benchmark}`],
+    ['threads', `${threads} for decode${benchmark}, ${prefillThreads} for prefill`],
     ['prefill', perSecond(speed.prefillPerSecond)],
     ['decode', perSecond(speed.decodePerSecond)],
   ];

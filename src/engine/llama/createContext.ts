@@ -10,6 +10,8 @@ import { checkMemory } from './memoryCheck.ts';
 import { BatchTimer } from './batching/batchTimer.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 import { ThreadTuner, fewestNearFastest, threadCandidates, type ThreadTimings } from './threads/threadTuner.ts';
+import { BatchThreads, type ThreadTuners } from './threads/batchThreads.ts';
+import { PrefillTuner } from './threads/prefillTuner.ts';
 import { benchmarkThreads } from './threads/threadBenchmark.ts';
 
 /** Progress of the batches of a context, for a watchdog. */
@@ -24,6 +26,7 @@ export interface ModelContext {
   readonly context: LlamaContext;
   readonly batchTimer: BatchTimer;
   readonly deferredQueue: DeferredQueue;
+  readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
   /** Estimated size of one token's KV state. */
   readonly bytesPerToken: number;
   /** Memory of all slots. */
@@ -55,17 +58,17 @@ export async function createContext(weights: Weights, options: ContextOptions): 
     options.slots,
   );
   const maxThreads = options.threads || availableParallelism();
-  let threadTuner: ThreadTuner | undefined;
+  const threads = new BatchThreads(maxThreads);
   let threadTimings: ThreadTimings = new Map();
-  let untunedThreads = maxThreads;
   const deferredQueue = new DeferredQueue();
   let nextLoad: BatchLoad = { decode: 0, prefill: 0 };
-  const batchTimer = new BatchTimer((sequences, ms, now) => threadTuner?.onDecodeBatch(sequences, ms, now));
+  const batchTimer = new BatchTimer((batch) => threads.onBatch(batch, weights.llama.maxThreads));
   // The batch scheduler. Called before each batch inside node-llama-cpp's decode loop, so it must not throw.
   const itemPrioritizationStrategy: ItemPrioritizationStrategy = ({ items, size }) => {
-    weights.llama.maxThreads = threadTuner?.count ?? untunedThreads;
     const batch = scheduleBatch(items, size);
     nextLoad = batchLoad(batch);
+    // The library applies it to this batch: one call sets both numbers of llama.cpp, for one token and for several.
+    weights.llama.maxThreads = threads.threadsFor(nextLoad);
     return batch;
   };
   weights.llama.maxThreads = 0;
@@ -87,12 +90,10 @@ export async function createContext(weights: Weights, options: ContextOptions): 
   });
   options.onBatches?.({ batchTimer, chunkMs: () => chunkMs(batchTimer, threadTimings) });
   if (options.threads === 0) {
-    threadTimings = await readOrMeasureTimings(context, options, maxThreads, (count) => (untunedThreads = count));
-    const initialThreads =
-      threadTimings.size > 0 ? fewestNearFastest(threadTimings, availableParallelism()) : halfOf(maxThreads);
-    threadTuner = new ThreadTuner({ maxThreads, timings: threadTimings, initialThreads });
+    threadTimings = await readOrMeasureTimings(context, options, maxThreads, (count) => threads.fix(count));
+    threads.tune(createTuners(weights, maxThreads, threadTimings));
   }
-  return { context, batchTimer, deferredQueue, bytesPerToken, slotMemory, threadTimings };
+  return { context, batchTimer, deferredQueue, threads, bytesPerToken, slotMemory, threadTimings };
 }
 
 type ItemPrioritizationStrategy = Exclude<
@@ -117,8 +118,7 @@ async function readOrMeasureTimings(
   maxThreads: number,
   applyThreads: (count: number) => void,
 ): Promise<ThreadTimings> {
-  const { gpuLayers, fileInsights } = context.model;
-  if (gpuLayers >= fileInsights.totalLayers || maxThreads === 1) return new Map();
+  if (isOnGpu(context.model) || maxThreads === 1) return new Map();
   const cached = await timingsCache?.get(file, maxThreads);
   if (cached) return cached;
   const timings = await benchmarkThreads(context, threadCandidates(maxThreads), applyThreads);
@@ -126,6 +126,17 @@ async function readOrMeasureTimings(
   return timings;
 }
 
+/** The thread tuners of a context. Prefill starts with all physical cores: a second thread of a core adds little. */
+function createTuners(weights: Weights, maxThreads: number, timings: ThreadTimings): ThreadTuners {
+  const initialThreads = timings.size > 0 ? fewestNearFastest(timings, availableParallelism()) : halfOf(maxThreads);
+  const maxPrefillThreads = Math.max(1, Math.min(maxThreads, weights.llama.cpuMathCores));
+  return {
+    decode: new ThreadTuner({ maxThreads, timings, initialThreads }),
+    prefill: isOnGpu(weights) ? undefined : new PrefillTuner(maxPrefillThreads),
+  };
+}
+
+const isOnGpu = ({ gpuLayers, fileInsights }: Weights): boolean => gpuLayers >= fileInsights.totalLayers;
 const halfOf = (threads: number): number => Math.max(1, Math.floor(threads / 2));
 
 type EstimateOptions = Parameters<Weights['fileInsights']['estimateContextResourceRequirementsV2']>[0];

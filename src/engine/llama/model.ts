@@ -5,6 +5,7 @@ import type { ModelDetails } from '../modelDetails.ts';
 import type { Model, ModelStats, Sequence, SequenceOptions } from '../engine.ts';
 import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
+import type { BatchThreads } from './threads/batchThreads.ts';
 import { GrammarCache } from './sampling/grammarCache.ts';
 import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { probeChatTemplate, type ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
@@ -20,6 +21,7 @@ export interface LlamaModelParts extends MemoryMeasurements {
   readonly weights: Weights;
   readonly context: LlamaContext;
   readonly deferredQueue: DeferredQueue;
+  readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
   readonly stateSwap: StateSwap | undefined;
   /** Tokens. */
   readonly contextSize: number;
@@ -110,11 +112,12 @@ export class LlamaModel implements Model {
   }
 
   stats(): ModelStats {
-    const { weights, context, stateSwap } = this.#parts;
+    const { weights, threads, stateSwap } = this.#parts;
     return {
       backend: weights.gpuLayers > 0 && weights.llama.gpu ? weights.llama.gpu : 'cpu',
       gpuLayers: weights.gpuLayers,
-      threads: context.currentThreads,
+      threads: threads.decode,
+      prefillThreads: threads.prefill,
       ...this.#slots.stats(),
       sequences: this.#sequences.size,
       ...(stateSwap?.stats() ?? noSwapStats),

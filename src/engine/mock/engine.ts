@@ -128,6 +128,7 @@ const mockStats = {
   backend: 'mock',
   gpuLayers: 0,
   threads: 0,
+  prefillThreads: 0,
   slots: 0,
   slotsBusy: 0,
   waiting: 0,

@@ -10,6 +10,7 @@ const noStats: ModelStats = {
   backend: 'cpu',
   gpuLayers: 0,
   threads: 0,
+  prefillThreads: 0,
   slots: 0,
   slotsBusy: 0,
   waiting: 0,

@@ -24,7 +24,7 @@ export interface Diagnosis {
   /** Context size of a sequence, in tokens. */
   readonly contextSize: number;
   /** Backend, layers on the GPU, threads and KV cache slots. */
-  readonly stats: Pick<ModelStats, 'backend' | 'gpuLayers' | 'threads' | 'slots'>;
+  readonly stats: Pick<ModelStats, 'backend' | 'gpuLayers' | 'threads' | 'prefillThreads' | 'slots'>;
   /** The tool-call dialect that the chat template proves. */
   readonly toolDialect: ToolDialect;
   /** The marks of reasoning and answer, read off the chat template. */
@@ -85,7 +85,7 @@ async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseO
   const trials = options.quick ? undefined : await benchmarkFormats(lease, options);
   const { contextSize, toolDialect, replyMarks } = model;
   const detectedFormat = toolDialect.format;
-  const { backend, gpuLayers, threads, slots } = model.stats();
+  const { backend, gpuLayers, threads, prefillThreads, slots } = model.stats();
   const format = formatFor(entry, toolDialect, trials);
   return {
     name: entry.name,
@@ -93,7 +93,7 @@ async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseO
     bytes: await totalSize(target.files),
     model: details,
     contextSize,
-    stats: { backend, gpuLayers, threads, slots },
+    stats: { backend, gpuLayers, threads, prefillThreads, slots },
     toolDialect,
     replyMarks,
     format,

@@ -89,6 +89,7 @@ function exportGauges(labels: Labels, pool: ModelPool, set: SetGauge): void {
   set('turngraph_model_context_tokens', labels, contextSize);
   set('turngraph_model_gpu_layers', labels, stats.gpuLayers);
   set('turngraph_model_threads', labels, stats.threads);
+  set('turngraph_model_prefill_threads', labels, stats.prefillThreads);
   set('turngraph_slots', labels, stats.slots);
   set('turngraph_slots_busy', labels, stats.slotsBusy);
   set('turngraph_slots_waiting', labels, stats.waiting);

@@ -18,18 +18,28 @@ const smoothingFactor = 0.2;
 /** Smaller batches say little about the prefill speed. */
 const minPrefillTokens = 16;
 
-/** Times a context's batches: prefill speed as a moving average, and each decode-only batch for the thread tuner. */
+/** A batch that has ended. */
+export interface TimedBatch {
+  readonly load: BatchLoad;
+  readonly ms: number;
+  /** CPU time of this process meanwhile, of all its threads. */
+  readonly cpuMs: number;
+  /** In milliseconds, as `performance.now()`. */
+  readonly endedAt: number;
+}
+
+/** Times a context's batches: prefill speed as a moving average, and each batch for the thread tuners. */
 export class BatchTimer {
   /** Milliseconds to evaluate one token of a prompt. */
   readonly prefillMsPerToken = new MovingAverage();
-  readonly #onDecodeBatch: (sequences: number, ms: number, now: number) => void;
+  readonly #onBatch: (batch: TimedBatch) => void;
   /** Batches that have ended. */
   #ended = 0;
-  #current: { readonly load: BatchLoad; readonly startedAt: number } | undefined;
+  #current: { readonly load: BatchLoad; readonly startedAt: number; readonly cpuMs: number } | undefined;
 
-  /** @param onDecodeBatch called after each batch without prefill: number of sequences, milliseconds, and when it ended. */
-  constructor(onDecodeBatch: (sequences: number, ms: number, now: number) => void) {
-    this.#onDecodeBatch = onDecodeBatch;
+  /** @param onBatch called after each batch. */
+  constructor(onBatch: (batch: TimedBatch) => void) {
+    this.#onBatch = onBatch;
   }
 
   /** Whether a batch is being computed. */
@@ -44,17 +54,22 @@ export class BatchTimer {
 
   /** A batch is about to be computed. */
   start(load: BatchLoad, now = performance.now()): void {
-    this.#current = { load, startedAt: now };
+    this.#current = { load, startedAt: now, cpuMs: processCpuMs() };
   }
 
   /** The current batch is computed, or has failed. */
   end(now = performance.now()): void {
     if (!this.#current) return;
-    const { load, startedAt } = this.#current;
+    const { load, startedAt, cpuMs } = this.#current;
     this.#current = undefined;
     this.#ended++;
     const ms = now - startedAt;
-    if (load.prefill === 0) this.#onDecodeBatch(load.decode, ms, now);
-    else if (load.prefill >= minPrefillTokens) this.prefillMsPerToken.add(ms / (load.prefill + load.decode));
+    if (load.prefill >= minPrefillTokens) this.prefillMsPerToken.add(ms / (load.prefill + load.decode));
+    this.#onBatch({ load, ms, cpuMs: processCpuMs() - cpuMs, endedAt: now });
   }
+}
+
+function processCpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }

@@ -98,12 +98,29 @@ describe('the metrics of a pool', () => {
     const metrics = new Metrics();
     const engine = new FakeEngine();
     await using pool = createPool(engine, metrics);
-    engine.stats = { backend: 'cuda', gpuLayers: 7, threads: 3, slots: 4, slotsBusy: 2, waiting: 1, stateBytes: 99 };
+    engine.stats = {
+      backend: 'cuda',
+      gpuLayers: 7,
+      threads: 3,
+      prefillThreads: 8,
+      slots: 4,
+      slotsBusy: 2,
+      waiting: 1,
+      stateBytes: 99,
+    };
     const labels = { engine: 'puppet', model: specialName };
     await withLoadedModel(pool, async () => {
       const scraped = await scrape(metrics);
-      const values = ['model_gpu_layers', 'model_threads', 'slots', 'slots_busy', 'slots_waiting', 'state_bytes'];
-      expect(values.map((name) => scraped.value(`turngraph_${name}`, labels))).toEqual([7, 3, 4, 2, 1, 99]);
+      const values = [
+        'model_gpu_layers',
+        'model_threads',
+        'model_prefill_threads',
+        'slots',
+        'slots_busy',
+        'slots_waiting',
+        'state_bytes',
+      ];
+      expect(values.map((name) => scraped.value(`turngraph_${name}`, labels))).toEqual([7, 3, 8, 4, 2, 1, 99]);
       expect(scraped.value('turngraph_model_info', { ...labels, backend: 'cuda' })).toBe(1);
       expect(scraped.value('turngraph_model_pinned', labels)).toBe(1);
       expect(scraped.value('turngraph_model_loaded', { model: 'other' })).toBeUndefined();

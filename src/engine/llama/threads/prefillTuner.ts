@@ -1,0 +1,159 @@
+import type { TimedBatch } from '../batching/batchTimer.ts';
+
+/** Measurements of the latest batches of about the same size. */
+interface PrefillWindow {
+  /** Tokens of such a batch, rounded up to a power of two. */
+  readonly width: number;
+  readonly tokens: number;
+  readonly ms: number;
+  /** CPU time of the process. */
+  readonly cpuMs: number;
+}
+
+/** Another thread count on trial: the next window of the same width decides. */
+interface PrefillTrial {
+  /** The count before the trial. */
+  readonly from: number;
+  readonly width: number;
+  readonly msPerTokenBefore: number;
+  /** When the trial began, in milliseconds. */
+  readonly since: number;
+}
+
+/**
+ * Tunes the number of prefill threads: the maximum, or as many as there are free cores while other programs use the rest.
+ * llama.cpp's threads spin while they wait for each other, so a thread uses less than a core only when another program has
+ * it, and then it stalls all others at the next barrier. How much of the cores the threads had does not depend on the model,
+ * the size of the batch or the tokens before it, as the milliseconds of a token do; these decide a trial, where both
+ * counts compute batches of about the same size.
+ *
+ * | state      | event: a window of 100 ms ends                       | next state                                      |
+ * | ---------- | ---------------------------------------------------- | ----------------------------------------------- |
+ * | steady     | 0.4 or more cores of the threads were missing        | trial of the number of cores that they had      |
+ * | steady     | none was missing, below the maximum, delay is over   | trial of the maximum                            |
+ * | trial down | a token takes at most 1.05x                          | steady at the new count                         |
+ * | trial down | a token takes more                                   | steady at the old count, next delay is doubled  |
+ * | trial up   | a token takes at most 0.9x                           | steady at the new count                         |
+ * | trial up   | a token takes more                                   | steady at the old count, next delay is doubled  |
+ * | both       | batch of another width, 5 s after the start          | steady at the old count                         |
+ */
+export class PrefillTuner {
+  readonly #maxThreads: number;
+  readonly #delayDown = new RetryDelay();
+  readonly #delayUp = new RetryDelay();
+  #count: number;
+  /** By width. */
+  readonly #windows = new Map<number, PrefillWindow>();
+  #trial: PrefillTrial | undefined;
+
+  constructor(maxThreads: number) {
+    this.#maxThreads = maxThreads;
+    this.#count = maxThreads;
+  }
+
+  /** The number of threads for the next prefill batch. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Records a batch with prefill tokens that was computed with `count` threads. */
+  onPrefillBatch({ load, ms, cpuMs, endedAt }: TimedBatch): void {
+    const tokens = load.prefill + load.decode;
+    const width = 2 ** Math.ceil(Math.log2(tokens));
+    if (this.#trial && this.#trial.width !== width) {
+      if (endedAt - this.#trial.since > maxTrialMs) this.#endTrial(this.#trial.from);
+      return;
+    }
+    const previous = this.#windows.get(width) ?? { tokens: 0, ms: 0, cpuMs: 0 };
+    const window = {
+      width,
+      tokens: previous.tokens + tokens,
+      ms: previous.ms + ms,
+      cpuMs: previous.cpuMs + cpuMs,
+    };
+    this.#windows.set(width, window);
+    if (window.ms < windowMs) return;
+    this.#windows.delete(width);
+    if (this.#trial) this.#decideTrial(this.#trial, window, endedAt);
+    else this.#evaluate(window, endedAt);
+  }
+
+  /** Steady state, at the end of a window: starts a trial or stays. */
+  #evaluate(window: PrefillWindow, now: number): void {
+    const cores = window.cpuMs / window.ms;
+    const isMissingCores = cores <= this.#count - minMissingCores;
+    if (isMissingCores && this.#count > 1 && this.#delayDown.isOver(now)) {
+      this.#startTrial(Math.max(1, Math.min(this.#count - 1, Math.floor(cores))), window, now);
+    } else if (!isMissingCores && this.#count < this.#maxThreads && this.#delayUp.isOver(now)) {
+      this.#startTrial(this.#maxThreads, window, now);
+    }
+  }
+
+  #startTrial(count: number, window: PrefillWindow, now: number): void {
+    const { width } = window;
+    this.#trial = { from: this.#count, width, msPerTokenBefore: msPerToken(window), since: now };
+    this.#count = count;
+    this.#windows.clear();
+  }
+
+  #decideTrial(trial: PrefillTrial, window: PrefillWindow, now: number): void {
+    const isUp = this.#count > trial.from;
+    const timeRatio = msPerToken(window) / trial.msPerTokenBefore;
+    if (timeRatio > (isUp ? maxTimeRatio.up : maxTimeRatio.down)) {
+      (isUp ? this.#delayUp : this.#delayDown).onFailure(now);
+      return this.#endTrial(trial.from);
+    }
+    if (isUp) this.#delayUp.reset();
+    else {
+      this.#delayDown.reset();
+      this.#delayUp.start(now);
+    }
+    this.#endTrial(this.#count);
+    // Of many threads too many, several steps are needed: the next one follows at once.
+    this.#evaluate(window, now);
+  }
+
+  #endTrial(count: number): void {
+    this.#trial = undefined;
+    this.#windows.clear();
+    this.#count = count;
+  }
+}
+
+/** How long to wait for the next trial in one direction: doubled by each failure. */
+class RetryDelay {
+  #delayMs: number = retryDelayMs.initial;
+  #endsAt = -Infinity;
+
+  isOver(now: number): boolean {
+    return now >= this.#endsAt;
+  }
+
+  start(now: number): void {
+    this.#endsAt = now + this.#delayMs;
+  }
+
+  onFailure(now: number): void {
+    this.start(now);
+    this.#delayMs = Math.min(this.#delayMs * 2, retryDelayMs.max);
+  }
+
+  /** The next trial is not delayed, and the delay after it is short again. */
+  reset(): void {
+    this.#delayMs = retryDelayMs.initial;
+    this.#endsAt = -Infinity;
+  }
+}
+
+const msPerToken = ({ ms, tokens }: PrefillWindow): number => ms / tokens;
+
+/** Of the cores that the threads could use. A program that computes all the time takes half of a core that it shares. */
+const minMissingCores = 0.4;
+/**
+ * The time of a token in a trial, relative to that before it. Fewer threads need not be faster, since another program needs
+ * the cores; more threads have to be clearly faster.
+ */
+const maxTimeRatio = { up: 0.9, down: 1.05 } as const;
+const windowMs = 100;
+const maxTrialMs = 5000;
+const retryDelayMs = { initial: 2_000, max: 120_000 } as const;
