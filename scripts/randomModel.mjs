@@ -12,6 +12,7 @@ const numbers = {
   'kv-heads': 'kvHeads',
   context: 'contextLength',
   window: 'window',
+  kernel: 'kernel',
   seed: 'seed',
 };
 const flags = ['shape', 'out', 'weights', ...Object.keys(numbers)];

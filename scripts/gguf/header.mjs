@@ -4,12 +4,13 @@ import { weightBytes, weightTypes } from './weights.mjs';
 
 /**
  * Creates the header of a GGUF file as bytes, and the list of its tensors in file order. With a `window` each layer has a
- * second norm after attention and after the feed-forward network, as in the architecture `gemma2`.
+ * second norm after attention and after the feed-forward network, as in the architecture `gemma2`. With a `kernel` only every
+ * third layer has attention, and the others short convolutions of that many tokens, as in the architecture `lfm2`.
  */
 export function createHeader({ vocab, chatTemplate, weights, ...shape }) {
   const tensors = tensorsOf({ ...shape, words: vocab.tokens.length }).map((tensor) => ({
     ...tensor,
-    type: tensor.dimensions.length === 1 ? 'F32' : weights,
+    type: tensor.dimensions.length === 1 || tensor.name.includes('.conv.') ? 'F32' : weights,
   }));
   return writeHeader({ metadata: modelMetadata(shape, weights), shapes: tensors, vocab, chatTemplate });
 }
@@ -37,20 +38,30 @@ export function writeHeader({ metadata, shapes, vocab, chatTemplate }) {
   return { head: padded(Buffer.concat([...start, ...pairs, ...infos])), tensors };
 }
 
-function modelMetadata({ architecture, name, width, layers, heads, kvHeads, hidden, contextLength, window }, weights) {
+function modelMetadata(
+  { architecture, name, width, layers, heads, kvHeads, hidden, contextLength, window, kernel },
+  weights,
+) {
+  const kvHeadsOf = (layer) => i32(hasAttention(layer, kernel) ? kvHeads : 0);
   const own = {
     context_length: number(contextLength),
     embedding_length: number(width),
     block_count: number(layers),
     feed_forward_length: number(hidden),
     'attention.head_count': number(heads),
-    'attention.head_count_kv': number(kvHeads),
+    'attention.head_count_kv': kernel
+      ? list(
+          5,
+          Array.from({ length: layers }, (_, layer) => kvHeadsOf(layer)),
+        )
+      : number(kvHeads),
     'attention.layer_norm_rms_epsilon': real(1e-5),
     'attention.key_length': number(width / heads),
     'attention.value_length': number(width / heads),
     'rope.dimension_count': number(width / heads),
     'rope.freq_base': real(10_000),
     ...(window && { 'attention.sliding_window': number(window) }),
+    ...(kernel && { 'shortconv.l_cache': number(kernel) }),
   };
   return [
     ['general.architecture', text(architecture)],
@@ -91,27 +102,38 @@ function vocabularyMetadata({
 }
 
 // Dimensions in ggml's order, the fastest first; without output.weight llama.cpp uses the embeddings (tied weights).
-function tensorsOf({ width, layers, heads, kvHeads, hidden, words, window, ownOutput }) {
+function tensorsOf({ width, layers, heads, kvHeads, hidden, words, window, kernel, ownOutput }) {
   const keys = (width / heads) * kvHeads;
-  const block = {
-    attn_norm: [width],
+  const attention = {
     attn_q: [width, width],
     attn_k: [width, keys],
     attn_v: [width, keys],
     attn_output: [width, width],
+    ...(kernel && { attn_q_norm: [width / heads], attn_k_norm: [width / heads] }),
+  };
+  const convolution = {
+    'shortconv.conv': [kernel, width],
+    'shortconv.in_proj': [width, 3 * width],
+    'shortconv.out_proj': [width, width],
+  };
+  const blockOf = (layer) => ({
+    attn_norm: [width],
+    ...(hasAttention(layer, kernel) ? attention : convolution),
     ...(window && { post_attention_norm: [width], post_ffw_norm: [width] }),
     ffn_norm: [width],
     ffn_gate: [width, hidden],
     ffn_up: [width, hidden],
     ffn_down: [hidden, width],
-  };
+  });
   const blocks = Array.from({ length: layers }, (_, layer) =>
-    Object.entries(block).map(([part, dimensions]) => ({ name: `blk.${layer}.${part}.weight`, dimensions })),
+    Object.entries(blockOf(layer)).map(([part, dimensions]) => ({ name: `blk.${layer}.${part}.weight`, dimensions })),
   );
   return [
     { name: 'token_embd.weight', dimensions: [width, words] },
     ...blocks.flat(),
-    { name: 'output_norm.weight', dimensions: [width] },
+    { name: kernel ? 'token_embd_norm.weight' : 'output_norm.weight', dimensions: [width] },
     ...(ownOutput ? [{ name: 'output.weight', dimensions: [width, words] }] : []),
   ];
 }
+
+const hasAttention = (layer, kernel) => !kernel || layer % 3 === 2;

@@ -19,6 +19,8 @@ import { silentTokens, createVocabulary } from './vocabulary.mjs';
  * @property {number} kvHeads
  * @property {number} contextLength In tokens.
  * @property {number} [window] Sliding window of every second layer, in tokens; default: none.
+ * @property {number} [kernel] Tokens of the short convolutions that two of three layers have instead of attention, which makes
+ * the model a hybrid one: its cache cannot be cut back; default: none.
  * @property {'F32' | 'F16' | 'Q8_0'} weights
  * @property {number} [seed]
  * @property {string} [name]
@@ -26,6 +28,7 @@ import { silentTokens, createVocabulary } from './vocabulary.mjs';
 
 // Weights of a block.
 const block = 32;
+const postNorm = 8;
 
 /**
  * Writes a random model atomically: into a temporary file, which is then renamed.
@@ -37,7 +40,7 @@ const block = 32;
 export async function writeRandomModel(file, { words, seed = 1, name = 'random', ...shape }) {
   check(shape);
   const vocab = createVocabulary(words);
-  const architecture = shape.window ? 'gemma2' : 'llama';
+  const architecture = shape.window ? 'gemma2' : shape.kernel ? 'lfm2' : 'llama';
   const { head, tensors } = createHeader({ architecture, name, ...shape, vocab, chatTemplate });
   const blocks = nextPrime(Math.max(words, shape.width, shape.hidden));
   const pools = createPools(shape.weights, blocks, seed);
@@ -60,7 +63,8 @@ export async function writeRandomModel(file, { words, seed = 1, name = 'random',
   }
 }
 
-function check({ width, hidden, heads, kvHeads, weights }) {
+function check({ width, hidden, heads, kvHeads, weights, window, kernel }) {
+  if (window && kernel) throw new RangeError('a model has a window or a kernel, not both');
   for (const [name, size] of Object.entries({ width, hidden, 'width / heads * kvHeads': (width / heads) * kvHeads })) {
     if (size % block !== 0) throw new RangeError(`${name} must be a multiple of ${block}, not ${size}`);
   }
@@ -80,8 +84,9 @@ function createPools(weights, blocks, seed) {
   };
 }
 
-function dataOf({ type, count, bytes, dimensions }, index, pools) {
-  if (dimensions.length === 1) return createWeights(type, count, () => 1, 1);
+function dataOf({ name, type, count, bytes, dimensions }, index, pools) {
+  // The architecture gemma2 scales embeddings: its layers must outweigh them, or the model would repeat the last token.
+  if (dimensions.length === 1) return createWeights(type, count, () => 1, name.includes('.post_') ? postNorm : 1);
   const pool = pools(spreadOf(index, dimensions));
   const data = Buffer.alloc(bytes);
   const unit = weightBytes(type, block);

@@ -9,6 +9,7 @@ import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import type { Prompt } from '../../src/dialog.ts';
 import { reusePrefix } from '../../src/engine/llama/kvCache/prefixReuse.ts';
+import { correctWindowStart } from '../../src/engine/llama/kvCache/windowStart.ts';
 import { userPrompt, nextPrompt, neverAborted, generate } from '../contracts/generation.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 
@@ -51,7 +52,9 @@ describe('a KV cache with a sliding window', () => {
     await writeRandomModel(file, { ...shapes.tiny, weights: 'F32', window });
     llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
     const weights = await llama.loadModel({ modelPath: file });
-    cache = (await weights.createContext({ contextSize, batchSize: 256, threads: 1 })).getSequence();
+    const context = await weights.createContext({ contextSize, batchSize: 256, threads: 1 });
+    correctWindowStart(context);
+    cache = context.getSequence();
   });
   afterAll(async () => {
     await llama.dispose();
@@ -74,13 +77,13 @@ describe('a KV cache with a sliding window', () => {
     expect(await measureReuse(sharingPrefix(990))).toEqual({ kept: 990, evaluated: 0 });
     const start = cache.stateCellsStartIndex;
     expect(start).toBeGreaterThan(window);
-    expect(await measureReuse(sharingPrefix(start + window))).toEqual({ kept: start + window, evaluated: 0 });
+    expect(await measureReuse(sharingPrefix(start + 1))).toEqual({ kept: start + 1, evaluated: 0 });
   });
 
   it('keeps nothing when a part of the window is no longer cached, and evaluates nothing', async () => {
     const start = cache.stateCellsStartIndex;
-    expect(await measureReuse(sharingPrefix(start + window - 2))).toEqual({ kept: 0, evaluated: 0 });
-    expect(await measureReuse(sharingPrefix(start - 1))).toEqual({ kept: 0, evaluated: 0 });
+    expect(await measureReuse(sharingPrefix(start))).toEqual({ kept: 0, evaluated: 0 });
+    expect(await measureReuse(sharingPrefix(start - window))).toEqual({ kept: 0, evaluated: 0 });
     expect(cache.contextTokens).toEqual([]);
   });
 

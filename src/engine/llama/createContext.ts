@@ -6,6 +6,7 @@ import { DeferredQueue } from './batching/deferredQueue.ts';
 import { hookBatches } from './batching/batchHooks.ts';
 import { scheduleBatch, batchLoad, type BatchLoad } from './batching/batchScheduler.ts';
 import { cacheTypeFault, cacheTypeOptions } from './kvCache/cacheType.ts';
+import { correctWindowStart } from './kvCache/windowStart.ts';
 import { checkMemory } from './memoryCheck.ts';
 import { BatchTimer } from './batching/batchTimer.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
@@ -81,6 +82,7 @@ export async function createContext(weights: Weights, options: ContextOptions): 
     ...(signal && { createSignal: signal }),
   });
   const context = await creation.catch((error: unknown) => Promise.reject(cacheTypeFault(kvCacheType, error)));
+  correctWindowStart(context);
   hookBatches(context, {
     onStart() {
       batchTimer.start(nextLoad);

@@ -7,19 +7,21 @@ import { promptTooLargeFault } from '../promptTooLarge.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import { createSampler } from './sampling/createSampler.ts';
 import { answerMarkAfter, hasTag, openedAtEnd, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
-import { reusePrefix, prefill, cachedPrefixLength, isRecurrent } from './kvCache/prefixReuse.ts';
+import { dropCheckpoint } from './kvCache/checkpoints.ts';
+import { cachedPrefixLength, isRecurrent } from './kvCache/prefixReuse.ts';
 import type { GrammarCache } from './sampling/grammarCache.ts';
 import type { Sampler } from './sampling/sampler.ts';
 import { SequenceCache, type SequenceCacheParts } from './kvCache/sequenceCache.ts';
 import type { Slot } from './kvCache/slots.ts';
 import { answerFrame } from './scoring/answerFrame.ts';
 import { scoreAnswers } from './scoring/scoreAnswers.ts';
-import type { PromptRenderer } from './prompt/promptRenderer.ts';
+import { findBoundaries, type PromptBoundaries } from './prompt/promptBoundaries.ts';
+import type { PromptRenderer, RenderedPrompt } from './prompt/promptRenderer.ts';
 import { StreamingDetokenizer } from './tokenizer/streamingDetokenizer.ts';
 import { TokenHistory } from './prompt/tokenHistory.ts';
 import { createTranscript } from './prompt/transcript.ts';
 import type { Tokenizer } from './tokenizer/tokenizer.ts';
-import { decode } from './sampling/decodeLoop.ts';
+import { decode, type DecodeLoopOptions } from './sampling/decodeLoop.ts';
 
 /** What a sequence uses of its model. */
 export interface SequenceParts extends SequenceCacheParts {
@@ -76,6 +78,7 @@ export class LlamaSequence implements Sequence {
       answerMark: answerMarkAfter(rendered.text, this.#parts.replyMarks),
     });
     const context = [...tokens, ...sampler.begin()];
+    const boundaries = await this.#boundaries(prompt, rendered, tokens);
     const { signal, backpressure } = options;
     let reused: number | undefined;
     let finishReason: FinishReason | 'paused' | undefined;
@@ -85,9 +88,14 @@ export class LlamaSequence implements Sequence {
       // Paused by backpressure, a generation has no slot: others can use it.
       finishReason = await this.#cache.run(context, signal, async (slot) => {
         timings.queuedMs ||= elapsedMs();
-        const reusedTokens = await this.#cache.prefill(slot, context, signal);
+        const reusedTokens = await this.#cache.prefill(slot, context, signal, boundaries);
         reused ??= Math.min(reusedTokens, tokens.length);
-        return this.#decode(slot, context, sampler, options, () => (timings.firstTokenMs ||= elapsedMs()));
+        // A reply of a node with tools is not in its next prompt, and without an answer the message is not, either.
+        slot.stableTokens = prompt.tools && boundaries?.interaction;
+        return this.#decode(slot, context, sampler, options, {
+          onPromptEvaluated: () => this.#cache.takeCheckpointAt(slot, 'message', boundaries?.message),
+          onToken: () => (timings.firstTokenMs ||= elapsedMs()),
+        });
       });
     } while (finishReason === 'paused');
     stream.end();
@@ -115,26 +123,31 @@ export class LlamaSequence implements Sequence {
     const answerTokens = answers.map((answer) => [...tokenizer.tokenizeContinuation(lead + answer), ...end]);
     const longest = Math.max(0, ...answerTokens.map(({ length }) => length));
     if (context.length + longest >= contextSize) throw promptTooLargeFault(tokens.length, contextSize, longest);
+    const boundaries = await this.#boundaries(prompt, rendered, tokens);
     let queuedMs = 0;
     let reused: number | undefined;
     const shouldStop = this.#cache.shouldStop(signal);
     const scores = await this.#cache.run(context, signal, (slot) => {
       queuedMs = elapsedMs();
-      return scoreAnswers({
+      // Scorings of a turn follow each other: the next one is likely to differ where this one differs from the one before.
+      const checkpoints = boundaries && { ...boundaries, message: cachedPrefixLength(slot.cache, context) };
+      const scoring = scoreAnswers({
         context,
         answers: answerTokens,
         endTokens: tokenizer.endTokens,
         isRecurrent: isRecurrent(slot.cache),
         prefill: async (prefix) => {
           if (shouldStop()) return undefined;
-          const reusedTokens = await this.#cache.prefill(slot, prefix, signal);
+          const isFirst = reused === undefined;
+          const reusedTokens = await this.#cache.prefill(slot, prefix, signal, isFirst ? checkpoints : undefined);
           reused ??= Math.min(reusedTokens, tokens.length);
           return shouldStop() ? undefined : slot.cache;
         },
         step: (step) => this.#cache.step(slot, step),
       });
+      return scoring.finally(() => dropCheckpoint(slot.cache, 'answers'));
     });
-    this.#history.remember(rendered, tokens, { text: '', tokens: [], controlOffsets: [] });
+    this.#history.remember(rendered, tokens, nothingGenerated);
     const evaluated = { prompt: tokens, generated: [] };
     return {
       scores: scores ?? [],
@@ -148,18 +161,7 @@ export class LlamaSequence implements Sequence {
   async prefill(prompt: Prompt, signal: AbortSignal): Promise<void> {
     const tokens = await this.#stablePrefix(prompt);
     if (tokens.length >= this.#parts.contextSize) return;
-    const { prefillChunkTokens } = this.#parts;
-    await this.#cache.run(tokens, signal, (slot) =>
-      this.#cache.step(slot, async () => {
-        if (cachedPrefixLength(slot.cache, tokens) === tokens.length) return;
-        await reusePrefix(slot.cache, tokens);
-        await prefill(slot.cache, tokens, {
-          end: tokens.length,
-          chunkTokens: prefillChunkTokens,
-          shouldStop: this.#cache.shouldStop(signal),
-        });
-      }),
-    );
+    await this.#cache.run(tokens, signal, (slot) => this.#cache.prefillAll(slot, tokens, signal));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -172,7 +174,7 @@ export class LlamaSequence implements Sequence {
     context: Token[],
     sampler: Sampler,
     { sampling, signal, backpressure }: GenerateOptions,
-    onToken: () => void,
+    callbacks: Pick<DecodeLoopOptions, 'onPromptEvaluated' | 'onToken'>,
   ): Promise<FinishReason | 'paused'> {
     return decode({
       cache: slot.cache,
@@ -183,9 +185,21 @@ export class LlamaSequence implements Sequence {
       shouldStop: this.#cache.shouldStop(signal),
       isEnd: (token) => this.#parts.tokenizer.endsGeneration(token),
       step: (step) => this.#cache.step(slot, step),
-      onToken,
+      ...callbacks,
       ...(backpressure && { backpressure }),
     });
+  }
+
+  /** Where checkpoints of a prompt are taken; undefined where the cache needs none. */
+  async #boundaries(
+    prompt: Prompt,
+    rendered: RenderedPrompt,
+    tokens: readonly Token[],
+  ): Promise<PromptBoundaries | undefined> {
+    if (!this.#parts.slots.needsCheckpoints) return undefined;
+    this.#history.remember(rendered, tokens, nothingGenerated);
+    const tokenize = (other: RenderedPrompt): Promise<Token[]> => this.#history.tokens(other);
+    return findBoundaries(prompt, { renderer: this.#parts.renderer, tokens, tokenize });
   }
 
   /**
@@ -211,6 +225,8 @@ export class LlamaSequence implements Sequence {
     return end === tokens.length ? [] : tokens.slice(0, end);
   }
 }
+
+const nothingGenerated = { text: '', tokens: [], controlOffsets: [] };
 
 function stopwatch(): () => number {
   const start = performance.now();

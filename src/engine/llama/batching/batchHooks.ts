@@ -1,4 +1,5 @@
 import type { LlamaContext } from 'node-llama-cpp';
+import { patchNativeMethod } from '../nativeMethods.ts';
 
 type NativeMethod = (...values: readonly unknown[]) => Promise<unknown>;
 
@@ -25,7 +26,7 @@ export interface BatchHooks {
  */
 export function hookBatches(context: LlamaContext, { onStart, onEnd }: BatchHooks): void {
   let firstSample: Promise<unknown> | undefined;
-  patchMethod(context, 'decodeBatch', (decode) => async (...values) => {
+  patchNativeMethod<NativeMethod>(context, 'decodeBatch', (decode) => async (...values) => {
     firstSample = undefined;
     onStart();
     try {
@@ -34,7 +35,7 @@ export function hookBatches(context: LlamaContext, { onStart, onEnd }: BatchHook
       onEnd();
     }
   });
-  patchMethod(context, 'sampleToken', (sampleToken) => {
+  patchNativeMethod<NativeMethod>(context, 'sampleToken', (sampleToken) => {
     // An unhandled rejection would crash the process. Returning -1 fails only this sequence; with probabilities the result
     // is a list.
     const sample: NativeMethod = (...values) =>
@@ -59,13 +60,4 @@ async function sampleTwice(sample: NativeMethod, [index, sampler]: readonly unkn
   (sampler as { applyConfig(config: { readonly temperature: 0 }): void }).applyConfig({ temperature: 0 });
   const [token, , confidence] = (await sample(index, sampler, false, true)) as NativeSample;
   return [token, probabilities ?? [], confidence];
-}
-
-/** Replaces a method of the context's native object. */
-function patchMethod(context: LlamaContext, name: string, wrap: (original: NativeMethod) => NativeMethod): void {
-  const native: unknown = Reflect.get(context, '_ctx');
-  const method: unknown = typeof native === 'object' && native !== null && Reflect.get(native, name);
-  if (typeof method !== 'function') throw new Error(`this release of node-llama-cpp is not supported: no ${name}`);
-  const bound: unknown = method.bind(native);
-  Object.defineProperty(native, name, { value: wrap(bound as NativeMethod), configurable: true });
 }

@@ -1,4 +1,5 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import { checkpointsOf } from './checkpoints.ts';
 
 /**
  * Prefix reuse (prefix caching): keeps the part of a KV cache that equals the start of a prompt, token for token, and
@@ -6,26 +7,28 @@ import type { LlamaContextSequence, Token } from 'node-llama-cpp';
  * @returns the number of reused tokens: see `resumableLength`.
  */
 export async function reusePrefix(cache: LlamaContextSequence, tokens: Token[]): Promise<number> {
-  const length = resumableLength(cache, cachedPrefixLength(cache, tokens));
+  const length = reusableLength(cache, tokens);
   // No context shift (the `false`): it would also keep later tokens that were computed after text that is now erased.
   await cache.adaptStateToTokens(tokens.slice(0, length), false);
   return cache.nextTokenIndex;
 }
 
 /**
- * How many of its first `count` tokens a cache can resume after. A sliding-window cache has lost the tokens before its window:
- * then it is none. A recurrent state is valid at its end and at its last checkpoint only. Otherwise the library would resume
- * with half a window, or evaluate everything again in one step that cannot be cancelled.
+ * After how many of its first `count` tokens a cache can resume: less than all of them where it needs checkpoints. At
+ * another length the library would evaluate tokens again in one step that cannot be cancelled.
  */
 function resumableLength(cache: LlamaContextSequence, count: number): number {
-  if (count === cache.nextTokenIndex || !cache.needsCheckpoints) return count;
-  if (isRecurrent(cache)) {
-    // 0 = there is no checkpoint.
-    const { lastCheckpointIndex } = cache;
-    return lastCheckpointIndex > 0 && lastCheckpointIndex < count ? lastCheckpointIndex + 1 : 0;
-  }
-  const windowTokens = cache.model.fileInsights.swaSize ?? 1;
-  return cache.stateCellsStartIndex <= Math.max(0, count - windowTokens) ? count : 0;
+  if (count >= minResumableLength(cache)) return count;
+  return checkpointsOf(cache).findLast(({ tokens }) => tokens <= count && tokens > 1)?.tokens ?? 0;
+}
+
+/**
+ * The fewest tokens to which a cache can be cut back without a checkpoint. A recurrent state is that of its last token, and
+ * a sliding-window cache must hold the whole window before the next one: see `correctWindowStart`.
+ */
+function minResumableLength(cache: LlamaContextSequence): number {
+  if (!cache.needsCheckpoints) return 0;
+  return isRecurrent(cache) ? cache.nextTokenIndex : Math.max(0, cache.stateCellsStartIndex + 1);
 }
 
 /** Whether a cache has the state of its last token, in some layers at least, and cannot be cut back without a checkpoint. */
@@ -44,6 +47,10 @@ export async function prefill(
     await cache.evaluateWithoutGeneratingNewTokens(tokens.slice(start, Math.min(start + chunkTokens, end)));
   }
 }
+
+/** The number of leading tokens that need not be evaluated again. */
+export const reusableLength = (cache: LlamaContextSequence, tokens: Token[]): number =>
+  resumableLength(cache, cachedPrefixLength(cache, tokens));
 
 /** The number of leading tokens that a KV cache holds already. */
 export const cachedPrefixLength = (cache: LlamaContextSequence, tokens: Token[]): number =>

@@ -1,6 +1,8 @@
 import type { Token } from 'node-llama-cpp';
 import { Fault, describeError } from '../../../fault.ts';
-import { prefill, reusePrefix } from './prefixReuse.ts';
+import { takeCheckpoint, type CheckpointKind } from './checkpoints.ts';
+import { cachedPrefixLength, prefill, reusePrefix } from './prefixReuse.ts';
+import { prefillPrompt, type CheckpointPlaces } from './prefillPrompt.ts';
 import type { Slot, SlotOwner, SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
 
@@ -56,23 +58,28 @@ export class SequenceCache {
     }
   }
 
-  /**
-   * Reuses the cached prefix of a prompt and prefills whole chunks; the remainder is left to be evaluated with the last
-   * token, of which logits are needed.
-   * @returns the number of reused tokens.
-   */
-  prefill(slot: Slot, tokens: Token[], signal: AbortSignal): Promise<number> {
-    const { prefillChunkTokens } = this.#parts;
+  /** Prefills a prompt but its last tokens: see `prefillPrompt`. */
+  prefill(slot: Slot, tokens: Token[], signal: AbortSignal, checkpoints?: CheckpointPlaces): Promise<number> {
+    const { prefillChunkTokens: chunkTokens } = this.#parts;
+    const options = { chunkTokens, shouldStop: this.shouldStop(signal), checkpoints };
+    return this.step(slot, () => prefillPrompt(slot.cache, tokens, options));
+  }
+
+  /** Prefills tokens that a later prompt begins with, and takes a checkpoint at their end where the cache needs one. */
+  prefillAll(slot: Slot, tokens: Token[], signal: AbortSignal): Promise<void> {
     return this.step(slot, async () => {
-      const reused = await reusePrefix(slot.cache, tokens.slice(0, -1));
-      const wholeChunks = Math.floor((tokens.length - 1 - reused) / prefillChunkTokens);
-      await prefill(slot.cache, tokens, {
-        end: reused + wholeChunks * prefillChunkTokens,
-        chunkTokens: prefillChunkTokens,
-        shouldStop: this.shouldStop(signal),
-      });
-      return reused;
+      const { cache } = slot;
+      if (cachedPrefixLength(cache, tokens) === tokens.length) return;
+      await reusePrefix(cache, tokens);
+      const options = { chunkTokens: this.#parts.prefillChunkTokens, shouldStop: this.shouldStop(signal) };
+      await prefill(cache, tokens, { ...options, end: tokens.length });
+      if (cache.nextTokenIndex === tokens.length) await takeCheckpoint(cache, 'head');
     });
+  }
+
+  /** Takes a checkpoint if the cache holds exactly so many tokens. */
+  async takeCheckpointAt(slot: Slot, kind: CheckpointKind, tokens: number | undefined): Promise<void> {
+    if (slot.cache.nextTokenIndex === tokens) await this.step(slot, () => takeCheckpoint(slot.cache, kind));
   }
 
   /** Ends all runs and gives the slot back. */
@@ -97,7 +104,8 @@ export class SequenceCache {
   /** Swaps out the KV state of the slot's evicted owner, and swaps in this sequence's own. */
   async #swap(slot: Slot, prompt: Token[]): Promise<void> {
     const { stateSwap, slots } = this.#parts;
-    if (slot.evicted) await stateSwap?.swapOut(slot.evicted, slot.cache);
+    if (slot.evicted) await stateSwap?.swapOut(slot.evicted, slot.cache, slot.stableTokens);
+    if (slot.evicted) slot.stableTokens = undefined;
     // If the state cannot be read, its tokens are prefilled again.
     await stateSwap?.swapIn(this.#owner, slot.cache, prompt).catch(() => slots.reset(slot));
   }

@@ -1,11 +1,14 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
-import { cachedPrefixLength } from './prefixReuse.ts';
+import { openCache } from './checkpoints.ts';
+import { reusableLength } from './prefixReuse.ts';
 
 /** A slot, as in llama-server: one KV cache of the context, acquired by one owner at a time. */
 export interface Slot {
   readonly cache: LlamaContextSequence;
   /** The previous owner, whose KV cache is evicted and may be swapped out; undefined: nothing is evicted. */
   readonly evicted: SlotOwner | undefined;
+  /** The number of tokens with which the owner's next prompt begins, where that is known to be fewer than all. */
+  stableTokens: number | undefined;
 }
 
 /** What acquires slots: a sequence. Compared by identity. */
@@ -33,7 +36,7 @@ interface SlotRequest {
  * Slot pool: shares the few KV caches of a context among many sequences. Slot selection, the first that applies:
  *
  * 1. the owner's own slot; while that one is busy, wait
- * 2. the free slot (one without an owner) that has the longest common prefix (LCP) with the prompt
+ * 2. the free slot (one without an owner) that can reuse the longest common prefix (LCP) with the prompt
  * 3. the least recently used (LRU) idle slot: its owner is evicted
  * 4. none, since all are busy: wait in a queue, first in, first out
  */
@@ -43,12 +46,18 @@ export class SlotPool {
   #queue: SlotRequest[] = [];
   #releases = 0;
 
+  /** Whether the caches cannot be cut back without checkpoints. */
+  get needsCheckpoints(): boolean {
+    return this.#slots.some(({ cache }) => cache.needsCheckpoints);
+  }
+
   constructor(context: LlamaContext) {
     this.#context = context;
     this.#slots = Array.from({ length: context.totalSequences }, () => ({
-      cache: context.getSequence(),
+      cache: openCache(context),
       owner: undefined,
       evicted: undefined,
+      stableTokens: undefined,
       busy: false,
       lastUse: 0,
     }));
@@ -88,8 +97,9 @@ export class SlotPool {
   async reset(slot: Slot): Promise<void> {
     const state = this.#stateOf(slot);
     state.evicted = undefined;
+    state.stableTokens = undefined;
     await state.cache.dispose();
-    state.cache = this.#context.getSequence();
+    state.cache = openCache(this.#context);
   }
 
   /** Forgets an owner that is disposed: its slot becomes free, its queued requests resolve to undefined. */
@@ -121,7 +131,7 @@ export class SlotPool {
     if (own) return own.busy ? undefined : own;
     const idle = this.#slots.filter((slot) => !slot.busy);
     const free = idle.filter((slot) => slot.owner === undefined);
-    if (free.length > 0) return maxBy(free, ({ cache }) => cachedPrefixLength(cache, prompt));
+    if (free.length > 0) return maxBy(free, ({ cache }) => reusableLength(cache, prompt));
     // LRU eviction; undefined when no slot is idle.
     return maxBy(idle, ({ lastUse }) => -lastUse);
   }

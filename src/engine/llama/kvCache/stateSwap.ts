@@ -1,7 +1,7 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { commonPrefixLength } from '../../../commonPrefix.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
-import { cachedPrefixLength } from './prefixReuse.ts';
+import { reusableLength, reusePrefix } from './prefixReuse.ts';
 import type { SlotOwner } from './slots.ts';
 import type { StateFile, StateFiles } from './stateFiles.ts';
 
@@ -45,12 +45,18 @@ export class StateSwap {
     this.#bytesPerToken = bytesPerToken;
   }
 
-  /** Swaps out: writes what a slot's cache holds of its evicted owner to disk, if that is worth it. */
-  async swapOut(owner: SlotOwner, cache: LlamaContextSequence): Promise<void> {
-    const tokens = [...cache.contextTokens];
+  /**
+   * Swaps out: writes what a slot's cache holds of its evicted owner to disk, if that is worth it. A file has no checkpoints: the
+   * state of a cache that needs them is written as of where the owner's next prompt can resume.
+   * @param stableTokens with which that prompt begins. Default: all.
+   */
+  async swapOut(owner: SlotOwner, cache: LlamaContextSequence, stableTokens = Infinity): Promise<void> {
     const previousState = this.#states.get(owner);
     const writing = (async () => {
       await (await previousState)?.file.drop();
+      const stable = cache.contextTokens.slice(0, stableTokens);
+      if (cache.needsCheckpoints && reusableLength(cache, stable) > 0) await reusePrefix(cache, stable);
+      const tokens = cache.contextTokens;
       return !this.#disposedOwners.has(owner) && this.#isWorthSwapping(tokens.length)
         ? this.#write(owner, cache, tokens)
         : undefined;
@@ -69,7 +75,10 @@ export class StateSwap {
     if (!state) return;
     state.file.beginRead();
     try {
-      const tokensGained = commonPrefixLength(state.tokens, prompt) - cachedPrefixLength(cache, prompt);
+      const shared = commonPrefixLength(state.tokens, prompt);
+      // See swapOut: such a state cannot be cut back.
+      const usable = cache.needsCheckpoints && shared < state.tokens.length ? 0 : shared;
+      const tokensGained = usable - reusableLength(cache, prompt);
       if (tokensGained <= 0) return;
       const prefillMs = tokensGained * (this.#batchTimer.prefillMsPerToken.value ?? Infinity);
       const readMs = state.bytes * (this.#readMsPerByte.value ?? 0);

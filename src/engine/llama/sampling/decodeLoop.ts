@@ -15,6 +15,8 @@ export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'b
   readonly isEnd: (token: Token) => boolean;
   /** Wraps each use of the engine; rejects as the engine does, or with a Fault in place of it. */
   readonly step: <T>(step: () => Promise<T>) => Promise<T>;
+  /** Called when the cache holds the context and the first token is sampled; awaited before that token is evaluated. */
+  readonly onPromptEvaluated: () => Promise<void>;
   readonly onToken: () => void;
 }
 
@@ -33,6 +35,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
     yieldEogToken: true,
   });
   let appended: Token[] = [];
+  let isPrompt = true;
   try {
     for (;;) {
       const finished = sampler.finishReason && flushAndFinish(sampler);
@@ -40,6 +43,8 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       if (shouldStop()) return flushAndFinish(sampler) ?? 'aborted';
       await sampler.prepare();
       const sampled = await decodeNext(options, () => tokens.next(appended));
+      if (isPrompt) await options.onPromptEvaluated();
+      isPrompt = false;
       if (sampler.finishReason) return sampler.finishReason;
       if (sampled.done || isEnd(sampled.value)) return 'end';
       onToken();

@@ -1,4 +1,5 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import { takeCheckpoint } from '../kvCache/checkpoints.ts';
 import { createAnswerTree, inTreeOrder, nodesOf, type AnswerNode } from './answerTree.ts';
 import { tokenProbabilities } from './tokenProbabilities.ts';
 
@@ -46,7 +47,7 @@ export async function scoreAnswers(options: ScoringOptions): Promise<readonly nu
       const node = nodeAt(index);
       if (node && wanted[index]) node.probabilities = known;
     }
-    if (needsCheckpoint && tokens.length === 0) await step(() => cache.takeCheckpoint());
+    if (needsCheckpoint && tokens.length === 0) await step(() => takeCheckpoint(cache, 'answers'));
   }
   return answers.map((tokens) => logProbability(tokens, root, endTokens));
 }

@@ -1,0 +1,66 @@
+import type { LlamaContext, LlamaContextSequence } from 'node-llama-cpp';
+import { checkpointStore } from './checkpointStore.ts';
+
+/**
+ * Where a checkpoint is taken: before the answers that are scored, after the head of a prompt (system message, tools), after
+ * the message, or after the last finished interaction. Of each kind a cache keeps the latest. When they take too much memory
+ * together, the last kind of this list goes first.
+ */
+export const checkpointKinds = ['answers', 'head', 'message', 'interaction'] as const;
+
+/** A kind of checkpoint. */
+export type CheckpointKind = (typeof checkpointKinds)[number];
+
+/** A checkpoint of a cache. */
+export interface Checkpoint {
+  /** Undefined: the library has taken it. */
+  readonly kind: CheckpointKind | undefined;
+  /** The number of tokens before it: a prompt that begins with them can resume there. */
+  readonly tokens: number;
+  readonly bytes: number;
+}
+
+// Of all slots of a model, each of which has its share of it.
+const maxModelBytes = 512 * 2 ** 20;
+
+/** Opens a sequence of a context, in which only `takeCheckpoint` takes checkpoints. */
+export const openCache = (context: LlamaContext): LlamaContextSequence =>
+  context.getSequence({ checkpoints: { interval: false } });
+
+/** The checkpoints of a cache, in the order of their tokens. */
+export const checkpointsOf = (cache: LlamaContextSequence): readonly Checkpoint[] =>
+  checkpointStore(cache).entries.map(([name, { maxPos, size }]) => ({
+    kind: checkpointKinds.find((kind) => kind === name),
+    tokens: maxPos + 1,
+    bytes: size,
+  }));
+
+/**
+ * Takes a checkpoint of the state that a cache has now, if the cache needs checkpoints and the memory allows it.
+ * @param maxBytes of all checkpoints of this cache.
+ */
+export async function takeCheckpoint(
+  cache: LlamaContextSequence,
+  kind: CheckpointKind,
+  maxBytes = maxModelBytes / cache.context.totalSequences,
+): Promise<void> {
+  if (!cache.needsCheckpoints || cache.nextTokenIndex === 0) return;
+  const checkpoints = checkpointsOf(cache);
+  const rank = checkpointKinds.indexOf(kind);
+  const kept = checkpoints.filter((other) => other.kind && checkpointKinds.indexOf(other.kind) < rank);
+  // A state is about as large as the one before it. Without the one before them, answers are far slower to score.
+  const fits = totalBytes(kept) + (checkpoints.at(-1)?.bytes ?? 0) <= maxBytes;
+  if (!fits && kind !== 'answers') return;
+  const store = checkpointStore(cache);
+  await store.take(kind);
+  for (const other of checkpointKinds.toReversed())
+    if (other !== 'answers' && totalBytes(checkpointsOf(cache)) > maxBytes) store.remove(other);
+}
+
+/** Removes a checkpoint, if the cache has one of this kind. */
+export function dropCheckpoint(cache: LlamaContextSequence, kind: CheckpointKind): void {
+  if (cache.needsCheckpoints) checkpointStore(cache).remove(kind);
+}
+
+const totalBytes = (checkpoints: readonly Checkpoint[]): number =>
+  checkpoints.reduce((sum, { bytes }) => sum + bytes, 0);
