@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import envPaths from 'env-paths';
+import { gpuOptions } from './gpuChoice.ts';
 import { createReader, type FromSchema, type ObjectSchema, type ReadResult, type Schema } from './schema.ts';
 
 // The longest delay of a Node timer: 2^31 - 1 ms.
@@ -113,7 +114,7 @@ export const serverSchema = {
       description:
         'threads for inference; 0 = chosen for decode and for prefill, fewer while other programs need the cores',
     },
-    gpu: { type: 'string', enum: ['auto', 'off'], default: 'auto', description: 'whether to use a graphics card' },
+    ...gpuOptions,
     modelIdle: {
       type: 'number',
       minimum: 0,

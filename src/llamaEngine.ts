@@ -11,6 +11,7 @@ const bytesPerMegabyte = 1_000_000;
 /** Creates the llama.cpp engine that the options choose, and reports its crashes and the states that it cannot write. */
 export async function createLlamaEngine(options: ServerOptions, log: Log, metrics: Metrics): Promise<Engine> {
   const { cache: folder, cacheLimit, engineProcess: mode, gpu, mockScript } = options;
+  const gpuDevice = gpuDeviceOf(options);
   const cache: CacheFolderOptions = {
     folder,
     maxStateBytes: cacheLimit * bytesPerMegabyte,
@@ -23,6 +24,7 @@ export async function createLlamaEngine(options: ServerOptions, log: Log, metric
   const engine = new ProcessEngine({
     mode,
     cache,
+    gpuDevice,
     onStart: (pid) => log.debug({ pid }, 'an engine process is started'),
     onCrash({ file, end, count }) {
       metrics.add('turngraph_engine_crashes_total', { reason: end.reason === 'hang' ? 'hang' : 'crash' });
@@ -35,10 +37,26 @@ export async function createLlamaEngine(options: ServerOptions, log: Log, metric
 }
 
 /** Creates the llama.cpp engine of a command without a server, where --engine-process has it. It writes nothing to disk. */
-export const createUncachedLlamaEngine = async ({
-  engineProcess: mode,
-}: Pick<ServerOptions, 'engineProcess'>): Promise<Engine> =>
-  mode === 'in' ? engineInThisProcess() : new ProcessEngine({ mode });
+export async function createUncachedLlamaEngine(
+  options: Pick<ServerOptions, 'engineProcess' | 'gpuDevice'>,
+): Promise<Engine> {
+  const gpuDevice = gpuDeviceOf(options);
+  const { engineProcess: mode } = options;
+  return mode === 'in' ? engineInThisProcess() : new ProcessEngine({ mode, gpuDevice });
+}
+
+/** @throws when the models have no process of their own, whose environment could name the card. */
+function gpuDeviceOf({
+  gpuDevice,
+  engineProcess,
+}: Pick<ServerOptions, 'engineProcess' | 'gpuDevice'>): number | undefined {
+  if (gpuDevice < 0) return undefined;
+  if (engineProcess === 'child') return gpuDevice;
+  throw new Error(
+    `--gpu-device ${gpuDevice} needs --engine-process child, not ${engineProcess}: ` +
+      'the card is chosen by the environment of the process of a model',
+  );
+}
 
 // Imported on demand: it loads the library, which a process with engine processes does not use itself.
 async function engineInThisProcess(cache?: CacheFolderOptions): Promise<Engine> {

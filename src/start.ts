@@ -7,6 +7,7 @@ import type { Engine } from './engine/engine.ts';
 import { createLlamaEngine } from './llamaEngine.ts';
 import { mockEngine, readMockScript } from './engine/mock/engine.ts';
 import { assertFolder, findWriteProblem } from './filesystem.ts';
+import { parseGpuLayers } from './gpuChoice.ts';
 import { GraphFolder } from './graph/graphFolder.ts';
 import { loadExtension } from './extensions.ts';
 import { Downloads, type DownloadOptions } from './download/downloads.ts';
@@ -70,10 +71,11 @@ export async function start(
   const metrics = new Metrics();
   const downloads = new Downloads(options.models, downloadOptions);
   const findFile = (entry: CatalogueEntry): Promise<string | undefined> => downloads.findFile(entry);
+  const gpuLayers = parseGpuLayers(options.gpuLayers);
   const createPool = (engine: Engine): ModelPool =>
     createMeteredPool(
       engine,
-      { ...options, catalogue, idleMs: options.modelIdle * 1000, onLoaded: logLoadedModel(log), findFile },
+      { ...options, gpuLayers, catalogue, idleMs: options.modelIdle * 1000, onLoaded: logLoadedModel(log), findFile },
       metrics,
     );
   const registry = registryWith(extension ?? (await raceAbort(loadExtension(options.extend), stop)));

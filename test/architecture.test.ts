@@ -16,6 +16,7 @@ const layers: Readonly<Record<string, number>> = {
   units: 0,
   fault: 1,
   abort: 1,
+  gpuChoice: 1,
   commonPrefix: 1,
   ownership: 1,
   filesystem: 1,

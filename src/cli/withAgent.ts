@@ -60,6 +60,8 @@ export function agentFlags(command: Command): Command {
     'mockScript',
     'threads',
     'gpu',
+    'gpuLayers',
+    'gpuDevice',
     'engineProcess',
   ]);
 }

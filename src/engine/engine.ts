@@ -1,5 +1,6 @@
 import type { Prompt, ToolBlock } from '../dialog.ts';
 import type { Fault } from '../fault.ts';
+import type { GpuChoice, GpuLayers } from '../gpuChoice.ts';
 import type { CallGrammar } from '../tools/grammar/grammar.ts';
 import type { ToolDialect } from '../tools/native/toolDialect.ts';
 import type { ReplyMarks } from '../tools/reasoning/replyMarks.ts';
@@ -219,7 +220,9 @@ export interface LoadOptions {
   readonly slots: number;
   /** Number of threads, for decoding and for prefill; 0 = each is chosen and tuned by the engine. */
   readonly threads: number;
-  readonly gpu: 'auto' | 'off';
+  readonly gpu: GpuChoice;
+  /** Layers on the graphics card; default `auto`: as many as fit. */
+  readonly gpuLayers?: GpuLayers | undefined;
   /** Default f16; the others need less memory and are experimental. */
   readonly kvCacheType?: KvCacheType;
   /** Loads a file in spite of earlier crashes, which make a supervised engine refuse it. */

@@ -296,7 +296,8 @@ describe('turngraph serve', () => {
     ['a port that is no number', ['--port', 'x'], {}, '--port (TURNGRAPH_PORT) must be an integer, not "x"'],
     ['a port out of range', [], { TURNGRAPH_PORT: '70000' }, '--port (TURNGRAPH_PORT) must be <= 65535, not 70000'],
     ['a flag with a typo', ['--prot', '1'], {}, "unknown option '--prot'"],
-    ['an invalid choice', ['--gpu', 'maybe'], {}, 'Allowed choices are auto, off'],
+    ['an invalid choice', ['--gpu', 'maybe'], {}, 'Allowed choices are auto, off, vulkan, cuda, metal'],
+    ['layers that are no number', ['--gpu-layers', 'all'], {}, '--gpu-layers (TURNGRAPH_GPU_LAYERS) must fit'],
   ])('rejects %s with exit code 2', async (_, args, env, message) => {
     const { code, err, out } = await runCli(['serve', ...args], '', env);
     expect({ code, out }).toEqual({ code: 2, out: '' });
@@ -310,6 +311,12 @@ describe('turngraph serve', () => {
     expect(err).toContain('the catalogue has no model "turngraph-dmeo"; did you mean "turngraph-demo"?');
     expect(err).not.toContain('a model is loaded');
     expect(err).not.toContain('listening');
+  });
+
+  it.each(['shared', 'in'])('refuses to choose a graphics card with --engine-process %s', async (mode) => {
+    const { code, out, err } = await runCli(['serve', '--port', '0', '--gpu-device', '1', '--engine-process', mode]);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toContain(`--gpu-device 1 needs --engine-process child, not ${mode}: the card is chosen by`);
   });
 
   it('refuses to listen on other addresses than loopback without a token', async () => {

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { bundledPath } from '../../config.ts';
+import { parseGpuLayers } from '../../gpuChoice.ts';
 import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
 import { unknownModel } from '../../models/catalogue/unknownModel.ts';
 import { diagnose } from '../../models/doctor/diagnose.ts';
@@ -20,7 +21,7 @@ export const doctorCommand = (): Command =>
       .description('load a model and report its settings, memory, speed and tool calling')
       .argument('<model>', 'a name in the catalogue, or the path of a .gguf file')
       .option('--quick', 'leave out the tool questions'),
-    ['catalogue', 'models', 'slots', 'threads', 'gpu', 'engineProcess', 'json'],
+    ['catalogue', 'models', 'slots', 'threads', 'gpu', 'gpuLayers', 'gpuDevice', 'engineProcess', 'json'],
   ).action(doctor);
 
 async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonly quick?: boolean }): Promise<void> {
@@ -35,7 +36,8 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const { entry } = target;
   const ownCatalogue = { models: new Map([[entry.name, entry]]), problems: [], rejected: new Map() };
   const engine = await createUncachedLlamaEngine(options);
-  await using pool = new ModelPool(engine, { ...options, catalogue: ownCatalogue, idleMs: 0 });
+  const gpuLayers = parseGpuLayers(options.gpuLayers);
+  await using pool = new ModelPool(engine, { ...options, gpuLayers, catalogue: ownCatalogue, idleMs: 0 });
   const diagnosis = await withProgress(entry.name, (onStep) =>
     diagnose(pool, target, { formats, quick, signal: new AbortController().signal, onStage: onStep }),
   );

@@ -22,6 +22,8 @@ export interface LlamaEngineOptions {
   readonly states?: StateFiles | undefined;
   /** Folder of the thread benchmarks. */
   readonly timingsFolder?: string | undefined;
+  /** The card that the environment of this process shows to the library; absent: all. */
+  readonly gpuDevice?: number | undefined;
 }
 
 /** Creates the llama.cpp engine: runs GGUF models in this process. Without a cache folder it writes nothing to disk. */
@@ -35,7 +37,7 @@ export function llamaEngine(cache?: CacheFolderOptions): Engine {
 export class LlamaEngine implements Engine {
   readonly name = 'llama-cpp';
   readonly needsFiles = true;
-  readonly #instances = new LlamaInstancePool();
+  readonly #instances: LlamaInstancePool;
   readonly #models = new Set<Model>();
   readonly #loading = new Set<Promise<Model>>();
   readonly #closing = new AbortController();
@@ -45,7 +47,8 @@ export class LlamaEngine implements Engine {
   #hasLoadFailed = false;
 
   /** @param owned is disposed of with the engine. */
-  constructor({ states, timingsFolder }: LlamaEngineOptions, owned?: AsyncDisposable) {
+  constructor({ states, timingsFolder, gpuDevice }: LlamaEngineOptions, owned?: AsyncDisposable) {
+    this.#instances = new LlamaInstancePool(gpuDevice);
     this.#states = states;
     this.#timingsCache = timingsFolder === undefined ? undefined : new ThreadTimingsCache(timingsFolder);
     this.#owned = owned;

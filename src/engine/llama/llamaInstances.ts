@@ -1,5 +1,7 @@
 import { getLlama, LlamaLogLevel, type Llama } from 'node-llama-cpp';
+import type { Fault } from '../../fault.ts';
 import type { LoadOptions } from '../engine.ts';
+import { assertBackend, unavailableBackendFault } from './gpuBackend.ts';
 import { toLibraryFault } from './libraryFault.ts';
 
 /**
@@ -9,10 +11,16 @@ import { toLibraryFault } from './libraryFault.ts';
 export class LlamaInstancePool {
   readonly #all: Llama[] = [];
   readonly #free = new Map<LoadOptions['gpu'], Set<Promise<Llama>>>();
+  readonly #gpuDevice: number | undefined;
+
+  /** @param gpuDevice the card that the environment of this process shows; undefined: all of them. */
+  constructor(gpuDevice?: number) {
+    this.#gpuDevice = gpuDevice;
+  }
 
   /**
    * Creates an instance for the next `acquire`, which waits for it if need be.
-   * @throws Fault MODEL_LOAD_FAILED when the llama.cpp library is missing or cannot be loaded.
+   * @throws Fault MODEL_LOAD_FAILED when the llama.cpp library or the backend is missing or cannot be loaded.
    */
   async prepare(gpu: LoadOptions['gpu']): Promise<void> {
     const creating = this.#create(gpu);
@@ -27,7 +35,7 @@ export class LlamaInstancePool {
 
   /**
    * An unused instance, or a new one with or without a GPU backend.
-   * @throws Fault MODEL_LOAD_FAILED when the llama.cpp library is missing or cannot be loaded.
+   * @throws Fault MODEL_LOAD_FAILED when the llama.cpp library or the backend is missing or cannot be loaded.
    */
   async acquire(gpu: LoadOptions['gpu']): Promise<Llama> {
     const free = this.#freeOf(gpu);
@@ -58,12 +66,16 @@ export class LlamaInstancePool {
       build: 'never',
       skipDownload: true,
       progressLogs: false,
-      gpu: gpu === 'off' ? false : 'auto',
+      gpu: gpu === 'off' ? false : gpu,
       // No limit: each batch sets its own number of threads.
       maxThreads: 0,
       logLevel: LlamaLogLevel.disabled,
-    }).catch(async (error: unknown) => Promise.reject(await toLibraryFault(error)));
+    }).catch(async (error: unknown) => Promise.reject(await toFault(gpu, error)));
     this.#all.push(instance);
+    await assertBackend(instance, gpu, this.#gpuDevice);
     return instance;
   }
 }
+
+const toFault = (gpu: LoadOptions['gpu'], error: unknown): Promise<Fault> =>
+  gpu === 'auto' || gpu === 'off' ? toLibraryFault(error) : unavailableBackendFault(gpu, error);

@@ -57,6 +57,8 @@ async function loadWithCpuFallback(
     return await tryLoad(llama, file, options, 'fitting', dependencies);
   } catch (error) {
     if (llama.gpu === false || options.signal?.aborted) throw error;
+    const { gpuLayers = 'auto' } = options;
+    if (gpuLayers !== 'auto') throw layersFault(gpuLayers, error);
     return tryLoad(llama, file, options, 'none', dependencies);
   }
 }
@@ -72,27 +74,49 @@ async function tryLoad(
   const free = await freeBytes(llama);
   const weights = await llama.loadModel({
     modelPath: file.file,
-    ...(gpuLayers === 'none' && { gpuLayers: 0 }),
+    ...layersOption(gpuLayers, options.gpuLayers),
     ...(signal && { loadSignal: signal }),
     ...(onProgress && { onLoadProgress: onProgress }),
   });
   try {
     const { contextSize, notes } = chooseContextSize(options.contextSize, weights.trainContextSize);
     const context = await createContext(weights, { ...options, contextSize, file, timingsCache, onBatches });
-    const cpuWarnings = gpuLayers === 'none' ? ['the GPU has no room for this model: it runs on the CPU'] : [];
+    const gpuWarnings = describeGpuProblem(llama, gpuLayers, options);
     return new LlamaModel({
       weights,
       ...context,
       free,
       stateSwap: states && new StateSwap(states, context.batchTimer, context.bytesPerToken),
       contextSize,
-      notes: [...notes, ...cacheTypeWarnings(options.kvCacheType ?? 'f16'), ...cpuWarnings],
+      notes: [...notes, ...cacheTypeWarnings(options.kvCacheType ?? 'f16'), ...gpuWarnings],
       onClose,
     });
   } catch (error) {
     await weights.dispose();
     throw error;
   }
+}
+
+const layersOption = (where: 'fitting' | 'none', layers: LoadOptions['gpuLayers'] = 'auto') => {
+  if (where === 'none') return { gpuLayers: 0 };
+  return layers === 'auto' ? {} : { gpuLayers: layers };
+};
+
+function describeGpuProblem(
+  llama: Llama,
+  where: 'fitting' | 'none',
+  { gpu, gpuLayers = 'auto' }: LoadOptions,
+): readonly string[] {
+  if (where === 'none') return ['the GPU has no room for this model: it runs on the CPU'];
+  if (llama.gpu !== false || gpu === 'off' || gpuLayers === 'auto' || gpuLayers === 0) return [];
+  return [`there is no graphics card for its ${gpuLayers} layers: it runs on the CPU`];
+}
+
+function layersFault(layers: number, cause: unknown): Fault {
+  const message =
+    `${layers} layers could not be put on the graphics card (${describeError(cause)}): ` +
+    'lower --gpu-layers, or gpu_layers of the model in models.json, or set it to auto';
+  return new Fault('MODEL_LOAD_FAILED', message, { cause });
 }
 
 function chooseContextSize(requested: number, trained: number): { contextSize: number; notes: readonly string[] } {

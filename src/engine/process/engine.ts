@@ -21,6 +21,8 @@ export interface ProcessEngineOptions {
   /** Is told of each crash. */
   readonly onCrash?: (crash: EngineCrash) => void;
   readonly watchdog?: WatchdogLimits;
+  /** The one graphics card that models use; absent: all. */
+  readonly gpuDevice?: number | undefined;
 }
 
 /** The llama.cpp engine in supervised processes of its own: a crash of native code ends no session. */
@@ -41,10 +43,12 @@ export class ProcessEngine implements Engine {
     onStart = () => undefined,
     onCrash = () => undefined,
     watchdog = defaultWatchdogLimits,
+    gpuDevice,
   }: ProcessEngineOptions) {
     this.#states = cache && new StateStore(cache.folder, cache.maxStateBytes, cache.onStateError);
     this.#onCrash = onCrash;
-    const options: EngineProcessOptions = { states: this.#states, timingsFolder: cache?.folder, watchdog, onStart };
+    const timingsFolder = cache?.folder;
+    const options: EngineProcessOptions = { states: this.#states, timingsFolder, watchdog, gpuDevice, onStart };
     this.#host = mode === 'shared' ? new SharedProcess(options) : new ProcessPerModel(options);
   }
 

@@ -36,6 +36,8 @@ export interface EngineProcessOptions {
   readonly states: StateFiles | undefined;
   readonly timingsFolder: string | undefined;
   readonly watchdog: WatchdogLimits;
+  /** The one graphics card that the process sees; undefined: all. */
+  readonly gpuDevice: number | undefined;
   /** Receives the id of each process that is started. */
   readonly onStart: (pid: number) => void;
 }
@@ -63,12 +65,13 @@ export class EngineProcess {
 
   /** @throws Fault MODEL_LOAD_FAILED when the process cannot be started now. */
   constructor(options: EngineProcessOptions) {
-    const { states, timingsFolder, watchdog } = options;
+    const { states, timingsFolder, watchdog, gpuDevice } = options;
     this.#child = startProcess({
       serverPid: process.pid,
       swapsStates: states !== undefined,
       ...(timingsFolder !== undefined && { timingsFolder }),
       heartbeatMs: watchdog.tickMs,
+      ...(gpuDevice !== undefined && { gpuDevice }),
     });
     const service = new StateService(states, (id) => this.#peer.tell('stateEvicted', { id }));
     this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {

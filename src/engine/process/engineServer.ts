@@ -15,6 +15,8 @@ export interface EngineProcessSettings {
   readonly timingsFolder?: string;
   /** Milliseconds between two heartbeats. */
   readonly heartbeatMs: number;
+  /** The one graphics card that the process sees; absent: all. */
+  readonly gpuDevice?: number;
 }
 
 const statsIntervalMs = 100;
@@ -113,6 +115,7 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
   const engine = new LlamaEngine({
     states: settings.swapsStates ? states : undefined,
     timingsFolder: settings.timingsFolder,
+    gpuDevice: settings.gpuDevice,
   });
   // Statistics also change without a message: a generation gets its slot.
   every(statsIntervalMs, () => peer.running > 0 && reportStats());

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Fault, describeError } from '../../fault.ts';
+import { deviceEnvironment } from './deviceEnvironment.ts';
 import type { EngineProcessSettings } from './engineServer.ts';
 
 /** The main file of an engine process: compiled, also when this file is run from its source. */
@@ -36,6 +37,7 @@ function spawnChild(settings: EngineProcessSettings): ChildProcess {
         ...environment,
         // Not the debugger of this process: it has one port, and a process that waits for a debugger is taken for one that hangs.
         ...(nodeOptions !== undefined && { NODE_OPTIONS: withoutDebugger(nodeOptions) }),
+        ...deviceEnvironment(settings.gpuDevice),
         ELECTRON_RUN_AS_NODE: '1',
       },
     });

@@ -1,3 +1,4 @@
+import { gpuChoices } from '../../gpuChoice.ts';
 import type { ObjectSchema } from '../../schema.ts';
 import { samplingSchema } from './sampling.ts';
 
@@ -49,6 +50,18 @@ export const variantSchema = {
       default: 'f16',
       description:
         'Type of the KV cache (precision of the context in memory); q8_0 and q4_0 take less, and are experimental.',
+    },
+    gpu: {
+      type: 'string',
+      enum: gpuChoices,
+      description: 'What it runs on; absent = as --gpu of the server, whose off holds for all models.',
+    },
+    gpu_layers: {
+      anyOf: [
+        { type: 'integer', minimum: 0 },
+        { type: 'string', enum: ['auto'] },
+      ],
+      description: 'Layers on the graphics card: a number, or auto for as many as fit; absent = as --gpu-layers.',
     },
     sha256: {
       type: 'string',

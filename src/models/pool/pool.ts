@@ -1,5 +1,6 @@
 import type { Engine, LoadOptions, Model } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
+import { gpuSettingsFor } from '../../gpuChoice.ts';
 import { fileMissingFault, findLocalModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
 import { unknownModel } from '../catalogue/unknownModel.ts';
 import { createLease, type ModelLease } from './lease.ts';
@@ -178,12 +179,14 @@ export class ModelPool implements AsyncDisposable {
     entry: CatalogueEntry,
     callbacks: Required<Pick<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes'>>,
   ): Promise<Model> {
-    const { slots, threads, gpu, wrapLoad = (_, load) => load() } = this.#options;
-    const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = entry.variants[0] ?? {};
+    const { slots, threads, wrapLoad = (_, load) => load() } = this.#options;
+    const [variant] = entry.variants;
+    const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = variant ?? {};
+    const gpu = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, this.#options);
     const pendingUnload = this.#unloadBarrier.pending(entry.name);
     if (pendingUnload) await pendingUnload;
     const file = this.#engine.needsFiles ? await this.#requireFile(entry) : '';
-    const options: LoadOptions = { contextSize, kvCacheType, slots, threads, gpu, ...callbacks };
+    const options: LoadOptions = { contextSize, kvCacheType, slots, threads, ...gpu, ...callbacks };
     return wrapLoad(entry.name, () => this.#engine.load(file, options), callbacks.signal);
   }
 

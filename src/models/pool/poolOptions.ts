@@ -2,7 +2,7 @@ import type { LoadOptions, Model } from '../../engine/engine.ts';
 import type { Catalogue, CatalogueEntry } from '../catalogue/catalogue.ts';
 
 /** Options of a model pool. */
-export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu'> {
+export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu' | 'gpuLayers'> {
   readonly catalogue: Catalogue;
   /** Whether a model must be named; default: if the engine loads files. */
   readonly needsName?: boolean;

@@ -2,10 +2,15 @@ import { getLlama, type Llama } from 'node-llama-cpp';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { LlamaInstancePool } from '../../../../src/engine/llama/llamaInstances.ts';
 
-vi.mock('node-llama-cpp', () => ({ getLlama: vi.fn(), LlamaLogLevel: {} }));
+vi.mock('node-llama-cpp', () => ({
+  getLlama: vi.fn(),
+  getLlamaGpuTypes: async () => ['vulkan', false],
+  LlamaLogLevel: {},
+}));
 
 const create = vi.mocked(getLlama);
-const newInstance = (): Llama => ({ dispose: vi.fn() }) as unknown as Llama;
+const newInstance = (gpu: Llama['gpu'] = false, cards: readonly string[] = []): Llama =>
+  ({ gpu, dispose: vi.fn(), getGpuDeviceNames: async () => cards }) as unknown as Llama;
 
 beforeEach(() => create.mockReset().mockImplementation(async () => newInstance()));
 
@@ -39,6 +44,42 @@ describe('the pool of Llama instances', () => {
     const pool = new LlamaInstancePool();
     create.mockRejectedValueOnce(new Error('no memory'));
     await expect(pool.prepare('off')).rejects.toThrow('no memory');
+    await expect(pool.acquire('off')).resolves.toBeDefined();
+  });
+
+  it.each(['vulkan', 'cuda', 'metal'] as const)('runs on %s where that is available', async (gpu) => {
+    const instance = newInstance(gpu, ['A card']);
+    create.mockResolvedValueOnce(instance);
+    expect(await new LlamaInstancePool().acquire(gpu)).toBe(instance);
+    expect(create).toHaveBeenCalledWith(expect.objectContaining({ gpu }));
+  });
+
+  it.each([
+    ['cannot be loaded', () => create.mockRejectedValueOnce(new Error('NoBinaryFoundError'))],
+    ['is replaced by the library', () => create.mockResolvedValueOnce(newInstance('vulkan'))],
+  ])('refuses a named backend that %s, and names what there is', async (_, prepare) => {
+    prepare();
+    await expect(new LlamaInstancePool().acquire('cuda')).rejects.toMatchObject({
+      name: 'MODEL_LOAD_FAILED',
+      message: expect.stringMatching(/^the GPU backend "cuda" is not available .* one of "auto", "off", "vulkan" with/),
+    });
+  });
+
+  it.each([
+    ['without any card', newInstance(false), /^--gpu-device 3: there is no such graphics card; /],
+    ['without that card', newInstance('cuda', []), /^--gpu-device 3: there is no such graphics card for cuda; /],
+  ])('refuses a device %s', async (_, instance, message) => {
+    create.mockResolvedValueOnce(instance);
+    await expect(new LlamaInstancePool(3).acquire('auto')).rejects.toMatchObject({
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it('takes the card of the device that is named, and none for a model on the CPU', async () => {
+    const pool = new LlamaInstancePool(1);
+    const instance = newInstance('vulkan', ['A card']);
+    create.mockResolvedValueOnce(instance);
+    expect(await pool.acquire('auto')).toBe(instance);
     await expect(pool.acquire('off')).resolves.toBeDefined();
   });
 });

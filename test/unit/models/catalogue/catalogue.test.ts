@@ -128,6 +128,16 @@ describe('a catalogue with an invalid entry', () => {
       '3:77: /models/0/variants/0/kv_cache_type must be one of "f16", "q8_0", "q4_0", not "q80"; did you mean "q8_0"?',
     ],
     [
+      'an unknown backend',
+      inVariant('"gpu": "opencl"'),
+      '3:77: /models/0/variants/0/gpu must be one of "auto", "off", "vulkan", "cuda", "metal", not "opencl"',
+    ],
+    [
+      'layers in words',
+      inVariant('"gpu_layers": "all"'),
+      '3:77: /models/0/variants/0/gpu_layers must be one of "auto", not "all"',
+    ],
+    [
       'a hash that is none',
       inVariant('"sha256": "abc"'),
       '3:77: /models/0/variants/0/sha256 must fit (Hash of the file, where it is a single one; absent = as the repository reports.), not "abc"',
