@@ -21,5 +21,12 @@ export async function modelFile(name, log = () => {}) {
   return file;
 }
 
-const nameOf = (name, { words, layers, width, hidden, heads, kvHeads, contextLength, weights }) =>
-  `${name}-${[words, layers, width, hidden, heads, kvHeads, contextLength].join('x')}-${weights}-v${generatorVersion}`;
+const nameOf = (name, { words, layers, width, hidden, heads, kvHeads, contextLength, window, kernel, weights }) =>
+  [
+    name,
+    [words, layers, width, hidden, heads, kvHeads, contextLength].join('x'),
+    ...(window ? [`window${window}`] : []),
+    ...(kernel ? [`kernel${kernel}`] : []),
+    weights,
+    `v${generatorVersion}`,
+  ].join('-');

@@ -31,7 +31,13 @@ const tiny = {
   weights: 'Q8_0',
 };
 
-export const shapes = { mid, tiny };
+/** As mid, but two of three layers have short convolutions: a cache that cannot be cut back. */
+const hybrid = { ...mid, kernel: 3 };
+
+/** As mid, but every second layer has a sliding window. */
+const window = { ...mid, window: 512 };
+
+export const shapes = { mid, tiny, hybrid, window };
 
 export const chatTemplate =
   "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}" +

@@ -1,4 +1,5 @@
-// next-turn: cost of the 2nd to 20th turn of a dialog, with prefix reuse (model mid).
+// next-turn: cost of the 2nd to 20th turn of a dialog, with prefix reuse (model mid, and in one conversation each the models
+// hybrid and window, whose caches cannot be cut back everywhere).
 //
 // Tokens: evaluated tokens of a turn (tokens_prompt - tokens_reused of TurnComplete) / tokens that are new to the model,
 // counted here with its tokenizer: the user's message, the end of the previous answer, and the template's tokens around them.
@@ -52,26 +53,33 @@ const variants = {
 export const nextTurn = {
   name: 'next-turn',
   async run(bench) {
-    const file = await bench.file('mid');
-    const { count } = bench.closeAtEnd(await openVocabulary(file));
-    const client = await bench.client(await bench.server({ file }));
-    const baseline = await bench.baseline({ file });
     const results = [];
-    for (const [of, variant] of Object.entries(variants)) {
-      const conversations = [];
-      for (let repeat = 0; repeat < bench.repeats(2, 1); repeat++) {
-        bench.log(`${of}, conversation ${repeat + 1}`);
-        conversations.push(await measureConversation({ client, baseline, count, of, ...variant, seed: 20 * repeat }));
-      }
-      results.push(...resultsOf(of, conversations));
-    }
+    for (const [model, repeats] of Object.entries({ mid: bench.repeats(2, 1), hybrid: 1, window: 1 }))
+      results.push(...(await measureModel(bench, model, repeats)));
     return results;
   },
 };
 
-async function measureConversation({ client, baseline, count, of, graph, timeOf, seed }) {
+async function measureModel(bench, model, repeats) {
+  const file = await bench.file(model);
+  const { count } = bench.closeAtEnd(await openVocabulary(file));
+  const client = await bench.client(await bench.server({ file }));
+  const baseline = await bench.baseline({ file });
+  const results = [];
+  for (const [of, variant] of Object.entries(variants)) {
+    const conversations = [];
+    for (let repeat = 0; repeat < repeats; repeat++) {
+      bench.log(`${model}, ${of}, conversation ${repeat + 1}`);
+      conversations.push(await measureConversation({ client, baseline, count, ...variant, seed: 20 * repeat }));
+    }
+    results.push(...resultsOf(model === 'mid' ? of : `${of}, ${model}`, conversations));
+  }
+  return results;
+}
+
+async function measureConversation({ client, baseline, count, graph, timeOf, seed }) {
   const agent = await client.createAgent({ graph });
-  const isWithTools = of === 'with tools';
+  const isWithTools = graph === withTools;
   // The ToolCall node has no system message of its own, so the tools are one.
   let prefix = chatmlMessage('system', isWithTools ? toolsText : system);
   let previous = '';
