@@ -158,6 +158,8 @@ export interface ModelStats {
   readonly waiting: number;
   /** Open sequences. */
   readonly sequences: number;
+  /** Bytes of checkpoints in memory: states of KV caches that cannot be cut back, at earlier tokens. */
+  readonly checkpointBytes: number;
   /** KV states of evicted sequences that were swapped out to disk, and swapped in again. */
   readonly statesSaved: number;
   readonly statesRestored: number;

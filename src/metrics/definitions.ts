@@ -82,6 +82,7 @@ export const metricDefinitions = {
   turngraph_slots_busy: gauge('Slots in use now.', perModel),
   turngraph_slots_waiting: gauge('Generations that wait for a slot now.', perModel),
   turngraph_sequences: gauge('Open sequences: one for each node with a model, of each agent.', perModel),
+  turngraph_checkpoint_bytes: gauge('Checkpoints in memory, of models whose KV cache cannot be cut back.', perModel),
   turngraph_states_saved_total: counter('KV states swapped out to disk when their slot was evicted.', perModel),
   turngraph_state_write_failures_total: counter('KV states that could not be written to disk.'),
   turngraph_states_restored_total: counter('KV states swapped in from disk.', perModel),

@@ -124,6 +124,7 @@ describe.each(['recurrent', 'hybrid', 'window'])('a %s model', (name) => {
       messages.push(assistant(text));
     }
     await sequence[Symbol.asyncDispose]();
+    expect(model.stats().checkpointBytes).toBeGreaterThan(0);
     for (const { prompt, text } of turns) expect(await textOfFresh(prompt)).toBe(text);
   });
 

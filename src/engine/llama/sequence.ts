@@ -161,7 +161,8 @@ export class LlamaSequence implements Sequence {
   async prefill(prompt: Prompt, signal: AbortSignal): Promise<void> {
     const tokens = await this.#stablePrefix(prompt);
     if (tokens.length >= this.#parts.contextSize) return;
-    await this.#cache.run(tokens, signal, (slot) => this.#cache.prefillAll(slot, tokens, signal));
+    const kind = prompt.messages.some(({ role }) => role === 'assistant') ? 'interaction' : 'head';
+    await this.#cache.run(tokens, signal, (slot) => this.#cache.prefillAll(slot, tokens, kind, signal));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -132,6 +132,7 @@ const mockStats = {
   slots: 0,
   slotsBusy: 0,
   waiting: 0,
+  checkpointBytes: 0,
   statesSaved: 0,
   statesRestored: 0,
   stateBytes: 0,

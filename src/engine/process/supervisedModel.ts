@@ -15,6 +15,7 @@ const noStats: ModelStats = {
   slotsBusy: 0,
   waiting: 0,
   sequences: 0,
+  checkpointBytes: 0,
   statesSaved: 0,
   statesRestored: 0,
   stateBytes: 0,

@@ -94,6 +94,7 @@ function exportGauges(labels: Labels, pool: ModelPool, set: SetGauge): void {
   set('turngraph_slots_busy', labels, stats.slotsBusy);
   set('turngraph_slots_waiting', labels, stats.waiting);
   set('turngraph_sequences', labels, stats.sequences);
+  set('turngraph_checkpoint_bytes', labels, stats.checkpointBytes);
   set('turngraph_state_bytes', labels, stats.stateBytes);
 }
 

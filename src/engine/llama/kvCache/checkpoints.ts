@@ -62,5 +62,9 @@ export function dropCheckpoint(cache: LlamaContextSequence, kind: CheckpointKind
   if (cache.needsCheckpoints) checkpointStore(cache).remove(kind);
 }
 
+/** Memory of the checkpoints of a cache. */
+export const checkpointBytesOf = (cache: LlamaContextSequence): number =>
+  cache.needsCheckpoints ? totalBytes(checkpointsOf(cache)) : 0;
+
 const totalBytes = (checkpoints: readonly Checkpoint[]): number =>
   checkpoints.reduce((sum, { bytes }) => sum + bytes, 0);

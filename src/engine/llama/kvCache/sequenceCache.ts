@@ -66,14 +66,14 @@ export class SequenceCache {
   }
 
   /** Prefills tokens that a later prompt begins with, and takes a checkpoint at their end where the cache needs one. */
-  prefillAll(slot: Slot, tokens: Token[], signal: AbortSignal): Promise<void> {
+  prefillAll(slot: Slot, tokens: Token[], kind: CheckpointKind, signal: AbortSignal): Promise<void> {
     return this.step(slot, async () => {
       const { cache } = slot;
       if (cachedPrefixLength(cache, tokens) === tokens.length) return;
       await reusePrefix(cache, tokens);
       const options = { chunkTokens: this.#parts.prefillChunkTokens, shouldStop: this.shouldStop(signal) };
       await prefill(cache, tokens, { ...options, end: tokens.length });
-      if (cache.nextTokenIndex === tokens.length) await takeCheckpoint(cache, 'head');
+      if (cache.nextTokenIndex === tokens.length) await takeCheckpoint(cache, kind);
     });
   }
 

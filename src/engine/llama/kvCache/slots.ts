@@ -1,5 +1,6 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
-import { openCache } from './checkpoints.ts';
+import type { ModelStats } from '../../engine.ts';
+import { checkpointBytesOf, openCache } from './checkpoints.ts';
 import { reusableLength } from './prefixReuse.ts';
 
 /** A slot, as in llama-server: one KV cache of the context, acquired by one owner at a time. */
@@ -108,9 +109,10 @@ export class SlotPool {
     for (const slot of this.#slots) if (slot.owner === owner) slot.owner = undefined;
   }
 
-  stats(): { readonly slots: number; readonly slotsBusy: number; readonly waiting: number } {
+  stats(): Pick<ModelStats, 'slots' | 'slotsBusy' | 'waiting' | 'checkpointBytes'> {
     const slotsBusy = this.#slots.filter(({ busy }) => busy).length;
-    return { slots: this.#slots.length, slotsBusy, waiting: this.#queue.length };
+    const checkpointBytes = this.#slots.reduce((sum, { cache }) => sum + checkpointBytesOf(cache), 0);
+    return { slots: this.#slots.length, slotsBusy, waiting: this.#queue.length, checkpointBytes };
   }
 
   /** Serves the queue from its head. A request that waits for its own busy slot does not block those after it. */

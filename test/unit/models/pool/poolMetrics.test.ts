@@ -106,6 +106,7 @@ describe('the metrics of a pool', () => {
       slots: 4,
       slotsBusy: 2,
       waiting: 1,
+      checkpointBytes: 88,
       stateBytes: 99,
     };
     const labels = { engine: 'puppet', model: specialName };
@@ -118,9 +119,10 @@ describe('the metrics of a pool', () => {
         'slots',
         'slots_busy',
         'slots_waiting',
+        'checkpoint_bytes',
         'state_bytes',
       ];
-      expect(values.map((name) => scraped.value(`turngraph_${name}`, labels))).toEqual([7, 3, 8, 4, 2, 1, 99]);
+      expect(values.map((name) => scraped.value(`turngraph_${name}`, labels))).toEqual([7, 3, 8, 4, 2, 1, 88, 99]);
       expect(scraped.value('turngraph_model_info', { ...labels, backend: 'cuda' })).toBe(1);
       expect(scraped.value('turngraph_model_pinned', labels)).toBe(1);
       expect(scraped.value('turngraph_model_loaded', { model: 'other' })).toBeUndefined();
