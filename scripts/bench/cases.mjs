@@ -2,6 +2,7 @@
 import { batch } from './cases/batch.mjs';
 import { cancel } from './cases/cancel.mjs';
 import { detect } from './cases/detect.mjs';
+import { firstTurn } from './cases/firstTurn.mjs';
 import { nextTurn } from './cases/nextTurn.mjs';
 import { process } from './cases/process.mjs';
 import { slots } from './cases/slots.mjs';
@@ -19,4 +20,17 @@ import { turn } from './cases/turn.mjs';
  */
 
 /** @type {readonly BenchCase[]} */
-export const cases = [stream, batch, nextTurn, threads, slots, strictCall, turn, detect, cancel, start, process];
+export const cases = [
+  stream,
+  batch,
+  firstTurn,
+  nextTurn,
+  threads,
+  slots,
+  strictCall,
+  turn,
+  detect,
+  cancel,
+  start,
+  process,
+];

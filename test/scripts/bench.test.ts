@@ -109,6 +109,7 @@ describe('the benchmark', () => {
       [
         'stream',
         'batch',
+        'first-turn',
         'next-turn',
         'threads',
         'slots',
