@@ -3,10 +3,16 @@ import { syncBuiltinESMExports } from 'node:module';
 import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LlamaContext, Token } from 'node-llama-cpp';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createContext } from '../../src/engine/llama/createContext.ts';
 import { ThreadTimingsCache } from '../../src/engine/llama/threads/threadTimingsCache.ts';
 import { openDemo, type Demo } from './demo.ts';
+
+// Nothing is known of other programs, so that none of them changes a count.
+vi.mock(import('../../src/engine/llama/threads/cpuUse.ts'), async (original) => ({
+  ...(await original()),
+  readCpuUse: () => undefined,
+}));
 
 const file = { file: 'demo.gguf', size: 1 };
 const { availableParallelism, loadavg } = os;

@@ -1,5 +1,6 @@
 import type { BatchLoad } from '../batching/batchScheduler.ts';
 import type { TimedBatch } from '../batching/batchTimer.ts';
+import { FreeCores } from './freeCores.ts';
 import type { PrefillTuner } from './prefillTuner.ts';
 import type { ThreadTuner } from './threadTuner.ts';
 
@@ -15,12 +16,16 @@ export interface ThreadTuners {
  * bound by memory and barriers. So each has a count of its own, and each is tuned by its own batches.
  */
 export class BatchThreads {
+  readonly #freeCores: Pick<FreeCores, 'current' | 'mean'>;
   #fixed: number;
   #tuners: ThreadTuners | undefined;
+  /** When the last batch for the prefill tuner ended, in milliseconds. */
+  #prefillEndedAt = -Infinity;
 
   /** @param fixed the number for all batches, until it is tuned. */
-  constructor(fixed: number) {
+  constructor(fixed: number, freeCores: Pick<FreeCores, 'current' | 'mean'> = new FreeCores()) {
     this.#fixed = fixed;
+    this.#freeCores = freeCores;
   }
 
   /** The number of threads of batches that decode. */
@@ -43,9 +48,15 @@ export class BatchThreads {
     this.#tuners = tuners;
   }
 
-  /** The number of threads that serves a batch best. */
-  threadsFor({ prefill }: BatchLoad): number {
-    return prefill >= minArithmeticTokens ? this.prefill : this.decode;
+  /** The number of threads that serves a batch best, which is about to be computed. */
+  threadsFor(load: BatchLoad, now = performance.now()): number {
+    const { prefill: tuner } = this.#tuners ?? {};
+    if (tuner && isBoundByArithmetic(load) && now - this.#prefillEndedAt > maxPauseMs) {
+      // Other programs may have started or ended in a pause: the first chunk of a prompt must not wait for their cores.
+      const freeCores = this.#freeCores.current(now);
+      if (freeCores !== undefined) tuner.onPause(freeCores);
+    }
+    return this.#countFor(load);
   }
 
   /**
@@ -54,11 +65,18 @@ export class BatchThreads {
    */
   onBatch(batch: TimedBatch, threads: number): void {
     const { load, ms, endedAt } = batch;
-    if (threads !== this.threadsFor(load)) return;
+    if (isBoundByArithmetic(load)) this.#prefillEndedAt = endedAt;
+    if (threads !== this.#countFor(load)) return;
     if (load.prefill === 0) this.#tuners?.decode.onDecodeBatch(load.decode, ms, endedAt);
-    else if (load.prefill >= minArithmeticTokens) this.#tuners?.prefill?.onPrefillBatch(batch);
+    else if (isBoundByArithmetic(load)) this.#tuners?.prefill?.onPrefillBatch(batch, this.#freeCores.mean(endedAt));
+  }
+
+  #countFor(load: BatchLoad): number {
+    return isBoundByArithmetic(load) ? this.prefill : this.decode;
   }
 }
+
+const isBoundByArithmetic = ({ prefill }: BatchLoad): boolean => prefill >= minArithmeticTokens;
 
 /**
  * From here on a batch is bound by arithmetic: each weight that is read is used for so many tokens that all cores are busy
@@ -66,3 +84,5 @@ export class BatchThreads {
  * a small model the barriers. Decode tokens in the same batch do not matter: they are few.
  */
 const minArithmeticTokens = 32;
+/** Without prefill for this long, it is not known any more which cores are free. */
+const maxPauseMs = 250;

@@ -21,27 +21,29 @@ interface PrefillTrial {
 }
 
 /**
- * Tunes the number of prefill threads: the maximum, or as many as there are free cores while other programs use the rest.
- * llama.cpp's threads spin while they wait for each other, so a thread uses less than a core only when another program has
- * it, and then it stalls all others at the next barrier. How much of the cores the threads had does not depend on the model,
- * the size of the batch or the tokens before it, as the milliseconds of a token do; these decide a trial, where both
- * counts compute batches of about the same size.
+ * Tunes the number of prefill threads: as many as other programs leave cores free. llama.cpp's threads spin while they wait
+ * for each other, so a thread uses less than a core only when another program has it, and then it stalls all others at the
+ * next barrier. How much of the cores the threads had does not depend on the model, the size of the batch or the tokens
+ * before it, as the milliseconds of a token do; these decide a trial, where both counts compute batches of about the same
+ * size.
  *
- * | state      | event: a window of 100 ms ends                       | next state                                      |
- * | ---------- | ---------------------------------------------------- | ----------------------------------------------- |
- * | steady     | 0.4 or more cores of the threads were missing        | trial of the number of cores that they had      |
- * | steady     | none was missing, below the maximum, delay is over   | trial of the maximum                            |
- * | trial down | a token takes at most 1.05x                          | steady at the new count                         |
- * | trial down | a token takes more                                   | steady at the old count, next delay is doubled  |
- * | trial up   | a token takes at most 0.9x                           | steady at the new count                         |
- * | trial up   | a token takes more                                   | steady at the old count, next delay is doubled  |
- * | both       | batch of another width, 5 s after the start          | steady at the old count                         |
+ * | state      | event                                                   | next state                                     |
+ * | ---------- | ------------------------------------------------------- | ---------------------------------------------- |
+ * | any        | a batch after a pause                                   | steady at the number of free cores             |
+ * | steady     | in 100 ms, 0.4 or more cores of the threads were missing | trial of the number of cores that they had     |
+ * | steady     | none was missing, more are free, delay is over          | trial of the number of free cores              |
+ * | trial down | after 100 ms: a token takes at most 1.05x               | steady at the new count                        |
+ * | trial up   | after 100 ms: a token takes at most 0.9x                | steady at the new count                        |
+ * | both       | after 100 ms: a token takes more                        | steady at the old count, next delay is doubled |
+ * | both       | batch of another width, 5 s after the start             | steady at the old count                        |
  */
 export class PrefillTuner {
   readonly #maxThreads: number;
   readonly #delayDown = new RetryDelay();
   readonly #delayUp = new RetryDelay();
   #count: number;
+  /** The last that is known; none where it cannot be measured. */
+  #freeCores = Infinity;
   /** By width. */
   readonly #windows = new Map<number, PrefillWindow>();
   #trial: PrefillTrial | undefined;
@@ -56,8 +58,18 @@ export class PrefillTuner {
     return this.#count;
   }
 
-  /** Records a batch with prefill tokens that was computed with `count` threads. */
-  onPrefillBatch({ load, ms, cpuMs, endedAt }: TimedBatch): void {
+  /** The next batch is the first one after a pause, in which so many cores were free on average. */
+  onPause(freeCores: number): void {
+    this.#freeCores = freeCores;
+    this.#endTrial(this.#freeCount());
+  }
+
+  /**
+   * Records a batch with prefill tokens that was computed with `count` threads.
+   * @param freeCores meanwhile, with those that its threads had; undefined when it is unknown.
+   */
+  onPrefillBatch({ load, ms, cpuMs, endedAt }: TimedBatch, freeCores: number | undefined): void {
+    this.#freeCores = freeCores ?? this.#freeCores;
     const tokens = load.prefill + load.decode;
     const width = 2 ** Math.ceil(Math.log2(tokens));
     if (this.#trial && this.#trial.width !== width) {
@@ -84,8 +96,8 @@ export class PrefillTuner {
     const isMissingCores = cores <= this.#count - minMissingCores;
     if (isMissingCores && this.#count > 1 && this.#delayDown.isOver(now)) {
       this.#startTrial(Math.max(1, Math.min(this.#count - 1, Math.floor(cores))), window, now);
-    } else if (!isMissingCores && this.#count < this.#maxThreads && this.#delayUp.isOver(now)) {
-      this.#startTrial(this.#maxThreads, window, now);
+    } else if (!isMissingCores && this.#freeCount() > this.#count && this.#delayUp.isOver(now)) {
+      this.#startTrial(this.#freeCount(), window, now);
     }
   }
 
@@ -117,6 +129,11 @@ export class PrefillTuner {
     this.#trial = undefined;
     this.#windows.clear();
     this.#count = count;
+  }
+
+  /** The number of threads that have a core each: as many as are not missing more than a part of one. */
+  #freeCount(): number {
+    return Math.max(1, Math.min(this.#maxThreads, Math.floor(this.#freeCores + minMissingCores)));
   }
 }
 

@@ -10,9 +10,11 @@ const timings = new Map([
 ]);
 const createDecodeTuner = (): ThreadTuner => new ThreadTuner({ maxThreads: 2, timings, initialThreads: 1 });
 
+const unknownCores = { current: () => undefined, mean: () => undefined };
+
 /** Two cores: one thread for decoding, two for prefill. */
-function createThreads(): BatchThreads {
-  const threads = new BatchThreads(2);
+function createThreads(freeCores: ConstructorParameters<typeof BatchThreads>[1] = unknownCores): BatchThreads {
+  const threads = new BatchThreads(2, freeCores);
   threads.tune({ decode: createDecodeTuner(), prefill: new PrefillTuner(2) });
   return threads;
 }
@@ -33,7 +35,7 @@ describe('the threads of a batch', () => {
   });
 
   it('are a fixed number until they are tuned', () => {
-    const threads = new BatchThreads(4);
+    const threads = new BatchThreads(4, unknownCores);
     threads.onBatch(batch({ decode: 0, prefill: 256 }, 500, 500), 4);
     expect([threads.decode, threads.prefill]).toEqual([4, 4]);
     threads.fix(2);
@@ -41,7 +43,7 @@ describe('the threads of a batch', () => {
   });
 
   it('are those of decoding where the GPU computes', () => {
-    const threads = new BatchThreads(2);
+    const threads = new BatchThreads(2, unknownCores);
     threads.tune({ decode: createDecodeTuner(), prefill: undefined });
     expect(threads.prefill).toBe(1);
     threads.onBatch(batch({ decode: 0, prefill: 256 }, 500, 500), 1);
@@ -72,6 +74,24 @@ describe('the threads of a batch', () => {
     expect(run(fast).decode).toBe(2);
     expect(run({ decode: 1, prefill: 20 }).decode).toBe(1);
     expect(run({ decode: 1, prefill: 65 }).decode).toBe(1);
+  });
+
+  it('of the first chunk of a prompt are the cores that are free then', () => {
+    const chunk = { decode: 0, prefill: 256 };
+    let free = 0.4;
+    let asked = 0;
+    const threads = createThreads({ ...unknownCores, current: () => (asked++, free) });
+    const countAt = (now: number): number => {
+      const count = threads.threadsFor(chunk, now);
+      threads.onBatch(batch(chunk, 50, now + 50, count), count);
+      return count;
+    };
+    expect(countAt(1000)).toBe(1);
+    free = 2;
+    expect([countAt(1055), countAt(1110), countAt(3000)]).toEqual([1, 1, 2]);
+    free = 1;
+    expect([threads.threadsFor({ decode: 1, prefill: 0 }, 9000), countAt(9000)]).toEqual([1, 1]);
+    expect(asked).toBe(3);
   });
 
   it('are not tuned by batches that were computed with another number', () => {

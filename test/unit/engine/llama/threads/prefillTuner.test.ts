@@ -17,6 +17,8 @@ interface Prompts {
   readonly batches?: readonly number[];
   /** Seconds between two prompts of six batches. */
   readonly pause?: number;
+  /** Free cores during a batch of `count` threads; undefined: unknown. */
+  readonly free?: (count: number) => number;
 }
 
 /** Simulates prefill. Returns the milliseconds of each batch, and the thread count of each. */
@@ -24,7 +26,7 @@ function simulate(
   tuner: PrefillTuner,
   machine: Machine,
   seconds: number,
-  { from = 0, batches = [256], pause = 0 }: Prompts = {},
+  { from = 0, batches = [256], pause = 0, free }: Prompts = {},
 ): { ms: number; counts: readonly number[] } {
   const counts: number[] = [];
   let total = 0;
@@ -34,8 +36,10 @@ function simulate(
     const ms = msPerToken * prefill;
     now += ms;
     total += ms;
-    counts.push(tuner.count);
-    tuner.onPrefillBatch({ load: { prefill, decode: 0 }, ms, cpuMs: ms * cores, endedAt: now });
+    const { count } = tuner;
+    counts.push(count);
+    const batch = { load: { prefill, decode: 0 }, ms, cpuMs: ms * cores, endedAt: now };
+    tuner.onPrefillBatch(batch, free?.(count));
     if (counts.length % 6 === 0) now += pause * 1000;
   }
   return { ms: total, counts };
@@ -86,6 +90,35 @@ describe('the number of prefill threads', () => {
     expect(ms).toBeLessThan(1.05 * counts.length * 256 * idle(1, 0).msPerToken);
   });
 
+  it('does not rise above the free cores where they are known', () => {
+    const tuner = new PrefillTuner(8);
+    const free = (count: number) => (count > 2 ? crowded(2)(count, 0).cores : 2);
+    const { counts } = simulate(tuner, crowded(2), 600, { free });
+    expect(new Set(counts.slice(5))).toEqual(new Set([2]));
+  });
+
+  it('rises within a prompt where the free cores are known', () => {
+    const tuner = new PrefillTuner(8);
+    simulate(tuner, crowded(2), 20, { free: () => 2 });
+    const { counts } = simulate(tuner, idle, 5, { from: 20, free: () => 9.8 });
+    expect(counts.slice(0, 3)).toEqual([2, 8, 8]);
+  });
+
+  it.each([
+    { free: 0, count: 1 },
+    { free: 1.5, count: 1 },
+    { free: 1.7, count: 2 },
+    { free: 3, count: 3 },
+    { free: 12, count: 8 },
+  ])('is $count after a pause in which $free cores were free', ({ free, count }) => {
+    for (const before of [0, 16]) {
+      const tuner = new PrefillTuner(8);
+      tuner.onPause(before);
+      tuner.onPause(free);
+      expect(tuner.count).toBe(count);
+    }
+  });
+
   it('stays the same when fewer are slower, though another program shares a core', () => {
     const shared: Machine = (count) => (count === 2 ? { msPerToken: 2.5, cores: 1.5 } : idle(1, 0));
     const tuner = new PrefillTuner(2);
@@ -112,7 +145,7 @@ describe('the number of prefill threads', () => {
         const ms = prefill * msPerToken;
         now += ms;
         const cpuMs = ms * (tuner.count === 2 ? 1.5 : 1);
-        tuner.onPrefillBatch({ load: { prefill, decode: 0 }, ms, cpuMs, endedAt: now });
+        tuner.onPrefillBatch({ load: { prefill, decode: 0 }, ms, cpuMs, endedAt: now }, undefined);
       }
     }
     expect(tuner.count).toBe(1);
@@ -121,12 +154,12 @@ describe('the number of prefill threads', () => {
   it('is the old one when batches of the size of a trial do not return', () => {
     const tuner = new PrefillTuner(2);
     const busy = { load: { prefill: 256, decode: 0 }, ms: 500, cpuMs: 600 };
-    tuner.onPrefillBatch({ ...busy, endedAt: 500 });
+    tuner.onPrefillBatch({ ...busy, endedAt: 500 }, undefined);
     expect(tuner.count).toBe(1);
     const small = { load: { prefill: 60, decode: 2 }, ms: 90, cpuMs: 90 };
-    tuner.onPrefillBatch({ ...small, endedAt: 3000 });
+    tuner.onPrefillBatch({ ...small, endedAt: 3000 }, undefined);
     expect(tuner.count).toBe(1);
-    tuner.onPrefillBatch({ ...small, endedAt: 6000 });
+    tuner.onPrefillBatch({ ...small, endedAt: 6000 }, undefined);
     expect(tuner.count).toBe(2);
   });
 });
