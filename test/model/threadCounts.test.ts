@@ -27,7 +27,7 @@ describe('the thread counts that llama.cpp applies', () => {
     os.availableParallelism = () => 2;
     os.loadavg = () => [0, 0, 0];
     syncBuiltinESMExports();
-    Object.defineProperty(demo.llama, 'cpuMathCores', { value: 2 });
+    setPhysicalCores(2);
   });
   afterAll(async () => {
     Object.assign(os, { availableParallelism, loadavg });
@@ -48,6 +48,9 @@ describe('the thread counts that llama.cpp applies', () => {
     return { ...opened, batches: recordBatches(opened.context) };
   }
 
+  const setPhysicalCores = (value: number): unknown =>
+    Object.defineProperty(demo.llama, 'cpuMathCores', { value, configurable: true });
+
   const prompt = (): Token[] => demo.tokenizer.tokenizePlain('Nine ropes hang by the door. '.repeat(10)).slice(0, 60);
 
   it('are all cores for a prompt, and those of the decode tuner for next tokens', async () => {
@@ -67,6 +70,16 @@ describe('the thread counts that llama.cpp applies', () => {
       { tokens: 1, threads: 1 },
     ]);
     await context.dispose();
+  });
+
+  it('are at most one for each physical core for a prompt', async () => {
+    setPhysicalCores(1);
+    const { context, threads, batches } = await openContext(0);
+    await generate(context, prompt(), 1);
+    expect(threads.prefill).toBe(1);
+    expect(batches).toEqual([{ tokens: 60, threads: 1 }]);
+    await context.dispose();
+    setPhysicalCores(2);
   });
 
   it('are at most those that are given', async () => {
