@@ -53,8 +53,17 @@ const examples = [
   [
     'SendMessageRequest',
     'client',
-    { requestId: 3, sendMessage: { agentId: 3, text: 'Grüß Gott, "Wirt"!\n🦊', variables: { place: 'tavern' } } },
+    {
+      requestId: 3,
+      sendMessage: {
+        agentId: 3,
+        text: 'Grüß Gott, "Wirt"!\n🦊',
+        variables: { place: 'tavern' },
+        priority: 'URGENT',
+      },
+    },
   ],
+  ['SetPaceRequest', 'client', { requestId: 3, setPace: { paused: true, maxTokensPerSecond: 15, maxThreads: 2 } }],
   ['CancelTurnRequest', 'client', { requestId: 4, cancelTurn: ids }],
   [
     'SubmitToolResultsRequest',

@@ -23,6 +23,16 @@ export interface ConfigureSessionRequest {
 export interface ConfigureSessionResponse {
 }
 
+/** Replaces the pace of the session, which all its turns share; applies at once, also to turns that are running. */
+export interface SetPaceRequest {
+  /** No token is computed until a later request sets it to false. Paused time does not count for the time limit of a turn. */
+  readonly paused: boolean;
+  /** Of all turns together; 0 = no limit. */
+  readonly maxTokensPerSecond: number;
+  /** Of a batch with tokens of this session; 0 = no limit. */
+  readonly maxThreads: number;
+}
+
 /** Resumes an earlier session; only as the first request of a connection. */
 export interface ResumeSessionRequest {
   readonly sessionId: string;
@@ -68,6 +78,7 @@ export interface SendMessageRequest {
   readonly text: string;
   /** Template variables of this turn. */
   readonly variables: Readonly<Record<string, string>>;
+  readonly priority: 'NORMAL' | 'BACKGROUND' | 'URGENT';
 }
 
 /** Cancels a turn; acknowledged even if no such turn is running. */
@@ -240,6 +251,8 @@ export interface Sampling {
   readonly maxTokens: number;
   /** 0 = random. */
   readonly seed: number;
+  /** 0 = no limit. */
+  readonly maxTokensPerSecond: number;
 }
 
 export interface ModelInfo {
@@ -375,6 +388,7 @@ export interface ClientFrameBodies {
   readonly createStringStorage: CreateStringStorageRequest;
   readonly destroyStringStorage: DestroyStringStorageRequest;
   readonly appendDialog: AppendDialogRequest;
+  readonly setPace: SetPaceRequest;
 }
 
 /** A request of a client: one WebSocket message. */
@@ -446,6 +460,7 @@ export const shapes = {
     createStringStorage: {"message":"CreateStringStorageRequest","oneof":"body"},
     destroyStringStorage: {"message":"DestroyStringStorageRequest","oneof":"body"},
     appendDialog: {"message":"AppendDialogRequest","oneof":"body"},
+    setPace: {"message":"SetPaceRequest","oneof":"body"},
   },
   ServerFrame: {
     requestId: {"scalar":"uint32"},
@@ -480,6 +495,11 @@ export const shapes = {
   },
   ConfigureSessionResponse: {
   },
+  SetPaceRequest: {
+    paused: {"scalar":"bool"},
+    maxTokensPerSecond: {"scalar":"uint32"},
+    maxThreads: {"scalar":"uint32"},
+  },
   ResumeSessionRequest: {
     sessionId: {"scalar":"string"},
     resumeToken: {"scalar":"string"},
@@ -506,6 +526,7 @@ export const shapes = {
     agentId: {"scalar":"uint32"},
     text: {"scalar":"string"},
     variables: {"map":"string"},
+    priority: {"enum":["NORMAL","BACKGROUND","URGENT"]},
   },
   CancelTurnRequest: {
     agentId: {"scalar":"uint32"},
@@ -619,6 +640,7 @@ export const shapes = {
     frequencyPenalty: {"scalar":"double"},
     maxTokens: {"scalar":"uint32"},
     seed: {"scalar":"uint32"},
+    maxTokensPerSecond: {"scalar":"uint32"},
   },
   ModelInfo: {
     name: {"scalar":"string"},

@@ -2,6 +2,7 @@ import type { Interaction } from '../dialog.ts';
 import type { Limits } from '../limits.ts';
 import { Fault, truncateMessage } from '../fault.ts';
 import type { PathStep, ToolResult } from '../frames.gen.ts';
+import type { Pace } from '../engine/pace.ts';
 import { compile, type Graph } from '../graph/compile.ts';
 import type { NodeLimits, NodeContext } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
@@ -35,6 +36,8 @@ export interface AgentOptions {
   /** The conversation so far. */
   readonly history: readonly Interaction[];
   readonly storages: SessionStorages;
+  /** Limits of all turns of its session. Default: none. */
+  readonly pace?: Pace;
   readonly limits: NodeLimits & Pick<Limits, 'nodes' | 'steps'>;
   /** Maximum duration of a turn, in milliseconds. */
   readonly turnTimeoutMs: number;
@@ -42,8 +45,8 @@ export interface AgentOptions {
   readonly loadWaitFor?: (model: string) => LoadWait;
 }
 
-/** Receives the frames of a turn, and limits their rate. */
-export type TurnListener = Pick<TurnOptions, 'emit' | 'backpressure' | 'onEnd'>;
+/** Receives the frames of a turn, limits their rate, and says how urgent the turn is. */
+export type TurnListener = Pick<TurnOptions, 'emit' | 'backpressure' | 'onEnd' | 'priority'>;
 
 interface ActiveTurn {
   readonly turnId: number;
@@ -128,6 +131,8 @@ export class Agent implements AsyncDisposable {
       message: '',
       variables: {},
       signal,
+      // A player who waits for an answer does not wait for a warm-up.
+      priority: 'BACKGROUND',
       emit: () => undefined,
       backpressure: () => undefined,
     });
@@ -147,9 +152,10 @@ export class Agent implements AsyncDisposable {
     const abort = new AbortController();
     const { signal } = abort;
     const turnId = ++this.#turnCount;
-    const { turnTimeoutMs } = this.#options;
+    const { turnTimeoutMs, pace } = this.#options;
     const message = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
-    const timeout = new TurnTimeout(turnTimeoutMs, () => abort.abort(new Fault('INFERENCE_TIMEOUT', message)));
+    const onTimeout = (): void => abort.abort(new Fault('INFERENCE_TIMEOUT', message));
+    const timeout = new TurnTimeout(turnTimeoutMs, onTimeout, pace);
     const turn = this.#createTurn({ turnId, message: text, variables, signal, timeout, ...listener });
     for (const warning of this.#pendingWarnings.splice(0)) turn.warn(warning);
     const done = this.#run(turn, { signal, timeout });
@@ -208,8 +214,9 @@ export class Agent implements AsyncDisposable {
   }
 
   #createTurn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'diagnostics'>): RunningTurn {
-    const { id: agentId, diagnostics } = this.#options;
-    return new RunningTurn({ ...start, agentId, diagnostics, dialog: { interactions: this.#dialog } });
+    const { id: agentId, diagnostics, pace } = this.#options;
+    const dialog = { interactions: this.#dialog };
+    return new RunningTurn({ ...start, agentId, diagnostics, dialog, ...(pace && { pace }) });
   }
 
   #assertIdle(): void {

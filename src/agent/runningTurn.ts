@@ -1,6 +1,7 @@
 import { truncateMessage } from '../fault.ts';
 import type { Dialog, Interaction } from '../dialog.ts';
 import { untilAborted } from '../abort.ts';
+import type { InferenceSchedule } from '../engine/pace.ts';
 import type { ServerFrameBodies, ToolResult, TurnComplete } from '../frames.gen.ts';
 import type { Call, CallDelivery, CallResult, Exchange, InferenceRecord, ToolSelection, Turn } from '../graph/turn.ts';
 import { splitToFrames } from '../frameSize.ts';
@@ -27,7 +28,7 @@ export interface TurnOutcome {
 }
 
 /** Options of a turn. */
-export interface TurnOptions {
+export interface TurnOptions extends InferenceSchedule {
   readonly agentId: number;
   readonly turnId: number;
   readonly message: string;
@@ -35,7 +36,7 @@ export interface TurnOptions {
   readonly dialog: Dialog;
   readonly signal: AbortSignal;
   readonly diagnostics: boolean;
-  /** Paused while the turn waits for results. */
+  /** Paused while the turn waits for results, or its session is paused. */
   readonly timeout?: TurnTimeout;
   readonly emit: Emit;
   /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
@@ -51,6 +52,7 @@ export class RunningTurn implements Turn {
   readonly variables: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly diagnostics: boolean;
+  readonly schedule: InferenceSchedule;
   readonly #options: TurnOptions;
   readonly #startMs = performance.now();
   readonly #answer: TurnAnswer;
@@ -72,12 +74,13 @@ export class RunningTurn implements Turn {
 
   constructor(options: TurnOptions) {
     this.#options = options;
-    const { message, dialog, variables, signal, diagnostics } = options;
+    const { message, dialog, variables, signal, diagnostics, priority, pace } = options;
     this.message = message;
     this.dialog = dialog;
     this.variables = variables;
     this.signal = signal;
     this.diagnostics = diagnostics;
+    this.schedule = { ...(priority && { priority }), ...(pace && { pace }) };
     this.#pendingResults = new PendingResults(options.turnId);
     this.#answer = new TurnAnswer((frame) => options.emit('answerText', { ...this.#ids, ...frame }));
   }

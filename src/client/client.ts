@@ -2,39 +2,19 @@ import { Fault } from '../fault.ts';
 import type {
   ClientFrameBodies,
   ConfigureSessionRequest,
-  CreateAgentRequest,
   ModelInfo,
   ModelProgress,
   SessionReady,
+  SetPaceRequest,
 } from '../frames.gen.ts';
 import { documentText } from '../wire/documentText.ts';
 import { AgentHandle } from './agent.ts';
 import type { CloseInfo } from './channel.ts';
 import type { Connection } from './connection.ts';
+import { checkAgentOptions, type CreateAgentOptions } from './createAgentOptions.ts';
 import { checks, optionsCheck } from './options.ts';
 import type { RequestOptions } from './requestOptions.ts';
 import type { ResponseTo, RequestName } from './responses.ts';
-
-/** Options of `createAgent`. Give either `graph` or `graphName`. */
-export interface CreateAgentOptions extends Partial<
-  Omit<CreateAgentRequest, 'graphJson' | 'graphName' | 'historyJson'>
-> {
-  /** A graph document, as a value or as JSON text. */
-  readonly graph?: object | string;
-  /** The name of a graph in the server's graphs folder. */
-  readonly graphName?: string;
-  /** A dialog to continue: the result of `exportDialog`, or a list of `{ user, assistant }`. */
-  readonly history?: readonly object[] | string;
-  /**
-   * Called with the progress of a model that the agent waits for: its download, if the session allows that, and its
-   * load.
-   */
-  readonly onProgress?: (progress: ModelProgress) => void;
-  /** Stops waiting; the server may create the agent nevertheless. */
-  readonly signal?: AbortSignal;
-  /** Milliseconds until `createAgent` rejects with TIMEOUT; default: none. */
-  readonly timeoutMs?: number;
-}
 
 /** Options of `loadModel`. */
 export interface LoadModelOptions {
@@ -56,17 +36,10 @@ const checkProgressOptions = { onProgress: checks.callback, signal: checks.signa
 const checkLoadOptions = optionsCheck<LoadModelOptions>('loadModel', checkProgressOptions);
 const checkDownloadOptions = optionsCheck<DownloadModelOptions>('downloadModel', checkProgressOptions);
 
-const checkAgentOptions = optionsCheck<CreateAgentOptions>('createAgent', {
-  graph: checks.graph,
-  graphName: checks.field,
-  defaultModelName: checks.field,
-  enableDiagnostics: checks.field,
-  maxStepsPerTurn: checks.field,
-  history: checks.history,
-  warmUp: checks.field,
-  onProgress: checks.callback,
-  signal: checks.signal,
-  timeoutMs: checks.timeoutMs,
+const checkPace = optionsCheck<Partial<SetPaceRequest>>('setPace', {
+  paused: checks.field,
+  maxTokensPerSecond: checks.field,
+  maxThreads: checks.field,
 });
 
 const checkRequestOptions = optionsCheck<RequestOptions>('request', {
@@ -103,6 +76,15 @@ export class Client implements AsyncDisposable {
   /** Sets the engine, the storage folder and automatic downloads; only before the first agent and the first storage. */
   async configure(settings: Partial<ConfigureSessionRequest>): Promise<void> {
     await this.request('configureSession', settings);
+  }
+
+  /**
+   * Replaces the pace of the session, which all its turns share: pauses them, slows them down, or limits their threads. What
+   * is absent is not limited, so `setPace({})` ends all limits. Applies at once, also to turns that are running.
+   */
+  async setPace(pace: Partial<SetPaceRequest>): Promise<void> {
+    checkPace(pace);
+    await this.request('setPace', pace);
   }
 
   /**

@@ -1,5 +1,6 @@
 export { connect, type ConnectOptions } from './connect.ts';
-export type { Client, CreateAgentOptions, DownloadModelOptions, LoadModelOptions } from './client.ts';
+export type { Client, DownloadModelOptions, LoadModelOptions } from './client.ts';
+export type { CreateAgentOptions } from './createAgentOptions.ts';
 export type { AgentHandle, SubmittedResult, SubmitToolResultsOptions } from './agent.ts';
 export type { SendOptions } from './sendOptions.ts';
 export type { TurnHandle } from './turn.ts';

@@ -33,6 +33,7 @@ const finalResponses = {
   createStringStorage: 'createStringStorage',
   destroyStringStorage: 'ack',
   appendDialog: 'ack',
+  setPace: 'ack',
 } as const satisfies { readonly [Name in RequestName]: keyof ServerFrameBodies };
 
 /** The final response in a frame; undefined for the frames before it, such as progress and streamed text. */

@@ -1,4 +1,4 @@
-import type { AnswerText } from '../frames.gen.ts';
+import type { AnswerText, SendMessageRequest } from '../frames.gen.ts';
 import type { ToolExecutor } from './executor/executor.ts';
 import { checks, optionsCheck } from './options.ts';
 import type { ToolCall, TurnEvent } from './toolCall.ts';
@@ -7,6 +7,11 @@ import type { ToolCall, TurnEvent } from './toolCall.ts';
 export interface SendOptions {
   /** Variables for the templates of this turn. */
   readonly variables?: Readonly<Record<string, string>>;
+  /**
+   * Which turn goes first where several compete: URGENT if the player waits, BACKGROUND if no one does.
+   * Default: NORMAL.
+   */
+  readonly priority?: SendMessageRequest['priority'];
   /** Runs the calls of the turn: `executor({ ... })`. */
   readonly tools?: ToolExecutor;
   /**
@@ -24,6 +29,7 @@ export interface SendOptions {
 /** Checks the options of a message. @throws Fault MALFORMED_MESSAGE with the path. */
 export const checkSendOptions = optionsCheck<SendOptions>('send', {
   variables: checks.field,
+  priority: checks.field,
   tools: checks.executor,
   signal: checks.signal,
   onText: checks.callback,

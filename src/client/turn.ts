@@ -163,13 +163,18 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
 
   async #request(text: string): Promise<TurnComplete> {
     const { id: agentId, connection } = this.#agent;
-    const { signal } = this.#options;
+    const { signal, priority } = this.#options;
     const cancel = (): void => this.cancel();
     signal?.throwIfAborted();
     signal?.addEventListener('abort', cancel);
     const { variables, restore } = addPreviousResults(this.#options.variables, this.#agent.previous);
     try {
-      const fields = { agentId, text, ...(variables !== undefined && { variables }) };
+      const fields = {
+        agentId,
+        text,
+        ...(variables !== undefined && { variables }),
+        ...(priority !== undefined && { priority }),
+      };
       const onFrame = (frame: ServerFrame): void => this.#receive(frame);
       return await connection.request('sendMessage', fields, { onFrame });
     } catch (thrown) {

@@ -5,6 +5,7 @@ import type { CallGrammar } from '../tools/grammar/grammar.ts';
 import type { ToolDialect } from '../tools/native/toolDialect.ts';
 import type { ReplyMarks } from '../tools/reasoning/replyMarks.ts';
 import type { ModelDetails } from './modelDetails.ts';
+import type { InferenceSchedule } from './pace.ts';
 
 /** Sampling parameters of a generation. Names and meanings are llama.cpp's. */
 export interface SamplingParams {
@@ -20,8 +21,10 @@ export interface SamplingParams {
   readonly frequency_penalty: number;
   /** Maximum number of tokens to generate. */
   readonly max_tokens: number;
-  /** 0 = random. The same seed gives the same text, unless backpressure made the generation pause. */
+  /** 0 = random. The same seed gives the same text. */
   readonly seed: number;
+  /** 0 = no limit. */
+  readonly max_tokens_per_second: number;
   /** Stop strings: the text ends before the first of them. */
   readonly stop: readonly string[];
 }
@@ -61,7 +64,7 @@ export interface Completion extends InferenceResult {
   readonly text: string;
 }
 
-export interface GenerateOptions {
+export interface GenerateOptions extends InferenceSchedule {
   readonly sampling: SamplingParams;
   /** Ends the generation within one token or one prefill chunk; the completion has the text generated until then. */
   readonly signal: AbortSignal;
@@ -96,7 +99,7 @@ export interface GenerateOptions {
 }
 
 /** Options of a scoring. */
-export interface ScoreOptions extends Pick<GenerateOptions, 'transcript' | 'inference' | 'message'> {
+export interface ScoreOptions extends InferenceSchedule, Pick<GenerateOptions, 'transcript' | 'inference' | 'message'> {
   /** Ends the scoring within one answer or one prefill chunk. */
   readonly signal: AbortSignal;
 }
@@ -138,7 +141,7 @@ export interface Sequence extends AsyncDisposable {
    * Prefills the stable prefix of a prompt (system message, tools) ahead of time: what does not depend on the text of its
    * last message.
    */
-  prefill(prompt: Prompt, signal: AbortSignal): Promise<void>;
+  prefill(prompt: Prompt, signal: AbortSignal, schedule?: InferenceSchedule): Promise<void>;
 }
 
 /** Statistics of a loaded model and its slots. Counters start at 0 when the model is loaded. */

@@ -1,5 +1,6 @@
 import type { Dialog, Message } from '../dialog.ts';
 import type { InferenceResult } from '../engine/engine.ts';
+import type { InferenceSchedule } from '../engine/pace.ts';
 import type { ToolCallIssue } from '../frames.gen.ts';
 import type { AnsweredCall } from '../tools/calls.ts';
 import type { Insight } from '../tools/validate/insight.ts';
@@ -87,6 +88,8 @@ export interface Turn {
   readonly variables: Readonly<Record<string, string>>;
   /** Aborted when the turn is cancelled or takes too long; every wait of a node must end then. */
   readonly signal: AbortSignal;
+  /** When its inferences may compute: the priority of the turn, and the pace of its session. */
+  readonly schedule: InferenceSchedule;
   /** Tool calls that nodes of this turn have detected so far. */
   readonly calls: readonly Call[];
   /** The number of inferences that are recorded so far. */

@@ -104,6 +104,7 @@ export class InferenceRunner implements AsyncDisposable {
       inference: turn.inferences + 1,
       message: promptedMessage(turn.message, request.current),
       signal: turn.signal,
+      ...turn.schedule,
       backpressure: () => turn.backpressure(),
       onText: (piece) => emit(filter.push(piece)),
     });
@@ -139,6 +140,7 @@ export class InferenceRunner implements AsyncDisposable {
       inference: turn.inferences + 1,
       message: promptedMessage(turn.message, request.current),
       signal: turn.signal,
+      ...turn.schedule,
     });
     const scores = answers.map((answer, index) => ({ answer, score: result.scores[index] }));
     const facts = { ...notes, ...(result.finishReason === 'end' && { scores }) };
@@ -152,7 +154,7 @@ export class InferenceRunner implements AsyncDisposable {
   /** Prefills the part of the prompt that does not depend on the message, before there is one. */
   async prefill(turn: Turn, request: PromptRequest): Promise<void> {
     const { prompt } = await this.#project(turn, request, this.#samplingParams(request).max_tokens);
-    await this.#sequence.prefill(prompt, turn.signal);
+    await this.#sequence.prefill(prompt, turn.signal, turn.schedule);
   }
 
   [Symbol.asyncDispose](): PromiseLike<void> {

@@ -38,7 +38,12 @@ export const handlers: Handlers = {
     return { background: creation.then((agent) => session.warmUp(agent).then(() => replyCreated(agent))) };
   },
 
-  sendMessage(session, { agentId, text, variables }, reply) {
+  setPace({ pace }, limits, reply) {
+    pace.set(limits);
+    reply('ack', {});
+  },
+
+  sendMessage(session, { agentId, text, variables, priority }, reply) {
     session.assertOpen();
     const agent = session.agent(agentId);
     const { metrics, limits } = session.context;
@@ -49,7 +54,8 @@ export const handlers: Handlers = {
       recordTurnMetrics(metrics, outcome);
       metrics.add('turngraph_turns_running', {}, -1);
     };
-    const turn = agent.send(text, variables, { emit: reply, backpressure: session.backpressure, onEnd });
+    const listener = { emit: reply, backpressure: session.backpressure, onEnd };
+    const turn = agent.send(text, variables, { ...listener, priority });
     metrics.add('turngraph_turns_running', {});
     return { background: turn.then((fault) => fault && logFault(session, agentId, fault)) };
   },

@@ -54,6 +54,7 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
       frequencyPenalty: sampling.frequency_penalty,
       maxTokens: sampling.max_tokens,
       seed: sampling.seed,
+      maxTokensPerSecond: sampling.max_tokens_per_second,
     },
     description: entry.description,
     backend: state.stats?.backend ?? '',

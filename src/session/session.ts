@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { Agent, type AgentOptions } from '../agent/agent.ts';
 import type { Limits } from '../limits.ts';
 import type { Downloads } from '../download/downloads.ts';
+import { Pace } from '../engine/pace.ts';
 import { Fault } from '../fault.ts';
 import type { CreateStringStorageRequest } from '../frames.gen.ts';
 import type { GraphFolder } from '../graph/graphFolder.ts';
@@ -62,6 +63,8 @@ export class Session implements AsyncDisposable {
   readonly #agents = new Map<number, Agent>();
   /** By agent id: creations in progress. */
   readonly #creations = new Map<number, Promise<unknown>>();
+  /** The pace of its turns. */
+  readonly pace = new Pace();
   readonly #end = new AbortController();
   #engine: EngineName = 'llama-cpp';
   #autoDownloads = false;
@@ -160,7 +163,7 @@ export class Session implements AsyncDisposable {
 
   async #create(id: number, options: NewAgent, onCreated: (agent: Agent) => void): Promise<Agent> {
     const { registry, limits, turnTimeoutMs, metrics } = this.context;
-    const own = { id, pool: this.pool, storages: this.storages };
+    const own = { id, pool: this.pool, storages: this.storages, pace: this.pace };
     const { signal } = this.#end;
     const agent = await Agent.create({
       ...options,

@@ -37,9 +37,10 @@ ClientFrame.prototype.deleteModel = null;
 ClientFrame.prototype.createStringStorage = null;
 ClientFrame.prototype.destroyStringStorage = null;
 ClientFrame.prototype.appendDialog = null;
+ClientFrame.prototype.setPace = null;
 var $oneOfFields;
 $Object.defineProperty(ClientFrame.prototype, "body", {
-get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage", "appendDialog"]),
+get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage", "appendDialog", "setPace"]),
 set: $util.oneOfSetter($oneOfFields)
 });
 ClientFrame.encode = function (m, w, q) {
@@ -89,6 +90,8 @@ if (m.destroyStringStorage != null && $Object.hasOwnProperty.call(m, "destroyStr
 $root.turngraph.v1.DestroyStringStorageRequest.encode(m.destroyStringStorage, w.uint32(154).fork(), q + 1).ldelim();
 if (m.appendDialog != null && $Object.hasOwnProperty.call(m, "appendDialog"))
 $root.turngraph.v1.AppendDialogRequest.encode(m.appendDialog, w.uint32(162).fork(), q + 1).ldelim();
+if (m.setPace != null && $Object.hasOwnProperty.call(m, "setPace"))
+$root.turngraph.v1.SetPaceRequest.encode(m.setPace, w.uint32(170).fork(), q + 1).ldelim();
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -261,6 +264,13 @@ if (u !== 2)
 break;
 m.appendDialog = $root.turngraph.v1.AppendDialogRequest.decode(r, r.size(), $undefined, q + 1, m.appendDialog);
 m.body = "appendDialog";
+continue;
+}
+case 21: {
+if (u !== 2)
+break;
+m.setPace = $root.turngraph.v1.SetPaceRequest.decode(r, r.size(), $undefined, q + 1, m.setPace);
+m.body = "setPace";
 continue;
 }
 }
@@ -807,6 +817,106 @@ return m;
 };
 return ConfigureSessionResponse;
 })();
+v1.SetPaceRequest = (function() {
+var SetPaceRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SetPaceRequest.prototype.paused = false;
+SetPaceRequest.prototype.maxTokensPerSecond = 0;
+SetPaceRequest.prototype.maxThreads = 0;
+SetPaceRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.paused != null && $Object.hasOwnProperty.call(m, "paused") && m.paused !== false)
+w.uint32(8).bool(m.paused);
+if (m.maxTokensPerSecond != null && $Object.hasOwnProperty.call(m, "maxTokensPerSecond") && m.maxTokensPerSecond !== 0)
+w.uint32(16).uint32(m.maxTokensPerSecond);
+if (m.maxThreads != null && $Object.hasOwnProperty.call(m, "maxThreads") && m.maxThreads !== 0)
+w.uint32(24).uint32(m.maxThreads);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SetPaceRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SetPaceRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.paused = v;
+else
+delete m.paused;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.maxTokensPerSecond = v;
+else
+delete m.maxTokensPerSecond;
+continue;
+}
+case 3: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.maxThreads = v;
+else
+delete m.maxThreads;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SetPaceRequest;
+})();
 v1.ResumeSessionRequest = (function() {
 var ResumeSessionRequest = function (p) {
 if (p)
@@ -1245,6 +1355,7 @@ this[ks[i]] = p[ks[i]];
 SendMessageRequest.prototype.agentId = 0;
 SendMessageRequest.prototype.text = "";
 SendMessageRequest.prototype.variables = $util.emptyObject;
+SendMessageRequest.prototype.priority = 0;
 SendMessageRequest.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -1261,6 +1372,8 @@ for (var ks = $Object.keys(m.variables), i = 0; i < ks.length; ++i) {
 w.uint32(26).fork().uint32(10).string(ks[i]).uint32(18).string(m.variables[ks[i]]).ldelim();
 }
 }
+if (m.priority != null && $Object.hasOwnProperty.call(m, "priority") && m.priority !== 0)
+w.uint32(32).int32(m.priority);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -1347,6 +1460,15 @@ $util.makeProp(m.variables, k);
 m.variables[k] = v;
 continue;
 }
+case 4: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.priority = v;
+else
+delete m.priority;
+continue;
+}
 }
 r.skipType(u, q, t);
 if (!r.discardUnknown) {
@@ -1363,6 +1485,13 @@ if (z !== $undefined)
 throw $Error("missing end group");
 return m;
 };
+SendMessageRequest.Priority = (function() {
+var valuesById = $Object.create(null), values = $Object.create(valuesById);
+values[valuesById[0] = "NORMAL"] = 0;
+values[valuesById[1] = "BACKGROUND"] = 1;
+values[valuesById[2] = "URGENT"] = 2;
+return values;
+})();
 return SendMessageRequest;
 })();
 v1.CancelTurnRequest = (function() {
@@ -3272,6 +3401,7 @@ Sampling.prototype.presencePenalty = 0;
 Sampling.prototype.frequencyPenalty = 0;
 Sampling.prototype.maxTokens = 0;
 Sampling.prototype.seed = 0;
+Sampling.prototype.maxTokensPerSecond = 0;
 Sampling.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -3297,6 +3427,8 @@ if (m.maxTokens != null && $Object.hasOwnProperty.call(m, "maxTokens") && m.maxT
 w.uint32(64).uint32(m.maxTokens);
 if (m.seed != null && $Object.hasOwnProperty.call(m, "seed") && m.seed !== 0)
 w.uint32(72).uint32(m.seed);
+if (m.maxTokensPerSecond != null && $Object.hasOwnProperty.call(m, "maxTokensPerSecond") && m.maxTokensPerSecond !== 0)
+w.uint32(80).uint32(m.maxTokensPerSecond);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -3408,6 +3540,15 @@ if (v = r.uint32())
 m.seed = v;
 else
 delete m.seed;
+continue;
+}
+case 10: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.maxTokensPerSecond = v;
+else
+delete m.maxTokensPerSecond;
 continue;
 }
 }

@@ -5,6 +5,7 @@ import type { Completion, Sequence } from '../../src/engine/engine.ts';
 import type { CallGrammar } from '../../src/tools/grammar/grammar.ts';
 import { text } from '../../src/tools/grammar/rule.ts';
 import { scoringContract } from './scoring.ts';
+import { paceContract } from './pace.ts';
 import { sharedModelContract } from './sharedModel.ts';
 import {
   userPrompt,
@@ -22,6 +23,7 @@ export function engineContract(subject: EngineUnderTest): void {
     generationContract(subject);
     scoringContract(subject);
     sharedModelContract(subject);
+    paceContract(subject);
   });
 }
 

@@ -20,6 +20,7 @@ export const greedy: SamplingParams = {
   repeat_penalty: 1,
   presence_penalty: 0,
   frequency_penalty: 0,
+  max_tokens_per_second: 0,
   max_tokens: 40,
   seed: 1,
   stop: [],

@@ -298,6 +298,7 @@ const answers: Answers = {
   cancelTurn: [{ agentId: 1 }, 'ack'],
   submitToolResults: [{ agentId: 1 }, 'error'],
   appendDialog: [{ agentId: 1, user: 'hello' }, 'ack'],
+  setPace: [{ maxTokensPerSecond: 1000 }, 'ack'],
   changeParams: [{ agentId: 1, nodeName: 'answer', paramsJson: '{}' }, 'ack'],
   exportDialog: [{ agentId: 1 }, 'exportDialog'],
   clearDialog: [{ agentId: 1 }, 'ack'],

@@ -107,7 +107,7 @@ describe('a sequence', () => {
     const { slots, sequence } = await demo.open(1);
     const owner = sequence();
     const readCachedTokens = async (): Promise<Token[]> => {
-      const slot = await slots.acquire(owner, [], neverAborted);
+      const slot = await slots.acquire({ owner, prompt: [], priority: 'NORMAL' }, neverAborted);
       if (!slot) throw new Error('no slot');
       const { contextTokens } = slot.cache;
       slots.release(slot);
@@ -266,7 +266,7 @@ describe('a sequence', () => {
     const { slots, sequence: open } = await demo.open(2);
     const [broken, whole] = [open(), open()];
     const fine = (await generate(broken, userPrompt('How are you today?'))).text;
-    const slot = await slots.acquire(broken, [], neverAborted);
+    const slot = await slots.acquire({ owner: broken, prompt: [], priority: 'NORMAL' }, neverAborted);
     if (!slot) throw new Error('no slot');
     slot.cache.evaluate = async function* () {
       throw new Error('out of memory');

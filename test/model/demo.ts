@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
+import { BackgroundGate } from '../../src/engine/llama/batching/backgroundGate.ts';
 import { hookBatches } from '../../src/engine/llama/batching/batchHooks.ts';
+import { ThreadCap } from '../../src/engine/llama/batching/threadCap.ts';
 import { DeferredQueue } from '../../src/engine/llama/batching/deferredQueue.ts';
 import { GrammarCache } from '../../src/engine/llama/sampling/grammarCache.ts';
 import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
@@ -51,6 +53,8 @@ export async function openDemo(): Promise<Demo> {
       label: '',
       slots,
       stateSwap: undefined,
+      backgroundGate: new BackgroundGate(),
+      threadCap: new ThreadCap(),
       deferredQueue,
       renderer,
       tokenizer,

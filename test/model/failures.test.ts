@@ -16,7 +16,7 @@ describe('a failure of the library', () => {
     const { slots, sequence: open, deferredQueue } = await demo.open(1);
     const sequence = open();
     const { text } = await generate(sequence, userPrompt('Tell me a joke'));
-    const slot = await slots.acquire(sequence, [], neverAborted);
+    const slot = await slots.acquire({ owner: sequence, prompt: [], priority: 'NORMAL' }, neverAborted);
     if (!slot) throw new Error('no slot');
     const { evaluate } = slot.cache;
     slot.cache.evaluate = async function* (...args: Parameters<typeof evaluate>) {

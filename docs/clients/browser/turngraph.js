@@ -133,8 +133,8 @@ class Agent {
    * Sends one message of the user. `onText` is called with each piece of the answer, `onCall` with each toolCallNotification.
    * Resolves with the turnComplete; when the connection ends, rejects with 1002 at once, and the turn is lost.
    */
-  async send(text, { variables = {}, onText, onCall } = {}) {
-    const body = { agentId: this.#id, text, variables };
+  async send(text, { variables = {}, priority = 'NORMAL', onText, onCall } = {}) {
+    const body = { agentId: this.#id, text, variables, priority };
     const turn = await this.#client.request('sendMessage', body, (message, frame) => {
       if (message === 'answerText' && frame.text !== '') onText?.(frame.text);
       if (message === 'toolCallNotification') onCall?.(frame);

@@ -325,6 +325,7 @@ FINAL = {
     "cancelTurn": "ack",
     "submitToolResults": "ack",
     "appendDialog": "ack",
+    "setPace": "ack",
     "changeParams": "ack",
     "exportDialog": "exportDialog",
     "clearDialog": "ack",
@@ -556,6 +557,11 @@ class Client:
             message["graphName"] = graph_name
         answer = await self.request("createAgent", message, timeout=timeout, on_frame=_progress_handler(on_progress))
         return Agent(self, answer.get("agentId", 0), answer.get("warnings", []))
+
+    async def set_pace(self, *, paused: bool = False, max_tokens_per_second: int = 0, max_threads: int = 0) -> None:
+        """Replaces the pace of the session, which all its turns share; 0 = no limit. Also for turns that are running."""
+        message = {"paused": paused, "maxTokensPerSecond": max_tokens_per_second, "maxThreads": max_threads}
+        await self.request("setPace", message)
 
     async def list_models(self) -> list[Model]:
         models: list[Model] = []
@@ -1339,14 +1345,15 @@ class Agent:
         variables: Mapping[str, str] | None = None,
         tools: Executor | None = None,
         timeout: float | None = None,
+        priority: Literal["NORMAL", "BACKGROUND", "URGENT"] = "NORMAL",
     ) -> Turn:
         """Sends a user message and starts a turn immediately; one turn at a time.
 
         tools: runs the calls of the turn as soon as they are detected. Results that the turn does not wait for are in the
         variable previous_tool_results of the next message. After `timeout` seconds the turn is cancelled, and TimedOut is
-        raised.
+        raised. priority: which turn goes first where several compete.
         """
-        return Turn(self, text, variables or {}, tools, timeout)
+        return Turn(self, text, variables or {}, tools, timeout, priority)
 
     async def submit_tool_results(self, results: Mapping[str, Any], turn_id: int = 0) -> None:
         """Gives a turn results that it waits for: by call_id a `ToolResult`, a text or a JSON value; all or none is taken.
@@ -1402,7 +1409,13 @@ class Turn:
     """
 
     def __init__(
-        self, agent: Agent, text: str, variables: Mapping[str, str], tools: Executor | None, timeout: float | None
+        self,
+        agent: Agent,
+        text: str,
+        variables: Mapping[str, str],
+        tools: Executor | None,
+        timeout: float | None,
+        priority: str,
     ) -> None:
         self._client = agent._client
         self._agent = agent
@@ -1422,7 +1435,8 @@ class Turn:
         self._earlier = [] if "previous_tool_results" in variables else agent._earlier_runs.take()
         earlier, rest = _earlier_variable(self._earlier)
         try:
-            message = {"agentId": agent.id, "text": text, "variables": {**earlier, **variables}}
+            variables = {**earlier, **variables}
+            message = {"agentId": agent.id, "text": text, "variables": variables, "priority": priority}
             self._request = self._client._start_request("sendMessage", message, timeout)
         except TurngraphError:
             agent._earlier_runs.put_back(self._earlier)

@@ -8,6 +8,7 @@ import { scheduleBatch, batchLoad, type BatchLoad } from './batching/batchSchedu
 import { cacheTypeFault, cacheTypeOptions } from './kvCache/cacheType.ts';
 import { correctWindowStart } from './kvCache/windowStart.ts';
 import { checkMemory } from './memoryCheck.ts';
+import { ThreadCap } from './batching/threadCap.ts';
 import { BatchTimer } from './batching/batchTimer.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 import { ThreadTuner, fewestNearFastest, threadCandidates, type ThreadTimings } from './threads/threadTuner.ts';
@@ -28,6 +29,7 @@ export interface ModelContext {
   readonly batchTimer: BatchTimer;
   readonly deferredQueue: DeferredQueue;
   readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
+  readonly threadCap: ThreadCap;
   /** Estimated size of one token's KV state. */
   readonly bytesPerToken: number;
   /** Memory of all slots. */
@@ -63,13 +65,14 @@ export async function createContext(weights: Weights, options: ContextOptions): 
   let threadTimings: ThreadTimings = new Map();
   const deferredQueue = new DeferredQueue();
   let nextLoad: BatchLoad = { decode: 0, prefill: 0 };
+  const threadCap = new ThreadCap();
   const batchTimer = new BatchTimer((batch) => threads.onBatch(batch, weights.llama.maxThreads));
   // The batch scheduler. Called before each batch inside node-llama-cpp's decode loop, so it must not throw.
   const itemPrioritizationStrategy: ItemPrioritizationStrategy = ({ items, size }) => {
     const batch = scheduleBatch(items, size);
     nextLoad = batchLoad(batch);
     // The library applies it to this batch: one call sets both numbers of llama.cpp, for one token and for several.
-    weights.llama.maxThreads = threads.threadsFor(nextLoad);
+    weights.llama.maxThreads = Math.min(threads.threadsFor(nextLoad), threadCap.threads);
     return batch;
   };
   weights.llama.maxThreads = 0;
@@ -95,7 +98,7 @@ export async function createContext(weights: Weights, options: ContextOptions): 
     threadTimings = await readOrMeasureTimings(context, options, maxThreads, (count) => threads.fix(count));
     threads.tune(createTuners(weights, maxThreads, threadTimings));
   }
-  return { context, batchTimer, deferredQueue, threads, bytesPerToken, slotMemory, threadTimings };
+  return { context, batchTimer, deferredQueue, threads, threadCap, bytesPerToken, slotMemory, threadTimings };
 }
 
 type ItemPrioritizationStrategy = Exclude<

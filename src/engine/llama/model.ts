@@ -4,8 +4,10 @@ import { createYielder } from '../../eventLoop.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 import type { Model, ModelStats, Sequence, SequenceOptions } from '../engine.ts';
 import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
+import { BackgroundGate } from './batching/backgroundGate.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import type { BatchThreads } from './threads/batchThreads.ts';
+import type { ThreadCap } from './batching/threadCap.ts';
 import { GrammarCache } from './sampling/grammarCache.ts';
 import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { probeChatTemplate, type ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
@@ -22,6 +24,7 @@ export interface LlamaModelParts extends MemoryMeasurements {
   readonly context: LlamaContext;
   readonly deferredQueue: DeferredQueue;
   readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
+  readonly threadCap: ThreadCap;
   readonly stateSwap: StateSwap | undefined;
   /** Tokens. */
   readonly contextSize: number;
@@ -43,6 +46,8 @@ export class LlamaModel implements Model {
   readonly #renderer: PromptRenderer;
   readonly #grammarCache: GrammarCache;
   readonly #slots: SlotPool;
+  readonly #backgroundGate = new BackgroundGate();
+
   readonly #sequences = new Set<Sequence>();
   #replyLead: string | undefined;
   #closed: Promise<void> | undefined;
@@ -96,6 +101,8 @@ export class LlamaModel implements Model {
     const sequence = new LlamaSequence({
       label,
       slots: this.#slots,
+      backgroundGate: this.#backgroundGate,
+      threadCap: this.#parts.threadCap,
       stateSwap: this.#parts.stateSwap,
       deferredQueue: this.#parts.deferredQueue,
       renderer: this.#renderer,

@@ -1,18 +1,19 @@
 import type { Token } from 'node-llama-cpp';
 import type { Message, Prompt } from '../../dialog.ts';
 import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence, FinishReason } from '../engine.ts';
-import { untilAborted } from '../../abort.ts';
+import type { InferenceSchedule } from '../pace.ts';
+import { TokenThrottle } from '../tokenThrottle.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import { createSampler } from './sampling/createSampler.ts';
+import { DrawSeeds } from './sampling/drawSeeds.ts';
 import { answerMarkAfter, hasTag, openedAtEnd, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { dropCheckpoint } from './kvCache/checkpoints.ts';
 import { cachedPrefixLength, isRecurrent } from './kvCache/prefixReuse.ts';
 import type { GrammarCache } from './sampling/grammarCache.ts';
-import type { Sampler } from './sampling/sampler.ts';
 import { SequenceCache, type SequenceCacheParts } from './kvCache/sequenceCache.ts';
-import type { Slot } from './kvCache/slots.ts';
+import type { SlotRun } from './kvCache/slotRun.ts';
 import { answerFrame } from './scoring/answerFrame.ts';
 import { scoreAnswers } from './scoring/scoreAnswers.ts';
 import { findBoundaries, type PromptBoundaries } from './prompt/promptBoundaries.ts';
@@ -40,8 +41,8 @@ export interface SequenceParts extends SequenceCacheParts {
 
 /**
  * A sequence of llama.cpp. Each generation acquires a slot, swaps the KV state in, reuses the prompt's cached prefix,
- * prefills the rest in chunks, decodes, and releases the slot; a scoring evaluates the answers in place of the decoding. While the client does not keep up (backpressure), the
- * generation pauses without a slot.
+ * prefills the rest in chunks, decodes, and releases the slot; a scoring evaluates the answers in place of the decoding. While
+ * the client does not keep up (backpressure) or the session is paused, an inference waits without a slot.
  */
 export class LlamaSequence implements Sequence {
   readonly label: string;
@@ -79,25 +80,26 @@ export class LlamaSequence implements Sequence {
     });
     const context = [...tokens, ...sampler.begin()];
     const boundaries = await this.#boundaries(prompt, rendered, tokens);
-    const { signal, backpressure } = options;
+    const { signal, pace, sampling } = options;
+    const seeds = new DrawSeeds(sampling.seed);
+    const throttle = new TokenThrottle(pace, sampling.max_tokens_per_second);
     let reused: number | undefined;
-    let finishReason: FinishReason | 'paused' | undefined;
-    do {
-      const wait = backpressure?.();
-      if (wait) await untilAborted(wait, signal, this.#cache.closing);
-      // Paused by backpressure, a generation has no slot: others can use it.
-      finishReason = await this.#cache.run(context, signal, async (slot) => {
-        timings.queuedMs ||= elapsedMs();
-        const reusedTokens = await this.#cache.prefill(slot, context, signal, boundaries);
-        reused ??= Math.min(reusedTokens, tokens.length);
-        // A reply of a node with tools is not in its next prompt, and without an answer the message is not, either.
-        slot.stableTokens = prompt.tools && boundaries?.interaction;
-        return this.#decode(slot, context, sampler, options, {
-          onPromptEvaluated: () => this.#cache.takeCheckpointAt(slot, 'message', boundaries?.message),
-          onToken: () => (timings.firstTokenMs ||= elapsedMs()),
-        });
+    const finishReason = await this.#cache.run(context, { ...options, throttle }, async (run) => {
+      timings.queuedMs ||= elapsedMs();
+      const reusedTokens = await this.#cache.prefill(run, context, signal, boundaries);
+      reused ??= Math.min(reusedTokens, tokens.length);
+      // A reply of a node with tools is not in its next prompt, and without an answer the message is not, either.
+      run.slot.stableTokens = prompt.tools && boundaries?.interaction;
+      if (run.shouldPause) return 'paused';
+      return this.#decode(run, context, {
+        ...options,
+        sampler,
+        seeds,
+        throttle,
+        onPromptEvaluated: () => this.#cache.takeCheckpointAt(run.slot, 'message', boundaries?.message),
+        onToken: () => (timings.firstTokenMs ||= elapsedMs()),
       });
-    } while (finishReason === 'paused');
+    });
     stream.end();
     this.#history.remember(rendered, tokens, stream.exactPrefix());
     const evaluated = { prompt: tokens, generated: stream.tokens };
@@ -126,26 +128,30 @@ export class LlamaSequence implements Sequence {
     const boundaries = await this.#boundaries(prompt, rendered, tokens);
     let queuedMs = 0;
     let reused: number | undefined;
-    const shouldStop = this.#cache.shouldStop(signal);
-    const scores = await this.#cache.run(context, signal, (slot) => {
-      queuedMs = elapsedMs();
+    const scores = await this.#cache.run(context, options, async (run) => {
+      queuedMs ||= elapsedMs();
+      const isAborted = this.#cache.shouldStop(signal);
+      const shouldStop = (): boolean => isAborted() || run.shouldPause;
       // Scorings of a turn follow each other: the next one is likely to differ where this one differs from the one before.
-      const checkpoints = boundaries && { ...boundaries, message: cachedPrefixLength(slot.cache, context) };
+      const checkpoints = boundaries && { ...boundaries, message: cachedPrefixLength(run.slot.cache, context) };
       const scoring = scoreAnswers({
         context,
         answers: answerTokens,
         endTokens: tokenizer.endTokens,
-        isRecurrent: isRecurrent(slot.cache),
+        isRecurrent: isRecurrent(run.slot.cache),
         prefill: async (prefix) => {
           if (shouldStop()) return undefined;
           const isFirst = reused === undefined;
-          const reusedTokens = await this.#cache.prefill(slot, prefix, signal, isFirst ? checkpoints : undefined);
+          const reusedTokens = await this.#cache.prefill(run, prefix, signal, isFirst ? checkpoints : undefined);
           reused ??= Math.min(reusedTokens, tokens.length);
-          return shouldStop() ? undefined : slot.cache;
+          await run.untilTurn();
+          return shouldStop() ? undefined : run.slot.cache;
         },
-        step: (step) => this.#cache.step(slot, step),
+        step: (step) => this.#cache.step(run.slot, () => run.takeStep(step)),
       });
-      return scoring.finally(() => dropCheckpoint(slot.cache, 'answers'));
+      const scored = await scoring.finally(() => dropCheckpoint(run.slot.cache, 'answers'));
+      // A scoring that was paused begins again: its prompt is still in the cache.
+      return scored ?? (run.shouldPause ? 'paused' : undefined);
     });
     this.#history.remember(rendered, tokens, nothingGenerated);
     const evaluated = { prompt: tokens, generated: [] };
@@ -158,11 +164,14 @@ export class LlamaSequence implements Sequence {
     };
   }
 
-  async prefill(prompt: Prompt, signal: AbortSignal): Promise<void> {
+  async prefill(prompt: Prompt, signal: AbortSignal, schedule: InferenceSchedule = {}): Promise<void> {
     const tokens = await this.#stablePrefix(prompt);
     if (tokens.length >= this.#parts.contextSize) return;
     const kind = prompt.messages.some(({ role }) => role === 'assistant') ? 'interaction' : 'head';
-    await this.#cache.run(tokens, signal, (slot) => this.#cache.prefillAll(slot, tokens, kind, signal));
+    await this.#cache.run(tokens, { ...schedule, signal }, async (run) => {
+      await this.#cache.prefillAll(run, tokens, kind, signal);
+      return run.shouldPause ? 'paused' : undefined;
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -170,24 +179,15 @@ export class LlamaSequence implements Sequence {
     this.#parts.onClose(this);
   }
 
-  #decode(
-    slot: Slot,
-    context: Token[],
-    sampler: Sampler,
-    { sampling, signal, backpressure }: GenerateOptions,
-    callbacks: Pick<DecodeLoopOptions, 'onPromptEvaluated' | 'onToken'>,
-  ): Promise<FinishReason | 'paused'> {
+  #decode(run: SlotRun, context: Token[], options: DecodeOptions): Promise<FinishReason | 'paused'> {
     return decode({
-      cache: slot.cache,
+      ...options,
+      run,
       context,
-      sampler,
-      sampling,
       deferredQueue: this.#parts.deferredQueue,
-      shouldStop: this.#cache.shouldStop(signal),
+      shouldStop: this.#cache.shouldStop(options.signal),
       isEnd: (token) => this.#parts.tokenizer.endsGeneration(token),
-      step: (step) => this.#cache.step(slot, step),
-      ...callbacks,
-      ...(backpressure && { backpressure }),
+      step: (step) => this.#cache.step(run.slot, step),
     });
   }
 
@@ -228,6 +228,9 @@ export class LlamaSequence implements Sequence {
 }
 
 const nothingGenerated = { text: '', tokens: [], controlOffsets: [] };
+
+type DecodeOptions = GenerateOptions &
+  Pick<DecodeLoopOptions, 'sampler' | 'seeds' | 'throttle' | 'onPromptEvaluated' | 'onToken'>;
 
 function stopwatch(): () => number {
   const start = performance.now();

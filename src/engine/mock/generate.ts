@@ -1,9 +1,11 @@
 import type { GenerateOptions, FinishReason } from '../engine.ts';
 import { tagsOf, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import type { ScriptedReply } from './script.ts';
-import { truncate } from './tokens.ts';
+import { countText, truncate } from './tokens.ts';
 import { waitMs } from './waitMs.ts';
 import { untilAborted } from '../../abort.ts';
+import { untilResumed } from '../pace.ts';
+import { TokenThrottle } from '../tokenThrottle.ts';
 import { StopStringFilter } from '../stopStrings.ts';
 
 /** The result of a mock generation. */
@@ -22,7 +24,8 @@ export async function generateReply(
   options: GenerateOptions,
   { maxTokens, replyMarks }: { readonly maxTokens: number; readonly replyMarks: ReplyMarks },
 ): Promise<MockGeneration> {
-  const { signal, onText, backpressure, sampling, controlTokens } = options;
+  const { signal, onText, backpressure, sampling, controlTokens, pace } = options;
+  const throttle = new TokenThrottle(pace, sampling.max_tokens_per_second);
   const tags = tagsOf(replyMarks);
   const shown = Array.isArray(controlTokens) ? [...tags, ...(controlTokens as readonly string[])] : tags;
   const isHidden = (control: string): boolean => controlTokens !== true && !shown.some((tag) => tag.includes(control));
@@ -42,7 +45,13 @@ export async function generateReply(
       await waitMs(reply.delay_ms, signal);
       const wait = backpressure?.();
       if (wait) await untilAborted(wait, signal);
+      await untilResumed(pace, signal);
+      while (throttle.waitMs() > 0 && !signal.aborted) {
+        await throttle.untilDue(signal);
+        await untilResumed(pace, signal);
+      }
       if (signal.aborted) return 'aborted';
+      throttle.spend(countText(chunk));
       send(stopFilter.push(chunk));
       if (stopFilter.matched) return 'stop';
     }

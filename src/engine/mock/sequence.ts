@@ -2,6 +2,7 @@ import { toTextMessages, type Message, type Prompt } from '../../dialog.ts';
 import type { AnswerScores, Completion, GenerateOptions, Model, ScoreOptions, Sequence } from '../engine.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import { generateReply } from './generate.ts';
+import { untilResumed, type InferenceSchedule } from '../pace.ts';
 import { scoreAnswers } from './scoreAnswers.ts';
 import type { ScriptedReply, ScriptedScores } from './script.ts';
 import { mockOverhead, commonPrefixTokens, countMessages, countText, mockPieces } from './tokens.ts';
@@ -52,6 +53,7 @@ export class MockSequence implements Sequence {
     if (tokens + longest >= contextSize) throw promptTooLargeFault(tokens, contextSize, longest);
     const script = this.#lookup.scores(prompt, options, this.label);
     return this.#run(options.signal, async (signal) => {
+      await untilResumed(options.pace, signal);
       const reused = this.#reuse(messages, tokens, signal);
       const scores = await scoreAnswers(answers, { script, lastMessage: messages.at(-1)?.text ?? '', signal });
       return {
@@ -64,7 +66,9 @@ export class MockSequence implements Sequence {
     });
   }
 
-  async prefill(prompt: Prompt): Promise<void> {
+  async prefill(prompt: Prompt, signal: AbortSignal, { pace }: InferenceSchedule = {}): Promise<void> {
+    await untilResumed(pace, signal);
+    if (signal.aborted) return;
     const stablePrefix = toTextMessages(prompt).slice(0, -1);
     if (commonPrefixTokens(this.#cachedPrompt, stablePrefix) < countMessages(stablePrefix))
       this.#cachedPrompt = stablePrefix;
@@ -102,6 +106,7 @@ export class MockSequence implements Sequence {
     options: GenerateOptions,
   ): Promise<Completion> {
     const start = performance.now();
+    await untilResumed(options.pace, options.signal);
     const reused = this.#reuse(messages, tokens, options.signal);
     const { contextSize, replyMarks } = this.#model;
     const maxTokens = Math.min(options.sampling.max_tokens, contextSize - tokens);

@@ -6,6 +6,7 @@ import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type EventOf, type RunningRequest } from './peer.ts';
 import { guardDescriptor } from './guard.ts';
+import { SentPaces } from './sentPaces.ts';
 import { startProcess } from './startProcess.ts';
 import { StateService } from './stateService.ts';
 import { Watchdog, type WatchdogLimits } from './watchdog.ts';
@@ -49,6 +50,14 @@ const maxStderrWaitMs = 200;
 export class EngineProcess {
   /** Resolves when the process has ended and its files are deleted. Never rejects. */
   readonly ended: Promise<ProcessEnd>;
+  /** The paces of its requests. */
+  readonly paces = new SentPaces(
+    (id, limits) => {
+      this.#peer.tell('setPace', { id, limits });
+      this.#watch();
+    },
+    () => this.#watch(),
+  );
   readonly #child: ChildProcess;
   readonly #peer: Peer<EngineRequests, ServerRequests>;
   readonly #watchdog: Watchdog;
@@ -135,7 +144,7 @@ export class EngineProcess {
     this.#onEnd.delete(onEnd);
   }
 
-  /** Sends a request; the watchdog runs until it is answered. */
+  /** Sends a request; the watchdog runs until it is answered, unless it is paused. */
   request<Name extends keyof EngineRequests & string>(
     name: Name,
     params: EngineRequests[Name]['params'],
@@ -149,15 +158,14 @@ export class EngineProcess {
     this.#requests.set(request, model);
     const isLoad = name === 'load' || name === 'prepare';
     if (isLoad) this.#watchdog.isLoading = ++this.#loads > 0;
-    this.#watchdog.start();
+    this.#watch();
     this.#keepAlive(true);
     const done = (): void => {
       this.#requests.delete(request);
       if (isLoad) this.#watchdog.isLoading = --this.#loads > 0;
       this.#watchdog.progressed();
-      if (this.#requests.size > 0) return;
-      this.#watchdog.stop();
-      this.#keepAlive(false);
+      this.#watch();
+      if (this.#requests.size === 0) this.#keepAlive(false);
     };
     request.result.then(done, done);
     return request;
@@ -169,6 +177,12 @@ export class EngineProcess {
     this.#child.ref();
     this.#child.kill('SIGKILL');
     await this.ended;
+  }
+
+  /** Requests that are paused make no progress, and the process sends no sign of life for them. */
+  #watch(): void {
+    if (this.#alive && this.#requests.size > this.paces.paused) this.#watchdog.start();
+    else this.#watchdog.stop();
   }
 
   /** The process keeps this one alive only while an answer is awaited. */

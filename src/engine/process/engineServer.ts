@@ -1,8 +1,11 @@
 import { LlamaEngine } from '../llama/engine.ts';
 import type { SetLoading } from './guard.ts';
+import type { InferenceSchedule } from '../pace.ts';
+import { ActivityTimer } from './activityTimer.ts';
 import { HostedModel } from './hostedModel.ts';
 import type { BatchProgress, EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
+import { ReceivedPaces } from './receivedPaces.ts';
 import { RemoteStateFiles, type EnginePeer } from './remoteStateFiles.ts';
 
 /** Settings that a server process gives an engine process when it starts it. */
@@ -32,6 +35,7 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
       setLoading(--loads > 0);
     }
   };
+  const paces = new ReceivedPaces();
   const models = new Map<number, HostedModel>();
   const hosted = (id: number): HostedModel => {
     const model = models.get(id);
@@ -77,22 +81,32 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
       const target = hosted(params.model).sequence(params.sequence);
       const grammar = params.grammar === 'previous' ? target.grammar : params.grammar;
       target.grammar = grammar;
-      return target.sequence.generate(prompt, {
-        sampling,
-        controlTokens,
-        transcript,
-        signal,
-        onText: emit,
-        backpressure: paused,
-        ...(grammar && { grammar }),
-        ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
-      });
+      const generate = (schedule: InferenceSchedule) =>
+        target.sequence.generate(prompt, {
+          ...schedule,
+          sampling,
+          controlTokens,
+          transcript,
+          signal,
+          onText: emit,
+          backpressure: paused,
+          ...(grammar && { grammar }),
+          ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
+        });
+      return paces.run(params.schedule, generate);
     },
-    score({ params: { model, sequence, prompt, answers, transcript }, signal }) {
-      return hosted(model).sequence(sequence).sequence.score(prompt, answers, { transcript, signal });
+    score({ params: { model, sequence: id, prompt, schedule: plain, answers, transcript }, signal }) {
+      const { sequence } = hosted(model).sequence(id);
+      return paces.run(plain, (schedule) => sequence.score(prompt, answers, { ...schedule, transcript, signal }));
     },
-    async prefill({ params: { model, sequence, prompt }, signal }) {
-      await hosted(model).sequence(sequence).sequence.prefill(prompt, signal);
+    async prefill({ params: { model, sequence: id, prompt, schedule: plain }, signal }) {
+      const { sequence } = hosted(model).sequence(id);
+      await paces.run(plain, (schedule) => sequence.prefill(prompt, signal, schedule));
+      return undefined;
+    },
+    setPace({ params: { id, limits } }) {
+      paces.set(id, limits);
+      for (const timer of timers) timer.wake();
       return undefined;
     },
     stateEvicted({ params: { id } }) {
@@ -110,24 +124,30 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
       if (stats) peer.tell('stats', { model: model.id, stats });
     }
   };
-  const peer: EnginePeer = new Peer<ServerRequests, EngineRequests>(sendBatch, handlers, reportStats);
+  // Called after each request that has come, and before each answer.
+  const beforeFlush = (): void => {
+    for (const timer of timers) timer.wake();
+    reportStats();
+  };
+  const peer: EnginePeer = new Peer<ServerRequests, EngineRequests>(sendBatch, handlers, beforeFlush);
   const states = new RemoteStateFiles(peer);
   const engine = new LlamaEngine({
     states: settings.swapsStates ? states : undefined,
     timingsFolder: settings.timingsFolder,
     gpuDevice: settings.gpuDevice,
   });
-  // Statistics also change without a message: a generation gets its slot.
-  every(statsIntervalMs, () => peer.running > 0 && reportStats());
-  every(settings.heartbeatMs, () => {
-    if (peer.running === 0) return;
+  const heartbeat = (): void => {
     const progress = [...models.values()].map((model) => model.progress());
     peer.tell(
       'heartbeat',
       progress.filter((known): known is BatchProgress => known !== undefined),
     );
-  });
+  };
+  const isActive = (): boolean => peer.running > paces.paused;
+  // Statistics also change without a message: a generation gets its slot.
+  const timers = [
+    new ActivityTimer(statsIntervalMs, isActive, reportStats),
+    new ActivityTimer(settings.heartbeatMs, isActive, heartbeat),
+  ];
   return peer;
 }
-
-const every = (ms: number, work: () => void): void => void setInterval(work, ms).unref();

@@ -2,6 +2,7 @@ import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { CallGrammar } from '../../tools/grammar/grammar.ts';
 import type { AnswerScores, Completion, LoadOptions, Model, ModelStats, SamplingParams } from '../engine.ts';
 import type { ModelDetails } from '../modelDetails.ts';
+import type { PaceLimits, Priority } from '../pace.ts';
 
 /** Facts about a loaded model that do not change. */
 export type LoadedFacts = Pick<Model, 'contextSize' | 'toolDialect' | 'notes' | 'overhead' | 'replyMarks'>;
@@ -14,11 +15,24 @@ interface OfModel {
   readonly model: number;
 }
 
+/** The limits of a pace, which the server process numbers. */
+interface NumberedPace {
+  readonly id: number;
+  readonly limits: PaceLimits;
+}
+
+/** When an inference may compute, as plain data. */
+export interface PlainSchedule {
+  readonly priority: Priority;
+  readonly pace?: NumberedPace;
+}
+
 /** The parameters of a request that concerns one sequence. Sequences are opened when they are first named. */
 interface OfSequence extends OfModel {
   /** Numbered by the server process. */
   readonly sequence: number;
   readonly prompt: Prompt;
+  readonly schedule: PlainSchedule;
 }
 
 /** The requests of the server process to an engine process. All parameters and results are plain data. */
@@ -61,7 +75,9 @@ export type EngineRequests = {
   readonly prefill: { readonly params: OfSequence; readonly result: undefined };
   /** The file of a KV state was deleted to make room for others. */
   readonly stateEvicted: { readonly params: { readonly id: number }; readonly result: undefined };
-  readonly closeSequence: { readonly params: Omit<OfSequence, 'prompt'>; readonly result: undefined };
+  readonly closeSequence: { readonly params: Omit<OfSequence, 'prompt' | 'schedule'>; readonly result: undefined };
+  /** The limits of a pace have changed that running requests have. */
+  readonly setPace: { readonly params: NumberedPace; readonly result: undefined };
 };
 
 /** The batches of one model's context. */

@@ -4,7 +4,9 @@ import type { LoadOptions, ModelStats } from '../engine.ts';
 import { EngineCrashedFault, type EngineProcess, type OnProcessEnd, type ProcessEnd } from './engineProcess.ts';
 import type { EngineRequests, LoadedFacts, PlainLoadOptions } from './messages.ts';
 import { UnreceivedRequest, type EventOf, type RunningRequest } from './peer.ts';
+import type { InferenceSchedule } from '../pace.ts';
 import type { ProcessHost } from './processHost.ts';
+import type { SentSchedule } from './sentPaces.ts';
 
 /** What is loaded, where, and who is told about it. */
 export interface ModelLoad {
@@ -19,7 +21,7 @@ export interface ModelLoad {
 }
 
 /** The requests that concern one model. */
-type ModelRequests = Omit<EngineRequests, 'prepare' | 'load' | 'stateEvicted'>;
+type ModelRequests = Omit<EngineRequests, 'prepare' | 'load' | 'stateEvicted' | 'setPace'>;
 
 type WithoutModel<Params> = Params extends unknown ? Omit<Params, 'model'> : never;
 
@@ -87,6 +89,11 @@ export class ModelProcess {
       loading.then((loaded) => loaded.unload()),
     );
     throw cancelledFault(file);
+  }
+
+  /** The schedule of a request that begins now. */
+  schedule(schedule: InferenceSchedule): SentSchedule {
+    return this.#process.paces.begin(schedule);
   }
 
   /** Sends a request about this model. */

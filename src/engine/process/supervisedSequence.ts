@@ -5,6 +5,9 @@ import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence 
 import { deliverText } from './deliverText.ts';
 import type { ModelProcess } from './modelProcess.ts';
 import { UnreceivedRequest, type RequestShape, type RunningRequest } from './peer.ts';
+import type { InferenceSchedule } from '../pace.ts';
+import type { PlainSchedule } from './messages.ts';
+import type { SentSchedule } from './sentPaces.ts';
 import type { Supervisor } from './supervisor.ts';
 
 /** A sequence in one process, and the grammar that it has last been sent. */
@@ -44,8 +47,8 @@ export class SupervisedSequence implements Sequence {
     return this.#track(this.#score(prompt, answers, options));
   }
 
-  prefill(prompt: Prompt, signal: AbortSignal): Promise<void> {
-    return this.#track(this.#prefill(prompt, signal));
+  prefill(prompt: Prompt, signal: AbortSignal, schedule: InferenceSchedule = {}): Promise<void> {
+    return this.#track(this.#prefill(prompt, signal, schedule));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -70,13 +73,14 @@ export class SupervisedSequence implements Sequence {
       onText?.(piece);
     };
     const completion = await this.#run(signal, async (opened) => {
+      const sent = opened.model.schedule(options);
       const delivery = deliverText({ signal, onText: emit, ...(backpressure && { backpressure }) });
-      const request = opened.model.request('generate', this.#params(opened, prompt, options), (piece) =>
+      const request = opened.model.request('generate', this.#params(opened, sent.plain, prompt, options), (piece) =>
         delivery.push(piece),
       );
       delivery.control((control) => request.control(control));
       try {
-        const result = await withAbort(request, signal);
+        const result = await withAbort(request, signal, sent);
         await delivery.delivered();
         return result;
       } catch (error) {
@@ -90,26 +94,31 @@ export class SupervisedSequence implements Sequence {
   async #score(
     prompt: Prompt,
     answers: readonly string[],
-    { signal, transcript = false }: ScoreOptions,
+    { signal, transcript = false, ...schedule }: ScoreOptions,
   ): Promise<AnswerScores> {
     const start = performance.now();
-    const params = { sequence: this.#id, prompt, answers, transcript };
-    const scores = await this.#run(signal, (opened) => withAbort(opened.model.request('score', params), signal));
+    const scores = await this.#run(signal, (opened) => {
+      const sent = opened.model.schedule(schedule);
+      const params = { sequence: this.#id, prompt, schedule: sent.plain, answers, transcript };
+      return withAbort(opened.model.request('score', params), signal, sent);
+    });
     return scores ?? abortedScores(performance.now() - start);
   }
 
-  async #prefill(prompt: Prompt, signal: AbortSignal): Promise<void> {
-    await this.#run(signal, (opened) =>
-      withAbort(opened.model.request('prefill', { sequence: this.#id, prompt }), signal),
-    );
+  async #prefill(prompt: Prompt, signal: AbortSignal, schedule: InferenceSchedule): Promise<void> {
+    await this.#run(signal, (opened) => {
+      const sent = opened.model.schedule(schedule);
+      const params = { sequence: this.#id, prompt, schedule: sent.plain };
+      return withAbort(opened.model.request('prefill', params), signal, sent);
+    });
   }
 
-  #params(opened: OpenedSequence, prompt: Prompt, options: GenerateOptions) {
+  #params(opened: OpenedSequence, schedule: PlainSchedule, prompt: Prompt, options: GenerateOptions) {
     const { sampling, controlTokens = false, maxThinkingTokens, transcript = false, grammar } = options;
     const isKnown = grammar !== undefined && grammar === opened.grammar;
     opened.grammar = grammar;
     const sentGrammar = isKnown ? ('previous' as const) : grammar;
-    const request = { sequence: this.#id, prompt, sampling, controlTokens, maxThinkingTokens, transcript };
+    const request = { sequence: this.#id, prompt, schedule, sampling, controlTokens, maxThinkingTokens, transcript };
     return { ...request, grammar: sentGrammar };
   }
 
@@ -160,12 +169,18 @@ export class SupervisedSequence implements Sequence {
 async function withAbort<Shape extends RequestShape>(
   request: RunningRequest<Shape>,
   signal: AbortSignal,
+  sent: SentSchedule,
 ): Promise<Shape['result']> {
-  const abort = (): void => request.control('abort');
+  const abort = (): void => {
+    request.control('abort');
+    // From now on an answer is expected, also while the session is paused.
+    sent.end();
+  };
   signal.addEventListener('abort', abort);
   try {
     return await request.result;
   } finally {
+    sent.end();
     signal.removeEventListener('abort', abort);
   }
 }

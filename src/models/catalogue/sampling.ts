@@ -40,6 +40,11 @@ export const samplingSchema = {
       description: 'Subtracted from the logit of a recent token each time it occurred.',
     },
     max_tokens: { type: 'integer', minimum: 1, description: 'Maximum number of tokens of one answer.' },
+    max_tokens_per_second: {
+      type: 'integer',
+      minimum: 0,
+      description: 'Tokens are computed no faster, and the machine has time for other work; 0 = no limit.',
+    },
     seed: { type: 'integer', minimum: 0, maximum: 4294967295, description: '0 = random.' },
     stop: {
       type: 'array',
@@ -63,6 +68,7 @@ export const defaultSampling: SamplingParams = {
   presence_penalty: 0,
   frequency_penalty: 0,
   max_tokens: 2048,
+  max_tokens_per_second: 0,
   seed: 0,
   stop: [],
 };

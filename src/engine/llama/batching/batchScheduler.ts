@@ -8,18 +8,35 @@ const maxPrefillTokensWhileDecoding = 65;
 /**
  * Batch scheduler (continuous batching with chunked prefill): chooses how many tokens of each sequence are in the next
  * batch. Short items are taken whole: the next token of each sequence that decodes, a new message after a cached dialog.
- * Long prompts share the rest evenly, and get little while other sequences need the batch.
+ * Long prompts share the rest evenly, and get little while other sequences need the batch. Items of a higher priority come
+ * first: those of a lower one neither slow down their prompts nor take their place.
  * @param size maximum number of tokens in a batch.
  */
 export function scheduleBatch(items: readonly BatchItem[], size: number): PrioritizedBatchItem[] {
-  const byLength = items.toSorted((a, b) => a.tokens.length - b.tokens.length);
-  const short = byLength.filter(({ tokens }) => tokens.length <= maxPrefillTokensWhileDecoding);
-  const long = byLength.slice(short.length);
-  const shortShares = divideEvenly(short, size);
-  const tokensLeft = size - shortShares.reduce((sum, { processAmount }) => sum + processAmount, 0);
-  const tokensForLong = short.length === 0 ? size : Math.min(tokensLeft, maxPrefillTokensWhileDecoding);
-  return [...shortShares, ...divideEvenly(long, tokensForLong)];
+  const ordered = items.toSorted(
+    (a, b) => b.evaluationPriority - a.evaluationPriority || a.tokens.length - b.tokens.length,
+  );
+  const short = ordered.filter(({ tokens }) => tokens.length <= maxPrefillTokensWhileDecoding);
+  const long = ordered.filter((item) => !short.includes(item));
+  const shares = divideEvenly(short, size);
+  let tokensLeft = size - tokensOf(shares);
+  let prefillLeft = maxPrefillTokensWhileDecoding;
+  for (const priority of new Set(long.map(({ evaluationPriority }) => evaluationPriority))) {
+    const needsSharing = short.some(({ evaluationPriority }) => evaluationPriority >= priority);
+    const tokens = needsSharing ? Math.min(tokensLeft, prefillLeft) : tokensLeft;
+    const longShares = divideEvenly(
+      long.filter(({ evaluationPriority }) => evaluationPriority === priority),
+      tokens,
+    );
+    shares.push(...longShares);
+    tokensLeft -= tokensOf(longShares);
+    prefillLeft = Math.max(0, prefillLeft - tokensOf(longShares));
+  }
+  return shares;
 }
+
+const tokensOf = (shares: readonly PrioritizedBatchItem[]): number =>
+  shares.reduce((sum, { processAmount }) => sum + processAmount, 0);
 
 /** Divides tokens among items, the shortest first, so that what one does not need is left for the next ones. */
 function divideEvenly(items: readonly BatchItem[], tokens: number): PrioritizedBatchItem[] {
@@ -41,6 +58,5 @@ export interface BatchLoad {
 
 export function batchLoad(batch: readonly PrioritizedBatchItem[]): BatchLoad {
   const decode = batch.filter(({ item }) => item.tokens.length === 1).length;
-  const tokens = batch.reduce((sum, { processAmount }) => sum + processAmount, 0);
-  return { decode, prefill: tokens - decode };
+  return { decode, prefill: tokensOf(batch) - decode };
 }

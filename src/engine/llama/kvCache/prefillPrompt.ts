@@ -1,6 +1,6 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { checkpointsOf, checkpointKinds, takeCheckpoint, type CheckpointKind } from './checkpoints.ts';
-import { prefill, reusePrefix } from './prefixReuse.ts';
+import { prefill, reusePrefix, type PrefillOptions } from './prefixReuse.ts';
 
 /** Where checkpoints of a prompt are taken, in tokens from its start. */
 export type CheckpointPlaces = Readonly<Partial<Record<CheckpointKind, number>>>;
@@ -13,11 +13,7 @@ export type CheckpointPlaces = Readonly<Partial<Record<CheckpointKind, number>>>
 export async function prefillPrompt(
   cache: LlamaContextSequence,
   tokens: Token[],
-  options: {
-    readonly chunkTokens: number;
-    readonly shouldStop: () => boolean;
-    readonly checkpoints?: CheckpointPlaces | undefined;
-  },
+  options: PrefillOptions & { readonly checkpoints?: CheckpointPlaces | undefined },
 ): Promise<number> {
   const { chunkTokens, shouldStop, checkpoints = {} } = options;
   const reused = await reusePrefix(cache, tokens.slice(0, -1));
@@ -28,12 +24,12 @@ export async function prefillPrompt(
       if (!isAhead || place < minTokens || isNear(cache, kind, place)) continue;
       // So few tokens are evaluated faster with those after them.
       const isHere = place - cache.nextTokenIndex <= nearTokens && cache.nextTokenIndex > 0;
-      if (!isHere) await prefill(cache, tokens, { end: place, chunkTokens, shouldStop });
+      if (!isHere) await prefill(cache, tokens, place, options);
       if (isHere || cache.nextTokenIndex === place) await takeCheckpoint(cache, kind);
     }
   }
   const wholeChunks = Math.floor((tokens.length - 1 - cache.nextTokenIndex) / chunkTokens);
-  await prefill(cache, tokens, { end: cache.nextTokenIndex + wholeChunks * chunkTokens, chunkTokens, shouldStop });
+  await prefill(cache, tokens, cache.nextTokenIndex + wholeChunks * chunkTokens, options);
   return reused;
 }
 

@@ -1,4 +1,4 @@
-import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import type { EvaluationPriority, LlamaContextSequence, Token } from 'node-llama-cpp';
 import { checkpointsOf } from './checkpoints.ts';
 
 /**
@@ -35,16 +35,26 @@ function minResumableLength(cache: LlamaContextSequence): number {
 export const isRecurrent = ({ model }: LlamaContextSequence): boolean =>
   model.fileInsights.isRecurrent || model.fileInsights.isHybrid;
 
+/** How a prompt is evaluated. */
+export interface PrefillOptions {
+  readonly chunkTokens: number;
+  readonly shouldStop: () => boolean;
+  readonly evaluationPriority: EvaluationPriority;
+  /** Evaluates a chunk when it may be computed, or leaves it when it may not. */
+  readonly step: (work: () => Promise<void>) => Promise<unknown>;
+}
+
 /** Prefill: evaluates the tokens up to index `end`, a chunk at a time, until `shouldStop` returns true. */
 export async function prefill(
   cache: LlamaContextSequence,
   tokens: readonly Token[],
-  options: { readonly end: number; readonly chunkTokens: number; readonly shouldStop: () => boolean },
+  end: number,
+  { chunkTokens, evaluationPriority, shouldStop, step }: PrefillOptions,
 ): Promise<void> {
-  const { end, chunkTokens, shouldStop } = options;
   while (cache.nextTokenIndex < end && !shouldStop()) {
     const start = cache.nextTokenIndex;
-    await cache.evaluateWithoutGeneratingNewTokens(tokens.slice(start, Math.min(start + chunkTokens, end)));
+    const chunk = tokens.slice(start, Math.min(start + chunkTokens, end));
+    await step(() => cache.evaluateWithoutGeneratingNewTokens(chunk, { evaluationPriority }));
   }
 }
 

@@ -1,19 +1,42 @@
 import type { Token } from 'node-llama-cpp';
 import { Fault, describeError } from '../../../fault.ts';
+import { untilAborted } from '../../../abort.ts';
+import type { GenerateOptions } from '../../engine.ts';
+import { untilResumed } from '../../pace.ts';
+import type { TokenThrottle } from '../../tokenThrottle.ts';
+import type { BackgroundGate } from '../batching/backgroundGate.ts';
+import type { ThreadCap } from '../batching/threadCap.ts';
 import { takeCheckpoint, type CheckpointKind } from './checkpoints.ts';
-import { cachedPrefixLength, prefill, reusePrefix } from './prefixReuse.ts';
+import { cachedPrefixLength, prefill, reusePrefix, type PrefillOptions } from './prefixReuse.ts';
 import { prefillPrompt, type CheckpointPlaces } from './prefillPrompt.ts';
+import { SlotRun } from './slotRun.ts';
 import type { Slot, SlotOwner, SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
+
+/** Fewer would be computed one by one on some machines: see the batch scheduler. */
+const backgroundChunkTokens = 64;
 
 /** What the KV cache of a sequence needs. */
 export interface SequenceCacheParts {
   readonly slots: SlotPool;
+  readonly backgroundGate: BackgroundGate;
+  readonly threadCap: ThreadCap;
   /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
   readonly stateSwap: StateSwap | undefined;
   /** Prompt tokens that are evaluated between two checks of the signal. */
   readonly prefillChunkTokens: number;
 }
+
+/** When work may have a slot. */
+export type SlotSchedule = Pick<GenerateOptions, 'signal' | 'backpressure' | 'pace' | 'priority'> & {
+  readonly throttle?: TokenThrottle;
+};
+
+/**
+ * Work with a slot. Once the run `shouldPause` it ends as soon as it can with `paused`, and is called again when it may
+ * continue.
+ */
+export type SlotWork<T> = (run: SlotRun) => Promise<T | 'paused'>;
 
 /**
  * The KV cache of a sequence, in the slot that it has at the time. Each run acquires a slot, swaps the KV state in, works,
@@ -40,9 +63,12 @@ export class SequenceCache {
     return () => signal.aborted || this.#closing.signal.aborted;
   }
 
-  /** Runs work with a slot for the prompt; undefined when the wait for one was aborted. */
-  run<T>(prompt: Token[], signal: AbortSignal, work: (slot: Slot) => Promise<T>): Promise<T | undefined> {
-    const running = this.#run(prompt, signal, work);
+  /**
+   * Runs work with a slot for the prompt. While it may not compute (backpressure, a pause), it has none.
+   * @returns undefined when a wait was aborted.
+   */
+  run<T>(prompt: Token[], schedule: SlotSchedule, work: SlotWork<T>): Promise<T | undefined> {
+    const running = this.#run(prompt, schedule, work);
     this.#running.add(running);
     return running.finally(() => this.#running.delete(running));
   }
@@ -58,21 +84,19 @@ export class SequenceCache {
     }
   }
 
-  /** Prefills a prompt but its last tokens: see `prefillPrompt`. */
-  prefill(slot: Slot, tokens: Token[], signal: AbortSignal, checkpoints?: CheckpointPlaces): Promise<number> {
-    const { prefillChunkTokens: chunkTokens } = this.#parts;
-    const options = { chunkTokens, shouldStop: this.shouldStop(signal), checkpoints };
-    return this.step(slot, () => prefillPrompt(slot.cache, tokens, options));
+  /** Prefills a prompt but its last tokens: see `prefillPrompt`. Ends early when the run should pause. */
+  prefill(run: SlotRun, tokens: Token[], signal: AbortSignal, checkpoints?: CheckpointPlaces): Promise<number> {
+    const options = { ...this.#prefillOptions(run, signal), checkpoints };
+    return this.step(run.slot, () => prefillPrompt(run.slot.cache, tokens, options));
   }
 
   /** Prefills tokens that a later prompt begins with, and takes a checkpoint at their end where the cache needs one. */
-  prefillAll(slot: Slot, tokens: Token[], kind: CheckpointKind, signal: AbortSignal): Promise<void> {
-    return this.step(slot, async () => {
-      const { cache } = slot;
+  prefillAll(run: SlotRun, tokens: Token[], kind: CheckpointKind, signal: AbortSignal): Promise<void> {
+    return this.step(run.slot, async () => {
+      const { cache } = run.slot;
       if (cachedPrefixLength(cache, tokens) === tokens.length) return;
       await reusePrefix(cache, tokens);
-      const options = { chunkTokens: this.#parts.prefillChunkTokens, shouldStop: this.shouldStop(signal) };
-      await prefill(cache, tokens, { ...options, end: tokens.length });
+      await prefill(cache, tokens, tokens.length, this.#prefillOptions(run, signal));
       if (cache.nextTokenIndex === tokens.length) await takeCheckpoint(cache, kind);
     });
   }
@@ -82,6 +106,18 @@ export class SequenceCache {
     if (slot.cache.nextTokenIndex === tokens) await this.step(slot, () => takeCheckpoint(slot.cache, kind));
   }
 
+  /** An inference that is urgent waits for at most one chunk of one in the background. */
+  #prefillOptions(run: SlotRun, signal: AbortSignal): PrefillOptions {
+    const { prefillChunkTokens } = this.#parts;
+    const isAborted = this.shouldStop(signal);
+    return {
+      chunkTokens: run.isBackground ? Math.min(prefillChunkTokens, backgroundChunkTokens) : prefillChunkTokens,
+      shouldStop: () => isAborted() || run.shouldPause,
+      evaluationPriority: run.evaluationPriority,
+      step: (work) => run.step(work),
+    };
+  }
+
   /** Ends all runs and gives the slot back. */
   async close(): Promise<void> {
     this.#closing.abort();
@@ -89,13 +125,32 @@ export class SequenceCache {
     await Promise.allSettled([...this.#running, this.#parts.stateSwap?.discard(this.#owner)]);
   }
 
-  async #run<T>(prompt: Token[], signal: AbortSignal, work: (slot: Slot) => Promise<T>): Promise<T | undefined> {
-    const { slots } = this.#parts;
-    const slot = this.#closing.signal.aborted ? undefined : await slots.acquire(this.#owner, prompt, signal);
+  async #run<T>(prompt: Token[], schedule: SlotSchedule, work: SlotWork<T>): Promise<T | undefined> {
+    const { signal, backpressure, pace, throttle } = schedule;
+    for (;;) {
+      const wait = backpressure?.();
+      if (wait) await untilAborted(wait, signal, this.closing);
+      await untilResumed(pace, signal, this.closing);
+      const result = await this.#runOnce(prompt, schedule, work);
+      if (result !== 'paused') return result;
+      await throttle?.untilDue(signal, this.closing);
+    }
+  }
+
+  async #runOnce<T>(
+    prompt: Token[],
+    { signal, priority = 'NORMAL', pace, throttle }: SlotSchedule,
+    work: SlotWork<T>,
+  ): Promise<T | 'paused' | undefined> {
+    const { slots, backgroundGate: gate, threadCap } = this.#parts;
+    if (this.closing.aborted) return undefined;
+    const slot = await slots.acquire({ owner: this.#owner, prompt, priority }, signal);
     if (!slot) return undefined;
     try {
       await this.#swap(slot, prompt);
-      return await work(slot);
+      const signals = [signal, this.closing];
+      using run = new SlotRun({ slot, slots, gate, threadCap, priority, pace, throttle, signals });
+      return await work(run);
     } finally {
       slots.release(slot);
     }

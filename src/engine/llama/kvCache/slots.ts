@@ -1,7 +1,9 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
 import type { ModelStats } from '../../engine.ts';
+import type { Occasion } from '../../whenAny.ts';
 import { checkpointBytesOf, openCache } from './checkpoints.ts';
 import { reusableLength } from './prefixReuse.ts';
+import { SlotQueue, type SlotRequest } from './slotQueue.ts';
 
 /** A slot, as in llama-server: one KV cache of the context, acquired by one owner at a time. */
 export interface Slot {
@@ -10,6 +12,8 @@ export interface Slot {
   readonly evicted: SlotOwner | undefined;
   /** The number of tokens with which the owner's next prompt begins, where that is known to be fewer than all. */
   stableTokens: number | undefined;
+  /** The rank of the request that it was given to: see `rankOf`. */
+  readonly rank: number;
 }
 
 /** What acquires slots: a sequence. Compared by identity. */
@@ -18,6 +22,7 @@ export type SlotOwner = object;
 interface SlotState extends Slot {
   cache: LlamaContextSequence;
   evicted: SlotOwner | undefined;
+  rank: number;
   /** Whose tokens the cache holds; undefined: the slot is free. */
   owner: SlotOwner | undefined;
   /** Acquired and not yet released. */
@@ -26,10 +31,7 @@ interface SlotState extends Slot {
   lastUse: number;
 }
 
-interface SlotRequest {
-  readonly owner: SlotOwner;
-  /** The tokens to evaluate in the slot. */
-  readonly prompt: Token[];
+interface PendingSlot extends SlotRequest {
   readonly resolve: (slot: Slot | undefined) => void;
 }
 
@@ -39,12 +41,12 @@ interface SlotRequest {
  * 1. the owner's own slot; while that one is busy, wait
  * 2. the free slot (one without an owner) that can reuse the longest common prefix (LCP) with the prompt
  * 3. the least recently used (LRU) idle slot: its owner is evicted
- * 4. none, since all are busy: wait in a queue, first in, first out
+ * 4. none, since all are busy: wait in a queue, by priority: see `SlotQueue`
  */
 export class SlotPool {
   readonly #context: LlamaContext;
   readonly #slots: readonly SlotState[];
-  #queue: SlotRequest[] = [];
+  readonly #queue: SlotQueue<PendingSlot>;
   #releases = 0;
 
   /** Whether the caches cannot be cut back without checkpoints. */
@@ -52,13 +54,15 @@ export class SlotPool {
     return this.#slots.some(({ cache }) => cache.needsCheckpoints);
   }
 
-  constructor(context: LlamaContext) {
+  constructor(context: LlamaContext, now: () => number = () => performance.now()) {
     this.#context = context;
+    this.#queue = new SlotQueue(now);
     this.#slots = Array.from({ length: context.totalSequences }, () => ({
       cache: openCache(context),
       owner: undefined,
       evicted: undefined,
       stableTokens: undefined,
+      rank: 0,
       busy: false,
       lastUse: 0,
     }));
@@ -68,21 +72,19 @@ export class SlotPool {
    * Acquires a slot for a prompt, or waits in the queue for one. The caller releases it.
    * @returns undefined when the signal is aborted or the owner is forgotten first.
    */
-  acquire(owner: SlotOwner, prompt: Token[], signal: AbortSignal): Promise<Slot | undefined> {
+  acquire(request: SlotRequest, signal: AbortSignal): Promise<Slot | undefined> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve(undefined);
-      const request: SlotRequest = {
-        owner,
-        prompt,
+      const pending: PendingSlot = {
+        ...request,
         resolve(slot) {
           signal.removeEventListener('abort', cancel);
           resolve(slot);
         },
       };
-      const cancel = (): void => this.#cancelRequests((queued) => queued === request);
+      const cancel = (): void => this.#cancelRequests((queued) => queued === pending);
       signal.addEventListener('abort', cancel);
-      this.#queue.push(request);
-      this.#assignSlots();
+      this.#queue.add(pending, this.#assignSlot);
     });
   }
 
@@ -91,7 +93,17 @@ export class SlotPool {
     const state = this.#stateOf(slot);
     state.busy = false;
     state.lastUse = ++this.#releases;
-    this.#assignSlots();
+    this.#queue.serve(this.#assignSlot);
+  }
+
+  /** Calls a listener when a request begins to wait for a slot, until the returned function is called. */
+  get onWait(): Occasion {
+    return this.#queue.onWait;
+  }
+
+  /** Whether a sequence without a slot waits for one, whose priority is above a rank. */
+  isWanted(rank: number): boolean {
+    return this.#queue.hasAbove(rank, ({ owner }) => !this.#slotOf(owner));
   }
 
   /** Empties an acquired slot, whose contents are unknown after a failed evaluation. */
@@ -115,21 +127,24 @@ export class SlotPool {
     return { slots: this.#slots.length, slotsBusy, waiting: this.#queue.length, checkpointBytes };
   }
 
-  /** Serves the queue from its head. A request that waits for its own busy slot does not block those after it. */
-  #assignSlots(): void {
-    this.#queue = this.#queue.filter(({ owner, prompt, resolve }) => {
-      const slot = this.#selectSlot(owner, prompt);
-      if (!slot) return true;
-      slot.evicted = slot.owner === owner ? undefined : slot.owner;
-      slot.owner = owner;
-      slot.busy = true;
-      resolve(slot);
-      return false;
-    });
+  /** Gives a request a slot, if there is one for it. */
+  readonly #assignSlot = ({ owner, prompt, resolve }: PendingSlot, rank: number): boolean => {
+    const slot = this.#selectSlot(owner, prompt);
+    if (!slot) return false;
+    slot.evicted = slot.owner === owner ? undefined : slot.owner;
+    slot.owner = owner;
+    slot.rank = rank;
+    slot.busy = true;
+    resolve(slot);
+    return true;
+  };
+
+  #slotOf(owner: SlotOwner): SlotState | undefined {
+    return this.#slots.find((slot) => slot.owner === owner);
   }
 
   #selectSlot(owner: SlotOwner, prompt: Token[]): SlotState | undefined {
-    const own = this.#slots.find((slot) => slot.owner === owner);
+    const own = this.#slotOf(owner);
     if (own) return own.busy ? undefined : own;
     const idle = this.#slots.filter((slot) => !slot.busy);
     const free = idle.filter((slot) => slot.owner === undefined);
@@ -139,9 +154,7 @@ export class SlotPool {
   }
 
   #cancelRequests(matches: (request: SlotRequest) => boolean): void {
-    const cancelled = this.#queue.filter(matches);
-    this.#queue = this.#queue.filter((request) => !matches(request));
-    for (const { resolve } of cancelled) resolve(undefined);
+    for (const { resolve } of this.#queue.remove(matches)) resolve(undefined);
   }
 
   #stateOf(slot: Slot): SlotState {

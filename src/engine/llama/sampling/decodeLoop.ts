@@ -1,14 +1,20 @@
-import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import type { Token } from 'node-llama-cpp';
 import type { GenerateOptions, FinishReason } from '../../engine.ts';
 import type { DeferredQueue } from '../batching/deferredQueue.ts';
+import type { TokenThrottle } from '../../tokenThrottle.ts';
+import type { SlotRun } from '../kvCache/slotRun.ts';
+import type { DrawSeeds } from './drawSeeds.ts';
 import type { Sampler } from './sampler.ts';
 import { samplingOptions } from './samplingOptions.ts';
 
 export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'backpressure'> {
-  readonly cache: LlamaContextSequence;
+  readonly run: SlotRun;
   /** All tokens so far, prompt first; generated ones are appended. */
   readonly context: Token[];
   readonly sampler: Sampler;
+  readonly seeds: DrawSeeds;
+  /** Counts the tokens. */
+  readonly throttle: TokenThrottle;
   readonly deferredQueue: DeferredQueue;
   readonly shouldStop: () => boolean;
   /** Whether a sampled token is an end of generation token (EOG). */
@@ -21,19 +27,22 @@ export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'b
 }
 
 /**
- * Decode loop: samples tokens until the sampler finishes, `shouldStop`, the end of the text, or backpressure ('paused':
- * call it again to continue). Tokens of the context that are not in the KV cache are evaluated first (prefill). The text
+ * Decode loop: samples tokens until the sampler finishes, `shouldStop`, the end of the text, or a pause of the run or backpressure
+ * ('paused': call it again to continue). Tokens of the context that are not in the KV cache are evaluated first (prefill). The text
  * of a token is emitted while the next one is computed.
  * @throws what `step` rejects with, and what emitting text throws.
  */
 export async function decode(options: DecodeLoopOptions): Promise<FinishReason | 'paused'> {
-  const { cache, context, sampler, shouldStop, isEnd, backpressure, onToken } = options;
+  const { run, context, sampler, throttle, shouldStop, isEnd, backpressure, onToken } = options;
+  const { cache } = run.slot;
   const tokens = cache.evaluate(context.slice(cache.nextTokenIndex), {
     ...samplingOptions(options.sampling, (count) => context.slice(-count)),
     // Called inside node-llama-cpp's sampling, where nothing may throw.
     grammarEvaluationState: () => sampler.grammar,
     yieldEogToken: true,
+    evaluationPriority: run.evaluationPriority,
   });
+  const stopSeeds = options.seeds.applyTo(cache);
   let appended: Token[] = [];
   let isPrompt = true;
   try {
@@ -41,8 +50,16 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       const finished = sampler.finishReason && flushAndFinish(sampler);
       if (finished) return finished;
       if (shouldStop()) return flushAndFinish(sampler) ?? 'aborted';
+      if (run.shouldPause) return flushAndFinish(sampler) ?? 'paused';
+      const waitMs = run.tokenWaitMs;
+      if (waitMs > 0) {
+        sampler.flushText();
+        await run.wait(waitMs);
+        continue;
+      }
+      throttle.spend(1);
       await sampler.prepare();
-      const sampled = await decodeNext(options, () => tokens.next(appended));
+      const sampled = await decodeNext(options, () => run.takeStep(() => tokens.next(appended)));
       if (isPrompt) await options.onPromptEvaluated();
       isPrompt = false;
       if (sampler.finishReason) return sampler.finishReason;
@@ -50,9 +67,11 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       onToken();
       appended = [...sampler.accept(sampled.value)];
       context.push(...appended);
+      throttle.spend(appended.length - 1);
       if (!sampler.finishReason && backpressure?.()) return flushAndFinish(sampler) ?? 'paused';
     }
   } finally {
+    stopSeeds();
     await tokens.return();
   }
 }

@@ -1,9 +1,8 @@
-import { randomInt } from 'node:crypto';
 import type { SequenceEvaluateOptions, Token } from 'node-llama-cpp';
 import type { SamplingParams } from '../../engine.ts';
 
 /**
- * Sampling parameters as options of node-llama-cpp.
+ * Sampling parameters as options of node-llama-cpp. The seed is none of them: see `DrawSeeds`.
  * @param lastTokens the last tokens of the context, at most `count`, for the penalties.
  */
 export function samplingOptions(
@@ -15,9 +14,6 @@ export function samplingOptions(
     topK: sampling.top_k,
     topP: sampling.top_p,
     minP: sampling.min_p,
-    // 0 means random. Without a seed, node-llama-cpp would use the clock in seconds: the same seed for all agents that
-    // generate in that second. 0xffffffff is left out: llama.cpp takes it as "choose a seed".
-    seed: sampling.seed === 0 ? randomInt(1, 0xffffffff) : sampling.seed,
     ...(hasPenalties(sampling) && {
       repeatPenalty: {
         penalty: sampling.repeat_penalty,

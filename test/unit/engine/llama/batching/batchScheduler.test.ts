@@ -5,11 +5,15 @@ import { scheduleBatch, batchLoad } from '../../../../../src/engine/llama/batchi
 const size = 256;
 
 // The scheduler does not read the values of tokens.
-const batchItem = (tokens: number): BatchItem => ({ tokens: Array(tokens).fill(0), logits: [], evaluationPriority: 5 });
+const batchItem = (tokens: number, evaluationPriority: BatchItem['evaluationPriority'] = 3): BatchItem => ({
+  tokens: Array(tokens).fill(0),
+  logits: [],
+  evaluationPriority,
+});
 
 /** Schedules items with these numbers of tokens. Returns how many tokens of each are in the batch. */
 function scheduledTokens(...tokens: number[]): readonly number[] {
-  const items = tokens.map(batchItem);
+  const items = tokens.map((count) => batchItem(count));
   const batch = scheduleBatch(items, size);
   return items.map((item) => batch.find((other) => other.item === item)?.processAmount ?? 0);
 }
@@ -40,6 +44,18 @@ describe('a batch', () => {
     const prompts = Array.from({ length: 100 }, () => 50);
     expect(scheduledTokens(1, ...prompts).reduce((sum, share) => sum + share)).toBe(256);
     expect(scheduledTokens(...Array.from({ length: 256 }, () => 1), 50).at(-1)).toBe(0);
+  });
+
+  it.each([
+    ['an urgent prompt beside tokens of others', [4000, 5], [1, 3], [1, 1], [254, 1, 1]],
+    ['an urgent prompt beside urgent tokens', [4000, 5], [1, 5], [4000, 3], [65, 1, 0]],
+    ['urgent tokens beside prompts of others', [1, 5], [4000, 3], [4000, 1], [1, 65, 0]],
+    ['an urgent prompt beside other prompts', [300, 5], [4000, 3], [4000, 1], [256, 0, 0]],
+    ['a prompt beside tokens in the background', [4000, 3], [1, 1], [1, 1], [254, 1, 1]],
+  ] as const)('contains first %s', (_, a, b, c, expected) => {
+    const items = [a, b, c].map(([tokens, priority]) => batchItem(tokens, priority));
+    const batch = scheduleBatch(items, size);
+    expect(items.map((item) => batch.find((other) => other.item === item)?.processAmount ?? 0)).toEqual(expected);
   });
 
   it('has a load of decoding sequences and prefill tokens', () => {

@@ -19,7 +19,7 @@ function createSlots(count: number, cachedPrefixLengths: Readonly<Record<string,
 const nameOf = (slot: Slot | undefined): unknown => slot && 'name' in slot.cache && slot.cache.name;
 
 async function acquire(slots: SlotPool, owner: object, signal = neverAborted): Promise<Slot> {
-  const slot = await slots.acquire(owner, [], signal);
+  const slot = await slots.acquire({ owner, prompt: [], priority: 'NORMAL' }, signal);
   if (!slot) throw new Error('no slot');
   return slot;
 }
@@ -58,20 +58,20 @@ describe('slots', () => {
     const slots = createSlots(1);
     const slot = await acquire(slots, {});
     const control = new AbortController();
-    const pending = slots.acquire({}, [], control.signal);
-    const next = slots.acquire({}, [], neverAborted);
+    const pending = slots.acquire({ owner: {}, prompt: [], priority: 'NORMAL' }, control.signal);
+    const next = slots.acquire({ owner: {}, prompt: [], priority: 'NORMAL' }, neverAborted);
     control.abort();
     expect(await pending).toBeUndefined();
     slots.release(slot);
     expect(nameOf(await next)).toBe('a');
-    expect(await slots.acquire({}, [], AbortSignal.abort())).toBeUndefined();
+    expect(await slots.acquire({ owner: {}, prompt: [], priority: 'NORMAL' }, AbortSignal.abort())).toBeUndefined();
   });
 
   it('are acquired once per owner, whose second request does not block others', async () => {
     const slots = createSlots(2);
     const ann = {};
     const slot = await acquire(slots, ann);
-    const again = slots.acquire(ann, [], neverAborted);
+    const again = slots.acquire({ owner: ann, prompt: [], priority: 'NORMAL' }, neverAborted);
     expect(nameOf(await acquire(slots, {}))).toBe('b');
     slots.release(slot);
     expect(nameOf(await again)).toBe('a');
@@ -82,7 +82,7 @@ describe('slots', () => {
     const [ann, bob, cid] = [{}, {}, {}];
     const first = await acquire(slots, ann);
     const second = await acquire(slots, bob);
-    const pending = slots.acquire(cid, [], neverAborted);
+    const pending = slots.acquire({ owner: cid, prompt: [], priority: 'NORMAL' }, neverAborted);
     slots.forgetOwner(cid);
     expect(await pending).toBeUndefined();
     slots.release(first);

@@ -1,0 +1,50 @@
+import { randomInt } from 'node:crypto';
+import type { LlamaContextSequence } from 'node-llama-cpp';
+
+/** Larger than any seed: llama.cpp takes 0xffffffff as "choose a seed". */
+const maxSeed = 0xffffffff;
+
+/**
+ * The seeds of the draws of one generation, one for each token. The library's random numbers go on only as long as one
+ * evaluation does, and a generation that is paused has several. With a seed for each draw its text does not depend on pauses.
+ */
+export class DrawSeeds {
+  readonly #seed: number;
+  #draws = 0;
+
+  /** @param seed 0 = random. */
+  constructor(seed: number) {
+    this.#seed = seed === 0 ? randomInt(1, maxSeed) : seed;
+  }
+
+  /** The seed of the next draw. */
+  next(): number {
+    return mixBits((this.#seed + Math.imul(++this.#draws, 0x9e3779b9)) >>> 0) % maxSeed;
+  }
+
+  /**
+   * Draws the tokens of a sequence with these seeds until the returned function is called.
+   * @throws Error when this release of node-llama-cpp has no such method.
+   */
+  applyTo(cache: LlamaContextSequence): () => void {
+    const resolve: unknown = Reflect.get(cache, resolveSamplerConfig);
+    if (typeof resolve !== 'function')
+      throw new Error(`this release of node-llama-cpp is not supported: no ${resolveSamplerConfig}`);
+    const resolveWithSeed = (options: unknown): object => ({
+      ...(resolve.call(cache, options) as object),
+      seed: this.next(),
+    });
+    Object.defineProperty(cache, resolveSamplerConfig, { value: resolveWithSeed, configurable: true });
+    return () => void Reflect.deleteProperty(cache, resolveSamplerConfig);
+  }
+}
+
+const resolveSamplerConfig = '_resolveSamplerConfig';
+
+/** Spreads similar numbers of 32 bits over all numbers of 32 bits (the finalizer of MurmurHash3). */
+function mixBits(number: number): number {
+  let bits = number;
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
+}
