@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import envPaths from 'env-paths';
 import { gpuOptions } from './gpuChoice.ts';
+import { memoryOptions } from './memoryOptions.ts';
 import { createReader, type FromSchema, type ObjectSchema, type ReadResult, type Schema } from './schema.ts';
 
 // The longest delay of a Node timer: 2^31 - 1 ms.
@@ -115,6 +116,7 @@ export const serverSchema = {
         'threads for inference; 0 = chosen for decode and for prefill, fewer while other programs need the cores',
     },
     ...gpuOptions,
+    ...memoryOptions,
     modelIdle: {
       type: 'number',
       minimum: 0,

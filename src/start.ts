@@ -17,6 +17,7 @@ import { LiveCatalogue } from './models/catalogue/liveCatalogue.ts';
 import { readCatalogue } from './models/catalogue/readCatalogue.ts';
 import { watchCatalogue } from './models/catalogue/watchCatalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
+import { MemoryBudget } from './models/pool/memoryBudget.ts';
 import { createMeteredPool, type MeteredPoolOptions } from './models/pool/poolMetrics.ts';
 import type { ModelPool } from './models/pool/pool.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
@@ -72,10 +73,19 @@ export async function start(
   const downloads = new Downloads(options.models, downloadOptions);
   const findFile = (entry: CatalogueEntry): Promise<string | undefined> => downloads.findFile(entry);
   const gpuLayers = parseGpuLayers(options.gpuLayers);
+  const budget = new MemoryBudget(options);
   const createPool = (engine: Engine): ModelPool =>
     createMeteredPool(
       engine,
-      { ...options, gpuLayers, catalogue, idleMs: options.modelIdle * 1000, onLoaded: logLoadedModel(log), findFile },
+      {
+        ...options,
+        gpuLayers,
+        budget,
+        catalogue,
+        idleMs: options.modelIdle * 1000,
+        onLoaded: logLoadedModel(log),
+        findFile,
+      },
       metrics,
     );
   const registry = registryWith(extension ?? (await raceAbort(loadExtension(options.extend), stop)));

@@ -17,6 +17,7 @@ const layers: Readonly<Record<string, number>> = {
   fault: 1,
   abort: 1,
   gpuChoice: 1,
+  memoryOptions: 1,
   commonPrefix: 1,
   ownership: 1,
   filesystem: 1,

@@ -62,6 +62,8 @@ export function agentFlags(command: Command): Command {
     'gpu',
     'gpuLayers',
     'gpuDevice',
+    'memoryLimit',
+    'vramLimit',
     'engineProcess',
   ]);
 }

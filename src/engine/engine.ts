@@ -6,6 +6,10 @@ import type { ToolDialect } from '../tools/native/toolDialect.ts';
 import type { ReplyMarks } from '../tools/reasoning/replyMarks.ts';
 import type { ModelDetails } from './modelDetails.ts';
 import type { InferenceSchedule } from './pace.ts';
+import type { LoadPlan, MemoryUse } from './modelMemory.ts';
+import type { ModelStats } from './modelStats.ts';
+
+export type { ModelStats } from './modelStats.ts';
 
 /** Sampling parameters of a generation. Names and meanings are llama.cpp's. */
 export interface SamplingParams {
@@ -144,32 +148,6 @@ export interface Sequence extends AsyncDisposable {
   prefill(prompt: Prompt, signal: AbortSignal, schedule?: InferenceSchedule): Promise<void>;
 }
 
-/** Statistics of a loaded model and its slots. Counters start at 0 when the model is loaded. */
-export interface ModelStats {
-  /** Compute backend: `cpu`, `cuda`, `vulkan`, `metal`, or `mock`. */
-  readonly backend: string;
-  /** Layers on the GPU. */
-  readonly gpuLayers: number;
-  /** Current number of decode threads; 0 = the model has none of its own. */
-  readonly threads: number;
-  /** Current number of threads of batches with many prompt tokens; 0 = the model has none of its own. */
-  readonly prefillThreads: number;
-  /** KV caches in memory (0 = no limit), and how many of them are in use now. */
-  readonly slots: number;
-  readonly slotsBusy: number;
-  /** Requests in the slot queue. */
-  readonly waiting: number;
-  /** Open sequences. */
-  readonly sequences: number;
-  /** Bytes of checkpoints in memory: states of KV caches that cannot be cut back, at earlier tokens. */
-  readonly checkpointBytes: number;
-  /** KV states of evicted sequences that were swapped out to disk, and swapped in again. */
-  readonly statesSaved: number;
-  readonly statesRestored: number;
-  /** Bytes of KV states on disk. */
-  readonly stateBytes: number;
-}
-
 /** A loaded model: weights in memory, and a context for its sequences. */
 export interface Model extends AsyncDisposable {
   /** Context size of one sequence, in tokens. */
@@ -230,6 +208,8 @@ export interface LoadOptions {
   readonly gpuLayers?: GpuLayers | undefined;
   /** Default f16; the others need less memory and are experimental. */
   readonly kvCacheType?: KvCacheType;
+  /** What it may take; default: no limit. The engine has fewer slots and a shorter context where it must. */
+  readonly within?: MemoryUse | undefined;
   /** Loads a file in spite of earlier crashes, which make a supervised engine refuse it. */
   readonly afterCrashes?: boolean;
   readonly signal?: AbortSignal;
@@ -244,4 +224,9 @@ export interface Engine extends AsyncDisposable {
   readonly needsFiles: boolean;
   /** Loads a model. The caller disposes it. @throws Fault MODEL_LOAD_FAILED with the reason. */
   load(file: string, options: LoadOptions): Promise<Model>;
+  /**
+   * How a model would be loaded with these options, and what it would take, more than `within` only if the smallest context
+   * does not fit; nothing is allocated. Absent: the engine takes no memory that counts. @throws Fault MODEL_LOAD_FAILED
+   */
+  readonly estimate?: (file: string, options: LoadOptions) => Promise<LoadPlan>;
 }

@@ -1,8 +1,4 @@
-/** Bytes of RAM and of GPU memory. */
-export interface MemoryUse {
-  readonly ram: number;
-  readonly vram: number;
-}
+import type { MemoryUse } from './modelMemory.ts';
 
 /** A string around tool calls: one control token of the vocabulary, one other token (word), or several (letters). */
 export interface ToolToken {
@@ -41,6 +37,8 @@ export interface ModelDetails {
     readonly weights: MemoryUse;
     /** The context: the KV caches of all slots, and its compute buffers. */
     readonly slots: MemoryUse;
+    /** Each slot. */
+    readonly slot: MemoryUse;
     /** Free memory just before loading. */
     readonly free: MemoryUse;
   };

@@ -5,6 +5,7 @@ import { parseGpuLayers } from '../../gpuChoice.ts';
 import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
 import { unknownModel } from '../../models/catalogue/unknownModel.ts';
 import { diagnose } from '../../models/doctor/diagnose.ts';
+import { MemoryBudget } from '../../models/pool/memoryBudget.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
 import { findTarget } from '../../models/doctor/target.ts';
 import { formats } from '../../tools/formats/index.ts';
@@ -21,7 +22,19 @@ export const doctorCommand = (): Command =>
       .description('load a model and report its settings, memory, speed and tool calling')
       .argument('<model>', 'a name in the catalogue, or the path of a .gguf file')
       .option('--quick', 'leave out the tool questions'),
-    ['catalogue', 'models', 'slots', 'threads', 'gpu', 'gpuLayers', 'gpuDevice', 'engineProcess', 'json'],
+    [
+      'catalogue',
+      'models',
+      'slots',
+      'threads',
+      'gpu',
+      'gpuLayers',
+      'gpuDevice',
+      'memoryLimit',
+      'vramLimit',
+      'engineProcess',
+      'json',
+    ],
   ).action(doctor);
 
 async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonly quick?: boolean }): Promise<void> {
@@ -37,7 +50,8 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const ownCatalogue = { models: new Map([[entry.name, entry]]), problems: [], rejected: new Map() };
   const engine = await createUncachedLlamaEngine(options);
   const gpuLayers = parseGpuLayers(options.gpuLayers);
-  await using pool = new ModelPool(engine, { ...options, gpuLayers, catalogue: ownCatalogue, idleMs: 0 });
+  const budget = new MemoryBudget(options);
+  await using pool = new ModelPool(engine, { ...options, gpuLayers, budget, catalogue: ownCatalogue, idleMs: 0 });
   const diagnosis = await withProgress(entry.name, (onStep) =>
     diagnose(pool, target, { formats, quick, signal: new AbortController().signal, onStage: onStep }),
   );

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
-import type { MemoryUse, ModelDetails } from '../../engine/modelDetails.ts';
+import type { ModelDetails } from '../../engine/modelDetails.ts';
+import type { MemoryUse } from '../../engine/modelMemory.ts';
 import type { Diagnosis } from '../../models/doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../../models/doctor/toolBenchmark.ts';
 import type { ProbeVerdict, ToolDialect } from '../../tools/native/toolDialect.ts';

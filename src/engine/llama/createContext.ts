@@ -1,13 +1,12 @@
 import { availableParallelism } from 'node:os';
 import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
-import type { MemoryUse } from '../modelDetails.ts';
 import type { LoadOptions } from '../engine.ts';
 import { DeferredQueue } from './batching/deferredQueue.ts';
+import { contextShape, prefillChunkTokens } from './contextMemory.ts';
 import { hookBatches } from './batching/batchHooks.ts';
 import { scheduleBatch, batchLoad, type BatchLoad } from './batching/batchScheduler.ts';
 import { cacheTypeFault, cacheTypeOptions } from './kvCache/cacheType.ts';
 import { correctWindowStart } from './kvCache/windowStart.ts';
-import { checkMemory } from './memoryCheck.ts';
 import { ThreadCap } from './batching/threadCap.ts';
 import { BatchTimer } from './batching/batchTimer.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
@@ -30,10 +29,6 @@ export interface ModelContext {
   readonly deferredQueue: DeferredQueue;
   readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
   readonly threadCap: ThreadCap;
-  /** Estimated size of one token's KV state. */
-  readonly bytesPerToken: number;
-  /** Memory of all slots. */
-  readonly slotMemory: MemoryUse;
   /** The thread benchmark; empty when the number of threads is fixed or all layers are on the GPU. */
   readonly threadTimings: ThreadTimings;
 }
@@ -48,18 +43,11 @@ export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 
 }
 
 /**
- * Creates the llama.cpp context of a model. Chooses the number of slots and threads where the options leave them open.
+ * Creates the llama.cpp context of a model. Chooses the number of threads where the options leave it open.
  * @throws Fault MODEL_LOAD_FAILED
  */
 export async function createContext(weights: Weights, options: ContextOptions): Promise<ModelContext> {
-  const { contextSize, signal, kvCacheType = 'f16' } = options;
-  const cache = cacheTypeOptions(kvCacheType);
-  const shape = { contextSize, batchSize: Math.min(prefillChunkTokens, contextSize), flashAttention: true };
-  const { sequences, bytesPerToken, slotMemory } = await chooseSlotCount(
-    weights,
-    { ...shape, ...cache.estimate },
-    options.slots,
-  );
+  const { slots, contextSize, signal, kvCacheType = 'f16' } = options;
   const maxThreads = options.threads || availableParallelism();
   const threads = new BatchThreads(maxThreads);
   let threadTimings: ThreadTimings = new Map();
@@ -77,9 +65,9 @@ export async function createContext(weights: Weights, options: ContextOptions): 
   };
   weights.llama.maxThreads = 0;
   const creation = weights.createContext({
-    ...shape,
-    ...cache.context,
-    sequences,
+    ...contextShape(contextSize),
+    ...cacheTypeOptions(kvCacheType).context,
+    sequences: slots,
     threads: { ideal: maxThreads, min: 1 },
     batching: { itemPrioritizationStrategy },
     ...(signal && { createSignal: signal }),
@@ -98,16 +86,13 @@ export async function createContext(weights: Weights, options: ContextOptions): 
     threadTimings = await readOrMeasureTimings(context, options, maxThreads, (count) => threads.fix(count));
     threads.tune(createTuners(weights, maxThreads, threadTimings));
   }
-  return { context, batchTimer, deferredQueue, threads, threadCap, bytesPerToken, slotMemory, threadTimings };
+  return { context, batchTimer, deferredQueue, threads, threadCap, threadTimings };
 }
 
 type ItemPrioritizationStrategy = Exclude<
   NonNullable<LlamaContextOptions['batching']>['itemPrioritizationStrategy'],
   string | undefined
 >;
-
-// A cancel waits for at most one prefill chunk.
-const prefillChunkTokens = 256;
 
 // Prefilling a token takes at most as long as decoding one.
 function chunkMs({ prefillMsPerToken }: BatchTimer, threadTimings: ThreadTimings): number | undefined {
@@ -143,32 +128,3 @@ function createTuners(weights: Weights, maxThreads: number, timings: ThreadTimin
 
 const isOnGpu = ({ gpuLayers, fileInsights }: Weights): boolean => gpuLayers >= fileInsights.totalLayers;
 const halfOf = (threads: number): number => Math.max(1, Math.floor(threads / 2));
-
-type EstimateOptions = Parameters<Weights['fileInsights']['estimateContextResourceRequirementsV2']>[0];
-
-/** The memory of the requested number of slots, or of the default one. @throws Fault MODEL_LOAD_FAILED */
-async function chooseSlotCount(
-  weights: Weights,
-  shape: Omit<EstimateOptions, 'sequences' | 'modelGpuLayers'>,
-  requested: number,
-): Promise<{ sequences: number; bytesPerToken: number; slotMemory: MemoryUse }> {
-  const estimate = (sequences: number) =>
-    weights.fileInsights.estimateContextResourceRequirementsV2({
-      ...shape,
-      sequences,
-      modelGpuLayers: weights.gpuLayers,
-    });
-  const sequences = requested || defaultSlots;
-  const [all, oneMore] = [await estimate(sequences), await estimate(sequences + 1)];
-  const what = `${sequences} slot${sequences === 1 ? '' : 's'} of ${shape.contextSize} tokens`;
-  checkMemory({ what, bytes: all.cpuRam, hint: 'lower context_size or the number of slots' });
-  const slotBytes = oneMore.cpuRam - all.cpuRam + oneMore.gpuVram - all.gpuVram;
-  return {
-    sequences,
-    bytesPerToken: slotBytes / shape.contextSize,
-    slotMemory: { ram: all.cpuRam, vram: all.gpuVram },
-  };
-}
-
-// Each takes the memory of a whole context, used or not; the memory belongs to the game.
-const defaultSlots = 4;

@@ -2,6 +2,8 @@ import { EitherSignal } from '../../abort.ts';
 import type { Engine, LoadOptions, Model } from '../engine.ts';
 import { LlamaInstancePool } from './llamaInstances.ts';
 import { loadModel } from './loadModel.ts';
+import type { LoadPlan } from '../modelMemory.ts';
+import { estimateLoad } from './estimateLoad.ts';
 import type { ContextProgress } from './createContext.ts';
 import type { StateFiles } from './kvCache/stateFiles.ts';
 import { StateStore } from './kvCache/stateStore.ts';
@@ -57,6 +59,11 @@ export class LlamaEngine implements Engine {
   /** Loads the library, so that the first model does not wait for it. @throws Fault MODEL_LOAD_FAILED */
   prepare(gpu: LoadOptions['gpu']): Promise<void> {
     return this.#instances.prepare(gpu);
+  }
+
+  async estimate(file: string, options: LoadOptions): Promise<LoadPlan> {
+    using abort = new EitherSignal([options.signal, this.#closing.signal]);
+    return estimateLoad(file, { ...options, signal: abort.signal }, this.#instances);
   }
 
   /** @param onBatches receives the progress of the model's batches, before the first one. */

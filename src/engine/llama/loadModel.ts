@@ -1,17 +1,27 @@
-import type { Llama } from 'node-llama-cpp';
+import { InsufficientMemoryError, type Llama, type LlamaModel as Weights } from 'node-llama-cpp';
 import { Fault, describeError } from '../../fault.ts';
-import type { LoadOptions, Model } from '../engine.ts';
+import type { KvCacheType, LoadOptions, Model } from '../engine.ts';
+import { subtractMemory, type MemoryUse } from '../modelMemory.ts';
+import {
+  assertContextFits,
+  contextEstimates,
+  readMemoryUse,
+  reductionNotes,
+  unlimitedMemory,
+  wantedContext,
+} from './contextMemory.ts';
 import { createContext, type ContextProgress } from './createContext.ts';
+import { limitVram, mapsWeights } from './estimateLoad.ts';
+import { fitContext, type ContextSettings, type FittedContext } from './fitContext.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
 import { cacheTypeWarnings } from './kvCache/cacheType.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
+import { toLoadFault } from './loadFault.ts';
 import { checkMemory, freeBytes } from './memoryCheck.ts';
 import { LlamaModel } from './model.ts';
 import type { StateFiles } from './kvCache/stateFiles.ts';
 import { StateSwap } from './kvCache/stateSwap.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
-
-const maxDefaultContextSize = 8192;
 
 /** What a load uses of its engine. */
 export interface LoadDependencies {
@@ -58,7 +68,7 @@ async function loadWithCpuFallback(
   } catch (error) {
     if (llama.gpu === false || options.signal?.aborted) throw error;
     const { gpuLayers = 'auto' } = options;
-    if (gpuLayers !== 'auto') throw layersFault(gpuLayers, error);
+    if (gpuLayers !== 'auto') throw error instanceof InsufficientMemoryError ? layersFault(gpuLayers, error) : error;
     return tryLoad(llama, file, options, 'none', dependencies);
   }
 }
@@ -70,31 +80,65 @@ async function tryLoad(
   gpuLayers: 'fitting' | 'none',
   { states, timingsCache, onClose, onBatches }: LoadDependencies,
 ): Promise<Model> {
-  const { signal, onProgress } = options;
+  const { signal, onProgress, within = unlimitedMemory, kvCacheType = 'f16' } = options;
   const free = await freeBytes(llama);
+  const before = await readMemoryUse(llama);
+  await limitVram(llama, within);
   const weights = await llama.loadModel({
     modelPath: file.file,
+    useMmap: mapsWeights(within),
     ...layersOption(gpuLayers, options.gpuLayers),
     ...(signal && { loadSignal: signal }),
     ...(onProgress && { onLoadProgress: onProgress }),
   });
   try {
-    const { contextSize, notes } = chooseContextSize(options.contextSize, weights.trainContextSize);
-    const context = await createContext(weights, { ...options, contextSize, file, timingsCache, onBatches });
-    const gpuWarnings = describeGpuProblem(llama, gpuLayers, options);
+    const loaded = await readMemoryUse(llama);
+    const weightMemory = subtractMemory(loaded, before);
+    const { notes, ...wanted } = wantedContext(options, weights.trainContextSize);
+    const fitted = await fitModelContext(weights, wanted, {
+      kvCacheType,
+      within: subtractMemory(within, weightMemory),
+    });
+    const { slots, contextSize } = fitted;
+    const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
+    const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
     return new LlamaModel({
       weights,
       ...context,
       free,
-      stateSwap: states && new StateSwap(states, context.batchTimer, context.bytesPerToken),
+      memory: {
+        weights: weightMemory,
+        context: subtractMemory(await readMemoryUse(llama), loaded),
+        slot: fitted.slot,
+      },
+      stateSwap: states && new StateSwap(states, context.batchTimer, bytesPerToken),
       contextSize,
-      notes: [...notes, ...cacheTypeWarnings(options.kvCacheType ?? 'f16'), ...gpuWarnings],
+      notes: [
+        ...notes,
+        ...reductionNotes(wanted, fitted, options.slots > 0),
+        ...cacheTypeWarnings(kvCacheType),
+        ...describeGpuProblem(llama, gpuLayers, options),
+      ],
       onClose,
     });
   } catch (error) {
     await weights.dispose();
     throw error;
   }
+}
+
+/** The context of a model that fits. @throws Fault MODEL_LOAD_FAILED when the limit, or the free memory, is too small. */
+async function fitModelContext(
+  { fileInsights, gpuLayers }: Weights,
+  wanted: ContextSettings,
+  { kvCacheType, within }: { readonly kvCacheType: KvCacheType; readonly within: MemoryUse },
+): Promise<FittedContext> {
+  const fitted = await fitContext(contextEstimates(fileInsights, { gpuLayers, kvCacheType }), wanted, within);
+  assertContextFits(fitted, within);
+  const { slots, contextSize, context } = fitted;
+  const what = `${slots} slot${slots === 1 ? '' : 's'} of ${contextSize} tokens`;
+  checkMemory({ what, bytes: context.ram, hint: 'lower context_size or the number of slots' });
+  return fitted;
 }
 
 const layersOption = (where: 'fitting' | 'none', layers: LoadOptions['gpuLayers'] = 'auto') => {
@@ -117,28 +161,4 @@ function layersFault(layers: number, cause: unknown): Fault {
     `${layers} layers could not be put on the graphics card (${describeError(cause)}): ` +
     'lower --gpu-layers, or gpu_layers of the model in models.json, or set it to auto';
   return new Fault('MODEL_LOAD_FAILED', message, { cause });
-}
-
-function chooseContextSize(requested: number, trained: number): { contextSize: number; notes: readonly string[] } {
-  if (requested === 0) return { contextSize: Math.min(maxDefaultContextSize, trained), notes: [] };
-  if (requested <= trained) return { contextSize: requested, notes: [] };
-  return {
-    contextSize: trained,
-    notes: [
-      `context_size ${requested} is more than the ${trained} tokens this model was trained on: ${trained} is used`,
-    ],
-  };
-}
-
-function toLoadFault(file: string, error: unknown, signal: AbortSignal | undefined): Fault {
-  if (error instanceof Fault)
-    return new Fault(error.name, `${file} cannot be loaded: ${error.message}`, { cause: error });
-  if (signal?.aborted) return new Fault('MODEL_LOAD_FAILED', `loading ${file} was cancelled`, { cause: error });
-  const reason = describeError(error);
-  return new Fault(
-    'MODEL_LOAD_FAILED',
-    `${file} cannot be loaded (${reason}): the file is damaged, cut short, or of a kind that this llama.cpp does not know; ` +
-      'download it again',
-    { cause: error },
-  );
 }

@@ -127,6 +127,7 @@ export class LlamaModel implements Model {
       prefillThreads: threads.prefill,
       ...this.#slots.stats(),
       sequences: this.#sequences.size,
+      memory: this.#parts.memory,
       ...(stateSwap?.stats() ?? noSwapStats),
     };
   }

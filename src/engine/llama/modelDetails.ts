@@ -1,5 +1,6 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
-import type { MemoryUse, ToolToken, ModelDetails } from '../modelDetails.ts';
+import type { ToolToken, ModelDetails } from '../modelDetails.ts';
+import type { MemoryUse, ModelMemory } from '../modelMemory.ts';
 import { nativeFormatName } from '../../tools/native/nativeFormat.ts';
 import { callMarks } from '../../tools/native/callMarks.ts';
 import type { ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
@@ -10,8 +11,7 @@ import type { Tokenizer } from './tokenizer/tokenizer.ts';
 export interface MemoryMeasurements {
   /** Free memory before loading. */
   readonly free: MemoryUse;
-  /** Memory of its context: all slots. */
-  readonly slotMemory: MemoryUse;
+  readonly memory: ModelMemory;
   readonly threadTimings: ThreadTimings;
 }
 
@@ -28,8 +28,8 @@ export async function modelDetails({
   tokenizer,
   ...measurements
 }: LoadedModelFacts): Promise<ModelDetails> {
-  const { fileInfo, fileInsights, gpuLayers } = weights;
-  const { cpuRam, gpuVram } = await fileInsights.estimateModelResourceRequirementsV2({ gpuLayers });
+  const { fileInfo, fileInsights } = weights;
+  const { memory } = measurements;
   const { fallbackReason, system, supportsTools } = chatTemplate;
   return {
     architecture: fileInfo.metadata.general.architecture,
@@ -39,7 +39,7 @@ export async function modelDetails({
     trainedContext: weights.trainContextSize,
     template: { fallbackReason, system, supportsTools },
     tokens: { ...eogTokens(weights, tokenizer), toolTokens: findToolTokens(tokenizer, chatTemplate) },
-    memory: { weights: { ram: cpuRam, vram: gpuVram }, slots: measurements.slotMemory, free: measurements.free },
+    memory: { weights: memory.weights, slots: memory.context, slot: memory.slot, free: measurements.free },
     threadBenchmarks: [...measurements.threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
   };
 }

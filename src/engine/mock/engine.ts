@@ -1,5 +1,6 @@
 import { toTextMessages, type Prompt, type ToolBlock } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
+import { noModelMemory } from '../modelMemory.ts';
 import { callsInTags } from '../../tools/native/knownLayouts.ts';
 import { noDialect, type ToolDialect } from '../../tools/native/toolDialect.ts';
 import type { Engine, LoadOptions, Model, ModelStats, Sequence, SequenceOptions } from '../engine.ts';
@@ -127,6 +128,7 @@ class MockModel implements Model {
 const mockStats = {
   backend: 'mock',
   gpuLayers: 0,
+  memory: noModelMemory,
   threads: 0,
   prefillThreads: 0,
   slots: 0,

@@ -1,10 +1,12 @@
-import { EitherSignal } from '../../abort.ts';
+import { EitherSignal, raceAbort } from '../../abort.ts';
 import { Fault } from '../../fault.ts';
 import type { Engine, LoadOptions, Model } from '../engine.ts';
+import type { LoadPlan } from '../modelMemory.ts';
 import type { CacheFolderOptions } from '../llama/engine.ts';
 import { StateStore } from '../llama/kvCache/stateStore.ts';
 import { CrashCounts } from './crashes.ts';
 import type { EngineProcessOptions } from './engineProcess.ts';
+import { toLoadFault } from './modelProcess.ts';
 import { ProcessPerModel, SharedProcess, type ProcessHost } from './processHost.ts';
 import { SupervisedModel } from './supervisedModel.ts';
 import type { EngineCrash } from './supervisor.ts';
@@ -64,6 +66,22 @@ export class ProcessEngine implements Engine {
         .result.catch(() => undefined);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
+    }
+  }
+
+  async estimate(
+    file: string,
+    { signal, onProgress: _, afterCrashes: __, ...options }: LoadOptions,
+  ): Promise<LoadPlan> {
+    using abort = new EitherSignal([signal, this.#closing.signal]);
+    try {
+      const request = this.#host.prepare().request('estimate', { file, options });
+      return await raceAbort(request.result, abort.signal, () => {
+        request.control('abort');
+        return new Fault('MODEL_LOAD_FAILED', `loading ${file} was cancelled`);
+      });
+    } catch (error) {
+      throw toLoadFault(file, error);
     }
   }
 

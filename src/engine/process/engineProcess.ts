@@ -156,7 +156,7 @@ export class EngineProcess {
     });
     const { model } = params as { readonly model?: number };
     this.#requests.set(request, model);
-    const isLoad = name === 'load' || name === 'prepare';
+    const isLoad = name === 'load' || name === 'prepare' || name === 'estimate';
     if (isLoad) this.#watchdog.isLoading = ++this.#loads > 0;
     this.#watch();
     this.#keepAlive(true);

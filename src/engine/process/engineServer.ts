@@ -62,6 +62,8 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
       const { contextSize, toolDialect, notes, overhead, replyMarks } = own.model;
       return { contextSize, toolDialect, notes, overhead, replyMarks };
     },
+    estimate: ({ params: { file, options }, signal }) =>
+      whileLoading(() => engine.estimate(file, { ...options, signal })),
     async stop({ params: { model } }) {
       await hosted(model).stop();
       return undefined;

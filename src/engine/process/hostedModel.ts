@@ -51,7 +51,7 @@ export class HostedModel {
   /** The statistics, if they have changed since the last call. */
   changedStats(): ModelStats | undefined {
     const stats = this.model?.stats();
-    const text = stats ? Object.values(stats).join(' ') : '';
+    const text = stats ? JSON.stringify(stats) : '';
     if (!stats || text === this.#lastStats) return undefined;
     this.#lastStats = text;
     return stats;

@@ -3,6 +3,7 @@ import type { CallGrammar } from '../../tools/grammar/grammar.ts';
 import type { AnswerScores, Completion, LoadOptions, Model, ModelStats, SamplingParams } from '../engine.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 import type { PaceLimits, Priority } from '../pace.ts';
+import type { LoadPlan } from '../modelMemory.ts';
 
 /** Facts about a loaded model that do not change. */
 export type LoadedFacts = Pick<Model, 'contextSize' | 'toolDialect' | 'notes' | 'overhead' | 'replyMarks'>;
@@ -44,6 +45,11 @@ export type EngineRequests = {
     readonly params: OfModel & { readonly file: string; readonly options: PlainLoadOptions };
     readonly result: LoadedFacts;
     readonly event: number;
+  };
+  /** What a model would take. */
+  readonly estimate: {
+    readonly params: { readonly file: string; readonly options: PlainLoadOptions };
+    readonly result: LoadPlan;
   };
   /** Ends all generations of a model. */
   readonly stop: { readonly params: OfModel; readonly result: undefined };

@@ -21,7 +21,7 @@ export interface ModelLoad {
 }
 
 /** The requests that concern one model. */
-type ModelRequests = Omit<EngineRequests, 'prepare' | 'load' | 'stateEvicted' | 'setPace'>;
+type ModelRequests = Omit<EngineRequests, 'prepare' | 'estimate' | 'load' | 'stateEvicted' | 'setPace'>;
 
 type WithoutModel<Params> = Params extends unknown ? Omit<Params, 'model'> : never;
 

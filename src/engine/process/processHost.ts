@@ -2,7 +2,7 @@ import { EngineProcess, type EngineProcessOptions } from './engineProcess.ts';
 
 /** Gives models a process to run in. */
 export interface ProcessHost extends AsyncDisposable {
-  /** Starts a process before it is needed. The next model gets it, unless it has ended by then. */
+  /** The process that the next model gets, unless it has ended by then; it is started if there is none. */
   prepare(): EngineProcess;
   /**
    * The process to load a model in. The caller gives it back with `release`, unless it has crashed.
@@ -23,7 +23,7 @@ export class ProcessPerModel implements ProcessHost {
   }
 
   prepare(): EngineProcess {
-    this.#spare = new EngineProcess(this.#options);
+    if (!this.#spare?.alive) this.#spare = new EngineProcess(this.#options);
     return this.#spare;
   }
 

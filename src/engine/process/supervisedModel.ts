@@ -1,5 +1,6 @@
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
+import { noModelMemory } from '../modelMemory.ts';
 import type { Model, ModelStats, ModelSupervision, Sequence, SequenceOptions } from '../engine.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 import type { LoadedFacts } from './messages.ts';
@@ -9,6 +10,7 @@ import { Supervisor, type LoadCallbacks, type SupervisorOptions } from './superv
 const noStats: ModelStats = {
   backend: 'cpu',
   gpuLayers: 0,
+  memory: noModelMemory,
   threads: 0,
   prefillThreads: 0,
   slots: 0,
@@ -142,6 +144,11 @@ class ProcessStats {
   processEnded(): void {
     const { statesSaved, statesRestored } = this.current;
     this.#earlier = { statesSaved, statesRestored };
-    this.#latest = { ...noStats, backend: this.#latest.backend, slots: this.#latest.slots };
+    this.#latest = {
+      ...noStats,
+      backend: this.#latest.backend,
+      slots: this.#latest.slots,
+      memory: this.#latest.memory,
+    };
   }
 }

@@ -2,6 +2,7 @@ import type { LoadOptions, Model, ModelStats } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import type { OnProgress } from './loadWait.ts';
+import type { IdleModel, MemoryHold } from './memoryBudget.ts';
 
 /** Record of one model that is loaded or loading; `ModelPool` has the table of its states. */
 export interface LoadedModel {
@@ -21,6 +22,10 @@ export interface LoadedModel {
   pinned: boolean;
   /** Unloads it; set while it is idle. */
   idleTimer: NodeJS.Timeout | undefined;
+  /** When its last lease was released, by `performance.now()`. */
+  lastUse: number;
+  /** What it has of the memory budget; undefined: while it is loading, or without a budget. */
+  hold: MemoryHold | undefined;
 }
 
 /** Entry of models without a name, for engines without files, such as the mock engine. */
@@ -70,6 +75,15 @@ export async function assertNotGivenUp(
   if (!retry) throw supervision.fault;
   await supervision.restart({ ...(signal && { signal }), ...(onProgress && { onProgress }) });
 }
+
+/** The models that neither a lease nor a pin keeps in memory. */
+export const idleModels = (
+  records: ReadonlyMap<string, LoadedModel>,
+  unload: (name: string, record: LoadedModel) => Promise<void>,
+): readonly IdleModel[] =>
+  [...records]
+    .filter(([, { model, uses, pinned }]) => model && uses === 0 && !pinned)
+    .map(([name, record]) => ({ lastUse: record.lastUse, unload: () => unload(name, record) }));
 
 /** Checks that a model is idle. @throws Fault MODEL_IN_USE if it is leased, loading or pinned. */
 export function assertUnused(name: string, { model, uses, pinned }: LoadedModel): void {

@@ -1,19 +1,21 @@
 import type { Engine, LoadOptions, Model } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
-import { gpuSettingsFor } from '../../gpuChoice.ts';
 import { fileMissingFault, findLocalModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
 import { unknownModel } from '../catalogue/unknownModel.ts';
 import { createLease, type ModelLease } from './lease.ts';
+import { loadWithinBudget } from './loadWithinBudget.ts';
+import type { MemoryHold } from './memoryBudget.ts';
 import { UnloadBarrier } from './unloadBarrier.ts';
 import {
   assertNotGivenUp,
   assertUnused,
+  idleModels,
   modelState,
   unnamedEntry,
   type ModelState,
   type LoadedModel,
 } from './loadedModel.ts';
-import type { PoolOptions } from './poolOptions.ts';
+import { loadOptionsFor, type PoolOptions } from './poolOptions.ts';
 import { waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
 
 /**
@@ -37,6 +39,7 @@ export class ModelPool implements AsyncDisposable {
   constructor(engine: Engine, options: PoolOptions) {
     this.#engine = engine;
     this.#options = options;
+    options.budget?.addPool(() => idleModels(this.#loadedModels, (name, record) => this.#unload(name, record)));
   }
 
   /** Whether a model must be named. */
@@ -156,7 +159,8 @@ export class ModelPool implements AsyncDisposable {
     const listeners = new Set<OnProgress>();
     const loadAbort = new AbortController();
     const onProgress: OnProgress = (fraction) => listeners.forEach((listen) => listen(fraction));
-    const loading = this.#load(entry, { signal: loadAbort.signal, onProgress, afterCrashes });
+    const onHold = (hold: MemoryHold): void => void (record.hold = hold);
+    const loading = this.#load(entry, { signal: loadAbort.signal, onProgress, afterCrashes }, onHold);
     const record: LoadedModel = {
       entry,
       loading,
@@ -166,6 +170,8 @@ export class ModelPool implements AsyncDisposable {
       uses: 0,
       pinned: false,
       idleTimer: undefined,
+      lastUse: 0,
+      hold: undefined,
     };
     this.#loadedModels.set(entry.name, record);
     loading.then(
@@ -178,16 +184,15 @@ export class ModelPool implements AsyncDisposable {
   async #load(
     entry: CatalogueEntry,
     callbacks: Required<Pick<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes'>>,
+    onHold: (hold: MemoryHold) => void,
   ): Promise<Model> {
-    const { slots, threads, wrapLoad = (_, load) => load() } = this.#options;
-    const [variant] = entry.variants;
-    const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = variant ?? {};
-    const gpu = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, this.#options);
+    const { budget, wrapLoad = (_, load) => load() } = this.#options;
     const pendingUnload = this.#unloadBarrier.pending(entry.name);
     if (pendingUnload) await pendingUnload;
     const file = this.#engine.needsFiles ? await this.#requireFile(entry) : '';
-    const options: LoadOptions = { contextSize, kvCacheType, slots, threads, ...gpu, ...callbacks };
-    return wrapLoad(entry.name, () => this.#engine.load(file, options), callbacks.signal);
+    const options: LoadOptions = { ...loadOptionsFor(entry, this.#options), ...callbacks };
+    const load = () => loadWithinBudget({ engine: this.#engine, file, options, budget, onHold });
+    return wrapLoad(entry.name, load, callbacks.signal);
   }
 
   async #waitUntilLoaded(name: string, record: LoadedModel, { onProgress, onWait, signal }: LoadWait): Promise<Model> {
@@ -203,6 +208,7 @@ export class ModelPool implements AsyncDisposable {
 
   #release(name: string, record: LoadedModel): void {
     record.uses--;
+    record.lastUse = performance.now();
     if (record.uses > 0 || record.pinned) return;
     // The error is ignored: an unhandled rejection would end the process.
     const unload = (): void => void this.#unload(name, record).catch(() => undefined);
@@ -229,7 +235,15 @@ export class ModelPool implements AsyncDisposable {
     this.#remove(name, record);
     // A load that completes in spite of the abort is disposed of, too.
     record.loadAbort.abort();
-    const dispose = async (): Promise<void> => (await record.loading.catch(() => undefined))?.[Symbol.asyncDispose]();
+    record.hold?.expire();
+    const dispose = async (): Promise<void> => {
+      const model = await record.loading.catch(() => undefined);
+      try {
+        await model?.[Symbol.asyncDispose]();
+      } finally {
+        record.hold?.release();
+      }
+    };
     return this.#unloadBarrier.add(name, dispose());
   }
 }

@@ -1,4 +1,6 @@
 import type { LoadOptions, Model } from '../../engine/engine.ts';
+import { gpuSettingsFor } from '../../gpuChoice.ts';
+import type { MemoryBudget } from './memoryBudget.ts';
 import type { Catalogue, CatalogueEntry } from '../catalogue/catalogue.ts';
 
 /** Options of a model pool. */
@@ -8,6 +10,8 @@ export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gp
   readonly needsName?: boolean;
   /** Milliseconds that an unpinned model stays loaded after its last lease was released. */
   readonly idleMs: number;
+  /** What the models of all pools with this budget may take; absent: no limit. */
+  readonly budget?: MemoryBudget;
   /** Finds the file of a model; undefined: not on disk. Default: the local file of its catalogue entry. */
   readonly findFile?: (entry: CatalogueEntry) => Promise<string | undefined>;
   /**
@@ -15,4 +19,12 @@ export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gp
    * when no caller waits for the load any more.
    */
   readonly wrapLoad?: (name: string, load: () => Promise<Model>, signal: AbortSignal) => Promise<Model>;
+}
+
+/** How a model is loaded: as its entry says, else as all models of the pool. */
+export function loadOptionsFor({ variants: [variant] }: CatalogueEntry, options: PoolOptions): LoadOptions {
+  const { slots, threads } = options;
+  const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = variant ?? {};
+  const gpu = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, options);
+  return { contextSize, kvCacheType, slots, threads, ...gpu };
 }

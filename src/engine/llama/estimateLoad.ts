@@ -1,0 +1,53 @@
+import { GgufInsights, readGgufFileInfo, type Llama } from 'node-llama-cpp';
+import type { LoadOptions } from '../engine.ts';
+import { subtractMemory, type LoadPlan, type MemoryUse } from '../modelMemory.ts';
+import { contextEstimates, toMemoryUse, unlimitedMemory, wantedContext } from './contextMemory.ts';
+import { fitContext } from './fitContext.ts';
+import { validateGgufFile } from './gguf/validateFile.ts';
+import type { LlamaInstancePool } from './llamaInstances.ts';
+import { toLoadFault } from './loadFault.ts';
+
+/** What a model would take, by the library's estimates: nothing is allocated. @throws Fault MODEL_LOAD_FAILED */
+export async function estimateLoad(
+  file: string,
+  options: LoadOptions,
+  instances: LlamaInstancePool,
+): Promise<LoadPlan> {
+  try {
+    await validateGgufFile(file);
+    const llama = await instances.acquire(options.gpu);
+    try {
+      return await plan(llama, file, options);
+    } finally {
+      instances.release(options.gpu, llama);
+    }
+  } catch (error) {
+    throw toLoadFault(file, error, options.signal);
+  }
+}
+
+async function plan(llama: Llama, file: string, options: LoadOptions): Promise<LoadPlan> {
+  const { within = unlimitedMemory, kvCacheType, signal } = options;
+  await limitVram(llama, within);
+  const info = await readGgufFileInfo(file, { sourceType: 'filesystem', ...(signal && { signal }) });
+  const insights = await GgufInsights.from(info, llama);
+  const useMmap = mapsWeights(within);
+  const layers = options.gpuLayers ?? 'auto';
+  const { gpuLayers } = await insights.configurationResolver.resolveModelGpuLayersV2(layers, { useMmap });
+  const mapping = useMmap === 'auto' ? {} : { useMmap };
+  const weights = toMemoryUse(await insights.estimateModelResourceRequirementsV2({ gpuLayers, ...mapping }));
+  const wanted = wantedContext(options, insights.trainContextSize ?? Infinity);
+  const estimates = contextEstimates(insights, { gpuLayers, kvCacheType });
+  const { slots, contextSize, context, slot } = await fitContext(estimates, wanted, subtractMemory(within, weights));
+  return { weights, slots, contextSize, context, slot };
+}
+
+/** Limits what the layers that the library puts on the card by itself may take. */
+export const limitVram = (llama: Llama, { vram }: MemoryUse): Promise<void> =>
+  llama.setVramCap(Number.isFinite(vram) ? vram : null);
+
+/**
+ * Whether weights are mapped from their file. Within a limit they are not: a processor with formats of its own copies most of
+ * them, and both would be in memory.
+ */
+export const mapsWeights = ({ ram }: MemoryUse): 'auto' | false => (Number.isFinite(ram) ? false : 'auto');
