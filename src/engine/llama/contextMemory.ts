@@ -74,7 +74,7 @@ export function assertContextFits({ slots, contextSize, context }: FittedContext
   const [part, flag] = of;
   throw new Fault(
     'MODEL_LOAD_FAILED',
-    `beside its weights, ${slots} slot of ${contextSize} tokens needs ${ceilMegabytes(context[part])} MB, and ` +
+    `in addition to its weights, ${slots} slot of ${contextSize} tokens needs ${ceilMegabytes(context[part])} MB, and ` +
       `${ceilMegabytes(Math.max(0, within[part]))} MB of ${flag} are left for it: raise it, or use a smaller model`,
   );
 }

@@ -67,7 +67,7 @@ export class MemoryBudget {
     return Number.isFinite(this.limit.ram) || Number.isFinite(this.limit.vram);
   }
 
-  /** What nobody has or is promised. */
+  /** What no model has or is promised. */
   get left(): MemoryUse {
     return subtractMemory(this.limit, this.used);
   }
