@@ -6,6 +6,7 @@ import type { CacheFolderOptions } from '../llama/engine.ts';
 import { StateStore } from '../llama/kvCache/stateStore.ts';
 import { CrashCounts } from './crashes.ts';
 import type { EngineProcessOptions } from './engineProcess.ts';
+import type { PlainLoadOptions } from './messages.ts';
 import { toLoadFault } from './modelProcess.ts';
 import { ProcessPerModel, SharedProcess, type ProcessHost } from './processHost.ts';
 import { SupervisedModel } from './supervisedModel.ts';
@@ -69,11 +70,18 @@ export class ProcessEngine implements Engine {
     }
   }
 
-  async estimate(
-    file: string,
-    { signal, onProgress: _, afterCrashes: __, ...options }: LoadOptions,
-  ): Promise<LoadPlan> {
-    using abort = new EitherSignal([signal, this.#closing.signal]);
+  async estimate(file: string, loadOptions: LoadOptions): Promise<LoadPlan> {
+    const { contextSize, slots, threads, gpu, gpuLayers, kvCacheType, within } = loadOptions;
+    const options: PlainLoadOptions = {
+      contextSize,
+      slots,
+      threads,
+      gpu,
+      gpuLayers,
+      within,
+      ...(kvCacheType && { kvCacheType }),
+    };
+    using abort = new EitherSignal([loadOptions.signal, this.#closing.signal]);
     try {
       const request = this.#host.prepare().request('estimate', { file, options });
       return await raceAbort(request.result, abort.signal, () => {
