@@ -92,13 +92,13 @@ export const serverSchema = {
       type: 'string',
       default: '',
       description:
-        "folder of data that can be recreated: swapped KV states, thread timings; default: the user's cache folder",
+        "folder of data that can be recreated: swapped KV states, prompt cache, thread timings; default: the user's cache folder",
     },
     cacheLimit: {
       type: 'integer',
       minimum: 0,
       default: 2048,
-      description: 'max megabytes of swapped KV states in the cache folder; 0 = no swap',
+      description: 'max megabytes of swapped KV states and the prompt cache in the cache folder; 0 = neither',
     },
     engineProcess: {
       type: 'string',

@@ -12,6 +12,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./commands/run.ts')).runCommand(),
   check: async () => (await import('./commands/check.ts')).checkCommand(),
   draw: async () => (await import('./commands/draw.ts')).drawCommand(),
+  warm: async () => (await import('./commands/warm.ts')).warmCommand(),
   models: async () => (await import('./commands/models.ts')).modelsCommand(),
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
   tools: async () => (await import('./commands/tools.ts')).toolsCommand(),

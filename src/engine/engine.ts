@@ -5,6 +5,7 @@ import type { CallGrammar } from '../tools/grammar/grammar.ts';
 import type { ToolDialect } from '../tools/native/toolDialect.ts';
 import type { ReplyMarks } from '../tools/reasoning/replyMarks.ts';
 import type { ModelDetails } from './modelDetails.ts';
+import type { WarmUpOptions } from './warmUpOptions.ts';
 import type { InferenceSchedule } from './pace.ts';
 import type { LoadPlan, MemoryUse } from './modelMemory.ts';
 import type { ModelStats } from './modelStats.ts';
@@ -145,7 +146,7 @@ export interface Sequence extends AsyncDisposable {
    * Prefills the stable prefix of a prompt (system message, tools) ahead of time: what does not depend on the text of its
    * last message.
    */
-  prefill(prompt: Prompt, signal: AbortSignal, schedule?: InferenceSchedule): Promise<void>;
+  prefill(prompt: Prompt, signal: AbortSignal, options?: WarmUpOptions): Promise<void>;
 }
 
 /** A loaded model: weights in memory, and a context for its sequences. */

@@ -154,7 +154,10 @@ export class InferenceRunner implements AsyncDisposable {
   /** Prefills the part of the prompt that does not depend on the message, before there is one. */
   async prefill(turn: Turn, request: PromptRequest): Promise<void> {
     const { prompt } = await this.#project(turn, request, this.#samplingParams(request).max_tokens);
-    await this.#sequence.prefill(prompt, turn.signal, turn.schedule);
+    // Nothing that a user or a client has said is in a prompt without a message, a dialog and variables.
+    const hasOwnWords =
+      turn.message !== '' || turn.dialog.interactions.length > 0 || Object.keys(turn.variables).length > 0;
+    await this.#sequence.prefill(prompt, turn.signal, { ...turn.schedule, keep: !hasOwnWords });
   }
 
   [Symbol.asyncDispose](): PromiseLike<void> {

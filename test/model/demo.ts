@@ -55,6 +55,7 @@ export async function openDemo(): Promise<Demo> {
       stateSwap: undefined,
       backgroundGate: new BackgroundGate(),
       threadCap: new ThreadCap(),
+      promptCache: undefined,
       deferredQueue,
       renderer,
       tokenizer,

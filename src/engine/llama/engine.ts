@@ -5,15 +5,18 @@ import { loadModel } from './loadModel.ts';
 import type { LoadPlan } from '../modelMemory.ts';
 import { estimateLoad } from './estimateLoad.ts';
 import type { ContextProgress } from './createContext.ts';
+import { DiskQuota } from './kvCache/diskQuota.ts';
 import type { StateFiles } from './kvCache/stateFiles.ts';
 import { StateStore } from './kvCache/stateStore.ts';
+import type { PromptFiles } from './promptCache/promptFiles.ts';
+import { PromptStore } from './promptCache/promptStore.ts';
 import { ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 
 /** The cache folder of an engine. What is in it can be deleted at any time. */
 export interface CacheFolderOptions {
-  /** Folder of swapped KV states and of thread benchmarks. */
+  /** Folder of swapped KV states, the prompt cache and thread benchmarks. */
   readonly folder: string;
-  /** Quota of KV states; 0 = no swap to disk. */
+  /** Quota of KV states and the prompt cache together; 0 = neither is written to disk. */
   readonly maxStateBytes: number;
   /** Receives the error when a KV state could not be written. */
   readonly onStateError?: (error: unknown) => void;
@@ -22,6 +25,8 @@ export interface CacheFolderOptions {
 /** What a llama.cpp engine writes to disk; nothing when both are absent. */
 export interface LlamaEngineOptions {
   readonly states?: StateFiles | undefined;
+  /** Files of the prompt cache. */
+  readonly prompts?: PromptFiles | undefined;
   /** Folder of the thread benchmarks. */
   readonly timingsFolder?: string | undefined;
   /** The card that the environment of this process shows to the library; absent: all. */
@@ -31,8 +36,10 @@ export interface LlamaEngineOptions {
 /** Creates the llama.cpp engine: runs GGUF models in this process. Without a cache folder it writes nothing to disk. */
 export function llamaEngine(cache?: CacheFolderOptions): Engine {
   if (!cache) return new LlamaEngine({});
-  const states = new StateStore(cache.folder, cache.maxStateBytes, cache.onStateError);
-  return new LlamaEngine({ states, timingsFolder: cache.folder }, states);
+  const quota = new DiskQuota(cache.maxStateBytes);
+  const states = new StateStore(cache.folder, quota, cache.onStateError);
+  const prompts = new PromptStore(cache.folder, quota, cache.onStateError);
+  return new LlamaEngine({ states, prompts, timingsFolder: cache.folder }, states);
 }
 
 /** The llama.cpp engine in this process. */
@@ -44,14 +51,16 @@ export class LlamaEngine implements Engine {
   readonly #loading = new Set<Promise<Model>>();
   readonly #closing = new AbortController();
   readonly #states: StateFiles | undefined;
+  readonly #prompts: PromptFiles | undefined;
   readonly #timingsCache: ThreadTimingsCache | undefined;
   readonly #owned: AsyncDisposable | undefined;
   #hasLoadFailed = false;
 
   /** @param owned is disposed of with the engine. */
-  constructor({ states, timingsFolder, gpuDevice }: LlamaEngineOptions, owned?: AsyncDisposable) {
+  constructor({ states, prompts, timingsFolder, gpuDevice }: LlamaEngineOptions, owned?: AsyncDisposable) {
     this.#instances = new LlamaInstancePool(gpuDevice);
     this.#states = states;
+    this.#prompts = prompts;
     this.#timingsCache = timingsFolder === undefined ? undefined : new ThreadTimingsCache(timingsFolder);
     this.#owned = owned;
   }
@@ -90,6 +99,7 @@ export class LlamaEngine implements Engine {
         {
           instances: this.#instances,
           states: this.#states,
+          prompts: this.#prompts,
           timingsCache: this.#timingsCache,
           onClose: (closed) => this.#models.delete(closed),
           onBatches,

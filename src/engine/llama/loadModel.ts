@@ -21,12 +21,16 @@ import { checkMemory, freeBytes } from './memoryCheck.ts';
 import { LlamaModel } from './model.ts';
 import type { StateFiles } from './kvCache/stateFiles.ts';
 import { StateSwap } from './kvCache/stateSwap.ts';
+import { PromptCache } from './promptCache/promptCache.ts';
+import type { PromptFiles } from './promptCache/promptFiles.ts';
+import { promptKey } from './promptCache/promptKey.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 
 /** What a load uses of its engine. */
 export interface LoadDependencies {
   readonly instances: LlamaInstancePool;
   readonly states: StateFiles | undefined;
+  readonly prompts: PromptFiles | undefined;
   readonly timingsCache: ThreadTimingsCache | undefined;
   readonly onClose: (model: Model) => unknown;
   /** Receives the progress of the model's batches, before the first one. */
@@ -78,7 +82,7 @@ async function tryLoad(
   file: ModelFile,
   options: LoadOptions,
   gpuLayers: 'fitting' | 'none',
-  { states, timingsCache, onClose, onBatches }: LoadDependencies,
+  { states, prompts, timingsCache, onClose, onBatches }: LoadDependencies,
 ): Promise<Model> {
   const { signal, onProgress, within = unlimitedMemory, kvCacheType = 'f16' } = options;
   const free = await freeBytes(llama);
@@ -102,6 +106,7 @@ async function tryLoad(
     const { slots, contextSize } = fitted;
     const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
     const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
+    const key = prompts && (await promptKey(weights, file, { contextSize, kvCacheType }));
     return new LlamaModel({
       weights,
       ...context,
@@ -112,6 +117,7 @@ async function tryLoad(
         slot: fitted.slot,
       },
       stateSwap: states && new StateSwap(states, context.batchTimer, bytesPerToken),
+      promptCache: prompts && new PromptCache(prompts, key ?? '', context.batchTimer, bytesPerToken),
       contextSize,
       notes: [
         ...notes,

@@ -15,6 +15,7 @@ import { SlotPool } from './kvCache/slots.ts';
 import { replyLead } from './scoring/replyLead.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { StateSwap } from './kvCache/stateSwap.ts';
+import type { PromptCache } from './promptCache/promptCache.ts';
 import { PromptRenderer } from './prompt/promptRenderer.ts';
 import { Tokenizer } from './tokenizer/tokenizer.ts';
 
@@ -26,6 +27,7 @@ export interface LlamaModelParts extends MemoryMeasurements {
   readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
   readonly threadCap: ThreadCap;
   readonly stateSwap: StateSwap | undefined;
+  readonly promptCache: PromptCache | undefined;
   /** Tokens. */
   readonly contextSize: number;
   /** Warnings for the user. */
@@ -104,6 +106,7 @@ export class LlamaModel implements Model {
       backgroundGate: this.#backgroundGate,
       threadCap: this.#parts.threadCap,
       stateSwap: this.#parts.stateSwap,
+      promptCache: this.#parts.promptCache,
       deferredQueue: this.#parts.deferredQueue,
       renderer: this.#renderer,
       tokenizer: this.#tokenizer,

@@ -1,8 +1,8 @@
 import type { Token } from 'node-llama-cpp';
 import type { Message, Prompt } from '../../dialog.ts';
 import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence, FinishReason } from '../engine.ts';
-import type { InferenceSchedule } from '../pace.ts';
 import { TokenThrottle } from '../tokenThrottle.ts';
+import type { WarmUpOptions } from '../warmUpOptions.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
@@ -164,12 +164,14 @@ export class LlamaSequence implements Sequence {
     };
   }
 
-  async prefill(prompt: Prompt, signal: AbortSignal, schedule: InferenceSchedule = {}): Promise<void> {
+  async prefill(prompt: Prompt, signal: AbortSignal, { keep = false, ...schedule }: WarmUpOptions = {}): Promise<void> {
     const tokens = await this.#stablePrefix(prompt);
     if (tokens.length >= this.#parts.contextSize) return;
-    const kind = prompt.messages.some(({ role }) => role === 'assistant') ? 'interaction' : 'head';
+    // Before the last message, whose text is left out, a head has the system message only.
+    const isHead = prompt.messages.slice(0, -1).every(({ role }) => role === 'system');
+    const options = { kind: isHead ? 'head' : 'interaction', keep: keep && isHead } as const;
     await this.#cache.run(tokens, { ...schedule, signal }, async (run) => {
-      await this.#cache.prefillAll(run, tokens, kind, signal);
+      await this.#cache.prefillAll(run, tokens, signal, options);
       return run.shouldPause ? 'paused' : undefined;
     });
   }

@@ -3,7 +3,9 @@ import { Fault } from '../../fault.ts';
 import type { Engine, LoadOptions, Model } from '../engine.ts';
 import type { LoadPlan } from '../modelMemory.ts';
 import type { CacheFolderOptions } from '../llama/engine.ts';
+import { DiskQuota } from '../llama/kvCache/diskQuota.ts';
 import { StateStore } from '../llama/kvCache/stateStore.ts';
+import { PromptStore } from '../llama/promptCache/promptStore.ts';
 import { CrashCounts } from './crashes.ts';
 import type { EngineProcessOptions } from './engineProcess.ts';
 import type { PlainLoadOptions } from './messages.ts';
@@ -48,10 +50,19 @@ export class ProcessEngine implements Engine {
     watchdog = defaultWatchdogLimits,
     gpuDevice,
   }: ProcessEngineOptions) {
-    this.#states = cache && new StateStore(cache.folder, cache.maxStateBytes, cache.onStateError);
+    const quota = new DiskQuota(cache?.maxStateBytes ?? 0);
+    this.#states = cache && new StateStore(cache.folder, quota, cache.onStateError);
+    const prompts = cache && new PromptStore(cache.folder, quota, cache.onStateError);
     this.#onCrash = onCrash;
     const timingsFolder = cache?.folder;
-    const options: EngineProcessOptions = { states: this.#states, timingsFolder, watchdog, gpuDevice, onStart };
+    const options: EngineProcessOptions = {
+      states: this.#states,
+      prompts,
+      timingsFolder,
+      watchdog,
+      gpuDevice,
+      onStart,
+    };
     this.#host = mode === 'shared' ? new SharedProcess(options) : new ProcessPerModel(options);
   }
 

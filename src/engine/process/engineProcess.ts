@@ -3,11 +3,13 @@ import { Socket } from 'node:net';
 import { Fault } from '../../fault.ts';
 import type { ModelStats } from '../engine.ts';
 import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
+import type { PromptFiles } from '../llama/promptCache/promptFiles.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type EventOf, type RunningRequest } from './peer.ts';
 import { guardDescriptor } from './guard.ts';
 import { SentPaces } from './sentPaces.ts';
 import { startProcess } from './startProcess.ts';
+import { PromptService } from './promptService.ts';
 import { StateService } from './stateService.ts';
 import { Watchdog, type WatchdogLimits } from './watchdog.ts';
 
@@ -35,6 +37,7 @@ export type OnProcessEnd = (end: ProcessEnd, busyModels: ReadonlySet<number | un
 /** What engine processes share. */
 export interface EngineProcessOptions {
   readonly states: StateFiles | undefined;
+  readonly prompts: PromptFiles | undefined;
   readonly timingsFolder: string | undefined;
   readonly watchdog: WatchdogLimits;
   /** The one graphics card that the process sees; undefined: all. */
@@ -74,7 +77,7 @@ export class EngineProcess {
 
   /** @throws Fault MODEL_LOAD_FAILED when the process cannot be started now. */
   constructor(options: EngineProcessOptions) {
-    const { states, timingsFolder, watchdog, gpuDevice } = options;
+    const { states, prompts, timingsFolder, watchdog, gpuDevice } = options;
     this.#child = startProcess({
       serverPid: process.pid,
       swapsStates: states !== undefined,
@@ -83,8 +86,10 @@ export class EngineProcess {
       ...(gpuDevice !== undefined && { gpuDevice }),
     });
     const service = new StateService(states, (id) => this.#peer.tell('stateEvicted', { id }));
+    const promptService = new PromptService(prompts);
     this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
       ...service.handlers,
+      ...promptService.handlers,
       heartbeat: ({ params }) => {
         this.#watchdog.onHeartbeat(params);
         return undefined;
@@ -114,6 +119,7 @@ export class EngineProcess {
       for (const onEnd of this.#onEnd) onEnd(end, busyModels);
       this.#peer.close(new EngineCrashedFault(end));
       await service[Symbol.asyncDispose]();
+      await promptService[Symbol.asyncDispose]();
       return end;
     });
     this.#keepAlive(false);

@@ -6,13 +6,14 @@ import { HostedModel } from './hostedModel.ts';
 import type { BatchProgress, EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
 import { ReceivedPaces } from './receivedPaces.ts';
+import { RemotePromptFiles } from './remotePromptFiles.ts';
 import { RemoteStateFiles, type EnginePeer } from './remoteStateFiles.ts';
 
 /** Settings that a server process gives an engine process when it starts it. */
 export interface EngineProcessSettings {
   /** Process id of the server process. */
   readonly serverPid: number;
-  /** Whether KV states are swapped to disk. */
+  /** Whether KV states are swapped to disk, and those of heads of prompts kept there. */
   readonly swapsStates: boolean;
   /** Folder of the thread benchmarks; absent: none is kept. */
   readonly timingsFolder?: string;
@@ -101,9 +102,9 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
       const { sequence } = hosted(model).sequence(id);
       return paces.run(plain, (schedule) => sequence.score(prompt, answers, { ...schedule, transcript, signal }));
     },
-    async prefill({ params: { model, sequence: id, prompt, schedule: plain }, signal }) {
+    async prefill({ params: { model, sequence: id, prompt, schedule: plain, keep }, signal }) {
       const { sequence } = hosted(model).sequence(id);
-      await paces.run(plain, (schedule) => sequence.prefill(prompt, signal, schedule));
+      await paces.run(plain, (schedule) => sequence.prefill(prompt, signal, { ...schedule, keep }));
       return undefined;
     },
     setPace({ params: { id, limits } }) {
@@ -135,6 +136,7 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
   const states = new RemoteStateFiles(peer);
   const engine = new LlamaEngine({
     states: settings.swapsStates ? states : undefined,
+    prompts: settings.swapsStates ? new RemotePromptFiles(peer) : undefined,
     timingsFolder: settings.timingsFolder,
     gpuDevice: settings.gpuDevice,
   });

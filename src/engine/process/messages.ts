@@ -1,6 +1,7 @@
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { CallGrammar } from '../../tools/grammar/grammar.ts';
 import type { AnswerScores, Completion, LoadOptions, Model, ModelStats, SamplingParams } from '../engine.ts';
+import type { NewPrompt, SavedPrompt } from '../llama/promptCache/promptFiles.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 import type { PaceLimits, Priority } from '../pace.ts';
 import type { LoadPlan } from '../modelMemory.ts';
@@ -78,7 +79,7 @@ export type EngineRequests = {
     readonly params: OfSequence & { readonly answers: readonly string[]; readonly transcript: boolean };
     readonly result: AnswerScores;
   };
-  readonly prefill: { readonly params: OfSequence; readonly result: undefined };
+  readonly prefill: { readonly params: OfSequence & { readonly keep: boolean }; readonly result: undefined };
   /** The file of a KV state was deleted to make room for others. */
   readonly stateEvicted: { readonly params: { readonly id: number }; readonly result: undefined };
   readonly closeSequence: { readonly params: Omit<OfSequence, 'prompt' | 'schedule'>; readonly result: undefined };
@@ -114,5 +115,20 @@ export type ServerRequests = {
   };
   readonly beginReadState: { readonly params: { readonly id: number }; readonly result: undefined };
   readonly dropState: { readonly params: { readonly id: number }; readonly result: undefined };
+  /** The prompt cache: see `PromptFiles`. */
+  readonly listPrompts: { readonly params: { readonly key: string }; readonly result: readonly SavedPrompt[] };
+  readonly createPrompt: {
+    readonly params: NewPrompt;
+    readonly result: { readonly draft: string; readonly path: string } | undefined;
+  };
+  readonly finishPrompt: {
+    readonly params: { readonly draft: string; readonly error: string | undefined };
+    readonly result: SavedPrompt | undefined;
+  };
+  readonly openPrompt: { readonly params: { readonly id: string }; readonly result: string | undefined };
+  readonly closePrompt: {
+    readonly params: { readonly id: string; readonly isUsable: boolean };
+    readonly result: undefined;
+  };
   readonly stateFailed: { readonly params: { readonly reason: string }; readonly result: undefined };
 };

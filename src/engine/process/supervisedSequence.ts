@@ -2,10 +2,10 @@ import { untilAborted } from '../../abort.ts';
 import type { Prompt } from '../../dialog.ts';
 import type { CallGrammar } from '../../tools/grammar/grammar.ts';
 import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence } from '../engine.ts';
+import type { WarmUpOptions } from '../warmUpOptions.ts';
 import { deliverText } from './deliverText.ts';
 import type { ModelProcess } from './modelProcess.ts';
 import { UnreceivedRequest, type RequestShape, type RunningRequest } from './peer.ts';
-import type { InferenceSchedule } from '../pace.ts';
 import type { PlainSchedule } from './messages.ts';
 import type { SentSchedule } from './sentPaces.ts';
 import type { Supervisor } from './supervisor.ts';
@@ -47,8 +47,8 @@ export class SupervisedSequence implements Sequence {
     return this.#track(this.#score(prompt, answers, options));
   }
 
-  prefill(prompt: Prompt, signal: AbortSignal, schedule: InferenceSchedule = {}): Promise<void> {
-    return this.#track(this.#prefill(prompt, signal, schedule));
+  prefill(prompt: Prompt, signal: AbortSignal, options: WarmUpOptions = {}): Promise<void> {
+    return this.#track(this.#prefill(prompt, signal, options));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -105,10 +105,10 @@ export class SupervisedSequence implements Sequence {
     return scores ?? abortedScores(performance.now() - start);
   }
 
-  async #prefill(prompt: Prompt, signal: AbortSignal, schedule: InferenceSchedule): Promise<void> {
+  async #prefill(prompt: Prompt, signal: AbortSignal, { keep = false, ...schedule }: WarmUpOptions): Promise<void> {
     await this.#run(signal, (opened) => {
       const sent = opened.model.schedule(schedule);
-      const params = { sequence: this.#id, prompt, schedule: sent.plain };
+      const params = { sequence: this.#id, prompt, schedule: sent.plain, keep };
       return withAbort(opened.model.request('prefill', params), signal, sent);
     });
   }

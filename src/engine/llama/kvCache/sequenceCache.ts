@@ -6,6 +6,7 @@ import { untilResumed } from '../../pace.ts';
 import type { TokenThrottle } from '../../tokenThrottle.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
 import type { ThreadCap } from '../batching/threadCap.ts';
+import type { PromptCache } from '../promptCache/promptCache.ts';
 import { takeCheckpoint, type CheckpointKind } from './checkpoints.ts';
 import { cachedPrefixLength, prefill, reusePrefix, type PrefillOptions } from './prefixReuse.ts';
 import { prefillPrompt, type CheckpointPlaces } from './prefillPrompt.ts';
@@ -23,6 +24,8 @@ export interface SequenceCacheParts {
   readonly threadCap: ThreadCap;
   /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
   readonly stateSwap: StateSwap | undefined;
+  /** The prompt cache on disk; undefined: there is none. */
+  readonly promptCache: Pick<PromptCache, 'restore' | 'save'> | undefined;
   /** Prompt tokens that are evaluated between two checks of the signal. */
   readonly prefillChunkTokens: number;
 }
@@ -90,14 +93,24 @@ export class SequenceCache {
     return this.step(run.slot, () => prefillPrompt(run.slot.cache, tokens, options));
   }
 
-  /** Prefills tokens that a later prompt begins with, and takes a checkpoint at their end where the cache needs one. */
-  prefillAll(run: SlotRun, tokens: Token[], kind: CheckpointKind, signal: AbortSignal): Promise<void> {
+  /**
+   * Prefills tokens that a later prompt begins with, and takes a checkpoint at their end where the cache needs one.
+   * @param keep whether their state goes to the prompt cache on disk.
+   */
+  prefillAll(
+    run: SlotRun,
+    tokens: Token[],
+    signal: AbortSignal,
+    { kind, keep }: { readonly kind: CheckpointKind; readonly keep: boolean },
+  ): Promise<void> {
     return this.step(run.slot, async () => {
       const { cache } = run.slot;
-      if (cachedPrefixLength(cache, tokens) === tokens.length) return;
-      await reusePrefix(cache, tokens);
-      await prefill(cache, tokens, tokens.length, this.#prefillOptions(run, signal));
-      if (cache.nextTokenIndex === tokens.length) await takeCheckpoint(cache, kind);
+      if (cachedPrefixLength(cache, tokens) < tokens.length) {
+        await reusePrefix(cache, tokens);
+        await prefill(cache, tokens, tokens.length, this.#prefillOptions(run, signal));
+        if (cache.nextTokenIndex === tokens.length) await takeCheckpoint(cache, kind);
+      }
+      if (keep && cache.nextTokenIndex === tokens.length) await this.#parts.promptCache?.save(cache);
     });
   }
 
@@ -158,10 +171,11 @@ export class SequenceCache {
 
   /** Swaps out the KV state of the slot's evicted owner, and swaps in this sequence's own. */
   async #swap(slot: Slot, prompt: Token[]): Promise<void> {
-    const { stateSwap, slots } = this.#parts;
+    const { stateSwap, promptCache, slots } = this.#parts;
     if (slot.evicted) await stateSwap?.swapOut(slot.evicted, slot.cache, slot.stableTokens);
     if (slot.evicted) slot.stableTokens = undefined;
     // If the state cannot be read, its tokens are prefilled again.
     await stateSwap?.swapIn(this.#owner, slot.cache, prompt).catch(() => slots.reset(slot));
+    await promptCache?.restore(slot.cache, prompt).catch(() => slots.reset(slot));
   }
 }

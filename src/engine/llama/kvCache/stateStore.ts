@@ -4,14 +4,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { makeFolder } from '../../../filesystem.ts';
 import { isAbandoned } from '../../../ownership.ts';
+import { DiskQuota, type QuotaFile } from './diskQuota.ts';
 import type { StateFile, StateFiles } from './stateFiles.ts';
-
-interface StoredFile {
-  bytes: number;
-  /** Being written or read. */
-  inUse: boolean;
-  readonly drop: () => Promise<void>;
-}
 
 /**
  * Disk store with a quota for one engine's KV states: when it is full, the oldest states are evicted. The files are in a
@@ -21,10 +15,9 @@ interface StoredFile {
 export class StateStore implements StateFiles, AsyncDisposable {
   readonly #parent: string;
   readonly #folder: string;
-  readonly #maxBytes: number;
+  readonly #quota: DiskQuota;
+  readonly #files = new Set<QuotaFile>();
   readonly #onWriteError: (error: unknown) => void;
-  /** Oldest first. */
-  readonly #files = new Set<StoredFile>();
   readonly #swept: Promise<void>;
   #folderReady: Promise<void> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
@@ -33,13 +26,13 @@ export class StateStore implements StateFiles, AsyncDisposable {
 
   /**
    * @param cache folder with the folders of all engines.
-   * @param maxBytes quota of all files of this one.
+   * @param quota of the files, or its bytes.
    * @param onWriteError receives the error when a state could not be written.
    */
-  constructor(cache: string, maxBytes: number, onWriteError: (error: unknown) => void = () => undefined) {
+  constructor(cache: string, quota: number | DiskQuota, onWriteError: (error: unknown) => void = () => undefined) {
     this.#parent = join(cache, 'states');
     this.#folder = join(this.#parent, `${safeHostname()}-${process.pid}-${randomBytes(6).toString('hex')}`);
-    this.#maxBytes = maxBytes;
+    this.#quota = typeof quota === 'number' ? new DiskQuota(quota) : quota;
     this.#onWriteError = onWriteError;
     // The next store tries again to remove what cannot be removed now.
     this.#swept = sweep(this.#parent).catch(() => undefined);
@@ -47,28 +40,19 @@ export class StateStore implements StateFiles, AsyncDisposable {
 
   /** Bytes of all states, including the space reserved for those being written. */
   get bytes(): number {
-    return totalBytes([...this.#files]);
+    return this.#quota.bytes;
   }
 
   async reserve(bytes: number, onDrop: () => void): Promise<StateFile | undefined> {
-    const evictable = [...this.#files].filter(({ inUse }) => !inUse);
-    if (this.bytes - totalBytes(evictable) + bytes > this.#maxBytes) return undefined;
     const path = join(this.#folder, `${++this.#fileCount}.state`);
-    const file: StoredFile = { bytes, inUse: true, drop: () => this.#drop(file, path, onDrop) };
-    this.#files.add(file);
+    const file: QuotaFile = { bytes, inUse: true, drop: () => this.#drop(file, path, onDrop) };
+    if (!(await this.#quota.add(file))) return undefined;
     await (this.#folderReady ??= this.#createFolder()).catch((error: unknown) => {
       this.#folderReady = undefined;
-      this.#files.delete(file);
+      this.#quota.delete(file);
       throw error;
     });
-    for (const oldest of evictable) {
-      if (this.bytes <= this.#maxBytes) break;
-      if (!oldest.inUse) await oldest.drop();
-    }
-    if (this.bytes > this.#maxBytes) {
-      this.#files.delete(file);
-      return undefined;
-    }
+    this.#files.add(file);
     return {
       path,
       commit: (size) => void Object.assign(file, { bytes: size, inUse: false }),
@@ -87,6 +71,7 @@ export class StateStore implements StateFiles, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#heartbeat);
     await this.#swept;
+    for (const file of this.#files) this.#quota.delete(file);
     this.#files.clear();
     // What cannot be removed is removed by the next store.
     if (this.#wasCreated) await rm(this.#folder, { recursive: true, force: true }).catch(() => undefined);
@@ -100,15 +85,14 @@ export class StateStore implements StateFiles, AsyncDisposable {
     this.#heartbeat = setInterval(touch, heartbeatMs).unref();
   }
 
-  async #drop(file: StoredFile, path: string, onDrop: () => void): Promise<void> {
-    if (!this.#files.delete(file)) return;
+  async #drop(file: QuotaFile, path: string, onDrop: () => void): Promise<void> {
+    this.#files.delete(file);
+    if (!this.#quota.delete(file)) return;
     onDrop();
     // What cannot be removed now is removed with the folder.
     await rm(path, { force: true }).catch(() => undefined);
   }
 }
-
-const totalBytes = (files: readonly StoredFile[]): number => files.reduce((total, { bytes }) => total + bytes, 0);
 
 /** Removes the folders of processes that no longer run. */
 async function sweep(parent: string): Promise<void> {

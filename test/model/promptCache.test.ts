@@ -1,0 +1,191 @@
+import { chmod, copyFile, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { shapes } from '../../scripts/random-model/shapes.mjs';
+import { writeRandomModel } from '../../scripts/random-model/write.mjs';
+import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { ProcessEngine } from '../../src/engine/process/engine.ts';
+import { generate, longText, neverAborted as signal, nextPrompt, userPrompt } from '../contracts/generation.ts';
+import { demoFile } from './demo.ts';
+
+const load = { contextSize: 2048, slots: 1, threads: 1, gpu: 'off' } as const;
+const head = `You keep a lamp. ${longText(20)}`;
+const question = userPrompt('Tell me a joke.', head);
+
+let fresh = { text: '', reused: 0 };
+let models = '';
+let cache = '';
+beforeAll(async () => {
+  models = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  const random = { ...shapes.tiny, words: 259, weights: 'F32' } as const;
+  await writeRandomModel(join(models, 'hybrid.gguf'), { ...random, layers: 3, kernel: 3 });
+  await writeRandomModel(join(models, 'window.gguf'), { ...random, window: 128 });
+  await copyFile(demoFile, join(models, 'demo.gguf'));
+  fresh = await withModel(answer, { open: () => llamaEngine() });
+});
+afterAll(() => rm(models, { recursive: true }));
+beforeEach(async () => void (cache = await mkdtemp(join(tmpdir(), 'turngraph-'))));
+afterEach(() => rm(cache, { recursive: true }));
+
+const inProcess = (maxStateBytes: number): Engine => llamaEngine({ folder: cache, maxStateBytes });
+const inChild = (maxStateBytes: number): Engine =>
+  new ProcessEngine({ mode: 'child', cache: { folder: cache, maxStateBytes } });
+
+interface Run {
+  readonly name?: string;
+  readonly open?: (maxStateBytes: number) => Engine;
+  readonly megabytes?: number;
+  readonly options?: Partial<LoadOptions>;
+}
+
+/** Runs work as a server of its own does: the model is loaded for it, and unloaded after it. */
+async function withModel<T>(
+  work: (model: Model) => Promise<T>,
+  { name = 'demo', open = inProcess, megabytes = 500, options = {} }: Run = {},
+): Promise<T> {
+  await using engine = open(megabytes * 1e6);
+  return await work(await engine.load(join(models, `${name}.gguf`), { ...load, ...options }));
+}
+
+const warm = (run?: Run): Promise<void> =>
+  withModel((model) => model.openSequence().prefill(userPrompt('', head), signal, { keep: true }), run);
+
+async function answer(model: Model): Promise<typeof fresh> {
+  const { text, tokens } = await generate(model.openSequence(), question, { sampling: { max_tokens: 16 } });
+  return { text, reused: tokens.reused };
+}
+
+const ask = (run?: Run): Promise<typeof fresh> => withModel(answer, run);
+
+const filesOf = async (extension: string): Promise<readonly string[]> => {
+  const names = await readdir(join(cache, 'prompts')).catch(() => []);
+  return names.filter((name) => name.endsWith(extension)).map((name) => join(cache, 'prompts', name));
+};
+const onlyFile = async (extension: string): Promise<string> => {
+  const [file, ...others] = await filesOf(extension);
+  if (file === undefined || others.length > 0) throw new Error(`not one file ${extension}`);
+  return file;
+};
+
+describe('the prompt cache', () => {
+  it.each([
+    ['demo', inProcess],
+    ['hybrid', inProcess],
+    ['window', inProcess],
+    ['demo', inChild],
+  ] as const)('lets a later server start from the head of a prompt: %s, %o', async (name, open) => {
+    const before = await ask({ name, open });
+    expect(before.reused).toBe(0);
+    expect(await filesOf('')).toEqual([]);
+    await warm({ name, open });
+    const [headTokens = 0] = await withModel((model) => model.count([head]), { name });
+    const started = await ask({ name, open });
+    expect(started.text).toBe(before.text);
+    expect(started.reused).toBeGreaterThanOrEqual(headTokens);
+    // Another server finds the head there, evaluates nothing, and does not save it again.
+    await warm({ name, open });
+    await onlyFile('.state');
+  });
+
+  it('starts each of many characters from it', () =>
+    withModel(async (model) => {
+      await model.openSequence().prefill(userPrompt('', head), signal, { keep: true });
+      for (const character of ['Ann', 'Bob', 'Cid']) {
+        await generate(model.openSequence(), userPrompt('Hello!', `${character} rules. ${longText(3)}`));
+        const { tokens } = await generate(model.openSequence(), userPrompt(`I am ${character}.`, head));
+        expect(tokens.prompt - tokens.reused).toBeLessThan(30);
+      }
+    }));
+
+  it('lends the part that another prompt shares with a head, of a model whose cache can be cut back', async () => {
+    await warm();
+    const reused = (text: string): Promise<number> =>
+      withModel(async (model) => (await generate(model.openSequence(), userPrompt('Hi!', text))).tokens.reused);
+    const [shared = 0] = await withModel((model) => model.count([head]));
+    expect(await reused(`${head} You are old.`)).toBeGreaterThan(shared - 5);
+    expect(await reused(`Once ${head}`)).toBe(0);
+  });
+
+  it('has only what is prefilled to be kept, and nothing of a dialog', async () => {
+    await withModel(async (model) => {
+      const secret = userPrompt(`My secret is walrus. ${longText(10)}`, head);
+      const sequence = model.openSequence();
+      await sequence.prefill(userPrompt('', head), signal);
+      const { text } = await generate(sequence, secret);
+      await sequence.prefill(nextPrompt(secret, text, ''), signal, { keep: true });
+      await generate(sequence, nextPrompt(secret, text, 'And then?'));
+      await generate(model.openSequence(), userPrompt('Something else.', longText(5)));
+    });
+    expect(await filesOf('')).toEqual([]);
+  });
+
+  it('can be read by its user only', async () => {
+    await warm();
+    expect((await stat(join(cache, 'prompts'))).mode & 0o777).toBe(0o700);
+    for (const file of await filesOf('')) expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  it.each([
+    ['is cut', async () => truncate(await onlyFile('.state'), 5000)],
+    ['is altered', async () => alter(await onlyFile('.state'))],
+    ['is missing', async () => rm(await onlyFile('.state'))],
+    ['has an altered header', async () => alter(await onlyFile('.json'))],
+    ['has no header', async () => writeFile(await onlyFile('.json'), '{}')],
+    ['is that of other tokens', () => replaceByOther()],
+  ])('throws a file away that %s, and gives the same answer', async (_, damage) => {
+    await warm();
+    await damage();
+    expect(await ask()).toEqual(fresh);
+    expect(await filesOf('.json')).toEqual([]);
+    expect(await filesOf('.state')).toEqual([]);
+  });
+
+  it('is not used for another model, or the same with other settings', async () => {
+    await warm();
+    const other = { options: { contextSize: 1024 } };
+    expect((await ask(other)).reused).toBe(0);
+    expect((await ask({ ...other, name: 'hybrid' })).reused).toBe(0);
+    await onlyFile('.state');
+    expect((await ask()).reused).toBeGreaterThan(100);
+  });
+
+  it('stays within the limit of the cache folder, together with swapped states', async () => {
+    await warm({ megabytes: 0.01 });
+    expect(await filesOf('.state')).toEqual([]);
+    await warm();
+    await ask({ megabytes: 0 });
+    expect(await filesOf('.state')).toEqual([]);
+  });
+
+  it('is left out where its folder cannot be written', async () => {
+    await writeFile(join(cache, 'prompts'), '');
+    await warm();
+    expect((await ask()).reused).toBe(0);
+  });
+});
+
+async function alter(file: string): Promise<void> {
+  const bytes = await readFile(file);
+  const middle = bytes.length >> 1;
+  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+  await chmod(file, 0o600);
+  await writeFile(file, bytes);
+}
+
+/** Writes the state of another prompt over that of the only one, with the right size and hash in the header. */
+async function replaceByOther(): Promise<void> {
+  const [state, header] = [await onlyFile('.state'), await onlyFile('.json')];
+  const other = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  await using engine = llamaEngine({ folder: other, maxStateBytes: 1e9 });
+  const model = await engine.load(join(models, 'demo.gguf'), load);
+  await model.openSequence().prefill(userPrompt('', longText(30)), signal, { keep: true });
+  const names = await readdir(join(other, 'prompts'));
+  const pathOf = (extension: string) => join(other, 'prompts', names.find((name) => name.endsWith(extension)) ?? '');
+  await copyFile(pathOf('.state'), state);
+  const { bytes, sha256 } = JSON.parse(await readFile(pathOf('.json'), 'utf8')) as { bytes: number; sha256: string };
+  const own = JSON.parse(await readFile(header, 'utf8')) as object;
+  await writeFile(header, JSON.stringify({ ...own, bytes, sha256 }));
+  await rm(other, { recursive: true });
+}
