@@ -499,7 +499,7 @@ describe('turngraph', () => {
   it('lists all its commands', async () => {
     const { out, code } = await runCli(['--help']);
     expect(code).toBe(0);
-    for (const command of ['serve', 'chat', 'run', 'check', 'draw', 'models', 'tools'])
+    for (const command of ['serve', 'chat', 'run', 'check', 'draw', 'warm', 'models', 'tools'])
       expect(out).toContain(`  ${command} `);
   });
 
