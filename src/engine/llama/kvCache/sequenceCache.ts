@@ -6,10 +6,10 @@ import { untilResumed } from '../../pace.ts';
 import type { TokenThrottle } from '../../tokenThrottle.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
 import type { ThreadCap } from '../batching/threadCap.ts';
-import type { PromptCache } from '../promptCache/promptCache.ts';
 import { takeCheckpoint, type CheckpointKind } from './checkpoints.ts';
 import { cachedPrefixLength, prefill, reusePrefix, type PrefillOptions } from './prefixReuse.ts';
 import { prefillPrompt, type CheckpointPlaces } from './prefillPrompt.ts';
+import type { HeadCache } from './headCache.ts';
 import { SlotRun } from './slotRun.ts';
 import type { Slot, SlotOwner, SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
@@ -25,7 +25,7 @@ export interface SequenceCacheParts {
   /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
   readonly stateSwap: StateSwap | undefined;
   /** The prompt cache on disk; undefined: there is none. */
-  readonly promptCache: Pick<PromptCache, 'restore' | 'save'> | undefined;
+  readonly promptCache: HeadCache | undefined;
   /** Prompt tokens that are evaluated between two checks of the signal. */
   readonly prefillChunkTokens: number;
 }

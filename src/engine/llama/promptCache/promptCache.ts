@@ -3,6 +3,7 @@ import { commonPrefixLength } from '../../../commonPrefix.ts';
 import { describeError } from '../../../fault.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
 import { takeCheckpoint } from '../kvCache/checkpoints.ts';
+import type { HeadCache } from '../kvCache/headCache.ts';
 import { reusableLength } from '../kvCache/prefixReuse.ts';
 import type { PromptFiles, SavedPrompt } from './promptFiles.ts';
 
@@ -11,7 +12,7 @@ import type { PromptFiles, SavedPrompt } from './promptFiles.ts';
  * starts from the longest one that its prompt begins with, when no slot holds more of it. Only what `Sequence.prefill` evaluates
  * is saved, and only where its caller says that no word of a user is in it.
  */
-export class PromptCache {
+export class PromptCache implements HeadCache {
   readonly #files: PromptFiles;
   readonly #key: string;
   readonly #batchTimer: BatchTimer;
@@ -34,10 +35,7 @@ export class PromptCache {
     );
   }
 
-  /**
-   * Loads the longest saved prefix of a prompt into a cache, if that is faster than prefilling it.
-   * @throws when the state cannot be read; the cache's contents are unknown then.
-   */
+  // If that is faster than prefilling it.
   async restore(cache: LlamaContextSequence, prompt: Token[]): Promise<void> {
     const prompts = await this.#prompts;
     const lengths = [...prompts.values()].map((saved) => ({ saved, length: usableLength(saved, cache, prompt) }));
@@ -65,7 +63,7 @@ export class PromptCache {
     }
   }
 
-  /** Saves the state of all tokens of a cache, unless they are few, or saved already. */
+  // Unless the tokens are few, or saved already.
   async save(cache: LlamaContextSequence): Promise<void> {
     const prompts = await this.#prompts;
     const tokens: readonly number[] = cache.contextTokens;

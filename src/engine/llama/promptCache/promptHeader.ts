@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { isObject } from '../../../jsonTypes.ts';
 
-/** The header of a saved prompt: a JSON file beside that of the state. */
+/** The header of a saved prompt: a JSON file with the name of that of the state. */
 export interface PromptHeader {
   readonly version: 1;
   readonly key: string;

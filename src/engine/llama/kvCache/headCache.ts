@@ -1,0 +1,12 @@
+import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+
+/** A cache of the states of heads of prompts, from which all sequences start. */
+export interface HeadCache {
+  /**
+   * Loads the longest head that a prompt begins with, if that is worth it.
+   * @throws when it cannot be read; the contents of `cache` are unknown then.
+   */
+  restore(cache: LlamaContextSequence, prompt: Token[]): Promise<void>;
+  /** Saves the state of all tokens of a cache, if that is worth it. */
+  save(cache: LlamaContextSequence): Promise<void>;
+}
