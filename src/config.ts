@@ -107,6 +107,12 @@ export const serverSchema = {
       description:
         'where models run: child = a process for each, shared = one process for all, in = in the process of the server',
     },
+    processPriority: {
+      type: 'string',
+      enum: ['normal', 'below-normal', 'low'],
+      default: 'below-normal',
+      description: 'priority of engine processes in the operating system, so that the game goes first',
+    },
     threads: {
       type: 'integer',
       minimum: 0,

@@ -10,7 +10,7 @@ const bytesPerMegabyte = 1_000_000;
 
 /** Creates the llama.cpp engine that the options choose, and reports its crashes and the states that it cannot write. */
 export async function createLlamaEngine(options: ServerOptions, log: Log, metrics: Metrics): Promise<Engine> {
-  const { cache: folder, cacheLimit, engineProcess: mode, gpu, mockScript } = options;
+  const { cache: folder, cacheLimit, engineProcess: mode, processPriority: priority, gpu, mockScript } = options;
   const gpuDevice = gpuDeviceOf(options);
   const cache: CacheFolderOptions = {
     folder,
@@ -20,11 +20,15 @@ export async function createLlamaEngine(options: ServerOptions, log: Log, metric
       log.warn({ cache: folder, reason: describeFsError(error) }, stateErrorMessage);
     },
   };
-  if (mode === 'in') return engineInThisProcess(cache);
+  if (mode === 'in') {
+    if (priority !== 'normal') log.info({ processPriority: priority }, ownPriorityMessage);
+    return engineInThisProcess(cache);
+  }
   const engine = new ProcessEngine({
     mode,
     cache,
     gpuDevice,
+    priority,
     onStart: (pid) => log.debug({ pid }, 'an engine process is started'),
     onCrash({ file, end, count }) {
       metrics.add('turngraph_engine_crashes_total', { reason: end.reason === 'hang' ? 'hang' : 'crash' });
@@ -64,4 +68,5 @@ async function engineInThisProcess(cache?: CacheFolderOptions): Promise<Engine> 
   return llamaEngine(cache);
 }
 
+const ownPriorityMessage = '--process-priority has no effect: the models run in the process of the server';
 const stateErrorMessage = 'a KV state could not be saved: its conversation is evaluated again when it continues';

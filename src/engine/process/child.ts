@@ -1,5 +1,6 @@
 import type { EngineProcessSettings } from './engineServer.ts';
 import { startGuard } from './guard.ts';
+import { lowerPriority } from './lowerPriority.ts';
 
 // The main file of an engine process. Its argument is an `EngineProcessSettings` as JSON.
 const settings = JSON.parse(process.argv[2] ?? '') as EngineProcessSettings;
@@ -11,6 +12,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 
 // Not `process.exit`, which would wait for native threads.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+
+// Before threads are started, which inherit it.
+lowerPriority(settings.priority);
 
 const setLoading = startGuard(settings.serverPid, settings.heartbeatMs);
 

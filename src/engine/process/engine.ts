@@ -10,6 +10,7 @@ import { CrashCounts } from './crashes.ts';
 import type { EngineProcessOptions } from './engineProcess.ts';
 import type { PlainLoadOptions } from './messages.ts';
 import { toLoadFault } from './modelProcess.ts';
+import type { ProcessPriority } from './lowerPriority.ts';
 import { ProcessPerModel, SharedProcess, type ProcessHost } from './processHost.ts';
 import { SupervisedModel } from './supervisedModel.ts';
 import type { EngineCrash } from './supervisor.ts';
@@ -26,6 +27,8 @@ export interface ProcessEngineOptions {
   /** Is told of each crash. */
   readonly onCrash?: (crash: EngineCrash) => void;
   readonly watchdog?: WatchdogLimits;
+  /** Default: normal. */
+  readonly priority?: ProcessPriority;
   /** The one graphics card that models use; absent: all. */
   readonly gpuDevice?: number | undefined;
 }
@@ -49,6 +52,7 @@ export class ProcessEngine implements Engine {
     onCrash = () => undefined,
     watchdog = defaultWatchdogLimits,
     gpuDevice,
+    priority = 'normal',
   }: ProcessEngineOptions) {
     const quota = new DiskQuota(cache?.maxStateBytes ?? 0);
     this.#states = cache && new StateStore(cache.folder, quota, cache.onStateError);
@@ -59,8 +63,9 @@ export class ProcessEngine implements Engine {
       states: this.#states,
       prompts,
       timingsFolder,
-      watchdog,
+      watchdog: priority === 'low' ? patientLimits(watchdog) : watchdog,
       gpuDevice,
+      priority,
       onStart,
     };
     this.#host = mode === 'shared' ? new SharedProcess(options) : new ProcessPerModel(options);
@@ -133,3 +138,9 @@ export class ProcessEngine implements Engine {
     await this.#states?.[Symbol.asyncDispose]();
   }
 }
+
+/** The lowest class of the system gets little time on a busy machine: what takes long there is no hang. */
+const patientLimits = ({ minHangMs, ...limits }: WatchdogLimits): WatchdogLimits => ({
+  ...limits,
+  minHangMs: minHangMs * 6,
+});

@@ -7,6 +7,7 @@ import type { PromptFiles } from '../llama/promptCache/promptFiles.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type EventOf, type RunningRequest } from './peer.ts';
 import { guardDescriptor } from './guard.ts';
+import type { ProcessPriority } from './lowerPriority.ts';
 import { SentPaces } from './sentPaces.ts';
 import { startProcess } from './startProcess.ts';
 import { PromptService } from './promptService.ts';
@@ -39,6 +40,7 @@ export interface EngineProcessOptions {
   readonly states: StateFiles | undefined;
   readonly prompts: PromptFiles | undefined;
   readonly timingsFolder: string | undefined;
+  readonly priority: ProcessPriority;
   readonly watchdog: WatchdogLimits;
   /** The one graphics card that the process sees; undefined: all. */
   readonly gpuDevice: number | undefined;
@@ -77,11 +79,12 @@ export class EngineProcess {
 
   /** @throws Fault MODEL_LOAD_FAILED when the process cannot be started now. */
   constructor(options: EngineProcessOptions) {
-    const { states, prompts, timingsFolder, watchdog, gpuDevice } = options;
+    const { states, prompts, timingsFolder, priority, watchdog, gpuDevice } = options;
     this.#child = startProcess({
       serverPid: process.pid,
       swapsStates: states !== undefined,
       ...(timingsFolder !== undefined && { timingsFolder }),
+      priority,
       heartbeatMs: watchdog.tickMs,
       ...(gpuDevice !== undefined && { gpuDevice }),
     });

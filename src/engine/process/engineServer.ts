@@ -5,6 +5,7 @@ import { ActivityTimer } from './activityTimer.ts';
 import { HostedModel } from './hostedModel.ts';
 import type { BatchProgress, EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
+import type { ProcessPriority } from './lowerPriority.ts';
 import { ReceivedPaces } from './receivedPaces.ts';
 import { RemotePromptFiles } from './remotePromptFiles.ts';
 import { RemoteStateFiles, type EnginePeer } from './remoteStateFiles.ts';
@@ -17,6 +18,7 @@ export interface EngineProcessSettings {
   readonly swapsStates: boolean;
   /** Folder of the thread benchmarks; absent: none is kept. */
   readonly timingsFolder?: string;
+  readonly priority: ProcessPriority;
   /** Milliseconds between two heartbeats. */
   readonly heartbeatMs: number;
   /** The one graphics card that the process sees; absent: all. */

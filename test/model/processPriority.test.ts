@@ -1,0 +1,32 @@
+import { readdirSync } from 'node:fs';
+import { constants, getPriority } from 'node:os';
+import { describe, expect, it, vi } from 'vitest';
+import { ProcessEngine } from '../../src/engine/process/engine.ts';
+import { generate, userPrompt } from '../contracts/generation.ts';
+import { demoFile } from './demo.ts';
+
+/** The priorities of all threads of a process. */
+const prioritiesOf = (pid: number): readonly number[] =>
+  process.platform === 'linux'
+    ? readdirSync(`/proc/${pid}/task`).map((thread) => getPriority(Number(thread)))
+    : [getPriority(pid)];
+
+describe('an engine process', () => {
+  it.each([
+    ['normal', getPriority()],
+    ['below-normal', Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL)],
+  ] as const)('runs all its threads with the priority %s', async (priority, expected) => {
+    let pid = 0;
+    await using engine = new ProcessEngine({ mode: 'child', priority, onStart: (id) => (pid = id) });
+    const model = await engine.load(demoFile, { contextSize: 256, slots: 1, threads: 2, gpu: 'off' });
+    await generate(model.openSequence(), userPrompt('Hello!'), { sampling: { max_tokens: 4 } });
+    expect([...new Set(prioritiesOf(pid))]).toEqual([expected]);
+  });
+
+  it('lowers its priority to the lowest before it loads anything', async () => {
+    let pid = 0;
+    await using engine = new ProcessEngine({ mode: 'child', priority: 'low', onStart: (id) => (pid = id) });
+    engine.prepare('off');
+    await vi.waitFor(() => expect(getPriority(pid)).toBe(constants.priority.PRIORITY_LOW), { timeout: 30_000 });
+  });
+});
