@@ -5,7 +5,11 @@ import { SlotPool, type Slot } from '../../../../../src/engine/llama/kvCache/slo
 const neverAborted = new AbortController().signal;
 
 /** Slots with fake KV caches named a, b, c, d; the prefix length that each reports is given by name. */
-function createSlots(count: number, cachedPrefixLengths: Readonly<Record<string, number>> = {}): SlotPool {
+function createSlots(
+  count: number,
+  cachedPrefixLengths: Readonly<Record<string, number>> = {},
+  now: () => number = () => 0,
+): SlotPool {
   const names = ['a', 'b', 'c', 'd'];
   const getSequence = () => {
     const name = names.shift() ?? '';
@@ -13,7 +17,7 @@ function createSlots(count: number, cachedPrefixLengths: Readonly<Record<string,
     return { name, compareContextTokens, dispose: async () => {} };
   };
   // SlotPool uses no other members of a context.
-  return new SlotPool({ totalSequences: count, getSequence } as unknown as LlamaContext);
+  return new SlotPool({ totalSequences: count, getSequence } as unknown as LlamaContext, now);
 }
 
 const nameOf = (slot: Slot | undefined): unknown => slot && 'name' in slot.cache && slot.cache.name;
@@ -52,6 +56,63 @@ describe('slots', () => {
     slots.release(slot);
     await Promise.all(pending);
     expect(order).toEqual(['first', 'second', 'third']);
+  });
+
+  it('are acquired by priority, and in order of the requests within one', async () => {
+    const slots = createSlots(1);
+    const order: string[] = [];
+    const slot = await acquire(slots, {});
+    const requests = [
+      ['later', 'BACKGROUND'],
+      ['first', 'NORMAL'],
+      ['second', 'NORMAL'],
+      ['now', 'URGENT'],
+    ] as const;
+    const pending = requests.map(async ([name, priority]) => {
+      const acquired = await slots.acquire({ owner: { name }, prompt: [], priority }, neverAborted);
+      order.push(name);
+      if (acquired) slots.release(acquired);
+    });
+    slots.release(slot);
+    await Promise.all(pending);
+    expect(order).toEqual(['now', 'first', 'second', 'later']);
+  });
+
+  it('are given at last to a request that others always precede', async () => {
+    let now = 0;
+    const slots = createSlots(1, {}, () => now);
+    let slot: Slot | undefined = await acquire(slots, {});
+    let isServed = false;
+    const background = slots.acquire({ owner: {}, prompt: [], priority: 'BACKGROUND' }, neverAborted);
+    void background.then(() => (isServed = true));
+    let waits = 0;
+    for (; !isServed && waits < 100; waits++) {
+      now += 1000;
+      const next = slots.acquire({ owner: {}, prompt: [], priority: 'URGENT' }, neverAborted);
+      slots.release(slot);
+      slot = await Promise.race([next, background]);
+      if (!slot) throw new Error('no slot');
+    }
+    expect(waits).toBeGreaterThan(10);
+    expect(isServed).toBe(true);
+    expect((await background)?.rank).toBe(2);
+  });
+
+  it('are wanted by those that wait and have none', async () => {
+    const slots = createSlots(1);
+    const owner = {};
+    const slot = await acquire(slots, owner);
+    expect(slots.isWanted(-1)).toBe(false);
+    void slots.acquire({ owner, prompt: [], priority: 'URGENT' }, neverAborted);
+    expect(slots.isWanted(-1)).toBe(false);
+    let calls = 0;
+    const stop = slots.onWait(() => calls++);
+    void slots.acquire({ owner: {}, prompt: [], priority: 'NORMAL' }, neverAborted);
+    stop();
+    void slots.acquire({ owner: {}, prompt: [], priority: 'NORMAL' }, neverAborted);
+    expect(calls).toBe(1);
+    expect([-1, 0, 1].map((rank) => slots.isWanted(rank))).toEqual([true, true, false]);
+    slots.release(slot);
   });
 
   it('are no longer awaited when the signal is aborted', async () => {
