@@ -282,6 +282,14 @@ export interface ModelInfo {
   readonly threads: number;
   /** Slots (KV caches): sequences in memory at a time; 0 = not loaded. */
   readonly slots: number;
+  /** Bytes of memory of its weights while it is loaded, on graphics cards and not. */
+  readonly weightsBytes: number;
+  /** Bytes of memory of its context: the KV caches of all slots, and compute buffers. */
+  readonly contextBytes: number;
+  /** Bytes that each slot has of these. */
+  readonly slotBytes: number;
+  /** What of weights_bytes and context_bytes is on graphics cards. */
+  readonly vramBytes: number;
 }
 
 export interface ListModelsRequest {
@@ -660,6 +668,10 @@ export const shapes = {
     gpuLayers: {"scalar":"uint32"},
     threads: {"scalar":"uint32"},
     slots: {"scalar":"uint32"},
+    weightsBytes: {"scalar":"double"},
+    contextBytes: {"scalar":"double"},
+    slotBytes: {"scalar":"double"},
+    vramBytes: {"scalar":"double"},
   },
   ListModelsRequest: {
     pageToken: {"scalar":"string"},

@@ -18,7 +18,7 @@ import { readCatalogue } from './models/catalogue/readCatalogue.ts';
 import { watchCatalogue } from './models/catalogue/watchCatalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { MemoryBudget } from './models/pool/memoryBudget.ts';
-import { createMeteredPool, type MeteredPoolOptions } from './models/pool/poolMetrics.ts';
+import { createMeteredPool, exportBudget, type MeteredPoolOptions } from './models/pool/poolMetrics.ts';
 import type { ModelPool } from './models/pool/pool.ts';
 import { registryWith, type Extension } from './nodes/index.ts';
 import { listen, type TurngraphServer, type ListenSettings } from './server/server.ts';
@@ -74,6 +74,7 @@ export async function start(
   const findFile = (entry: CatalogueEntry): Promise<string | undefined> => downloads.findFile(entry);
   const gpuLayers = parseGpuLayers(options.gpuLayers);
   const budget = new MemoryBudget(options);
+  exportBudget(budget, metrics);
   const createPool = (engine: Engine): ModelPool =>
     createMeteredPool(
       engine,

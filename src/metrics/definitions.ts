@@ -38,6 +38,7 @@ const resumeRefusals = [
   'not_sent_yet',
   'gap_lost',
 ] as const;
+const memoryKinds = ['ram', 'vram'] as const;
 const yesOrNo = ['true', 'false'] as const;
 type CloseCode = `${(typeof closeCodes)[keyof typeof closeCodes]}`;
 const closeCodeLabels = [...Object.values(closeCodes).map((code): CloseCode => `${code}`), 'other'] as const;
@@ -99,6 +100,16 @@ export const metricDefinitions = {
   turngraph_model_gpu_layers: gauge('Layers on the graphics card.', perModel),
   turngraph_model_threads: gauge('Threads of batches that decode.', perModel),
   turngraph_model_prefill_threads: gauge('Threads of batches with 32 or more prompt tokens.', perModel),
+  turngraph_model_memory_bytes: gauge('Memory of the weights, and of the context: all slots and compute buffers.', {
+    ...perModel,
+    part: ['weights', 'context'],
+    memory: memoryKinds,
+  }),
+  turngraph_model_slot_bytes: gauge('Memory that each slot has of the context.', { ...perModel, memory: memoryKinds }),
+  turngraph_memory_limit_bytes: gauge('The limit of memory, where there is one.', { memory: memoryKinds }),
+  turngraph_memory_reserved_bytes: gauge('Memory that models have or are promised, where there is a limit.', {
+    memory: memoryKinds,
+  }),
   turngraph_model_load_duration_seconds: histogram('Time of loading a model into memory.', loadBuckets, perModel),
   turngraph_engine_crashes_total: counter('Engine processes that ended without being asked to, or hung.', {
     reason: ['crash', 'hang'],

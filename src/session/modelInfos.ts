@@ -1,5 +1,6 @@
 import type { Downloads } from '../download/downloads.ts';
 import { Fault } from '../fault.ts';
+import { noModelMemory, type MemoryUse, type ModelMemory } from '../engine/modelMemory.ts';
 import type { ListModelsResponse, ModelInfo } from '../frames.gen.ts';
 import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
@@ -61,5 +62,18 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
     gpuLayers: state.stats?.gpuLayers ?? 0,
     threads: state.stats?.threads ?? 0,
     slots: state.stats?.slots ?? 0,
+    ...memoryFigures(state.stats?.memory),
   };
 }
+
+function memoryFigures(memory: ModelMemory = noModelMemory) {
+  const { weights, context, slot } = memory;
+  return {
+    weightsBytes: sizeOf(weights),
+    contextBytes: sizeOf(context),
+    slotBytes: sizeOf(slot),
+    vramBytes: weights.vram + context.vram,
+  };
+}
+
+const sizeOf = ({ ram, vram }: MemoryUse): number => ram + vram;

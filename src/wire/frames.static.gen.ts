@@ -3594,6 +3594,10 @@ ModelInfo.prototype.backend = "";
 ModelInfo.prototype.gpuLayers = 0;
 ModelInfo.prototype.threads = 0;
 ModelInfo.prototype.slots = 0;
+ModelInfo.prototype.weightsBytes = 0;
+ModelInfo.prototype.contextBytes = 0;
+ModelInfo.prototype.slotBytes = 0;
+ModelInfo.prototype.vramBytes = 0;
 ModelInfo.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -3637,6 +3641,14 @@ if (m.threads != null && $Object.hasOwnProperty.call(m, "threads") && m.threads 
 w.uint32(128).uint32(m.threads);
 if (m.slots != null && $Object.hasOwnProperty.call(m, "slots") && m.slots !== 0)
 w.uint32(136).uint32(m.slots);
+if (m.weightsBytes != null && $Object.hasOwnProperty.call(m, "weightsBytes") && !$Object.is(m.weightsBytes, 0))
+w.uint32(145).double(m.weightsBytes);
+if (m.contextBytes != null && $Object.hasOwnProperty.call(m, "contextBytes") && !$Object.is(m.contextBytes, 0))
+w.uint32(153).double(m.contextBytes);
+if (m.slotBytes != null && $Object.hasOwnProperty.call(m, "slotBytes") && !$Object.is(m.slotBytes, 0))
+w.uint32(161).double(m.slotBytes);
+if (m.vramBytes != null && $Object.hasOwnProperty.call(m, "vramBytes") && !$Object.is(m.vramBytes, 0))
+w.uint32(169).double(m.vramBytes);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -3816,6 +3828,42 @@ if (v = r.uint32())
 m.slots = v;
 else
 delete m.slots;
+continue;
+}
+case 18: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.weightsBytes = v;
+else
+delete m.weightsBytes;
+continue;
+}
+case 19: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.contextBytes = v;
+else
+delete m.contextBytes;
+continue;
+}
+case 20: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.slotBytes = v;
+else
+delete m.slotBytes;
+continue;
+}
+case 21: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.vramBytes = v;
+else
+delete m.vramBytes;
 continue;
 }
 }

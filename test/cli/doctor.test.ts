@@ -76,8 +76,9 @@ describe('turngraph doctor', () => {
     // Values that depend on the machine are replaced by #.
     const withoutNumbers = out
       .replaceAll(folder, '')
-      .replaceAll(/(?<=^ {2}(?:free|prefill|decode) +)[\d.,]+ \w+/gm, '#');
-    expect({ code, err }).toEqual({ code: 0, err: 'loading demo\nmeasuring prefill and decode speed\n' });
+      .replaceAll(/(?<=^ {2}(?:weights|free|prefill|decode) +)[\d.,]+ \w+/gm, '#');
+    const plan = 'demo needs about 39.9 MB: 10.0 MB of weights, 29.9 MB for 2 slots of 2,048 tokens';
+    expect({ code, err }).toEqual({ code: 0, err: `${plan}\nloading demo\nmeasuring prefill and decode speed\n` });
     expect(withoutNumbers).toMatchInlineSnapshot(`
       "demo
       /demo.gguf
@@ -101,8 +102,8 @@ describe('turngraph doctor', () => {
         tool tokens       <tool_call> (plain text), </tool_call> (plain text)
 
       Memory
-        weights           10.0 MB
-        slots             29.9 MB for 2 of 2,048 tokens each
+        weights           #
+        slots             29.9 MB for 2 of 2,048 tokens, 12.6 MB each
         free              # before it was loaded
 
       Speed

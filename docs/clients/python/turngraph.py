@@ -240,6 +240,10 @@ class Model:
     gpu_layers: int = 0
     threads: int = 0
     slots: int = 0
+    weights_bytes: float = 0
+    context_bytes: float = 0
+    slot_bytes: float = 0
+    vram_bytes: float = 0
 
 
 T = TypeVar("T")

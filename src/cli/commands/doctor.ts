@@ -5,10 +5,14 @@ import { parseGpuLayers } from '../../gpuChoice.ts';
 import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
 import { unknownModel } from '../../models/catalogue/unknownModel.ts';
 import { diagnose } from '../../models/doctor/diagnose.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
+import { loadOptionsFor, type PoolOptions } from '../../models/pool/poolOptions.ts';
 import { MemoryBudget } from '../../models/pool/memoryBudget.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
 import { findTarget } from '../../models/doctor/target.ts';
 import { formats } from '../../tools/formats/index.ts';
+import { memoryLine } from '../output/memoryLine.ts';
 import { doctorReport } from '../output/doctorReport.ts';
 import { DoctorProgress } from '../output/doctorProgress.ts';
 import { localCatalogue } from '../localCatalogue.ts';
@@ -51,12 +55,23 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const engine = await createUncachedLlamaEngine(options);
   const gpuLayers = parseGpuLayers(options.gpuLayers);
   const budget = new MemoryBudget(options);
-  await using pool = new ModelPool(engine, { ...options, gpuLayers, budget, catalogue: ownCatalogue, idleMs: 0 });
+  const poolOptions: PoolOptions = { ...options, gpuLayers, budget, catalogue: ownCatalogue, idleMs: 0 };
+  await using pool = new ModelPool(engine, poolOptions);
+  await describePlan(engine, entry, poolOptions);
   const diagnosis = await withProgress(entry.name, (onStep) =>
     diagnose(pool, target, { formats, quick, signal: new AbortController().signal, onStage: onStep }),
   );
   if (options.json) process.stdout.write(`${JSON.stringify(diagnosis, undefinedToNull)}\n`);
   else process.stdout.write(doctorReport(diagnosis, colorsFor(process.stdout)));
+}
+
+/** Says what a model is going to take, before it is loaded. What is wrong with its file is said by the load. */
+async function describePlan(engine: Engine, entry: CatalogueEntry, options: PoolOptions): Promise<void> {
+  const { limit, isLimited } = options.budget ?? new MemoryBudget();
+  const within = isLimited ? { within: limit } : {};
+  const loadOptions = { ...loadOptionsFor(entry, options), ...within };
+  const plan = await engine.estimate?.(entry.file ?? '', loadOptions).catch(() => undefined);
+  if (plan) process.stderr.write(`${memoryLine(entry.name, plan)}\n`);
 }
 
 // Programs get all keys, with null for unknown values.

@@ -1,11 +1,11 @@
 import { relative } from 'node:path';
 import type { ModelDetails } from '../../engine/modelDetails.ts';
-import type { MemoryUse } from '../../engine/modelMemory.ts';
 import type { Diagnosis } from '../../models/doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../../models/doctor/toolBenchmark.ts';
 import type { ProbeVerdict, ToolDialect } from '../../tools/native/toolDialect.ts';
 import { formatBytes } from '../../units.ts';
 import type { Colors } from './colors.ts';
+import { formatMemory } from './memoryLine.ts';
 import { failedProbes, layoutRows, limitsTitle, probeLine, replyRows } from './dialectReport.ts';
 
 type Row = readonly [label: string, value: string];
@@ -109,10 +109,13 @@ function describeBos({ bos, addsBos }: ModelDetails['tokens']): string {
 }
 
 function memoryRows({ model, contextSize, stats }: Diagnosis): readonly Row[] {
-  const { weights, slots, free } = model.memory;
+  const { weights, slots, slot, free } = model.memory;
   return [
     ['weights', formatMemory(weights)],
-    ['slots', `${formatMemory(slots)} for ${count(stats.slots)} of ${count(contextSize)} tokens each`],
+    [
+      'slots',
+      `${formatMemory(slots)} for ${count(stats.slots)} of ${count(contextSize)} tokens, ${formatMemory(slot)} each`,
+    ],
     ['free', `${formatMemory(free)} before it was loaded`],
   ];
 }
@@ -185,6 +188,3 @@ function formatLargeCount(value: number): string {
 }
 
 const size = (bytes: number): string => formatBytes(bytes, 1);
-
-const formatMemory = ({ ram, vram }: MemoryUse): string =>
-  vram > 0 ? `${size(ram)}, ${size(vram)} on the graphics card` : size(ram);

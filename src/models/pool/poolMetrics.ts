@@ -1,6 +1,8 @@
 import type { Engine, InferenceResult, Model, ModelStats } from '../../engine/engine.ts';
 import type { Metrics, SetGauge } from '../../metrics/metrics.ts';
 import { CounterDelta } from '../../metrics/counterDelta.ts';
+import type { ModelMemory } from '../../engine/modelMemory.ts';
+import type { MemoryBudget } from './memoryBudget.ts';
 import { observeModel } from './modelObserver.ts';
 import { ModelPool } from './pool.ts';
 import type { PoolOptions } from './poolOptions.ts';
@@ -87,6 +89,7 @@ function exportGauges(labels: Labels, pool: ModelPool, set: SetGauge): void {
   if (!stats) return;
   set('turngraph_model_info', { ...labels, backend: stats.backend }, 1);
   set('turngraph_model_context_tokens', labels, contextSize);
+  exportMemory(labels, stats.memory, set);
   set('turngraph_model_gpu_layers', labels, stats.gpuLayers);
   set('turngraph_model_threads', labels, stats.threads);
   set('turngraph_model_prefill_threads', labels, stats.prefillThreads);
@@ -96,6 +99,25 @@ function exportGauges(labels: Labels, pool: ModelPool, set: SetGauge): void {
   set('turngraph_sequences', labels, stats.sequences);
   set('turngraph_checkpoint_bytes', labels, stats.checkpointBytes);
   set('turngraph_state_bytes', labels, stats.stateBytes);
+}
+
+function exportMemory(labels: Labels, { weights, context, slot }: ModelMemory, set: SetGauge): void {
+  for (const memory of ['ram', 'vram'] as const) {
+    set('turngraph_model_memory_bytes', { ...labels, part: 'weights', memory }, weights[memory]);
+    set('turngraph_model_memory_bytes', { ...labels, part: 'context', memory }, context[memory]);
+    set('turngraph_model_slot_bytes', { ...labels, memory }, slot[memory]);
+  }
+}
+
+/** Exports the limits of a memory budget, and what is reserved of them. */
+export function exportBudget(budget: MemoryBudget, metrics: Metrics): void {
+  metrics.onScrape((set) => {
+    for (const memory of ['ram', 'vram'] as const) {
+      if (!Number.isFinite(budget.limit[memory])) continue;
+      set('turngraph_memory_limit_bytes', { memory }, budget.limit[memory]);
+      set('turngraph_memory_reserved_bytes', { memory }, budget.used[memory]);
+    }
+  });
 }
 
 const seconds = (milliseconds: number): number => milliseconds / 1000;

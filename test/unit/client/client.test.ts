@@ -285,4 +285,8 @@ const blankModel = {
   gpuLayers: 0,
   threads: 0,
   slots: 0,
+  weightsBytes: 0,
+  contextBytes: 0,
+  slotBytes: 0,
+  vramBytes: 0,
 } as const;

@@ -1,0 +1,74 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect } from '../../src/client/index.ts';
+import { startTestServer, type TestServerOptions } from '../helpers/server.ts';
+import { demoFile } from './demo.ts';
+
+const megabyte = 1e6;
+
+describe('models within a memory limit', () => {
+  let folder: string;
+  let catalogue: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    catalogue = join(folder, 'models.json');
+    const variants = [{ engine: 'llama-cpp', local_path: dirname(demoFile), files: [basename(demoFile)] }];
+    const models = ['first', 'second'].map((name) => ({ name, variants }));
+    await writeFile(catalogue, JSON.stringify({ extends: false, models }));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const start = (options: TestServerOptions) => startTestServer({ catalogue, slots: 0, ...options });
+
+  it.each([
+    ['in', 'proto'],
+    ['child', 'json'],
+    ['shared', 'proto'],
+  ] as const)(
+    'are loaded one after the other where both do not fit, with --engine-process %s',
+    async (engineProcess, codec) => {
+      const memoryLimit = 60;
+      await using server = await start({ engineProcess, memoryLimit });
+      const client = await connect(server.url, { codec });
+      const loads = await Promise.allSettled([client.loadModel('first'), client.loadModel('second')]);
+      const loadedAt = loads.findIndex(({ status }) => status === 'fulfilled');
+      expect(loads.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      const reason: unknown = loads.flatMap((load) => (load.status === 'rejected' ? [load.reason] : []))[0];
+      expect(reason).toMatchObject({
+        code: 6009,
+        message: expect.stringMatching(/needs \d+ MB, and \d+ MB of the 60 MB of --memory-limit are left/),
+      });
+      const loaded = (await client.listModels())[loadedAt];
+      expect(loaded).toMatchObject({ status: 'LOADED', contextSize: 2048, vramBytes: 0 });
+      expect(loaded?.slots).toBeLessThan(4);
+      expect((loaded?.weightsBytes ?? NaN) + (loaded?.contextBytes ?? NaN)).toBeLessThanOrEqual(memoryLimit * megabyte);
+      const metrics = await (await fetch(`${server.url.replace('ws:', 'http:')}/metrics`)).text();
+      expect(metrics).toContain(`turngraph_memory_limit_bytes{memory="ram"} ${memoryLimit * megabyte}`);
+      const names = ['first', 'second'];
+      await client.unloadModel(names[loadedAt] ?? '');
+      await client.loadModel(names[1 - loadedAt] ?? '');
+      expect((await client.listModels())[1 - loadedAt]).toMatchObject({ status: 'LOADED', slots: loaded?.slots });
+      await client.close();
+    },
+  );
+
+  it('make room for an agent when nobody uses them any more', async () => {
+    await using server = await start({ memoryLimit: 60, modelIdle: 3600 });
+    const client = await connect(server.url);
+    const graph = (model: string) => ({
+      default_model_name: model,
+      start_node: 'answer',
+      nodes: { answer: { type: 'Generate', params: { sampling: { max_tokens: 4 } } } },
+    });
+    for (const model of ['first', 'second', 'first']) {
+      const agent = await client.createAgent({ graph: graph(model) });
+      expect((await agent.send('Hello!')).status).toBe('SUCCESS');
+      await agent.destroy();
+    }
+    expect((await client.listModels()).map(({ status }) => status)).toEqual(['LOADED', 'LOCAL']);
+    await client.close();
+  });
+});
