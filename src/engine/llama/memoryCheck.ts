@@ -8,7 +8,7 @@ import type { MemoryUse } from '../modelMemory.ts';
 export const freeMemory = (): number => process.availableMemory?.() ?? freemem();
 
 /** Free GPU memory in bytes; Infinity without a GPU, which therefore never is the limit. */
-export const freeVram = async (llama: Llama): Promise<number> =>
+const freeVram = async (llama: Llama): Promise<number> =>
   llama.gpu === false ? Infinity : (await llama.getVramState()).free;
 
 /** Free RAM and GPU memory; 0 bytes of the latter without a GPU. */
