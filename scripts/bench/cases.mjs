@@ -3,6 +3,7 @@ import { batch } from './cases/batch.mjs';
 import { cancel } from './cases/cancel.mjs';
 import { detect } from './cases/detect.mjs';
 import { firstTurn } from './cases/firstTurn.mjs';
+import { memory } from './cases/memory.mjs';
 import { nextTurn } from './cases/nextTurn.mjs';
 import { process } from './cases/process.mjs';
 import { slots } from './cases/slots.mjs';
@@ -32,5 +33,6 @@ export const cases = [
   detect,
   cancel,
   start,
+  memory,
   process,
 ];

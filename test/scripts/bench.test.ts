@@ -111,6 +111,7 @@ describe('the benchmark', () => {
         'batch',
         'first-turn',
         'next-turn',
+        'memory',
         'threads',
         'slots',
         'strict-call',
