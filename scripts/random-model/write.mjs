@@ -87,6 +87,9 @@ function createPools(weights, blocks, seed) {
 function dataOf({ name, type, count, bytes, dimensions }, index, pools) {
   // The architecture gemma2 scales embeddings: its layers must outweigh them, or the model would repeat the last token.
   if (dimensions.length === 1) return createWeights(type, count, () => 1, name.includes('.post_') ? postNorm : 1);
+  // llama.cpp wants the weights of convolutions as F32, whatever the others are.
+  if (name.includes('.conv.'))
+    return createWeights(type, count, createNormalRandom(index), spreadOf(index, dimensions));
   const pool = pools(spreadOf(index, dimensions));
   const data = Buffer.alloc(bytes);
   const unit = weightBytes(type, block);

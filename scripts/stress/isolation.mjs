@@ -1,6 +1,7 @@
 // Stress test `isolation`: agents with one secret (a canary) each share few slots; no secret may reach another agent.
 /** @import { ServerUnderTest, TestResult, TestSize } from './serverProcess.mjs' */
 /** @import { TokenReader } from './tokenReader.mjs' */
+import { basename, dirname } from 'node:path';
 import { runConcurrently, withTimeout } from './timeouts.mjs';
 import { createRng } from '../seededRandom.mjs';
 import { createCanaries } from './canaries.mjs';
@@ -40,6 +41,8 @@ export async function checkIsolation({ server, reader, watch }, { model, agents:
       const agent = await clients[index % 2].createAgent({
         graph: keeperGraph(secret, model),
         enableDiagnostics: true,
+        // The heads of these are in the prompt cache.
+        warmUp: index % 2 === 0,
       });
       return { secret, agent, busy: false };
     }),
@@ -55,7 +58,7 @@ export async function checkIsolation({ server, reader, watch }, { model, agents:
     if (answer) search.checkAnswer(player.secret, answer);
     player.busy = false;
     search.checkTraces(server.readTraces(), reader);
-    await watch?.readNew((text) => search.checkStateFile(text));
+    await watch?.readNew((text, path) => search.checkStateFile(text, path));
     if (turn % 200 === 0) log(`${turn} of ${count} turns, ${search.figures.prompts} prompts traced`);
   });
   await Promise.all(clients.map((client) => client.close()));
@@ -121,7 +124,7 @@ const setLight = {
 
 /** Searches texts for secrets of other agents; counts the agent's own ones too, without which the search proves nothing. */
 class CanarySearch {
-  figures = { ownInAnswers: 0, prompts: 0, restored: 0, saved: 0, stateFiles: 0 };
+  figures = { ownInAnswers: 0, prompts: 0, restored: 0, saved: 0, stateFiles: 0, promptFiles: 0 };
   faults = [];
   #secrets;
 
@@ -151,10 +154,19 @@ class CanarySearch {
     }
   }
 
-  checkStateFile(text) {
+  checkStateFile(text, path) {
     this.figures.stateFiles++;
+    if (basename(dirname(path)) === 'prompts') this.#checkPromptFile(text);
     const found = this.#secretsIn(text);
     if (found.length > 1) this.fail(`a state file with ${found.length} secrets (${found.join(', ')}): ${text}`);
+  }
+
+  /** The prompt cache has text of graphs only. */
+  #checkPromptFile(text) {
+    this.figures.promptFiles++;
+    const said = this.#secrets.flatMap((secret) => messages.map((message) => message(secret)));
+    const found = said.filter((message) => text.includes(message));
+    if (found.length > 0) this.fail(`the prompt cache has what a user has said (${found.join(', ')}): ${text}`);
   }
 
   result(turns) {

@@ -56,7 +56,7 @@ export class StateFileWatcher {
     this.#reader = reader;
   }
 
-  /** Calls `onText` with the text of each state that is new since the last call. */
+  /** Calls `onText` with the text and the path of each state that is new since the last call. */
   readNew(onText) {
     if (this.#folder === undefined) return Promise.resolve();
     this.#pending = this.#pending.then(() => this.#readNew(onText));
@@ -70,7 +70,7 @@ export class StateFileWatcher {
       const tokens = await readStateTokens(path);
       if (!tokens) continue;
       this.#seen.add(version);
-      onText(this.#reader.text(tokens));
+      onText(this.#reader.text(tokens), path);
     }
   }
 }

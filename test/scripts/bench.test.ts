@@ -136,14 +136,15 @@ describe('a random model', () => {
     await rm(folder, { recursive: true });
   });
 
-  async function loadRandomModel(weights: 'F16' | 'Q8_0', seed = 1): Promise<LlamaModel> {
-    const file = join(folder, `${weights}-${seed}.gguf`);
-    await writeRandomModel(file, { ...shapes.tiny, weights, seed });
+  type Shape = Partial<Parameters<typeof writeRandomModel>[1]>;
+  async function loadRandomModel(weights: 'F16' | 'Q8_0', seed = 1, shape: Shape = {}): Promise<LlamaModel> {
+    const file = join(folder, `${weights}-${seed}-${Object.keys(shape).join('-')}.gguf`);
+    await writeRandomModel(file, { ...shapes.tiny, weights, seed, ...shape });
     return llama.loadModel({ modelPath: file });
   }
 
-  async function generate(weights: 'F16' | 'Q8_0', seed: number, count: number): Promise<string> {
-    const model = await loadRandomModel(weights, seed);
+  async function generate(weights: 'F16' | 'Q8_0', seed: number, count: number, shape?: Shape): Promise<string> {
+    const model = await loadRandomModel(weights, seed, shape);
     const context = await model.createContext({ contextSize: 256, batchSize: 256, threads: 1, flashAttention: true });
     const prompt = model.tokenize('<|im_start|>user\nHello!<|im_end|>\n<|im_start|>assistant\n', true);
     const tokens = [];
@@ -158,10 +159,15 @@ describe('a random model', () => {
     return text;
   }
 
-  it.each(['F16', 'Q8_0'] as const)(
-    'with %s weights can be loaded and generates varied text without an end token',
-    async (weights) => {
-      const text = await generate(weights, 1, 48);
+  it.each([
+    ['F16', {}],
+    ['Q8_0', {}],
+    ['Q8_0', { kernel: 3, layers: 6 }],
+    ['Q8_0', { window: 64 }],
+  ] as const)(
+    'with %s weights (%j) can be loaded and generates varied text without an end token',
+    async (weights, shape) => {
+      const text = await generate(weights, 1, 48, shape);
       expect(new Set(text).size).toBeGreaterThan(3);
       expect(text).toMatch(/^[\x20-\x7e]+$/);
     },
@@ -186,6 +192,7 @@ describe('a random model', () => {
     const file = join(folder, 'none.gguf');
     await expect(writeRandomModel(file, { ...shapes.tiny, width: 65 })).rejects.toThrow('multiple of 32');
     await expect(writeRandomModel(file, { ...shapes.tiny, kvHeads: 3 })).rejects.toThrow('multiple');
+    await expect(writeRandomModel(file, { ...shapes.tiny, window: 64, kernel: 3 })).rejects.toThrow('not both');
     await expect(writeRandomModel(file, { ...shapes.tiny, words: 1_000_000 })).rejects.toThrow('no more');
   });
 });

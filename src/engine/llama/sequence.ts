@@ -88,10 +88,9 @@ export class LlamaSequence implements Sequence {
       timings.queuedMs ||= elapsedMs();
       const reusedTokens = await this.#cache.prefill(run, context, signal, boundaries);
       reused ??= Math.min(reusedTokens, tokens.length);
-      // A reply of a node with tools is not in its next prompt, and without an answer the message is not, either.
-      run.slot.stableTokens = prompt.tools && boundaries?.interaction;
+      run.slot.stableTokens = undefined;
       if (run.shouldPause) return 'paused';
-      return this.#decode(run, context, {
+      const ending = await this.#decode(run, context, {
         ...options,
         sampler,
         seeds,
@@ -99,6 +98,9 @@ export class LlamaSequence implements Sequence {
         onPromptEvaluated: () => this.#cache.takeCheckpointAt(run.slot, 'message', boundaries?.message),
         onToken: () => (timings.firstTokenMs ||= elapsedMs()),
       });
+      // A reply of a node with tools is not in its next prompt, and without an answer the message is not, either.
+      if (ending !== 'paused') run.slot.stableTokens = prompt.tools && boundaries?.interaction;
+      return ending;
     });
     stream.end();
     this.#history.remember(rendered, tokens, stream.exactPrefix());
