@@ -3,18 +3,25 @@ export class ActivityTimer {
   readonly #ms: number;
   readonly #isActive: () => boolean;
   readonly #work: () => void;
+  readonly #onIdle: () => void;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(ms: number, isActive: () => boolean, work: () => void) {
+  /** @param onIdle is called when the timer stops. */
+  constructor(ms: number, isActive: () => boolean, work: () => void, onIdle: () => void = () => undefined) {
     this.#ms = ms;
     this.#isActive = isActive;
     this.#work = work;
+    this.#onIdle = onIdle;
+  }
+
+  /** Something is going to be active, or is not: the next tick will see. */
+  start(): void {
+    this.#timer ??= setInterval(() => this.#tick(), this.#ms).unref();
   }
 
   /** Something may have become active. */
   wake(): void {
-    if (this.#timer || !this.#isActive()) return;
-    this.#timer = setInterval(() => this.#tick(), this.#ms).unref();
+    if (this.#isActive()) this.start();
   }
 
   /** The work is done once more after the activity has ended. */
@@ -23,5 +30,6 @@ export class ActivityTimer {
     if (this.#isActive()) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
+    this.#onIdle();
   }
 }

@@ -16,15 +16,15 @@ process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 // Before threads are started, which inherit it.
 lowerPriority(settings.priority);
 
-const setLoading = startGuard(settings.serverPid, settings.heartbeatMs);
+const setGuardState = startGuard(settings.serverPid, settings.heartbeatMs);
 
 // Imported last: it loads the library, which takes long on a slow disk.
 const early: (readonly unknown[])[] = [];
 const keepEarly = (messages: readonly unknown[]): void => void early.push(messages);
 process.on('message', keepEarly);
 const { serveEngine } = await import('./engineServer.ts');
-const peer = serveEngine(send, settings, setLoading);
+const engine = serveEngine(send, settings, setGuardState);
 process.off('message', keepEarly);
-process.on('message', (messages: readonly unknown[]) => peer.receive(messages));
-for (const messages of early) peer.receive(messages);
-setLoading(early.length > 0);
+process.on('message', (messages: readonly unknown[]) => engine.receive(messages));
+for (const messages of early) engine.receive(messages);
+if (early.length === 0) setGuardState('idle');

@@ -1,5 +1,5 @@
 import { LlamaEngine } from '../llama/engine.ts';
-import type { SetLoading } from './guard.ts';
+import type { SetGuardState } from './guard.ts';
 import type { InferenceSchedule } from '../pace.ts';
 import { ActivityTimer } from './activityTimer.ts';
 import { HostedModel } from './hostedModel.ts';
@@ -27,15 +27,20 @@ export interface EngineProcessSettings {
 
 const statsIntervalMs = 100;
 
-/** Serves the requests of the server process with the llama.cpp engine. `setLoading` tells the guard of the process. */
-export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSettings, setLoading: SetLoading): EnginePeer {
+/** Serves the requests of the server process with the llama.cpp engine. `setGuardState` tells the guard of the process. */
+export function serveEngine(
+  sendBatch: SendBatch,
+  settings: EngineProcessSettings,
+  setGuardState: SetGuardState,
+): Pick<EnginePeer, 'receive'> {
   let loads = 0;
   const whileLoading = async <T>(work: () => Promise<T>): Promise<T> => {
-    setLoading(++loads > 0);
+    loads++;
+    setGuardState('loading');
     try {
       return await work();
     } finally {
-      setLoading(--loads > 0);
+      if (--loads === 0) setGuardState('working');
     }
   };
   const paces = new ReceivedPaces();
@@ -153,7 +158,14 @@ export function serveEngine(sendBatch: SendBatch, settings: EngineProcessSetting
   // Statistics also change without a message: a generation gets its slot.
   const timers = [
     new ActivityTimer(statsIntervalMs, isActive, reportStats),
-    new ActivityTimer(settings.heartbeatMs, isActive, heartbeat),
+    new ActivityTimer(settings.heartbeatMs, isActive, heartbeat, () => setGuardState('idle')),
   ];
-  return peer;
+  return {
+    receive(messages) {
+      // Before they are handled: that may block the event loop for ever.
+      if (loads === 0) setGuardState('working');
+      for (const timer of timers) timer.start();
+      peer.receive(messages);
+    },
+  };
 }
