@@ -11,6 +11,8 @@ export interface ModelMemory {
   readonly context: MemoryUse;
   /** What each slot has of the context. */
   readonly slot: MemoryUse;
+  /** What its checkpoints may take at most, within a limit; absent: it needs none, or there is no limit. */
+  readonly checkpoints?: MemoryUse;
 }
 
 /** How a model can be loaded, and what it would take. */
@@ -36,8 +38,12 @@ export const subtractMemory = (a: MemoryUse, b: MemoryUse): MemoryUse => ({
 });
 
 /** What a whole model takes. */
-export const totalMemory = ({ weights, context }: Pick<ModelMemory, 'weights' | 'context'>): MemoryUse =>
-  addMemory(weights, context);
+export const totalMemory = ({
+  weights,
+  context,
+  checkpoints = noMemory,
+}: Pick<ModelMemory, 'weights' | 'context' | 'checkpoints'>): MemoryUse =>
+  addMemory(addMemory(weights, context), checkpoints);
 
 /** Whether an amount of memory fits in another. */
 export const isWithin = (use: MemoryUse, limit: MemoryUse): boolean => use.ram <= limit.ram && use.vram <= limit.vram;

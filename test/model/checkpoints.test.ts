@@ -11,7 +11,12 @@ import type { Message, Prompt, ToolBlock } from '../../src/dialog.ts';
 import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
 import { BatchTimer } from '../../src/engine/llama/batching/batchTimer.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { checkpointsOf, openCache, takeCheckpoint } from '../../src/engine/llama/kvCache/checkpoints.ts';
+import {
+  checkpointsOf,
+  limitCheckpoints,
+  openCache,
+  takeCheckpoint,
+} from '../../src/engine/llama/kvCache/checkpoints.ts';
 import { reusePrefix } from '../../src/engine/llama/kvCache/prefixReuse.ts';
 import { generate, longText, neverAborted as signal } from '../contracts/generation.ts';
 
@@ -49,7 +54,7 @@ describe('the checkpoints of a cache', () => {
     const llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
     const weights = await llama.loadModel({ modelPath: fileOf('hybrid') });
     const context = await weights.createContext({ contextSize: 256, sequences: 4, threads: 1 });
-    const kindsWith = async (states: number): Promise<readonly (string | undefined)[]> => {
+    const kindsWith = async (states?: number): Promise<readonly (string | undefined)[]> => {
       const cache = openCache(context);
       for (let turn = 0; turn < 3; turn++) {
         await reusePrefix(cache, turn === 0 ? [] : cache.contextTokens.slice(0, 20));
@@ -57,10 +62,12 @@ describe('the checkpoints of a cache', () => {
           await cache.evaluateWithoutGeneratingNewTokens(
             Array.from({ length: 20 }, (_, index) => index + 10) as Token[],
           );
-          await takeCheckpoint(cache, kind, states * stateBytes);
+          await takeCheckpoint(cache, kind, states && states * stateBytes);
         }
       }
-      return checkpointsOf(cache).map(({ kind }) => kind);
+      const kinds = checkpointsOf(cache).map(({ kind }) => kind);
+      await cache.dispose();
+      return kinds;
     };
     const cache = openCache(context);
     await cache.evaluateWithoutGeneratingNewTokens([10, 11, 12] as Token[]);
@@ -71,6 +78,10 @@ describe('the checkpoints of a cache', () => {
     expect(await kindsWith(2.5)).toEqual(['head', 'message']);
     expect(await kindsWith(1.5)).toEqual(['head']);
     expect(await kindsWith(0.5)).toEqual([]);
+    limitCheckpoints(context, 4 * 1.5 * stateBytes);
+    expect(await kindsWith()).toEqual(['head']);
+    expect(limitCheckpoints(context, Infinity)).toBeLessThan(1e9);
+    expect(await kindsWith()).toEqual(['head', 'interaction', 'message']);
     await llama.dispose();
   });
 });

@@ -11,6 +11,7 @@ import {
   wantedContext,
 } from './contextMemory.ts';
 import { createContext, type ContextProgress } from './createContext.ts';
+import { withCheckpoints } from './checkpointLimit.ts';
 import { limitVram, mapsWeights } from './estimateLoad.ts';
 import { fitContext, type ContextSettings, type FittedContext } from './fitContext.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
@@ -105,17 +106,15 @@ async function tryLoad(
     });
     const { slots, contextSize } = fitted;
     const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
+    const contextMemory = subtractMemory(await readMemoryUse(llama), loaded);
+    const memory = { weights: weightMemory, context: contextMemory, slot: fitted.slot };
     const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
     const key = prompts && (await promptKey(weights, file, { contextSize, kvCacheType }));
     return new LlamaModel({
       weights,
       ...context,
       free,
-      memory: {
-        weights: weightMemory,
-        context: subtractMemory(await readMemoryUse(llama), loaded),
-        slot: fitted.slot,
-      },
+      memory: withCheckpoints(context.context, memory, within),
       stateSwap: states && new StateSwap(states, context.batchTimer, bytesPerToken),
       promptCache: prompts && new PromptCache(prompts, key ?? '', context.batchTimer, bytesPerToken),
       contextSize,

@@ -21,7 +21,19 @@ export interface Checkpoint {
 }
 
 // Of all slots of a model, each of which has its share of it.
-const maxModelBytes = 512 * 2 ** 20;
+const maxCheckpointBytes = 512 * 2 ** 20;
+
+const limits = new WeakMap<LlamaContext, number>();
+
+/** Limits the memory of all checkpoints of a context. @returns the limit, which is never above the usual one. */
+export function limitCheckpoints(context: LlamaContext, bytes: number): number {
+  const limit = Math.min(bytes, maxCheckpointBytes);
+  limits.set(context, limit);
+  return limit;
+}
+
+const shareOf = ({ context }: LlamaContextSequence): number =>
+  (limits.get(context) ?? maxCheckpointBytes) / context.totalSequences;
 
 /** Opens a sequence of a context, in which only `takeCheckpoint` takes checkpoints. */
 export const openCache = (context: LlamaContext): LlamaContextSequence =>
@@ -42,7 +54,7 @@ export const checkpointsOf = (cache: LlamaContextSequence): readonly Checkpoint[
 export async function takeCheckpoint(
   cache: LlamaContextSequence,
   kind: CheckpointKind,
-  maxBytes = maxModelBytes / cache.context.totalSequences,
+  maxBytes = shareOf(cache),
 ): Promise<void> {
   if (!cache.needsCheckpoints || cache.nextTokenIndex === 0) return;
   const checkpoints = checkpointsOf(cache);
