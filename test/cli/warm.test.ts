@@ -1,9 +1,10 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { longText } from '../contracts/generation.ts';
-import { runCli } from './command.ts';
+import { connect } from '../../src/client/index.ts';
+import { readFirstLine, runCli, startCli, untilExit } from './command.ts';
 
 let folder = '';
 const env = () => ({ TURNGRAPH_CACHE: join(folder, 'cache'), TURNGRAPH_ENGINE_PROCESS: 'in' });
@@ -19,11 +20,20 @@ afterAll(() => rm(folder, { recursive: true }));
 describe('turngraph warm', () => {
   it('evaluates graphs once, and later servers start from that', async () => {
     const tavern = join(folder, 'tavern.json');
-    const run = async (): Promise<number> => {
-      const { out } = await runCli(['run', tavern, 'Hello!'], '', env());
-      return Number(/"tokensReused":(\d+)/.exec(out)?.[1] ?? 0);
+    const reusedByServer = async (): Promise<number> => {
+      const child = startCli(['serve', '--port', '0', '--json', '--log-level', 'error'], env());
+      const end = untilExit(child);
+      const { port } = JSON.parse(await readFirstLine(child)) as { readonly port: number };
+      try {
+        await using client = await connect(`ws://127.0.0.1:${port}`);
+        const agent = await client.createAgent({ graph: await readFile(tavern, 'utf8') });
+        return (await agent.send('Hello!')).tokens.reused;
+      } finally {
+        child.kill('SIGTERM');
+        await end;
+      }
     };
-    expect(await run()).toBe(0);
+    expect(await reusedByServer()).toBe(0);
     const broken = join(folder, 'broken.json');
     const warmed = await runCli(['warm', broken, tavern], '', env());
     const prompts = join(folder, 'cache', 'prompts');
@@ -31,7 +41,7 @@ describe('turngraph warm', () => {
     expect(warmed.err).toContain(`${broken}: `);
     expect(warmed.out).toMatch(/tavern\.json: ok\n.*: 1 prompt, \d+\.\d MB\n$/);
     expect(await readdir(prompts)).toHaveLength(2);
-    expect(await run()).toBeGreaterThan(100);
+    expect(await reusedByServer()).toBeGreaterThan(100);
   });
 
   it('needs graphs that are there', async () => {

@@ -147,6 +147,7 @@ describe('the prompt cache', () => {
     const other = { options: { contextSize: 1024 } };
     expect((await ask(other)).reused).toBe(0);
     expect((await ask({ ...other, name: 'hybrid' })).reused).toBe(0);
+    expect((await ask({ options: { slots: 4 } })).reused).toBe(0);
     await onlyFile('.state');
     expect((await ask()).reused).toBeGreaterThan(100);
   });

@@ -29,6 +29,9 @@ export const warmCommand = (): Command =>
       'extend',
       'storageRoot',
       'threads',
+      'slots',
+      'memoryLimit',
+      'vramLimit',
       'gpu',
       'gpuLayers',
       'gpuDevice',
@@ -36,7 +39,7 @@ export const warmCommand = (): Command =>
     ],
   ).action(async (graphs: string[], { model = '', ...flags }: WarmFlags) => {
     assertModelName(model);
-    const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1, watchModels: 'off' });
+    const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', watchModels: 'off' });
     const found = await Promise.all(graphs.map((graph) => findGraph(graph, settings.graphs)));
     const file = found.find(({ isName }) => !isName);
     // As in `check`: the storage files of a graph file are in its folder.

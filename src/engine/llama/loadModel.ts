@@ -109,7 +109,7 @@ async function tryLoad(
     const contextMemory = subtractMemory(await readMemoryUse(llama), loaded);
     const memory = { weights: weightMemory, context: contextMemory, slot: fitted.slot };
     const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
-    const key = prompts && (await promptKey(weights, file, { contextSize, kvCacheType }));
+    const key = prompts && (await promptKey(weights, file, { slots, contextSize, kvCacheType }));
     return new LlamaModel({
       weights,
       ...context,
