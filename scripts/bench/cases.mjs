@@ -1,8 +1,10 @@
 // The benchmark cases, in the order in which they run: one line each.
 import { batch } from './cases/batch.mjs';
 import { cancel } from './cases/cancel.mjs';
+import { cast } from './cases/cast.mjs';
 import { detect } from './cases/detect.mjs';
 import { firstTurn } from './cases/firstTurn.mjs';
+import { guest } from './cases/guest.mjs';
 import { memory } from './cases/memory.mjs';
 import { nextTurn } from './cases/nextTurn.mjs';
 import { process } from './cases/process.mjs';
@@ -12,6 +14,7 @@ import { stream } from './cases/stream.mjs';
 import { strictCall } from './cases/strictCall.mjs';
 import { threads } from './cases/threads.mjs';
 import { turn } from './cases/turn.mjs';
+import { warmStart } from './cases/warmStart.mjs';
 
 /**
  * One case of the benchmark; `bench` is what `openBench` of bench.mjs returns.
@@ -26,12 +29,15 @@ export const cases = [
   batch,
   firstTurn,
   nextTurn,
+  warmStart,
+  cast,
   threads,
   slots,
   strictCall,
   turn,
   detect,
   cancel,
+  guest,
   start,
   memory,
   process,

@@ -28,6 +28,14 @@ export function story(number, words) {
   return sentences.join(' ');
 }
 
+/** The shortest such text of at least `tokens` tokens by `count`. */
+export function storyOfTokens(number, tokens, count) {
+  for (let words = 10; ; words += 10) {
+    const text = story(number, words);
+    if (count(text) >= tokens) return text;
+  }
+}
+
 /** One message in chatml. */
 export const chatmlMessage = (role, text) => `<|im_start|>${role}\n${text}<|im_end|>\n`;
 

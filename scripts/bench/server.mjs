@@ -8,7 +8,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-const cli = fileURLToPath(new URL('../../dist/cli/turngraph.js', import.meta.url));
+/** The program `turngraph`. */
+export const cli = fileURLToPath(new URL('../../dist/cli/turngraph.js', import.meta.url));
 const run = promisify(execFile);
 let serveFlags;
 
@@ -27,8 +28,7 @@ export function readServeFlags() {
  */
 export async function startServer({ file, contextSize = 0, flags = {}, nodeFlags = [] }) {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-bench-serve-'));
-  const catalogue = join(folder, 'models.json');
-  await writeFile(catalogue, catalogueOf(file, contextSize));
+  const catalogue = await writeCatalogue(folder, file, contextSize);
   const available = await readServeFlags();
   const all = { 'log-level': 'error', 'engine-process': 'in', cache: join(folder, 'cache'), ...flags };
   const given = Object.entries(all)
@@ -55,10 +55,13 @@ export async function startServer({ file, contextSize = 0, flags = {}, nodeFlags
   }
 }
 
-const catalogueOf = (file, context_size) => {
+/** Writes a catalogue with a model under the name "bench" into a folder; returns its path. */
+export async function writeCatalogue(folder, file, context_size) {
+  const catalogue = join(folder, 'models.json');
   const variant = { engine: 'llama-cpp', local_path: dirname(file), files: [basename(file)], context_size };
-  return JSON.stringify({ models: [{ name: 'bench', variants: [variant] }] });
-};
+  await writeFile(catalogue, JSON.stringify({ models: [{ name: 'bench', variants: [variant] }] }));
+  return catalogue;
+}
 
 async function readListeningLine(child, exited) {
   const line = once(createInterface(child.stdout), 'line').then(([text]) => JSON.parse(text));
