@@ -275,6 +275,20 @@ const misuses: readonly Misuse[] = [
     call: (_, agent) => agent.appendDialog({ user: 5 }),
   },
   {
+    message: 'setPace.pause is not known here; did you mean "paused"?',
+    // @ts-expect-error: misspelt
+    call: (client) => client.setPace({ pause: true }),
+  },
+  {
+    message: 'setPace.maxTokensPerSecond must be a whole number from 0 to 4294967295, not 0.5',
+    call: (client) => client.setPace({ maxTokensPerSecond: 0.5 }),
+  },
+  {
+    message: 'sendMessage.priority must be one of NORMAL, BACKGROUND, URGENT, not "HIGH"',
+    // @ts-expect-error: no priority
+    call: async (_, agent) => void (await agent.send('hi', { priority: 'HIGH' })),
+  },
+  {
     message: 'configureSession.storageFolder is not known here; did you mean "storageDataFolder"?',
     // @ts-expect-error: misspelt
     call: (client) => client.configure({ storageFolder: 'brunhild' }),
@@ -492,6 +506,9 @@ describe('a frame of a request', () => {
     ['sendMessage', { txt: 'hi' }],
     ['sendMessage', { variables: { hour: 9 } }],
     ['sendMessage', { variables: ['hour'] }],
+    ['sendMessage', { priority: 'urgent' }],
+    ['setPace', { paused: 1 }],
+    ['setPace', { maxThreads: -1 }],
     ['sendMessage', 5],
     ['createAgent', { graph: {}, graphJson: '{}' }],
     ['createAgent', { graphName: 'chat', graphJson: '{}' }],
