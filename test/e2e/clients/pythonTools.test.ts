@@ -269,6 +269,7 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
     });
 
     it('appends to the dialog what was said elsewhere', () => {
+      expect(results['sets_the_pace']).toEqual({ paused: true, status: 'SUCCESS', wrong: 5001 });
       expect(results['appends_to_the_dialog']).toEqual({
         dialog: [
           ['Who are you?', 'The porter.'],

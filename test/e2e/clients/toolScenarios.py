@@ -540,6 +540,22 @@ async def submits_by_hand(client: Client) -> Any:
     }
 
 
+async def sets_the_pace(client: Client) -> Any:
+    agent, other = await client.create_agent(graph=graph()), await client.create_agent(graph=graph())
+
+    async def send_wrongly() -> None:
+        await other.send("Hello!", priority="HIGH")  # type: ignore[arg-type]
+
+    await client.set_pace(paused=True)
+    turn = asyncio.ensure_future(agent.send("Hello!", priority="URGENT")._finish())
+    wrong = await code(send_wrongly())
+    is_paused = not turn.done()
+    await client.set_pace(max_tokens_per_second=1000, max_threads=1)
+    status = (await turn).status
+    await client.set_pace()
+    return {"paused": is_paused, "status": status, "wrong": wrong and wrong[0]}
+
+
 async def appends_to_the_dialog(client: Client) -> Any:
     agent = await client.create_agent(graph=graph())
     await agent.append_dialog("Who are you?", "The porter.")
@@ -655,7 +671,7 @@ async def main(url: str, form: str) -> None:
             asks_hooks, asks_for_confirmation, stops_on_a_block, throws_on_failure,
             brings_late_results_with_the_next_message, cancels_tools, brings_results_with_the_next_message,
             gives_back_results_of_a_refused_message, brings_long_results_one_after_the_other,
-            forgets_results_with_the_dialog, submits_by_hand, appends_to_the_dialog,
+            forgets_results_with_the_dialog, submits_by_hand, sets_the_pace, appends_to_the_dialog,
             keeps_the_arguments_of_the_model, holds_up_no_later_node, cancels_the_turn_in_a_hook,
             runs_tools_of_turns_that_nobody_reads, is_read_twice, cancels_only_its_own_turn, tells_of_failed_turns,
             logs_errors,
