@@ -2,8 +2,8 @@
 //
 // The system prompt has about 1,500 tokens, the message about 10. Once `turngraph warm` evaluates the graph into a cache
 // folder; a second folder stays without prompts. In each round a new server starts for each folder, an agent is created, which
-// loads the model but evaluates nothing, and one message is sent. The time is the client's, from sending to the first piece of
-// text. Servers run with their defaults: an engine process, and threads of their own choice. Both folders have measured thread
+// loads the model but evaluates nothing, and one message is sent. The time is the client's, from sending to the end of a turn
+// of one token, which need not be text in a random model. Servers run with their defaults: an engine process, and threads of their own choice. Both folders have measured thread
 // timings, from the warm-up round. It is checked that the warm turn reuses the whole system prompt, which only the disk has,
 // and that the cold one reuses nothing. Models: mid, and hybrid and window, whose caches cannot be cut back everywhere.
 import { generateGraph, timeTurn } from '../client.mjs';
@@ -30,7 +30,7 @@ async function measureModel(bench, model, repeats) {
   const file = await bench.file(model);
   const { count } = bench.closeAtEnd(await openVocabulary(file));
   const system = storyOfTokens(600, headTokens, count);
-  const graph = generateGraph(4, { system_prompt: system });
+  const graph = generateGraph(1, { system_prompt: system });
   const least = count(chatmlMessage('system', system));
   const [warm, cold] = [bench.closeAtEnd(await createCacheFolder()), bench.closeAtEnd(await createCacheFolder())];
   bench.log(`${model}: turngraph warm`);
@@ -38,18 +38,17 @@ async function measureModel(bench, model, repeats) {
   const side = (cache, check) => async (round) => {
     bench.log(`${model}: round ${round}`);
     const { agent, close } = await restartServer(bench, { file, contextSize, cache }, graph);
-    const { first, turn } = await timeTurn(agent, message);
+    const { end, turn } = await timeTurn(agent, message);
     await close();
     check(turn.tokens);
-    if (first === 0) throw new Error('an answer had no text');
-    return { first, ...turn.tokens };
+    return { end, ...turn.tokens };
   };
   const sides = {
     warm: side(warm.path, (tokens) => checkReused(tokens, least)),
     cold: side(cold.path, checkCold),
   };
   const rounds = await measureInterleaved(sides, repeats);
-  const [ms, coldMs] = [medianOf(rounds.warm, ({ first }) => first), medianOf(rounds.cold, ({ first }) => first)];
+  const [ms, coldMs] = [medianOf(rounds.warm, ({ end }) => end), medianOf(rounds.cold, ({ end }) => end)];
   const [{ prompt, reused }] = rounds.warm;
   return createResult({
     name: 'warm-start',
