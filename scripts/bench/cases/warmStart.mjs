@@ -3,9 +3,10 @@
 // The system prompt has about 1,500 tokens, the message about 10. Once `turngraph warm` evaluates the graph into a cache
 // folder; a second folder stays without prompts. In each round a new server starts for each folder, an agent is created, which
 // loads the model but evaluates nothing, and one message is sent. The time is the client's, from sending to the end of a turn
-// of one token, which need not be text in a random model. Servers run with their defaults: an engine process, and threads of their own choice. Both folders have measured thread
-// timings, from the warm-up round. It is checked that the warm turn reuses the whole system prompt, which only the disk has,
-// and that the cold one reuses nothing. Models: mid, and hybrid and window, whose caches cannot be cut back everywhere.
+// of one token, which need not be text in a random model. Servers run with their defaults: an engine process, and threads of
+// their own choice. Both folders have measured thread timings, from the warm-up round. It is checked that the warm turn reuses
+// the whole system prompt, which only the disk has, and that the cold one reuses nothing. Models: mid, and hybrid and window,
+// whose caches cannot be cut back everywhere.
 import { generateGraph, timeTurn } from '../client.mjs';
 import { checkCold, checkReused, createCacheFolder, fillPromptCache, restartServer } from '../promptCache.mjs';
 import { chatmlMessage, storyOfTokens } from '../prompts.mjs';
