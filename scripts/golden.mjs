@@ -275,6 +275,7 @@ const examples = [
               repeatPenalty: 1.1,
               presencePenalty: -0.5,
               frequencyPenalty: 0.25,
+              maxTokensPerSecond: 15,
               maxTokens: 2048,
               seed: 4294967295,
             },

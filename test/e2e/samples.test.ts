@@ -265,6 +265,7 @@ import { spawn } from 'node:child_process';
 import { connect, executor, toolResult, type AgentHandle, type Client, type ToolExecutor } from 'turngraph/client';
 declare const client: Client;
 declare const agent: AgentHandle;
+declare const crier: AgentHandle;
 declare const tools: ToolExecutor;
 declare const lamps: Map<unknown, unknown>;
 declare const rooms: Map<unknown, string>;
