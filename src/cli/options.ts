@@ -28,6 +28,17 @@ export function serverFlags(command: Command, names: readonly string[] = Object.
   return command;
 }
 
+/** The options of how a model is loaded and where it runs. */
+export const engineOptions: readonly string[] = [
+  'threads',
+  'gpu',
+  'gpuLayers',
+  'gpuDevice',
+  'memoryLimit',
+  'vramLimit',
+  'engineProcess',
+];
+
 function helpOf(name: string, { description, default: defaultValue }: OptionSchema): string {
   const defaultText =
     defaultValue === undefined || defaultValue === '' || String(defaultValue) === '' || defaultValue === false

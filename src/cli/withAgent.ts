@@ -8,7 +8,7 @@ import { engineNames } from '../session/session.ts';
 import { findGraph, isFile } from './findGraph.ts';
 import { readJsonFile } from './jsonFile.ts';
 import { assertModelName, findModelFile } from './modelFile.ts';
-import { serverFlags, serverOptions, UsageError } from './options.ts';
+import { engineOptions, serverFlags, serverOptions, UsageError } from './options.ts';
 import { connectionLine } from './output/connectionLine.ts';
 import type { CallAnswerer } from './results/callAnswer.ts';
 import { readResultsFile } from './results/resultsFile.ts';
@@ -58,13 +58,7 @@ export function agentFlags(command: Command): Command {
     'extend',
     'storageRoot',
     'mockScript',
-    'threads',
-    'gpu',
-    'gpuLayers',
-    'gpuDevice',
-    'memoryLimit',
-    'vramLimit',
-    'engineProcess',
+    ...engineOptions,
   ]);
 }
 

@@ -1,11 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getLlama, LlamaContextSequence, LlamaLogLevel, type Token } from 'node-llama-cpp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { recurrentGguf } from '../../scripts/gguf/recurrent.mjs';
-import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
-import { chatTemplate, shapes } from '../../scripts/random-model/shapes.mjs';
+import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import type { Message, Prompt, ToolBlock } from '../../src/dialog.ts';
 import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
@@ -19,6 +17,7 @@ import {
 } from '../../src/engine/llama/kvCache/checkpoints.ts';
 import { reusePrefix } from '../../src/engine/llama/kvCache/prefixReuse.ts';
 import { generate, longText, neverAborted as signal } from '../contracts/generation.ts';
+import { writeRecurrentModel } from './recurrentFile.ts';
 
 const load = { contextSize: 2048, slots: 1, threads: 1, gpu: 'off' } as const;
 
@@ -26,9 +25,7 @@ let folder = '';
 const fileOf = (name: string): string => join(folder, `${name}.gguf`);
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-  const control = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
-  const vocab = byteLevelVocab({ pre: 'llama-bpe', control, bos: 1, eos: 2 });
-  await writeFile(fileOf('recurrent'), recurrentGguf({ vocab, chatTemplate }));
+  await writeRecurrentModel(fileOf('recurrent'));
   // Of tokens of one byte each, a text has always the same.
   const random = { ...shapes.tiny, words: 259, weights: 'F32' } as const;
   await writeRandomModel(fileOf('hybrid'), { ...random, layers: 3, kernel: 3 });

@@ -1,17 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getLlama, LlamaContextSequence, LlamaLogLevel, type Llama, type LlamaModel, type Token } from 'node-llama-cpp';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { recurrentGguf } from '../../scripts/gguf/recurrent.mjs';
-import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
-import { chatTemplate, shapes } from '../../scripts/random-model/shapes.mjs';
+import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import { BatchTimer } from '../../src/engine/llama/batching/batchTimer.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
 import { reusePrefix } from '../../src/engine/llama/kvCache/prefixReuse.ts';
 import { StateSwap } from '../../src/engine/llama/kvCache/stateSwap.ts';
 import { generate, longText, neverAborted as signal, nextPrompt, userPrompt } from '../contracts/generation.ts';
+import { writeRecurrentModel } from './recurrentFile.ts';
 
 const load = { contextSize: 2048, slots: 1, threads: 1, gpu: 'off' } as const;
 const answers = ['order', 'chat now', 'chat', 'leave'];
@@ -20,9 +19,7 @@ let folder = '';
 const fileOf = (name: string): string => join(folder, `${name}.gguf`);
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-  const control = ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
-  const vocab = byteLevelVocab({ pre: 'llama-bpe', control, bos: 1, eos: 2 });
-  await writeFile(fileOf('recurrent'), recurrentGguf({ vocab, chatTemplate }));
+  await writeRecurrentModel(fileOf('recurrent'));
   await writeRandomModel(fileOf('window'), { ...shapes.tiny, weights: 'F32', window: 128 });
 });
 afterAll(() => rm(folder, { recursive: true }));

@@ -16,7 +16,7 @@ import { memoryLine } from '../output/memoryLine.ts';
 import { doctorReport } from '../output/doctorReport.ts';
 import { DoctorProgress } from '../output/doctorProgress.ts';
 import { localCatalogue } from '../localCatalogue.ts';
-import { serverFlags, serverOptions, UsageError } from '../options.ts';
+import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
 import { colorsFor } from '../output/colors.ts';
 
 /** `turngraph doctor`: checks and benchmarks a model. */
@@ -26,19 +26,7 @@ export const doctorCommand = (): Command =>
       .description('load a model and report its settings, memory, speed and tool calling')
       .argument('<model>', 'a name in the catalogue, or the path of a .gguf file')
       .option('--quick', 'leave out the tool questions'),
-    [
-      'catalogue',
-      'models',
-      'slots',
-      'threads',
-      'gpu',
-      'gpuLayers',
-      'gpuDevice',
-      'memoryLimit',
-      'vramLimit',
-      'engineProcess',
-      'json',
-    ],
+    ['catalogue', 'models', 'slots', ...engineOptions, 'json'],
   ).action(doctor);
 
 async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonly quick?: boolean }): Promise<void> {

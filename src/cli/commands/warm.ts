@@ -6,7 +6,7 @@ import { describeError } from '../../fault.ts';
 import { findGraph } from '../findGraph.ts';
 import { readJsonFile } from '../jsonFile.ts';
 import { assertModelName } from '../modelFile.ts';
-import { serverFlags, serverOptions } from '../options.ts';
+import { engineOptions, serverFlags, serverOptions } from '../options.ts';
 
 interface WarmFlags {
   readonly model?: string;
@@ -20,23 +20,7 @@ export const warmCommand = (): Command =>
       .description('evaluate system prompts and tools of graphs, and keep them in the cache folder for later servers')
       .argument('<graph...>', 'graph files, or names in the graphs folder')
       .option('--model <name>', 'model of the nodes that name none: a name in the catalogue'),
-    [
-      'graphs',
-      'catalogue',
-      'models',
-      'cache',
-      'cacheLimit',
-      'extend',
-      'storageRoot',
-      'threads',
-      'slots',
-      'memoryLimit',
-      'vramLimit',
-      'gpu',
-      'gpuLayers',
-      'gpuDevice',
-      'engineProcess',
-    ],
+    ['graphs', 'catalogue', 'models', 'cache', 'cacheLimit', 'extend', 'storageRoot', 'slots', ...engineOptions],
   ).action(async (graphs: string[], { model = '', ...flags }: WarmFlags) => {
     assertModelName(model);
     const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', watchModels: 'off' });
