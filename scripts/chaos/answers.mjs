@@ -19,24 +19,25 @@ const maxCutsPerTurn = 8;
 /**
  * Cuts `count` connections of each client and codec.
  * @param {{ model: string }} target
- * @param {{ count: number, seed: number, chapters: number, log: (line: string) => void }} options `chapters`: parts of an answer.
+ * @param {{ count: number, seed: number, chapters: number, patience?: number, log: (line: string) => void }} options
+ *   `chapters`: parts of an answer; `patience`: a factor of all time limits.
  */
-export async function run({ model }, { count, seed, chapters, log }) {
+export async function run({ model }, { count, seed, chapters, patience = 1, log }) {
   const server = await startServer(serverOptions);
   /** @type {string[]} */
   const told = [];
   try {
     const result = await runEachClient({ port: server.port, seed, log }, (session) =>
       withTimeout(
-        60 + 3 * count,
+        (60 + 3 * count) * patience,
         'all turns',
         cutAnswers({ session, model, chapters, rng: createRng(seed), told }, count),
       ),
     );
-    const faults = [...result.faults, ...(await findDifferences({ told, model, chapters }))];
+    const faults = [...result.faults, ...(await findDifferences({ told, model, chapters, patience }))];
     return { ...result, ok: faults.length === 0, faults };
   } finally {
-    await server.stop();
+    await server.stop(patience);
   }
 }
 
@@ -75,7 +76,7 @@ async function cutAnswers({ session: { driver, proxy, recorder, codec, log }, mo
 }
 
 /** Tells the same stories again, on a new server and without a proxy. Returns a sentence for each that differs. */
-async function findDifferences({ told, model, chapters }) {
+async function findDifferences({ told, model, chapters, patience }) {
   const server = await startServer(serverOptions);
   try {
     const recorder = new SessionRecorder();
@@ -89,7 +90,7 @@ async function findDifferences({ told, model, chapters }) {
     await driver.close();
     return faults;
   } finally {
-    await server.stop();
+    await server.stop(patience);
   }
 }
 

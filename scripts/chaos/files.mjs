@@ -13,8 +13,11 @@ export const defaults = { count: 300 };
 const turnSeconds = 10;
 const limitSeconds = 60;
 
-/** Loads `count` mutated copies of the model on one server, and lets each that loads answer a message. */
-export async function run({ file }, { count, seed, log }) {
+/**
+ * Loads `count` mutated copies of the model on one server, and lets each that loads answer a message. `patience` is a factor of
+ * all time limits.
+ */
+export async function run({ file }, { count, seed, patience = 1, log }) {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-chaos-'));
   const names = Array.from({ length: count }, (_, index) => `mutated-${index}`);
   const catalogue = join(folder, 'models.json');
@@ -35,7 +38,9 @@ export async function run({ file }, { count, seed, log }) {
       const title = `${name} (${kind}: ${what})`;
       await writeFile(fileIn(folder, name), mutated);
       const began = performance.now();
-      const outcome = await withTimeout(limitSeconds, title, useModel(client, name)).catch((error) => ({ error }));
+      const outcome = await withTimeout(limitSeconds * patience, title, useModel(client, name)).catch((error) => ({
+        error,
+      }));
       const seconds = (performance.now() - began) / 1000;
       if (seconds > turnSeconds) notes.push(`${title} took ${seconds.toFixed(1)} s`);
       await rm(fileIn(folder, name));
@@ -49,7 +54,7 @@ export async function run({ file }, { count, seed, log }) {
     if (faults.length === 0) await client.listModels();
     await client.close();
   } finally {
-    const { code } = await server.stop();
+    const { code } = await server.stop(patience);
     if (code !== 0) faults.push(`the server ended with ${code}`);
     await rm(folder, { recursive: true });
   }

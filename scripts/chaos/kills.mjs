@@ -6,6 +6,7 @@ import { startServer } from '../stress/serverProcess.mjs';
 import { listFiles } from '../stress/stateFiles.mjs';
 import { pollUntil, withTimeout } from '../stress/timeouts.mjs';
 import { createRng } from '../seededRandom.mjs';
+import { moments, newMessage, say } from './killMoments.mjs';
 import { findEngineProcesses, isReaped, signalProcess, untilGone } from './processes.mjs';
 import { storyGraph } from './story.mjs';
 import { modelNames, writeTwoModels } from './twoModels.mjs';
@@ -20,29 +21,34 @@ const limitSeconds = { SIGKILL: 2, SIGSTOP: 12 };
 const turnLimitSeconds = 60;
 const engineCrashed = 4005;
 const chapters = 4;
+/** Parts of an answer that takes far longer than the way of its first piece to the client. */
+const chaptersOfLong = 96;
 /** A dialog is cleared after so many messages, so that prompts stay short. */
 const maxMessages = 6;
 
-/** Signals the engine process of one of two models `count` times. */
-export async function run({ file }, { count, seed, signal, log }) {
+/**
+ * Signals the engine process of one of two models `count` times: at the moments of `order`, then at random ones. `patience` is
+ * a factor of all time limits.
+ */
+export async function run({ file }, { count, seed, signal, order = /** @type {string[]} */ ([]), patience = 1, log }) {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-chaos-'));
   const catalogue = await writeTwoModels(folder, file);
   const cacheMegabytes = 64;
   const flags = { catalogue, slots, threads: 1, gpu: 'off', 'model-idle': 3600 };
   const server = await startServer({ flags, cacheMegabytes });
   const faults = [];
-  const trial = new KillTrial({ server, signal, rng: createRng(seed), log, faults });
+  const trial = new KillTrial({ server, signal, order, patience, rng: createRng(seed), log, faults });
   try {
     await trial.run(count);
     // All agents are gone, and with them their KV states.
-    const isEmpty = await pollUntil(5, async () => (await listStates(server)).length === 0);
+    const isEmpty = await pollUntil(5 * patience, async () => (await listStates(server)).length === 0);
     if (!isEmpty) faults.push(`files are left: ${(await listStates(server)).join(', ')}`);
   } catch (error) {
     faults.push(error.message);
   }
-  const { code } = await server.stop();
+  const { code } = await server.stop(patience);
   if (code !== 0) faults.push(`the server ended with ${code}`);
-  const { left } = await untilGone([...trial.seen], 2);
+  const { left } = await untilGone([...trial.seen], 2 * patience);
   if (left.length > 0) faults.push(`processes are left: ${left.join(', ')}`);
   await rm(folder, { recursive: true });
   return { ok: faults.length === 0, figures: trial.figures, faults };
@@ -57,6 +63,7 @@ class KillTrial {
   seen = new Set();
   #parts;
   #agents = [];
+  #long;
   #otherProcess = 0;
   #isOver = false;
 
@@ -65,35 +72,38 @@ class KillTrial {
   }
 
   async run(count) {
-    const { server, rng, log, faults } = this.#parts;
+    const { server, rng, order, log, faults } = this.#parts;
     const clients = [await server.connect('proto'), await server.connect('json')];
     for (const client of clients)
       void client.closed.then(({ code }) => this.#isOver || faults.push(`a socket was closed with ${code}`));
     const other = await createAgent(clients[1], agentsOfFirst, modelNames[1]);
     await this.#talk(other);
     [this.#otherProcess] = await findEngineProcesses(server.pid);
+    this.#long = await createAgent(clients[0], agentsOfFirst + 1, modelNames[0], chaptersOfLong);
     for (let index = 0; index < agentsOfFirst; index++)
       this.#agents.push(await createAgent(clients[index % 2], index, modelNames[0]));
     await this.#talkToAll();
     const others = this.#talkAllTheTime(other);
     try {
       while (this.figures.kills < count) {
-        await this.#killOnce(rng.pick(Object.keys(moments)));
+        await this.#killOnce(order[this.figures.kills] ?? rng.pick(Object.keys(moments)));
         if (this.figures.kills % 20 === 0) log(`${this.figures.kills} of ${count}, ${faults.length} faults`);
       }
     } finally {
       this.#isOver = true;
       await others;
     }
-    for (const { agent } of [...this.#agents, other]) await agent.destroy();
+    for (const { agent } of [...this.#agents, this.#long, other]) await agent.destroy();
     await Promise.all(clients.map((client) => client.close()));
   }
 
   /** Brings the model to a moment, signals its process, and checks what follows. */
   async #killOnce(moment) {
-    const { rng, signal, faults, server } = this.#parts;
+    const { rng, signal, patience, faults, server } = this.#parts;
     const kill = (sent) => this.#signal(sent);
-    const turns = await moments[moment]({ agents: this.#agents, rng, kill });
+    const pid = await this.#findProcess();
+    const turns = await moments[moment]({ agents: this.#agents, long: this.#long, pid, rng, kill });
+    const failedBefore = this.figures.failedTurns;
     const began = performance.now();
     const killed = await this.#signal(signal);
     this.figures.kills++;
@@ -101,8 +111,10 @@ class KillTrial {
     // Nothing tells a server that an idle process was stopped, until a turn waits for it.
     if (signal === 'SIGSTOP' && turns.length === 0) turns.push(say(this.#agents[0], 'Are you there?'));
     await Promise.all(turns.map((turn) => this.#checkEnd(turn, moment, began)));
+    if (moment === 'answering' && this.figures.failedTurns === failedBefore)
+      faults.push(`${moment}: a turn was answered, but its process was stopped in the middle of it`);
     await this.#talkToAll();
-    const { left } = await untilGone([killed], limitSeconds.SIGKILL);
+    const { left } = await untilGone([killed], limitSeconds.SIGKILL * patience);
     if (left.length > 0) faults.push(`${moment}: process ${killed} was left after ${signal}`);
     const now = await findEngineProcesses(server.pid);
     now.forEach((pid) => this.seen.add(pid));
@@ -110,19 +122,25 @@ class KillTrial {
     if (!now.includes(this.#otherProcess)) faults.push(`${moment}: the process of the other model was replaced`);
   }
 
-  /** Signals the process of the first model, as soon as it has one. Returns its id. */
-  async #signal(signal) {
+  /** The process of the first model, as soon as it has one that was not signalled. */
+  async #findProcess() {
     let pid;
-    const isThere = await pollUntil(10, async () => {
+    const isThere = await pollUntil(10 * this.#parts.patience, async () => {
       const pids = await findEngineProcesses(this.#parts.server.pid);
       return (pid = pids.find((one) => one !== this.#otherProcess && !this.#signalled.has(one))) !== undefined;
     });
     if (!isThere) throw new Error('the model has no engine process');
+    return pid;
+  }
+
+  /** Signals the process of the first model. Returns its id. */
+  async #signal(signal) {
+    const pid = await this.#findProcess();
     this.#signalled.add(pid);
     this.seen.add(pid);
     signalProcess(pid, signal);
     // What is sent before the server knows of the end would still go to this process.
-    if (signal === 'SIGKILL' && !(await pollUntil(5, () => isReaped(pid))))
+    if (signal === 'SIGKILL' && !(await pollUntil(5 * this.#parts.patience, () => isReaped(pid))))
       throw new Error(`the server does not notice that its process ${pid} has ended`);
     return pid;
   }
@@ -133,14 +151,15 @@ class KillTrial {
    * or the process had not begun with it, and the next process did.
    */
   async #checkEnd(turn, moment, began) {
-    const { signal, faults } = this.#parts;
-    const { code, message } = await withTimeout(turnLimitSeconds, `${moment}: the end of a turn`, turn);
+    const { signal, patience, faults } = this.#parts;
+    const { code, message } = await withTimeout(turnLimitSeconds * patience, `${moment}: the end of a turn`, turn);
     const seconds = (performance.now() - began) / 1000;
     if (code === undefined) return void this.figures.answeredTurns++;
     this.figures.failedTurns++;
     this.figures.slowestFailureSeconds = Math.max(this.figures.slowestFailureSeconds, seconds);
     if (code !== engineCrashed) faults.push(`${moment}: a turn ended with ${code} ${message}`);
-    if (seconds > limitSeconds[signal]) faults.push(`${moment}: a turn failed only after ${seconds.toFixed(1)} s`);
+    if (seconds > limitSeconds[signal] * patience)
+      faults.push(`${moment}: a turn failed only after ${seconds.toFixed(1)} s`);
   }
 
   #talkToAll() {
@@ -151,14 +170,14 @@ class KillTrial {
     while (!this.#isOver) {
       await this.#talk(other).catch((error) => this.#parts.faults.push(`the other model: ${error.message}`));
       this.figures.turnsOfOther++;
-      await pause(50);
+      await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 
   /** Sends a message, which is answered, and compares the dialog with what was said. */
   async #talk(one) {
-    const text = `Tell me a story, number ${++lastNumber}.`;
-    const { code, message } = await withTimeout(turnLimitSeconds, 'an answer', say(one, text));
+    const text = newMessage('Tell me a story');
+    const { code, message } = await withTimeout(turnLimitSeconds * this.#parts.patience, 'an answer', say(one, text));
     if (code !== undefined) this.#parts.faults.push(`a message was answered with ${code} ${message}`);
     const dialog = JSON.parse(await one.agent.exportDialog()).map(({ user }) => user);
     // What was said in a turn that failed may be part of the dialog.
@@ -170,60 +189,7 @@ class KillTrial {
   }
 }
 
-let lastNumber = 0;
-
-async function createAgent(client, number, defaultModelName) {
-  const agent = await client.createAgent({ graph: storyGraph(number, chapters), defaultModelName });
+async function createAgent(client, number, defaultModelName, length = chapters) {
+  const agent = await client.createAgent({ graph: storyGraph(number, length), defaultModelName });
   return { agent, said: [], failed: new Set() };
 }
-
-/** Sends a message. Resolves with the error of the turn; never rejects, except without a connection. */
-async function say(one, text, onText = () => {}) {
-  one.said.push(text);
-  const turn = one.agent.send(text);
-  void (async () => {
-    for await (const piece of turn.text) onText(piece);
-  })().catch(() => {});
-  try {
-    await turn.done;
-    return {};
-  } catch (error) {
-    one.failed.add(text);
-    return { code: error.code, message: error.message };
-  }
-}
-
-/** Moments at which the process is signalled. Each resolves at that moment, with the turns that are under way. */
-const moments = {
-  idle: async () => [],
-  async loading({ agents, rng, kill }) {
-    await kill('SIGKILL');
-    const turn = say(rng.pick(agents), `Begin, number ${++lastNumber}.`);
-    await pause(rng.between(20, 250));
-    return [turn];
-  },
-  async prefill({ agents, rng }) {
-    const turn = say(rng.pick(agents), `${'apple '.repeat(500)}${++lastNumber}`);
-    await pause(rng.between(0, 150));
-    return [turn];
-  },
-  async generating({ agents, rng }) {
-    const [begun, onText] = signalOnce();
-    const turn = say(rng.pick(agents), `Tell me another story, number ${++lastNumber}.`, onText);
-    await Promise.race([begun, turn]);
-    await pause(rng.between(0, 150));
-    return [turn];
-  },
-  async swapping({ agents, rng }) {
-    const turns = agents.map((one) => say(one, `Tell me the next story, number ${++lastNumber}.`));
-    await pause(rng.between(100, 1000));
-    return turns;
-  },
-};
-
-function signalOnce() {
-  let signal = () => {};
-  return [new Promise((resolve) => (signal = resolve)), () => signal()];
-}
-
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));

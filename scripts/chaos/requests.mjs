@@ -13,17 +13,18 @@ const maxAgents = 20;
 /**
  * Cuts `count` connections of each client and codec.
  * @param {object} _target
- * @param {{ count: number, seed: number, log: (line: string) => void }} options
+ * @param {{ count: number, seed: number, patience?: number, log: (line: string) => void }} options `patience`: a factor of
+ *   all time limits.
  */
-export async function run(_target, { count, seed, log }) {
+export async function run(_target, { count, seed, patience = 1, log }) {
   const server = await startServer({ flags: { gpu: 'off', 'resume-grace': 60 } });
   try {
     const result = await runEachClient({ port: server.port, seed, log }, (session) =>
-      withTimeout(60 + 3 * count, 'all requests', cutRequests(session, createRng(seed), count)),
+      withTimeout((60 + 3 * count) * patience, 'all requests', cutRequests(session, createRng(seed), count)),
     );
     return { ...result, ok: result.faults.length === 0 };
   } finally {
-    await server.stop();
+    await server.stop(patience);
   }
 }
 

@@ -20,8 +20,8 @@ const limitSeconds = 2;
 /** Within this time a server that is told to end must do so: a drain of up to 5 s, and the pace at which it looks. */
 const endLimitSeconds = 10;
 
-/** Ends servers in each way, `count` times: idle, or in the middle of a turn. */
-export async function run({ file }, { count, log }) {
+/** Ends servers in each way, `count` times: idle, or in the middle of a turn. `patience` is a factor of all time limits. */
+export async function run({ file }, { count, patience = 1, log }) {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-chaos-'));
   const catalogue = await writeTwoModels(folder, file);
   const figures = { ends: 0, engineProcesses: 0, slowestSeconds: 0 };
@@ -45,9 +45,9 @@ export async function run({ file }, { count, log }) {
       const { client, engines } = await useBothModels(parts, index % 2 === 1);
       if (engines.length !== 2) faults.push(`${title}: two models have ${engines.length} engine processes`);
       await end(parts);
-      const server = await untilGone([parts.pid], endLimitSeconds);
-      if (server.left.length > 0) faults.push(`${title}: the server was there after ${endLimitSeconds} s`);
-      const { seconds, left } = await untilGone(engines, limitSeconds);
+      const server = await untilGone([parts.pid], endLimitSeconds * patience);
+      if (server.left.length > 0) faults.push(`${title}: the server was there after ${endLimitSeconds * patience} s`);
+      const { seconds, left } = await untilGone(engines, limitSeconds * patience);
       if (left.length > 0) faults.push(`${title}: engine processes ${left.join(', ')} were left after ${seconds} s`);
       for (const pid of [parts.pid, ...left]) if (await isRunning(pid)) signalProcess(pid, 'SIGKILL');
       if (parts.parent) signalProcess(parts.parent.pid, 'SIGKILL');

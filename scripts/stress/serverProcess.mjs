@@ -88,13 +88,13 @@ export async function startServer({ flags = {}, traceTokens = false, noFlashAtte
       const page = await fetch(`http://127.0.0.1:${port}/metrics`);
       return page.status === 200 ? page.text() : undefined;
     },
-    /** Stops the server with SIGTERM; returns its exit code and how many seconds it took. */
-    async stop() {
+    /** Stops the server with SIGTERM; returns its exit code and how many seconds it took, which are at most 30 times `patience`. */
+    async stop(patience = 1) {
       const began = performance.now();
       child.kill('SIGTERM');
-      const code = await withTimeout(30, 'the end of the server', exited).catch(() => {
+      const code = await withTimeout(30 * patience, 'the end of the server', exited).catch(() => {
         child.kill('SIGKILL');
-        return 'no end within 30 s';
+        return `no end within ${30 * patience} s`;
       });
       await rm(folder, { recursive: true, force: true });
       return { code, seconds: (performance.now() - began) / 1000 };
