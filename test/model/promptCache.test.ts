@@ -179,7 +179,7 @@ async function alter(file: string): Promise<void> {
   await writeFile(file, bytes);
 }
 
-/** Writes the state of another prompt over that of the only one, with the right size and hash in the header. */
+/** Writes the state of another prompt over that of the only one, with the right size and checksum in the header. */
 async function replaceByOther(): Promise<void> {
   const [state, header] = [await onlyFile('.state'), await onlyFile('.json')];
   const other = await mkdtemp(join(tmpdir(), 'turngraph-'));
@@ -189,8 +189,8 @@ async function replaceByOther(): Promise<void> {
   const names = await readdir(join(other, 'prompts'));
   const pathOf = (extension: string) => join(other, 'prompts', names.find((name) => name.endsWith(extension)) ?? '');
   await copyFile(pathOf('.state'), state);
-  const { bytes, sha256 } = JSON.parse(await readFile(pathOf('.json'), 'utf8')) as { bytes: number; sha256: string };
+  const { bytes, checksum } = JSON.parse(await readFile(pathOf('.json'), 'utf8')) as { bytes: number; checksum: string };
   const own = JSON.parse(await readFile(header, 'utf8')) as object;
-  await writeFile(header, JSON.stringify({ ...own, bytes, sha256 }));
+  await writeFile(header, JSON.stringify({ ...own, bytes, checksum }));
   await rm(other, { recursive: true });
 }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { isObject } from '../../../jsonTypes.ts';
 
 /** The header of a saved prompt: a JSON file with the name of that of the state. */
 export interface PromptHeader {
-  readonly version: 1;
+  readonly version: 2;
   readonly key: string;
   readonly tokens: readonly number[];
   /** Of the file of the state. */
   readonly bytes: number;
-  readonly sha256: string;
+  /** Of the file of the state: see `fileChecksum`. */
+  readonly checksum: string;
 }
 
 /** The name of a saved prompt: two prompts of the same key and tokens have the same. */
@@ -27,18 +27,9 @@ export function parseHeader(text: string, id: string): PromptHeader | undefined 
     return undefined;
   }
   if (!isObject(value)) return undefined;
-  const { version, key, tokens, bytes, sha256 } = value;
-  if (version !== 1 || typeof key !== 'string' || typeof bytes !== 'number' || typeof sha256 !== 'string')
+  const { version, key, tokens, bytes, checksum } = value;
+  if (version !== 2 || typeof key !== 'string' || typeof bytes !== 'number' || typeof checksum !== 'string')
     return undefined;
   if (!Array.isArray(tokens) || !tokens.every((token): token is number => Number.isInteger(token))) return undefined;
-  return promptId({ key, tokens }) === id ? { version, key, tokens, bytes, sha256 } : undefined;
+  return promptId({ key, tokens }) === id ? { version, key, tokens, bytes, checksum } : undefined;
 }
-
-/** The SHA-256 of a file. @throws the system's error when it cannot be read. */
-export async function hashFile(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: hashChunkBytes })) hash.update(chunk as Buffer);
-  return hash.digest('hex');
-}
-
-const hashChunkBytes = 2 ** 18;

@@ -3,7 +3,8 @@ import { chmod, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/prom
 import { join } from 'node:path';
 import { makeFolder, writeAtomic } from '../../../filesystem.ts';
 import type { DiskQuota, QuotaFile } from '../kvCache/diskQuota.ts';
-import { hashFile, parseHeader, promptId, type PromptHeader } from './promptHeader.ts';
+import { fileChecksum } from './fileChecksum.ts';
+import { parseHeader, promptId, type PromptHeader } from './promptHeader.ts';
 import type { NewPrompt, PromptFiles, SavedPrompt } from './promptFiles.ts';
 
 interface StoredPrompt extends SavedPrompt {
@@ -20,7 +21,7 @@ interface Draft {
 
 /**
  * The prompt cache on disk: the states of the heads of prompts, kept over restarts in the folder `prompts` of the cache folder.
- * Each is a file of llama.cpp (`ID.state`) and a header (`ID.json`) with the SHA-256 of that file, which is compared before it
+ * Each is a file of llama.cpp (`ID.state`) and a header (`ID.json`) with the checksum of that file, which is compared before it
  * is read. Other servers may use the folder at the same time: files appear when their header does, and may vanish.
  */
 export class PromptStore implements PromptFiles {
@@ -76,7 +77,7 @@ export class PromptStore implements PromptFiles {
       await chmod(path, 0o600);
       const { size: bytes } = await stat(path);
       const { key, tokens } = prompt;
-      const header: PromptHeader = { version: 1, key, tokens, bytes, sha256: await hashFile(path) };
+      const header: PromptHeader = { version: 2, key, tokens, bytes, checksum: await fileChecksum(path) };
       const id = promptId(header);
       await rename(path, this.#pathOf(id, 'state'));
       await writeAtomic(this.#pathOf(id, 'json'), JSON.stringify(header));
@@ -96,7 +97,7 @@ export class PromptStore implements PromptFiles {
     prompt.readers++;
     prompt.file.inUse = true;
     const path = this.#pathOf(id, 'state');
-    const isSame = (await hashFile(path).catch(() => '')) === prompt.header.sha256;
+    const isSame = (await fileChecksum(path).catch(() => '')) === prompt.header.checksum;
     if (!isSame) {
       await prompt.file.drop();
       return undefined;
