@@ -99,7 +99,7 @@ export const metricDefinitions = {
   turngraph_model_context_tokens: gauge('Tokens that one sequence can hold.', perModel),
   turngraph_model_gpu_layers: gauge('Layers on the graphics card.', perModel),
   turngraph_model_threads: gauge('Threads of batches that decode.', perModel),
-  turngraph_model_prefill_threads: gauge('Threads of batches with 32 or more prompt tokens.', perModel),
+  turngraph_model_prefill_threads: gauge('Threads of batches with 16 or more prompt tokens.', perModel),
   turngraph_model_memory_bytes: gauge('Memory of the weights, and of the context: all slots and compute buffers.', {
     ...perModel,
     part: ['weights', 'context'],

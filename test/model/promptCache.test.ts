@@ -189,7 +189,10 @@ async function replaceByOther(): Promise<void> {
   const names = await readdir(join(other, 'prompts'));
   const pathOf = (extension: string) => join(other, 'prompts', names.find((name) => name.endsWith(extension)) ?? '');
   await copyFile(pathOf('.state'), state);
-  const { bytes, checksum } = JSON.parse(await readFile(pathOf('.json'), 'utf8')) as { bytes: number; checksum: string };
+  const { bytes, checksum } = JSON.parse(await readFile(pathOf('.json'), 'utf8')) as {
+    bytes: number;
+    checksum: string;
+  };
   const own = JSON.parse(await readFile(header, 'utf8')) as object;
   await writeFile(header, JSON.stringify({ ...own, bytes, checksum }));
   await rm(other, { recursive: true });

@@ -25,8 +25,8 @@ describe('the threads of a batch', () => {
   it.each<BatchLoad & { threads: number; what: string }>([
     { what: 'one next token', decode: 1, prefill: 0, threads: 1 },
     { what: 'next tokens of many sequences', decode: 40, prefill: 0, threads: 1 },
-    { what: 'a short message', decode: 0, prefill: 31, threads: 1 },
-    { what: 'a longer message', decode: 0, prefill: 32, threads: 2 },
+    { what: 'a short message', decode: 0, prefill: 15, threads: 1 },
+    { what: 'a longer message', decode: 0, prefill: 16, threads: 2 },
     { what: 'a chunk of a long prompt', decode: 0, prefill: 256, threads: 2 },
     { what: 'a chunk beside next tokens', decode: 3, prefill: 65, threads: 2 },
     { what: 'few prompt tokens beside next tokens', decode: 3, prefill: 5, threads: 1 },
