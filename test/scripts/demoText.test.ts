@@ -6,6 +6,7 @@ import { findProblems } from '../../scripts/demo-model/generate/validateText.mjs
 import { parseRequest, type RequestPart } from '../../scripts/demo-model/generate/requests.mjs';
 import { hardMix } from '../../scripts/demo-model/generate/lessonMix.mjs';
 import { readHeldOut, type HeldOutItem } from '../../scripts/evals/heldOut.mjs';
+import { readTwoTurnItems } from '../../scripts/evals/twoTurnLoop/items.mjs';
 import { createRng } from '../../scripts/seededRandom.mjs';
 import { repositoryPath } from '../helpers/server.ts';
 
@@ -120,6 +121,18 @@ describe('the held-out items of the demo model', async () => {
     const isInText = createMatcher(linesOf(catalogue));
     const known = [...everyday, ...heldOut('shipped')].filter(({ message }) => isInText(message));
     expect(known.map(({ id, message }) => `${id}: ${message}`)).toEqual([]);
+  });
+
+  it('have results in the next message that are not in the training text', async () => {
+    const { reports } = catalogue;
+    const comments = new Set(reports.comments.map(normalize));
+    const told = (await readTwoTurnItems()).map((item) => ({ ...item, words: normalize(item.told) }));
+    expect(told.filter(({ next }) => comments.has(normalize(next))).map(({ next }) => next)).toEqual([]);
+    // One short word may be both.
+    const same = told.filter(({ words }) =>
+      reports.predicates.some((text) => text.includes(' ') && words.endsWith(` ${text}`)),
+    );
+    expect(same.map(({ id, words }) => `${id}: ${words}`)).toEqual([]);
   });
 
   it('have tools whose names are not in the training text, apart from those of the bundled graphs', () => {

@@ -53,7 +53,7 @@ import { readHeldOut } from '../../evals/heldOut.mjs';
  * @property {{ talk: Intent[], characters: Character[] }} chat
  * @property {Record<string, string[]>} asides
  * @property {ResultTexts} results
- * @property {{ statements: string[], states: string[], closings: string[], again: string[] }} reports
+ * @property {{ statements: string[], states: string[], predicates: string[], closings: string[], comments: string[], again: string[] }} reports
  * @property {{ names: string[], whens: string[], words: string[] }[]} topics
  */
 

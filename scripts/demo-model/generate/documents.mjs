@@ -58,7 +58,8 @@ export function documentsFrom({ actions, values: pools, chat, asides, ...texts }
 
   const fill = fillerFrom({ draw, rng });
   const result = resultsFrom({ texts: texts.results, fill, rng });
-  const report = reportsFrom({ texts: texts.reports, results: texts.results, fill, rng });
+  const remarks = inPart(asides.remarks);
+  const report = reportsFrom({ texts: texts.reports, results: texts.results, remark: () => remark(), fill, rng });
   const requestFactory = (way) => (tool, calls) => way(tool, { requests: requests.get(tool.action), draw, rng, calls });
   const asked = requestFactory(createRequest);
   const { message, remark } = messagesFrom({
@@ -71,7 +72,7 @@ export function documentsFrom({ actions, values: pools, chat, asides, ...texts }
     rng,
     again: texts.reports.again,
     asides: characterAsides(chat, part),
-    remarks: inPart(asides.remarks),
+    remarks,
     refusals: inPart(asides.refusals),
   });
 
@@ -86,7 +87,7 @@ export function documentsFrom({ actions, values: pools, chat, asides, ...texts }
   const topicMessages = topicMessagesFrom({
     topics: texts.topics,
     requests: others.flatMap((action) => requests.get(action).map((request) => ({ action, request }))),
-    remarks: [...inPart(asides.remarks), ...talk.flatMap(({ asked: ways }) => ways)],
+    remarks: [...remarks, ...talk.flatMap(({ asked: ways }) => ways)],
     ask: (action, request) => createRequest(toolOf(action, { rng, part }), { requests: [request], draw, rng })?.text,
     fill,
     rng,

@@ -12,7 +12,7 @@ const acknowledgements = ['Done.', 'Done.', 'Done.', 'Here you go.', 'As you wis
  *   values in turn;
  * - `reports`: share of the messages after a turn with a call that say what came of it;
  * - `past`: share of documents with earlier turns; `busy`: share of these turns that asked for a call;
- * - `replies`: the answers after such a call, '' for none.
+ * - `replies`: the answers after such a call: what the program said, or the line `spoken` of a graph that ends with the call.
  * @type {object}
  */
 export const defaultMix = {
@@ -40,8 +40,7 @@ export const hardMix = {
   reports: 0.3,
   past: 0.5,
   busy: 0.8,
-  // Many graphs end with the call and answer nothing.
-  replies: [...acknowledgements, ...acknowledgements.map(() => '')],
+  replies: acknowledgements,
 };
 
 /**

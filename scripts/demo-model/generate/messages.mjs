@@ -29,7 +29,8 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
   }
 
   function anyMessage(tools, index, { quiet, several, own, ways, strangers, mentions, reports, last }) {
-    if (rng.chance(last ? reports : reports / 12)) return reported(tools, last);
+    if (rng.chance(last ? reports : reports / 12))
+      return reported(tools, last ?? (rng.chance(0.5) ? madeUp(tools) : undefined));
     if (rng.chance(quiet)) return withoutCall(tools, { own, strangers, mentions });
     const many = rng.chance(several) ? severalCalls(tools, ways) : undefined;
     if (many) return { calls: many.calls, text: many.isOneRequest ? besideRemark(many) : many.text };
@@ -37,15 +38,26 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
     return one && { calls: one.calls, text: withRemark(one) };
   }
 
-  // What came of the last call, and sometimes a request after it.
+  // What came of the last call, and sometimes a question or a request after it.
   function reported(tools, last) {
     const { text } = report(last);
-    if (tools.length === 0 || rng.chance(0.8)) return { text, answer: asideAnswer, calls: [] };
+    const closed = /[.!?)\]*"]$/.test(text) ? text : `${text}.`;
+    if (rng.chance(0.1)) {
+      const { asked: ways, answer } = rng.pick(talk);
+      return { text: `${closed} ${withPunctuation(capitalised(rng.pick(ways)), { rng })}`, answer, calls: [] };
+    }
+    if (tools.length === 0 || rng.chance(0.75)) return { text, answer: asideAnswer, calls: [] };
     const one = asked(rng.pick(tools));
     if (!one) return undefined;
-    const closed = /[.!?)\]*"]$/.test(text) ? text : `${text}.`;
     const request = rng.chance(0.5) ? capitalised(rng.pick(again)) + one.text : withStyle(one, rng);
     return { calls: one.calls, text: `${closed} ${request}` };
+  }
+
+  // A call that the dialog does not show, because it was cleared or the program made it.
+  function madeUp(tools) {
+    const tool = tools.length > 0 ? rng.pick(tools) : undefined;
+    const one = tool && asked(tool);
+    return one && { tool, text: one.text, call: one.calls[0] };
   }
 
   // Small talk, or a request that none of the tools can serve.

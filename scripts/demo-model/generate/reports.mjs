@@ -1,4 +1,5 @@
 // Messages in which the user says what came of the last call: they need no call.
+import { objectOf } from './requestObject.mjs';
 import { isCommand, withPunctuation } from './styleVariation.mjs';
 import { capitalised } from './words.mjs';
 
@@ -13,6 +14,14 @@ const pasts = Object.fromEntries(
     .map((pair) => pair.trim().split(' ')),
 );
 
+const participles = Object.fromEntries(
+  `give given, take taken, go gone, throw thrown, see seen, wake woken, ring rung, begin begun, draw drawn, freeze frozen, hide hidden,
+  break broken, speak spoken, write written, run run, show shown, blow blown, fly flown, grow grown, rise risen, sing sung, wear worn,
+  undo undone, do done, eat eaten, drink drunk, come come, shake shaken, choose chosen, ride ridden, drive driven, forget forgotten`
+    .split(/,\s*/)
+    .map((pair) => pair.trim().split(' ')),
+);
+
 // The past of a verb.
 function pastOf(verb) {
   if (Object.hasOwn(pasts, verb)) return pasts[verb];
@@ -21,16 +30,42 @@ function pastOf(verb) {
   return /^[^aeiou]*[aeiou][^aeiouwxy]$/.test(verb) ? `${verb}${verb.at(-1)}ed` : `${verb}ed`;
 }
 
+const participleOf = (verb) => (Object.hasOwn(participles, verb) ? participles[verb] : pastOf(verb));
+
 /**
  * Creates `report(last)`: a message about the last call (`{ tool, text, call }`, undefined for none). `texts` are those of
- * reports.json, `results` those of results.json.
+ * reports.json, `results` those of results.json; `remark()` is a remark about anything.
  */
-export function reportsFrom({ texts, results, fill, rng }) {
+export function reportsFrom({ texts, results, remark, fill, rng }) {
   return function report(last) {
-    const statement = statementOn(last);
-    const closing = rng.chance(0.8) ? rng.pick(texts.closings) : '';
+    const statement = (rng.chance(0.5) && narrationOf(last)) || statementOn(last);
+    const closing = closingOf();
     return { text: joined(statement, closing), thanks: /thank|cheers/.test(closing) };
   };
+
+  function closingOf() {
+    if (rng.chance(0.15)) return '';
+    if (rng.chance(0.5)) return rng.pick(texts.closings);
+    return rng.chance(0.75) ? fill(rng.pick(texts.comments)) : remark();
+  }
+
+  // What happened to the object of the request, or to one of its values; undefined if it has none.
+  function narrationOf(last) {
+    const predicate = fill(rng.pick(texts.predicates));
+    if (!last) return `the ${fill(rng.pick(['{device}', '{item}', '{object}']))} ${predicate}`;
+    const { text, call } = last;
+    const object = objectOf(text);
+    const values = Object.values(call.arguments).filter((value) => typeof value === 'string');
+    if (!object || rng.chance(0.15)) return values.length > 0 ? `${rng.pick(values)} ${predicate}` : undefined;
+    const { subject, isPlural, place } = object;
+    const be = rng.chance(0.6) ? (isPlural ? 'are' : 'is') : isPlural ? 'were' : 'was';
+    const [verb] = text.trim().split(' ');
+    const where = place === undefined ? '' : ` ${place}`;
+    if (where !== '' && rng.chance(0.4)) return `${subject} ${be}${where}${rng.pick(['', ' now'])}`;
+    if (isCommand(text) && rng.chance(0.35)) return `${subject} ${be} ${participleOf(verb.toLowerCase())}${where}`;
+    if (rng.chance(0.2)) return `${subject} ${be} ${rng.pick(texts.states)}${rng.pick(['', ' now', where])}`;
+    return `${subject} ${isPlural ? asPlural(predicate) : predicate}`;
+  }
 
   function statementOn(last) {
     for (;;) {
@@ -82,3 +117,19 @@ export function reportsFrom({ texts, results, fill, rng }) {
     return rng.chance(0.3) ? `${capitalised(statement)}, ${closing}${end}` : `${closed} ${capitalised(closing)}${end}`;
   }
 }
+
+// The predicates of reports.json are those of one thing.
+const asPlural = (predicate) => {
+  const [verb, ...rest] = predicate.split(' ');
+  const plurals = {
+    is: 'are',
+    was: 'were',
+    has: 'have',
+    does: 'do',
+    goes: 'go',
+    flies: 'fly',
+    did: 'did',
+    would: 'would',
+  };
+  return [plurals[verb] ?? verb.replace(/s$/, ''), ...rest].join(' ');
+};

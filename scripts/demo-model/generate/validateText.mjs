@@ -35,7 +35,7 @@ export function findProblems({
 }
 
 // What the statements of reports.json are made of (reports.mjs).
-const reportWords = ['noun', 'value', 'param', 'words', 'tool', 'past', 'state', 'phrase', 'sentence'];
+const reportWords = ['number', 'noun', 'value', 'param', 'words', 'tool', 'past', 'state', 'phrase', 'sentence'];
 
 // Problems of the lists of a file, at whatever depth they have texts.
 const placeholderFaults = (file, lists, fillable) =>
