@@ -288,6 +288,7 @@ const examples = [
             contextBytes: 55100000,
             slotBytes: 12600000,
             vramBytes: 60000000,
+            prefillThreads: 4,
           },
           { name: 'not-here-yet', status: 'ABSENT', sizeBytes: 5000000000 },
         ],

@@ -278,7 +278,7 @@ export interface ModelInfo {
   readonly backend: string;
   /** Layers on the GPU. */
   readonly gpuLayers: number;
-  /** Threads for inference at present. */
+  /** Threads for decoding at present. */
   readonly threads: number;
   /** Slots (KV caches): sequences in memory at a time; 0 = not loaded. */
   readonly slots: number;
@@ -290,6 +290,8 @@ export interface ModelInfo {
   readonly slotBytes: number;
   /** What of weights_bytes and context_bytes is on graphics cards. */
   readonly vramBytes: number;
+  /** Threads for prefill at present, of prompts that are not very short. */
+  readonly prefillThreads: number;
 }
 
 export interface ListModelsRequest {
@@ -672,6 +674,7 @@ export const shapes = {
     contextBytes: {"scalar":"double"},
     slotBytes: {"scalar":"double"},
     vramBytes: {"scalar":"double"},
+    prefillThreads: {"scalar":"uint32"},
   },
   ListModelsRequest: {
     pageToken: {"scalar":"string"},

@@ -61,6 +61,7 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
     backend: state.stats?.backend ?? '',
     gpuLayers: state.stats?.gpuLayers ?? 0,
     threads: state.stats?.threads ?? 0,
+    prefillThreads: state.stats?.prefillThreads ?? 0,
     slots: state.stats?.slots ?? 0,
     ...memoryFigures(state.stats?.memory),
   };

@@ -3598,6 +3598,7 @@ ModelInfo.prototype.weightsBytes = 0;
 ModelInfo.prototype.contextBytes = 0;
 ModelInfo.prototype.slotBytes = 0;
 ModelInfo.prototype.vramBytes = 0;
+ModelInfo.prototype.prefillThreads = 0;
 ModelInfo.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -3649,6 +3650,8 @@ if (m.slotBytes != null && $Object.hasOwnProperty.call(m, "slotBytes") && !$Obje
 w.uint32(161).double(m.slotBytes);
 if (m.vramBytes != null && $Object.hasOwnProperty.call(m, "vramBytes") && !$Object.is(m.vramBytes, 0))
 w.uint32(169).double(m.vramBytes);
+if (m.prefillThreads != null && $Object.hasOwnProperty.call(m, "prefillThreads") && m.prefillThreads !== 0)
+w.uint32(176).uint32(m.prefillThreads);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -3864,6 +3867,15 @@ if (!$Object.is(v = r.double(), 0))
 m.vramBytes = v;
 else
 delete m.vramBytes;
+continue;
+}
+case 22: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.prefillThreads = v;
+else
+delete m.prefillThreads;
 continue;
 }
 }

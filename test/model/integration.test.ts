@@ -157,6 +157,8 @@ describe.each(subprotocols)('the demo model over %s', (subprotocol) => {
             status: 'LOADED',
             pinned: true,
             contextSize: 2048,
+            threads: 1,
+            prefillThreads: 1,
             toolCallFormat: 'chatml',
             files: ['turngraph-demo.gguf'],
           }),

@@ -244,6 +244,7 @@ class Model:
     context_bytes: float = 0
     slot_bytes: float = 0
     vram_bytes: float = 0
+    prefill_threads: int = 0
 
 
 T = TypeVar("T")

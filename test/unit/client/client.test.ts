@@ -289,4 +289,5 @@ const blankModel = {
   contextBytes: 0,
   slotBytes: 0,
   vramBytes: 0,
+  prefillThreads: 0,
 } as const;
