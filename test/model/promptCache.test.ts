@@ -86,6 +86,23 @@ describe('the prompt cache', () => {
     await onlyFile('.state');
   });
 
+  it.each([
+    ['demo', {}],
+    ['demo', { kvCacheType: 'q8_0' }],
+    ['hybrid', {}],
+    ['window', {}],
+  ] as const)('serves any number of slots: %s, %o', async (name, other) => {
+    const expected = await ask({ name, options: other });
+    await warm({ name, options: { ...other, slots: 4 } });
+    for (const slots of [1, 6]) {
+      const started = await ask({ name, options: { ...other, slots } });
+      expect(started.text).toBe(expected.text);
+      expect(started.reused).toBeGreaterThan(100);
+    }
+    expect(await readdir(join(cache, 'states'), { recursive: true })).toEqual([]);
+    await onlyFile('.state');
+  });
+
   it('is not saved again by a server that finds it there', async () => {
     await warm();
     const { mtimeMs } = await stat(await onlyFile('.state'));
@@ -151,7 +168,7 @@ describe('the prompt cache', () => {
     const other = { options: { contextSize: 1024 } };
     expect((await ask(other)).reused).toBe(0);
     expect((await ask({ ...other, name: 'hybrid' })).reused).toBe(0);
-    expect((await ask({ options: { slots: 4 } })).reused).toBe(0);
+    expect((await ask({ options: { kvCacheType: 'q8_0' } })).reused).toBe(0);
     await onlyFile('.state');
     expect((await ask()).reused).toBeGreaterThan(100);
   });

@@ -108,15 +108,16 @@ async function tryLoad(
     const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
     const contextMemory = subtractMemory(await readMemoryUse(llama), loaded);
     const memory = { weights: weightMemory, context: contextMemory, slot: fitted.slot };
+    const { batchTimer } = context;
     const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
-    const key = prompts && (await promptKey(weights, file, { slots, contextSize, kvCacheType }));
+    const key = prompts && (await promptKey(weights, file, { contextSize, kvCacheType }));
     return new LlamaModel({
       weights,
       ...context,
       free,
       memory: withCheckpoints(context.context, memory, within),
-      stateSwap: states && new StateSwap(states, context.batchTimer, bytesPerToken),
-      promptCache: prompts && new PromptCache(prompts, key ?? '', context.batchTimer, bytesPerToken),
+      stateSwap: states && new StateSwap(states, batchTimer, bytesPerToken),
+      promptCache: prompts && new PromptCache(prompts, { key: key ?? '', spare: states, batchTimer, bytesPerToken }),
       contextSize,
       notes: [
         ...notes,

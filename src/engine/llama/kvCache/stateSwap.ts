@@ -1,6 +1,7 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { commonPrefixLength } from '../../../commonPrefix.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
+import { loadState } from './loadState.ts';
 import { reusableLength, reusePrefix } from './prefixReuse.ts';
 import type { SlotOwner } from './slots.ts';
 import type { StateFile, StateFiles } from './stateFiles.ts';
@@ -84,9 +85,7 @@ export class StateSwap {
       const readMs = state.bytes * (this.#readMsPerByte.value ?? 0);
       if (prefillMs < readMs) return;
       const start = performance.now();
-      // The library would keep the checkpoints of the tokens that the cache held before, and resume at them.
-      if (cache.needsCheckpoints) await cache.adaptStateToTokens([], false);
-      await cache.loadStateFromFile(state.file.path, { acceptRisk: true });
+      if (!(await loadState(cache, state.file.path, this.#store))) return;
       this.#readMsPerByte.add((performance.now() - start) / state.bytes);
       this.#restored++;
     } finally {

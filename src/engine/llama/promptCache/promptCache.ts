@@ -4,8 +4,21 @@ import { describeError } from '../../../fault.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
 import { takeCheckpoint } from '../kvCache/checkpoints.ts';
 import type { HeadCache } from '../kvCache/headCache.ts';
+import { loadState } from '../kvCache/loadState.ts';
 import { reusableLength } from '../kvCache/prefixReuse.ts';
+import type { StateFiles } from '../kvCache/stateFiles.ts';
 import type { PromptFiles, SavedPrompt } from './promptFiles.ts';
+
+/** What a prompt cache has of its model. */
+export interface PromptCacheOptions {
+  /** See `NewPrompt`. */
+  readonly key: string;
+  /** Where files are written that another number of slots needs; undefined: nowhere. */
+  readonly spare: StateFiles | undefined;
+  readonly batchTimer: BatchTimer;
+  /** Estimated size of one token's state. */
+  readonly bytesPerToken: number;
+}
 
 /**
  * The prompt cache of a model: the states of the heads of prompts (system message, tools), on disk. A sequence of any agent
@@ -14,18 +27,16 @@ import type { PromptFiles, SavedPrompt } from './promptFiles.ts';
  */
 export class PromptCache implements HeadCache {
   readonly #files: PromptFiles;
+  readonly #spare: StateFiles | undefined;
   readonly #key: string;
   readonly #batchTimer: BatchTimer;
   readonly #bytesPerToken: number;
   readonly #readMsPerByte = new MovingAverage();
   readonly #prompts: Promise<Map<string, SavedPrompt>>;
 
-  /**
-   * @param key see `NewPrompt`.
-   * @param bytesPerToken estimated size of one token's state.
-   */
-  constructor(files: PromptFiles, key: string, batchTimer: BatchTimer, bytesPerToken: number) {
+  constructor(files: PromptFiles, { key, spare, batchTimer, bytesPerToken }: PromptCacheOptions) {
     this.#files = files;
+    this.#spare = spare;
     this.#key = key;
     this.#batchTimer = batchTimer;
     this.#bytesPerToken = bytesPerToken;
@@ -50,9 +61,12 @@ export class PromptCache implements HeadCache {
     let isUsable = false;
     try {
       const start = performance.now();
-      // The library would keep the checkpoints of the tokens that the cache held before, and resume at them.
-      if (cache.needsCheckpoints) await cache.adaptStateToTokens([], false);
-      await cache.loadStateFromFile(path, { acceptRisk: true });
+      const isLoaded = await loadState(cache, path, this.#spare);
+      if (!isLoaded) {
+        prompts.delete(saved.id);
+        isUsable = true;
+        return;
+      }
       this.#readMsPerByte.add((performance.now() - start) / saved.bytes);
       isUsable = commonPrefixLength(saved.tokens, cache.contextTokens) === cache.nextTokenIndex;
       if (!isUsable) throw new Error('the state is that of other tokens');
