@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import type { LlamaContextSequence } from 'node-llama-cpp';
 import type { StateFile, StateFiles } from './stateFiles.ts';
-import { readSavedCaches, readStreamCount, type ByteRange, type SavedCache } from './stateLayout.ts';
+import { readSavedCaches, readStreamCount, type FileRange, type SavedCache } from './stateLayout.ts';
 
 /**
  * Loads a saved state into a cache. The file of a state names the number of sequences of its context, and llama.cpp loads it
@@ -56,8 +56,8 @@ async function copyWithStreams(
 }
 
 /** The parts of a file with so many streams: those of the source, and new bytes. */
-function partsWithStreams(caches: readonly SavedCache[], count: number, size: number): readonly (ByteRange | Buffer)[] {
-  const parts: (ByteRange | Buffer)[] = [];
+function partsWithStreams(caches: readonly SavedCache[], count: number, size: number): readonly (FileRange | Buffer)[] {
+  const parts: (FileRange | Buffer)[] = [];
   let done = 0;
   for (const { from, to, streams } of caches) {
     const emptyStreams = Buffer.alloc((count - streams.length) * wordBytes);
@@ -67,7 +67,7 @@ function partsWithStreams(caches: readonly SavedCache[], count: number, size: nu
   return [...parts, { from: done, to: size }];
 }
 
-async function copyRange(source: FileHandle, target: FileHandle, { from, to }: ByteRange): Promise<void> {
+async function copyRange(source: FileHandle, target: FileHandle, { from, to }: FileRange): Promise<void> {
   const buffer = Buffer.allocUnsafe(Math.min(copyBytes, to - from));
   for (let position = from; position < to;) {
     const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, to - position), position);

@@ -1,15 +1,15 @@
 import type { FileHandle } from 'node:fs/promises';
 
 /** A part of a file, in bytes. */
-export interface ByteRange {
+export interface FileRange {
   readonly from: number;
   readonly to: number;
 }
 
 /** What a saved state has of one KV cache of its context. */
-export interface SavedCache extends ByteRange {
+export interface SavedCache extends FileRange {
   /** The cells of each stream that has some. All other streams are a count of 0. */
-  readonly streams: readonly ByteRange[];
+  readonly streams: readonly FileRange[];
 }
 
 const magic = 0x67677371;
@@ -59,7 +59,7 @@ async function readStart(file: FileHandle): Promise<number | undefined> {
 async function readCache(file: FileHandle, from: number): Promise<SavedCache> {
   const [count = 0] = await readWords(file, from, 1);
   if (count > maxStreams) throw new RangeError('these are no streams');
-  const streams: ByteRange[] = [];
+  const streams: FileRange[] = [];
   let to = from + wordBytes;
   for (let stream = 0; stream < count; stream++) {
     const [cells = 0] = await readWords(file, to, 1);
