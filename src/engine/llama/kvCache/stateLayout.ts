@@ -37,7 +37,8 @@ export async function readSavedCaches(file: FileHandle, isHybrid: boolean): Prom
     const { size } = await file.stat();
     const caches: SavedCache[] = [];
     let offset = await readStart(file);
-    while (offset !== undefined && offset < size && !(isHybrid && caches.length > 0)) {
+    const maxCaches = isHybrid ? 1 : 2;
+    while (offset !== undefined && offset < size && caches.length < maxCaches) {
       const cache = await readCache(file, offset);
       caches.push(cache);
       offset = cache.to;
