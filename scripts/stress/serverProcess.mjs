@@ -46,11 +46,13 @@ export async function readServeFlags() {
 
 /**
  * Starts a server; `flags` are those of `serve` by their names without the dashes. With `noFlashAttention` it computes the
- * same probabilities in batches of any shape.
+ * same probabilities in batches of any shape. A `cacheFolder` of the caller stays, and may be that of an earlier server.
  */
-export async function startServer({ flags = {}, traceTokens = false, noFlashAttention = false, cacheMegabytes = 0 }) {
+export async function startServer(options) {
+  const { flags = {}, traceTokens = false, noFlashAttention = false, cacheMegabytes = 0 } = options;
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-soak-'));
-  const [tokenLog, cacheFolder] = [new TokenLogReader(join(folder, 'tokens.jsonl')), join(folder, 'cache')];
+  const tokenLog = new TokenLogReader(join(folder, 'tokens.jsonl'));
+  const { cacheFolder = join(folder, 'cache') } = options;
   const cache = cacheMegabytes > 0 && { cache: cacheFolder, 'cache-limit': cacheMegabytes };
   const listed = Object.entries({ ...defaultFlags, ...cache, ...flags }).flatMap(([flag, value]) => [
     `--${flag}`,

@@ -18,14 +18,15 @@ export async function openTestbed({ model, catalogue }) {
     model,
     reader,
     cacheMegabytes,
-    /** Starts a server; with `cache: false` it never swaps KV states out to disk. */
-    serve({ slots, cache = true, traceTokens = false, noFlashAttention = false, ...flags }) {
+    /** Starts a server; with `cache: false` it never swaps KV states out to disk. A `cacheFolder` of the caller stays. */
+    serve({ slots, cache = true, cacheFolder, traceTokens = false, noFlashAttention = false, ...flags }) {
       const canSwap = cache && known.has('--cache') && known.has('--cache-limit');
       const fixedFlags = { catalogue, slots, 'model-idle': 3600, gpu: 'off' };
       return startServer({
         flags: { ...fixedFlags, ...flags },
         traceTokens,
         noFlashAttention,
+        cacheFolder,
         cacheMegabytes: canSwap ? cacheMegabytes : 0,
       });
     },

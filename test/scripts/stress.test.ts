@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CanarySearch } from '../../scripts/stress/canarySearch.mjs';
 import { ProtocolChecker } from '../../scripts/stress/protocolChecker.mjs';
 import { createRng } from '../../scripts/seededRandom.mjs';
 import { median, quantile, trendOf, type Sample } from '../../scripts/stress/leakDetection.mjs';
@@ -132,5 +133,37 @@ describe('the protocol checker', () => {
     ['a failed turn', [answerText(1, last), turnComplete(2, { ...complete, status: 'ERROR' })], /a turn failed/],
   ])('reports %s', (_, frames, sentence) => {
     expect(findViolations(frames)).toEqual([expect.stringMatching(sentence)]);
+  });
+});
+
+describe('the search for canaries', () => {
+  const ann = { name: 'Zulvik', guest: 'Quorbam', word: 'Vexdolt' };
+  const bob = { name: 'Zulvik', guest: 'Brimruzz', word: 'Thaskplee' };
+  const reader = { text: (tokens: unknown) => String(tokens) };
+  const evaluated = (text: string) => [{ kind: 'evaluated', tokens: [text] }];
+
+  it.each<[string, (search: CanarySearch) => unknown]>([
+    ['an answer with own words', (search) => search.checkAnswer(ann, 'zulvik, quorbam and Vexdolt')],
+    ['a prompt of one agent', (search) => search.checkTraces(evaluated('Zulvik Brimruzz Thaskplee'), reader)],
+    ['a state of one agent', (search) => search.checkStateFile('Zulvik Quorbam')],
+    ['a state of none', (search) => search.checkStateFile('')],
+    ['a head of a prompt', (search) => search.checkPromptFile('You are Zulvik.', 'a.state')],
+  ])('accepts %s', (_, check) => {
+    const search = new CanarySearch([ann, bob]);
+    check(search);
+    expect(search.faults).toEqual([]);
+  });
+
+  it.each<[string, (search: CanarySearch) => unknown]>([
+    ["an answer with another agent's word", (search) => search.checkAnswer(ann, 'Zulvik thaskplee')],
+    ['a prompt of two agents', (search) => search.checkTraces(evaluated('Zulvik Quorbam Thaskplee'), reader)],
+    ['a prompt of nobody', (search) => search.checkTraces(evaluated('Hello!'), reader)],
+    ['a state of two agents', (search) => search.checkStateFile('Quorbam Brimruzz')],
+    ['a head with what a user has said', (search) => search.checkPromptFile('Zulvik Vexdolt', 'a.state')],
+    ['a head with the value of a variable', (search) => search.checkPromptFile('You are Zulvik. Quorbam', 'a.json')],
+  ])('reports %s', (_, check) => {
+    const search = new CanarySearch([ann, bob]);
+    check(search);
+    expect(search.faults).toHaveLength(1);
   });
 });
