@@ -26,7 +26,8 @@ const demo = {
   long: 'Tell me a long story about the sea, the wind and the old house.',
 };
 
-engineContract({ ...demo, name: 'llama-cpp', open: () => llamaEngine() });
+// The engines below compute as this one does.
+engineContract({ ...demo, name: 'llama-cpp', open: () => llamaEngine(), rounds: 30 });
 
 const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -14,23 +14,24 @@ import {
   longText,
   generate,
   type EngineUnderTest,
+  type LoadedModel,
   useModel,
 } from './generation.ts';
 
 /** Contract of every engine. */
 export function engineContract(subject: EngineUnderTest): void {
   describe(`the ${subject.name} engine`, () => {
-    generationContract(subject);
-    scoringContract(subject);
-    sharedModelContract(subject);
-    paceContract(subject);
+    const loaded = useModel(subject);
+    // First, because it tests what a model reuses that has evaluated nothing yet.
+    scoringContract(subject, loaded);
+    generationContract(subject, loaded);
+    sharedModelContract(subject, loaded);
+    paceContract(subject, loaded);
   });
 }
 
-function generationContract({ open, file, long }: EngineUnderTest): void {
+function generationContract({ file, long }: EngineUnderTest, loaded: LoadedModel): void {
   describe('in one sequence', () => {
-    const loaded = useModel({ open, file });
-
     const withSequence = async (work: (sequence: Sequence) => Promise<void>): Promise<void> => {
       const sequence = loaded.model.openSequence();
       try {
@@ -212,7 +213,9 @@ function generationContract({ open, file, long }: EngineUnderTest): void {
       await withSequence(async (sequence) => {
         const whole = await generateFresh(userPrompt(long));
         const control = new AbortController();
+        // Slow, so that the abort reaches a process before the last token.
         const cut = await generate(sequence, userPrompt(long), {
+          sampling: { max_tokens_per_second: 1 },
           signal: control.signal,
           onText: () => control.abort(),
         });

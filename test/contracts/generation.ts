@@ -10,6 +10,8 @@ export interface EngineUnderTest {
   readonly file: string;
   /** A user message whose answer is long (more than 20 tokens) and slow enough to be cancelled. */
   readonly long: string;
+  /** How often concurrent sequences answer while their tokens must not mix; default 10. */
+  readonly rounds?: number;
 }
 
 export const greedy: SamplingParams = {

@@ -1,15 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Sequence } from '../../src/engine/engine.ts';
 import { fullPace, Pace } from '../../src/engine/pace.ts';
-import { generate, neverAborted, userPrompt, useModel, type EngineUnderTest } from './generation.ts';
+import { generate, neverAborted, userPrompt, type EngineUnderTest, type LoadedModel } from './generation.ts';
 
 const paused = { ...fullPace, paused: true };
 
 /** Contract of every engine for inferences whose pace changes while they run. */
-export function paceContract({ open, file, long }: EngineUnderTest): void {
+export function paceContract({ long }: EngineUnderTest, loaded: LoadedModel): void {
   describe('at a pace', () => {
-    const loaded = useModel({ open, file });
-
     async function withSequence(work: (sequence: Sequence) => Promise<void>): Promise<void> {
       const sequence = loaded.model.openSequence();
       try {

@@ -2,16 +2,14 @@ import { getEventListeners } from 'node:events';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { AnswerScores, Sequence } from '../../src/engine/engine.ts';
-import { generate, longText, neverAborted, userPrompt, type EngineUnderTest, useModel } from './generation.ts';
+import { generate, longText, neverAborted, userPrompt, type EngineUnderTest, type LoadedModel } from './generation.ts';
 
 const labels = ['order', 'order food', 'chat', 'no'];
 const signal = neverAborted;
 
 /** Contract of every engine for the scores of answers. */
-export function scoringContract({ open, file }: EngineUnderTest): void {
+export function scoringContract({ file }: EngineUnderTest, loaded: LoadedModel): void {
   describe('when it scores answers', () => {
-    const loaded = useModel({ open, file });
-
     const withSequence = async <T>(work: (sequence: Sequence) => Promise<T>): Promise<T> => {
       await using sequence = loaded.model.openSequence();
       return await work(sequence);
@@ -152,8 +150,7 @@ export function scoringContract({ open, file }: EngineUnderTest): void {
     });
 
     it('gives the same scores in concurrent sequences as alone, also with fewer slots', async () => {
-      const other = open();
-      const narrow = await other.load(file, { contextSize: 512, slots: 1, threads: 1, gpu: 'off' });
+      const narrow = await loaded.engine.load(file, { contextSize: 512, slots: 1, threads: 1, gpu: 'off' });
       const texts = ['Two beers!', 'Hello!', 'Who are you?', 'Tell me a joke'];
       const expected: (readonly number[])[] = [];
       for (const text of texts) expected.push(await scoreFresh(text, labels));
@@ -168,7 +165,7 @@ export function scoringContract({ open, file }: EngineUnderTest): void {
         await Promise.all(sequences.map((sequence) => sequence[Symbol.asyncDispose]()));
       }
       expect(narrow.stats()).toMatchObject({ slotsBusy: 0, waiting: 0 });
-      await other[Symbol.asyncDispose]();
+      await narrow[Symbol.asyncDispose]();
     });
   });
 }

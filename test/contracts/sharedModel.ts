@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Sequence } from '../../src/engine/engine.ts';
-import { userPrompt, generate, type EngineUnderTest, useModel } from './generation.ts';
+import { userPrompt, generate, type EngineUnderTest, type LoadedModel } from './generation.ts';
 
-/** Contract of every engine for sequences that share a loaded.model. */
-export function sharedModelContract({ open, file, long }: EngineUnderTest): void {
+/** Contract of every engine for sequences that share a model. */
+export function sharedModelContract({ open, file, long, rounds = 10 }: EngineUnderTest, loaded: LoadedModel): void {
   describe('in several sequences', () => {
-    const loaded = useModel({ open, file });
-
     async function alone(text: string): Promise<string> {
       const sequence = loaded.model.openSequence();
       const completion = await generate(sequence, userPrompt(text));
@@ -37,8 +35,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
         'Hello!',
         'What is your name?',
       ];
-      const other = open();
-      const wideModel = await other.load(file, { contextSize: 512, slots: 6, threads: 1, gpu: 'off' });
+      const wideModel = await loaded.engine.load(file, { contextSize: 512, slots: 6, threads: 1, gpu: 'off' });
       const generateBriefly = async (sequence: Sequence, question: string): Promise<string> =>
         (await generate(sequence, userPrompt(question), { sampling: { max_tokens: 12 } })).text;
       const one = wideModel.openSequence();
@@ -48,7 +45,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
       await Promise.all(
         questions.map(async (_, index) => {
           const sequence = wideModel.openSequence();
-          for (let round = 0; round < 30; round++) {
+          for (let round = 0; round < rounds; round++) {
             const question = questions[(index * 2 + round * (index + 1)) % questions.length] ?? '';
             const text = await generateBriefly(sequence, question);
             if (text !== expected.get(question)) wrong.push(`${question} ${text}`);
@@ -56,7 +53,7 @@ export function sharedModelContract({ open, file, long }: EngineUnderTest): void
         }),
       );
       expect(wrong).toEqual([]);
-      await other[Symbol.asyncDispose]();
+      await wideModel[Symbol.asyncDispose]();
     });
 
     it('serves more sequences than it has slots, each with its own dialog', async () => {
