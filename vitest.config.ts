@@ -1,12 +1,29 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+
+// These need modules of their own: a mock replaces a module for all who import it later, and a hook of a module is registered
+// where it is imported first.
+const needsOwnModules = /\bvi\.mock\(|helpers\/fake(?:Server|Session)\.ts/;
+
+// The files of these folders share modules, of which each is imported once by a worker: most of their time was that of imports.
+const sharedFiles = readdirSync('test/unit', { recursive: true, encoding: 'utf8' })
+  .map((path) => `test/unit/${path.replaceAll('\\', '/')}`)
+  .filter((path) => path.endsWith('.test.ts') && !needsOwnModules.test(readFileSync(path, 'utf8')));
 
 // Timeouts only end a test that hangs: no test depends on the speed of the machine.
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     testTimeout: 300_000,
     hookTimeout: 300_000,
     maxWorkers: 2,
+    // Groups run one after the other, because a worker keeps its modules only from one file to the next of the same project.
+    projects: [
+      { extends: true, test: { name: 'shared', include: sharedFiles, isolate: false, sequence: { groupOrder: 0 } } },
+      {
+        extends: true,
+        test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: sharedFiles, sequence: { groupOrder: 1 } },
+      },
+    ],
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],
