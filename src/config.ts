@@ -86,7 +86,8 @@ export const serverSchema = {
       minimum: 0,
       maximum: 256,
       default: 0,
-      description: 'slots (KV caches) per model: how many sequences are in memory at a time; 0 = 4',
+      description:
+        'slots (KV caches) per model: how many sequences are in memory at a time; 0 = 4, and up to 16 on demand',
     },
     cache: {
       type: 'string',

@@ -85,6 +85,11 @@ export async function start(
         catalogue,
         idleMs: options.modelIdle * 1000,
         onLoaded: logLoadedModel(log),
+        onResized: (model, { slots, memory }) =>
+          log.info(
+            { model, slots, contextBytes: memory.context.ram + memory.context.vram },
+            'slots of a model changed',
+          ),
         findFile,
       },
       metrics,

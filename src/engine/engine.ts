@@ -9,6 +9,7 @@ import type { WarmUpOptions } from './warmUpOptions.ts';
 import type { InferenceSchedule } from './pace.ts';
 import type { LoadPlan, MemoryUse } from './modelMemory.ts';
 import type { ModelStats } from './modelStats.ts';
+import type { SlotResizing } from './slotResizing.ts';
 
 export type { ModelStats } from './modelStats.ts';
 
@@ -202,6 +203,8 @@ export interface LoadOptions {
   readonly contextSize: number;
   /** KV caches in memory (llama-server: --parallel); 0 = the default of the engine. */
   readonly slots: number;
+  /** Lets the model have more slots while agents wait for them; absent: their number is fixed. */
+  readonly resizing?: SlotResizing | undefined;
   /** Number of threads, for decoding and for prefill; 0 = each is chosen and tuned by the engine. */
   readonly threads: number;
   readonly gpu: GpuChoice;

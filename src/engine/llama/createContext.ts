@@ -25,6 +25,8 @@ export interface ContextProgress {
 /** A model's llama.cpp context, with its batch timer and thread benchmark. */
 export interface ModelContext {
   readonly context: LlamaContext;
+  /** Makes another context with the same settings, timer and threads, but so many slots. Only one of them may compute. */
+  readonly makeContext: (slots: number, signal: AbortSignal) => Promise<LlamaContext>;
   readonly batchTimer: BatchTimer;
   readonly deferredQueue: DeferredQueue;
   readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
@@ -63,30 +65,34 @@ export async function createContext(weights: Weights, options: ContextOptions): 
     weights.llama.maxThreads = Math.min(threads.threadsFor(nextLoad), threadCap.threads);
     return batch;
   };
-  weights.llama.maxThreads = 0;
-  const creation = weights.createContext({
-    ...contextShape(contextSize),
-    ...cacheTypeOptions(kvCacheType).context,
-    sequences: slots,
-    threads: { ideal: maxThreads, min: 1 },
-    batching: { itemPrioritizationStrategy },
-    ...(signal && { createSignal: signal }),
-  });
+  const makeContext = async (sequences: number, createSignal?: AbortSignal): Promise<LlamaContext> => {
+    weights.llama.maxThreads = 0;
+    const made = await weights.createContext({
+      ...contextShape(contextSize),
+      ...cacheTypeOptions(kvCacheType).context,
+      sequences,
+      threads: { ideal: maxThreads, min: 1 },
+      batching: { itemPrioritizationStrategy },
+      ...(createSignal && { createSignal }),
+    });
+    correctWindowStart(made);
+    hookBatches(made, {
+      onStart() {
+        batchTimer.start(nextLoad);
+        deferredQueue.runDeferred();
+      },
+      onEnd: () => batchTimer.end(),
+    });
+    return made;
+  };
+  const creation = makeContext(slots, signal);
   const context = await creation.catch((error: unknown) => Promise.reject(cacheTypeFault(kvCacheType, error)));
-  correctWindowStart(context);
-  hookBatches(context, {
-    onStart() {
-      batchTimer.start(nextLoad);
-      deferredQueue.runDeferred();
-    },
-    onEnd: () => batchTimer.end(),
-  });
   options.onBatches?.({ batchTimer, chunkMs: () => chunkMs(batchTimer, threadTimings) });
   if (options.threads === 0) {
     threadTimings = await readOrMeasureTimings(context, options, maxThreads, (count) => threads.fix(count));
     threads.tune(createTuners(weights, maxThreads, threadTimings));
   }
-  return { context, batchTimer, deferredQueue, threads, threadCap, threadTimings };
+  return { context, makeContext, batchTimer, deferredQueue, threads, threadCap, threadTimings };
 }
 
 type ItemPrioritizationStrategy = Exclude<

@@ -20,6 +20,7 @@ import type { LlamaInstancePool } from './llamaInstances.ts';
 import { toLoadFault } from './loadFault.ts';
 import { checkMemory, freeBytes } from './memoryCheck.ts';
 import { LlamaModel } from './model.ts';
+import { resizableContext } from './resizableContext.ts';
 import type { StateFiles } from './kvCache/stateFiles.ts';
 import { StateSwap } from './kvCache/stateSwap.ts';
 import { PromptCache } from './promptCache/promptCache.ts';
@@ -107,15 +108,17 @@ async function tryLoad(
     const { slots, contextSize } = fitted;
     const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
     const contextMemory = subtractMemory(await readMemoryUse(llama), loaded);
-    const memory = { weights: weightMemory, context: contextMemory, slot: fitted.slot };
+    const parts = { weights: weightMemory, context: contextMemory, slot: fitted.slot };
+    const memory = withCheckpoints(context.context, parts, within);
     const { batchTimer } = context;
     const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
     const key = prompts && (await promptKey(weights, file, { contextSize, kvCacheType }));
     return new LlamaModel({
       weights,
       ...context,
+      ...resizableContext(weights, context, { contextSize, kvCacheType, memory, resizing: options.resizing }),
       free,
-      memory: withCheckpoints(context.context, memory, within),
+      memory,
       stateSwap: states && new StateSwap(states, batchTimer, bytesPerToken),
       promptCache: prompts && new PromptCache(prompts, { key: key ?? '', spare: states, batchTimer, bytesPerToken }),
       contextSize,

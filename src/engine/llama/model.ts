@@ -1,4 +1,4 @@
-import type { LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
+import type { LlamaModel as Weights } from 'node-llama-cpp';
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import { createYielder } from '../../eventLoop.ts';
 import type { ModelDetails } from '../modelDetails.ts';
@@ -12,6 +12,7 @@ import { GrammarCache } from './sampling/grammarCache.ts';
 import type { ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
 import { probeChatTemplate, type ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import { SlotPool } from './kvCache/slots.ts';
+import { SlotResizer, type ResizableContext } from './kvCache/slotResizer.ts';
 import { replyLead } from './scoring/replyLead.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { StateSwap } from './kvCache/stateSwap.ts';
@@ -20,9 +21,8 @@ import { PromptRenderer } from './prompt/promptRenderer.ts';
 import { Tokenizer } from './tokenizer/tokenizer.ts';
 
 /** What a model is made of. It owns and disposes `context` and `weights`. */
-export interface LlamaModelParts extends MemoryMeasurements {
+export interface LlamaModelParts extends MemoryMeasurements, ResizableContext {
   readonly weights: Weights;
-  readonly context: LlamaContext;
   readonly deferredQueue: DeferredQueue;
   readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
   readonly threadCap: ThreadCap;
@@ -48,6 +48,8 @@ export class LlamaModel implements Model {
   readonly #renderer: PromptRenderer;
   readonly #grammarCache: GrammarCache;
   readonly #slots: SlotPool;
+  readonly #resizer: SlotResizer;
+  readonly #closing = new AbortController();
   readonly #backgroundGate = new BackgroundGate();
 
   readonly #sequences = new Set<Sequence>();
@@ -68,6 +70,13 @@ export class LlamaModel implements Model {
     this.#renderer = new PromptRenderer(chatTemplate, this.#tokenizer);
     this.#grammarCache = new GrammarCache(weights);
     this.#slots = new SlotPool(parts.context);
+    this.#resizer = new SlotResizer(parts, {
+      slots: this.#slots,
+      stateSwap: parts.stateSwap,
+      memory: parts.memory,
+      onResized: () => parts.resizing?.onResized(this.stats()),
+      closing: this.#closing.signal,
+    });
     this.contextSize = parts.contextSize;
     this.toolDialect = chatTemplate.toolDialect;
     this.notes = [...parts.notes, ...chatTemplate.notes];
@@ -130,13 +139,14 @@ export class LlamaModel implements Model {
       prefillThreads: threads.prefill,
       ...this.#slots.stats(),
       sequences: this.#sequences.size,
-      memory: this.#parts.memory,
+      memory: this.#resizer.memory,
       ...(stateSwap?.stats() ?? noSwapStats),
     };
   }
 
   describe(): Promise<ModelDetails> {
-    return modelDetails({ ...this.#parts, chatTemplate: this.#chatTemplate, tokenizer: this.#tokenizer });
+    const { memory } = this.#resizer;
+    return modelDetails({ ...this.#parts, memory, chatTemplate: this.#chatTemplate, tokenizer: this.#tokenizer });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -144,8 +154,9 @@ export class LlamaModel implements Model {
   }
 
   async #close(): Promise<void> {
+    this.#closing.abort();
     await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
-    await this.#parts.context.dispose();
+    await this.#resizer[Symbol.asyncDispose]();
     await this.#parts.weights.dispose();
     this.#parts.onClose(this);
   }

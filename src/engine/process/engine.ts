@@ -109,14 +109,14 @@ export class ProcessEngine implements Engine {
     }
   }
 
-  async load(file: string, { signal, onProgress, afterCrashes, ...options }: LoadOptions): Promise<Model> {
+  async load(file: string, { signal, onProgress, afterCrashes, resizing, ...options }: LoadOptions): Promise<Model> {
     const crashes = this.#crashes;
     if (afterCrashes) crashes.reset(file);
     const fault = crashes.fault(file);
     if (fault) throw fault;
     using abort = new EitherSignal([signal, this.#closing.signal]);
     const loading = SupervisedModel.load(
-      { file, options, host: this.#host, crashes, onCrash: this.#onCrash },
+      { file, options, resizing, host: this.#host, crashes, onCrash: this.#onCrash },
       { signal: abort.signal, ...(onProgress && { onProgress }) },
       (closed) => this.#models.delete(closed),
     );

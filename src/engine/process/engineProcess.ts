@@ -1,10 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
 import { Fault } from '../../fault.ts';
-import type { ModelStats } from '../engine.ts';
 import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
 import type { PromptFiles } from '../llama/promptCache/promptFiles.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
+import { ModelListeners, type ModelListener } from './modelListeners.ts';
 import { Peer, type EventOf, type RunningRequest } from './peer.ts';
 import { guardDescriptor } from './guard.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
@@ -66,12 +66,11 @@ export class EngineProcess {
   readonly #child: ChildProcess;
   readonly #peer: Peer<EngineRequests, ServerRequests>;
   readonly #watchdog: Watchdog;
-  readonly #onStats = new Map<number, (stats: ModelStats) => void>();
+  readonly #models = new ModelListeners();
   readonly #onEnd = new Set<OnProcessEnd>();
   /** The models of the pending requests. */
   readonly #requests = new Map<object, number | undefined>();
   #loads = 0;
-  #lastModel = 0;
   #stderr = '';
   #hang: string | undefined;
   #killed = false;
@@ -93,12 +92,9 @@ export class EngineProcess {
     this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
       ...service.handlers,
       ...promptService.handlers,
+      ...this.#models.handlers,
       heartbeat: ({ params }) => {
         this.#watchdog.onHeartbeat(params);
-        return undefined;
-      },
-      stats: ({ params: { model, stats } }) => {
-        this.#onStats.get(model)?.(stats);
         return undefined;
       },
     });
@@ -137,19 +133,16 @@ export class EngineProcess {
 
   /**
    * A number for a new model.
-   * @param onStats is called when its statistics have changed.
    * @param onEnd is called when the process ends, before its pending requests are rejected.
    */
-  addModel(onStats: (stats: ModelStats) => void, onEnd: OnProcessEnd): number {
-    const id = ++this.#lastModel;
-    this.#onStats.set(id, onStats);
+  addModel(listener: ModelListener, onEnd: OnProcessEnd): number {
     this.#onEnd.add(onEnd);
-    return id;
+    return this.#models.add(listener);
   }
 
   /** Forgets a model that was unloaded, or could not be loaded. */
   removeModel(id: number, onEnd: OnProcessEnd): void {
-    this.#onStats.delete(id);
+    this.#models.delete(id);
     this.#onEnd.delete(onEnd);
   }
 

@@ -7,6 +7,7 @@ import type { BatchProgress, EngineRequests, ServerRequests } from './messages.t
 import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
 import { ReceivedPaces } from './receivedPaces.ts';
+import { remoteResizing } from './remoteResizing.ts';
 import { RemotePromptFiles } from './remotePromptFiles.ts';
 import { RemoteStateFiles, type EnginePeer } from './remoteStateFiles.ts';
 
@@ -56,12 +57,13 @@ export function serveEngine(
       return undefined;
     },
     async load({ params, signal, emit }) {
-      const { model: id, file, options } = params;
+      const { model: id, file, options, isResizable } = params;
       const own = new HostedModel(id);
       models.set(id, own);
       const onContext = (context: HostedModel['context']): void => void (own.context = context);
       try {
-        const load = () => engine.load(file, { ...options, signal, onProgress: emit }, onContext);
+        const resizing = isResizable ? remoteResizing(peer, id) : undefined;
+        const load = () => engine.load(file, { ...options, resizing, signal, onProgress: emit }, onContext);
         own.model = await whileLoading(load);
       } catch (error) {
         models.delete(id);

@@ -4,13 +4,13 @@ import type { AnswerScores, Completion, LoadOptions, Model, ModelStats, Sampling
 import type { NewPrompt, SavedPrompt } from '../llama/promptCache/promptFiles.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 import type { PaceLimits, Priority } from '../pace.ts';
-import type { LoadPlan } from '../modelMemory.ts';
+import type { LoadPlan, MemoryUse } from '../modelMemory.ts';
 
 /** Facts about a loaded model that do not change. */
 export type LoadedFacts = Pick<Model, 'contextSize' | 'toolDialect' | 'notes' | 'overhead' | 'replyMarks'>;
 
 /** Load options as plain data. */
-export type PlainLoadOptions = Omit<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes'>;
+export type PlainLoadOptions = Omit<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes' | 'resizing'>;
 
 /** The parameters of a request that concerns one model. The server process numbers the models. */
 interface OfModel {
@@ -43,7 +43,12 @@ export type EngineRequests = {
   readonly prepare: { readonly params: Pick<LoadOptions, 'gpu'>; readonly result: undefined };
   /** Events: the loaded fraction. */
   readonly load: {
-    readonly params: OfModel & { readonly file: string; readonly options: PlainLoadOptions };
+    readonly params: OfModel & {
+      readonly file: string;
+      readonly options: PlainLoadOptions;
+      /** Whether its number of slots may change. */
+      readonly isResizable: boolean;
+    };
     readonly result: LoadedFacts;
     readonly event: number;
   };
@@ -104,6 +109,10 @@ export type ServerRequests = {
   readonly heartbeat: { readonly params: readonly BatchProgress[]; readonly result: undefined };
   /** Sent when the statistics of a model have changed. */
   readonly stats: { readonly params: OfModel & { readonly stats: ModelStats }; readonly result: undefined };
+  /** Whether a model may take so much memory in all: see `SlotResizing`. */
+  readonly requestMemory: { readonly params: OfModel & { readonly use: MemoryUse }; readonly result: boolean };
+  /** A model has another number of slots. */
+  readonly resized: { readonly params: OfModel & { readonly stats: ModelStats }; readonly result: undefined };
   /** Reserves disk space for a KV state; undefined when the quota does not allow it. */
   readonly reserveState: {
     readonly params: { readonly bytes: number };

@@ -1,21 +1,21 @@
 import { raceAbort } from '../../abort.ts';
 import { Fault } from '../../fault.ts';
-import type { LoadOptions, ModelStats } from '../engine.ts';
+import type { LoadOptions } from '../engine.ts';
 import { EngineCrashedFault, type EngineProcess, type OnProcessEnd, type ProcessEnd } from './engineProcess.ts';
 import type { EngineRequests, LoadedFacts, PlainLoadOptions } from './messages.ts';
+import type { ModelListener } from './modelListeners.ts';
 import { UnreceivedRequest, type EventOf, type RunningRequest } from './peer.ts';
 import type { InferenceSchedule } from '../pace.ts';
 import type { ProcessHost } from './processHost.ts';
 import type { SentSchedule } from './sentPaces.ts';
 
 /** What is loaded, where, and who is told about it. */
-export interface ModelLoad {
+export interface ModelLoad extends ModelListener {
   readonly file: string;
   readonly options: PlainLoadOptions;
   readonly host: ProcessHost;
   readonly signal: AbortSignal;
   readonly onProgress: LoadOptions['onProgress'];
-  readonly onStats: (stats: ModelStats) => void;
   /** The process has crashed or hung. `isBlamed` is false when only requests of other models were pending. */
   readonly onCrash: (end: ProcessEnd, isBlamed: boolean) => void;
 }
@@ -51,21 +51,23 @@ export class ModelProcess {
    * Loads a model in a process of the host. Aborting it ends a process that no other model uses.
    * @throws Fault MODEL_LOAD_FAILED, or ENGINE_CRASHED when the process crashes.
    */
-  static async load({ file, options, host, signal, onProgress, onStats, onCrash }: ModelLoad): Promise<ModelProcess> {
+  static async load(load: ModelLoad): Promise<ModelProcess> {
+    const { file, options, host, signal, onProgress, onCrash } = load;
     if (signal.aborted) throw cancelledFault(file);
     const process = host.acquire();
     let isReleased = false;
     const onEnd: OnProcessEnd = (end, busyModels) => {
       if (!isReleased && end.reason !== 'killed') onCrash(end, busyModels.size === 0 || busyModels.has(id));
     };
-    const id = process.addModel(onStats, onEnd);
+    const id = process.addModel(load, onEnd);
     const release = (): Promise<void> | undefined => {
       if (isReleased) return undefined;
       isReleased = true;
       process.removeModel(id, onEnd);
       return host.release(process) ? process.kill() : undefined;
     };
-    const request = process.request('load', { model: id, file, options }, onProgress);
+    const isResizable = load.resizing !== undefined;
+    const request = process.request('load', { model: id, file, options, isResizable }, onProgress);
     const loading = request.result.then((facts) => new ModelProcess(facts, process, id, release));
     const abort = (): void => {
       request.control('abort');

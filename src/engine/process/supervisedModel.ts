@@ -1,6 +1,6 @@
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
-import { noModelMemory } from '../modelMemory.ts';
+import { noModelMemory, totalMemory } from '../modelMemory.ts';
 import type { Model, ModelStats, ModelSupervision, Sequence, SequenceOptions } from '../engine.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 import type { LoadedFacts } from './messages.ts';
@@ -72,10 +72,18 @@ export class SupervisedModel implements Model {
     onClose: (model: SupervisedModel) => void,
   ): Promise<SupervisedModel> {
     const stats = new ProcessStats();
+    let hasCrashed = false;
     const supervisor = new Supervisor({
       ...options,
-      onStats: (latest) => stats.set(latest),
+      onStats(latest) {
+        stats.set(latest);
+        if (!hasCrashed) return;
+        hasCrashed = false;
+        // The new process begins with the first number of slots.
+        void options.resizing?.requestMemory(totalMemory(latest.memory));
+      },
       onCrash: (crash) => {
+        hasCrashed = true;
         stats.processEnded();
         options.onCrash(crash);
       },

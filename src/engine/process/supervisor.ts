@@ -2,10 +2,11 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { EitherSignal } from '../../abort.ts';
 import { Fault } from '../../fault.ts';
-import type { LoadOptions, ModelStats } from '../engine.ts';
+import type { LoadOptions } from '../engine.ts';
 import type { CrashCounts } from './crashes.ts';
 import type { ProcessEnd } from './engineProcess.ts';
 import type { PlainLoadOptions } from './messages.ts';
+import type { ModelListener } from './modelListeners.ts';
 import { ModelProcess, toLoadFault } from './modelProcess.ts';
 import { UnreceivedRequest } from './peer.ts';
 import type { ProcessHost } from './processHost.ts';
@@ -19,12 +20,11 @@ export interface EngineCrash {
 }
 
 /** What a supervisor uses of its engine. */
-export interface SupervisorOptions {
+export interface SupervisorOptions extends ModelListener {
   readonly file: string;
   readonly options: PlainLoadOptions;
   readonly host: ProcessHost;
   readonly crashes: CrashCounts;
-  readonly onStats: (stats: ModelStats) => void;
   readonly onCrash: (crash: EngineCrash) => void;
 }
 
@@ -115,7 +115,7 @@ export class Supervisor implements AsyncDisposable {
   }
 
   async #load({ signal, onProgress }: LoadCallbacks): Promise<ModelProcess> {
-    const { file, options, host, onStats } = this.#options;
+    const { file, options, host, onStats, resizing } = this.#options;
     const loadNumber = ++this.#loadNumber;
     using abort = new EitherSignal([signal, this.#closing.signal]);
     const model = await ModelProcess.load({
@@ -125,6 +125,7 @@ export class Supervisor implements AsyncDisposable {
       signal: abort.signal,
       onProgress,
       onStats,
+      resizing,
       onCrash: (end, isBlamed) => loadNumber === this.#loadNumber && this.#onCrash(end, isBlamed),
     });
     this.#wasLoaded = true;

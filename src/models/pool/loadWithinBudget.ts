@@ -1,6 +1,7 @@
 import { raceAbort } from '../../abort.ts';
 import type { Engine, LoadOptions, Model } from '../../engine/engine.ts';
 import { addMemory, isWithin, totalMemory, type LoadPlan, type MemoryUse } from '../../engine/modelMemory.ts';
+import type { SlotResizing } from '../../engine/slotResizing.ts';
 import { Fault } from '../../fault.ts';
 import { ceilMegabytes } from '../../units.ts';
 import type { MemoryBudget, MemoryHold } from './memoryBudget.ts';
@@ -13,6 +14,8 @@ export interface BudgetedLoad {
   readonly budget: MemoryBudget | undefined;
   /** Receives the reservation before the load. The caller releases it once the model is unloaded. */
   readonly onHold: (hold: MemoryHold) => void;
+  /** The model has another number of slots. */
+  readonly onResized: SlotResizing['onResized'];
 }
 
 /**
@@ -20,9 +23,20 @@ export interface BudgetedLoad {
  * fewer slots and a shorter context.
  * @throws Fault MODEL_LOAD_FAILED, with both numbers when the smallest context does not fit.
  */
-export async function loadWithinBudget({ engine, file, options, budget, onHold }: BudgetedLoad): Promise<Model> {
+export async function loadWithinBudget({
+  engine,
+  file,
+  options,
+  budget,
+  onHold,
+  onResized,
+}: BudgetedLoad): Promise<Model> {
   const { estimate } = engine;
-  if (!estimate || !budget?.isLimited) return engine.load(file, options);
+  // A number that is asked for is kept.
+  const resizingWith = (requestMemory: SlotResizing['requestMemory']): SlotResizing | undefined =>
+    options.slots === 0 ? { requestMemory, onResized } : undefined;
+  if (!estimate || !budget?.isLimited)
+    return engine.load(file, { ...options, resizing: resizingWith(async () => true) });
   const reserved = await reserve(budget, file, options, (within) =>
     estimate.call(engine, file, within ? { ...options, within } : options),
   );
@@ -30,7 +44,8 @@ export async function loadWithinBudget({ engine, file, options, budget, onHold }
     const { use } = reserved;
     // What is not limited may be taken beyond the estimate.
     const within = { ram: boundedBy(budget.limit.ram, use.ram), vram: boundedBy(budget.limit.vram, use.vram) };
-    const model = await engine.load(file, { ...options, within });
+    const resizing = resizingWith(async (memory) => reserved.resize(memory));
+    const model = await engine.load(file, { ...options, within, resizing });
     reserved.settle(totalMemory(model.stats().memory));
     onHold(reserved);
     return model;

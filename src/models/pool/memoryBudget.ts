@@ -15,6 +15,8 @@ export interface MemoryHold {
   readonly use: MemoryUse;
   /** The load is complete: from now on it has what it really takes. */
   settle(use: MemoryUse): void;
+  /** The model is to take more or less from now on. @returns false when so much is not left. */
+  resize(use: MemoryUse): boolean;
   /** The model is being unloaded: its memory is going to be free. */
   expire(): void;
   /** The memory is free. */
@@ -25,10 +27,12 @@ class Hold implements MemoryHold {
   use: MemoryUse;
   /** Whether its memory is going to change: a load or an unload is under way. */
   isChanging = true;
+  readonly #budget: Pick<MemoryBudget, 'left'>;
   readonly #onChange: (hold: Hold, isReleased: boolean) => void;
 
-  constructor(use: MemoryUse, onChange: (hold: Hold, isReleased: boolean) => void) {
+  constructor(use: MemoryUse, budget: Pick<MemoryBudget, 'left'>, onChange: (hold: Hold, isReleased: boolean) => void) {
     this.use = use;
+    this.#budget = budget;
     this.#onChange = onChange;
   }
 
@@ -36,6 +40,15 @@ class Hold implements MemoryHold {
     this.use = use;
     this.isChanging = false;
     this.#onChange(this, false);
+  }
+
+  resize(use: MemoryUse): boolean {
+    const more = subtractMemory(use, this.use);
+    const { left } = this.#budget;
+    if ((more.ram > 0 && more.ram > left.ram) || (more.vram > 0 && more.vram > left.vram)) return false;
+    this.use = use;
+    this.#onChange(this, false);
+    return true;
   }
 
   expire(): void {
@@ -80,7 +93,7 @@ export class MemoryBudget {
   /** Reserves memory; undefined when it is not left. */
   reserve(use: MemoryUse): MemoryHold | undefined {
     if (!isWithin(use, this.left)) return undefined;
-    const hold = new Hold(use, (changed, isReleased) => {
+    const hold = new Hold(use, this, (changed, isReleased) => {
       if (isReleased) this.#holds.delete(changed);
       for (const resolve of this.#waiting.splice(0)) resolve();
     });

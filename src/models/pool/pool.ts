@@ -1,4 +1,4 @@
-import type { Engine, LoadOptions, Model } from '../../engine/engine.ts';
+import type { Engine, LoadOptions, Model, ModelStats } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
 import { fileMissingFault, findLocalModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
 import { unknownModel } from '../catalogue/unknownModel.ts';
@@ -186,12 +186,13 @@ export class ModelPool implements AsyncDisposable {
     callbacks: Required<Pick<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes'>>,
     onHold: (hold: MemoryHold) => void,
   ): Promise<Model> {
-    const { budget, wrapLoad = (_, load) => load() } = this.#options;
+    const { budget, onResized, wrapLoad = (_, load) => load() } = this.#options;
     const pendingUnload = this.#unloadBarrier.pending(entry.name);
     if (pendingUnload) await pendingUnload;
     const file = this.#engine.needsFiles ? await this.#requireFile(entry) : '';
     const options: LoadOptions = { ...loadOptionsFor(entry, this.#options), ...callbacks };
-    const load = () => loadWithinBudget({ engine: this.#engine, file, options, budget, onHold });
+    const hooks = { onHold, onResized: (stats: ModelStats) => onResized?.(entry.name, stats) };
+    const load = () => loadWithinBudget({ engine: this.#engine, file, options, budget, ...hooks });
     return wrapLoad(entry.name, load, callbacks.signal);
   }
 

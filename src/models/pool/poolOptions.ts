@@ -1,4 +1,4 @@
-import type { LoadOptions, Model } from '../../engine/engine.ts';
+import type { LoadOptions, Model, ModelStats } from '../../engine/engine.ts';
 import { gpuSettingsFor } from '../../gpuChoice.ts';
 import type { MemoryBudget } from './memoryBudget.ts';
 import type { Catalogue, CatalogueEntry } from '../catalogue/catalogue.ts';
@@ -10,6 +10,8 @@ export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gp
   readonly needsName?: boolean;
   /** Milliseconds that an unpinned model stays loaded after its last lease was released. */
   readonly idleMs: number;
+  /** Called when a model has another number of slots than before. */
+  readonly onResized?: (model: string, stats: ModelStats) => void;
   /** What the models of all pools with this budget may take; absent: no limit. */
   readonly budget?: MemoryBudget;
   /** Finds the file of a model; undefined: not on disk. Default: the local file of its catalogue entry. */

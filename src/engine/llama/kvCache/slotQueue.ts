@@ -57,6 +57,11 @@ export class SlotQueue<Request extends SlotRequest> {
     this.#waiting = this.#waiting.filter((waiting) => !served.has(waiting));
   }
 
+  /** Wakes what waits until a request begins to wait. */
+  wake(): void {
+    this.#listeners.call();
+  }
+
   /** Removes requests, and returns them. */
   remove(matches: (request: Request) => boolean): readonly Request[] {
     const removed = this.#waiting.filter(({ request }) => matches(request));

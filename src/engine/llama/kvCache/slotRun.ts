@@ -35,6 +35,7 @@ export interface SlotRunOptions {
  * | the run                               | gives the slot back                                  |
  * | ------------------------------------- | ---------------------------------------------------- |
  * | its session is paused                 | at once                                              |
+ * | the context is made anew              | at once                                              |
  * | waits for the time of its next token  | when any other inference waits for a slot            |
  * | is in the background                  | when one of a higher priority waits for a slot       |
  */
@@ -123,7 +124,7 @@ export class SlotRun implements Disposable {
 
   get #hasToPause(): boolean {
     const { slots, pace, throttle } = this.#options;
-    if (pace?.limits.paused) return true;
+    if (pace?.limits.paused || slots.isVacating) return true;
     if ((throttle?.waitMs() ?? 0) > 0 && slots.isWanted(-1)) return true;
     return this.#rank === rankOf('BACKGROUND') && slots.isWanted(this.#rank);
   }

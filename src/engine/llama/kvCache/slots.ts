@@ -1,6 +1,7 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
 import type { ModelStats } from '../../engine.ts';
-import type { Occasion } from '../../whenAny.ts';
+import type { Fault } from '../../../fault.ts';
+import { Listeners, whenAny, type Occasion } from '../../whenAny.ts';
 import { checkpointBytesOf, openCache } from './checkpoints.ts';
 import { reusableLength } from './prefixReuse.ts';
 import { SlotQueue, type SlotRequest } from './slotQueue.ts';
@@ -33,6 +34,7 @@ interface SlotState extends Slot {
 
 interface PendingSlot extends SlotRequest {
   readonly resolve: (slot: Slot | undefined) => void;
+  readonly reject: (fault: Fault) => void;
 }
 
 /**
@@ -44,42 +46,60 @@ interface PendingSlot extends SlotRequest {
  * 4. none, since all are busy: wait in a queue, by priority: see `SlotQueue`
  */
 export class SlotPool {
-  readonly #context: LlamaContext;
-  readonly #slots: readonly SlotState[];
   readonly #queue: SlotQueue<PendingSlot>;
+  readonly #releaseListeners = new Listeners();
+  /** Calls a listener when a slot was released. */
+  readonly onRelease = this.#releaseListeners.add;
+  #context: LlamaContext;
+  #slots: readonly SlotState[];
   #releases = 0;
+  #isVacating = false;
+  #fault: Fault | undefined;
+
+  constructor(context: LlamaContext, now: () => number = () => performance.now()) {
+    this.#context = context;
+    this.#queue = new SlotQueue(now);
+    this.#slots = emptySlots(context);
+  }
 
   /** Whether the caches cannot be cut back without checkpoints. */
   get needsCheckpoints(): boolean {
     return this.#slots.some(({ cache }) => cache.needsCheckpoints);
   }
 
-  constructor(context: LlamaContext, now: () => number = () => performance.now()) {
-    this.#context = context;
-    this.#queue = new SlotQueue(now);
-    this.#slots = Array.from({ length: context.totalSequences }, () => ({
-      cache: openCache(context),
-      owner: undefined,
-      evicted: undefined,
-      stableTokens: undefined,
-      rank: 0,
-      busy: false,
-      lastUse: 0,
-    }));
+  /** Whether every slot is to be given back as soon as possible: see `vacate`. */
+  get isVacating(): boolean {
+    return this.#isVacating;
+  }
+
+  /** Whether no slot is in use. */
+  get isIdle(): boolean {
+    return !this.#slots.some(({ busy }) => busy);
+  }
+
+  /** The slots with the tokens of an owner. */
+  get owned(): readonly { readonly owner: SlotOwner; readonly slot: Slot }[] {
+    return this.#slots.flatMap((slot) => (slot.owner ? [{ owner: slot.owner, slot }] : []));
   }
 
   /**
    * Acquires a slot for a prompt, or waits in the queue for one. The caller releases it.
    * @returns undefined when the signal is aborted or the owner is forgotten first.
+   * @throws Fault that of `fail`.
    */
   acquire(request: SlotRequest, signal: AbortSignal): Promise<Slot | undefined> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       if (signal.aborted) return resolve(undefined);
+      if (this.#fault) throw this.#fault;
       const pending: PendingSlot = {
         ...request,
         resolve(slot) {
           signal.removeEventListener('abort', cancel);
           resolve(slot);
+        },
+        reject(fault) {
+          signal.removeEventListener('abort', cancel);
+          reject(fault);
         },
       };
       const cancel = (): void => this.#cancelRequests((queued) => queued === pending);
@@ -94,6 +114,28 @@ export class SlotPool {
     state.busy = false;
     state.lastUse = ++this.#releases;
     this.#queue.serve(this.#assignSlot);
+    this.#releaseListeners.call();
+  }
+
+  /** Takes all slots back: none is given from now on, until `fill`. Resolves when none is in use. */
+  async vacate(): Promise<void> {
+    this.#isVacating = true;
+    this.#queue.wake();
+    while (!this.isIdle) await whenAny(this.onRelease);
+  }
+
+  /** Replaces the slots by those of another context, which are empty, after `vacate`. */
+  fill(context: LlamaContext): void {
+    this.#context = context;
+    this.#slots = emptySlots(context);
+    this.#isVacating = false;
+    this.#queue.serve(this.#assignSlot);
+  }
+
+  /** Ends all requests, now and later: there is no context any more. */
+  fail(fault: Fault): void {
+    this.#fault = fault;
+    for (const { reject } of this.#queue.remove(() => true)) reject(fault);
   }
 
   /** Calls a listener when a request begins to wait for a slot, until the returned function is called. */
@@ -129,7 +171,7 @@ export class SlotPool {
 
   /** Gives a request a slot, if there is one for it. */
   readonly #assignSlot = ({ owner, prompt, resolve }: PendingSlot, rank: number): boolean => {
-    const slot = this.#selectSlot(owner, prompt);
+    const slot = this.#isVacating ? undefined : this.#selectSlot(owner, prompt);
     if (!slot) return false;
     slot.evicted = slot.owner === owner ? undefined : slot.owner;
     slot.owner = owner;
@@ -163,6 +205,17 @@ export class SlotPool {
     return state;
   }
 }
+
+const emptySlots = (context: LlamaContext): readonly SlotState[] =>
+  Array.from({ length: context.totalSequences }, () => ({
+    cache: openCache(context),
+    owner: undefined,
+    evicted: undefined,
+    stableTokens: undefined,
+    rank: 0,
+    busy: false,
+    lastUse: 0,
+  }));
 
 /** The first item with the largest measure. */
 function maxBy<T>(items: readonly T[], measure: (item: T) => number): T | undefined {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine, LoadOptions, Model } from '../../../../src/engine/engine.ts';
+import type { Engine, LoadOptions, Model, ModelStats } from '../../../../src/engine/engine.ts';
 import { mockEngine } from '../../../../src/engine/mock/engine.ts';
 import type { LoadPlan } from '../../../../src/engine/modelMemory.ts';
 import { createFileEntry } from '../../../../src/models/catalogue/fileEntry.ts';
@@ -93,6 +93,19 @@ describe('a memory budget', () => {
     expect(budget.used).toEqual(megabytes(0));
   });
 
+  it('lets a model take more of what is left, and less at any time', () => {
+    const budget = new MemoryBudget({ memoryLimit: 100, vramLimit: 10 });
+    const hold = budget.reserve(megabytes(50));
+    budget.reserve(megabytes(30));
+    expect(hold?.resize(megabytes(71))).toBe(false);
+    expect(hold?.resize({ ram: 0, vram: 11 * megabyte })).toBe(false);
+    expect(budget.left.ram).toBe(20 * megabyte);
+    expect(hold?.resize(megabytes(70))).toBe(true);
+    expect(budget.left.ram).toBe(0);
+    expect(hold?.resize(megabytes(40))).toBe(true);
+    expect(budget.left.ram).toBe(30 * megabyte);
+  });
+
   it('limits memory of cards on its own', () => {
     const budget = new MemoryBudget({ vramLimit: 10 });
     expect(budget.reserve({ ram: 1e15, vram: 10 * megabyte })).toBeDefined();
@@ -101,6 +114,32 @@ describe('a memory budget', () => {
 
   it('is no limit by default', () => {
     expect(new MemoryBudget({}).isLimited).toBe(false);
+  });
+});
+
+describe('a model whose number of slots can change', () => {
+  it.each([
+    [0, 0, true],
+    [200, 0, true],
+    [0, 4, false],
+    [200, 4, false],
+  ])('with a limit of %i MB and --slots %i: %s', async (memoryLimit, slots, isResizable) => {
+    const engine = new SizedEngine();
+    const resized: unknown[] = [];
+    const options = { catalogue, idleMs: 60_000, slots, threads: 1, gpu: 'off' } as const;
+    const budget = new MemoryBudget({ memoryLimit });
+    const onResized = (model: string, stats: ModelStats): unknown => resized.push([model, stats.slots]);
+    await using pool = new ModelPool(engine, { ...options, budget, onResized });
+    await using lease = await pool.lease('a');
+    const resizing = engine.loads[0]?.options.resizing;
+    expect(resizing !== undefined).toBe(isResizable);
+    expect(await resizing?.requestMemory(megabytes(150))).toBe(isResizable || undefined);
+    if (isResizable && memoryLimit > 0) {
+      expect(budget.left.ram).toBe(50 * megabyte);
+      expect(await resizing?.requestMemory(megabytes(201))).toBe(false);
+    }
+    resizing?.onResized({ ...lease.model.stats(), slots: 8 });
+    expect(resized).toEqual(isResizable ? [['a', 8]] : []);
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LlamaContext } from 'node-llama-cpp';
+import { Fault } from '../../../../../src/fault.ts';
 import { SlotPool, type Slot } from '../../../../../src/engine/llama/kvCache/slots.ts';
 
 const neverAborted = new AbortController().signal;
@@ -10,14 +11,21 @@ function createSlots(
   cachedPrefixLengths: Readonly<Record<string, number>> = {},
   now: () => number = () => 0,
 ): SlotPool {
-  const names = ['a', 'b', 'c', 'd'];
+  // SlotPool uses no other members of a context.
+  return new SlotPool(createContext(count, cachedPrefixLengths), now);
+}
+
+function createContext(
+  count: number,
+  cachedPrefixLengths: Readonly<Record<string, number>> = {},
+  names = ['a', 'b', 'c', 'd'],
+): LlamaContext {
   const getSequence = () => {
     const name = names.shift() ?? '';
     const compareContextTokens = () => ({ firstDifferentIndex: cachedPrefixLengths[name] ?? 0 });
     return { name, compareContextTokens, dispose: async () => {} };
   };
-  // SlotPool uses no other members of a context.
-  return new SlotPool({ totalSequences: count, getSequence } as unknown as LlamaContext, now);
+  return { totalSequences: count, getSequence } as unknown as LlamaContext;
 }
 
 const nameOf = (slot: Slot | undefined): unknown => slot && 'name' in slot.cache && slot.cache.name;
@@ -182,5 +190,38 @@ describe('slots', () => {
     await slots.reset(slot);
     slots.release(slot);
     expect(nameOf(await acquire(slots, ann))).toBe('b');
+  });
+
+  it('are all taken back, and replaced by those of another context', async () => {
+    const slots = createSlots(2);
+    const [ann, bob, cid] = [{}, {}, {}];
+    const slot = await acquire(slots, ann);
+    slots.release(await acquire(slots, bob));
+    let isVacant = false;
+    let hasWoken = false;
+    slots.onWait(() => (hasWoken = true));
+    const vacating = slots.vacate().then(() => (isVacant = true));
+    // A run that waits is woken, to see that it has to give its slot back.
+    expect([slots.isVacating, hasWoken]).toEqual([true, true]);
+    const waiting = [ann, bob, cid].map((owner) => acquire(slots, owner));
+    expect(slots.stats()).toMatchObject({ slotsBusy: 1, waiting: 3 });
+    await Promise.resolve();
+    expect(isVacant).toBe(false);
+    slots.release(slot);
+    await vacating;
+    expect(slots.stats()).toMatchObject({ slotsBusy: 0, waiting: 3 });
+    expect(slots.owned.map(({ owner }) => owner)).toEqual([ann, bob]);
+    slots.fill(createContext(3, {}, ['x', 'y', 'z']));
+    expect((await Promise.all(waiting)).map(nameOf)).toEqual(['x', 'y', 'z']);
+    expect(slots.stats()).toMatchObject({ slots: 3, slotsBusy: 3, waiting: 0 });
+  });
+
+  it('reject all requests when there is no context any more', async () => {
+    const slots = createSlots(1);
+    await slots.vacate();
+    const waiting = acquire(slots, {});
+    slots.fail(new Fault('INFERENCE_FAILED', 'there is no context'));
+    await expect(waiting).rejects.toThrow('there is no context');
+    await expect(acquire(slots, {})).rejects.toThrow('there is no context');
   });
 });
