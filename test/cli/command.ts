@@ -49,6 +49,9 @@ export async function runCli(
   return untilExit(child);
 }
 
+// The library is loaded once, and not by a process for each command that has a model.
+const hostEnv = { ...testEnv, TURNGRAPH_ENGINE_PROCESS: 'in' } as const;
+
 interface CommandHost {
   readonly child: ChildProcess;
   /** Rejects when the process has ended. */
@@ -69,8 +72,9 @@ async function startHost(): Promise<CommandHost> {
 export type RunCommand = typeof runCli;
 
 /**
- * Runs the commands of a file one after the other in one process, which loads their modules once: for commands that neither
- * write a log nor wait for a signal. What the start and the end of a process do is tested with `runCli`.
+ * Runs the commands of a file one after the other in one process, which loads their modules once, and their models
+ * itself: for commands that neither write a log nor wait for a signal. What the start and the end of a process do, and engine
+ * processes, are tested with `runCli`.
  */
 export function useCommandHost(): RunCommand {
   let host: Promise<CommandHost> | undefined;
@@ -83,7 +87,7 @@ export function useCommandHost(): RunCommand {
   };
   afterAll(async () => void (await host)?.child.kill());
   return (args, input = '', env = {}, cwd = repositoryPath('.')) => {
-    const running = last.then(() => run({ args, input, env: { ...testEnv, ...env }, cwd }));
+    const running = last.then(() => run({ args, input, env: { ...hostEnv, ...env }, cwd }));
     last = running.catch(() => undefined);
     return running;
   };

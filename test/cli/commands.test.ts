@@ -59,7 +59,7 @@ describe('turngraph run', () => {
       JSON.stringify({ start_node: 'a', nodes: { a: { type: 'CannedResponse', params } } }),
     );
     const runWith = async (flags: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-      jsonLines((await runCli(['run', path, 'hello', '--engine', 'mock', ...flags], '', env)).out)[0];
+      jsonLines((await runCommand(['run', path, 'hello', '--engine', 'mock', ...flags], '', env)).out)[0];
     const elsewhere = join(folder, 'elsewhere');
     expect(await runWith([])).toMatchObject({ answerText: { text: 'from the folder of the graph' } });
     expect(await runWith(['--storage-root', elsewhere])).toMatchObject({ answerText: { text: 'from elsewhere' } });
@@ -77,7 +77,7 @@ describe('turngraph run', () => {
   });
 
   it('uses a running server with --url', async () => {
-    const { out, code } = await runCli(['run', 'chat', '--url', server().url, '--engine', 'mock', 'hello']);
+    const { out, code } = await runCommand(['run', 'chat', '--url', server().url, '--engine', 'mock', 'hello']);
     expect(jsonLines(out).at(-1)).toMatchObject({ turnComplete: { status: 'SUCCESS' } });
     expect(code).toBe(0);
   });
@@ -89,7 +89,7 @@ describe('turngraph run', () => {
       nodes: { say: { type: 'CannedResponse', params: { string_storage: 'lines.txt' } } },
     };
     const path = await write('storage.json', JSON.stringify(graph));
-    const { out } = await runCli(['run', path, '--engine', 'mock', 'hello']);
+    const { out } = await runCommand(['run', path, '--engine', 'mock', 'hello']);
     expect(jsonLines(out)[0]).toMatchObject({ answerText: { text: 'a line' } });
   });
 
@@ -99,7 +99,17 @@ describe('turngraph run', () => {
       nodes: { say: { type: 'CannedResponse', params: { inline_strings: ['{{who}}: {{a}}'] } } },
     };
     const path = await write('variables.json', JSON.stringify(graph));
-    const { out } = await runCli(['run', path, '--engine', 'mock', '--var', 'who=Brunhild', '--var', 'a=b=c', 'hello']);
+    const { out } = await runCommand([
+      'run',
+      path,
+      '--engine',
+      'mock',
+      '--var',
+      'who=Brunhild',
+      '--var',
+      'a=b=c',
+      'hello',
+    ]);
     expect(jsonLines(out)[0]).toMatchObject({ answerText: { text: 'Brunhild: b=c' } });
   });
 
@@ -150,7 +160,7 @@ describe('a models.json with an invalid entry', () => {
   });
 
   it('still serves the bundled model', async () => {
-    const { out, code } = await runCli([
+    const { out, code } = await runCommand([
       'run',
       'lamp-switch',
       '--catalogue',
@@ -180,7 +190,7 @@ describe('a model file that is in no catalogue', () => {
   });
 
   it('is chatted with, by its whole path', async () => {
-    const { out, err } = await runCli(
+    const { out, err } = await runCommand(
       ['chat', 'tavern-npc', '--model', join(folder, 'mine.gguf')],
       'Give me 2 apples.\n',
     );
@@ -190,7 +200,7 @@ describe('a model file that is in no catalogue', () => {
 
   it('needs no .gguf in its name', async () => {
     await copyFile(join(folder, 'mine.gguf'), join(folder, 'sha256-4711'));
-    const { out } = await runCli(['run', 'lamp-switch', '--model', join(folder, 'sha256-4711'), question]);
+    const { out } = await runCommand(['run', 'lamp-switch', '--model', join(folder, 'sha256-4711'), question]);
     expect(jsonLines(out)[0]).toMatchObject(lightCall);
   });
 
@@ -204,7 +214,7 @@ describe('a model file that is in no catalogue', () => {
       /--model models\/turngraph-demo\.gguf cannot be used with --url: that server uses the models of its own catalogue/,
     ],
   ])('%s', async (_, args, code, message) => {
-    const ran = await runCli(['run', 'lamp-switch', 'hello', ...args]);
+    const ran = await runCommand(['run', 'lamp-switch', 'hello', ...args]);
     expect(ran).toMatchObject({ code, out: '' });
     expect(ran.err).toMatch(new RegExp(message, 'm'));
   });

@@ -152,18 +152,25 @@ describe('turngraph doctor', () => {
     expect(listed).toMatchObject({ out: expect.stringMatching(/^turngraph-demo  LOCAL  /) as unknown, err: '' });
   });
 
+  // A file that no catalogue names: the tool questions choose its format.
+  let lantern: ReturnType<typeof doctor> | undefined;
+  const diagnoseLantern = () => (lantern ??= doctor(pathOf('lantern.gguf')));
+
   it('asks tool questions in each format, unconstrained and strict', async () => {
-    const { out, err } = await doctor('demo');
+    const { out, err } = await diagnoseLantern();
     expect(err).toContain('asking 60 tool questions\n');
     const [, rows = ''] = /^Tool questions \(6, of which 1 wants no call\)\n(.*?)\n\n/ms.exec(out) ?? [];
+    const [, used = ''] = /^ {2}(\w+) .*<- used$/m.exec(rows) ?? [];
+    expect(parseEntry(out)).toMatchObject({ tool_call_format: used });
     expect(
       rows
         .replaceAll(/\d(?= of)/g, '#')
+        .replace(/ +<- used$/m, '')
         .split('\n')
         .slice(0, 6),
     ).toEqual([
       '                    free              strict',
-      '  chatml            # of 6 right      # of 6 right      <- used',
+      '  chatml            # of 6 right      # of 6 right',
       '  llama3            # of 6 right      # of 6 right',
       '  mistral           # of 6 right      # of 6 right',
       '  generic           # of 6 right      # of 6 right',
@@ -174,7 +181,7 @@ describe('turngraph doctor', () => {
   });
 
   it('prints an entry for a file that is valid in a catalogue', async () => {
-    const { out } = await doctor(pathOf('lantern.gguf'));
+    const { out } = await diagnoseLantern();
     const entry = parseEntry(out);
     await writeFile(pathOf('pasted.json'), JSON.stringify({ models: [entry] }));
     const { models, problems } = await readCatalogue(pathOf('pasted.json'));
@@ -315,7 +322,8 @@ describe('turngraph doctor', () => {
     ['story.gguf', 'it is no GGUF file'],
     ['.', 'it is no file'],
   ])('rejects the file %s with a one-line error', async (file, why) => {
-    const { out, err, code } = await doctor(pathOf(file));
+    // The process of the command is not the one that a damaged file may end.
+    const { out, err, code } = await doctor(pathOf(file), '--engine-process', 'child');
     expect({ out, code }).toEqual({ out: '', code: 1 });
     // The header of a file that is cut short says what the whole file would need.
     expect(err).toMatch(/^(?:cut needs about .+\n)?error: MODEL_LOAD_FAILED \(6009\): .+\n$/);

@@ -9,8 +9,10 @@ import { oneDayMs } from '../helpers/heldEngine.ts';
 import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';
 import { chatmlCall } from '../helpers/resultGraphs.ts';
 import { useServer } from '../helpers/server.ts';
-import { runCli } from './command.ts';
+import { runCli, useCommandHost } from './command.ts';
 import { Terminal } from './terminal.ts';
+
+const runCommand = useCommandHost();
 
 const script = [
   { match: '^two', answer: [chatmlCall('get_weather', { city: 'Paris' }), chatmlCall('find', {})].join('\n') },
@@ -69,7 +71,7 @@ function readFrames(out: string): { readonly frames: readonly ServerFrame[]; rea
 /** Runs messages with results from a file, or without. */
 async function run(messages: readonly string[], results?: unknown, graphFile = graphPath) {
   const flags = results === undefined ? [] : ['--results', await write('results.json', results)];
-  const ran = await runCli(['run', graphFile, ...messages, '--mock-script', scriptPath, ...flags]);
+  const ran = await runCommand(['run', graphFile, ...messages, '--mock-script', scriptPath, ...flags]);
   return { ...ran, ...readFrames(ran.out) };
 }
 
@@ -127,7 +129,7 @@ describe('turngraph run with a graph that waits for results', () => {
   it('answers calls on another server, too', async () => {
     const results = await write('remote.json', [{ tool: 'get_weather', content: 'sun' }]);
     const flags = ['--url', server().url, '--engine', 'mock', '--results', results];
-    const { out, code } = await runCli(['run', graphPath, 'Paris', ...flags]);
+    const { out, code } = await runCommand(['run', graphPath, 'Paris', ...flags]);
     expect(readFrames(out).text).toBe('get_weather: sun. ');
     expect(code).toBe(0);
   });
@@ -135,7 +137,7 @@ describe('turngraph run with a graph that waits for results', () => {
 
 it('refuses an invalid file of --results before anything starts', async () => {
   const path = await write('invalid.json', [{ tool: 'f', argument: {} }]);
-  const ran = await runCli(['run', 'lamp-switch', 'hello', '--results', path]);
+  const ran = await runCommand(['run', 'lamp-switch', 'hello', '--results', path]);
   expect(ran).toEqual({
     out: '',
     err: `error: ${path}:1:14: entry 1.argument is not known here; did you mean "arguments"?\n`,
@@ -155,7 +157,7 @@ describe('turngraph chat with a graph that waits for results', () => {
   it('takes results from a file, and prints them', async () => {
     const results = await write('results.json', [{ tool: 'get_weather', content: 'sun' }]);
     const flags = ['--mock-script', scriptPath, '--results', results];
-    const { out, err } = await runCli(['chat', graphPath, ...flags], 'Paris\n');
+    const { out, err } = await runCommand(['chat', graphPath, ...flags], 'Paris\n');
     expect(out).toBe('get_weather: sun. \n');
     expect(err).toContain('-> get_weather {"city":"Paris"}\n<- sun\n');
   });

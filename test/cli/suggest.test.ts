@@ -6,7 +6,9 @@ import { readKvCacheShape } from '../../src/engine/llama/gguf/kvCacheShape.ts';
 import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
 import type { TargetMachine, Suggestion } from '../../src/models/suggest/suggest.ts';
 import { repositoryPath } from '../helpers/server.ts';
-import { runCli } from './command.ts';
+import { useCommandHost } from './command.ts';
+
+const runCommand = useCommandHost();
 
 let folder = '';
 beforeAll(async () => {
@@ -21,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 const suggest = (...args: readonly string[]) =>
-  runCli(['models', 'suggest', '--catalogue', join(folder, 'models.json'), '--gpu', 'off', ...args]);
+  runCommand(['models', 'suggest', '--catalogue', join(folder, 'models.json'), '--gpu', 'off', ...args]);
 
 describe('turngraph models suggest', () => {
   it('lists what fits first, and says what is unknown', async () => {
@@ -49,7 +51,7 @@ describe('turngraph models suggest', () => {
     expect(machine).toMatchObject({ card: null, bandwidth: expect.any(Number) as unknown, slots: 0 });
     expect(demo).toMatchObject({ fit: 'memory', status: 'LOCAL', contextSize: 2048 });
     const args = ['doctor', 'turngraph-demo', '--quick', '--json', '--gpu', 'off', '--threads', '1', '--slots', '1'];
-    const { speed, model } = JSON.parse((await runCli(args)).out) as Diagnosis;
+    const { speed, model } = JSON.parse((await runCommand(args)).out) as Diagnosis;
     const ratio = (demo?.tokensPerSecond ?? 0) / (speed.decodePerSecond ?? NaN);
     // Generous: other programs use the cores of the machine while this runs.
     expect(ratio).toBeGreaterThan(1 / 30);

@@ -94,8 +94,9 @@ export class SampleFolder implements AsyncDisposable {
       HF_HOME: own('hub'),
       NO_COLOR: '1',
       TURNGRAPH_PORT: '0',
-      // Else each sample would benchmark the threads of the model, in a cache of its own.
+      // Else each sample would benchmark the threads of the model, in a cache of its own, and start a process for it.
       TURNGRAPH_THREADS: '1',
+      TURNGRAPH_ENGINE_PROCESS: 'in',
       TURNGRAPH_CACHE: own('cache'),
       TURNGRAPH_MODELS: own('models'),
       TURNGRAPH_TOKEN: '',
