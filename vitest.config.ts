@@ -1,14 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
-// These need modules of their own: a mock replaces a module for all who import it later, and a hook of a module is registered
-// where it is imported first.
-const needsOwnModules = /\bvi\.mock\(|helpers\/fake(?:Server|Session)\.ts/;
+const sharedFolders = ['test/unit', 'test/integration', 'test/model'];
 
-// The files of these folders share modules, of which each is imported once by a worker: most of their time was that of imports.
-const sharedFiles = readdirSync('test/unit', { recursive: true, encoding: 'utf8' })
-  .map((path) => `test/unit/${path.replaceAll('\\', '/')}`)
-  .filter((path) => path.endsWith('.test.ts') && !needsOwnModules.test(readFileSync(path, 'utf8')));
+// These need a process of their own: a mock replaces a module for all who import it later, a hook of a module is registered
+// where it is imported first, and fetch keeps its connections to a hub.
+const needsOwnProcess = /\bvi\.mock\(|\/(?:fakeServer|fakeSession|fakeHub|hubFixture|downloadFixture)\.ts/;
+
+// These share modules, of which each is imported once by a worker: most of their time was that of imports.
+const sharedFiles = sharedFolders
+  .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`))
+  .map((path) => path.replaceAll('\\', '/'))
+  .filter((path) => path.endsWith('.test.ts') && !needsOwnProcess.test(readFileSync(path, 'utf8')));
 
 // Timeouts only end a test that hangs: no test depends on the speed of the machine.
 export default defineConfig({
