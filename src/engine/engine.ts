@@ -176,6 +176,8 @@ export interface Model extends AsyncDisposable {
   render(prompt: Prompt): Promise<string>;
   openSequence(options?: SequenceOptions): Sequence;
   stats(): ModelStats;
+  /** Gives back the slots that it has got on demand; absent: it gets none. */
+  readonly shrink?: (() => Promise<void>) | undefined;
   /** Present when the model runs in a process of its own that is started again after a crash. */
   readonly supervision?: ModelSupervision | undefined;
   /** Facts about the model file and how it was loaded; absent for an engine without files. */

@@ -193,6 +193,21 @@ describe('a model whose number of slots is not fixed', () => {
     });
   });
 
+  it('gives slots back when it is asked to, between two tokens of a turn', async () => {
+    const expected = await textsAlone(1, 2);
+    const resizing = new Resizing();
+    await withModel({ resizing }, async (model) => {
+      const [first = new Talker(model, ''), ...others] = crowd(model, largeCrowd);
+      await speakAtOnce([first, ...others]);
+      expect(model.stats().slots).toBe(8);
+      const speaking = first.speak();
+      await model.shrink?.();
+      expect(model.stats().slots).toBe(4);
+      await speaking;
+      expect(first.texts).toEqual(expected[0]);
+    });
+  });
+
   it('ends a turn that is cancelled meanwhile, and all turns when it is unloaded', async () => {
     let grow = (): void => {};
     const asked = new Promise<void>((resolve) => (grow = resolve));

@@ -144,6 +144,10 @@ export class LlamaModel implements Model {
     };
   }
 
+  shrink(): Promise<void> {
+    return this.#resizer.shrink();
+  }
+
   describe(): Promise<ModelDetails> {
     const { memory } = this.#resizer;
     return modelDetails({ ...this.#parts, memory, chatTemplate: this.#chatTemplate, tokenizer: this.#tokenizer });

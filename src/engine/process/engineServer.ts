@@ -78,6 +78,10 @@ export function serveEngine(
       await hosted(model).stop();
       return undefined;
     },
+    async shrink({ params: { model } }) {
+      await hosted(model).loaded.shrink?.();
+      return undefined;
+    },
     async unload({ params: { model } }) {
       const { loaded } = hosted(model);
       await loaded[Symbol.asyncDispose]();

@@ -59,6 +59,8 @@ export type EngineRequests = {
   };
   /** Ends all generations of a model. */
   readonly stop: { readonly params: OfModel; readonly result: undefined };
+  /** Gives back the slots that a model has got on demand. */
+  readonly shrink: { readonly params: OfModel; readonly result: undefined };
   readonly unload: { readonly params: OfModel; readonly result: undefined };
   readonly count: {
     readonly params: OfModel & { readonly texts: readonly string[] };

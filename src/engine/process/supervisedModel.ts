@@ -104,6 +104,10 @@ export class SupervisedModel implements Model {
     return this.#supervisor.run((model) => model.request('render', { prompt }).result);
   }
 
+  async shrink(): Promise<void> {
+    await this.#supervisor.run((model) => model.request('shrink', {}).result);
+  }
+
   async describe(): Promise<ModelDetails> {
     const details = await this.#supervisor.run((model) => model.request('describe', {}).result);
     if (!details) throw new Fault('INTERNAL', 'the engine does not describe its model');

@@ -19,8 +19,8 @@ export interface BudgetedLoad {
 }
 
 /**
- * Loads a model within a budget. Where that leaves too little, idle models are unloaded; where there are none, the model gets
- * fewer slots and a shorter context.
+ * Loads a model within a budget. Where that leaves too little, others give back slots that they have got on demand, and idle
+ * models are unloaded; where that is not enough, the model gets fewer slots and a shorter context.
  * @throws Fault MODEL_LOAD_FAILED, with both numbers when the smallest context does not fit.
  */
 export async function loadWithinBudget({
@@ -46,7 +46,7 @@ export async function loadWithinBudget({
     const within = { ram: boundedBy(budget.limit.ram, use.ram), vram: boundedBy(budget.limit.vram, use.vram) };
     const resizing = resizingWith(async (memory) => reserved.resize(memory));
     const model = await engine.load(file, { ...options, within, resizing });
-    reserved.settle(totalMemory(model.stats().memory));
+    reserved.settle(totalMemory(model.stats().memory), async () => model.shrink?.());
     onHold(reserved);
     return model;
   } catch (error) {

@@ -13,8 +13,11 @@ export interface IdleModel {
 /** Memory that a model has, or is promised. */
 export interface MemoryHold {
   readonly use: MemoryUse;
-  /** The load is complete: from now on it has what it really takes. */
-  settle(use: MemoryUse): void;
+  /**
+   * The load is complete: from now on it has what it really takes.
+   * @param shrink gives back what `resize` has added.
+   */
+  settle(use: MemoryUse, shrink?: () => Promise<void>): void;
   /** The model is to take more or less from now on. @returns false when so much is not left. */
   resize(use: MemoryUse): boolean;
   /** The model is being unloaded: its memory is going to be free. */
@@ -27,6 +30,8 @@ class Hold implements MemoryHold {
   use: MemoryUse;
   /** Whether its memory is going to change: a load or an unload is under way. */
   isChanging = true;
+  #hasGrown = false;
+  #shrink: (() => Promise<void>) | undefined;
   readonly #budget: Pick<MemoryBudget, 'left'>;
   readonly #onChange: (hold: Hold, isReleased: boolean) => void;
 
@@ -36,8 +41,9 @@ class Hold implements MemoryHold {
     this.#onChange = onChange;
   }
 
-  settle(use: MemoryUse): void {
+  settle(use: MemoryUse, shrink?: () => Promise<void>): void {
     this.use = use;
+    this.#shrink = shrink;
     this.isChanging = false;
     this.#onChange(this, false);
   }
@@ -47,8 +53,16 @@ class Hold implements MemoryHold {
     const { left } = this.#budget;
     if ((more.ram > 0 && more.ram > left.ram) || (more.vram > 0 && more.vram > left.vram)) return false;
     this.use = use;
+    this.#hasGrown = more.ram > 0 || more.vram > 0;
     this.#onChange(this, false);
     return true;
+  }
+
+  /** Gives back what it has taken since its load, once; undefined: that is nothing. */
+  giveBack(): Promise<void> | undefined {
+    if (!this.#hasGrown) return undefined;
+    this.#hasGrown = false;
+    return this.#shrink?.().catch(() => undefined);
   }
 
   expire(): void {
@@ -107,12 +121,16 @@ export class MemoryBudget {
   }
 
   /**
-   * Makes room: the next load or unload that is under way ends, or else the least recently used idle model is unloaded.
-   * Undefined: neither is possible.
+   * Makes room: the next load or unload that is under way ends, or else a model gives back what it has taken since its load, or
+   * else the least recently used idle model is unloaded. Undefined: none of them is possible.
    */
   makeRoom(): Promise<void> | undefined {
     if ([...this.#holds].some(({ isChanging }) => isChanging))
       return new Promise((resolve) => void this.#waiting.push(resolve));
+    for (const hold of this.#holds) {
+      const shrinking = hold.giveBack();
+      if (shrinking) return shrinking;
+    }
     const [oldest] = [...this.#idleModels]
       .flatMap((idleModels) => idleModels())
       .toSorted((a, b) => a.lastUse - b.lastUse);

@@ -41,6 +41,7 @@ export function observeModel(model: Model, observer: ModelObserver): Model {
     get supervision() {
       return model.supervision;
     },
+    shrink: model.shrink?.bind(model),
     describe: model.describe?.bind(model),
     async [Symbol.asyncDispose]() {
       try {

@@ -68,6 +68,14 @@ export class SlotResizer implements AsyncDisposable {
     return this.#memory;
   }
 
+  /** Gives back the slots that the model has got on demand: their memory is needed elsewhere. */
+  async shrink(): Promise<void> {
+    await this.#work;
+    this.#demand.pause();
+    if (this.#context.totalSequences > this.#initialSlots) this.#start(() => this.#exchange(this.#initialSlots));
+    await this.#work;
+  }
+
   /** Waits for a change that is under way, and disposes of the context. No inference may have a slot any more. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#idleTimer);
@@ -89,13 +97,14 @@ export class SlotResizer implements AsyncDisposable {
   }
 
   #onIdle(): void {
-    if (!this.#work && this.#parts.slots.isIdle) this.#start(() => this.#exchange(this.#initialSlots));
+    if (this.#parts.slots.isIdle) this.#start(() => this.#exchange(this.#initialSlots));
   }
 
   #start(work: () => Promise<void>): void {
+    if (this.#work || this.#parts.closing.aborted) return;
     // What fails leaves the slots as they are, or is told to each inference.
     const ended = work().catch(() => undefined);
-    this.#work = this.#parts.closing.aborted ? undefined : ended.finally(() => (this.#work = undefined));
+    this.#work = ended.finally(() => (this.#work = undefined));
   }
 
   async #grow(): Promise<void> {

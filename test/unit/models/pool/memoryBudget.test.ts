@@ -106,6 +106,18 @@ describe('a memory budget', () => {
     expect(budget.left.ram).toBe(30 * megabyte);
   });
 
+  it('makes room by what a model has taken since its load, asked for once', async () => {
+    const budget = new MemoryBudget({ memoryLimit: 100 });
+    const hold = budget.reserve(megabytes(50));
+    const shrunk: number[] = [];
+    hold?.settle(megabytes(40), async () => void shrunk.push(budget.left.ram));
+    expect(budget.makeRoom()).toBeUndefined();
+    hold?.resize(megabytes(90));
+    await budget.makeRoom();
+    expect(shrunk).toEqual([10 * megabyte]);
+    expect(budget.makeRoom()).toBeUndefined();
+  });
+
   it('limits memory of cards on its own', () => {
     const budget = new MemoryBudget({ vramLimit: 10 });
     expect(budget.reserve({ ram: 1e15, vram: 10 * megabyte })).toBeDefined();
