@@ -1,12 +1,18 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
 import { startTestServer, type TestServerOptions } from '../helpers/server.ts';
 import { demoFile } from './demo.ts';
 
 const megabyte = 1e6;
+
+interface LogLine {
+  readonly msg: string;
+  readonly slots?: number;
+}
 
 describe('models within a memory limit', () => {
   let folder: string;
@@ -71,4 +77,33 @@ describe('models within a memory limit', () => {
     expect((await client.listModels()).map(({ status }) => status)).toEqual(['LOADED', 'LOCAL']);
     await client.close();
   });
+
+  it.each(['in', 'child'] as const)(
+    'have more slots while many agents speak at once, until another model needs the memory, with --engine-process %s',
+    async (engineProcess) => {
+      const memoryLimit = 150;
+      const lines: LogLine[] = [];
+      const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as LogLine) });
+      await using server = await start({ memoryLimit, engineProcess, log });
+      const client = await connect(server.url);
+      const slots = async () => (await client.listModels()).map((model) => model.slots);
+      const params = { sampling: { max_tokens: 8 } };
+      const graph = { default_model_name: 'first', start_node: 'say', nodes: { say: { type: 'Generate', params } } };
+      const agents = await Promise.all(Array.from({ length: 12 }, () => client.createAgent({ graph })));
+      expect(await slots()).toEqual([4, 0]);
+      const turns = await Promise.all(agents.map((agent) => agent.send('Hello!')));
+      expect(new Set(turns.map(({ status }) => status))).toEqual(new Set(['SUCCESS']));
+      expect(await slots()).toEqual([8, 0]);
+      await client.loadModel('second');
+      const [first, second] = await client.listModels();
+      expect(first).toMatchObject({ status: 'LOADED', slots: 4 });
+      expect(second).toMatchObject({ status: 'LOADED' });
+      const bytes = [first, second].map((model) => (model?.weightsBytes ?? NaN) + (model?.contextBytes ?? NaN));
+      expect((bytes[0] ?? NaN) + (bytes[1] ?? NaN)).toBeLessThanOrEqual(memoryLimit * megabyte);
+      expect((await agents[0]?.send('Hello!'))?.status).toBe('SUCCESS');
+      const changes = lines.filter(({ msg }) => msg === 'slots of a model changed');
+      expect(changes.map((line) => line.slots)).toEqual([8, 4]);
+      await client.close();
+    },
+  );
 });

@@ -28,8 +28,9 @@ export interface MemoryHold {
 
 class Hold implements MemoryHold {
   use: MemoryUse;
-  /** Whether its memory is going to change: a load or an unload is under way. */
-  isChanging = true;
+  /** A load or an unload is under way. */
+  #isPending = true;
+  #isShrinking = false;
   #hasGrown = false;
   #shrink: (() => Promise<void>) | undefined;
   readonly #budget: Pick<MemoryBudget, 'left'>;
@@ -41,10 +42,15 @@ class Hold implements MemoryHold {
     this.#onChange = onChange;
   }
 
+  /** Whether its memory is going to change. */
+  get isChanging(): boolean {
+    return this.#isPending || this.#isShrinking;
+  }
+
   settle(use: MemoryUse, shrink?: () => Promise<void>): void {
     this.use = use;
     this.#shrink = shrink;
-    this.isChanging = false;
+    this.#isPending = false;
     this.#onChange(this, false);
   }
 
@@ -53,20 +59,25 @@ class Hold implements MemoryHold {
     const { left } = this.#budget;
     if ((more.ram > 0 && more.ram > left.ram) || (more.vram > 0 && more.vram > left.vram)) return false;
     this.use = use;
-    this.#hasGrown = more.ram > 0 || more.vram > 0;
+    if (more.ram > 0 || more.vram > 0) this.#hasGrown = true;
     this.#onChange(this, false);
     return true;
   }
 
   /** Gives back what it has taken since its load, once; undefined: that is nothing. */
   giveBack(): Promise<void> | undefined {
-    if (!this.#hasGrown) return undefined;
+    if (!this.#hasGrown || !this.#shrink) return undefined;
     this.#hasGrown = false;
-    return this.#shrink?.().catch(() => undefined);
+    this.#isShrinking = true;
+    const end = (): void => {
+      this.#isShrinking = false;
+      this.#onChange(this, false);
+    };
+    return this.#shrink().then(end, end);
   }
 
   expire(): void {
-    this.isChanging = true;
+    this.#isPending = true;
   }
 
   release(): void {
