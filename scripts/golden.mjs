@@ -276,6 +276,7 @@ const examples = [
               presencePenalty: -0.5,
               frequencyPenalty: 0.25,
               maxTokensPerSecond: 15,
+              speculate: 'prompt',
               maxTokens: 2048,
               seed: 4294967295,
             },

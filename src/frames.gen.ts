@@ -253,6 +253,8 @@ export interface Sampling {
   readonly seed: number;
   /** 0 = no limit. */
   readonly maxTokensPerSecond: number;
+  /** off, prompt. */
+  readonly speculate: string;
 }
 
 export interface ModelInfo {
@@ -651,6 +653,7 @@ export const shapes = {
     maxTokens: {"scalar":"uint32"},
     seed: {"scalar":"uint32"},
     maxTokensPerSecond: {"scalar":"uint32"},
+    speculate: {"scalar":"string"},
   },
   ModelInfo: {
     name: {"scalar":"string"},

@@ -9,6 +9,7 @@ import { memory } from './cases/memory.mjs';
 import { nextTurn } from './cases/nextTurn.mjs';
 import { process } from './cases/process.mjs';
 import { slots } from './cases/slots.mjs';
+import { speculate } from './cases/speculate.mjs';
 import { start } from './cases/start.mjs';
 import { stream } from './cases/stream.mjs';
 import { strictCall } from './cases/strictCall.mjs';
@@ -34,6 +35,7 @@ export const cases = [
   threads,
   slots,
   strictCall,
+  speculate,
   turn,
   detect,
   cancel,

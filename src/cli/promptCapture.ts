@@ -39,6 +39,7 @@ const captureModel = (
 ): Model => ({
   contextSize: Infinity,
   toolDialect,
+  canSpeculate: model.canSpeculate,
   notes: model.notes,
   overhead: model.overhead,
   replyMarks: model.replyMarks,

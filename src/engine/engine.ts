@@ -31,6 +31,8 @@ export interface SamplingParams {
   readonly seed: number;
   /** 0 = no limit. */
   readonly max_tokens_per_second: number;
+  /** Speculative decoding: `prompt` = drafts of what the prompt and the text so far repeat. The text does not depend on it. */
+  readonly speculate: 'off' | 'prompt';
   /** Stop strings: the text ends before the first of them. */
   readonly stop: readonly string[];
 }
@@ -158,6 +160,8 @@ export interface Model extends AsyncDisposable {
   readonly toolDialect: ToolDialect;
   /** The marks of reasoning and answer in the model's text, read off its chat template. */
   readonly replyMarks: ReplyMarks;
+  /** Whether its KV cache can be cut back to any token, so that `speculate` has an effect. */
+  readonly canSpeculate: boolean;
   /** Warnings for the user: a chat template that does not work, a context size that was reduced, ... */
   readonly notes: readonly string[];
   /** Tokens that the chat template adds to a prompt, and to each message, in addition to the text (measured at load). */

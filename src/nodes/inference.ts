@@ -66,7 +66,10 @@ export interface NodeCompletion extends Completion {
 export class InferenceRunner implements AsyncDisposable {
   readonly #lease: ModelLease;
   readonly #sequence: Sequence;
+  readonly #nodeName: string;
   readonly #nodeDefaults: Partial<SamplingParams>;
+  /** Whether the client knows that speculation has no effect. */
+  #hasWarned = false;
 
   /** @param nodeDefaults sampling parameters of this node type; those of the graph take precedence. */
   constructor(
@@ -75,6 +78,7 @@ export class InferenceRunner implements AsyncDisposable {
     nodeDefaults: Partial<SamplingParams> = {},
   ) {
     this.#lease = lease;
+    this.#nodeName = nodeName;
     this.#sequence = lease.model.openSequence({ label: nodeName });
     this.#nodeDefaults = nodeDefaults;
   }
@@ -91,6 +95,7 @@ export class InferenceRunner implements AsyncDisposable {
     { notes = {}, onText, ...options }: CompletionOptions = {},
   ): Promise<NodeCompletion> {
     const sampling = this.#samplingParams(request);
+    if (sampling.speculate === 'prompt') this.#warnOfSpeculation(turn);
     const { prompt, dropped } = await this.#project(turn, request, sampling.max_tokens);
     const { maxThinkingTokens } = request;
     const { replyMarks } = this.#lease.model;
@@ -172,6 +177,15 @@ export class InferenceRunner implements AsyncDisposable {
     const projecting = projection.project({ system, current, dialog: dialog ? turn.dialog : noDialog, maxTokens });
     const { prompt, dropped } = await raceAbort(projecting, turn.signal);
     return { prompt: { ...prompt, thinking }, dropped };
+  }
+
+  #warnOfSpeculation(turn: Turn): void {
+    const { model, name } = this.#lease;
+    if (model.canSpeculate || this.#hasWarned) return;
+    this.#hasWarned = true;
+    turn.warn(
+      `${this.#nodeName}: "speculate": "prompt" has no effect with the model "${name}", whose KV cache cannot be cut back; set it to "off"`,
+    );
   }
 
   #samplingParams({ sampling }: PromptRequest): SamplingParams {

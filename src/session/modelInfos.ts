@@ -56,6 +56,7 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
       maxTokens: sampling.max_tokens,
       seed: sampling.seed,
       maxTokensPerSecond: sampling.max_tokens_per_second,
+      speculate: sampling.speculate,
     },
     description: entry.description,
     backend: state.stats?.backend ?? '',

@@ -3402,6 +3402,7 @@ Sampling.prototype.frequencyPenalty = 0;
 Sampling.prototype.maxTokens = 0;
 Sampling.prototype.seed = 0;
 Sampling.prototype.maxTokensPerSecond = 0;
+Sampling.prototype.speculate = "";
 Sampling.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -3429,6 +3430,8 @@ if (m.seed != null && $Object.hasOwnProperty.call(m, "seed") && m.seed !== 0)
 w.uint32(72).uint32(m.seed);
 if (m.maxTokensPerSecond != null && $Object.hasOwnProperty.call(m, "maxTokensPerSecond") && m.maxTokensPerSecond !== 0)
 w.uint32(80).uint32(m.maxTokensPerSecond);
+if (m.speculate != null && $Object.hasOwnProperty.call(m, "speculate") && m.speculate !== "")
+w.uint32(90).string(m.speculate);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -3549,6 +3552,15 @@ if (v = r.uint32())
 m.maxTokensPerSecond = v;
 else
 delete m.maxTokensPerSecond;
+continue;
+}
+case 11: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.speculate = v;
+else
+delete m.speculate;
 continue;
 }
 }

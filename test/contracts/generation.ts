@@ -23,6 +23,7 @@ export const greedy: SamplingParams = {
   presence_penalty: 0,
   frequency_penalty: 0,
   max_tokens_per_second: 0,
+  speculate: 'off',
   max_tokens: 40,
   seed: 1,
   stop: [],

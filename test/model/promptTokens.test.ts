@@ -88,9 +88,17 @@ describe('the tokens of a prompt', () => {
     const signal = new AbortController().signal;
     const sampling = { temperature: 0, top_p: 1, top_k: 0, min_p: 0, repeat_penalty: 1, presence_penalty: 0 };
     const options = {
-      sampling: { ...sampling, frequency_penalty: 0, max_tokens: 4, max_tokens_per_second: 0, seed: 1, stop: [] },
+      sampling: {
+        ...sampling,
+        frequency_penalty: 0,
+        max_tokens: 4,
+        max_tokens_per_second: 0,
+        speculate: 'off',
+        seed: 1,
+        stop: [],
+      },
       signal,
-    };
+    } as const;
     const text = 'user\nHello<|im_end|>\n<|im_start|>user\nBye';
     await sequence.generate({ messages: [user('Hello'), user('Bye')] }, options);
     // The same text, but in one message.

@@ -117,6 +117,7 @@ describe('the benchmark', () => {
         'threads',
         'slots',
         'strict-call',
+        'speculate',
         'turn',
         'detect',
         'cancel',

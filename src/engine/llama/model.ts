@@ -39,6 +39,7 @@ export interface LlamaModelParts extends MemoryMeasurements, ResizableContext {
 export class LlamaModel implements Model {
   readonly contextSize: number;
   readonly toolDialect: Model['toolDialect'];
+  readonly canSpeculate: boolean;
   readonly notes: readonly string[];
   readonly overhead: Model['overhead'];
   readonly replyMarks: ReplyMarks;
@@ -77,6 +78,7 @@ export class LlamaModel implements Model {
       onResized: () => parts.resizing?.onResized(this.stats()),
       closing: this.#closing.signal,
     });
+    this.canSpeculate = !this.#slots.needsCheckpoints;
     this.contextSize = parts.contextSize;
     this.toolDialect = chatTemplate.toolDialect;
     this.notes = [...parts.notes, ...chatTemplate.notes];

@@ -80,6 +80,7 @@ class ScriptedEngine implements MockEngine {
 class MockModel implements Model {
   readonly contextSize: number;
   readonly toolDialect = mockDialect;
+  readonly canSpeculate = true;
   readonly notes = [];
   readonly overhead = mockOverhead;
   readonly replyMarks: ReplyMarks;

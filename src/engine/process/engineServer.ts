@@ -69,8 +69,8 @@ export function serveEngine(
         models.delete(id);
         throw error;
       }
-      const { contextSize, toolDialect, notes, overhead, replyMarks } = own.model;
-      return { contextSize, toolDialect, notes, overhead, replyMarks };
+      const { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks } = own.model;
+      return { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks };
     },
     estimate: ({ params: { file, options }, signal }) =>
       whileLoading(() => engine.estimate(file, { ...options, signal })),

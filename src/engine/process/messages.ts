@@ -7,7 +7,10 @@ import type { PaceLimits, Priority } from '../pace.ts';
 import type { LoadPlan, MemoryUse } from '../modelMemory.ts';
 
 /** Facts about a loaded model that do not change. */
-export type LoadedFacts = Pick<Model, 'contextSize' | 'toolDialect' | 'notes' | 'overhead' | 'replyMarks'>;
+export type LoadedFacts = Pick<
+  Model,
+  'contextSize' | 'toolDialect' | 'canSpeculate' | 'notes' | 'overhead' | 'replyMarks'
+>;
 
 /** Load options as plain data. */
 export type PlainLoadOptions = Omit<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes' | 'resizing'>;

@@ -27,6 +27,7 @@ const noStats: ModelStats = {
 export class SupervisedModel implements Model {
   readonly contextSize: number;
   readonly toolDialect: Model['toolDialect'];
+  readonly canSpeculate: boolean;
   readonly notes: readonly string[];
   readonly overhead: Model['overhead'];
   readonly replyMarks: Model['replyMarks'];
@@ -46,6 +47,7 @@ export class SupervisedModel implements Model {
   ) {
     this.contextSize = facts.contextSize;
     this.toolDialect = facts.toolDialect;
+    this.canSpeculate = facts.canSpeculate;
     this.notes = facts.notes;
     this.overhead = facts.overhead;
     this.replyMarks = facts.replyMarks;

@@ -45,6 +45,10 @@ export const samplingSchema = {
       minimum: 0,
       description: 'Tokens are computed no faster, and the machine has time for other work; 0 = no limit.',
     },
+    speculate: {
+      enum: ['off', 'prompt'],
+      description: 'prompt = guesses text that repeats the prompt and checks it in one batch; the text stays the same.',
+    },
     seed: { type: 'integer', minimum: 0, maximum: 4294967295, description: '0 = random.' },
     stop: {
       type: 'array',
@@ -69,6 +73,7 @@ export const defaultSampling: SamplingParams = {
   frequency_penalty: 0,
   max_tokens: 2048,
   max_tokens_per_second: 0,
+  speculate: 'off',
   seed: 0,
   stop: [],
 };

@@ -24,6 +24,9 @@ export function observeModel(model: Model, observer: ModelObserver): Model {
     get toolDialect() {
       return model.toolDialect;
     },
+    get canSpeculate() {
+      return model.canSpeculate;
+    },
     get notes() {
       return model.notes;
     },

@@ -12,6 +12,7 @@ import { toolProjection } from '../../../src/projection/withTools.ts';
 const model = (contextSize: number): Model => ({
   contextSize,
   toolDialect: noDialect('there is no chat template'),
+  canSpeculate: true,
   notes: [],
   replyMarks: defaultReplyMarks,
   overhead: { prompt: 0, message: 0 },

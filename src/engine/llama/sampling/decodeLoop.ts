@@ -6,6 +6,7 @@ import type { SlotRun } from '../kvCache/slotRun.ts';
 import type { DrawSeeds } from './drawSeeds.ts';
 import type { Sampler } from './sampler.ts';
 import { samplingOptions } from './samplingOptions.ts';
+import { Speculation, type DrawnTokens } from './speculation.ts';
 
 export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'backpressure'> {
   readonly run: SlotRun;
@@ -33,8 +34,16 @@ export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'b
  * @throws what `step` rejects with, and what emitting text throws.
  */
 export async function decode(options: DecodeLoopOptions): Promise<FinishReason | 'paused'> {
-  const { run, context, sampler, throttle, shouldStop, isEnd, backpressure, onToken } = options;
+  const { run, context, sampler, throttle, shouldStop, isEnd, backpressure } = options;
   const { cache } = run.slot;
+  const take = (token: Token): Token[] => {
+    options.onToken();
+    const appended = [...sampler.accept(token)];
+    context.push(...appended);
+    throttle.spend(appended.length - 1);
+    return appended;
+  };
+  const speculation = speculationOf(options, take);
   const tokens = cache.evaluate(context.slice(cache.nextTokenIndex), {
     ...samplingOptions(options.sampling, (count) => context.slice(-count)),
     // Called inside node-llama-cpp's sampling, where nothing may throw.
@@ -43,6 +52,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
     evaluationPriority: run.evaluationPriority,
   });
   const stopSeeds = options.seeds.applyTo(cache);
+  const stopSpeculation = speculation?.apply();
   let appended: Token[] = [];
   let isPrompt = true;
   try {
@@ -59,21 +69,37 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       }
       throttle.spend(1);
       await sampler.prepare();
+      // Where a grammar constrains the text, most of what could be guessed is forced.
+      if (!isPrompt && !sampler.grammar) speculation?.draft(appended.length);
       const sampled = await decodeNext(options, () => run.takeStep(() => tokens.next(appended)));
       if (isPrompt) await options.onPromptEvaluated();
       isPrompt = false;
+      const first = sampled.done ? undefined : sampled.value;
+      const drawnTokens: DrawnTokens | undefined = await speculation?.end(first, options.step);
+      const { drawn, taken = [] } = drawnTokens ?? { drawn: first };
       if (sampler.finishReason) return sampler.finishReason;
-      if (sampled.done || isEnd(sampled.value)) return 'end';
-      onToken();
-      appended = [...sampler.accept(sampled.value)];
-      context.push(...appended);
-      throttle.spend(appended.length - 1);
+      if (sampled.done || (drawn !== undefined && isEnd(drawn))) return 'end';
+      appended = drawn === undefined ? taken : take(drawn);
       if (!sampler.finishReason && backpressure?.()) return flushAndFinish(sampler) ?? 'paused';
     }
   } finally {
+    stopSpeculation?.();
     stopSeeds();
     await tokens.return();
   }
+}
+
+/** The speculation of a generation, where it is wanted and the KV cache can be cut back. */
+function speculationOf(options: DecodeLoopOptions, take: (token: Token) => Token[]): Speculation | undefined {
+  const { run, context, isEnd, sampler, throttle } = options;
+  const { cache } = run.slot;
+  if (options.sampling.speculate !== 'prompt' || cache.needsCheckpoints) return undefined;
+  const isOver = (): boolean => flushAndFinish(sampler) !== undefined;
+  const prepareNext = (): Promise<void> => {
+    throttle.spend(1);
+    return sampler.prepare();
+  };
+  return new Speculation({ cache, context, isEnd, isOver, take, prepareNext });
 }
 
 /** Computes the next token, and meanwhile emits the text of the previous one. */
