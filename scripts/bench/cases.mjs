@@ -7,6 +7,7 @@ import { firstTurn } from './cases/firstTurn.mjs';
 import { guest } from './cases/guest.mjs';
 import { memory } from './cases/memory.mjs';
 import { nextTurn } from './cases/nextTurn.mjs';
+import { priority } from './cases/priority.mjs';
 import { process } from './cases/process.mjs';
 import { slots } from './cases/slots.mjs';
 import { speculate } from './cases/speculate.mjs';
@@ -39,6 +40,7 @@ export const cases = [
   turn,
   detect,
   cancel,
+  priority,
   guest,
   start,
   memory,

@@ -121,6 +121,7 @@ describe('the benchmark', () => {
         'turn',
         'detect',
         'cancel',
+        'priority',
         'guest',
         'start',
         'process',
