@@ -6,6 +6,10 @@ import type { LlamaContext, Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createContext } from '../../src/engine/llama/createContext.ts';
 import { ThreadTimingsCache } from '../../src/engine/llama/threads/threadTimingsCache.ts';
+import { LlamaModel } from '../../src/engine/llama/model.ts';
+import { noModelMemory } from '../../src/engine/modelMemory.ts';
+import { fullPace, Pace } from '../../src/engine/pace.ts';
+import { generate as generateText, longText, userPrompt } from '../contracts/generation.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 // Nothing is known of other programs, so that none of them changes a count.
@@ -64,9 +68,9 @@ describe('the thread counts that llama.cpp applies', () => {
     ]);
     // A message of a few tokens is no more work than a few next tokens.
     batches.length = 0;
-    await generate(context, prompt().slice(0, 20), 2);
+    await generate(context, prompt().slice(0, 12), 2);
     expect(batches).toEqual([
-      { tokens: 20, threads: 1 },
+      { tokens: 12, threads: 1 },
       { tokens: 1, threads: 1 },
     ]);
     await context.dispose();
@@ -91,6 +95,32 @@ describe('the thread counts that llama.cpp applies', () => {
       { tokens: 1, threads: 1 },
     ]);
     await context.dispose();
+  });
+
+  it('are at most those of the pace of a session, which may change between two turns', async () => {
+    const opened = await openContext(0);
+    const free = { ram: 0, vram: 0 };
+    const resizable = { resizing: undefined, freeMemory: async () => free, memoryWith: async () => noModelMemory };
+    const settings = { contextSize: 512, notes: [], stateSwap: undefined, promptCache: undefined, onClose: () => {} };
+    const model = new LlamaModel({
+      weights: demo.weights,
+      ...opened,
+      ...resizable,
+      ...settings,
+      free,
+      memory: noModelMemory,
+    });
+    await using sequence = model.openSequence();
+    const pace = new Pace({ ...fullPace, maxThreads: 1 });
+    const threadsOf = async (text: string): Promise<readonly number[]> => {
+      opened.batches.length = 0;
+      await generateText(sequence, userPrompt(text), { pace, sampling: { max_tokens: 2 } });
+      return [...new Set(opened.batches.map(({ threads }) => threads))];
+    };
+    expect(await threadsOf(longText(5))).toEqual([1]);
+    pace.set(fullPace);
+    expect(await threadsOf(`Then ${longText(5)}`)).toEqual([2, 1]);
+    await opened.context.dispose();
   });
 });
 
