@@ -76,7 +76,7 @@ class KillTrial {
     const clients = [await server.connect('proto'), await server.connect('json')];
     for (const client of clients)
       void client.closed.then(({ code }) => this.#isOver || faults.push(`a socket was closed with ${code}`));
-    const other = await createAgent(clients[1], agentsOfFirst, modelNames[1]);
+    const other = await createAgent(clients[1], agentsOfFirst, modelNames[1], 1);
     await this.#talk(other);
     [this.#otherProcess] = await findEngineProcesses(server.pid);
     this.#long = await createAgent(clients[0], agentsOfFirst + 1, modelNames[0], chaptersOfLong);
@@ -170,7 +170,7 @@ class KillTrial {
     while (!this.#isOver) {
       await this.#talk(other).catch((error) => this.#parts.faults.push(`the other model: ${error.message}`));
       this.figures.turnsOfOther++;
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
 

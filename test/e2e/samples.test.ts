@@ -347,6 +347,16 @@ function expectLines(out: string, shown: string): void {
 }
 
 describe('a JSON sample', () => {
+  let folder: SampleFolder;
+  let extension: ExtensionModule;
+  beforeAll(async () => {
+    folder = await SampleFolder.create();
+    await folder.write('models.json', codeOf('docs/models.md#1-add-it-to-the-catalogue json 1'));
+    await folder.write('extension.mjs', extensionParts.map(codeOf).join('\n'));
+    extension = (await import(join(folder.path, 'extension.mjs'))) as ExtensionModule;
+  });
+  afterAll(() => folder[Symbol.asyncDispose]());
+
   it.each(samplesOf('json'))(
     'is valid, and a graph without faults and warnings if it is one: $key',
     async ({ code }) => {
@@ -355,10 +365,7 @@ describe('a JSON sample', () => {
       expect(errors).toEqual([]);
       const graph = graphIn(value);
       if (!graph) return;
-      await using folder = await SampleFolder.create();
-      await folder.write('models.json', codeOf('docs/models.md#1-add-it-to-the-catalogue json 1'));
-      await folder.write('extension.mjs', extensionParts.map(codeOf).join('\n'));
-      const { nodeTypes, formats } = (await import(join(folder.path, 'extension.mjs'))) as ExtensionModule;
+      const { nodeTypes, formats } = extension;
       const report = await checkGraph(graph, {
         catalogue: join(folder.path, 'models.json'),
         storageRoot: folder.path,

@@ -187,16 +187,20 @@ describe.each(['recurrent', 'hybrid', 'window'])('a %s model', (name) => {
     expect(await textOfFresh(promptOf(3))).toBe(text);
   });
 
-  it.each([100, 250, 300, 350, 400, 500, 700])('resumes before a reply of %i tokens', async (length) => {
-    const sequence = model.openSequence();
-    const before = [system, user(longText(5))];
-    await evaluate(sequence, { messages: before }, length);
-    const prompt = { messages: [...before, assistant(answer), user('Well?')] };
-    const { text, evaluated } = await evaluate(sequence, prompt);
-    expect(evaluated).toBeLessThanOrEqual(await countTokens(assistant(answer), user('Well?')));
-    await sequence[Symbol.asyncDispose]();
-    expect(await textOfFresh(prompt)).toBe(text);
-  });
+  // One model has all lengths: a checkpoint is taken at the same positions in each.
+  it.each(name === 'hybrid' ? [100, 250, 300, 350, 400, 500, 700] : [100, 350, 700])(
+    'resumes before a reply of %i tokens',
+    async (length) => {
+      const sequence = model.openSequence();
+      const before = [system, user(longText(5))];
+      await evaluate(sequence, { messages: before }, length);
+      const prompt = { messages: [...before, assistant(answer), user('Well?')] };
+      const { text, evaluated } = await evaluate(sequence, prompt);
+      expect(evaluated).toBeLessThanOrEqual(await countTokens(assistant(answer), user('Well?')));
+      await sequence[Symbol.asyncDispose]();
+      expect(await textOfFresh(prompt)).toBe(text);
+    },
+  );
 
   it('continues where it was when its slot was taken, and never where another sequence was', async () => {
     vi.spyOn(BatchTimer.prototype, 'end').mockImplementation(function (this: BatchTimer) {
