@@ -172,7 +172,7 @@ export class LlamaSequence implements Sequence {
     // Before the last message, whose text is left out, a head has the system message only.
     const isHead = prompt.messages.slice(0, -1).every(({ role }) => role === 'system');
     const options = { kind: isHead ? 'head' : 'interaction', keep: keep && isHead } as const;
-    await this.#cache.run(tokens, { ...schedule, signal }, async (run) => {
+    await this.#cache.run(tokens, { ...schedule, signal, isWarmUp: true }, async (run) => {
       await this.#cache.prefillAll(run, tokens, signal, options);
       return run.shouldPause ? 'paused' : undefined;
     });

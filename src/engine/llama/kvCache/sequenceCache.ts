@@ -33,6 +33,8 @@ export interface SequenceCacheParts {
 /** When work may have a slot. */
 export type SlotSchedule = Pick<GenerateOptions, 'signal' | 'backpressure' | 'pace' | 'priority'> & {
   readonly throttle?: TokenThrottle;
+  /** See `SlotRequest`. */
+  readonly isWarmUp?: boolean;
 };
 
 /**
@@ -152,12 +154,12 @@ export class SequenceCache {
 
   async #runOnce<T>(
     prompt: Token[],
-    { signal, priority = 'NORMAL', pace, throttle }: SlotSchedule,
+    { signal, priority = 'NORMAL', pace, throttle, isWarmUp = false }: SlotSchedule,
     work: SlotWork<T>,
   ): Promise<T | 'paused' | undefined> {
     const { slots, backgroundGate: gate, threadCap } = this.#parts;
     if (this.closing.aborted) return undefined;
-    const slot = await slots.acquire({ owner: this.#owner, prompt, priority }, signal);
+    const slot = await slots.acquire({ owner: this.#owner, prompt, priority, isWarmUp }, signal);
     if (!slot) return undefined;
     try {
       await this.#swap(slot, prompt);

@@ -16,6 +16,8 @@ export interface SlotRequest {
   /** The tokens to evaluate in the slot. */
   readonly prompt: Token[];
   readonly priority: Priority;
+  /** Evaluates a prompt ahead of time. */
+  readonly isWarmUp?: boolean;
 }
 
 interface Waiting<Request extends SlotRequest> {

@@ -3,7 +3,6 @@ import { Fault, describeError } from '../../../fault.ts';
 import { subtractMemory, totalMemory, type MemoryUse, type ModelMemory } from '../../modelMemory.ts';
 import type { SlotResizing } from '../../slotResizing.ts';
 import { isPlentiful, moreSlots, SlotDemand } from './slotDemand.ts';
-import { rankOf } from './slotQueue.ts';
 import type { SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
 
@@ -85,8 +84,7 @@ export class SlotResizer implements AsyncDisposable {
 
   #onWait(): void {
     const { slots } = this.#parts;
-    // What is done in the background can wait, and a request for a slot of its own needs no other one.
-    if (this.#work || this.#hasFailed || !slots.isWanted(rankOf('BACKGROUND'))) return;
+    if (this.#work || this.#hasFailed || !slots.hasDemand) return;
     if (this.#demand.add(this.#context.totalSequences)) this.#start(() => this.#grow());
   }
 

@@ -4,7 +4,7 @@ import type { Fault } from '../../../fault.ts';
 import { Listeners, whenAny, type Occasion } from '../../whenAny.ts';
 import { checkpointBytesOf, openCache } from './checkpoints.ts';
 import { reusableLength } from './prefixReuse.ts';
-import { SlotQueue, type SlotRequest } from './slotQueue.ts';
+import { SlotQueue, rankOf, type SlotRequest } from './slotQueue.ts';
 
 /** A slot, as in llama-server: one KV cache of the context, acquired by one owner at a time. */
 export interface Slot {
@@ -146,6 +146,11 @@ export class SlotPool {
   /** Whether a sequence without a slot waits for one, whose priority is above a rank. */
   isWanted(rank: number): boolean {
     return this.#queue.hasAbove(rank, ({ owner }) => !this.#slotOf(owner));
+  }
+
+  /** Whether an inference waits that one more slot would serve. Those in the background and warm-ups do not count. */
+  get hasDemand(): boolean {
+    return this.#queue.hasAbove(rankOf('BACKGROUND'), ({ owner, isWarmUp }) => !isWarmUp && !this.#slotOf(owner));
   }
 
   /** Empties an acquired slot, whose contents are unknown after a failed evaluation. */

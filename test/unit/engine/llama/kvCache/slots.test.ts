@@ -192,6 +192,22 @@ describe('slots', () => {
     expect(nameOf(await acquire(slots, ann))).toBe('b');
   });
 
+  it.each([
+    ['an urgent one', { priority: 'URGENT' }, true],
+    ['a normal one', { priority: 'NORMAL' }, true],
+    ['one in the background', { priority: 'BACKGROUND' }, false],
+    ['a warm-up', { priority: 'NORMAL', isWarmUp: true }, false],
+  ] as const)('are in demand by a request that waits: %s', async (_, request, isDemand) => {
+    const slots = createSlots(1);
+    const owner = {};
+    await acquire(slots, owner);
+    void slots.acquire({ owner, prompt: [], priority: 'URGENT' }, neverAborted);
+    // It waits for its own slot: another one would not help.
+    expect(slots.hasDemand).toBe(false);
+    void slots.acquire({ owner: {}, prompt: [], ...request }, neverAborted);
+    expect(slots.hasDemand).toBe(isDemand);
+  });
+
   it('are all taken back, and replaced by those of another context', async () => {
     const slots = createSlots(2);
     const [ann, bob, cid] = [{}, {}, {}];
