@@ -69,8 +69,8 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       }
       throttle.spend(1);
       await sampler.prepare();
-      // Where a grammar constrains the text, most of what could be guessed is forced.
-      if (!isPrompt && !sampler.grammar) speculation?.draft(appended.length);
+      // Where a grammar constrains the text, most of what could be guessed is forced; after forced text a new part begins.
+      if (appended.length === 1 && !sampler.grammar) speculation?.draft(appended.length);
       const sampled = await decodeNext(options, () => run.takeStep(() => tokens.next(appended)));
       if (isPrompt) await options.onPromptEvaluated();
       isPrompt = false;
