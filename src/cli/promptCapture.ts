@@ -61,7 +61,7 @@ const captureModel = (
             await onPrompt(prompt, model, options.label ?? '');
             return { ...noInference, scores: answers.map(() => -Math.log(answers.length)) };
           },
-          prefill: async () => undefined,
+          prefill: async () => ({ tokens: 0, kept: 'no_cache' }),
           [Symbol.asyncDispose]: async () => undefined,
         },
   [Symbol.asyncDispose]: () => model[Symbol.asyncDispose](),

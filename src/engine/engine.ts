@@ -6,6 +6,7 @@ import type { ToolDialect } from '../tools/native/toolDialect.ts';
 import type { ReplyMarks } from '../tools/reasoning/replyMarks.ts';
 import type { ModelDetails } from './modelDetails.ts';
 import type { WarmUpOptions } from './warmUpOptions.ts';
+import type { WarmUpResult } from './warmUpResult.ts';
 import type { InferenceSchedule } from './pace.ts';
 import type { LoadPlan, MemoryUse } from './modelMemory.ts';
 import type { ModelStats } from './modelStats.ts';
@@ -149,7 +150,7 @@ export interface Sequence extends AsyncDisposable {
    * Prefills the stable prefix of a prompt (system message, tools) ahead of time: what does not depend on the text of its
    * last message.
    */
-  prefill(prompt: Prompt, signal: AbortSignal, options?: WarmUpOptions): Promise<void>;
+  prefill(prompt: Prompt, signal: AbortSignal, options?: WarmUpOptions): Promise<WarmUpResult>;
 }
 
 /** A loaded model: weights in memory, and a context for its sequences. */

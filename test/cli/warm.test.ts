@@ -10,9 +10,11 @@ let folder = '';
 const env = () => ({ TURNGRAPH_CACHE: join(folder, 'cache'), TURNGRAPH_ENGINE_PROCESS: 'in' });
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-  const answer = { type: 'Generate', params: { system_prompt: longText(20), sampling: { max_tokens: 4 } } };
-  const graph = { default_model_name: 'turngraph-demo', start_node: 'answer', nodes: { answer } };
-  await writeFile(join(folder, 'tavern.json'), JSON.stringify(graph));
+  for (const [name, system_prompt] of Object.entries({ tavern: longText(20), short: 'Be brief.' })) {
+    const answer = { type: 'Generate', params: { system_prompt, sampling: { max_tokens: 4 } } };
+    const graph = { default_model_name: 'turngraph-demo', start_node: 'answer', nodes: { answer } };
+    await writeFile(join(folder, `${name}.json`), JSON.stringify(graph));
+  }
   await writeFile(join(folder, 'broken.json'), '{"start_node": "none", "nodes": {}}');
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -34,14 +36,24 @@ describe('turngraph warm', () => {
       }
     };
     expect(await reusedByServer()).toBe(0);
-    const broken = join(folder, 'broken.json');
+    const [broken, short] = [join(folder, 'broken.json'), join(folder, 'short.json')];
     const warmed = await runCli(['warm', broken, tavern], '', env());
     const prompts = join(folder, 'cache', 'prompts');
     expect(warmed.code).toBe(1);
     expect(warmed.err).toContain(`${broken}: `);
-    expect(warmed.out).toMatch(/tavern\.json: ok\n.*: 1 prompt, \d+\.\d MB\n$/);
+    expect(warmed.out).toMatch(/tavern\.json: ok\n {2}answer: \d+ tokens, saved\n.*: 1 prompt, \d+\.\d MB\n$/);
     expect(await readdir(prompts)).toHaveLength(2);
     expect(await reusedByServer()).toBeGreaterThan(100);
+    const again = await runCli(['warm', tavern, short, '--json'], '', env());
+    expect(JSON.parse(again.out)).toMatchObject({
+      graphs: [
+        { graph: tavern, error: '', nodes: [{ node: 'answer', kept: 'present' }] },
+        { graph: short, error: '', nodes: [{ node: 'answer', kept: 'few_tokens' }] },
+      ],
+      folder: prompts,
+      prompts: 1,
+    });
+    expect(again.code).toBe(0);
   });
 
   it('needs graphs that are there', async () => {

@@ -6,6 +6,7 @@ import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import type { WarmUpResult } from '../../src/engine/warmUpResult.ts';
 import { ProcessEngine } from '../../src/engine/process/engine.ts';
 import { generate, longText, neverAborted as signal, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
@@ -49,7 +50,7 @@ async function withModel<T>(
   return await work(await engine.load(join(models, `${name}.gguf`), { ...load, ...options }));
 }
 
-const warm = (run?: Run): Promise<void> =>
+const warm = (run?: Run): Promise<WarmUpResult> =>
   withModel((model) => model.openSequence().prefill(userPrompt('', head), signal, { keep: true }), run);
 
 async function answer(model: Model): Promise<typeof fresh> {
@@ -79,7 +80,7 @@ describe('the prompt cache', () => {
     const before = await ask({ name, open });
     expect(before.reused).toBe(0);
     expect(await filesOf('')).toEqual([]);
-    await warm({ name, open });
+    expect((await warm({ name, open })).kept).toBe('saved');
     const started = await ask({ name, open });
     expect(started.text).toBe(before.text);
     expect(started.reused).toBeGreaterThan(100);
@@ -106,7 +107,7 @@ describe('the prompt cache', () => {
   it('is not saved again by a server that finds it there', async () => {
     await warm();
     const { mtimeMs } = await stat(await onlyFile('.state'));
-    await warm();
+    expect((await warm()).kept).toBe('present');
     expect((await stat(await onlyFile('.state'))).mtimeMs).toBe(mtimeMs);
   });
 
@@ -174,7 +175,7 @@ describe('the prompt cache', () => {
   });
 
   it('stays within the limit of the cache folder, together with swapped states', async () => {
-    await warm({ megabytes: 0.01 });
+    expect((await warm({ megabytes: 0.01 })).kept).toBe('failed');
     expect(await filesOf('.state')).toEqual([]);
     await warm();
     await ask({ megabytes: 0 });
@@ -183,7 +184,7 @@ describe('the prompt cache', () => {
 
   it('is left out where its folder cannot be written', async () => {
     await writeFile(join(cache, 'prompts'), '');
-    await warm();
+    expect((await warm()).kept).toBe('failed');
     expect((await ask()).reused).toBe(0);
   });
 });

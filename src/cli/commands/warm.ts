@@ -1,4 +1,3 @@
-import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { connect, type Client } from '../../client/index.ts';
@@ -7,9 +6,12 @@ import { findGraph } from '../findGraph.ts';
 import { readJsonFile } from '../jsonFile.ts';
 import { assertModelName } from '../modelFile.ts';
 import { engineOptions, serverFlags, serverOptions } from '../options.ts';
+import { describeFolder, describeGraph, isWarm, readFolder, type WarmedGraph } from '../output/warmReport.ts';
+import { watchPrefills, type NodePrefill } from '../watchPrefills.ts';
 
 interface WarmFlags {
   readonly model?: string;
+  readonly json?: boolean;
   readonly [serverFlag: string]: unknown;
 }
 
@@ -19,41 +21,56 @@ export const warmCommand = (): Command =>
     new Command('warm')
       .description('evaluate system prompts and tools of graphs, and keep them in the cache folder for later servers')
       .argument('<graph...>', 'graph files, or names in the graphs folder')
-      .option('--model <name>', 'model of the nodes that name none: a name in the catalogue'),
+      .option('--model <name>', 'model of the nodes that name none: a name in the catalogue')
+      .option('--json', 'one JSON document instead of lines'),
     ['graphs', 'catalogue', 'models', 'cache', 'cacheLimit', 'extend', 'storageRoot', 'slots', ...engineOptions],
-  ).action(async (graphs: string[], { model = '', ...flags }: WarmFlags) => {
+  ).action(async (graphs: string[], { model = '', json = false, ...flags }: WarmFlags) => {
     assertModelName(model);
     const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', watchModels: 'off' });
     const found = await Promise.all(graphs.map((graph) => findGraph(graph, settings.graphs)));
     const file = found.find(({ isName }) => !isName);
     // As in `check`: the storage files of a graph file are in its folder.
     const storageRoot = settings.storageRoot || (file ? dirname(file.path) : '');
+    const options = { ...settings, storageRoot };
     // Imported on demand: loading the engine takes time.
-    const { start } = await import('../../start.ts');
-    await using server = await start({ ...settings, storageRoot });
+    const [{ start }, { createLlamaEngine }, { createLog }, { Metrics }] = await Promise.all([
+      import('../../start.ts'),
+      import('../../llamaEngine.ts'),
+      import('../../log.ts'),
+      import('../../metrics/metrics.ts'),
+    ]);
+    const log = createLog({ level: 'error', json: false });
+    const prefills: NodePrefill[] = [];
+    const llamaEngine = await createLlamaEngine(options, log, new Metrics());
+    const engine = watchPrefills(llamaEngine, (prefill) => prefills.push(prefill));
+    await using server = await start(options, { log, engines: { 'llama-cpp': engine } });
     await using client = await connect(server.url);
-    for (const { path } of found) await warmGraph(client, path, model);
-    process.stdout.write(`${await describeFolder(join(settings.cache, 'prompts'))}\n`);
+    const warmed: WarmedGraph[] = [];
+    for (const { path } of found) {
+      const graph = await warmGraph(client, path, model);
+      const report = { ...graph, nodes: prefills.splice(0) };
+      warmed.push(report);
+      if (!isWarm(report)) process.exitCode = 1;
+      if (!json) printGraph(report);
+    }
+    const folder = await readFolder(join(settings.cache, 'prompts'));
+    process.stdout.write(json ? `${JSON.stringify({ graphs: warmed, ...folder })}\n` : describeFolder(folder));
   });
 
 /** Warms one graph. Where that fails, the others are warmed nevertheless. */
-async function warmGraph(client: Client, path: string, defaultModelName: string): Promise<void> {
+async function warmGraph(client: Client, path: string, defaultModelName: string): Promise<Omit<WarmedGraph, 'nodes'>> {
   try {
     const { text, syntaxError } = await readJsonFile(path);
     if (syntaxError !== undefined) throw new Error(syntaxError);
     await using agent = await client.createAgent({ graph: text, defaultModelName, warmUp: true });
-    for (const warning of agent.warnings) process.stderr.write(`${path}: warning: ${warning}\n`);
-    process.stdout.write(`${path}: ok\n`);
+    return { graph: path, error: '', warnings: agent.warnings };
   } catch (error) {
-    process.exitCode = 1;
-    process.stderr.write(`${path}: ${describeError(error)}\n`);
+    return { graph: path, error: describeError(error), warnings: [] };
   }
 }
 
-async function describeFolder(folder: string): Promise<string> {
-  const names = await readdir(folder).catch(() => []);
-  const states = names.filter((name) => name.endsWith('.state'));
-  const sizes = await Promise.all(states.map(async (name) => (await stat(join(folder, name))).size));
-  const megabytes = sizes.reduce((sum, size) => sum + size, 0) / 1e6;
-  return `${folder}: ${states.length} prompt${states.length === 1 ? '' : 's'}, ${megabytes.toFixed(1)} MB`;
+function printGraph(report: WarmedGraph): void {
+  const { out, err } = describeGraph(report);
+  process.stderr.write(err);
+  process.stdout.write(out);
 }

@@ -3,6 +3,7 @@ import type { Message, Prompt } from '../../dialog.ts';
 import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence, FinishReason } from '../engine.ts';
 import { TokenThrottle } from '../tokenThrottle.ts';
 import type { WarmUpOptions } from '../warmUpOptions.ts';
+import type { WarmUpResult } from '../warmUpResult.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
@@ -166,16 +167,22 @@ export class LlamaSequence implements Sequence {
     };
   }
 
-  async prefill(prompt: Prompt, signal: AbortSignal, { keep = false, ...schedule }: WarmUpOptions = {}): Promise<void> {
+  async prefill(
+    prompt: Prompt,
+    signal: AbortSignal,
+    { keep = false, ...schedule }: WarmUpOptions = {},
+  ): Promise<WarmUpResult> {
     const tokens = await this.#stablePrefix(prompt);
-    if (tokens.length >= this.#parts.contextSize) return;
+    const { length } = tokens;
+    if (length >= this.#parts.contextSize) return { tokens: length, kept: 'too_large' };
     // Before the last message, whose text is left out, a head has the system message only.
     const isHead = prompt.messages.slice(0, -1).every(({ role }) => role === 'system');
     const options = { kind: isHead ? 'head' : 'interaction', keep: keep && isHead } as const;
-    await this.#cache.run(tokens, { ...schedule, signal, isWarmUp: true }, async (run) => {
-      await this.#cache.prefillAll(run, tokens, signal, options);
-      return run.shouldPause ? 'paused' : undefined;
+    const kept = await this.#cache.run(tokens, { ...schedule, signal, isWarmUp: true }, async (run) => {
+      const result = await this.#cache.prefillAll(run, tokens, signal, options);
+      return run.shouldPause ? 'paused' : result;
     });
+    return { tokens: length, kept: kept ?? 'stopped' };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

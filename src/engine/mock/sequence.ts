@@ -3,6 +3,7 @@ import type { AnswerScores, Completion, GenerateOptions, Model, ScoreOptions, Se
 import { promptTooLargeFault } from '../promptTooLarge.ts';
 import { generateReply } from './generate.ts';
 import { untilResumed, type InferenceSchedule } from '../pace.ts';
+import type { WarmUpResult } from '../warmUpResult.ts';
 import { scoreAnswers } from './scoreAnswers.ts';
 import type { ScriptedReply, ScriptedScores } from './script.ts';
 import { mockOverhead, commonPrefixTokens, countMessages, countText, mockPieces } from './tokens.ts';
@@ -66,12 +67,13 @@ export class MockSequence implements Sequence {
     });
   }
 
-  async prefill(prompt: Prompt, signal: AbortSignal, { pace }: InferenceSchedule = {}): Promise<void> {
+  async prefill(prompt: Prompt, signal: AbortSignal, { pace }: InferenceSchedule = {}): Promise<WarmUpResult> {
     await untilResumed(pace, signal);
-    if (signal.aborted) return;
+    if (signal.aborted) return { tokens: 0, kept: 'stopped' };
     const stablePrefix = toTextMessages(prompt).slice(0, -1);
     if (commonPrefixTokens(this.#cachedPrompt, stablePrefix) < countMessages(stablePrefix))
       this.#cachedPrompt = stablePrefix;
+    return { tokens: countMessages(stablePrefix), kept: 'no_cache' };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -117,8 +117,7 @@ export function serveEngine(
     },
     async prefill({ params: { model, sequence: id, prompt, schedule: plain, keep }, signal }) {
       const { sequence } = hosted(model).sequence(id);
-      await paces.run(plain, (schedule) => sequence.prefill(prompt, signal, { ...schedule, keep }));
-      return undefined;
+      return paces.run(plain, (schedule) => sequence.prefill(prompt, signal, { ...schedule, keep }));
     },
     setPace({ params: { id, limits } }) {
       paces.set(id, limits);

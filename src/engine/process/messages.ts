@@ -5,6 +5,7 @@ import type { NewPrompt, SavedPrompt } from '../llama/promptCache/promptFiles.ts
 import type { ModelDetails } from '../modelDetails.ts';
 import type { PaceLimits, Priority } from '../pace.ts';
 import type { LoadPlan, MemoryUse } from '../modelMemory.ts';
+import type { WarmUpResult } from '../warmUpResult.ts';
 
 /** Facts about a loaded model that do not change. */
 export type LoadedFacts = Pick<
@@ -89,7 +90,7 @@ export type EngineRequests = {
     readonly params: OfSequence & { readonly answers: readonly string[]; readonly transcript: boolean };
     readonly result: AnswerScores;
   };
-  readonly prefill: { readonly params: OfSequence & { readonly keep: boolean }; readonly result: undefined };
+  readonly prefill: { readonly params: OfSequence & { readonly keep: boolean }; readonly result: WarmUpResult };
   /** The file of a KV state was deleted to make room for others. */
   readonly stateEvicted: { readonly params: { readonly id: number }; readonly result: undefined };
   readonly closeSequence: { readonly params: Omit<OfSequence, 'prompt' | 'schedule'>; readonly result: undefined };

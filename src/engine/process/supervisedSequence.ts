@@ -3,6 +3,7 @@ import type { Prompt } from '../../dialog.ts';
 import type { CallGrammar } from '../../tools/grammar/grammar.ts';
 import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence } from '../engine.ts';
 import type { WarmUpOptions } from '../warmUpOptions.ts';
+import type { WarmUpResult } from '../warmUpResult.ts';
 import { deliverText } from './deliverText.ts';
 import type { ModelProcess } from './modelProcess.ts';
 import { UnreceivedRequest, type RequestShape, type RunningRequest } from './peer.ts';
@@ -47,7 +48,7 @@ export class SupervisedSequence implements Sequence {
     return this.#track(this.#score(prompt, answers, options));
   }
 
-  prefill(prompt: Prompt, signal: AbortSignal, options: WarmUpOptions = {}): Promise<void> {
+  prefill(prompt: Prompt, signal: AbortSignal, options: WarmUpOptions = {}): Promise<WarmUpResult> {
     return this.#track(this.#prefill(prompt, signal, options));
   }
 
@@ -105,12 +106,17 @@ export class SupervisedSequence implements Sequence {
     return scores ?? abortedScores(performance.now() - start);
   }
 
-  async #prefill(prompt: Prompt, signal: AbortSignal, { keep = false, ...schedule }: WarmUpOptions): Promise<void> {
-    await this.#run(signal, (opened) => {
+  async #prefill(
+    prompt: Prompt,
+    signal: AbortSignal,
+    { keep = false, ...schedule }: WarmUpOptions,
+  ): Promise<WarmUpResult> {
+    const result = await this.#run(signal, (opened) => {
       const sent = opened.model.schedule(schedule);
       const params = { sequence: this.#id, prompt, schedule: sent.plain, keep };
       return withAbort(opened.model.request('prefill', params), signal, sent);
     });
+    return result ?? { tokens: 0, kept: 'stopped' };
   }
 
   #params(opened: OpenedSequence, schedule: PlainSchedule, prompt: Prompt, options: GenerateOptions) {

@@ -1,4 +1,5 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import type { KeptState } from '../../warmUpResult.ts';
 
 /** A cache of the states of heads of prompts, from which all sequences start. */
 export interface HeadCache {
@@ -7,6 +8,6 @@ export interface HeadCache {
    * @throws when it cannot be read; the contents of `cache` are unknown then.
    */
   restore(cache: LlamaContextSequence, prompt: Token[]): Promise<void>;
-  /** Saves the state of all tokens of a cache, if that is worth it. */
-  save(cache: LlamaContextSequence): Promise<void>;
+  /** Saves the state of all tokens of a cache, if that is worth it. @returns whether it is saved. */
+  save(cache: LlamaContextSequence): Promise<KeptState>;
 }

@@ -3,6 +3,7 @@ import { Fault, describeError } from '../../../fault.ts';
 import { untilAborted } from '../../../abort.ts';
 import type { GenerateOptions } from '../../engine.ts';
 import { untilResumed } from '../../pace.ts';
+import type { KeptState } from '../../warmUpResult.ts';
 import type { TokenThrottle } from '../../tokenThrottle.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
 import type { ThreadCap } from '../batching/threadCap.ts';
@@ -98,21 +99,25 @@ export class SequenceCache {
   /**
    * Prefills tokens that a later prompt begins with, and takes a checkpoint at their end where the cache needs one.
    * @param keep whether their state goes to the prompt cache on disk.
+   * @returns whether it is there.
    */
   prefillAll(
     run: SlotRun,
     tokens: Token[],
     signal: AbortSignal,
     { kind, keep }: { readonly kind: CheckpointKind; readonly keep: boolean },
-  ): Promise<void> {
+  ): Promise<KeptState> {
     return this.step(run.slot, async () => {
       const { cache } = run.slot;
+      const { promptCache } = this.#parts;
       if (cachedPrefixLength(cache, tokens) < tokens.length) {
         await reusePrefix(cache, tokens);
         await prefill(cache, tokens, tokens.length, this.#prefillOptions(run, signal));
         if (cache.nextTokenIndex === tokens.length) await takeCheckpoint(cache, kind);
       }
-      if (keep && cache.nextTokenIndex === tokens.length) await this.#parts.promptCache?.save(cache);
+      if (cache.nextTokenIndex !== tokens.length) return 'stopped';
+      if (!keep) return 'not_asked';
+      return promptCache ? promptCache.save(cache) : 'no_cache';
     });
   }
 

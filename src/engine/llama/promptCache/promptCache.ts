@@ -1,6 +1,7 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { commonPrefixLength } from '../../../commonPrefix.ts';
 import { describeError } from '../../../fault.ts';
+import type { KeptState } from '../../warmUpResult.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
 import { takeCheckpoint } from '../kvCache/checkpoints.ts';
 import type { HeadCache } from '../kvCache/headCache.ts';
@@ -78,19 +79,21 @@ export class PromptCache implements HeadCache {
   }
 
   // Unless the tokens are few, or saved already.
-  async save(cache: LlamaContextSequence): Promise<void> {
+  async save(cache: LlamaContextSequence): Promise<KeptState> {
     const prompts = await this.#prompts;
     const tokens: readonly number[] = cache.contextTokens;
     const isSaved = [...prompts.values()].some(
       (saved) => saved.tokens.length === tokens.length && commonPrefixLength(saved.tokens, tokens) === tokens.length,
     );
-    if (tokens.length < minTokens || isSaved) return;
+    if (tokens.length < minTokens) return 'few_tokens';
+    if (isSaved) return 'present';
     const bytes = Math.ceil(tokens.length * this.#bytesPerToken);
     const created = await this.#files.create({ key: this.#key, tokens, bytes }).catch(() => undefined);
-    if (!created) return;
+    if (!created) return 'failed';
     const error = await cache.saveStateToFile(created.path).then(() => undefined, describeError);
     const saved = await this.#files.finish(created.draft, error).catch(() => undefined);
     if (saved) prompts.set(saved.id, saved);
+    return saved ? 'saved' : 'failed';
   }
 }
 

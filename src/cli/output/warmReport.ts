@@ -1,0 +1,66 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KeptState } from '../../engine/warmUpResult.ts';
+import type { NodePrefill } from '../watchPrefills.ts';
+
+/** What `turngraph warm` has done with a graph. */
+export interface WarmedGraph {
+  readonly graph: string;
+  /** Empty: there was none. */
+  readonly error: string;
+  readonly warnings: readonly string[];
+  /** Those with a model. */
+  readonly nodes: readonly NodePrefill[];
+}
+
+/** The prompt cache on disk. */
+export interface PromptFolder {
+  readonly folder: string;
+  readonly prompts: number;
+  readonly bytes: number;
+}
+
+const descriptions: Readonly<Record<KeptState, string>> = {
+  saved: 'saved',
+  present: 'was saved before',
+  few_tokens: 'not saved: so few are evaluated faster than a file is read',
+  too_large: 'not saved: they do not fit in the context; shorten the system prompt, or raise context_size',
+  not_asked: 'not saved: not only the head of a prompt',
+  no_cache:
+    'not saved: there is no prompt cache; --cache names a folder that can be written, --cache-limit must not be 0',
+  failed: 'not saved: the disk is full, or --cache-limit has no room for it',
+  stopped: 'not saved: the evaluation was aborted',
+};
+
+const goodStates: readonly KeptState[] = ['saved', 'present', 'few_tokens'];
+
+/** Whether all of a graph is in the prompt cache that should be. */
+export const isWarm = ({ error, nodes }: WarmedGraph): boolean =>
+  error === '' && nodes.every(({ kept }) => goodStates.includes(kept));
+
+/** The lines for a graph. */
+export function describeGraph({ graph, error, warnings, nodes }: WarmedGraph): { out: string; err: string } {
+  const lines = [
+    ...(error === '' ? [`${graph}: ok`] : []),
+    ...nodes.map(
+      ({ node, tokens, kept }) => `  ${node}: ${tokens} token${tokens === 1 ? '' : 's'}, ${descriptions[kept]}`,
+    ),
+  ];
+  const errors = [...warnings.map((warning) => `warning: ${warning}`), ...(error === '' ? [] : [error])];
+  return {
+    out: lines.map((line) => `${line}\n`).join(''),
+    err: errors.map((line) => `${graph}: ${line}\n`).join(''),
+  };
+}
+
+/** Counts the states in the folder of the prompt cache. */
+export async function readFolder(folder: string): Promise<PromptFolder> {
+  const names = await readdir(folder).catch(() => []);
+  const states = names.filter((name) => name.endsWith('.state'));
+  const sizes = await Promise.all(states.map(async (name) => (await stat(join(folder, name))).size));
+  return { folder, prompts: states.length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+/** The line for the folder. */
+export const describeFolder = ({ folder, prompts, bytes }: PromptFolder): string =>
+  `${folder}: ${prompts} prompt${prompts === 1 ? '' : 's'}, ${(bytes / 1e6).toFixed(1)} MB\n`;
