@@ -6,7 +6,8 @@
 // Time: time to first token / time of the baseline to evaluate just the new tokens after the same prefix and sample one.
 // Without tools the time is the client's, from sending to the first piece of text. With tools a ToolCall node runs first and
 // calls nothing, then a Generate node answers: for the ToolCall node the previous answer is new as well. Its text is not
-// streamed, so the time is TurnComplete.time_to_first_token_ms, which is that of the ToolCall node.
+// streamed, so the time is TurnComplete.time_to_first_token_ms, which is that of the ToolCall node. There the worst turn is
+// compared, too, with what any model may evaluate: the new message in each of both nodes, and one interaction.
 import { formats } from '../../../dist/tools/formats/index.js';
 import { readTool } from '../../../dist/tools/declaration/readTool.js';
 import { timeTurn, generateGraph } from '../client.mjs';
@@ -72,7 +73,9 @@ async function measureModel(bench, model, repeats) {
       bench.log(`${model}, ${of}, conversation ${repeat + 1}`);
       conversations.push(await measureConversation({ client, baseline, count, ...variant, seed: 20 * repeat }));
     }
-    results.push(...resultsOf(model === 'mid' ? of : `${of}, ${model}`, conversations));
+    const row = model === 'mid' ? of : `${of}, ${model}`;
+    results.push(...resultsOf(row, conversations));
+    if (variant.graph === withTools) results.push(allowedResult(row, conversations));
   }
   return results;
 }
@@ -83,6 +86,7 @@ async function measureConversation({ client, baseline, count, graph, timeOf, see
   // The ToolCall node has no system message of its own, so the tools are one.
   let prefix = chatmlMessage('system', isWithTools ? toolsText : system);
   let previous = '';
+  let previousMessage = '';
   const costs = [];
   for (let turn = 0; turn < turns; turn++) {
     const message = story(7000 + 31 * (seed + turn), 30);
@@ -95,12 +99,24 @@ async function measureConversation({ client, baseline, count, graph, timeOf, see
     const newTokens = count(newToGenerate) + (isWithTools ? count(newToToolCall) : 0);
     const { first } = await baseline.run('firstTokenAfterPrefix', { prefix, fresh });
     const { prompt, reused } = answer.turn.tokens;
-    if (turn > 0) costs.push({ evaluated: prompt - reused, newTokens, time: timeOf(answer), baselineTime: first });
+    const interaction = chatmlMessage('user', previousMessage) + chatmlMessage('assistant', previous);
+    const allowed = 2 * count(newToGenerate) + count(interaction);
+    if (turn > 0)
+      costs.push({ evaluated: prompt - reused, newTokens, allowed, time: timeOf(answer), baselineTime: first });
+    previousMessage = message;
     previous = answer.turn.text;
     prefix += fresh + (isWithTools ? '' : previous);
   }
   await agent.destroy();
   return costs;
+}
+
+/** The worst turn, of what may be evaluated in it. */
+function allowedResult(of, conversations) {
+  const shares = conversations.flat().map((cost) => ({ ...cost, ratio: cost.evaluated / cost.allowed }));
+  const { ratio, evaluated, allowed } = shares.toSorted((a, b) => b.ratio - a.ratio)[0];
+  const name = 'next-turn';
+  return createResult({ name, of: `most tokens, ${of}`, ratio, goal: 1, better: 'lower', evaluated, allowed });
 }
 
 function resultsOf(of, conversations) {
