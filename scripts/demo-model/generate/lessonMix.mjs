@@ -47,4 +47,4 @@ export const hardMix = {
  * The mix of the last phase: more messages without a call. After many roundabout requests the model would otherwise call
  * a tool for requests that only resemble one.
  */
-export const finalMix = { ...hardMix, quiet: 0.45, several: 0.6 };
+export const finalMix = { ...hardMix, quiet: 0.5, several: 0.6 };
