@@ -31,7 +31,7 @@ async function plan(llama: Llama, file: string, options: LoadOptions): Promise<L
   await limitVram(llama, within);
   const info = await readGgufFileInfo(file, { sourceType: 'filesystem', ...(signal && { signal }) });
   const insights = await GgufInsights.from(info, llama);
-  const useMmap = mapsWeights(within);
+  const useMmap = mapsWeights(llama, within);
   const layers = options.gpuLayers ?? 'auto';
   const { gpuLayers } = await insights.configurationResolver.resolveModelGpuLayersV2(layers, { useMmap });
   const mapping = useMmap === 'auto' ? {} : { useMmap };
@@ -47,7 +47,9 @@ export const limitVram = (llama: Llama, { vram }: MemoryUse): Promise<void> =>
   llama.setVramCap(Number.isFinite(vram) ? vram : null);
 
 /**
- * Whether weights are mapped from their file. Within a limit they are not: a processor with formats of its own copies most of
- * them, and both would be in memory.
+ * Whether weights are mapped from their file; 'auto' lets the library decide. Not without a card, nor within a limit: a processor
+ * copies most quantised weights into formats of its own (the AMX and repacked buffers of llama.cpp), and the mapped pages would
+ * be resident as well.
  */
-export const mapsWeights = ({ ram }: MemoryUse): 'auto' | false => (Number.isFinite(ram) ? false : 'auto');
+export const mapsWeights = ({ gpu }: Llama, { ram }: MemoryUse): 'auto' | false =>
+  gpu === false || Number.isFinite(ram) ? false : 'auto';

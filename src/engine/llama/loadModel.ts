@@ -92,7 +92,7 @@ async function tryLoad(
   await limitVram(llama, within);
   const weights = await llama.loadModel({
     modelPath: file.file,
-    useMmap: mapsWeights(within),
+    useMmap: mapsWeights(llama, within),
     ...layersOption(gpuLayers, options.gpuLayers),
     ...(signal && { loadSignal: signal }),
     ...(onProgress && { onLoadProgress: onProgress }),
