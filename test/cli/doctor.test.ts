@@ -77,17 +77,17 @@ describe('turngraph doctor', () => {
     const withoutNumbers = out
       .replaceAll(folder, '')
       .replaceAll(/(?<=^ {2}(?:weights|free|prefill|decode) +)[\d.,]+ \w+/gm, '#');
-    const plan = 'demo needs about 39.9 MB: 10.0 MB of weights, 29.9 MB for 2 slots of 2,048 tokens';
+    const plan = 'demo needs about 45.4 MB: 11.3 MB of weights, 34.1 MB for 2 slots of 2,048 tokens';
     expect({ code, err }).toEqual({ code: 0, err: `${plan}\nloading demo\nmeasuring prefill and decode speed\n` });
     expect(withoutNumbers).toMatchInlineSnapshot(`
       "demo
       /demo.gguf
 
       Model
-        architecture      llama, 6 layers
-        parameters        4.98 million
+        architecture      llama, 7 layers
+        parameters        5.64 million
         quantisation      F16
-        size              10.1 MB
+        size              11.4 MB
         context           2,048 tokens are used, 2,048 were trained
 
       Prompts
@@ -103,7 +103,7 @@ describe('turngraph doctor', () => {
 
       Memory
         weights           #
-        slots             29.9 MB for 2 of 2,048 tokens, 12.6 MB each
+        slots             34.1 MB for 2 of 2,048 tokens, 14.7 MB each
         free              # before it was loaded
 
       Speed

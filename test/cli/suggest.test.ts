@@ -36,7 +36,7 @@ describe('turngraph models suggest', () => {
       expect.stringMatching(/^model +fits +size +KV cache of a slot +decode, estimated +status$/),
     ]);
     expect(rows.find((row) => row.startsWith('turngraph-demo '))).toMatch(
-      /^turngraph-demo +in memory +10\.1 MB +12\.6 MB +about [\d.]+ tokens\/s +LOCAL$/,
+      /^turngraph-demo +in memory +11\.4 MB +14\.7 MB +about [\d.]+ tokens\/s +LOCAL$/,
     );
     expect(rows.at(-2)).toMatch(/^mystery +unknown +unknown +perhaps 1\.1 GB +unknown +ABSENT$/);
     expect(rows.at(-1)).toMatch(/^huge +no +about 1800\.0 GB +perhaps 1\.1 GB +unknown +ABSENT$/);
@@ -64,7 +64,7 @@ describe('turngraph models suggest', () => {
   it('reads the shape of the KV cache from a file, and from no other', async () => {
     expect(await readKvCacheShape(repositoryPath('models/turngraph-demo.gguf'))).toEqual({
       trainedContext: 2048,
-      bytesPerToken: 6144,
+      bytesPerToken: 7168,
     });
     expect(await readKvCacheShape(repositoryPath('package.json'))).toBeUndefined();
   });

@@ -164,6 +164,11 @@ describe.skipIf(isSkipped('demoModelRecipe'))('the recipe of the demo model', ()
     const again = join(folder, 'again');
     await train('read_gguf.py', '--file', file, '--corpus', corpus, '--out', again);
     expect(await runNetwork(promptFile, ['--run', again, '--corpus', corpus, '--longest', '20'])).toEqual(answers);
+
+    // A layer that is inserted changes nothing until it is trained.
+    const deeper = join(folder, 'deeper');
+    await train('insert_layer.py', '--run', again, '--at', '1', '--out', deeper);
+    expect(await runNetwork(promptFile, ['--run', deeper, '--corpus', corpus, '--longest', '20'])).toEqual(answers);
     await train(
       'train.py',
       '--corpus',
