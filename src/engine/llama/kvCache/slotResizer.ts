@@ -128,13 +128,15 @@ export class SlotResizer implements AsyncDisposable {
     if (closing.aborted) return;
     try {
       this.#context = await this.#make([wanted, before, 1]);
-      this.#hasFailed = this.#context.totalSequences < wanted;
-      this.#memory = await memoryWith(this.#context.totalSequences);
-      this.#demand.reset();
-      slots.fill(this.#context);
     } catch (error) {
       slots.fail(lostFault(error));
+      return onResized();
     }
+    this.#hasFailed = this.#context.totalSequences < wanted;
+    this.#demand.reset();
+    slots.fill(this.#context);
+    // An estimate that fails leaves the one before.
+    this.#memory = await memoryWith(this.#context.totalSequences).catch(() => this.#memory);
     await resizing?.requestMemory(totalMemory(this.#memory));
     onResized();
     this.#onRelease();
