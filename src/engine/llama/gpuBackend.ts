@@ -35,6 +35,8 @@ export async function assertBackend(llama: Llama, gpu: GpuChoice, device: number
   if (names.length === 0)
     throw new Fault(
       'MODEL_LOAD_FAILED',
-      `--gpu-device ${device}: there is no such graphics card${llama.gpu ? ` for ${llama.gpu}` : ''}; cards count from 0`,
+      llama.gpu === false
+        ? `--gpu-device ${device}: there is no graphics card that can be used; leave --gpu-device out, or use --gpu off`
+        : `--gpu-device ${device}: there is no such graphics card for ${llama.gpu}; cards count from 0`,
     );
 }

@@ -66,7 +66,7 @@ describe('the pool of Llama instances', () => {
   });
 
   it.each([
-    ['without any card', newInstance(false), /^--gpu-device 3: there is no such graphics card; /],
+    ['without any card', newInstance(false), /^--gpu-device 3: there is no graphics card that can be used; /],
     ['without that card', newInstance('cuda', []), /^--gpu-device 3: there is no such graphics card for cuda; /],
   ])('refuses a device %s', async (_, instance, message) => {
     create.mockResolvedValueOnce(instance);
