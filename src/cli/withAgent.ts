@@ -55,6 +55,8 @@ export function agentFlags(command: Command): Command {
     'graphs',
     'catalogue',
     'models',
+    'cache',
+    'cacheLimit',
     'extend',
     'storageRoot',
     'mockScript',

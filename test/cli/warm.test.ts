@@ -37,13 +37,19 @@ describe('turngraph warm', () => {
     };
     expect(await reusedByServer()).toBe(0);
     const [broken, short] = [join(folder, 'broken.json'), join(folder, 'short.json')];
-    const warmed = await runCli(['warm', broken, tavern], '', env());
+    const missing = join(folder, 'nowhere.json');
+    const warmed = await runCli(['warm', missing, broken, tavern], '', env());
     const prompts = join(folder, 'cache', 'prompts');
     expect(warmed.code).toBe(1);
     expect(warmed.err).toContain(`${broken}: `);
+    expect(warmed.err).toMatch(/^\S+nowhere\.json cannot be read: /m);
     expect(warmed.out).toMatch(/tavern\.json: ok\n {2}answer: \d+ tokens, saved\n.*: 1 prompt, \d+\.\d MB\n$/);
     expect(await readdir(prompts)).toHaveLength(2);
     expect(await reusedByServer()).toBeGreaterThan(100);
+    // With one slot instead of four.
+    const { TURNGRAPH_CACHE: cache, ...others } = env();
+    const ran = await runCli(['run', tavern, 'Hello!', '--cache', cache], '', others);
+    expect(Number(/"tokensReused":\s?(\d+)/.exec(ran.out)?.[1])).toBeGreaterThan(100);
     const again = await runCli(['warm', tavern, short, '--json'], '', env());
     expect(JSON.parse(again.out)).toMatchObject({
       graphs: [
@@ -54,11 +60,5 @@ describe('turngraph warm', () => {
       prompts: 1,
     });
     expect(again.code).toBe(0);
-  });
-
-  it('needs graphs that are there', async () => {
-    const { code, err } = await runCli(['warm', join(folder, 'nowhere.json')], '', env());
-    expect(code).toBe(1);
-    expect(err).toContain('nowhere.json cannot be read');
   });
 });

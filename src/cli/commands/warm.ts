@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { connect, type Client } from '../../client/index.ts';
 import { describeError } from '../../fault.ts';
-import { findGraph } from '../findGraph.ts';
+import { findGraph, type FoundGraph } from '../findGraph.ts';
 import { readJsonFile } from '../jsonFile.ts';
 import { assertModelName } from '../modelFile.ts';
 import { engineOptions, serverFlags, serverOptions } from '../options.ts';
@@ -27,8 +27,8 @@ export const warmCommand = (): Command =>
   ).action(async (graphs: string[], { model = '', json = false, ...flags }: WarmFlags) => {
     assertModelName(model);
     const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', watchModels: 'off' });
-    const found = await Promise.all(graphs.map((graph) => findGraph(graph, settings.graphs)));
-    const file = found.find(({ isName }) => !isName);
+    const found = await Promise.all(graphs.map((graph) => tryFind(graph, settings.graphs)));
+    const file = found.find(({ isName }) => isName === false);
     // As in `check`: the storage files of a graph file are in its folder.
     const storageRoot = settings.storageRoot || (file ? dirname(file.path) : '');
     const options = { ...settings, storageRoot };
@@ -46,8 +46,8 @@ export const warmCommand = (): Command =>
     await using server = await start(options, { log, engines: { 'llama-cpp': engine } });
     await using client = await connect(server.url);
     const warmed: WarmedGraph[] = [];
-    for (const { path } of found) {
-      const graph = await warmGraph(client, path, model);
+    for (const { path, error } of found) {
+      const graph = error === undefined ? await warmGraph(client, path, model) : { graph: path, error, warnings: [] };
       const report = { ...graph, nodes: prefills.splice(0) };
       warmed.push(report);
       if (!isWarm(report)) process.exitCode = 1;
@@ -56,6 +56,10 @@ export const warmCommand = (): Command =>
     const folder = await readFolder(join(settings.cache, 'prompts'));
     process.stdout.write(json ? `${JSON.stringify({ graphs: warmed, ...folder })}\n` : describeFolder(folder));
   });
+
+/** Finds a graph; one that cannot be found is told when it is its turn. */
+const tryFind = (graph: string, folder: string): Promise<Partial<FoundGraph> & { path: string; error?: string }> =>
+  findGraph(graph, folder).catch((error: unknown) => ({ path: graph, error: describeError(error) }));
 
 /** Warms one graph. Where that fails, the others are warmed nevertheless. */
 async function warmGraph(client: Client, path: string, defaultModelName: string): Promise<Omit<WarmedGraph, 'nodes'>> {

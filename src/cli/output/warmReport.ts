@@ -49,7 +49,8 @@ export function describeGraph({ graph, error, warnings, nodes }: WarmedGraph): {
   const errors = [...warnings.map((warning) => `warning: ${warning}`), ...(error === '' ? [] : [error])];
   return {
     out: lines.map((line) => `${line}\n`).join(''),
-    err: errors.map((line) => `${graph}: ${line}\n`).join(''),
+    // The error of a graph that was not found names it.
+    err: errors.map((line) => `${line.startsWith(graph) ? '' : `${graph}: `}${line}\n`).join(''),
   };
 }
 
