@@ -47,6 +47,7 @@ const layers: Readonly<Record<string, number>> = {
   projection: 7,
   graph: 8,
   agent: 9,
+  audit: 9,
   nodes: 9,
   session: 10,
   server: 11,

@@ -11,6 +11,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   chat: async () => (await import('./commands/chat.ts')).chatCommand(),
   run: async () => (await import('./commands/run.ts')).runCommand(),
   check: async () => (await import('./commands/check.ts')).checkCommand(),
+  audit: async () => (await import('./commands/audit.ts')).auditCommand(),
   draw: async () => (await import('./commands/draw.ts')).drawCommand(),
   warm: async () => (await import('./commands/warm.ts')).warmCommand(),
   models: async () => (await import('./commands/models.ts')).modelsCommand(),

@@ -3,6 +3,7 @@ import type { CodeName } from '../frames.gen.ts';
 import type { ModelLease } from '../models/pool/lease.ts';
 import type { FromSchema, ObjectSchema, ReadResult, SchemaError } from '../schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
+import type { NodeFacts } from './nodeFacts.ts';
 import type { Turn } from './turn.ts';
 
 /** A node of a graph, created for one agent. */
@@ -51,6 +52,9 @@ export interface NodeContext {
   warn(warning: string): void;
 }
 
+/** What the facts of a node can be found out with, without a model. */
+export type FactsContext = Pick<NodeContext, 'nodeName' | 'limits' | 'strings' | 'warn'>;
+
 /** What the client gets of a node in a turn, for the linter. */
 export interface NodeOutput {
   /** When the text of the node reaches the client: at once, or at the end of the turn if nothing replaces it; absent: it has none. */
@@ -83,6 +87,8 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   output?(params: FromSchema<P>): NodeOutput;
   /** The names of the tools that a node with these parameters declares; absent: none. */
   toolNames?(params: FromSchema<P>): readonly string[];
+  /** What a node with these parameters may do, for `turngraph audit`; absent: the audit assumes the worst. */
+  facts?(params: FromSchema<P>, context: FactsContext): NodeFacts | Promise<NodeFacts>;
   /**
    * Creates a node from validated parameters. The node disposes of what it opens.
    * @throws InvalidParams, or the Fault of a resource that cannot be opened.
@@ -91,11 +97,12 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
 }
 
 /** A node type of any kind, as a registry takes it. */
-export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits' | 'toolNames'> & {
+export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits' | 'toolNames' | 'facts'> & {
   readonly exits: readonly string[] | ((params: never) => readonly string[]);
   create(params: never, context: NodeContext): Promise<Node>;
   output?(params: never): NodeOutput;
   toolNames?(params: never): readonly string[];
+  facts?(params: never, context: FactsContext): NodeFacts | Promise<NodeFacts>;
 };
 
 /** Defines a node type. TypeScript infers its types from its values; returning an undeclared exit does not compile. */

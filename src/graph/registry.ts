@@ -1,5 +1,6 @@
 import { createReader, type ObjectSchema, type ReadResult } from '../schema.ts';
-import type { AnyNodeType, Node, NodeContext, NodeOutput } from './node.ts';
+import type { AnyNodeType, FactsContext, Node, NodeContext, NodeOutput } from './node.ts';
+import type { NodeFacts } from './nodeFacts.ts';
 import type { OtherNames } from './otherNames.ts';
 
 /** A node type with its compiled parameter schema. */
@@ -17,6 +18,8 @@ export interface RegisteredType {
   output(params: object): NodeOutput | undefined;
   /** The names of the tools that a node with such parameters declares. */
   toolNames(params: object): readonly string[];
+  /** What a node with such parameters may do; undefined: its type does not declare it. */
+  facts(params: object, context: FactsContext): Promise<NodeFacts | undefined>;
   /** Creates a node from parameters that `read` has accepted. @throws InvalidParams, or the Fault of a resource. */
   create(params: object, context: NodeContext): Promise<Node>;
 }
@@ -47,6 +50,7 @@ function register(type: AnyNodeType): RegisteredType {
     exits: (params) => (typeof exits === 'function' ? exits(params as never) : exits),
     output: (params) => type.output?.(params as never),
     toolNames: (params) => type.toolNames?.(params as never) ?? [],
+    facts: async (params, context) => type.facts?.(params as never, context),
     create: (params, context) => type.create(params as never, context),
   };
 }

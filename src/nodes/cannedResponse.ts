@@ -1,6 +1,8 @@
 import { runChunk } from '../eventLoop.ts';
 import { liveParams } from '../graph/liveParams.ts';
 import { defineNode } from '../graph/node.ts';
+import { routingFacts } from '../graph/nodeFacts.ts';
+import { showsCalls } from '../graph/shownCalls.ts';
 import { compileTemplate, type Template } from '../graph/template.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
 
@@ -24,6 +26,10 @@ export const cannedResponse = defineNode({
   },
   exits: ['default'],
   output: () => ({ text: 'sent', silentExits: [] }),
+  async facts(params, context) {
+    const { list } = await resolveStrings(params, context);
+    return { ...routingFacts, held: 'discarded', showsCalls: list.some(showsCalls) };
+  },
   async create(params, context) {
     const settings = await liveParams(params, async (current) => {
       const strings = await resolveStrings(current, context);

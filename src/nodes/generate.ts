@@ -54,6 +54,13 @@ export const generate = defineNode({
   params,
   exits: ['default'],
   output: ({ hold }) => ({ text: hold ? 'held' : 'sent', silentExits: [] }),
+  facts: ({ hold }) => ({
+    infers: true,
+    sends: hold ? [] : ['default'],
+    showsCalls: false,
+    held: hold ? 'replaced' : 'kept',
+    tools: [],
+  }),
   async create(params, context) {
     const { response_schema: schema } = params;
     const constraint = schema && { grammar: unwrapParam('/response_schema', jsonGrammar(schema)) };

@@ -1,6 +1,7 @@
 import { liveParams } from '../graph/liveParams.ts';
 import { describeGraphPointer } from '../graph/document.ts';
 import { defineNode, type NodeContext } from '../graph/node.ts';
+import { routingFacts } from '../graph/nodeFacts.ts';
 import { escapePointerToken } from '../jsonPointer.ts';
 import { compilePatterns } from '../storage/patternSet.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
@@ -28,6 +29,11 @@ export const guardrail = defineNode({
     silentExits: ['triggered', 'not_triggered'],
     ...(watch === 'answer' && { answerExit: 'triggered' }),
   }),
+  async facts({ watch, ...params }, context) {
+    const { list } = await resolveStrings(params, context);
+    const guards = { watch, exit: 'not_triggered', patterns: list.length };
+    return { ...routingFacts, guards, unusedExits: list.length === 0 ? ['triggered'] : [] };
+  },
   async create(params, context) {
     const settings = await liveParams(params, async (current) => {
       const strings = await resolveStrings(current, context);

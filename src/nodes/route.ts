@@ -1,5 +1,6 @@
 import { liveParams } from '../graph/liveParams.ts';
 import { defineNode, type Node, type NodeContext } from '../graph/node.ts';
+import { routingFacts } from '../graph/nodeFacts.ts';
 import type { Turn } from '../graph/turn.ts';
 import { chatProjection } from '../projection/chat.ts';
 import { placeTemplate } from '../projection/placement.ts';
@@ -86,6 +87,7 @@ export const route = defineNode({
     unusedExits: unusedExits(settings),
     informsLaterNodes: true,
   }),
+  facts: ({ match }) => ({ ...routingFacts, infers: match === 'model' }),
   async create(routeParams, context) {
     const { labels, match } = routeParams;
     const matchers = await compileEntryPatterns('/labels', labels, context, [...findNameErrors(labels)]);

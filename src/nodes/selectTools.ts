@@ -2,14 +2,14 @@ import { didYouMean } from '../didYouMean.ts';
 import { describeGraphPointer } from '../graph/document.ts';
 import { liveParams } from '../graph/liveParams.ts';
 import { defineNode, type NodeContext } from '../graph/node.ts';
+import { routingFacts } from '../graph/nodeFacts.ts';
 import { answeredCalls, type SelectedTool, type Turn } from '../graph/turn.ts';
 import { escapePointerToken } from '../jsonPointer.ts';
-import { chatProjection } from '../projection/chat.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../schema.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
-import { resultContent, resultLine } from '../tools/calls.ts';
-import { stringifyJson } from '../tools/json/value.ts';
-import { InferenceRunner, inferenceParams, resolveModel } from './inference.ts';
+import { resultLine } from '../tools/calls.ts';
+import { createConditionModel } from './conditionModel.ts';
+import { inferenceParams } from './inference.ts';
 import { compileEntryPatterns } from './stringParams.ts';
 
 const exits = ['matched', 'none_matched'] as const;
@@ -79,6 +79,7 @@ export const selectTools = defineNode({
   params,
   exits,
   output: ({ guidelines }) => ({ silentExits: exits, informsLaterNodes: true, selects: namesOf(toolsOf(guidelines)) }),
+  facts: ({ match }) => ({ ...routingFacts, infers: match === 'model' }),
   async create(params, context) {
     const { nodeName, toolNames } = context;
     const settings = await liveParams(params, settingsReader(context));
@@ -202,41 +203,6 @@ async function matchesTurn(turn: Turn, matcher: PatternMatcher | undefined): Pro
   for (const text of [turn.message, ...results])
     if ((await matcher?.match(text, turn.signal)) !== undefined) return true;
   return false;
-}
-
-const systemPrompt = "Read the user's message and decide whether a condition holds. Reply with yes or no only.";
-
-/** A question that a model answers with yes or no. The condition is last, so that all conditions share a prefix. */
-function questionOf(turn: Turn, condition: string): string {
-  const results = answeredCalls(turn.exchanges).map(
-    (call) => `Results: ${call.name} ${stringifyJson(call.arguments)}: ${resultContent(call)}`,
-  );
-  const line = condition.trim().replaceAll(/\s*[\r\n\u2028\u2029]+\s*/g, ' ');
-  return [`Message: ${turn.message}`, ...results, `Condition: ${line}`].join('\n');
-}
-
-/** Lets a model decide conditions, one after another in one sequence. @throws InvalidParams when it cannot be used. */
-async function createConditionModel(modelName: string, context: NodeContext) {
-  const lease = await resolveModel(context, modelName);
-  const inference = new InferenceRunner(lease, context);
-  const projection = chatProjection(lease.model);
-  const createRequest = (turn: Turn, condition: string) =>
-    ({
-      projection,
-      system: systemPrompt,
-      current: [{ role: 'user', text: questionOf(turn, condition) }],
-      exchanges: false,
-    }) as const;
-  return {
-    /** The probability of "yes", of the two answers. */
-    async probability(turn: Turn, condition: string): Promise<number> {
-      const { scores } = await inference.score(turn, createRequest(turn, condition), ['yes', 'no']);
-      const [yes = 0, no = 0] = scores;
-      return 1 / (1 + Math.exp(no - yes));
-    },
-    prefill: (turn: Turn) => inference.prefill(turn, { ...createRequest(turn, ''), thinking: false, sampling: {} }),
-    [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
-  };
 }
 
 /** The tools that guidelines bring, in their order; a tool of several counts for the first. */

@@ -1,4 +1,4 @@
-import { InvalidParams, paramError, type NodeContext } from '../graph/node.ts';
+import { InvalidParams, paramError, type FactsContext, type NodeContext } from '../graph/node.ts';
 import { Fault } from '../fault.ts';
 import type { SchemaError, Schema } from '../schema.ts';
 import { compilePatterns, findTotalSizeError, type PatternMatcher } from '../storage/patternSet.ts';
@@ -33,7 +33,7 @@ export interface ResolvedStrings {
  */
 export async function resolveStrings(
   { string_storage, inline_strings }: { readonly string_storage?: string; readonly inline_strings: readonly string[] },
-  { nodeName, strings, warn, limits }: NodeContext,
+  { nodeName, strings, warn, limits }: FactsContext,
 ): Promise<ResolvedStrings> {
   if (inline_strings.length > limits.patterns) {
     const count = inline_strings.length;

@@ -16,6 +16,7 @@ import { declareOffer, isSameOffer, type DeclaredOffer } from './declaredOffer.t
 import { lazyMentions } from './judgeCall.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
 import { resolveFormat } from './resolveFormat.ts';
+import { toolCallFacts } from './toolCallFacts.ts';
 import { toolCallParams, type ToolCallParams } from './toolCallParams.ts';
 import type { PartialSampling } from '../../models/catalogue/sampling.ts';
 import { ToolOffers, type ToolOffer } from './toolOffers.ts';
@@ -39,6 +40,7 @@ export const toolCallWith = (formats: Formats) =>
     params: toolCallParams(formats),
     exits: ['tool_called', 'no_tool_called', 'no_results'],
     output: nodeOutput,
+    facts: toolCallFacts,
     toolNames: ({ tools }) => tools.map(declaredToolName),
     async create(params, context) {
       const { nodeName } = context;

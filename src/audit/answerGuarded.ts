@@ -1,0 +1,92 @@
+import { nodeOf, recordsCalls, type AuditedGraph, type AuditedNode } from './auditedGraph.ts';
+import { isGuarded, whyUnguarded } from './guards.ts';
+import type { PropertyVerdict } from './property.ts';
+import { reachableNodes, shortestOffence, type AuditStep, type LeavingVisit, type OffendingWalk } from './walk.ts';
+
+/** What matters of the past of a turn. */
+interface AnswerState {
+  /** Whether a text of a model is held back that no Guardrail has let pass. */
+  readonly isUnguarded: boolean;
+  /** Whether the turn may have calls or insights, which lines can show. */
+  readonly hasCalls: boolean;
+}
+
+/** How an unguarded text of a model reaches the client: at once, at the end of the turn, or in a line that shows calls. */
+interface AnswerOffence {
+  readonly how: 'sent' | 'held' | 'shown';
+  /** The node after which it reaches the client. */
+  readonly by: AuditedNode;
+}
+
+/**
+ * Whether every text of a model passes, before it reaches the client, a Guardrail on the held answer. There is at most one
+ * held answer: a node may replace it by another text of a model, which no Guardrail has seen yet, or discard it.
+ */
+export function proveAnswerGuarded(graph: AuditedGraph): PropertyVerdict {
+  const walk = shortestOffence<AnswerState, AnswerOffence>(graph, {
+    initial: { isUnguarded: false, hasCalls: false },
+    enter: enterNode,
+    leave: leaveNode,
+  });
+  return walk ? explain(graph, walk) : { proven: true, reason: whyProven(graph) };
+}
+
+function enterNode(node: AuditedNode, { hasCalls }: AnswerState): AnswerOffence | undefined {
+  const { facts, exits } = node;
+  if (exits.length > 0 && exits.every((exit) => facts.sends.includes(exit))) return { how: 'sent', by: node };
+  return facts.showsCalls && hasCalls ? { how: 'shown', by: node } : undefined;
+}
+
+function leaveNode({
+  node,
+  exit,
+  target,
+  state,
+}: LeavingVisit<AnswerState>): { readonly state: AnswerState } | { readonly offence: AnswerOffence } {
+  const { facts } = node;
+  if (facts.sends.includes(exit)) return { offence: { how: 'sent', by: node } };
+  const isHeld = facts.held === 'replaced' || (facts.held === 'kept' && state.isUnguarded);
+  const isUnguarded = isHeld && !isGuarded(node, exit, 'answer');
+  if (isUnguarded && !target) return { offence: { how: 'held', by: node } };
+  return { state: { isUnguarded, hasCalls: state.hasCalls || recordsCalls(node) } };
+}
+
+type Refutation = Extract<PropertyVerdict, { proven: false }>;
+
+function explain(graph: AuditedGraph, { path, offence }: OffendingWalk<AnswerOffence>): Refutation {
+  const { how, by } = offence;
+  if (how === 'held') return explainHeld(graph, path);
+  const { name, type, isDeclared, canHold } = by;
+  const refuted = { proven: false, path, nodes: [name] } as const;
+  if (how === 'shown') {
+    const source = path.find(({ node }) => recordsCalls(nodeOf(graph, node)))?.node ?? '';
+    const reason = `${name} sends a line that may show what a model wrote in a call of ${source}`;
+    return { ...refuted, reason, fix: `leave names and arguments of calls out of the lines of ${name}` };
+  }
+  if (!isDeclared) {
+    const reason = `${name} may send a text of a model to the client at once, as its type does not declare what it sends`;
+    return { ...refuted, reason, fix: `declare the facts of the node type ${type}` };
+  }
+  const reason = `${name} sends a text of a model to the client at once: a Guardrail after it would be too late`;
+  const fix = canHold
+    ? `set ${name}.params.hold, and let a Guardrail with "watch": "answer" follow`
+    : `let a node with "hold" answer instead of ${name}, and a Guardrail with "watch": "answer" follow`;
+  return { ...refuted, reason, fix };
+}
+
+function explainHeld(graph: AuditedGraph, path: readonly AuditStep[]): Refutation {
+  const index = path.findLastIndex(({ node }) => nodeOf(graph, node).facts.held === 'replaced');
+  const name = path[index]?.node ?? '';
+  const early = path.slice(0, index).filter((step) => isGuarded(nodeOf(graph, step.node), step.exit ?? '', 'answer'));
+  const notes = whyUnguarded(graph, [...early, ...path.slice(index)], 'answer');
+  const reason = `what ${name} holds back is sent at the end of the turn, and no Guardrail has let it pass`;
+  const fix = `lead this path from ${name} through a Guardrail with "watch": "answer" and patterns, by its exit not_triggered, or to a CannedResponse, which replaces the answer`;
+  return { proven: false, reason: [reason, ...notes].join('; '), fix, path, nodes: [name] };
+}
+
+function whyProven(graph: AuditedGraph): string {
+  const nodes = [...reachableNodes(graph).keys()].map((name) => nodeOf(graph, name));
+  return nodes.some(({ facts }) => facts.held === 'replaced')
+    ? 'every text of a model is held back, and passes a Guardrail on the answer or is replaced'
+    : 'no text of a model is an answer';
+}

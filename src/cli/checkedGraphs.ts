@@ -1,0 +1,64 @@
+import { dirname } from 'node:path';
+import { checkGraph, type CheckContext, type GraphCheckResult } from '../agent/checkGraph.ts';
+import type { ServerOptions } from '../config.ts';
+import { Fault } from '../fault.ts';
+import { findGraph } from './findGraph.ts';
+import { readJsonFile } from './jsonFile.ts';
+
+/** A graph that a command names, checked as the server would. */
+export interface CheckedGraph extends GraphCheckResult {
+  readonly path: string;
+  /** The document; undefined: there is none that can be read. */
+  readonly document: unknown;
+  /** Where its storage files are. */
+  readonly storageRoot: string;
+  /** The faults with file, line and column. */
+  readonly messages: readonly string[];
+}
+
+type GraphOptions = Pick<ServerOptions, 'graphs' | 'storageRoot'>;
+
+/** Finds and checks graphs, one after the other. A JSON Schema among them is skipped, which standard error says. */
+export async function* checkedGraphs(
+  graphs: readonly string[],
+  { graphs: folder, storageRoot: root }: GraphOptions,
+  context: Omit<CheckContext, 'storageRoot'>,
+): AsyncGenerator<CheckedGraph> {
+  for (const graph of graphs) {
+    const { path, error } = await locate(graph, folder);
+    const storageRoot = root || dirname(path);
+    // The other graphs are checked nevertheless.
+    if (error) {
+      yield { path, storageRoot, document: undefined, ...invalid(error.message), messages: [error.message] };
+      continue;
+    }
+    const { text, syntaxError, isSchema, positionOf } = await readJsonFile(path);
+    if (isSchema) {
+      process.stderr.write(`${path}: skipped, it is a JSON Schema\n`);
+      continue;
+    }
+    if (syntaxError !== undefined) {
+      yield { path, storageRoot, document: undefined, ...invalid(syntaxError), messages: [syntaxError] };
+      continue;
+    }
+    const document = JSON.parse(text) as unknown;
+    const result = await checkGraph(document, { ...context, storageRoot });
+    const messages = result.faults.map(({ message, pointer }) => `${positionOf(pointer)}: ${message}`);
+    yield { path, storageRoot, document, ...result, messages };
+  }
+}
+
+/** The path of a graph, or why there is none. */
+async function locate(graph: string, graphs: string): Promise<{ readonly path: string; readonly error?: Fault }> {
+  try {
+    return await findGraph(graph, graphs);
+  } catch (error) {
+    if (error instanceof Fault) return { path: graph, error };
+    throw error;
+  }
+}
+
+const invalid = (message: string): GraphCheckResult => ({
+  faults: [{ code: 'GRAPH_COMPILATION_FAILED', pointer: '', message }],
+  warnings: [],
+});

@@ -1,0 +1,76 @@
+import { Command } from 'commander';
+import { auditDocument, type GraphAudit } from '../../audit/audit.ts';
+import { auditProperties, type AuditProperty } from '../../audit/property.ts';
+import { didYouMean } from '../../didYouMean.ts';
+import { loadExtension } from '../../extensions.ts';
+import { graphSchema } from '../../graph/document.ts';
+import type { Registry } from '../../graph/registry.ts';
+import { readCatalogue } from '../../models/catalogue/readCatalogue.ts';
+import { registryWith } from '../../nodes/index.ts';
+import { createReader } from '../../schema.ts';
+import { SessionStorages } from '../../storage/sessionStorages.ts';
+import { StorageRoot } from '../../storage/storageRoot.ts';
+import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
+import { serverFlags, serverOptions, UsageError } from '../options.ts';
+import { auditJson, auditMarkdown, refutedLine } from '../output/auditReport.ts';
+
+interface AuditFlags {
+  readonly require?: string;
+  readonly [serverFlag: string]: unknown;
+}
+
+/** `turngraph audit`: proves or refutes what a graph guarantees. */
+export const auditCommand = (): Command =>
+  serverFlags(
+    new Command('audit')
+      .description('prove or refute what graphs guarantee: guarded messages and answers, bounded loops, tools')
+      .argument('<graph...>', 'graph files, or names in the graphs folder')
+      .option('--require <properties>', `exit with 1 unless all of these hold: ${auditProperties.join(',')}`),
+    ['graphs', 'catalogue', 'storageRoot', 'extend', 'json'],
+  ).action(async (graphs: string[], { require = '', ...flags }: AuditFlags) => {
+    const required = readRequired(require);
+    const options = serverOptions(flags);
+    const registry = registryWith(await loadExtension(options.extend));
+    const catalogue = await readCatalogue(options.catalogue);
+    let isFirst = true;
+    for await (const checked of checkedGraphs(graphs, options, { registry, catalogue })) {
+      const { path: file, faults, messages } = checked;
+      const audited = faults.length === 0 ? await auditChecked(checked, registry) : undefined;
+      const refuted = audited ? required.map((name) => refutedLine(file, name, audited.audit)).join('') : '';
+      if (!audited || refuted !== '') process.exitCode = 1;
+      const value = { file, faults, ...(audited && auditJson(audited.audit)) };
+      if (options.json) process.stdout.write(`${JSON.stringify(value)}\n`);
+      else if (audited)
+        process.stdout.write((isFirst ? '' : '\n') + auditMarkdown(file, audited.description, audited.audit));
+      for (const message of options.json ? [] : messages) process.stderr.write(`${message}\n`);
+      process.stderr.write(refuted);
+      if (audited) isFirst = false;
+    }
+  });
+
+/** The properties that `--require` names. @throws UsageError */
+function readRequired(list: string): readonly AuditProperty[] {
+  const names = list.split(',').map((name) => name.trim());
+  return list === ''
+    ? []
+    : auditProperties.filter((property) => names.every(assertProperty) && names.includes(property));
+}
+
+function assertProperty(name: string): name is AuditProperty {
+  if (auditProperties.some((property) => property === name)) return true;
+  const known = auditProperties.join(', ');
+  throw new UsageError(
+    `--require names no property of a graph: "${name}" (there are ${known})${didYouMean(name, auditProperties)}`,
+  );
+}
+
+async function auditChecked(
+  { document, storageRoot }: CheckedGraph,
+  registry: Registry,
+): Promise<{ readonly audit: GraphAudit; readonly description: string }> {
+  const reading = createReader(graphSchema)(document);
+  if (!reading.ok) throw new TypeError('a graph without faults has the form of a graph');
+  const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
+  const audit = await auditDocument(reading.value, registry, (nameOrPath) => storages.find(nameOrPath));
+  return { audit, description: reading.value.description };
+}
