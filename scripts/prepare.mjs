@@ -14,7 +14,7 @@ const isInstalled = (name) => {
   }
 };
 
-if (isInstalled('typescript') && isInstalled('@types/node') && isInstalled('@types/ws'))
+if (isInstalled('typescript') && isInstalled('@types/node') && isInstalled('@types/ws') && isInstalled('react-dom'))
   execFileSync('npm', ['run', 'build'], { stdio: 'inherit', shell: process.platform === 'win32' });
 else if (!existsSync('dist'))
   console.error('turngraph is not built: the dev dependencies were left out. Run npm ci, then npm run build.');

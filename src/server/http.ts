@@ -6,19 +6,20 @@ import { describeError } from '../fault.ts';
 import { editorSchema } from '../graph/editorSchema.ts';
 import type { ServerContext } from '../session/session.ts';
 import { splitTarget, type AccessCheck, type AccessDenied } from './access.ts';
+import { isPlaygroundPath, readPlaygroundFile } from './playgroundFiles.ts';
 
 /** An HTTP response. An object is sent as JSON. */
 interface HttpResponse {
   readonly status: number;
   /** Default: text/plain for a string, application/json for an object. */
   readonly type?: string;
-  readonly body: object | string;
+  readonly body: object | string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto and /graphs. It makes
- * one response per socket at a time, so that pipelined requests take no memory for theirs. A socket is closed after a
+ * Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto, /graphs, and the
+ * playground page with its files. It makes one response per socket at a time, so that pipelined requests take no memory for theirs. A socket is closed after a
  * request that has a body or may not access the server.
  */
 export function answerHttp(checkAccess: AccessCheck, context: ServerContext): RequestListener {
@@ -54,6 +55,8 @@ async function createResponse(
   if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed(request.method);
   if (path === '/health/live') return { status: 200, body: { status: 'live' } };
   if (path === '/health/ready') return readiness(context);
+  // The page asks for the token, so it has none yet.
+  if (isPlaygroundPath(path) && (denied === undefined || denied.status === 401)) return readPage(path);
   if (denied) return { status: denied.status, body: { error: denied.reason } };
   if (path === '/metrics')
     return { status: 200, body: await context.metrics.text(), type: context.metrics.contentType };
@@ -61,7 +64,19 @@ async function createResponse(
   if (path === '/proto/wire.proto') return { status: 200, body: await readFile(protoFile, 'utf8') };
   if (path === '/graphs') return listGraphs(context);
   if (path.startsWith('/graphs/')) return readGraph(path.slice('/graphs/'.length), context);
-  return { status: 404, body: { error: `nothing is at ${path}; clients connect over WebSocket at /` } };
+  return notFound(path);
+}
+
+const notFound = (path: string): HttpResponse => ({
+  status: 404,
+  body: {
+    error: `nothing is at ${path}; clients connect over WebSocket at /, and the playground is at / in a browser`,
+  },
+});
+
+async function readPage(path: string): Promise<HttpResponse> {
+  const file = await readPlaygroundFile(path);
+  return file ? { status: 200, ...file } : notFound(path);
 }
 
 const methodNotAllowed = (method: string | undefined): HttpResponse => ({
@@ -145,10 +160,12 @@ function writeResponse(socket: Duplex, response: HttpResponse, isHead = false): 
   socket.once('finish', () => socket.destroy());
   const timeout = setTimeout(() => socket.destroy(), slowReaderTimeoutMs).unref();
   socket.once('close', () => clearTimeout(timeout));
-  socket.end(`${head.join('\r\n')}\r\n\r\n${isHead ? '' : text}`);
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  socket.end(isHead ? '' : text);
 }
 
-function serialize({ body, type }: HttpResponse): { readonly type: string; readonly text: string } {
+function serialize({ body, type }: HttpResponse): { readonly type: string; readonly text: string | Buffer } {
+  if (Buffer.isBuffer(body)) return { type: type ?? 'application/octet-stream', text: body };
   if (typeof body === 'string') return { type: type ?? 'text/plain; charset=utf-8', text: body };
   return { type: type ?? 'application/json', text: `${JSON.stringify(body)}\n` };
 }

@@ -195,12 +195,18 @@ describe('plain HTTP', () => {
     expect((await fetchPage(graph)).status).toBe(200);
   });
 
-  it.each(['/graphs/..%2fpackage', '/graphs/../package.json', '/graphs/%', '/graphs/unknown', '//', '/?', '/%00'])(
-    'answers 404 at %s',
-    async (path) => {
-      expect((await fetchPage(`http://127.0.0.1:${open().port}${path}`)).status).toBe(404);
-    },
-  );
+  it.each([
+    '/graphs/..%2fpackage',
+    '/graphs/../package.json',
+    '/graphs/%',
+    '/graphs/unknown',
+    '//',
+    '/playground/',
+    '/playground/..%2findex.html',
+    '/%00',
+  ])('answers 404 at %s', async (path) => {
+    expect((await fetchPage(`http://127.0.0.1:${open().port}${path}`)).status).toBe(404);
+  });
 
   it.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('answers 405 to %s', async (method) => {
     for (const path of ['/graphs', '/metrics', '/health/live', '/nothing']) {

@@ -1,0 +1,74 @@
+import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
+
+/** A node of a graph file, as far as the page knows it; a document that is being written may have anything else. */
+export interface GraphNode {
+  readonly type: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly exits?: Readonly<Record<string, string>>;
+}
+
+/** A graph file, as far as the page knows it. */
+export interface GraphFile {
+  readonly description?: string;
+  readonly default_model_name?: string;
+  readonly start_node: string;
+  readonly nodes: Readonly<Record<string, GraphNode>>;
+}
+
+/** What is wrong with a graph file. */
+export interface GraphFault {
+  /** A JSON pointer; "" is the whole document. */
+  readonly pointer: string;
+  readonly message: string;
+  readonly severity: 'error' | 'warning';
+  /** The offset in the text, where the text is no JSON. */
+  readonly offset?: number;
+}
+
+/** A parsed text. */
+export interface ParsedGraph {
+  /** Undefined where the text is no JSON object. */
+  readonly graph: GraphFile | undefined;
+  /** Faults of the syntax. */
+  readonly faults: readonly GraphFault[];
+}
+
+/** Parses the text of a graph file. What is missing or of another type in it is left out of the result: it can be drawn. */
+export function parseGraph(text: string): ParsedGraph {
+  const errors: ParseError[] = [];
+  const document: unknown = parse(text, errors, { allowTrailingComma: false, disallowComments: true });
+  const faults = errors.map(({ error, offset }) => ({
+    pointer: '',
+    message: `the text is no JSON: ${printParseErrorCode(error)}`,
+    severity: 'error' as const,
+    offset,
+  }));
+  if (faults.length > 0 || !isObject(document)) return { graph: undefined, faults };
+  return { graph: drawable(document), faults };
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> => (isObject(value) ? value : {});
+
+function drawable(document: Readonly<Record<string, unknown>>): GraphFile {
+  const nodes = Object.entries(objectOf(document['nodes'])).flatMap(([name, node]) =>
+    isObject(node) ? [[name, drawableNode(node)] as const] : [],
+  );
+  const text = (name: string): string => (typeof document[name] === 'string' ? document[name] : '');
+  return {
+    description: text('description'),
+    default_model_name: text('default_model_name'),
+    start_node: text('start_node'),
+    nodes: Object.fromEntries(nodes),
+  };
+}
+
+function drawableNode(node: Readonly<Record<string, unknown>>): GraphNode {
+  const exits = Object.entries(objectOf(node['exits'])).flatMap(([exit, target]) =>
+    typeof target === 'string' ? [[exit, target] as const] : [],
+  );
+  const type = typeof node['type'] === 'string' ? node['type'] : '';
+  return { type, params: objectOf(node['params']), exits: Object.fromEntries(exits) };
+}

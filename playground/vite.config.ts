@@ -1,0 +1,21 @@
+import { defineConfig } from 'vite';
+
+// The server reads the files from dist/playground: the page at /, all others below /playground/.
+export default defineConfig({
+  root: import.meta.dirname,
+  build: {
+    outDir: '../dist/playground',
+    emptyOutDir: true,
+    assetsDir: 'playground',
+    // An inlined file is a data: URL, which the page's Content-Security-Policy refuses.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    target: 'es2023',
+    chunkSizeWarningLimit: 1000,
+    rolldownOptions: {
+      // "use client" of a package is for frameworks that render on a server.
+      onwarn: (warning, warn) => warning.code !== 'MODULE_LEVEL_DIRECTIVE' && warn(warning),
+    },
+  },
+  logLevel: 'warn',
+});

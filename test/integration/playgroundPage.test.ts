@@ -1,0 +1,57 @@
+import { request } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import type { TurngraphServer } from '../../src/server/server.ts';
+import { useServer } from '../helpers/server.ts';
+
+const open = useServer();
+const locked = useServer({ token: 'open sesame' });
+
+const fetchFrom = ({ port }: TurngraphServer, path: string): Promise<Response> =>
+  fetch(`http://127.0.0.1:${port}${path}`);
+
+/** The paths of the script and the styles in the page. */
+const assetsOf = (html: string): readonly string[] =>
+  [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);
+
+describe('the playground page', () => {
+  it('comes with its files, and may load nothing else', async () => {
+    const page = await fetchFrom(open(), '/');
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(page.headers.get('cache-control')).toBe('no-cache');
+    const policy = page.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'; script-src 'self'; ");
+    expect(policy).not.toContain('unsafe-eval');
+    const html = await page.text();
+    expect(html).not.toMatch(/<script(?![^>]*\bsrc=)/);
+    const assets = assetsOf(html);
+    expect(assets.some((path) => path.endsWith('.js'))).toBe(true);
+    for (const path of assets) {
+      expect(path).toMatch(/^\/playground\//);
+      const file = await fetchFrom(open(), path);
+      expect(file.status).toBe(200);
+      expect(file.headers.get('content-type')).toMatch(/^(?:text\/(?:javascript|css); charset=utf-8|image\/svg\+xml)$/);
+      expect(file.headers.get('cache-control')).toContain('immutable');
+      expect((await file.arrayBuffer()).byteLength).toBeGreaterThan(100);
+    }
+  });
+
+  it('needs no token, since it asks for it', async () => {
+    const page = await fetchFrom(locked(), '/');
+    expect(page.status).toBe(200);
+    for (const path of assetsOf(await page.text())) expect((await fetchFrom(locked(), path)).status).toBe(200);
+    expect((await fetchFrom(locked(), '/graphs')).status).toBe(401);
+  });
+
+  it('is refused to a web page that has a name of its own for this machine', async () => {
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const headers = { host: 'evil.example' };
+      request({ port: open().port, host: '127.0.0.1', path: '/', headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on('error', reject)
+        .end();
+    });
+    expect(status).toBe(403);
+  });
+});
