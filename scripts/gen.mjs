@@ -4,6 +4,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import prettier from 'prettier';
+import { casesSchemaText } from './gen/casesSchema.mjs';
 import { frameTypes } from './gen/frameTypes.mjs';
 import { graphSchemaText, nodeReference } from './gen/graphDocs.mjs';
 import { modelsSchemaText } from './gen/modelsSchema.mjs';
@@ -21,6 +22,7 @@ const outputs = {
   },
   graphs: {
     'graphs/graph.schema.json': () => pretty(graphSchemaText(), 'json'),
+    'graphs/tests/cases.schema.json': () => pretty(casesSchemaText(), 'json'),
     'graphs/README.md': () => pretty(nodeReference(), 'markdown'),
   },
   models: {

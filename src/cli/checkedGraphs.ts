@@ -3,6 +3,7 @@ import { checkGraph, type CheckContext, type GraphCheckResult } from '../agent/c
 import type { ServerOptions } from '../config.ts';
 import { Fault } from '../fault.ts';
 import { findGraph } from './findGraph.ts';
+import { isTestFile } from './graphTests/casesFile.ts';
 import { readJsonFile } from './jsonFile.ts';
 
 /** A graph that a command names, checked as the server would. */
@@ -18,7 +19,7 @@ export interface CheckedGraph extends GraphCheckResult {
 
 type GraphOptions = Pick<ServerOptions, 'graphs' | 'storageRoot'>;
 
-/** Finds and checks graphs, one after the other. A JSON Schema among them is skipped, which standard error says. */
+/** Finds and checks graphs, one after the other. A JSON Schema, test cases and a recording among them are skipped, which standard error says. */
 export async function* checkedGraphs(
   graphs: readonly string[],
   { graphs: folder, storageRoot: root }: GraphOptions,
@@ -42,6 +43,10 @@ export async function* checkedGraphs(
       continue;
     }
     const document = JSON.parse(text) as unknown;
+    if (isTestFile(document)) {
+      process.stderr.write(`${path}: skipped, it has test cases or a recording\n`);
+      continue;
+    }
     const result = await checkGraph(document, { ...context, storageRoot });
     const messages = result.faults.map(({ message, pointer }) => `${positionOf(pointer)}: ${message}`);
     yield { path, storageRoot, document, ...result, messages };

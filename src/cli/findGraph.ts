@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { didYouMean } from '../didYouMean.ts';
 import { Fault } from '../fault.ts';
 import { GraphFolder } from '../graph/graphFolder.ts';
@@ -13,23 +13,24 @@ export interface FoundGraph {
 
 /**
  * Finds a graph: a file, or else a name in the graphs folder.
+ * @param folder what a relative path begins at; default: the working directory.
  * @throws Fault GRAPH_COMPILATION_FAILED when there is neither, with what was looked for.
  */
-export async function findGraph(nameOrPath: string, graphs: string): Promise<FoundGraph> {
-  const kind = kindOf(nameOrPath);
-  if (kind === 'file') return { path: nameOrPath, isName: false };
+export async function findGraph(nameOrPath: string, graphs: string, folder = ''): Promise<FoundGraph> {
+  const path = folder === '' || isAbsolute(nameOrPath) ? nameOrPath : join(folder, nameOrPath);
+  const kind = kindOf(path);
+  if (kind === 'file') return { path, isName: false };
   const names = await new GraphFolder(graphs).names();
   if (names.includes(nameOrPath)) return { path: join(graphs, `${nameOrPath}.json`), isName: true };
-  if (kind === 'folder') throw new Fault('GRAPH_COMPILATION_FAILED', `${nameOrPath} cannot be read: it is a folder`);
+  if (kind === 'folder') throw new Fault('GRAPH_COMPILATION_FAILED', `${path} cannot be read: it is a folder`);
   throw new Fault(
     'GRAPH_COMPILATION_FAILED',
-    `${nameOrPath} cannot be read: there is no such file, and no such graph in the folder ${graphs}${hintFor(nameOrPath, names)}`,
+    `${path} cannot be read: there is no such file, and no such graph in the folder ${graphs}${hintFor(nameOrPath, path, names)}`,
   );
 }
 
-function hintFor(nameOrPath: string, names: readonly string[]): string {
-  const file = `${nameOrPath}.json`;
-  if (isFile(file)) return `; did you mean "${file}"?`;
+function hintFor(nameOrPath: string, path: string, names: readonly string[]): string {
+  if (isFile(`${path}.json`)) return `; did you mean "${nameOrPath}.json"?`;
   const hint = didYouMean(nameOrPath.replace(/\.json$/i, ''), names);
   return hint || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
 }

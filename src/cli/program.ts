@@ -12,6 +12,8 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./commands/run.ts')).runCommand(),
   check: async () => (await import('./commands/check.ts')).checkCommand(),
   audit: async () => (await import('./commands/audit.ts')).auditCommand(),
+  test: async () => (await import('./commands/test.ts')).testCommand(),
+  record: async () => (await import('./commands/record.ts')).recordCommand(),
   draw: async () => (await import('./commands/draw.ts')).drawCommand(),
   warm: async () => (await import('./commands/warm.ts')).warmCommand(),
   models: async () => (await import('./commands/models.ts')).modelsCommand(),

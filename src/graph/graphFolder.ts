@@ -6,7 +6,8 @@ import { findDuplicateKeys, parseJson } from '../jsonLocations.ts';
 import { didYouMean } from '../didYouMean.ts';
 
 const fileExtension = '.json';
-const schemaFile = 'graph.schema.json';
+// JSON Schemas, test cases and their recordings, which may be in the same folder.
+const otherFiles = /\.(?:schema|cases|mock)\.json$/;
 
 /** Folder of graph files (`--graphs`). Clients name a graph by its file name without `.json`. */
 export class GraphFolder {
@@ -29,7 +30,7 @@ export class GraphFolder {
       throw unreadable(this.#description, cause);
     });
     return files
-      .filter((file) => file.endsWith(fileExtension) && file !== schemaFile)
+      .filter((file) => file.endsWith(fileExtension) && !otherFiles.test(file))
       .map((file) => file.slice(0, -fileExtension.length));
   }
 

@@ -6,17 +6,20 @@ import type { CallAnswerer, NotifiedCall } from './callAnswer.ts';
 export class TurnAnswers {
   readonly #agent: AgentHandle;
   readonly #answerer: CallAnswerer;
+  readonly #onNote: (note: string) => void;
   #waitEnd = new AbortController();
 
-  constructor(agent: AgentHandle, answerer: CallAnswerer) {
+  /** @param onNote gets what the user has to know. Default: it is printed to standard error. */
+  constructor(agent: AgentHandle, answerer: CallAnswerer, onNote = printNote) {
     this.#agent = agent;
     this.#answerer = answerer;
+    this.#onNote = onNote;
   }
 
-  /** Answers a call that the turn waits for. Says on standard error what the user has to know. */
+  /** Answers a call that the turn waits for. */
   add(call: NotifiedCall): void {
     if (call.awaitsResult) void this.#answer(call);
-    else this.#print(this.#answerer.describeUnused?.(call));
+    else this.#note(this.#answerer.describeUnused?.(call));
   }
 
   async #answer(call: NotifiedCall): Promise<void> {
@@ -24,13 +27,13 @@ export class TurnAnswers {
     const { signal } = this.#waitEnd;
     const { result, note } = await this.#answerer.answer(call, signal);
     if (signal.aborted) return;
-    this.#print(note);
+    this.#note(note);
     try {
       await this.#agent.submitToolResults([{ callId, ...result }], { turnId });
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       // When the connection drops, the turn says so.
-      if (error.name !== 'CONNECTION_DROPPED') this.#print(`the result of ${toolName} was not used: ${error.message}`);
+      if (error.name !== 'CONNECTION_DROPPED') this.#note(`the result of ${toolName} was not used: ${error.message}`);
     }
   }
 
@@ -40,7 +43,9 @@ export class TurnAnswers {
     this.#waitEnd = new AbortController();
   }
 
-  #print(note: string | undefined): void {
-    if (note !== undefined) process.stderr.write(`-- ${note}\n`);
+  #note(note: string | undefined): void {
+    if (note !== undefined) this.#onNote(note);
   }
 }
+
+const printNote = (note: string): void => void process.stderr.write(`-- ${note}\n`);

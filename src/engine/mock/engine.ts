@@ -12,7 +12,13 @@ import { mockOverhead, countMessages, countText, mockPieces } from './tokens.ts'
 /** A graph whose nodes name `native` can be checked and tested without a model: calls are then written as in chatml. */
 const mockDialect: ToolDialect = { ...noDialect('the mock engine has no chat template'), layout: callsInTags };
 
-export { readMockScript } from './script.ts';
+export {
+  readMockScript,
+  scriptedRequest,
+  type MockScript,
+  type MockScriptEntry,
+  type ScriptedRequest,
+} from './script.ts';
 
 export interface MockOptions {
   readonly script?: MockScript;

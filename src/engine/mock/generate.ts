@@ -30,7 +30,8 @@ export async function generateReply(
   const shown = Array.isArray(controlTokens) ? [...tags, ...(controlTokens as readonly string[])] : tags;
   const isHidden = (control: string): boolean => controlTokens !== true && !shown.some((tag) => tag.includes(control));
   const fullAnswer = reply.answer.replace(controlTokenPattern, (control) => (isHidden(control) ? '' : control));
-  const answer = truncate(fullAnswer, maxTokens);
+  // A recorded answer was cut where its model ended it: its tokens are not those of this engine.
+  const answer = reply.finish === undefined ? truncate(fullAnswer, maxTokens) : fullAnswer;
   const stopFilter = new StopStringFilter(sampling.stop);
   let text = '';
   let firstTextAt = 0;
@@ -55,7 +56,7 @@ export async function generateReply(
       send(stopFilter.push(chunk));
       if (stopFilter.matched) return 'stop';
     }
-    return answer === fullAnswer ? 'end' : 'length';
+    return reply.finish ?? (answer === fullAnswer ? 'end' : 'length');
   };
   const finishReason = await sendChunks();
   send(stopFilter.flush());

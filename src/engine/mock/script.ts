@@ -22,6 +22,18 @@ const entrySchema = {
       additionalProperties: { type: 'number', minimum: 0, maximum: 1 },
       description: 'Where a node scores answers: the probability of each answer. Others are improbable.',
     },
+    finish: {
+      type: 'string',
+      enum: ['end', 'length', 'stop'],
+      description:
+        'Why a recorded answer ended: by itself, at max_tokens, or at a stop string. It is not cut at max_tokens then.',
+    },
+    case: {
+      type: 'string',
+      minLength: 1,
+      description: 'Name of the test case that it answers; absent: each. Outside of test cases it answers nothing.',
+    },
+    turn: { type: 'integer', minimum: 1, description: 'Number of the turn in the case, from 1; absent: each.' },
     delay_ms: { type: 'integer', minimum: 0, default: 0, description: 'Wait before each chunk of the answer.' },
     chunk: { type: 'integer', minimum: 0, default: 0, description: 'Characters of a chunk; 0 = a word and its space.' },
   },
@@ -35,7 +47,7 @@ const readEntries = createReader({ type: 'array', items: entrySchema });
 type ScriptEntry = FromSchema<typeof entrySchema>;
 
 /** An answer of the mock engine, and how fast it is generated. */
-export interface ScriptedReply extends Pick<ScriptEntry, 'delay_ms' | 'chunk'> {
+export interface ScriptedReply extends Pick<ScriptEntry, 'delay_ms' | 'chunk' | 'finish'> {
   readonly answer: string;
 }
 
@@ -51,6 +63,9 @@ export interface ScriptedRequest {
   readonly node: string;
   /** The number of the inference within its turn. */
   readonly inference: number;
+  /** The test case that runs, and the number of its turn; absent outside of tests. */
+  readonly case?: string;
+  readonly turn?: number;
 }
 
 /** Mock script: answers of the mock engine. The first entry that matches a request and has what it asks for is used. */
@@ -59,6 +74,9 @@ export type MockScript = readonly {
   readonly reply: ScriptedReply | undefined;
   readonly scores: ScriptedScores | undefined;
 }[];
+
+/** Entries of a mock script as a file has them. */
+export type MockScriptEntry = Omit<ScriptEntry, 'delay_ms' | 'chunk'>;
 
 /** Parses a mock script from JSON text. @throws Fault INVALID_PARAM_VALUE that names the file and the entry. */
 export function readMockScript(text: string, file: string): MockScript {
@@ -69,7 +87,7 @@ export function readMockScript(text: string, file: string): MockScript {
       entries.errors.map(({ pointer, message }) => `${pointer || 'the script'} ${message}`).join('; '),
     );
   }
-  return entries.value.map(({ match, node, nth, answer, scores, ...timing }, index) => {
+  return entries.value.map(({ match, node, nth, answer, scores, finish, case: testCase, turn, ...timing }, index) => {
     if (answer === undefined && scores === undefined)
       throw scriptFault(file, `/${index} must have an answer, or scores for a node that scores answers`);
     const total = Object.values(scores ?? {}).reduce((sum, probability) => sum + probability, 0);
@@ -78,10 +96,12 @@ export function readMockScript(text: string, file: string): MockScript {
     const matches = (request: ScriptedRequest): boolean =>
       (node === undefined || node === request.node) &&
       (nth === undefined || nth === request.inference) &&
+      (testCase === undefined || testCase === request.case) &&
+      (turn === undefined || turn === request.turn) &&
       pattern.matcher(request.message).find();
     return {
       matches,
-      reply: answer === undefined ? undefined : { answer, ...timing },
+      reply: answer === undefined ? undefined : { answer, ...(finish && { finish }), ...timing },
       scores: scores && { scores, ...timing },
     };
   });

@@ -1,0 +1,78 @@
+import { Command } from 'commander';
+import { CasesFileError } from '../graphTests/casesFile.ts';
+import { CaseSession } from '../graphTests/caseSession.ts';
+import { Recorder } from '../graphTests/recorder.ts';
+import { recordFile, type RecordOptions, type WrittenRecording } from '../graphTests/recordFile.ts';
+import type { CaseResult } from '../graphTests/runCase.ts';
+import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
+import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
+import { colorsFor } from '../output/colors.ts';
+import { describeCase, describeDifference } from '../output/testReport.ts';
+
+interface RecordFlags {
+  readonly model?: string;
+  readonly out?: string;
+  readonly force?: boolean;
+  readonly [serverFlag: string]: unknown;
+}
+
+const examples = `
+Examples:
+  turngraph record lamp.cases.json                    writes lamp.mock.json
+  turngraph record lamp.cases.json --model big.gguf   with another model than that of the graph
+  turngraph record graphs/tests/*.cases.json          all again, for example with a new model
+
+The exit code is 1 when nothing could be recorded, a case fails with the recording, or its replay differs.`;
+
+/** `turngraph record`: records what a model answers in test cases, for `turngraph test`. */
+export const recordCommand = (): Command =>
+  serverFlags(
+    new Command('record')
+      .description('run test cases on a model, and write its answers as a mock script for turngraph test')
+      .argument('<cases...>', 'cases files')
+      .option('--model <name>', "a name in the catalogue, or a .gguf file; default: the graph's own")
+      .option('--out <file>', 'the file to write; default: the recording that the cases file names, or NAME.mock.json')
+      .option('--force', 'replace a mock script that was not recorded')
+      .addHelpText('after', examples),
+    ['graphs', 'catalogue', 'models', 'cache', 'cacheLimit', 'extend', 'storageRoot', ...engineOptions],
+  ).action(async (paths: string[], { model = '', out, force = false, ...flags }: RecordFlags) => {
+    if (out !== undefined && paths.length > 1)
+      throw new UsageError(`--out is one file, and there are ${paths.length} cases files; record them one by one`);
+    const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1, watchModels: 'off', token: '' });
+    const recorder = new Recorder();
+    using interrupt = onInterrupt();
+    const onInference: typeof recorder.add = (recorded) => recorder.add(recorded);
+    await using session = await CaseSession.open({ settings, model, usesModels: true, onInference });
+    const colors = colorsFor(process.stdout);
+    const { signal } = interrupt;
+    const onCase = (result: CaseResult): void => void process.stdout.write(describeCase(result, colors));
+    try {
+      for (const path of paths) {
+        if (!(await record(path, session, { recorder, out, force, signal, onCase }))) process.exitCode = 1;
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      process.stderr.write('interrupted\n');
+      process.exitCode = interruptedExitCode;
+    }
+  });
+
+/** Records a file, and prints what comes of it. Returns whether all is well. */
+async function record(path: string, session: CaseSession, options: RecordOptions): Promise<boolean> {
+  process.stdout.write(`${path}:\n`);
+  try {
+    const written = await recordFile(path, session, options);
+    process.stdout.write(describeWritten(written));
+    return written.differences.length === 0 && written.cases.every(({ ok }) => ok);
+  } catch (error) {
+    if (!(error instanceof CasesFileError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return false;
+  }
+}
+
+function describeWritten({ path, entries, differences }: WrittenRecording): string {
+  const colors = colorsFor(process.stdout);
+  const lines = differences.map((difference) => describeDifference(difference, colors));
+  return `${lines.join('')}${path}: ${entries} ${entries === 1 ? 'entry' : 'entries'} written\n`;
+}

@@ -1,0 +1,120 @@
+import { basename, dirname, join } from 'node:path';
+import { Fault } from '../../fault.ts';
+import { isObject } from '../../jsonTypes.ts';
+import { describePointer } from '../../jsonPointer.ts';
+import { createReader, type SchemaError } from '../../schema.ts';
+import { findGraph } from '../findGraph.ts';
+import { readJsonFile, type JsonFile } from '../jsonFile.ts';
+import { findContentErrors } from '../results/resultEntries.ts';
+import { casesSchema, type CasesDocument, type GraphCase } from './casesSchema.ts';
+import { findExpectationErrors } from './expectation.ts';
+
+/** A cases file that has been read, and the files that it names. */
+export interface CasesFile {
+  readonly path: string;
+  readonly cases: readonly GraphCase[];
+  /** The graph; not checked yet. */
+  readonly graph: JsonFile;
+  /** The path of the recording, whether it exists or not. */
+  readonly recording: string;
+  /** Whether the file names its recording, which then has to exist. */
+  readonly namesRecording: boolean;
+  /** `file:line:column` of the field `recording`. */
+  readonly recordingPlace: string;
+}
+
+/** All errors of a cases file, or of a file that it names: one line each. */
+export class CasesFileError extends Error {}
+
+const readDocument = createReader(casesSchema);
+
+/**
+ * Reads a cases file and the text of its graph.
+ * @param graphs the graphs folder.
+ * @throws CasesFileError with all errors: `file:line:column: cases[0].turns[1].expect.pth is not known here; ...`.
+ */
+export async function readCasesFile(path: string, graphs: string): Promise<CasesFile> {
+  const file = await readJsonFile(path).catch((error: Error) => {
+    throw new CasesFileError(error.message, { cause: error });
+  });
+  if (file.syntaxError !== undefined) throw new CasesFileError(file.syntaxError);
+  const value: unknown = JSON.parse(file.text);
+  if (isObject(value) && 'start_node' in value)
+    throw new CasesFileError(
+      `${path}: is a graph; give its cases file, such as ${join(dirname(path), casesName(path))}`,
+    );
+  const reading = readDocument(value);
+  if (!reading.ok) throw failure(file, reading.errors);
+  const document = reading.value;
+  const graph = await readGraph(file, document.graph, graphs);
+  const errors = [...findErrors(document, nodesOf(graph))];
+  if (errors.length > 0) throw failure(file, errors);
+  return {
+    path,
+    cases: document.cases,
+    graph,
+    recording: join(dirname(path), document.recording ?? recordingName(path)),
+    namesRecording: document.recording !== undefined,
+    recordingPlace: file.positionOf('/recording'),
+  };
+}
+
+const casesName = (graph: string): string => `${basename(graph).replace(/\.json$/i, '')}.cases.json`;
+
+/** The default name of the recording of a cases file. */
+export function recordingName(path: string): string {
+  return `${basename(path).replace(/(?:\.cases)?\.json$/i, '')}.mock.json`;
+}
+
+function failure(file: JsonFile, errors: readonly SchemaError[]): CasesFileError {
+  const lines = errors.map(({ pointer, message }) => {
+    const subject = describePointer(pointer).replace(/^\./, '') || 'the cases file';
+    return `${file.positionOf(pointer)}: ${subject} ${message}`;
+  });
+  return new CasesFileError(lines.join('\n'));
+}
+
+async function readGraph(file: JsonFile, name: string, graphs: string): Promise<JsonFile> {
+  try {
+    const { path } = await findGraph(name, graphs, dirname(file.path));
+    const graph = await readJsonFile(path);
+    if (graph.syntaxError === undefined) return graph;
+    throw new CasesFileError(graph.syntaxError);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    throw new CasesFileError(`${file.positionOf('/graph')}: graph: ${error.message}`, { cause: error });
+  }
+}
+
+/** The names of the nodes of a graph that may have errors. */
+function nodesOf({ text }: JsonFile): readonly string[] {
+  const { nodes } = Object(JSON.parse(text)) as { readonly nodes?: unknown };
+  return Object.keys(Object(nodes) as object);
+}
+
+function* findErrors({ cases }: CasesDocument, nodes: readonly string[]): Generator<SchemaError> {
+  const names = cases.map(({ name }) => name);
+  for (const [index, { name, turns }] of cases.entries()) {
+    const first = names.indexOf(name);
+    if (first < index)
+      yield { pointer: `/cases/${index}/name`, message: `is the name of cases[${first}], too; give it another one` };
+    for (const [position, { results, expect }] of turns.entries()) {
+      const pointer = `/cases/${index}/turns/${position}`;
+      yield* within(`${pointer}/results`, findContentErrors(results));
+      yield* within(`${pointer}/expect`, findExpectationErrors(expect, nodes));
+    }
+  }
+}
+
+function* within(parent: string, errors: Iterable<SchemaError>): Generator<SchemaError> {
+  for (const error of errors) yield { ...error, pointer: parent + error.pointer };
+}
+
+/** Whether a document is no graph, but has test cases or is a mock script: `check` skips it. */
+export function isTestFile(document: unknown): boolean {
+  if (Array.isArray(document)) return document.length > 0 && document.every(isScriptEntry);
+  const { graph, cases, nodes } = Object(document) as Readonly<Record<string, unknown>>;
+  return typeof graph === 'string' && Array.isArray(cases) && nodes === undefined;
+}
+
+const isScriptEntry = (entry: unknown): boolean => isObject(entry) && ('answer' in entry || 'scores' in entry);

@@ -1,0 +1,122 @@
+import type { FromSchema, ObjectSchema } from '../../schema.ts';
+import { resultsSchema } from '../results/resultEntries.ts';
+
+const expectSchema = {
+  type: 'object',
+  additionalProperties: false,
+  description: 'What the turn must do. What is absent is not compared.',
+  properties: {
+    path: {
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      description:
+        'All nodes that run, in order: the name of a node, or its name and the exit it takes (guard.triggered).',
+    },
+    calls: {
+      type: 'array',
+      description: 'All calls of the turn, in order; [] = none.',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['tool'],
+        properties: {
+          tool: { type: 'string', minLength: 1, description: 'The name of the tool.' },
+          arguments: {
+            type: 'object',
+            default: {},
+            description: 'Typed values that the call must have; it may have others, too.',
+          },
+        },
+      },
+    },
+    text: {
+      description: 'The whole text of the turn, or what it must be like.',
+      anyOf: [
+        { type: 'string', description: 'a text' },
+        {
+          type: 'object',
+          additionalProperties: false,
+          description: 'an object of contains, matches, not_matches',
+          properties: {
+            contains: { type: 'string', minLength: 1, description: 'A part of the text; case-sensitive.' },
+            matches: {
+              type: 'string',
+              description:
+                'A regular expression (RE2 syntax), matched anywhere; case-sensitive unless it begins with (?i).',
+            },
+            not_matches: { type: 'string', description: 'A regular expression that must not match.' },
+          },
+        },
+      ],
+    },
+  },
+} as const satisfies ObjectSchema;
+
+const turnSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['user'],
+  properties: {
+    user: { type: 'string', description: "The user's message." },
+    variables: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      default: {},
+      description: 'Variables of the message, for templates and enum_from.',
+    },
+    results: { ...resultsSchema, default: [] },
+    expect: { ...expectSchema, default: {} },
+  },
+} as const satisfies ObjectSchema;
+
+/** JSON Schema of a cases file: the unit tests of a graph. */
+export const casesSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['graph', 'cases'],
+  properties: {
+    $schema: { type: 'string', description: 'Where editors find the schema.' },
+    description: { type: 'string', default: '', description: 'What the cases are for.' },
+    graph: {
+      type: 'string',
+      minLength: 1,
+      description: 'The graph: a path that begins at the folder of this file, or a name in the graphs folder.',
+    },
+    recording: {
+      type: 'string',
+      minLength: 1,
+      description:
+        "The mock script with the models' answers: a path that begins at the folder of this file. Default: this file with .mock.json instead of .cases.json, where it exists.",
+    },
+    cases: {
+      type: 'array',
+      minItems: 1,
+      description: 'The cases. Each begins with an empty dialog.',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['name', 'turns'],
+        properties: {
+          name: { type: 'string', minLength: 1, description: 'What the graph does, in a few words.' },
+          turns: { type: 'array', minItems: 1, items: turnSchema, description: 'The messages, in one dialog.' },
+        },
+      },
+    },
+  },
+} as const satisfies ObjectSchema;
+
+/** A cases file that `casesSchema` has accepted. */
+export type CasesDocument = FromSchema<typeof casesSchema>;
+
+/** One case: a dialog with expectations. */
+export type GraphCase = CasesDocument['cases'][number];
+
+/** One message of a case, and what is expected of its turn. */
+export type CaseTurn = GraphCase['turns'][number];
+
+/** Builds cases.schema.json: the JSON Schema (draft-07) with which editors complete and check cases files. */
+export const casesEditorSchema = (): object => ({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'turngraph test cases',
+  ...casesSchema,
+});

@@ -1,0 +1,108 @@
+import { RE2JS, RE2JSSyntaxException } from 're2js';
+import { didYouMean } from '../../didYouMean.ts';
+import type { SchemaError } from '../../schema.ts';
+import { isPartOf } from '../results/isPartOf.ts';
+import type { CaseTurn } from './casesSchema.ts';
+import { diffLines, type DiffLine } from './diffLines.ts';
+import type { TracedCall, TracedStep, TurnTrace } from './turnTrace.ts';
+
+/** What a turn was expected to do, and did not. */
+export interface Mismatch {
+  readonly what: 'path' | 'calls' | 'text' | 'error';
+  /** One sentence. */
+  readonly message: string;
+  /** The expected and the actual lines; [] where the sentence says it all. */
+  readonly diff: readonly DiffLine[];
+}
+
+type Expectation = CaseTurn['expect'];
+type TextPatterns = Exclude<NonNullable<Expectation['text']>, string>;
+
+/** The mistakes in an expectation that its schema does not see: patterns that do not compile, and unknown nodes. */
+export function* findExpectationErrors(
+  { path = [], text }: Expectation,
+  nodes: readonly string[],
+): Generator<SchemaError> {
+  for (const [index, step] of path.entries()) {
+    if (nodes.some((node) => step === node || step.startsWith(`${node}.`))) continue;
+    const hint = didYouMean(step.replace(/\.[^.]*$/, ''), nodes);
+    yield { pointer: `/path/${index}`, message: `names no node of the graph: "${step}"${hint}` };
+  }
+  if (text === undefined || typeof text === 'string') return;
+  if (Object.keys(text).length === 0)
+    yield { pointer: '/text', message: 'expects nothing; give contains, matches or not_matches, or a text' };
+  for (const name of ['matches', 'not_matches'] as const) {
+    const problem = findPatternProblem(text[name] ?? '');
+    if (problem === undefined) continue;
+    const message = `is not a supported pattern (RE2 syntax, no lookaround or backreferences): ${problem}`;
+    yield { pointer: `/text/${name}`, message };
+  }
+}
+
+/** Compares a turn with what is expected of it. A turn that failed meets no expectation. */
+export function findMismatches(expected: Expectation, trace: TurnTrace): readonly Mismatch[] {
+  if (trace.error !== undefined) {
+    const message = `the turn failed after ${trace.path.map(stepName).join(', ') || 'no node'}: ${trace.error}`;
+    return [{ what: 'error', message, diff: [] }];
+  }
+  return [
+    ...(expected.path ? comparePath(expected.path, trace.path) : []),
+    ...(expected.calls ? compareCalls(expected.calls, trace.calls) : []),
+    ...(expected.text === undefined ? [] : compareText(expected.text, trace.text)),
+  ];
+}
+
+function comparePath(expected: readonly string[], actual: readonly TracedStep[]): readonly Mismatch[] {
+  const fits = (step: string, ran: TracedStep): boolean => step === ran.node || step === stepName(ran);
+  const diff = diffLines(expected, actual, fits, (item) => (typeof item === 'string' ? item : stepName(item)));
+  return isEqual(diff) ? [] : [{ what: 'path', message: 'another path', diff }];
+}
+
+/** A step of a path as it is written in expectations: `guard.triggered`. */
+export const stepName = ({ node, exit }: TracedStep): string => `${node}.${exit}`;
+
+function compareCalls(expected: NonNullable<Expectation['calls']>, actual: readonly TracedCall[]): readonly Mismatch[] {
+  const wanted = expected.map((call) => ({ ...call, line: describe(call) }));
+  const got = actual.map((call) => ({ ...call, line: describe(call) }));
+  const fits = (one: (typeof wanted)[number], call: TracedCall): boolean =>
+    one.tool === call.tool && isPartOf(one.arguments, call.arguments);
+  const diff = diffLines(wanted, got, fits, ({ line }) => line);
+  if (isEqual(diff)) return [];
+  const message = expected.length === 0 ? 'a call where none is expected' : 'other calls';
+  return [{ what: 'calls', message: actual.length === 0 ? 'no call' : message, diff }];
+}
+
+const describe = ({ tool, arguments: args }: Pick<TracedCall, 'tool' | 'arguments'>): string =>
+  `${tool} ${JSON.stringify(args)}`;
+
+function compareText(expected: string | TextPatterns, actual: string): readonly Mismatch[] {
+  const quoted = JSON.stringify(actual);
+  if (typeof expected === 'string') {
+    if (expected === actual) return [];
+    const diff = diffLines([JSON.stringify(expected)], [quoted], (a, b) => a === b);
+    return [{ what: 'text', message: 'another text', diff }];
+  }
+  const { contains, matches, not_matches: notMatches } = expected;
+  const problems = [
+    contains !== undefined && !actual.includes(contains) && `does not contain ${JSON.stringify(contains)}`,
+    matches !== undefined && !isMatch(matches, actual) && `does not match ${JSON.stringify(matches)}`,
+    notMatches !== undefined && isMatch(notMatches, actual) && `matches ${JSON.stringify(notMatches)}`,
+  ];
+  return problems.flatMap((problem) =>
+    problem === false ? [] : [{ what: 'text', message: `the text ${problem}`, diff: [{ mark: '+', line: quoted }] }],
+  );
+}
+
+const isEqual = (diff: readonly DiffLine[]): boolean => diff.every(({ mark }) => mark === ' ');
+
+const isMatch = (pattern: string, text: string): boolean => RE2JS.compile(pattern).matcher(text).find();
+
+function findPatternProblem(pattern: string): string | undefined {
+  try {
+    RE2JS.compile(pattern);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof RE2JSSyntaxException)) throw error;
+    return error.error;
+  }
+}

@@ -1,0 +1,161 @@
+import { readFile } from 'node:fs/promises';
+import type { Client } from '../../client/index.ts';
+import { readMockScript, type MockScriptEntry } from '../../engine/mock/engine.ts';
+import { writeAtomic } from '../../filesystem.ts';
+import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
+import { locatingFaults, type CaseSession } from './caseSession.ts';
+import type { CaseServer } from './caseServer.ts';
+import { diffLines, type DiffLine } from './diffLines.ts';
+import { stepName } from './expectation.ts';
+import type { Recorder } from './recorder.ts';
+import { isRecording, recordingEntries } from './recordingEntries.ts';
+import { runCase, type CaseContext, type CaseResult } from './runCase.ts';
+import { seededGraph } from './seededGraph.ts';
+import type { TurnTrace } from './turnTrace.ts';
+
+/** How the cases of a file are recorded. */
+export interface RecordOptions {
+  readonly recorder: Recorder;
+  /** The file to write; default: that of the cases file. */
+  readonly out: string | undefined;
+  /** Whether a mock script may be replaced that was not recorded. */
+  readonly force: boolean;
+  readonly signal: AbortSignal;
+  readonly onCase: (result: CaseResult) => void;
+}
+
+/** A turn whose replay is another one than the turn that was recorded. */
+export interface ReplayDifference {
+  readonly case: string;
+  /** From 1. */
+  readonly turn: number;
+  readonly diff: readonly DiffLine[];
+}
+
+/** A recording that was written. */
+export interface WrittenRecording {
+  readonly path: string;
+  readonly entries: number;
+  readonly cases: readonly CaseResult[];
+  readonly differences: readonly ReplayDifference[];
+}
+
+/**
+ * Runs the cases of a file on a model, and writes what the model answered as a mock script; then runs them with it.
+ * @throws CasesFileError with all that is wrong with the file, its graph or a model; nothing is written then.
+ */
+export async function recordFile(
+  path: string,
+  session: CaseSession,
+  options: RecordOptions,
+): Promise<WrittenRecording> {
+  const file = await readCasesFile(path, session.settings.graphs);
+  const out = options.out ?? file.recording;
+  if (!options.force) await assertReplaceable(out);
+  return locatingFaults(file.graph, async () => {
+    const server = await session.serverFor(file.graph);
+    const { cases, entries } = await recordCases(file, server, session, options);
+    const text = `${JSON.stringify(entries, null, 2)}\n`;
+    server.script.use(readMockScript(text, out));
+    const differences = await replay(file, server, session, options, cases);
+    await writeAtomic(out, text).catch((error: Error) => {
+      throw new CasesFileError(`${out} cannot be written: ${error.message}`, { cause: error });
+    });
+    return { path: out, entries: entries.length, cases, differences };
+  });
+}
+
+/** @throws CasesFileError when a file has entries that a person has written. */
+async function assertReplaceable(path: string): Promise<void> {
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  if (text === undefined || isRecording(parse(text))) return;
+  throw new CasesFileError(
+    `${path} was not recorded: an entry has no match with ^, no node or no nth; give --out another file, or --force to replace it`,
+  );
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function recordCases(
+  file: CasesFile,
+  server: CaseServer,
+  session: CaseSession,
+  { recorder, signal, onCase }: RecordOptions,
+): Promise<{ readonly cases: readonly CaseResult[]; readonly entries: readonly MockScriptEntry[] }> {
+  await using client = await server.connect('llama-cpp');
+  recorder.take();
+  const context = contextOf(file, client, session, signal);
+  const cases = await runCases(file, { ...context, onTurn: (name, turn) => recorder.enter(name, turn) }, onCase);
+  for (const { name, runs } of cases) {
+    const turns = runs.flatMap((run) => run.turns);
+    const { error } = turns.at(-1)?.trace ?? {};
+    if (error !== undefined)
+      throw new CasesFileError(`${file.path}: "${name}", turn ${turns.length}: ${error}; nothing was recorded`);
+  }
+  return { cases, entries: recordingEntries(recorder.take()) };
+}
+
+/** Runs the cases on the mock engine, and compares their turns with those of the model. */
+async function replay(
+  file: CasesFile,
+  server: CaseServer,
+  session: CaseSession,
+  { signal }: RecordOptions,
+  recorded: readonly CaseResult[],
+): Promise<readonly ReplayDifference[]> {
+  await using client = await server.connect('mock');
+  const context = contextOf(file, client, session, signal);
+  const onTurn = (name: string, turn: number): void => server.script.enter(name, turn);
+  const replayed = await runCases(file, { ...context, onTurn }, () => undefined);
+  return recorded.flatMap(({ name, runs }, index) => {
+    const turns = replayed[index]?.runs[0]?.turns ?? [];
+    return (runs[0]?.turns ?? []).flatMap(({ trace }, position) => {
+      const again = turns[position]?.trace;
+      const diff = diffLines(linesOf(trace), again ? linesOf(again) : [], (a, b) => a === b);
+      return diff.every(({ mark }) => mark === ' ') ? [] : [{ case: name, turn: position + 1, diff }];
+    });
+  });
+}
+
+const contextOf = (
+  { graph }: CasesFile,
+  client: Client,
+  { registry, defaultModelName }: CaseSession,
+  signal: AbortSignal,
+): CaseContext => ({
+  client,
+  graphOf: (run) => seededGraph(JSON.parse(graph.text), registry, run) as object,
+  defaultModelName,
+  runs: 1,
+  minPass: 1,
+  signal,
+  onWarnings: () => undefined,
+});
+
+async function runCases(
+  { cases }: CasesFile,
+  context: CaseContext,
+  onCase: (result: CaseResult) => void,
+): Promise<readonly CaseResult[]> {
+  const results: CaseResult[] = [];
+  for (const graphCase of cases) {
+    const result = await runCase(graphCase, context);
+    results.push(result);
+    onCase(result);
+  }
+  return results;
+}
+
+/** A trace as lines, for a diff. */
+const linesOf = ({ path, calls, text, error }: TurnTrace): readonly string[] => [
+  ...path.map(stepName),
+  ...calls.map((call) => JSON.stringify(call)),
+  JSON.stringify(text),
+  ...(error === undefined ? [] : [error]),
+];

@@ -1,0 +1,67 @@
+import { scriptedRequest, type MockScriptEntry } from '../../engine/mock/engine.ts';
+import type { Engine, Model, Sequence } from '../../engine/engine.ts';
+
+/** What a model answered in an inference, as a mock script has it, and what it was asked by. */
+export interface RecordedInference {
+  readonly message: string;
+  readonly node: string;
+  /** The number of the inference within its turn. */
+  readonly inference: number;
+  readonly answer: Pick<MockScriptEntry, 'answer' | 'finish' | 'scores'>;
+}
+
+/** Lets a listener know of each finished inference of the models that an engine loads from now on. */
+export function recordInferences(engine: Engine, onInference: (recorded: RecordedInference) => void): Engine {
+  const load = engine.load.bind(engine);
+  return Object.assign(engine, {
+    load: async (...given: Parameters<Engine['load']>): Promise<Model> =>
+      recordModel(await load(...given), onInference),
+  });
+}
+
+function recordModel(model: Model, onInference: (recorded: RecordedInference) => void): Model {
+  const openSequence = model.openSequence.bind(model);
+  return Object.assign(model, {
+    openSequence: (...given: Parameters<Model['openSequence']>): Sequence =>
+      recordSequence(openSequence(...given), onInference),
+  });
+}
+
+function recordSequence(sequence: Sequence, onInference: (recorded: RecordedInference) => void): Sequence {
+  const generate = sequence.generate.bind(sequence);
+  const score = sequence.score.bind(sequence);
+  return Object.assign(sequence, {
+    async generate(...[prompt, options]: Parameters<Sequence['generate']>) {
+      const completion = await generate(prompt, { ...options, transcript: true });
+      const { finishReason: finish, transcript } = completion;
+      if (finish === 'aborted' || !transcript) return completion;
+      const { text } = transcript;
+      // The tokens of the mock engine are fewer or more: it would cut the answer elsewhere.
+      const isNearLimit = text.length > options.sampling.max_tokens;
+      const answer = { answer: text, ...((finish !== 'end' || isNearLimit) && { finish }) };
+      onInference({ ...scriptedRequest(prompt, options, sequence.label), answer });
+      return completion;
+    },
+    async score(...[prompt, answers, options]: Parameters<Sequence['score']>) {
+      const result = await score(prompt, answers, options);
+      if (result.finishReason === 'aborted') return result;
+      const scores = toShares(answers, result.scores);
+      onInference({ ...scriptedRequest(prompt, options, sequence.label), answer: { scores } });
+      return result;
+    },
+  });
+}
+
+const digits = 6;
+
+/**
+ * The shares of answers of each other, 1 in all: nodes compare answers only with each other, and the probability of all of
+ * them may be too small for a script. Rounded down, so that they do not add up to more than 1.
+ */
+function toShares(answers: readonly string[], scores: readonly number[]): Record<string, number> {
+  const highest = Math.max(...scores);
+  const weights = scores.map((score) => Math.exp(score - highest));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const share = (index: number): number => Math.floor(((weights[index] ?? 0) / total) * 10 ** digits) / 10 ** digits;
+  return Object.fromEntries(answers.map((answer, index) => [answer, share(index)]));
+}

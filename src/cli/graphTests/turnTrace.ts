@@ -1,0 +1,77 @@
+import type { AgentHandle, Client } from '../../client/index.ts';
+import type { ServerFrame, ToolCallNotification } from '../../frames.gen.ts';
+import { answererOf } from '../results/resultEntries.ts';
+import { TurnAnswers } from '../results/turnAnswers.ts';
+import type { CaseTurn } from './casesSchema.ts';
+
+/** A call as traces show it: without its id. */
+export interface TracedCall extends Pick<ToolCallNotification, 'known' | 'issues'> {
+  readonly node: string;
+  readonly tool: string;
+  /** The typed values. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** A node that ran, and the exit it took. */
+export interface TracedStep {
+  readonly node: string;
+  readonly exit: string;
+}
+
+/** What a turn did. The same recording gives the same trace again. */
+export interface TurnTrace {
+  readonly user: string;
+  readonly path: readonly TracedStep[];
+  readonly calls: readonly TracedCall[];
+  readonly text: string;
+  /** Why the turn failed; absent: it did not. */
+  readonly error?: string;
+}
+
+/** A turn that has run. */
+export interface TracedTurn {
+  readonly trace: TurnTrace;
+  readonly warnings: readonly string[];
+  /** What the user has to know of the results. */
+  readonly notes: readonly string[];
+}
+
+/** Runs one turn of a case. @throws the reason of the signal, when it is aborted; the turn is cancelled then. */
+export async function runCaseTurn(
+  client: Client,
+  agent: AgentHandle,
+  { user, variables, results }: CaseTurn,
+  signal: AbortSignal,
+): Promise<TracedTurn> {
+  signal.throwIfAborted();
+  const notes: string[] = [];
+  const answers = new TurnAnswers(agent, answererOf(results, '"results"'), (note) => notes.push(note));
+  let text = '';
+  const calls: TracedCall[] = [];
+  const onFrame = (frame: ServerFrame): void => {
+    if (frame.body === 'answerText') text += frame.answerText.text;
+    if (frame.body !== 'toolCallNotification') return;
+    const call = frame.toolCallNotification;
+    const args = JSON.parse(call.typedArgumentsJson) as TracedCall['arguments'];
+    calls.push(traceCall(call, args));
+    answers.add({ ...call, arguments: args });
+  };
+  const cancel = (): void => void client.request('cancelTurn', { agentId: agent.id, turnId: 0 }).catch(() => undefined);
+  signal.addEventListener('abort', cancel);
+  try {
+    const done = await client.request('sendMessage', { agentId: agent.id, text: user, variables }, { onFrame });
+    signal.throwIfAborted();
+    const path = done.path.map(({ nodeName: node, exit }) => ({ node, exit }));
+    const { status, error, warnings } = done;
+    const failure = status === 'ERROR' ? `${error?.name} (${error?.code}): ${error?.message}` : undefined;
+    return { trace: { user, path, calls, text, ...(failure !== undefined && { error: failure }) }, warnings, notes };
+  } finally {
+    answers.endWait();
+    signal.removeEventListener('abort', cancel);
+  }
+}
+
+const traceCall = (
+  { nodeName: node, toolName: tool, known, issues }: ToolCallNotification,
+  args: TracedCall['arguments'],
+): TracedCall => ({ node, tool, arguments: args, known, issues });

@@ -1,0 +1,83 @@
+import { stepName, type Mismatch } from '../graphTests/expectation.ts';
+import type { ReplayDifference } from '../graphTests/recordFile.ts';
+import type { CaseResult, CaseRun, CheckedTurn } from '../graphTests/runCase.ts';
+import type { FileResult } from '../graphTests/testFile.ts';
+import type { Colors } from './colors.ts';
+
+/** The line above the cases of a file. */
+export const describeBegin = ({ path, graph, engine }: Pick<FileResult, 'path' | 'graph' | 'engine'>): string =>
+  `${path}: ${graph} on ${engine}\n`;
+
+/** A case: one line, and what went wrong. */
+export function describeCase(result: CaseResult, colors: Colors): string {
+  const { name, ok, runs, passed } = result;
+  const label = ok ? colors.dim('ok  ') : colors.warning('FAIL');
+  const rate = runs.length > 1 ? ` (${passed} of ${runs.length} runs passed, ${percent(passed / runs.length)})` : '';
+  const parts = [`  ${label} ${name}${rate}\n`, ...notesOf(result).map((note) => `       note: ${note}\n`)];
+  if (!ok) parts.push(describeFailures(result, colors));
+  return parts.join('');
+}
+
+/** What went wrong in the runs of a case; equal failures once. */
+export function describeFailures({ runs }: CaseResult, colors: Colors): string {
+  const counts = new Map<string, number>();
+  for (const run of runs) if (!run.ok) count(counts, describeRun(run, colors));
+  return [...counts]
+    .map(([text, times]) => (runs.length > 1 ? `    in ${times} of ${runs.length} runs:\n${text}` : text))
+    .join('');
+}
+
+/** The last lines: how many cases passed. */
+export function describeTotals(files: readonly FileResult[], ms: number): string {
+  const cases = files.flatMap((file) => file.cases);
+  const passed = cases.filter(({ ok }) => ok).length;
+  const broken = files.filter(({ error }) => error !== undefined).length;
+  const counts = [
+    `${passed} passed`,
+    passed < cases.length && `${cases.length - passed} failed`,
+    broken > 0 && `${plural(broken, 'file')} could not run`,
+  ].filter((part) => part !== false);
+  return `${plural(cases.length, 'case')} in ${plural(files.length, 'file')}: ${counts.join(', ')} (${(ms / 1000).toFixed(1)} s)\n`;
+}
+
+function describeRun({ turns }: CaseRun, colors: Colors): string {
+  return turns
+    .map((turn, index) => (turn.mismatches.length === 0 ? '' : describeTurn(turn, index + 1, colors)))
+    .join('');
+}
+
+function describeTurn({ trace, mismatches }: CheckedTurn, number: number, colors: Colors): string {
+  const path = trace.path.map(stepName).join(', ');
+  const lines = mismatches.flatMap((mismatch) => describeMismatch(mismatch, colors));
+  // The diff of the path shows it already.
+  if (!mismatches.some(({ what }) => what === 'path' || what === 'error')) lines.push(colors.dim(`  path: ${path}`));
+  const title = `    turn ${number}, ${JSON.stringify(trace.user)}:`;
+  return [title, ...lines.map((line) => `    ${line}`)].map((line) => `${line}\n`).join('');
+}
+
+function describeMismatch({ what, message, diff }: Mismatch, colors: Colors): readonly string[] {
+  const isDiff = what !== 'text' || diff.some(({ mark }) => mark === '-');
+  const title = what === 'error' ? message : `${what}: ${message}${isDiff ? ' (- expected, + got)' : ''}`;
+  const lines = diff.map(({ mark, line }) => (mark === ' ' ? `    ${line}` : colors.bold(`  ${mark} ${line}`)));
+  return [`  ${title}`, ...lines];
+}
+
+/** The notes and warnings of all runs, each once. */
+function notesOf({ runs }: CaseResult): readonly string[] {
+  const turns = runs.flatMap((run) => run.turns);
+  return [...new Set(turns.flatMap(({ notes, warnings }) => [...notes, ...warnings]))];
+}
+
+const count = (counts: Map<string, number>, text: string): void => void counts.set(text, (counts.get(text) ?? 0) + 1);
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`;
+
+const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+/** A turn whose replay differs from what was recorded. */
+export const describeDifference = (difference: ReplayDifference, colors: Colors): string =>
+  [
+    `  ${colors.warning('the replay differs')}: ${JSON.stringify(difference.case)}, turn ${difference.turn} (- recorded, + replayed)`,
+    ...difference.diff.map(({ mark, line }) => `      ${mark} ${line}`),
+    '',
+  ].join('\n');

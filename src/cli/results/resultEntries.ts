@@ -1,0 +1,75 @@
+import type { FromSchema, Schema, SchemaError } from '../../schema.ts';
+import { isWellFormed } from '../../wire/wellFormed.ts';
+import { describeCall, failure, type CallAnswer, type CallAnswerer, type NotifiedCall } from './callAnswer.ts';
+import { isPartOf } from './isPartOf.ts';
+
+/** JSON Schema of a list of results: the file of `--results`, and `results` of a turn in a cases file. */
+export const resultsSchema = {
+  type: 'array',
+  description: 'Results of calls that the turn waits for; the first entry that matches a call is its result.',
+  items: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['tool'],
+    properties: {
+      tool: { type: 'string', minLength: 1, description: 'The name of the tool.' },
+      arguments: {
+        type: 'object',
+        default: {},
+        description: 'Values that the call must have; it may have others, too. Default {}: every call matches.',
+      },
+      ok: { type: 'boolean', default: true, description: 'Whether the call succeeds.' },
+      content: { default: 'ok', description: 'The result: text, or any JSON value.' },
+      lifespan: {
+        type: 'string',
+        enum: ['TURN', 'DIALOG'],
+        default: 'TURN',
+        description: 'Whether the result stays in the dialog after its turn.',
+      },
+    },
+  },
+} as const satisfies Schema;
+
+type ResultEntries = FromSchema<typeof resultsSchema>;
+
+const maxContentBytes = 256 * 1024;
+
+/** The contents of results that the server would refuse: the turn would wait in vain. */
+export function* findContentErrors(entries: ResultEntries): Generator<SchemaError> {
+  for (const [index, entry] of entries.entries()) {
+    const message = findProblem(contentOf(entry));
+    if (message !== undefined) yield { pointer: `/${index}/content`, message };
+  }
+}
+
+/**
+ * Answers calls with results.
+ * @param source where the results are, for notes.
+ */
+export function answererOf(entries: ResultEntries, source: string): CallAnswerer {
+  const find = (call: NotifiedCall): CallAnswer['result'] | undefined => {
+    const entry = entries.find(({ tool, arguments: args }) => tool === call.toolName && isPartOf(args, call.arguments));
+    return entry && { ok: entry.ok, content: contentOf(entry), lifespan: entry.lifespan };
+  };
+  return {
+    answer: (call) => {
+      const result = find(call);
+      if (result) return { result };
+      return {
+        result: failure(`no result is known for this call of ${call.toolName}`),
+        note: `${source} has no entry for ${describeCall(call)}: the call fails; add {"tool": "${call.toolName}", "content": ...}`,
+      };
+    },
+    describeUnused: (call) =>
+      find(call) && `${source} is not used for ${describeCall(call)}: its node waits for no result (await_results)`,
+  };
+}
+
+const contentOf = ({ content }: ResultEntries[number]): string =>
+  typeof content === 'string' ? content : JSON.stringify(content);
+
+function findProblem(content: string): string | undefined {
+  if (!isWellFormed(content)) return 'has half of a surrogate pair; write both halves, such as \\ud83d\\ude00';
+  const bytes = Buffer.byteLength(content);
+  return bytes > maxContentBytes ? `has ${bytes} bytes, and ${maxContentBytes} are allowed; shorten it` : undefined;
+}
