@@ -17,6 +17,8 @@ export interface CaseServerSettings {
   readonly onInference?: (recorded: RecordedInference) => void;
 }
 
+const maxConnectionRate = 100_000;
+
 /** A server in this process that all cases with graphs of one folder share. */
 export class CaseServer implements AsyncDisposable {
   readonly script: ActiveScript;
@@ -35,7 +37,9 @@ export class CaseServer implements AsyncDisposable {
   ): Promise<CaseServer> {
     const script = new ActiveScript();
     // A server with a script does not start a process for models.
-    const ownOptions = { ...options, storageRoot, mockScript: usesModels ? '' : 'the recording of each file' };
+    const mockScript = usesModels ? '' : 'the recording of each file';
+    // Each file has a connection of its own, and many files take less than a second.
+    const ownOptions = { ...options, storageRoot, mockScript, maxConnectionRate };
     // Imported on demand: loading the engine takes time.
     const [{ start }, { createLlamaEngine }, { createLog }, { Metrics }] = await Promise.all([
       import('../../start.ts'),
