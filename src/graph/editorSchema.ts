@@ -56,13 +56,14 @@ const createTypeBranch = ({ type, summary, params, fixedExits }: RegisteredType)
   },
 });
 
-// Replaces the keyword `live`, which editors do not know, by a sentence in the description.
+// Replaces the keyword `live` by a sentence in the description, for editors, and by `x-live`, for programs with forms.
 function toPlainSchema(schema: Schema): object {
   const { live, ...rest } = schema;
   const description = live ? `${rest.description ?? ''} May change between turns.`.trim() : rest.description;
   return {
     ...rest,
     ...(description !== undefined && { description }),
+    ...(live && { 'x-live': true }),
     ...(rest.properties && { properties: toPlainSchemas(rest.properties) }),
     ...(rest.items && { items: toPlainSchema(rest.items) }),
     ...(rest.anyOf && { anyOf: rest.anyOf.map(toPlainSchema) }),
