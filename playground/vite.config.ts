@@ -11,6 +11,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: 'es2023',
+    // The notices of the packages that are bundled, which their licences ask for.
+    license: { fileName: 'playground/licenses.txt' },
     chunkSizeWarningLimit: 1000,
     rolldownOptions: {
       // "use client" of a package is for frameworks that render on a server.

@@ -18,6 +18,7 @@ const types: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.woff2': 'font/woff2',
+  '.txt': 'text/plain; charset=utf-8',
 };
 
 /**
@@ -54,11 +55,12 @@ export async function readPlaygroundFile(path: string): Promise<PlaygroundFile |
 /** Whether a path can be that of a file of the page. */
 export const isPlaygroundPath = (path: string): boolean => path === '/' || path.startsWith('/playground/');
 
-// The names of all files but index.html have a hash of their contents in them.
+// The names of scripts, styles and pictures have a hash of their contents in them; those of the page and the licences have not.
 async function readFiles(): Promise<ReadonlyMap<string, PlaygroundFile>> {
   const names = await readdir(join(folder, 'playground')).catch((): readonly string[] => []);
   const assets = names.map(async (name) => {
-    const file = await readPageFile(join('playground', name), 'public, max-age=31536000, immutable');
+    const cacheControl = extname(name) === '.txt' ? 'no-cache' : 'public, max-age=31536000, immutable';
+    const file = await readPageFile(join('playground', name), cacheControl);
     return [`/playground/${name}`, file] as const;
   });
   const index = readPageFile('index.html', 'no-cache').then(

@@ -34,8 +34,16 @@ const versionOf = (command) => spawnSync(command, ['--version'], { encoding: 'ut
 export const findGodot3 = () =>
   ['godot3-server', 'godot-server'].find((command) => versionOf(command).startsWith('3.'));
 
+const chromiumPaths = [
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+];
+
+/** Chromium or Chrome: the one that `CHROMIUM_PATH` names, one in the path, or one where it is usually installed. */
 export const findChromium = () =>
-  ['chromium', 'chromium-browser', 'google-chrome'].find((command) => versionOf(command) !== '');
+  process.env['CHROMIUM_PATH'] ||
+  (['chromium', 'chromium-browser', 'google-chrome'].find((command) => versionOf(command) !== '') ??
+    chromiumPaths.find((path) => existsSync(path)));
 
 /** Where Debian has the library that Unity has as com.unity.nuget.newtonsoft-json. */
 export const newtonsoftPath = '/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll';
@@ -60,6 +68,13 @@ const pythonClient = {
       'python3-websockets and python3-protobuf': findPython('websockets, google.protobuf') !== undefined,
       'protobuf-compiler (protoc)': succeeds('protoc', '--version'),
     }),
+};
+
+/** What the browser client and the playground are tested in. */
+const browser = {
+  install: 'apt-get install chromium',
+  isRequired: requiredClients.has('browserClient'),
+  findMissing: () => absentOf({ chromium: findChromium() !== undefined }),
 };
 
 /** @satisfies {Record<string, Requirement>} */
@@ -95,9 +110,12 @@ export const requirements = {
   browserClient: {
     title: 'the client for browsers',
     file: 'test/e2e/clients/browser.test.ts',
-    install: 'apt-get install chromium',
-    isRequired: requiredClients.has('browserClient'),
-    findMissing: () => absentOf({ chromium: findChromium() !== undefined }),
+    ...browser,
+  },
+  playgroundLimits: {
+    title: 'what the playground may do',
+    file: 'test/e2e/playgroundLimits.test.ts',
+    ...browser,
   },
   pythonSamples: {
     title: 'a Python program of the documentation',

@@ -35,6 +35,18 @@ describe('the playground page', () => {
     }
   });
 
+  it('comes with the licences of all packages that are in its script', async () => {
+    const file = await fetchFrom(open(), '/playground/licenses.txt');
+    expect(file.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(file.headers.get('cache-control')).toBe('no-cache');
+    const text = await file.text();
+    const named = [...text.matchAll(/^## (\S+) - \S+ \((?:MIT|ISC|BSD-3-Clause|Apache-2\.0)\)$/gm)].map(
+      ([, name]) => name,
+    );
+    expect(named).toEqual(expect.arrayContaining(['react', 'react-dom', '@xyflow/react', '@dagrejs/dagre', 'zustand']));
+    expect(text.match(/^## /gm)).toHaveLength(named.length);
+  });
+
   it('needs no token, since it asks for it', async () => {
     const page = await fetchFrom(locked(), '/');
     expect(page.status).toBe(200);

@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openPage, useChromium } from '../helpers/chromium.ts';
+import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';
+import { repositoryPath, useServer } from '../helpers/server.ts';
+
+const folder = repositoryPath('dist/playground/playground');
+const files = readdirSync(folder).map((name) => ({ name, content: readFileSync(`${folder}/${name}`) }));
+const scripts = files.filter(({ name }) => name.endsWith('.js'));
+
+/** Tries to ask another host and to run a text. Evaluates to the directives that refused it. */
+const attempts = `(async () => {
+  const refused = [];
+  document.addEventListener('securitypolicyviolation', (event) => refused.push(event.effectiveDirective));
+  await fetch('http://192.0.2.1/').catch(() => undefined);
+  const script = document.createElement('script');
+  script.textContent = 'document.title = "changed"';
+  document.body.append(script);
+  await new Promise((resolve) => setTimeout(resolve));
+  return [...refused, document.title];
+})()`;
+
+describe('the files of the playground', () => {
+  it('have less than 300 KB of script, gzipped, with all that is loaded later', () => {
+    expect(scripts.length).toBeGreaterThan(0);
+    const sizes = scripts.map(({ content }) => gzipSync(content).byteLength);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(300_000);
+  });
+
+  it('name no other host, but for namespaces and links in texts', () => {
+    const hosts = files
+      .filter(({ name }) => !name.endsWith('.txt'))
+      .flatMap(({ content }) => [...content.toString().matchAll(/\b(?:https?|wss?):\/\/([\w.-]+)/g)])
+      .map(([, host]) => host);
+    const known = ['127.0.0.1', 'www.w3.org', 'react.dev', 'reactflow.dev'];
+    expect(hosts.filter((host = '') => !known.includes(host))).toEqual([]);
+  });
+});
+
+describe.skipIf(isSkipped('playgroundLimits'))('what the playground may do', () => {
+  const server = useServer();
+  const browser = useChromium();
+  beforeAll(() => checkRequirement('playgroundLimits'));
+
+  it('is asked of its own server only, and keeps to its Content-Security-Policy', async () => {
+    await using opened = await openPage(browser(), server().url);
+    const { page, requests, problems } = opened;
+    await page.getByRole('combobox', { name: 'Graph' }).selectOption('lamp-switch');
+    await page.locator('[data-node=detect]').waitFor();
+    const { host } = new URL(server().url);
+    expect(requests.length).toBeGreaterThan(5);
+    expect(requests.filter((address) => new URL(address).host !== host)).toEqual([]);
+    expect(problems).toEqual([]);
+    // What the policy is for: a script in the page can neither ask another host nor evaluate a text.
+    const refusals = await page.evaluate(attempts);
+    expect(refusals).toEqual(['connect-src', 'script-src-elem', 'turngraph playground']);
+  });
+});

@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterAll, beforeAll } from 'vitest';
+import { findChromium } from './requirements.mjs';
+
+/** Starts Chromium without a window before all tests of a file and stops it after them. */
+export function useChromium(): () => Browser {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    // Chromium cannot have its sandbox where it is run by root, as in a container.
+    browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox'] });
+  });
+  afterAll(() => browser?.close());
+  return () => {
+    if (!browser) throw new Error('Chromium is started in beforeAll');
+    return browser;
+  };
+}
+
+// playwright-core takes no name of a command.
+function chromiumPath(): string {
+  const command = findChromium() ?? 'chromium';
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return folders.map((folder) => join(folder, command)).find((path) => existsSync(path)) ?? command;
+}
+
+/** Sizes of the window that the page is made for. */
+export const viewports = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
+
+/** How a page is opened. */
+export interface PageOptions {
+  readonly viewport?: keyof typeof viewports;
+  readonly colorScheme?: 'light' | 'dark';
+}
+
+/** A page in a profile of its own, and what it did. */
+export interface WatchedPage extends AsyncDisposable {
+  readonly page: Page;
+  /** The addresses of all its requests and WebSockets, in order. */
+  readonly requests: readonly string[];
+  /** Errors and warnings in its console, and what its scripts threw. */
+  readonly problems: readonly string[];
+}
+
+/** Opens an address in a profile of its own. The caller disposes of it. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { viewport = 'desktop', colorScheme = 'light' }: PageOptions = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext({ viewport: viewports[viewport], colorScheme, reducedMotion: 'reduce' });
+  context.setDefaultTimeout(60_000);
+  const page = await context.newPage();
+  const requests: string[] = [];
+  const problems: string[] = [];
+  page.on('request', (request) => requests.push(request.url()));
+  page.on('websocket', (socket) => requests.push(socket.url()));
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) problems.push(message.text());
+  });
+  await page.goto(url.replace('ws:', 'http:'));
+  return { page, requests, problems, [Symbol.asyncDispose]: () => context.close() };
+}
