@@ -25,6 +25,8 @@ export interface Schema {
   readonly pattern?: string;
   /** Whether clients can change this parameter of a node between turns (ChangeParamsRequest). */
   readonly live?: boolean;
+  /** What a form edits a string with: several lines, or a list of the models. */
+  readonly editor?: 'multiline' | 'model';
 }
 
 /** A schema of an object with named properties. */
@@ -86,7 +88,7 @@ export interface SchemaError {
 export type ReadResult<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly errors: readonly SchemaError[] };
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, keywords: ['live'] });
+const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, keywords: ['live', 'editor'] });
 
 // A hostile value can have thousands of errors, and formatting them takes time.
 const maxErrors = 400;

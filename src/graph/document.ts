@@ -25,10 +25,11 @@ export const graphSchema = {
   required: ['start_node', 'nodes'],
   properties: {
     $schema: { type: 'string', description: 'Where editors find the schema.' },
-    description: { type: 'string', default: '', description: 'What the graph is for.' },
+    description: { type: 'string', default: '', editor: 'multiline', description: 'What the graph is for.' },
     default_model_name: {
       type: 'string',
       default: '',
+      editor: 'model',
       description: 'Model of the nodes that name none, unless the client names one.',
     },
     start_node: { type: 'string', description: 'The node that a turn begins with.' },

@@ -33,7 +33,7 @@ export function editorSchema(registry: Registry): object {
   };
 }
 
-const createTypeBranch = ({ type, summary, params, fixedExits }: RegisteredType): object => ({
+const createTypeBranch = ({ type, summary, params, fixedExits, exitsFrom }: RegisteredType): object => ({
   if: { properties: { type: { const: type } }, required: ['type'] },
   then: {
     description: summary,
@@ -50,20 +50,25 @@ const createTypeBranch = ({ type, summary, params, fixedExits }: RegisteredType)
               additionalProperties: false,
               properties: Object.fromEntries(fixedExits.map((exit) => [exit, { type: 'string' }])),
             }
-          : { additionalProperties: { type: 'string' } }),
+          : {
+              ...(exitsFrom && { 'x-exits-from': exitsFrom }),
+              additionalProperties: { type: 'string' },
+            }),
       },
     },
   },
 });
 
-// Replaces the keyword `live` by a sentence in the description, for editors, and by `x-live`, for programs with forms.
+// Replaces the keyword `live` by a sentence in the description, for editors, and by `x-live`, for programs with forms;
+// they read `x-editor`, too.
 function toPlainSchema(schema: Schema): object {
-  const { live, ...rest } = schema;
+  const { live, editor, ...rest } = schema;
   const description = live ? `${rest.description ?? ''} May change between turns.`.trim() : rest.description;
   return {
     ...rest,
     ...(description !== undefined && { description }),
     ...(live && { 'x-live': true }),
+    ...(editor && { 'x-editor': editor }),
     ...(rest.properties && { properties: toPlainSchemas(rest.properties) }),
     ...(rest.items && { items: toPlainSchema(rest.items) }),
     ...(rest.anyOf && { anyOf: rest.anyOf.map(toPlainSchema) }),

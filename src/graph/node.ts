@@ -3,6 +3,7 @@ import type { CodeName } from '../frames.gen.ts';
 import type { ModelLease } from '../models/pool/lease.ts';
 import type { FromSchema, ObjectSchema, ReadResult, SchemaError } from '../schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
+import type { ExitsFromParam } from './exits.ts';
 import type { NodeFacts } from './nodeFacts.ts';
 import type { Turn } from './turn.ts';
 
@@ -81,8 +82,8 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   readonly summary: string;
   /** JSON Schema of the parameters. */
   readonly params: P;
-  /** The exits; a function where they follow from parameters, none of which may be live. */
-  readonly exits: readonly Exit[] | ((params: FromSchema<P>) => readonly Exit[]);
+  /** The exits; where they follow from parameters, none of which may be live: from which list, or a function of all. */
+  readonly exits: readonly Exit[] | ExitsFromParam | ((params: FromSchema<P>) => readonly Exit[]);
   /** What the client gets of a node with these parameters; absent: the linter assumes that it gets something. */
   output?(params: FromSchema<P>): NodeOutput;
   /** The names of the tools that a node with these parameters declares; absent: none. */
@@ -98,7 +99,7 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
 
 /** A node type of any kind, as a registry takes it. */
 export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits' | 'toolNames' | 'facts'> & {
-  readonly exits: readonly string[] | ((params: never) => readonly string[]);
+  readonly exits: readonly string[] | ExitsFromParam | ((params: never) => readonly string[]);
   create(params: never, context: NodeContext): Promise<Node>;
   output?(params: never): NodeOutput;
   toolNames?(params: never): readonly string[];

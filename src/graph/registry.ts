@@ -1,4 +1,5 @@
 import { createReader, type ObjectSchema, type ReadResult } from '../schema.ts';
+import { exitsFromParam, type ExitsFromParam } from './exits.ts';
 import type { AnyNodeType, FactsContext, Node, NodeContext, NodeOutput } from './node.ts';
 import type { NodeFacts } from './nodeFacts.ts';
 import type { OtherNames } from './otherNames.ts';
@@ -10,6 +11,8 @@ export interface RegisteredType {
   readonly params: ObjectSchema;
   /** The exits of every node of the type; undefined where they follow from its parameters. */
   readonly fixedExits: readonly string[] | undefined;
+  /** The parameter that the exits follow from; undefined where they are fixed, or a function of the parameters. */
+  readonly exitsFrom: ExitsFromParam | undefined;
   /** The exits of a node with parameters that `read` has accepted. */
   exits(params: object): readonly string[];
   /** Validates parameters and fills in their defaults. */
@@ -39,15 +42,23 @@ export function createRegistry(types: readonly AnyNodeType[], otherNames?: Other
   return Object.assign(registry, otherNames && { otherNames });
 }
 
+const isList = (exits: AnyNodeType['exits']): exits is readonly string[] => Array.isArray(exits);
+
 function register(type: AnyNodeType): RegisteredType {
   const read = createReader<ObjectSchema>(type.params);
   const { exits } = type;
+  const fixedExits = isList(exits) ? exits : undefined;
+  const exitsFrom = isList(exits) || typeof exits === 'function' ? undefined : exits;
   // The cast is safe: `read` has validated the parameters.
   return {
     ...type,
     read,
-    fixedExits: typeof exits === 'function' ? undefined : exits,
-    exits: (params) => (typeof exits === 'function' ? exits(params as never) : exits),
+    fixedExits,
+    exitsFrom,
+    exits: (params) => {
+      if (typeof exits === 'function') return exits(params as never);
+      return exitsFrom ? exitsFromParam(exitsFrom, params) : (fixedExits ?? []);
+    },
     output: (params) => type.output?.(params as never),
     toolNames: (params) => type.toolNames?.(params as never) ?? [],
     facts: async (params, context) => type.facts?.(params as never, context),

@@ -18,6 +18,7 @@ const params = {
     template: {
       type: 'string',
       live: true,
+      editor: 'multiline',
       description: 'Template that is inserted into the prompt, relative to the message, at `placement`.',
     },
     placement: {

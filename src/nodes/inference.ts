@@ -13,8 +13,19 @@ import { inferenceEvent, type InferenceNotes } from './inferenceEvent.ts';
 
 /** Parameters of all nodes with a model. */
 export const inferenceParams = {
-  model_name: { type: 'string', default: '', description: 'A name in models.json; "" = the agent\'s default.' },
-  system_prompt: { type: 'string', default: '', live: true, description: 'Template of the system message.' },
+  model_name: {
+    type: 'string',
+    default: '',
+    editor: 'model',
+    description: 'A name in models.json; "" = the agent\'s default.',
+  },
+  system_prompt: {
+    type: 'string',
+    default: '',
+    live: true,
+    editor: 'multiline',
+    description: 'Template of the system message.',
+  },
   sampling: { ...samplingSchema, live: true },
   thinking: {
     type: 'boolean',

@@ -1,3 +1,4 @@
+import { exitsFromParam } from '../graph/exits.ts';
 import { liveParams } from '../graph/liveParams.ts';
 import { defineNode, type Node, type NodeContext } from '../graph/node.ts';
 import { routingFacts } from '../graph/nodeFacts.ts';
@@ -24,7 +25,7 @@ const labelSchema = {
       description:
         'The name of the label and of its exit: 1 to 64 characters on one line, without a space at the start or the end',
     },
-    when: { type: 'string', default: '', description: 'What the message is then, for the model.' },
+    when: { type: 'string', default: '', editor: 'multiline', description: 'What the message is then, for the model.' },
     examples: {
       type: 'array',
       items: { type: 'string', minLength: 1 },
@@ -72,6 +73,8 @@ const params = {
   },
 } as const satisfies ObjectSchema;
 
+const exitsOfRoute = { param: 'labels', member: 'name', and: [notMatched] } as const;
+
 type RouteParams = FromSchema<typeof params>;
 type Label = RouteParams['labels'][number];
 
@@ -81,9 +84,9 @@ export const route = defineNode({
   summary:
     'Chooses one of its labels for the message, by a model or by patterns: each label is an exit, and `not_matched` is one more.',
   params,
-  exits: exitsOf,
+  exits: exitsOfRoute,
   output: (settings) => ({
-    silentExits: exitsOf(settings),
+    silentExits: exitsFromParam(exitsOfRoute, settings),
     unusedExits: unusedExits(settings),
     informsLaterNodes: true,
   }),
@@ -124,10 +127,6 @@ export function routePrompt(labels: readonly (Pick<Label, 'name'> & Partial<Labe
     return quoted === '' ? `- ${described}` : `- ${described}, such as ${quoted}`;
   });
   return `Read the user's message and reply with one label only.\n\nLabels:\n${lines.join('\n')}`;
-}
-
-function exitsOf({ labels }: Pick<RouteParams, 'labels'>): readonly string[] {
-  return [...labels.map(({ name }) => name), notMatched];
 }
 
 function unusedExits({ labels, match, threshold }: RouteParams): readonly string[] {

@@ -33,6 +33,7 @@ const params = {
           when: {
             type: 'string',
             minLength: 1,
+            editor: 'multiline',
             description: 'The condition in words, for match "model": "the user wants to change a light".',
           },
           patterns: {
@@ -42,7 +43,11 @@ const params = {
               'For match "patterns": regular expressions (RE2 syntax), matched anywhere in the message and in the results of this turn, case-insensitive.',
           },
           tools: { type: 'array', items: { type: 'string' }, description: 'Names of tools of ToolCall nodes.' },
-          action: { type: 'string', description: 'What the model is to do then: plain text, for templates.' },
+          action: {
+            type: 'string',
+            editor: 'multiline',
+            description: 'What the model is to do then: plain text, for templates.',
+          },
         },
       },
       description: 'Which tools are offered when.',

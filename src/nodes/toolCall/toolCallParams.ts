@@ -96,6 +96,7 @@ export const toolCallParams = (formats: Formats) =>
         type: 'string',
         default: 'Done.',
         live: true,
+        editor: 'multiline',
         description:
           'Template of the line that later prompts show as the answer of a turn that called tools and sent no text.',
       },

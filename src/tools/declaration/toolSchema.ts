@@ -61,7 +61,7 @@ const members = {
     pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,63}$',
     description: 'Name of the tool, as the model writes it: a letter or _, then at most 63 of A-Z a-z 0-9 _ . -',
   },
-  description: { type: 'string', description: 'What the tool does, for the model.' },
+  description: { type: 'string', editor: 'multiline', description: 'What the tool does, for the model.' },
   consequential: {
     type: 'boolean',
     description:

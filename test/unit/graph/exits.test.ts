@@ -3,6 +3,7 @@ import { checkGraph } from '../../../src/agent/checkGraph.ts';
 import { compile } from '../../../src/graph/compile.ts';
 import { editorSchema } from '../../../src/graph/editorSchema.ts';
 import { toMermaid } from '../../../src/graph/mermaid.ts';
+import { exitsFromParam } from '../../../src/graph/exits.ts';
 import { defineNode } from '../../../src/graph/node.ts';
 import { readCatalogue } from '../../../src/models/catalogue/readCatalogue.ts';
 import { registryWith } from '../../../src/nodes/index.ts';
@@ -106,5 +107,33 @@ describe('a node type whose exits follow from its parameters', () => {
       expect.objectContaining({ if: expect.objectContaining({ properties: { type: { const: 'Die' } } }) }),
     );
     expect(JSON.stringify(definitions.node.allOf.at(-1))).toContain('"exits":{"type":"object","description":');
+  });
+});
+
+describe('exits that follow from a list', () => {
+  it.each([
+    ['the entries', { param: 'sides' }, { sides: ['one', 'two'] }, ['one', 'two']],
+    ['a member of the entries', { param: 'labels', member: 'name' }, { labels: [{ name: 'a' }, {}] }, ['a']],
+    ['other names after them', { param: 'sides', and: ['lost'] }, { sides: ['one'] }, ['one', 'lost']],
+    ['only the others where there is no list', { param: 'sides', and: ['lost'] }, { sides: 6 }, ['lost']],
+    ['each name once', { param: 'sides', and: ['one'] }, { sides: ['one', 'one'] }, ['one']],
+  ])('are %s', (_, exits, params, expected) => {
+    expect(exitsFromParam(exits, params)).toEqual(expected);
+  });
+
+  it('are checked in a graph, and named in the editor schema', async () => {
+    const exits = { param: 'sides', and: ['lost'] } as const;
+    const { output: _, ...rest } = die;
+    const coin = defineNode({ ...rest, type: 'Coin', exits });
+    const coins = registryWith({ nodeTypes: [coin] });
+    const nodes = { roll: { type: 'Coin', params: { sides: ['heads'] }, exits: { heads: 'roll', tails: 'roll' } } };
+    const { faults } = await checkGraph(
+      { start_node: 'roll', nodes },
+      { registry: coins, catalogue, storageRoot: repositoryPath('graphs') },
+    );
+    expect(faults.map(({ message }) => message)).toEqual([
+      'roll.exits.tails is no exit of Coin (it has "heads", "lost")',
+    ]);
+    expect(JSON.stringify(editorSchema(coins))).toContain(`"x-exits-from":${JSON.stringify(exits)}`);
   });
 });
