@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { writeFile } from 'node:fs/promises';
+import { describeFsError } from '../../filesystem.ts';
 import { CaseSession } from '../graphTests/caseSession.ts';
 import { testFile, type FileResult, type TestOptions } from '../graphTests/testFile.ts';
 import { readWatchedFiles, untilChanged, type WatchSettings } from '../graphTests/watchedFiles.ts';
@@ -7,6 +8,7 @@ import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
 import { colorsFor } from '../output/colors.ts';
 import { junitReport } from '../output/junitReport.ts';
+import { testJson } from '../output/testJson.ts';
 import { describeBegin, describeCase, describeTotals } from '../output/testReport.ts';
 
 interface TestFlags {
@@ -38,7 +40,7 @@ export const testCommand = (): Command =>
       .option('--runs <n>', "run each case so often on a model, by default on the graph's own (default 1)")
       .option('--min-pass <share>', 'share of the runs that must pass: 0 to 1, or a percentage (default 1)')
       .option('--junit <file>', 'write the results as JUnit XML, too')
-      .option('--json', 'one JSON document per cases file, with the trace of each turn')
+      .option('--json', 'one line of JSON for each cases file, with the trace of each turn')
       .option('--watch', 'run again when a cases file, its graph or its recording changes')
       .addHelpText('after', examples),
     ['mockScript', 'graphs', 'catalogue', 'models', 'cache', 'cacheLimit', 'extend', 'storageRoot', ...engineOptions],
@@ -130,11 +132,16 @@ async function testFiles(
       onCase: (done) => print(describeCase(done, colors)),
     });
     results.push(result);
-    if (json) process.stdout.write(`${JSON.stringify(result)}\n`);
+    if (json) process.stdout.write(`${testJson(result)}\n`);
     for (const warning of result.warnings) process.stderr.write(`warning: ${result.graph}: ${warning}\n`);
     if (result.error !== undefined) process.stderr.write(`${result.error}\n`);
   }
   print(describeTotals(results, performance.now() - start));
-  if (junit !== undefined) await writeFile(junit, junitReport(results));
+  if (junit !== undefined) await writeReport(junit, junitReport(results));
   return results.every(({ error, cases }) => error === undefined && cases.every(({ ok }) => ok));
 }
+
+const writeReport = (path: string, text: string): Promise<void> =>
+  writeFile(path, text).catch((error: unknown) => {
+    throw new Error(`--junit ${path} cannot be written: ${describeFsError(error)}`, { cause: error });
+  });

@@ -1,14 +1,17 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Client } from '../../client/index.ts';
-import { readMockScript, type MockScriptEntry } from '../../engine/mock/engine.ts';
-import { writeAtomic } from '../../filesystem.ts';
+import { readMockScript } from '../../engine/mock/engine.ts';
+import { describeFsError, writeAtomic } from '../../filesystem.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
 import { locatingFaults, type CaseSession } from './caseSession.ts';
 import type { CaseServer } from './caseServer.ts';
 import { diffLines, type DiffLine } from './diffLines.ts';
 import { stepName } from './expectation.ts';
 import type { Recorder } from './recorder.ts';
-import { isRecording, recordingEntries } from './recordingEntries.ts';
+import { withPlainCalls } from './plainCalls.ts';
+import { isRecording, recordingEntries, type PlacedInference } from './recordingEntries.ts';
 import { runCase, type CaseContext, type CaseResult } from './runCase.ts';
 import { seededGraph } from './seededGraph.ts';
 import type { TurnTrace } from './turnTrace.ts';
@@ -51,18 +54,43 @@ export async function recordFile(
 ): Promise<WrittenRecording> {
   const file = await readCasesFile(path, session.settings.graphs);
   const out = options.out ?? file.recording;
+  if (!existsSync(dirname(out)))
+    throw new CasesFileError(`${out} cannot be written: there is no folder ${dirname(out)}`);
   if (!options.force) await assertReplaceable(out);
   return locatingFaults(file.graph, async () => {
     const server = await session.serverFor(file.graph);
-    const { cases, entries } = await recordCases(file, server, session, options);
-    const text = `${JSON.stringify(entries, null, 2)}\n`;
-    server.script.use(readMockScript(text, out));
-    const differences = await replay(file, server, session, options, cases);
+    const { cases, inferences } = await recordCases(file, server, session, options);
+    const tryReplay = async (recorded: readonly PlacedInference[]): Promise<Replay> => {
+      const entries = recordingEntries(recorded);
+      const text = `${JSON.stringify(entries, null, 2)}\n`;
+      server.script.use(readMockScript(text, out));
+      return { text, entries: entries.length, differences: await replay(file, server, session, options, cases) };
+    };
+    const asWritten = await tryReplay(inferences);
+    const { text, ...replayed } = await withFewerDifferences(asWritten, (differs) =>
+      tryReplay(withPlainCalls(inferences, cases, differs)),
+    );
     await writeAtomic(out, text).catch((error: Error) => {
-      throw new CasesFileError(`${out} cannot be written: ${error.message}`, { cause: error });
+      throw new CasesFileError(`${out} cannot be written: ${describeFsError(error)}`, { cause: error });
     });
-    return { path: out, entries: entries.length, cases, differences };
+    return { path: out, cases, ...replayed };
   });
+}
+
+/** A recording, and what came of its replay. */
+interface Replay extends Pick<WrittenRecording, 'entries' | 'differences'> {
+  readonly text: string;
+}
+
+/** The replay, or another one of the turns that differ, if fewer of them do then. */
+async function withFewerDifferences(
+  first: Replay,
+  again: (differs: (name: string, turn: number) => boolean) => Promise<Replay>,
+): Promise<Replay> {
+  const { differences } = first;
+  if (differences.length === 0) return first;
+  const second = await again((name, turn) => differences.some((one) => one.case === name && one.turn === turn));
+  return second.differences.length < differences.length ? second : first;
 }
 
 /** @throws CasesFileError when a file has entries that a person has written. */
@@ -87,18 +115,19 @@ async function recordCases(
   server: CaseServer,
   session: CaseSession,
   { recorder, signal, onCase }: RecordOptions,
-): Promise<{ readonly cases: readonly CaseResult[]; readonly entries: readonly MockScriptEntry[] }> {
+): Promise<{ readonly cases: readonly CaseResult[]; readonly inferences: readonly PlacedInference[] }> {
   await using client = await server.connect('llama-cpp');
   recorder.take();
   const context = contextOf(file, client, session, signal);
-  const cases = await runCases(file, { ...context, onTurn: (name, turn) => recorder.enter(name, turn) }, onCase);
+  const onTurn = (name: string, turn: number): void => recorder.enter(name, turn);
+  const cases = await runCases(file, { ...context, onTurn, enableDiagnostics: true }, onCase);
   for (const { name, runs } of cases) {
     const turns = runs.flatMap((run) => run.turns);
     const { error } = turns.at(-1)?.trace ?? {};
     if (error !== undefined)
       throw new CasesFileError(`${file.path}: "${name}", turn ${turns.length}: ${error}; nothing was recorded`);
   }
-  return { cases, entries: recordingEntries(recorder.take()) };
+  return { cases, inferences: recorder.take() };
 }
 
 /** Runs the cases on the mock engine, and compares their turns with those of the model. */

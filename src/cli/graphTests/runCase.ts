@@ -30,6 +30,8 @@ export interface CaseContext {
   /** The graph of a run, from 1: a document or its text. */
   readonly graphOf: (run: number) => object | string;
   readonly defaultModelName: string;
+  /** Whether the turns tell which inference a call came from. Default false. */
+  readonly enableDiagnostics?: boolean;
   readonly runs: number;
   /** The share of the runs that must pass, from 0 to 1. */
   readonly minPass: number;
@@ -55,10 +57,10 @@ export async function runCase(graphCase: GraphCase, context: CaseContext): Promi
 }
 
 async function runOnce({ name, turns }: GraphCase, run: number, context: CaseContext): Promise<CaseRun> {
-  const { client, graphOf, defaultModelName, signal, onTurn, notesOfTurn } = context;
+  const { client, graphOf, defaultModelName, enableDiagnostics = false, signal, onTurn, notesOfTurn } = context;
   signal.throwIfAborted();
   const checked: CheckedTurn[] = [];
-  await using agent = await client.createAgent({ graph: graphOf(run), defaultModelName, signal });
+  await using agent = await client.createAgent({ graph: graphOf(run), defaultModelName, enableDiagnostics, signal });
   context.onWarnings(agent.warnings);
   for (const [index, turn] of turns.entries()) {
     onTurn?.(name, index + 1);

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { readMockScript, type MockScript } from '../../engine/mock/engine.ts';
 import { Fault } from '../../fault.ts';
+import { describeFsError } from '../../filesystem.ts';
 import { isFile } from '../findGraph.ts';
 import type { UnansweredInference } from './activeScript.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
@@ -96,8 +97,8 @@ async function readScript(path: string): Promise<MockScript> {
   try {
     return readMockScript(await readFile(path, 'utf8'), path);
   } catch (error) {
-    const { message } = error as Error;
-    throw new CasesFileError(error instanceof Fault ? message : `${path} cannot be read: ${message}`, { cause: error });
+    const message = error instanceof Fault ? error.message : `${path} cannot be read: ${describeFsError(error)}`;
+    throw new CasesFileError(message, { cause: error });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { AgentHandle, Client } from '../../client/index.ts';
-import type { ServerFrame, ToolCallNotification } from '../../frames.gen.ts';
+import type { NodeEvent, ServerFrame, ToolCallNotification } from '../../frames.gen.ts';
 import { answererOf } from '../results/resultEntries.ts';
 import { TurnAnswers } from '../results/turnAnswers.ts';
 import type { CaseTurn } from './casesSchema.ts';
@@ -34,6 +34,8 @@ export interface TracedTurn {
   readonly warnings: readonly string[];
   /** What the user has to know of the results. */
   readonly notes: readonly string[];
+  /** The number of the inference that each call came from, in the order of the calls; 0 without diagnostics. */
+  readonly inferenceOfCalls: readonly number[];
 }
 
 /** Runs one turn of a case. @throws the reason of the signal, when it is aborted; the turn is cancelled then. */
@@ -48,12 +50,16 @@ export async function runCaseTurn(
   const answers = new TurnAnswers(agent, answererOf(results, '"results"'), (note) => notes.push(note));
   let text = '';
   const calls: TracedCall[] = [];
+  const inferenceOfCalls: number[] = [];
+  let inferences = 0;
   const onFrame = (frame: ServerFrame): void => {
     if (frame.body === 'answerText') text += frame.answerText.text;
+    if (frame.body === 'nodeEvent' && isInference(frame.nodeEvent)) inferences++;
     if (frame.body !== 'toolCallNotification') return;
     const call = frame.toolCallNotification;
     const args = JSON.parse(call.typedArgumentsJson) as TracedCall['arguments'];
     calls.push(traceCall(call, args));
+    inferenceOfCalls.push(inferences);
     answers.add({ ...call, arguments: args });
   };
   const cancel = (): void => void client.request('cancelTurn', { agentId: agent.id, turnId: 0 }).catch(() => undefined);
@@ -64,7 +70,8 @@ export async function runCaseTurn(
     const path = done.path.map(({ nodeName: node, exit }) => ({ node, exit }));
     const { status, error, warnings } = done;
     const failure = status === 'ERROR' ? `${error?.name} (${error?.code}): ${error?.message}` : undefined;
-    return { trace: { user, path, calls, text, ...(failure !== undefined && { error: failure }) }, warnings, notes };
+    const trace = { user, path, calls, text, ...(failure !== undefined && { error: failure }) };
+    return { trace, warnings, notes, inferenceOfCalls };
   } finally {
     answers.endWait();
     signal.removeEventListener('abort', cancel);
@@ -75,3 +82,6 @@ const traceCall = (
   { nodeName: node, toolName: tool, known, issues }: ToolCallNotification,
   args: TracedCall['arguments'],
 ): TracedCall => ({ node, tool, arguments: args, known, issues });
+
+// The event comes after the inference, and before its calls.
+const isInference = ({ eventType, part, of }: NodeEvent): boolean => eventType === 'inference' && part >= of;

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { isObject } from '../../jsonTypes.ts';
 import { FileWatcher } from '../../models/catalogue/fileWatcher.ts';
 import { recordingName } from './casesFile.ts';
@@ -14,31 +14,48 @@ export interface WatchSettings {
   readonly graphs: string;
   /** `--mock-script`: instead of the recording of each file; "" = none. */
   readonly mockScript: string;
+  /** `--storage-root`; "" = the folder of each graph. */
+  readonly storageRoot: string;
 }
 
 /** The texts of cases files, and of all files that they may name: they may have errors, or not be there yet. */
 export async function readWatchedFiles(cases: readonly string[], settings: WatchSettings): Promise<FileTexts> {
   const texts = new Map<string, string | undefined>();
-  for (const path of cases) {
+  const add = async (path: string): Promise<string | undefined> => {
     const text = await readText(path);
-    texts.set(path, text);
-    for (const other of namedIn(path, text ?? '', settings)) texts.set(other, await readText(other));
+    // A folder that is not there cannot be watched.
+    if (text !== undefined || existsSync(dirname(path))) texts.set(path, text);
+    return text;
+  };
+  for (const path of cases) {
+    const { graph, recording } = namedIn(path, await add(path), settings);
+    await add(recording);
+    for (const graphPath of graph)
+      for (const storage of storagesIn(graphPath, await add(graphPath), settings)) await add(storage);
   }
   return texts;
 }
 
-function namedIn(path: string, text: string, { graphs, mockScript }: WatchSettings): readonly string[] {
-  const folder = dirname(path);
-  const { graph, recording = recordingName(path) } = parse(text);
-  const paths = [
-    ...(typeof graph === 'string' ? [resolve(folder, graph), join(graphs, `${graph}.json`)] : []),
-    ...(mockScript === '' ? (typeof recording === 'string' ? [join(folder, recording)] : []) : [mockScript]),
-  ];
-  // A folder that is not there cannot be watched.
-  return paths.filter((named) => existsSync(dirname(named)));
+function namedIn(path: string, text: string | undefined, { graphs, mockScript }: WatchSettings) {
+  const { graph, recording } = parse(text);
+  const at = (name: string): string => (isAbsolute(name) ? name : join(dirname(path), name));
+  return {
+    graph: typeof graph === 'string' ? [at(graph), join(graphs, `${graph}.json`)] : [],
+    recording: mockScript || at(typeof recording === 'string' ? recording : recordingName(path)),
+  };
 }
 
-function parse(text: string): Readonly<Record<string, unknown>> {
+/** The files of strings that the nodes of a graph may name. */
+function storagesIn(path: string, text: string | undefined, { storageRoot }: WatchSettings): readonly string[] {
+  const { nodes } = parse(text);
+  return Object.values(isObject(nodes) ? nodes : {}).flatMap((node) => {
+    const { params } = Object(node) as { readonly params?: unknown };
+    const { string_storage: name } = Object(params) as { readonly string_storage?: unknown };
+    return typeof name === 'string' && name !== '' ? [join(storageRoot || dirname(path), name)] : [];
+  });
+}
+
+function parse(text = ''): Readonly<Record<string, unknown>> {
   try {
     const document: unknown = JSON.parse(text);
     return isObject(document) ? document : {};

@@ -7,6 +7,7 @@ const turn = (text: string, ok: boolean): CheckedTurn => ({
   trace: { user: 'hi', path: [{ node: 'answer', exit: 'default' }], calls: [], text },
   warnings: [],
   notes: [],
+  inferenceOfCalls: [],
   mismatches: ok ? [] : [{ what: 'text', message: 'another text', diff: [{ mark: '+', line: text }] }],
 });
 const result = (name: string, text: string, ...oks: readonly boolean[]): CaseResult => {
