@@ -1,8 +1,10 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { App } from './app/App.tsx';
 import './styles/base.css';
+import { App } from './app/App.tsx';
+import { applyTheme } from './app/applyTheme.ts';
 
+applyTheme();
 const container = document.getElementById('app');
 if (container)
   createRoot(container).render(

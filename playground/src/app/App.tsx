@@ -4,8 +4,10 @@ import { useConnection } from '../connection/connectionStore.ts';
 import { ConversationPanel } from '../conversation/ConversationPanel.tsx';
 import { useGraphCheck } from '../document/useGraphCheck.ts';
 import { InspectorPanel } from '../inspector/InspectorPanel.tsx';
-import { ModelsPanel } from '../models/ModelsPanel.tsx';
 import { Header } from './Header.tsx';
+import { Notices } from './Notices.tsx';
+import { Workspace } from './Workspace.tsx';
+import './app.css';
 
 /** The whole page. */
 export function App() {
@@ -15,14 +17,17 @@ export function App() {
   return (
     <>
       <Header />
-      <main>
-        <section className="canvas" aria-label="Canvas">
-          <GraphCanvas />
-        </section>
-        <InspectorPanel />
-        <ConversationPanel />
-        <ModelsPanel />
-      </main>
+      <Workspace
+        canvas={
+          <section aria-label="Canvas">
+            <GraphCanvas />
+          </section>
+        }
+        inspector={<InspectorPanel />}
+        conversation={<ConversationPanel />}
+        turn={<section aria-label="Turn" />}
+      />
+      <Notices />
     </>
   );
 }
