@@ -10,6 +10,7 @@ import { chat } from '../helpers/graphs.ts';
 import { isSkipped } from '../helpers/requirements.mjs';
 import { repositoryPath, TestClient, errorOf } from '../helpers/server.ts';
 import { untilExit, readFirstLine, runCli, startCli, startCliLoggingTo } from './command.ts';
+import { Terminal } from './terminal.ts';
 
 interface ListeningEvent {
   readonly event: string;
@@ -47,6 +48,16 @@ describe('turngraph serve', () => {
     child.kill('SIGTERM');
     expect((await client.closed).code).toBe(1001);
     expect(await end).toMatchObject({ code: 0, out: expect.stringMatching(/^[^\n]*\n$/) as unknown });
+  });
+
+  it.skipIf(isSkipped('serveTerminal'))('prints the address of the playground in a terminal', async () => {
+    await using terminal = new Terminal(['serve', '--port', '0', '--log-level', 'silent']);
+    await terminal.waitFor('Playground: http://127.0.0.1:');
+    await terminal.waitFor('/\r\n');
+    const [, address = ''] = /Playground: (\S+)/.exec(terminal.output) ?? [];
+    expect((await fetch(address)).headers.get('content-type')).toBe('text/html; charset=utf-8');
+    terminal.sendKey('ctrl-c');
+    expect(await terminal.exitCode()).toBe(0);
   });
 
   it('logs its address and its folders when it listens', async () => {

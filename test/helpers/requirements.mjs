@@ -178,6 +178,11 @@ export const requirements = {
     file: 'test/cli/results.test.ts',
     findMissing: () => absentOf({ "util-linux's script": versionOf('script').includes('util-linux') }),
   },
+  serveTerminal: {
+    title: 'prints the address of the playground in a terminal',
+    file: 'test/cli/serve.test.ts',
+    findMissing: () => absentOf({ "util-linux's script": versionOf('script').includes('util-linux') }),
+  },
   fullDevice: {
     title: 'answers, and ends with 0, while its log cannot be written',
     file: 'test/cli/serve.test.ts',

@@ -40,7 +40,14 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
   const line = `${JSON.stringify({ event: 'listening', port: server.port, pid: process.pid })}\n`;
   await portFile?.write(line);
   if (options.json) process.stdout.write(line);
+  else if (process.stdout.isTTY) process.stdout.write(`Playground: ${pageAddress(options.host, server.port)}\n`);
   await whenAborted(stop);
+}
+
+/** The address of the playground for a browser on this machine; none can open the address "all". */
+function pageAddress(host: string, port: number): string {
+  if (host === '0.0.0.0' || host === '::') return `http://127.0.0.1:${port}/`;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
 }
 
 /**
