@@ -101,6 +101,7 @@ const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
   'docs/templates.md': { 'greet.json': ['docs/templates.md#example json 1'] },
   'docs/testing.md': {
     'innkeeper.json': [innkeeper],
+    'innkeeper.cases.json': ['docs/testing.md#test-cases json 1'],
     'mock.json': ['docs/testing.md#mock-script json 1'],
     'graphs/innkeeper.json': [innkeeper],
     'graphs/smith.json': [tavern],
@@ -140,11 +141,14 @@ const programSetups: Readonly<Record<string, ProgramSetup>> = {
     prints: /^\[\{"user":"Hello!","assistant":".+"\}\]\n.+ \{ prompt: \d+, reused: [1-9]\d*, generated: \d+ \}\n$/,
   },
   'docs/security.md#a-token-for-each-start js 1': { prints: /^refused without the token\nconnected with the token\n$/ },
-  'docs/testing.md#write-a-test js 1': { prints: /# pass 4\n/ },
+  'docs/testing.md#write-a-test-in-javascript js 1': { prints: /# pass 4\n/ },
   // What the bundled model answers is its own affair; both first messages call.
   'docs/tools.md#results-in-the-next-message js 1': { prints: /^(?:moor_boat \{"pier":4\}\n.+\n){2}$/ },
   // A test for vitest, which is started with the name of the file.
-  'docs/testing.md#write-a-test js 2': { flags: ['node_modules/vitest/vitest.mjs', 'run'], prints: /Tests +1 passed/ },
+  'docs/testing.md#write-a-test-in-javascript js 2': {
+    flags: ['node_modules/vitest/vitest.mjs', 'run'],
+    prints: /Tests +1 passed/,
+  },
 };
 
 /** Commands and what the page shows of their output. */
