@@ -44,6 +44,31 @@ describe('the mock engine', () => {
     expect((await generate(sequence, userPrompt('What?'))).text).toBe('You said: What?');
   });
 
+  it('gives a recorded answer whole, and ends it as it was ended', async () => {
+    const { sequence } = await openMock([
+      { match: 'cut', answer: 'one two three' },
+      { match: 'length', answer: 'one two three', finish: 'length' },
+      { match: 'end', answer: 'one two three', finish: 'end' },
+    ]);
+    const answer = async (text: string) => {
+      const sampling = { ...greedy, max_tokens: 1 };
+      const { text: said, finishReason } = await generate(sequence, userPrompt(text), { sampling });
+      return [said, finishReason];
+    };
+    expect(await answer('cut')).toEqual(['one ', 'length']);
+    expect(await answer('length')).toEqual(['one two three', 'length']);
+    expect(await answer('end')).toEqual(['one two three', 'end']);
+  });
+
+  it('skips an entry of a test case where no case runs', async () => {
+    const { sequence } = await openMock([
+      { answer: 'In the case.', case: 'greets' },
+      { answer: 'In a turn.', turn: 2 },
+      { answer: 'Everywhere.' },
+    ]);
+    expect((await generate(sequence, userPrompt('Hi'))).text).toBe('Everywhere.');
+  });
+
   it('answers by node and by the number of the inference', async () => {
     const { model } = await openMock([
       { match: '', node: 'detect', nth: 3, answer: 'third, detect' },
@@ -225,6 +250,8 @@ describe('a mock script', () => {
     ['[{"match": "a", "answer": "b", "nth": 0}]', '/0/nth must be >= 1, not 0'],
     ['[{"match": "a", "answer": "b", "nth": 1.5}]', '/0/nth must be an integer, not 1.5'],
     ['[{"match": "a", "answer": "b", "node": ""}]', '/0/node must not be empty'],
+    ['[{"answer": "b", "turn": 0}]', '/0/turn must be >= 1, not 0'],
+    ['[{"answer": "b", "finish": "ended"}]', '/0/finish must be one of "end", "length", "stop", not "ended"'],
     ['[{"match": "a", "answer": 3}]', '/0/answer must be a string, not 3'],
     ['[{"match": "a", "answer": "b"}, {"match": "(", "answer": "b"}]', 's.json: /1/match: is not a supported pattern'],
     ['[{"match": "(?=a)", "answer": "b"}]', 'is not a supported pattern (RE2 syntax, no lookaround or backreferences)'],
