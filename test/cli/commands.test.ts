@@ -509,7 +509,19 @@ describe('turngraph', () => {
   it('lists all its commands', async () => {
     const { out, code } = await runCli(['--help']);
     expect(code).toBe(0);
-    for (const command of ['serve', 'chat', 'run', 'check', 'audit', 'test', 'record', 'draw', 'warm', 'models', 'tools'])
+    for (const command of [
+      'serve',
+      'chat',
+      'run',
+      'check',
+      'audit',
+      'test',
+      'record',
+      'draw',
+      'warm',
+      'models',
+      'tools',
+    ])
       expect(out).toContain(`  ${command} `);
   });
 
