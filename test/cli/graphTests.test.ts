@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CasesFolder } from '../helpers/graphCases.ts';
@@ -29,6 +29,7 @@ beforeAll(async () => {
   await folder.write('door.cases.json', { graph: 'door.json', cases: [refuses] });
   await folder.write('talk.cases.json', { graph: 'door.json', cases: [refuses, talks] });
   await folder.write('typo.cases.json', { graph: 'door.json', cases: [{ ...refuses, turn: [] }] });
+  await mkdir(join(folder.path, '.git'));
   await folder.write('hello.json', [{ answer: 'Hello!' }]);
 });
 afterAll(() => folder[Symbol.asyncDispose]());
@@ -101,6 +102,16 @@ describe('turngraph test', () => {
     });
   });
 
+  it('runs all cases files of a folder', async () => {
+    await mkdir(join(folder.path, 'all'));
+    for (const name of ['b', 'a'])
+      await folder.write(`all/${name}.cases.json`, { graph: '../door.json', cases: [refuses] });
+    await folder.write('all/other.json', {});
+    const { out, code } = await run('test', 'all');
+    expect(out.match(/^\S+\.json(?=:)/gm)).toEqual([join('all', 'a.cases.json'), join('all', 'b.cases.json')]);
+    expect(code).toBe(0);
+  });
+
   it('writes JUnit XML', async () => {
     const { code } = await run('test', 'talk.cases.json', '--junit', 'report.xml');
     expect(code).toBe(1);
@@ -113,6 +124,7 @@ describe('turngraph test', () => {
 
   it.each<readonly [string, readonly string[], string]>([
     ['no file', [], "missing required argument 'cases'"],
+    ['a folder without cases', ['.git'], '.git is a folder without a file that ends in .cases.json'],
     ['no runs', ['a.json', '--runs', '0'], '--runs must be from 1 to 10000, not 0'],
     ['runs that are no number', ['a.json', '--runs', '1.5'], '--runs must be from 1 to 10000, not 1.5'],
     [

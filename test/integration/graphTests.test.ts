@@ -124,10 +124,23 @@ describe('a case on the mock engine', () => {
     expect(turns[1]?.mismatches[0]?.message).toMatch(/^the turn failed after no node: PROMPT_TOO_LARGE \(4004\): /);
   });
 
+  it('has a turn that the server refuses', async () => {
+    const { turns, error } = await runTurns([{ user: 'x'.repeat(300_000) }]);
+    expect(error).toBeUndefined();
+    expect(turns[0]?.mismatches[0]?.message).toMatch(/^the turn failed after no node: LIMIT_EXCEEDED \(2005\): /);
+  });
+
   it('runs again with the recording that a file has now', async () => {
     const say = async (answer: string) => (await runTurns([{ user: 'Hello.' }], [{ answer }])).turns[0]?.trace.text;
     expect([await say('One.'), await say('Two.')]).toEqual(['One.', 'Two.']);
   });
+});
+
+it('a graphs folder does not take cases, recordings and schemas for graphs', async () => {
+  for (const name of ['a.json', 'a.cases.json', 'a.mock.json', 'cases.schema.json', 'mock.json'])
+    await folder.write(name, {});
+  const names = await new GraphFolder(folder.path).names();
+  expect(names.filter((name) => /^(?:a|mock|cases)(?:\.|$)/.test(name)).sort()).toEqual(['a', 'mock']);
 });
 
 describe('a cases file that cannot run', () => {

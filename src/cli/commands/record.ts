@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { CasesFileError } from '../graphTests/casesFile.ts';
+import { CasesFileError, findCasesFiles } from '../graphTests/casesFile.ts';
 import { CaseSession } from '../graphTests/caseSession.ts';
 import { Recorder } from '../graphTests/recorder.ts';
 import { recordFile, type RecordOptions, type WrittenRecording } from '../graphTests/recordFile.ts';
@@ -20,7 +20,7 @@ const examples = `
 Examples:
   turngraph record lamp.cases.json                    writes lamp.mock.json
   turngraph record lamp.cases.json --model big.gguf   with another model than that of the graph
-  turngraph record graphs/tests/*.cases.json          all again, for example with a new model
+  turngraph record graphs/tests                       all cases files of a folder, for example with a new model
 
 The exit code is 1 when nothing could be recorded, a case fails with the recording, or its replay differs.`;
 
@@ -29,13 +29,14 @@ export const recordCommand = (): Command =>
   serverFlags(
     new Command('record')
       .description('run test cases on a model, and write its answers as a mock script for turngraph test')
-      .argument('<cases...>', 'cases files')
+      .argument('<cases...>', 'cases files, or folders with files that end in .cases.json')
       .option('--model <name>', "a name in the catalogue, or a .gguf file; default: the graph's own")
       .option('--out <file>', 'the file to write; default: the recording that the cases file names, or NAME.mock.json')
       .option('--force', 'replace a mock script that was not recorded')
       .addHelpText('after', examples),
     ['graphs', 'catalogue', 'models', 'cache', 'cacheLimit', 'extend', 'storageRoot', ...engineOptions],
-  ).action(async (paths: string[], { model = '', out, force = false, ...flags }: RecordFlags) => {
+  ).action(async (given: string[], { model = '', out, force = false, ...flags }: RecordFlags) => {
+    const paths = await findCasesFiles(given);
     if (out !== undefined && paths.length > 1)
       throw new UsageError(`--out is one file, and there are ${paths.length} cases files; record them one by one`);
     const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1, watchModels: 'off', token: '' });

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { writeFile } from 'node:fs/promises';
 import { describeFsError } from '../../filesystem.ts';
+import { findCasesFiles } from '../graphTests/casesFile.ts';
 import { CaseSession } from '../graphTests/caseSession.ts';
 import { testFile, type FileResult, type TestOptions } from '../graphTests/testFile.ts';
 import { readWatchedFiles, untilChanged, type WatchSettings } from '../graphTests/watchedFiles.ts';
@@ -23,9 +24,10 @@ interface TestFlags {
 
 const examples = `
 Examples:
-  turngraph test graphs/tests/*.cases.json               on the mock engine, with recorded answers
-  turngraph test lamp.cases.json --watch                 again whenever a file changes
-  turngraph test lamp.cases.json --junit report.xml      for CI
+  turngraph test lamp.cases.json                            on the mock engine, with recorded answers
+  turngraph test graphs/tests                               all cases files of a folder
+  turngraph test lamp.cases.json --watch                    again whenever a file changes
+  turngraph test lamp.cases.json --junit report.xml         for CI
   turngraph test lamp.cases.json --runs 10 --min-pass 90%   on the model of the graph
 
 The exit code is 1 when a case fails or a file cannot be used, and 2 for wrong usage.`;
@@ -35,7 +37,7 @@ export const testCommand = (): Command =>
   serverFlags(
     new Command('test')
       .description('run test cases of graphs: on recorded answers, or on a model')
-      .argument('<cases...>', 'cases files')
+      .argument('<cases...>', 'cases files, or folders with files that end in .cases.json')
       .option('--model <name>', 'run on a model: a name in the catalogue, or a .gguf file')
       .option('--runs <n>', "run each case so often on a model, by default on the graph's own (default 1)")
       .option('--min-pass <share>', 'share of the runs that must pass: 0 to 1, or a percentage (default 1)')
@@ -44,7 +46,7 @@ export const testCommand = (): Command =>
       .option('--watch', 'run again when a cases file, its graph or its recording changes')
       .addHelpText('after', examples),
     ['mockScript', 'graphs', 'catalogue', 'models', 'cache', 'cacheLimit', 'extend', 'storageRoot', ...engineOptions],
-  ).action(async (paths: string[], { json = false, watch = false, junit, ...flags }: TestFlags) => {
+  ).action(async (given: string[], { json = false, watch = false, junit, ...flags }: TestFlags) => {
     const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1, watchModels: 'off', token: '' });
     using interrupt = onInterrupt();
     const options = { ...testOptions(flags, settings.mockScript), signal: interrupt.signal };
@@ -53,6 +55,7 @@ export const testCommand = (): Command =>
       model: flags.model ?? '',
       usesModels: options.usesModels,
     });
+    const paths = await findCasesFiles(given);
     const run = async (): Promise<void> => {
       const ok = await testFiles(paths, session, options, { json, junit });
       process.exitCode = ok ? 0 : 1;

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Fault } from '../../fault.ts';
 import { isObject } from '../../jsonTypes.ts';
@@ -5,6 +6,7 @@ import { describePointer } from '../../jsonPointer.ts';
 import { createReader, type SchemaError } from '../../schema.ts';
 import { findGraph } from '../findGraph.ts';
 import { readJsonFile, type JsonFile } from '../jsonFile.ts';
+import { UsageError } from '../options.ts';
 import { findContentErrors } from '../results/resultEntries.ts';
 import { casesSchema, type CasesDocument, type GraphCase } from './casesSchema.ts';
 import { findExpectationErrors } from './expectation.ts';
@@ -60,6 +62,23 @@ export async function readCasesFile(path: string, graphs: string): Promise<Cases
 }
 
 const casesName = (graph: string): string => `${basename(graph).replace(/\.json$/i, '')}.cases.json`;
+
+/**
+ * The cases files that a command names: files, or folders, of which all files that end in `.cases.json`.
+ * @throws UsageError when a folder has none.
+ */
+export async function findCasesFiles(paths: readonly string[]): Promise<readonly string[]> {
+  const files = await Promise.all(
+    paths.map(async (path) => {
+      const names = await readdir(path).catch(() => undefined);
+      if (!names) return [path];
+      const cases = names.filter((name) => name.endsWith('.cases.json')).sort();
+      if (cases.length === 0) throw new UsageError(`${path} is a folder without a file that ends in .cases.json`);
+      return cases.map((name) => join(path, name));
+    }),
+  );
+  return files.flat();
+}
 
 /** The default name of the recording of a cases file. */
 export function recordingName(path: string): string {

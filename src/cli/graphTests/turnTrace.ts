@@ -1,4 +1,5 @@
 import type { AgentHandle, Client } from '../../client/index.ts';
+import { Fault } from '../../fault.ts';
 import type { NodeEvent, ServerFrame, ToolCallNotification } from '../../frames.gen.ts';
 import { answererOf } from '../results/resultEntries.ts';
 import { TurnAnswers } from '../results/turnAnswers.ts';
@@ -64,19 +65,29 @@ export async function runCaseTurn(
   };
   const cancel = (): void => void client.request('cancelTurn', { agentId: agent.id, turnId: 0 }).catch(() => undefined);
   signal.addEventListener('abort', cancel);
+  const traced = (path: readonly TracedStep[], warnings: readonly string[], error?: string): TracedTurn => ({
+    trace: { user, path, calls, text, ...(error !== undefined && { error }) },
+    warnings,
+    notes,
+    inferenceOfCalls,
+  });
   try {
     const done = await client.request('sendMessage', { agentId: agent.id, text: user, variables }, { onFrame });
     signal.throwIfAborted();
     const path = done.path.map(({ nodeName: node, exit }) => ({ node, exit }));
-    const { status, error, warnings } = done;
-    const failure = status === 'ERROR' ? `${error?.name} (${error?.code}): ${error?.message}` : undefined;
-    const trace = { user, path, calls, text, ...(failure !== undefined && { error: failure }) };
-    return { trace, warnings, notes, inferenceOfCalls };
+    return traced(path, done.warnings, done.status === 'ERROR' && done.error ? describeFault(done.error) : undefined);
+  } catch (error) {
+    // The server has refused the message: one that is too long, for example.
+    if (error instanceof Fault) return traced([], [], describeFault(error));
+    throw error;
   } finally {
     answers.endWait();
     signal.removeEventListener('abort', cancel);
   }
 }
+
+const describeFault = ({ name, code, message }: Pick<Fault, 'code' | 'message'> & { readonly name: string }): string =>
+  `${name} (${code}): ${message}`;
 
 const traceCall = (
   { nodeName: node, toolName: tool, known, issues }: ToolCallNotification,
