@@ -19,8 +19,8 @@ interface HttpResponse {
 
 /**
  * Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto, /graphs, and the
- * playground page with its files. It makes one response per socket at a time, so that pipelined requests take no memory for theirs. A socket is closed after a
- * request that has a body or may not access the server.
+ * playground page with its files. It makes one response per socket at a time, so that pipelined requests take no memory for
+ * theirs. A socket is closed after a request that has a body or may not access the server.
  */
 export function answerHttp(checkAccess: AccessCheck, context: ServerContext): RequestListener {
   const lastResponses = new WeakMap<Socket, Promise<void>>();
@@ -56,7 +56,7 @@ async function createResponse(
   if (path === '/health/live') return { status: 200, body: { status: 'live' } };
   if (path === '/health/ready') return readiness(context);
   // The page asks for the token, so it has none yet.
-  if (isPlaygroundPath(path) && (denied === undefined || denied.status === 401)) return readPage(path);
+  if (isPlaygroundPath(path) && (denied === undefined || denied.status === 401)) return readPage(path, request);
   if (denied) return { status: denied.status, body: { error: denied.reason } };
   if (path === '/metrics')
     return { status: 200, body: await context.metrics.text(), type: context.metrics.contentType };
@@ -74,10 +74,18 @@ const notFound = (path: string): HttpResponse => ({
   },
 });
 
-async function readPage(path: string): Promise<HttpResponse> {
+async function readPage(path: string, { headers }: IncomingMessage): Promise<HttpResponse> {
   const file = await readPlaygroundFile(path);
-  return file ? { status: 200, ...file } : notFound(path);
+  if (!file) return notFound(path);
+  const { type, body, gzipBody } = file;
+  if (!gzipBody || !acceptsGzip(headers['accept-encoding'])) return { status: 200, type, body, headers: file.headers };
+  return { status: 200, type, body: gzipBody, headers: { ...file.headers, 'content-encoding': 'gzip' } };
 }
+
+const acceptsGzip = (accepted: string | string[] = ''): boolean =>
+  String(accepted)
+    .split(',')
+    .some((coding) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/i.test(coding));
 
 const methodNotAllowed = (method: string | undefined): HttpResponse => ({
   status: 405,

@@ -1,11 +1,15 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 
 /** A file of the playground page. */
 export interface PlaygroundFile {
   readonly type: string;
   readonly body: Buffer;
+  /** Its body in the content coding gzip; undefined where that is not smaller. */
+  readonly gzipBody: Buffer | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -44,6 +48,8 @@ const commonHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
+const compress = promisify(gzip);
+
 let files: Promise<ReadonlyMap<string, PlaygroundFile>> | undefined;
 
 /** Reads a file of the page by the path of its URL; undefined where there is none. They are read once. */
@@ -70,8 +76,13 @@ async function readFiles(): Promise<ReadonlyMap<string, PlaygroundFile>> {
   return new Map([...(await Promise.all(assets)), ...(await index)]);
 }
 
-const readPageFile = async (path: string, cacheControl: string): Promise<PlaygroundFile> => ({
-  type: types[extname(path)] ?? 'application/octet-stream',
-  body: await readFile(join(folder, path)),
-  headers: { ...commonHeaders, 'cache-control': cacheControl },
-});
+async function readPageFile(path: string, cacheControl: string): Promise<PlaygroundFile> {
+  const body = await readFile(join(folder, path));
+  const compressed = await compress(body);
+  return {
+    type: types[extname(path)] ?? 'application/octet-stream',
+    body,
+    gzipBody: compressed.byteLength < body.byteLength ? compressed : undefined,
+    headers: { ...commonHeaders, 'cache-control': cacheControl, vary: 'accept-encoding' },
+  };
+}

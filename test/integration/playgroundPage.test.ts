@@ -1,4 +1,6 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { TurngraphServer } from '../../src/server/server.ts';
 import { useServer } from '../helpers/server.ts';
@@ -8,6 +10,15 @@ const locked = useServer({ token: 'open sesame' });
 
 const fetchFrom = ({ port }: TurngraphServer, path: string): Promise<Response> =>
   fetch(`http://127.0.0.1:${port}${path}`);
+
+/** Requests a path with headers that fetch does not let a program set, and without undoing a compression. */
+async function requestFrom({ port }: TurngraphServer, path: string, headers: OutgoingHttpHeaders) {
+  const [response] = (await once(request({ port, host: '127.0.0.1', path, headers }).end(), 'response')) as [
+    IncomingMessage,
+  ];
+  const body = Buffer.concat(await response.toArray());
+  return { status: response.statusCode, headers: response.headers, body };
+}
 
 /** The paths of the script and the styles in the page. */
 const assetsOf = (html: string): readonly string[] =>
@@ -35,6 +46,25 @@ describe('the playground page', () => {
     }
   });
 
+  it('is compressed for those who accept gzip', async () => {
+    const script = assetsOf(await (await fetchFrom(open(), '/')).text()).find((path) => path.endsWith('.js')) ?? '';
+    const sizes = new Map<string, number>();
+    for (const [accepted, expected] of [
+      ['identity', undefined],
+      ['gzip', 'gzip'],
+      ['br, gzip;q=0.5', 'gzip'],
+      ['br, gzip;q=0', undefined],
+    ] as const) {
+      const { headers, body } = await requestFrom(open(), script, { 'accept-encoding': accepted });
+      expect(headers['content-encoding'], accepted).toBe(expected);
+      expect(headers.vary).toBe('accept-encoding');
+      expect(body.byteLength).toBe(Number(headers['content-length'] ?? body.byteLength));
+      sizes.set(expected ?? 'identity', body.byteLength);
+      expect((expected ? gunzipSync(body) : body).byteLength).toBeGreaterThan(100_000);
+    }
+    expect(sizes.get('gzip')).toBeLessThan((sizes.get('identity') ?? 0) / 2);
+  });
+
   it('comes with the licences of all packages that are in its script', async () => {
     const file = await fetchFrom(open(), '/playground/licenses.txt');
     expect(file.headers.get('content-type')).toBe('text/plain; charset=utf-8');
@@ -55,15 +85,6 @@ describe('the playground page', () => {
   });
 
   it('is refused to a web page that has a name of its own for this machine', async () => {
-    const status = await new Promise<number | undefined>((resolve, reject) => {
-      const headers = { host: 'evil.example' };
-      request({ port: open().port, host: '127.0.0.1', path: '/', headers }, (response) => {
-        response.resume();
-        resolve(response.statusCode);
-      })
-        .on('error', reject)
-        .end();
-    });
-    expect(status).toBe(403);
+    expect((await requestFrom(open(), '/', { host: 'evil.example' })).status).toBe(403);
   });
 });
