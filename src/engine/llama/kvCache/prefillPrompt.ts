@@ -1,4 +1,5 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import { fastTokens } from '../batching/batchScheduler.ts';
 import { checkpointsOf, checkpointKinds, takeCheckpoint, type CheckpointKind } from './checkpoints.ts';
 import { prefill, reusePrefix, type PrefillOptions } from './prefixReuse.ts';
 
@@ -28,9 +29,17 @@ export async function prefillPrompt(
       if (isHere || cache.nextTokenIndex === place) await takeCheckpoint(cache, kind);
     }
   }
-  const wholeChunks = Math.floor((tokens.length - 1 - cache.nextTokenIndex) / chunkTokens);
-  await prefill(cache, tokens, cache.nextTokenIndex + wholeChunks * chunkTokens, options);
+  await prefill(cache, tokens, tokens.length - remainderOf(tokens.length - cache.nextTokenIndex, chunkTokens), options);
   return reused;
+}
+
+/**
+ * How many of the tokens that are to be evaluated remain after whole chunks. Fewer than `fastTokens` take longer, so the last
+ * chunk leaves more to them.
+ */
+function remainderOf(tokens: number, chunkTokens: number): number {
+  const remainder = ((tokens - 1) % chunkTokens) + 1;
+  return tokens > chunkTokens && chunkTokens >= 2 * fastTokens ? Math.max(remainder, fastTokens) : remainder;
 }
 
 const inOrder = (places: CheckpointPlaces): readonly (readonly [CheckpointKind, number])[] =>

@@ -6,6 +6,7 @@ import { untilResumed } from '../../pace.ts';
 import type { KeptState } from '../../warmUpResult.ts';
 import type { TokenThrottle } from '../../tokenThrottle.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
+import { fastTokens } from '../batching/batchScheduler.ts';
 import type { ThreadCap } from '../batching/threadCap.ts';
 import { takeCheckpoint, type CheckpointKind } from './checkpoints.ts';
 import { cachedPrefixLength, prefill, reusePrefix, type PrefillOptions } from './prefixReuse.ts';
@@ -14,9 +15,6 @@ import type { HeadCache } from './headCache.ts';
 import { SlotRun } from './slotRun.ts';
 import type { Slot, SlotOwner, SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
-
-/** Fewer would be computed one by one on some machines: see the batch scheduler. */
-const backgroundChunkTokens = 64;
 
 /** What the KV cache of a sequence needs. */
 export interface SequenceCacheParts {
@@ -131,7 +129,7 @@ export class SequenceCache {
     const { prefillChunkTokens } = this.#parts;
     const isAborted = this.shouldStop(signal);
     return {
-      chunkTokens: run.isBackground ? Math.min(prefillChunkTokens, backgroundChunkTokens) : prefillChunkTokens,
+      chunkTokens: run.isBackground ? Math.min(prefillChunkTokens, fastTokens) : prefillChunkTokens,
       shouldStop: () => isAborted() || run.shouldPause,
       evaluationPriority: run.evaluationPriority,
       step: (work) => run.step(work),
