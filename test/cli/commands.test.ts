@@ -412,6 +412,96 @@ describe('turngraph check', () => {
   });
 });
 
+describe('turngraph audit', () => {
+  it('reports on each graph in Markdown, and exits with 0 whatever is refuted', async () => {
+    const { out, err, code } = await runCommand(['audit', 'guarded-chat', 'graphs/held-answer.json']);
+    expect({ err, code }).toEqual({ err: '', code: 0 });
+    expect(out).toContain('# Audit of guarded-chat\n');
+    expect(out).toContain('- Path: `guard -[not_triggered]-> answer`\n');
+    expect(out).toContain('\n# Audit of held-answer\n');
+  });
+
+  it.each([
+    ['proven', 'message,bounded', 0, ''],
+    [
+      'refuted',
+      'reachable, answer',
+      1,
+      'graphs/guarded-chat.json: answer is refuted on the path guard -[not_triggered]-> answer: answer sends a text of a model to the client at once: a Guardrail after it would be too late; set answer.params.hold, and let a Guardrail with "watch": "answer" follow\n',
+    ],
+  ])('exits with %s properties that are required', async (_, required, code, err) => {
+    expect(await runCommand(['audit', 'graphs/guarded-chat.json', '--require', required])).toMatchObject({ code, err });
+  });
+
+  it.each([
+    [
+      'mesage',
+      'error: --require names no property of a graph: "mesage" (there are message, answer, bounded, reachable); did you mean "message"?\n',
+    ],
+    ['message,', 'error: --require names no property of a graph: "" (there are message, answer, bounded, reachable)\n'],
+    ['', 'error: --require names no property of a graph: "" (there are message, answer, bounded, reachable)\n'],
+  ])('exits with 2 where a required property is "%s"', async (required, err) => {
+    expect(await runCommand(['audit', 'chat', '--require', required])).toEqual({ code: 2, out: '', err });
+  });
+
+  it('prints one JSON document per graph with --json', async () => {
+    const { out, code } = await runCommand(['audit', 'guarded-chat', 'lamp-switch', '--json']);
+    const [first, second] = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+    expect(code).toBe(0);
+    expect(first).toMatchObject({
+      file: expect.stringContaining('guarded-chat.json') as unknown,
+      faults: [],
+      start: 'guard',
+      nodes: 3,
+      properties: {
+        message: { proven: true },
+        answer: {
+          proven: false,
+          path: [{ node: 'guard', exit: 'not_triggered' }, { node: 'answer' }],
+          nodes: ['answer'],
+        },
+      },
+      models: [{ node: 'answer', type: 'Generate', guards: [{ node: 'guard', watch: 'message' }], passes: 'all' }],
+      tools: [],
+      undeclaredTypes: [],
+    });
+    expect(second?.['tools']).toEqual([
+      expect.objectContaining({ node: 'detect', kind: 'declared', name: 'set_light', isNotified: true }),
+      expect.objectContaining({ node: 'detect', kind: 'undeclared', name: null, isNotified: true }),
+    ]);
+  });
+
+  it('reports the errors of an invalid graph as check does, and audits the others', async () => {
+    const path = await write('typo.json', JSON.stringify({ start_node: 'a', nodes: { a: { type: 'Generat' } } }));
+    const checked = await runCommand(['check', path]);
+    const audited = await runCommand(['audit', path, 'missing', 'chat']);
+    expect(audited.code).toBe(1);
+    expect(audited.err.startsWith(checked.err)).toBe(true);
+    expect(audited.err).toContain('missing cannot be read');
+    expect(audited.out).toMatch(/^# Audit of chat\n/);
+    const { out } = await runCommand(['audit', path, '--json']);
+    expect(JSON.parse(out)).toEqual({ file: path, faults: [expect.objectContaining({ pointer: '/nodes/a/type' })] });
+  });
+
+  it('writes neither Markdown nor control characters of a graph into the report', async () => {
+    const name = 'a``*|<b>\u001b[31m';
+    const graph = {
+      description: '# <script>*x*</script>\n# Audit of another',
+      default_model_name: 'turngraph-demo',
+      start_node: name,
+      nodes: { [name]: { type: 'Generate' } },
+    };
+    const path = await write('odd.json', JSON.stringify(graph));
+    const { out, err } = await runCommand(['audit', path, '--require', 'answer']);
+    expect(out).toContain(String.raw`\# \<script>\*x\*\</script> # Audit of another`);
+    expect(out.replaceAll(/ +/g, ' ')).toContain('| ``` a``*\\|<b> [31m ``` | Generate |');
+    expect(out + err).not.toContain('\u001b');
+  });
+});
+
 describe('turngraph draw', () => {
   it('prints a Mermaid flowchart', async () => {
     const { out, code } = await runCommand(['draw', 'graphs/guarded-chat.json']);

@@ -27,7 +27,7 @@ export const auditCommand = (): Command =>
       .argument('<graph...>', 'graph files, or names in the graphs folder')
       .option('--require <properties>', `exit with 1 unless all of these hold: ${auditProperties.join(',')}`),
     ['graphs', 'catalogue', 'storageRoot', 'extend', 'json'],
-  ).action(async (graphs: string[], { require = '', ...flags }: AuditFlags) => {
+  ).action(async (graphs: string[], { require, ...flags }: AuditFlags) => {
     const required = readRequired(require);
     const options = serverOptions(flags);
     const registry = registryWith(await loadExtension(options.extend));
@@ -49,18 +49,14 @@ export const auditCommand = (): Command =>
   });
 
 /** The properties that `--require` names. @throws UsageError */
-function readRequired(list: string): readonly AuditProperty[] {
+function readRequired(list: string | undefined): readonly AuditProperty[] {
+  if (list === undefined) return [];
   const names = list.split(',').map((name) => name.trim());
-  return list === ''
-    ? []
-    : auditProperties.filter((property) => names.every(assertProperty) && names.includes(property));
-}
-
-function assertProperty(name: string): name is AuditProperty {
-  if (auditProperties.some((property) => property === name)) return true;
-  const known = auditProperties.join(', ');
+  const unknown = names.find((name) => !auditProperties.some((property) => property === name));
+  if (unknown === undefined) return auditProperties.filter((property) => names.includes(property));
+  const hint = didYouMean(unknown, auditProperties);
   throw new UsageError(
-    `--require names no property of a graph: "${name}" (there are ${known})${didYouMean(name, auditProperties)}`,
+    `--require names no property of a graph: "${unknown}" (there are ${auditProperties.join(', ')})${hint}`,
   );
 }
 

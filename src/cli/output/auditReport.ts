@@ -136,9 +136,15 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): r
 // A file of a stranger must not write into the terminal, or into the page that shows the report.
 const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
 
-const plain = (text: string): string => printable(text).replaceAll(/[\\`*[<]/g, String.raw`\$&`);
+const plain = (text: string): string =>
+  printable(text)
+    .trimStart()
+    .replaceAll(/^[#>+=~|-]|[\\`*[<]/g, String.raw`\$&`);
 
 function code(text: string): string {
   const shown = printable(text);
-  return shown.includes('`') ? `\`\` ${shown} \`\`` : `\`${shown}\``;
+  const fences = shown.match(/`+/g);
+  if (!fences) return `\`${shown}\``;
+  const fence = '`'.repeat(Math.max(...fences.map(({ length }) => length)) + 1);
+  return `${fence} ${shown} ${fence}`;
 }
