@@ -84,6 +84,7 @@ const innkeeper = 'docs/templates.md#tool-calls-in-a-template json 1';
 
 /** The files that a page tells its reader to save, by name. */
 const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'docs/audit.md': { 'keeper.json': ['docs/audit.md#example json 1'] },
   'docs/extending.md': {
     'extension.mjs': extensionParts,
     'night.json': ['docs/extending.md#try-it json 1'],
