@@ -3,7 +3,7 @@ import type { FactsContext } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
 import { proveAnswerGuarded } from './answerGuarded.ts';
 import { readAuditedGraph } from './auditedGraph.ts';
-import { findModelNodes, findTools, type AuditedModelNode, type AuditedTool } from './guardedNodes.ts';
+import { findModelNodes, findTools, guardFinder, type AuditedModelNode, type AuditedTool } from './guardedNodes.ts';
 import { proveLoopsBounded } from './loopsBounded.ts';
 import { proveMessageGuarded } from './messageGuarded.ts';
 import { proveNodesReachable } from './nodesReachable.ts';
@@ -31,6 +31,7 @@ export async function auditDocument(
 ): Promise<GraphAudit> {
   const graph = await readAuditedGraph(document, registry, strings);
   const nodes = [...graph.nodes.values()];
+  const findGuards = guardFinder(graph);
   return {
     start: graph.start,
     nodes: nodes.length,
@@ -40,8 +41,8 @@ export async function auditDocument(
       bounded: proveLoopsBounded(graph),
       reachable: proveNodesReachable(graph),
     },
-    models: findModelNodes(graph),
-    tools: findTools(graph),
+    models: findModelNodes(graph, findGuards),
+    tools: findTools(graph, findGuards),
     undeclaredTypes: [...new Set(nodes.filter(({ isDeclared }) => !isDeclared).map(({ type }) => type))],
   };
 }

@@ -4,9 +4,7 @@ import type { FactsContext } from '../graph/node.ts';
 import type { NodeFacts } from '../graph/nodeFacts.ts';
 import type { RegisteredType, Registry } from '../graph/registry.ts';
 import { limitsOf } from '../limits.ts';
-
-/** Facts of a node without a gap: where its type does not declare one, it is the worst. */
-export type AuditedFacts = Required<Omit<NodeFacts, 'tools' | 'guards'>> & Pick<NodeFacts, 'tools' | 'guards'>;
+import { completeFacts, type AuditedFacts } from './completeFacts.ts';
 
 /** A node as the audit sees it. */
 export interface AuditedNode {
@@ -31,7 +29,10 @@ export interface AuditedGraph {
   readonly nodes: ReadonlyMap<string, AuditedNode>;
 }
 
-/** Finds out the facts of the nodes of a graph without faults. @throws TypeError for a graph that has faults. */
+/**
+ * Finds out the facts of the nodes of a graph without faults.
+ * @throws TypeError for a graph that has faults, and for a mistake in what a node type declares.
+ */
 export async function readAuditedGraph(
   { start_node: start, nodes }: GraphDocument,
   registry: Registry,
@@ -71,20 +72,11 @@ function toAuditedNode({
     exits: allExits.filter((exit) => !unused.has(exit)),
     unusedExits: allExits.filter((exit) => unused.has(exit)),
     targets: new Map(Object.entries(targets).filter(([, target]) => target !== '')),
-    facts: { ...worstFacts(allExits), ...facts },
+    facts: completeFacts(type.type, facts, allExits),
     isDeclared: facts !== undefined,
     canHold: Object.hasOwn(type.params.properties, 'hold'),
   };
 }
-
-const worstFacts = (exits: readonly string[]): AuditedFacts => ({
-  infers: true,
-  sends: exits,
-  showsCalls: true,
-  held: 'replaced',
-  limitedExits: [],
-  unusedExits: [],
-});
 
 /** Whether a node may record calls, or insights, which lines can show. */
 export const recordsCalls = ({ facts }: AuditedNode): boolean => facts.tools === undefined || facts.tools.length > 0;

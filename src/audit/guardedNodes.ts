@@ -30,20 +30,20 @@ export interface AuditedTool extends GuardedNode {
 }
 
 /** The nodes that may run a model, of those that can be reached. */
-export function findModelNodes(graph: AuditedGraph): readonly AuditedModelNode[] {
+export function findModelNodes(graph: AuditedGraph, findGuards: FindGuards): readonly AuditedModelNode[] {
   const reached = reachableNodes(graph);
   const nodes = [...graph.nodes.values()].filter(({ name, facts }) => facts.infers && reached.has(name));
-  return nodes.map((node) => ({ node: node.name, type: node.type, ...findGuards(graph, node) }));
+  return nodes.map((node) => ({ node: node.name, type: node.type, ...findGuards(node.name) }));
 }
 
 /** The tools of all nodes that can be reached, in the order of the graph. */
-export function findTools(graph: AuditedGraph): readonly AuditedTool[] {
+export function findTools(graph: AuditedGraph, findGuards: FindGuards): readonly AuditedTool[] {
   const reached = reachableNodes(graph);
   return [...graph.nodes.values()].flatMap((node) => {
     if (!reached.has(node.name)) return [];
     const tools = callableTools(graph, node);
     if (tools.length === 0) return [];
-    const guarding = findGuards(graph, node);
+    const guarding = findGuards(node.name);
     return tools.map((tool) => ({ node: node.name, tool, ...guarding }));
   });
 }
@@ -60,27 +60,36 @@ function canBeVisitedAgain(graph: AuditedGraph, { name, exits, targets }: Audite
   return next.some((target) => reachableNodes(graph, undefined, target).has(name));
 }
 
-function findGuards(graph: AuditedGraph, node: AuditedNode): Omit<GuardedNode, 'node'> {
+type FindGuards = (name: string) => Omit<GuardedNode, 'node'>;
+
+/** Prepares the search for the Guardrails before a node: which nodes can be reached past each of them is found out once. */
+export function guardFinder(graph: AuditedGraph): FindGuards {
   const guards = [...graph.nodes.values()].filter(({ facts }) => (facts.guards?.patterns ?? 0) > 0);
-  const canAvoid = (avoided: readonly AuditedNode[]): boolean =>
-    reachableNodes(graph, (from, exit) => !avoided.includes(from) || !lets(from, exit)).has(node.name);
-  const onAll = guards.filter((guard) => !canAvoid([guard]));
-  if (onAll.length > 0) return { guards: onAll.map(toNodeGuard), passes: 'all' };
-  if (canAvoid(guards)) return { guards: [], passes: 'all' };
+  const past = guards.map((guard) => ({
+    guard,
+    reached: reachableNodes(graph, (from, exit) => from !== guard || !lets(from, exit)),
+  }));
   // Each path passes one of those that can be the first on it.
-  const first = reachableNodes(graph, (from, exit) => !lets(from, exit));
-  const onSome = guards.filter((guard) => {
-    const target = guard.targets.get(guard.facts.guards?.exit ?? '');
-    return first.has(guard.name) && target !== undefined && reachableNodes(graph, undefined, target).has(node.name);
-  });
-  return { guards: onSome.map(toNodeGuard), passes: 'one' };
+  const pastAll = reachableNodes(graph, (from, exit) => !lets(from, exit));
+  const behind = guards
+    .filter(({ name }) => pastAll.has(name))
+    .map((guard) => {
+      const target = guard.targets.get(guard.facts.guards?.exit ?? '');
+      return { guard, reached: target === undefined ? new Map() : reachableNodes(graph, undefined, target) };
+    });
+  return (name) => {
+    const onAll = past.filter(({ reached }) => !reached.has(name));
+    if (onAll.length > 0) return { guards: onAll.map(toNodeGuard), passes: 'all' };
+    if (pastAll.has(name)) return { guards: [], passes: 'all' };
+    return { guards: behind.filter(({ reached }) => reached.has(name)).map(toNodeGuard), passes: 'one' };
+  };
 }
 
 /** Whether an exit is the one by which a Guardrail lets a text pass. */
 const lets = (node: AuditedNode, exit: string): boolean =>
   isGuarded(node, exit, 'message') || isGuarded(node, exit, 'answer');
 
-const toNodeGuard = ({ name, facts }: AuditedNode): NodeGuard => ({
+const toNodeGuard = ({ guard: { name, facts } }: { readonly guard: AuditedNode }): NodeGuard => ({
   node: name,
   watch: facts.guards?.watch ?? 'message',
 });

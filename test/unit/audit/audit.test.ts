@@ -476,6 +476,27 @@ describe('a node type of an extension', () => {
     ).toEqual([property]);
   });
   const unguardedEnd = { own: { type: 'Own', exits: {} } };
+
+  it.each<[object, string]>([
+    [{ sends: ['default'] }, 'facts.sends of the node type Own names an exit that the node does not have: "default"'],
+    [
+      { limitedExits: ['yes', 'on'] },
+      'facts.limitedExits of the node type Own names an exit that the node does not have: "on"',
+    ],
+    [
+      { guards: { watch: 'message', exit: 'pass', patterns: 1 } },
+      'facts.guards.exit of the node type Own names an exit that the node does not have: "pass"',
+    ],
+    [{ held: 'discard' }, 'facts.held of the node type Own must be one of kept, discarded, replaced'],
+  ])('must not declare %j', async (mistake, message) => {
+    const registry = withFacts(() => ({ ...routingFacts, ...mistake }) as NodeFacts);
+    await expect(audit(unguarded, registry)).rejects.toThrow(new TypeError(message));
+  });
+
+  it('does the worst where a fact is undefined', async () => {
+    const registry = withFacts(() => ({ ...routingFacts, sends: undefined }) as unknown as NodeFacts);
+    expect(await refuted({ own: { type: 'Own' } }, registry)).toEqual({ answer: 'own' });
+  });
 });
 
 describe('the node types', () => {
