@@ -1,45 +1,57 @@
 import { create } from 'zustand';
-import { Fault, type AgentHandle, type TurnHandle } from '../../../src/client/index.ts';
+import { Fault, type AgentHandle, type SendOptions, type ToolResult } from '../../../src/client/index.ts';
 import { useConnection } from '../connection/connectionStore.ts';
+import { frameQueue } from './frameQueue.ts';
+import { agentTitle, type ChangedParams, type PageAgent } from './pageAgent.ts';
 import { turnReducer, type TurnChange } from './turnReducer.ts';
-import type { TurnRecord } from './turnRecord.ts';
 
-/** An agent of the page. */
-export interface PageAgent {
-  /** Its key on the page, from 1. */
-  readonly key: number;
-  /** The name of the graph, and its text when the agent was created. */
-  readonly graphName: string;
-  readonly graphText: string;
-  readonly state: 'creating' | 'ready' | 'failed';
-  /** Why it could not be created, or is gone. */
-  readonly fault: string | undefined;
-  readonly warnings: readonly string[];
-  readonly handle: AgentHandle | undefined;
-  readonly turns: readonly TurnRecord[];
-  /** The turn that runs. */
-  readonly running: TurnHandle | undefined;
-}
+/** What is sent with a message. */
+export type MessageOptions = Pick<SendOptions, 'variables' | 'priority'>;
 
 /** All agents of the page, and the one that the canvas follows. */
 export interface AgentStore {
   readonly agents: readonly PageAgent[];
   readonly active: number | undefined;
-  /** Creates an agent of a graph and makes it the active one. */
-  create(graphName: string, graphText: string, defaultModelName?: string): Promise<void>;
+  /** Creates an agent of a graph and makes it the active one. @param history a dialog to continue, as JSON text. */
+  create(graphName: string, graphText: string, modelName?: string, history?: string): Promise<void>;
+  /** Makes an agent anew in its place, of a text of its graph, with its dialog or without it. */
+  startAgain(key: number, graphText: string, options: { readonly keepDialog: boolean }): Promise<void>;
   activate(key: number): void;
-  send(key: number, text: string, variables?: Readonly<Record<string, string>>): Promise<void>;
+  selectTurn(key: number, number: number): void;
+  send(key: number, text: string, options?: MessageOptions): Promise<void>;
   cancel(key: number): void;
-  /** Gives a call that awaits it its result. @throws Fault */
-  submitResult(key: number, callId: string, result: { readonly ok: boolean; readonly content: string }): Promise<void>;
+  /** Gives calls that await them their results. @throws Fault */
+  submitResults(key: number, results: readonly ToolResult[]): Promise<void>;
   /** Changes live parameters of a node. @throws Fault */
-  changeParams(key: number, node: string, params: object): Promise<void>;
+  changeParams(key: number, node: string, params: Readonly<Record<string, unknown>>): Promise<void>;
+  /** The dialog as JSON text. @throws Fault */
+  exportDialog(key: number): Promise<string>;
   clear(key: number): Promise<void>;
   remove(key: number): Promise<void>;
 }
 
+interface TimedChange {
+  readonly key: number;
+  readonly change: TurnChange;
+  readonly at: number;
+}
+
 let lastKey = 0;
-const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+const faultOf = (thrown: unknown): Fault =>
+  thrown instanceof Fault
+    ? thrown
+    : new Fault('INTERNAL', thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+
+const noAgent = {
+  state: 'creating',
+  fault: undefined,
+  progress: undefined,
+  warnings: [],
+  handle: undefined,
+  running: undefined,
+  changedParams: {},
+  selectedTurn: undefined,
+} as const satisfies Partial<PageAgent>;
 
 export const useAgents = create<AgentStore>()((set, get) => {
   const update = (key: number, change: (agent: PageAgent) => Partial<PageAgent>): void =>
@@ -47,59 +59,132 @@ export const useAgents = create<AgentStore>()((set, get) => {
       agents: agents.map((agent) => (agent.key === key ? { ...agent, ...change(agent) } : agent)),
     }));
   const agentOf = (key: number): PageAgent | undefined => get().agents.find((agent) => agent.key === key);
-  const changeTurn = (key: number, change: TurnChange): void =>
-    update(key, ({ turns }) => ({ turns: turnReducer(turns, change, performance.now()) }));
+  const applyAll = (items: readonly TimedChange[]): void => {
+    for (const key of new Set(items.map((item) => item.key)))
+      update(key, ({ turns }) => ({
+        turns: items
+          .filter((item) => item.key === key)
+          .reduce((current, { change, at }) => turnReducer(current, change, at), turns),
+      }));
+  };
+  const queue = frameQueue(applyAll);
+  const changeTurn = (key: number, change: TurnChange): void => queue.add({ key, change, at: performance.now() });
+
+  /** Makes the agent of a tab. @param changed parameters to change afterwards. */
+  const make = async (key: number, history: string | undefined, changed: ChangedParams = {}): Promise<void> => {
+    const { graphText: graph, modelName: defaultModelName } = agentOf(key) ?? { graphText: '', modelName: '' };
+    try {
+      const { client } = useConnection.getState();
+      if (!client) throw new Fault('CONNECTION_FAILED', 'the page is not connected to a server; connect again');
+      const handle = await client.createAgent({
+        graph,
+        defaultModelName,
+        enableDiagnostics: true,
+        ...(history !== undefined && { history }),
+        onProgress: (progress) => update(key, () => ({ progress })),
+      });
+      for (const [node, params] of Object.entries(changed)) await handle.changeParams(node, params);
+      if (!agentOf(key)) return void handle[Symbol.asyncDispose]();
+      update(key, () => ({
+        handle,
+        state: 'ready',
+        progress: undefined,
+        warnings: handle.warnings,
+        changedParams: changed,
+      }));
+    } catch (thrown) {
+      update(key, () => ({ state: 'failed', progress: undefined, fault: faultOf(thrown) }));
+    }
+  };
+
+  /** Keeps the dialog, for the case that the session is lost. */
+  const keepDialog = (key: number, handle: AgentHandle): void =>
+    void handle.exportDialog().then(
+      (dialog) => update(key, (agent) => (agent.handle === handle ? { dialog } : {})),
+      () => {},
+    );
+
   return {
     agents: [],
     active: undefined,
-    async create(graphName, graphText, defaultModelName = '') {
+    async create(graphName, graphText, modelName = '', history = undefined) {
       const key = ++lastKey;
-      const agent: PageAgent = {
-        key,
-        graphName,
+      set(({ agents }) => {
+        const title = agentTitle(graphName, agents);
+        const identity = { key, title, graphName, graphText, modelName, turns: [], carriedTurns: 0, dialog: history };
+        return { agents: [...agents, { ...noAgent, ...identity }], active: key };
+      });
+      await make(key, history);
+    },
+    async startAgain(key, graphText, { keepDialog: keeps }) {
+      const { running } = agentOf(key) ?? {};
+      running?.cancel();
+      await running?.done.catch(() => {});
+      const agent = agentOf(key);
+      if (!agent || agent.state === 'creating') return;
+      const { handle, state, changedParams, graphText: before } = agent;
+      const exported = keeps && state === 'ready' ? await handle?.exportDialog().catch(() => undefined) : undefined;
+      const history = keeps ? (exported ?? agent.dialog) : undefined;
+      update(key, ({ turns }) => ({
+        ...noAgent,
         graphText,
-        state: 'creating',
-        fault: undefined,
-        warnings: [],
-        handle: undefined,
-        turns: [],
-        running: undefined,
-      };
-      set(({ agents }) => ({ agents: [...agents, agent], active: key }));
-      try {
-        const { client } = useConnection.getState();
-        if (!client) throw new Error('the page is not connected to a server');
-        const handle = await client.createAgent({ graph: graphText, defaultModelName, enableDiagnostics: true });
-        update(key, () => ({ handle, state: 'ready', warnings: handle.warnings }));
-      } catch (thrown) {
-        update(key, () => ({ state: 'failed', fault: messageOf(thrown) }));
-      }
+        dialog: history,
+        turns: keeps ? turns : [],
+        carriedTurns: keeps ? turns.length : 0,
+      }));
+      void handle?.[Symbol.asyncDispose]();
+      await make(key, history, graphText === before ? changedParams : {});
     },
     activate: (active) => set({ active }),
-    async send(key, text, variables = {}) {
+    selectTurn: (key, selectedTurn) => {
+      set({ active: key });
+      update(key, () => ({ selectedTurn }));
+    },
+    async send(key, text, { variables = {}, priority = 'NORMAL' } = {}) {
       const { handle, running } = agentOf(key) ?? {};
       if (!handle || running) return;
-      changeTurn(key, { type: 'sent', text, variables });
-      const turn = handle.send(text, { variables });
-      update(key, () => ({ running: turn }));
+      changeTurn(key, { type: 'sent', text, variables, priority });
+      const turn = handle.send(text, {
+        variables,
+        priority,
+        onText: (piece, { nodeName: node, isDelta }) =>
+          changeTurn(key, { type: 'text', text: piece, node, whole: !isDelta }),
+        onCall: (call) => changeTurn(key, { type: 'call', call }),
+        onEvent: (event) => changeTurn(key, { type: 'event', event }),
+      });
+      queue.flushNow();
+      update(key, () => ({ running: turn, selectedTurn: undefined }));
       try {
-        for await (const step of turn) changeTurn(key, { type: 'update', update: step });
+        changeTurn(key, { type: 'complete', summary: await turn });
       } catch (thrown) {
-        const fault = thrown instanceof Fault ? thrown : new Fault('INTERNAL', messageOf(thrown));
-        changeTurn(key, { type: 'failed', fault });
+        changeTurn(key, { type: 'failed', fault: faultOf(thrown) });
       } finally {
-        update(key, () => ({ running: undefined }));
+        queue.flushNow();
+        update(key, (agent) => (agent.running === turn ? { running: undefined } : {}));
+        keepDialog(key, handle);
       }
     },
-    cancel: (key) => void agentOf(key)?.running?.cancel(),
-    async submitResult(key, callId, result) {
-      await agentOf(key)?.handle?.submitToolResults([{ callId, ...result }]);
-      changeTurn(key, { type: 'result', callId, result });
+    cancel(key) {
+      const { running } = agentOf(key) ?? {};
+      if (!running) return;
+      changeTurn(key, { type: 'cancelled' });
+      running.cancel();
     },
-    changeParams: async (key, node, params) => agentOf(key)?.handle?.changeParams(node, params),
+    async submitResults(key, results) {
+      await agentOf(key)?.handle?.submitToolResults(results);
+      for (const { callId, ...result } of results) changeTurn(key, { type: 'result', callId, result });
+    },
+    async changeParams(key, node, params) {
+      await agentOf(key)?.handle?.changeParams(node, params);
+      update(key, ({ changedParams }) => ({
+        changedParams: { ...changedParams, [node]: { ...changedParams[node], ...params } },
+      }));
+    },
+    exportDialog: async (key) => (await agentOf(key)?.handle?.exportDialog()) ?? agentOf(key)?.dialog ?? '[]',
     async clear(key) {
       await agentOf(key)?.handle?.clearDialog();
-      update(key, () => ({ turns: [] }));
+      queue.flushNow();
+      update(key, () => ({ turns: [], carriedTurns: 0, dialog: undefined, selectedTurn: undefined }));
     },
     async remove(key) {
       const { handle } = agentOf(key) ?? {};
@@ -115,3 +200,15 @@ export const useAgents = create<AgentStore>()((set, get) => {
 /** The agent that the canvas follows. */
 export const activeAgent = ({ agents, active }: AgentStore): PageAgent | undefined =>
   agents.find(({ key }) => key === active);
+
+// The agents of a session end with it.
+useConnection.subscribe(({ client, status }, { client: before }) => {
+  if (!before || client === before) return;
+  const reason = status.state === 'closed' ? status.reason : 'the session has ended';
+  const fault = new Fault('CONNECTION_DROPPED', reason);
+  useAgents.setState(({ agents }) => ({
+    agents: agents.map((agent) =>
+      agent.state === 'ready' ? { ...agent, state: 'lost', fault, handle: undefined } : agent,
+    ),
+  }));
+});
