@@ -2,6 +2,7 @@ import { useEffect } from 'react';
 import { GraphCanvas } from '../canvas/GraphCanvas.tsx';
 import { useConnection } from '../connection/connectionStore.ts';
 import { ConversationPanel } from '../conversation/ConversationPanel.tsx';
+import { TurnPanel } from '../conversation/TurnPanel.tsx';
 import { useGraphCheck } from '../document/useGraphCheck.ts';
 import { InspectorPanel } from '../inspector/InspectorPanel.tsx';
 import { Header } from './Header.tsx';
@@ -25,7 +26,7 @@ export function App() {
         }
         inspector={<InspectorPanel />}
         conversation={<ConversationPanel />}
-        turn={<section aria-label="Turn" />}
+        turn={<TurnPanel />}
       />
       <Notices />
     </>

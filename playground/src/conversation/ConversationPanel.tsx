@@ -1,59 +1,113 @@
-import { useState } from 'react';
-import { useDocument } from '../document/documentStore.ts';
+import { useState, type KeyboardEvent } from 'react';
+import { useConnection } from '../connection/connectionStore.ts';
+import { Button } from '../ui/Button.tsx';
+import { Tabs } from '../ui/Tabs.tsx';
+import { AgentMenu } from './AgentMenu.tsx';
+import { AgentNotices } from './AgentNotices.tsx';
 import { activeAgent, useAgents } from './agentStore.ts';
+import { Composer } from './Composer.tsx';
+import { MessageLog } from './MessageLog.tsx';
+import { NewAgentButton } from './NewAgentButton.tsx';
+import type { PageAgent } from './pageAgent.ts';
+import { useNewAgent } from './useNewAgent.ts';
+import './conversation.css';
 
-/** The conversation with the active agent. */
+/** The conversation with the active agent, or with all of them side by side. */
 export function ConversationPanel() {
-  const { name, text } = useDocument();
-  const { create, send, cancel } = useAgents();
-  const agent = useAgents(activeAgent);
-  const [message, setMessage] = useState('');
-  if (!agent)
-    return (
-      <section className="conversation" aria-label="Conversation">
-        <button type="button" disabled={text === ''} onClick={() => void create(name, text)}>
-          Talk to {name || 'a graph'}
-        </button>
-      </section>
-    );
+  const { agents, activate, cancel } = useAgents();
+  const active = useAgents(activeAgent);
+  const [isWide, setIsWide] = useState(false);
+  const sideBySide = isWide && agents.length > 1;
+  const shown = sideBySide ? agents : active ? [active] : [];
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // In a menu Escape closes the menu.
+    if (event.key !== 'Escape' || (event.target as Element).closest('[popover], dialog')) return;
+    for (const { key, running } of shown) if (running) cancel(key);
+  };
   return (
-    <section className="conversation" aria-label="Conversation">
-      {agent.fault !== undefined && <p role="alert">{agent.fault}</p>}
-      <ol aria-live="polite">
-        {agent.turns.map((turn) => (
-          <li key={turn.number}>
-            <p className="user">{turn.user}</p>
-            {turn.calls.map(({ call }) => (
-              <pre key={call.callId}>
-                {call.toolName} {JSON.stringify(call.arguments)}
-              </pre>
-            ))}
-            <p className="answer">{turn.text}</p>
-            {turn.fault && <p role="alert">{turn.fault.message}</p>}
-          </li>
-        ))}
-      </ol>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send(agent.key, message);
-          setMessage('');
-        }}
-      >
-        <label>
-          Message
-          <input value={message} onChange={(event) => setMessage(event.target.value)} />
-        </label>
-        {agent.running ? (
-          <button type="button" onClick={() => cancel(agent.key)}>
-            Cancel
-          </button>
-        ) : (
-          <button type="submit" disabled={agent.state !== 'ready' || message === ''}>
-            Send
-          </button>
-        )}
-      </form>
+    <section className="conversation" aria-label="Conversation" onKeyDown={onKeyDown}>
+      {active ? (
+        <Tabs
+          className="conversation-tabs"
+          label="Agents"
+          tabs={agents.map(({ key, title, state, running }) => ({
+            id: String(key),
+            label: title,
+            badge: running
+              ? { text: 'runs' }
+              : state === 'failed' || state === 'lost'
+                ? { text: state, tone: 'error' }
+                : undefined,
+          }))}
+          selected={String(active.key)}
+          onSelect={(id) => activate(Number(id))}
+          end={
+            <>
+              {agents.length > 1 && (
+                <Button size="small" variant="quiet" aria-pressed={isWide} onClick={() => setIsWide(!isWide)}>
+                  Side by side
+                </Button>
+              )}
+              <NewAgentButton />
+              {!sideBySide && <AgentMenu agent={active} />}
+            </>
+          }
+        >
+          {sideBySide ? <Columns agents={agents} active={active.key} /> : <AgentView agent={active} />}
+        </Tabs>
+      ) : (
+        <NoAgent />
+      )}
+      <Composer shown={shown.map(({ key }) => key)} />
     </section>
+  );
+}
+
+function AgentView({ agent, label = 'Messages' }: { readonly agent: PageAgent; readonly label?: string }) {
+  return (
+    <div className="conversation-agent" key={agent.key}>
+      <AgentNotices agent={agent} />
+      <MessageLog key={agent.key} agent={agent} label={label} />
+    </div>
+  );
+}
+
+function Columns({ agents, active }: { readonly agents: readonly PageAgent[]; readonly active: number }) {
+  const activate = useAgents((store) => store.activate);
+  return (
+    <div className="conversation-columns">
+      {agents.map((agent) => (
+        <div
+          key={agent.key}
+          className="conversation-column"
+          data-active={agent.key === active}
+          onFocusCapture={() => activate(agent.key)}
+          onPointerDown={() => activate(agent.key)}
+        >
+          <div className="conversation-column-head">
+            <strong>{agent.title}</strong>
+            {agent.modelName !== '' && <span className="muted">{agent.modelName}</span>}
+            <span className="conversation-spring" />
+            <AgentMenu agent={agent} />
+          </div>
+          <AgentView agent={agent} label={`Messages of ${agent.title}`} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function NoAgent() {
+  const status = useConnection((store) => store.status);
+  const newAgent = useNewAgent();
+  return (
+    <div className="conversation-none">
+      <p className="muted">
+        {newAgent
+          ? 'An agent is a conversation with the graph. The first message makes one, too.'
+          : 'Open a graph, or begin a new one, and talk to it here.'}
+      </p>
+      <NewAgentButton primary disabled={status.state !== 'connected'} />
+    </div>
   );
 }

@@ -2,6 +2,7 @@ import { create } from 'zustand';
 import { Fault, type AgentHandle, type SendOptions, type ToolResult } from '../../../src/client/index.ts';
 import { useConnection } from '../connection/connectionStore.ts';
 import { frameQueue } from './frameQueue.ts';
+import { mergeChanges } from './liveParams.ts';
 import { agentTitle, type ChangedParams, type PageAgent } from './pageAgent.ts';
 import { turnReducer, type TurnChange } from './turnReducer.ts';
 
@@ -176,9 +177,7 @@ export const useAgents = create<AgentStore>()((set, get) => {
     },
     async changeParams(key, node, params) {
       await agentOf(key)?.handle?.changeParams(node, params);
-      update(key, ({ changedParams }) => ({
-        changedParams: { ...changedParams, [node]: { ...changedParams[node], ...params } },
-      }));
+      update(key, ({ changedParams }) => ({ changedParams: mergeChanges(changedParams, node, params) }));
     },
     exportDialog: async (key) => (await agentOf(key)?.handle?.exportDialog()) ?? agentOf(key)?.dialog ?? '[]',
     async clear(key) {

@@ -1,0 +1,73 @@
+import { useEffect, useMemo, useState } from 'react';
+import { fetchWithToken, useConnection } from '../connection/connectionStore.ts';
+import { parseGraph } from '../document/graphDocument.ts';
+import { isChanged, liveNodes, type LiveNode } from './liveParams.ts';
+import type { PageAgent } from './pageAgent.ts';
+import { ParamField } from './ParamField.tsx';
+
+/** The live parameters of an agent's nodes: what is changed here holds from its next turn on. */
+export function ParametersTab({ agent }: { readonly agent: PageAgent | undefined }) {
+  const schema = useGraphSchema();
+  const graph = useMemo(() => agent && parseGraph(agent.graphText).graph, [agent?.graphText]);
+  const nodes = useMemo(() => (graph && schema ? liveNodes(graph, schema) : []), [graph, schema]);
+  if (!agent) return <p className="turn-empty muted">Make an agent: its live parameters can be changed here.</p>;
+  if (schema && nodes.length === 0)
+    return <p className="turn-empty muted">No node of this graph has live parameters.</p>;
+  return (
+    <div className="turn-params">
+      <p className="muted">
+        {agent.running
+          ? 'A turn runs: parameters can be changed when it has ended.'
+          : 'Changes hold for this agent from its next turn on. The graph file stays as it is.'}
+      </p>
+      {nodes.map((node) => (
+        <NodeParams key={node.name} agent={agent} node={node} fromGraph={graph?.nodes[node.name]?.params} />
+      ))}
+    </div>
+  );
+}
+
+interface NodeParamsProps {
+  readonly agent: PageAgent;
+  readonly node: LiveNode;
+  readonly fromGraph: Readonly<Record<string, unknown>> | undefined;
+}
+
+function NodeParams({ agent, node, fromGraph }: NodeParamsProps) {
+  const { name, type, fields } = node;
+  const changed = agent.changedParams[name];
+  const count = fields.filter((field) => isChanged(field, fromGraph, changed)).length;
+  return (
+    <details className="turn-node" open>
+      <summary>
+        <span className="mono">{name}</span> <span className="muted">{type}</span>
+        {count > 0 && <span className="conversation-badge">{count === 1 ? '1 change' : `${count} changes`}</span>}
+      </summary>
+      <div className="turn-fields">
+        {fields.map((field) => (
+          <ParamField
+            key={field.path.join('.')}
+            agent={agent}
+            node={name}
+            field={field}
+            fromGraph={fromGraph}
+            changed={changed}
+          />
+        ))}
+      </div>
+    </details>
+  );
+}
+
+/** The schema of graphs, as this server has it: with the node types of its extensions. */
+function useGraphSchema(): object | undefined {
+  const [schema, setSchema] = useState<object>();
+  const isConnected = useConnection(({ client }) => client !== undefined);
+  useEffect(() => {
+    if (!isConnected || schema) return;
+    void fetchWithToken('/schema/graph.schema.json')
+      .then((answer) => (answer.ok ? answer.json() : undefined))
+      .then(setSchema, () => {});
+  }, [isConnected, schema]);
+  return schema;
+}

@@ -1,0 +1,55 @@
+import type { ReactNode } from 'react';
+import { formatMs } from './formatFigures.ts';
+import type { TurnRecord } from './turnRecord.ts';
+import { useNow } from './useNow.ts';
+
+/** The last line of a turn: what it does, or its figures. @param children a button. */
+export function TurnFoot({ turn, children }: { readonly turn: TurnRecord; readonly children: ReactNode }) {
+  return (
+    <div className="conversation-foot">
+      {turn.endedAt === undefined ? <Running turn={turn} /> : <Figures turn={turn} />}
+      {children}
+    </div>
+  );
+}
+
+function Running({ turn }: { readonly turn: TurnRecord }) {
+  const now = useNow(true);
+  const visit = turn.visits.at(-1);
+  const waits = turn.calls.some(({ call, result }) => call.awaitsResult && !result);
+  return (
+    <span className="conversation-running">
+      {visit ? (
+        <>
+          <span className="conversation-node">{visit.node}</span> {waits ? 'waits for results' : 'runs'}
+        </>
+      ) : (
+        'sent'
+      )}
+      <span className="muted"> {formatMs(Math.max(0, now - turn.startedAt))}</span>
+    </span>
+  );
+}
+
+const stopReasons = {
+  NONE: undefined,
+  END: undefined,
+  LENGTH: 'cut off',
+  STOP: 'stop string',
+  ABORTED: 'cancelled',
+} as const;
+
+function Figures({
+  turn: { number, summary, startedAt, endedAt = startedAt, priority },
+}: {
+  readonly turn: TurnRecord;
+}) {
+  const figures = [
+    `turn ${number}`,
+    priority === 'NORMAL' ? undefined : priority.toLowerCase(),
+    formatMs(summary?.durationMs ?? endedAt - startedAt),
+    summary && summary.tokens.generated > 0 ? `${summary.tokens.generated} tokens` : undefined,
+    summary && stopReasons[summary.stopReason],
+  ];
+  return <span className="muted">{figures.filter(Boolean).join(' · ')}</span>;
+}

@@ -1,0 +1,133 @@
+import type { GraphFile } from '../document/graphDocument.ts';
+import type { ChangedParams } from './pageAgent.ts';
+
+/** The part of a JSON Schema that a field needs. */
+export interface FieldSchema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly (string | number)[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly properties?: Readonly<Record<string, FieldSchema>>;
+  readonly 'x-live'?: boolean;
+}
+
+/** A live parameter of a node, or a member of one: of `sampling` each has a field. */
+export interface LiveField {
+  /** The parameter, and the member of it. */
+  readonly path: readonly [string] | readonly [string, string];
+  readonly schema: FieldSchema;
+}
+
+/** A node with live parameters. */
+export interface LiveNode {
+  readonly name: string;
+  readonly type: string;
+  readonly fields: readonly LiveField[];
+}
+
+interface GraphSchema {
+  readonly definitions: { readonly node: { readonly allOf: readonly TypeBranch[] } };
+}
+interface TypeBranch {
+  readonly then: {
+    readonly properties: { readonly type: { readonly const: string }; readonly params: FieldSchema };
+  };
+}
+
+/** The live parameters of all nodes of a graph, as graph.schema.json marks them (`x-live`). */
+export function liveNodes(graph: GraphFile, schema: object): readonly LiveNode[] {
+  const { allOf } = (schema as GraphSchema).definitions.node;
+  const paramsOf = new Map(
+    allOf.map(({ then: { properties } }) => [properties.type.const, properties.params.properties ?? {}]),
+  );
+  return Object.entries(graph.nodes).flatMap(([name, { type }]) => {
+    const fields = Object.entries(paramsOf.get(type) ?? {}).flatMap(([param, field]) =>
+      field['x-live'] ? fieldsOf(param, field) : [],
+    );
+    return fields.length > 0 ? [{ name, type, fields }] : [];
+  });
+}
+
+function fieldsOf(param: string, schema: FieldSchema): readonly LiveField[] {
+  const members = Object.entries(schema.properties ?? {});
+  if (members.length === 0) return [{ path: [param], schema }];
+  return members.map(([member, memberSchema]) => ({ path: [param, member], schema: memberSchema }));
+}
+
+type Params = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Params =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The value at a path; undefined: there is none. */
+export function valueAt(params: Params | undefined, [param, member]: LiveField['path']): unknown {
+  const value = params?.[param];
+  if (member === undefined) return value;
+  return isObject(value) ? value[member] : undefined;
+}
+
+/** A change of one value, as `changeParams` takes it: null restores the default. */
+export const changeOf = ([param, member]: LiveField['path'], value: unknown): Params => ({
+  [param]: member === undefined ? value : { [member]: value },
+});
+
+/** The value in effect: the changed one, else the graph's, else the default; undefined: the model's, or none. */
+export function currentValue(
+  { path, schema }: LiveField,
+  fromGraph: Params | undefined,
+  changed: Params | undefined,
+): unknown {
+  const change = valueAt(changed, path);
+  if (change === null) return schema.default;
+  return change ?? valueAt(fromGraph, path) ?? schema.default;
+}
+
+/** Adds a change to the changes of all nodes: objects merge one level deep, like on the server. */
+export function mergeChanges(changed: ChangedParams, node: string, params: Params): ChangedParams {
+  const merged = { ...changed[node] };
+  for (const [name, value] of Object.entries(params)) {
+    const before = merged[name];
+    merged[name] = isObject(value) ? { ...(isObject(before) ? before : {}), ...value } : value;
+  }
+  return { ...changed, [node]: merged };
+}
+
+/** Whether a value was changed and is not the graph's any more. */
+export function isChanged(
+  { path, schema }: LiveField,
+  fromGraph: Params | undefined,
+  changed: Params | undefined,
+): boolean {
+  const before = valueAt(fromGraph, path) ?? schema.default;
+  return valueAt(changed, path) !== undefined && !isSame(currentValue({ path, schema }, fromGraph, changed), before);
+}
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** What an input shows for a value. */
+export function inputText(value: unknown): string {
+  if (value === undefined) return '';
+  return typeof value === 'string'
+    ? value
+    : JSON.stringify(value, null, isObject(value) || Array.isArray(value) ? 2 : 0);
+}
+
+/** Reads what was typed. An empty input of anything but a text restores the default. @throws Error when it is no value. */
+export function readInput(text: string, { type, enum: choices }: FieldSchema): unknown {
+  if (choices) return choices.find((choice) => String(choice) === text) ?? null;
+  if (type === 'string') return text;
+  if (text.trim() === '') return null;
+  if (type === 'number' || type === 'integer') {
+    const value = Number(text);
+    if (Number.isNaN(value)) throw new Error(`"${text}" is no number`);
+    return value;
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    // Of several types one may be a plain string.
+    if (type === undefined) return text;
+    throw new Error('this is no valid JSON');
+  }
+}
