@@ -201,6 +201,26 @@ export function canGoOnForever(graph: PlainGraph): boolean {
   return comesBack({ name: graph.start_node, rounds: {} }, []);
 }
 
+/** The fewest steps by which a path comes back to one of its nodes without an exit that max_rounds limits; undefined: none. */
+export function shortestEndlessLoop(graph: PlainGraph): number | undefined {
+  let shortest = Infinity;
+  const walk = (name: string, before: readonly { readonly name: string; readonly isLimited: boolean }[]): void => {
+    const first = before.findIndex((step) => step.name === name);
+    if (first >= 0) {
+      if (!before.slice(first).some(({ isLimited }) => isLimited)) shortest = Math.min(shortest, before.length);
+      return;
+    }
+    const node = nodeIn(graph, name);
+    for (const { exit } of outcomesOf(node, newTurn)) {
+      const next = nextOf(node, exit);
+      const isLimited = node.type === 'ToolCall' && exit !== 'no_tool_called';
+      if (next !== undefined) walk(next, [...before, { name, isLimited }]);
+    }
+  };
+  walk(graph.start_node, []);
+  return shortest === Infinity ? undefined : shortest;
+}
+
 /** Whether a turn can take a path and then go round its loop so often. */
 export function canRepeat(graph: PlainGraph, path: Path, times: number): boolean {
   const last = path.at(-1)?.node;

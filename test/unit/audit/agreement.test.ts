@@ -13,6 +13,7 @@ import {
   enumeratePaths,
   guardsOnPaths,
   nodesUntil,
+  shortestEndlessLoop,
   type PathTurn,
 } from '../../helpers/pathEnumeration.ts';
 import { randomGraph, type PlainGraph } from '../../helpers/randomGraphs.ts';
@@ -79,7 +80,12 @@ describe('the audit of 10,000 random graphs', () => {
     for (const each of await auditing) {
       const { graph } = each;
       const { bounded } = each.audit.properties;
-      expect({ graph, proven: bounded.proven }).toEqual({ graph, proven: !canGoOnForever(graph) });
+      const steps = bounded.proven ? undefined : bounded.path.length - 1;
+      expect({ graph, proven: bounded.proven, steps }).toEqual({
+        graph,
+        proven: !canGoOnForever(graph),
+        steps: shortestEndlessLoop(graph),
+      });
       if (!bounded.proven) expect({ graph, can: canRepeat(graph, bounded.path, 100) }).toEqual({ graph, can: true });
     }
   });
