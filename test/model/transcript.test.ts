@@ -38,4 +38,19 @@ describe('the transcript of a generation', () => {
     expect(weights.tokenize(joined, true)).toEqual(evaluated);
     await transcriptOf(hostile);
   });
+  it('ends where the text does when the last character is incomplete', async () => {
+    await using engine = llamaEngine();
+    const model = await engine.load(models.pathOf([...families.keys()][0] ?? ''), {
+      contextSize: 0,
+      slots: 1,
+      threads: 1,
+      gpu: 'off',
+    });
+    const sequence = model.openSequence();
+    for (let seed = 0; seed < 40; seed++) {
+      const sampling = { max_tokens: 2, temperature: 9, min_p: 0, top_k: 0, top_p: 1, seed };
+      const { transcript, text } = await generate(sequence, plain, { transcript: true, controlTokens: true, sampling });
+      expect([seed, transcript?.text]).toEqual([seed, text]);
+    }
+  });
 });

@@ -1,5 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import type { PromptPiece, Transcript } from '../../engine.ts';
+import { endsMidCharacter } from '../tokenizer/streamingDetokenizer.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import type { RenderedPrompt } from './promptRenderer.ts';
 
@@ -9,15 +10,18 @@ export interface EvaluatedTokens {
   readonly generated: readonly Token[];
 }
 
-/** The transcript of a generation. */
-export const createTranscript = (
+/** The transcript of a generation. Its text has no character that stayed incomplete, as the text that was emitted. */
+export function createTranscript(
   rendered: RenderedPrompt,
   { prompt, generated }: EvaluatedTokens,
   tokenizer: Tokenizer,
-): Transcript => ({
-  prompt: promptPieces(rendered, addedBos(rendered, prompt, tokenizer)),
-  text: tokenizer.detokenize(generated, prompt.slice(-maxPrecedingTokens), true),
-});
+): Transcript {
+  const text = tokenizer.detokenize(generated, prompt.slice(-maxPrecedingTokens), true);
+  return {
+    prompt: promptPieces(rendered, addedBos(rendered, prompt, tokenizer)),
+    text: endsMidCharacter(text) ? text.slice(0, -1) : text,
+  };
+}
 
 /** The control tokens that the chat template wrote, and the text between them. */
 function promptPieces({ text, controlSpans }: RenderedPrompt, bos: string): readonly PromptPiece[] {
