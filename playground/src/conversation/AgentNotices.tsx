@@ -134,8 +134,7 @@ function Edited({ agent }: { readonly agent: PageAgent }) {
   const startAgain = useAgents((store) => store.startAgain);
   const present = usePresentText(agent);
   const openName = useDocument(({ name }) => name);
-  if (openName !== graphName)
-    return <div className="conversation-notice muted">The graph {graphName} is not the one on the canvas.</div>;
+  if (openName !== graphName) return <div className="conversation-notice muted">not of the graph on the canvas</div>;
   if (present === graphText) return null;
   return (
     <div className="conversation-notice" data-tone="warn">

@@ -11,10 +11,12 @@ export interface CallCardProps {
   readonly record: CallRecord;
   /** Whether its turn runs, so that it can take a result. */
   readonly running: boolean;
+  /** How long its node waits for a result, in milliseconds. */
+  readonly waitLimitMs: number;
 }
 
 /** A call: its tool, its typed arguments, what is wrong with them, and its result. */
-export const CallCard = memo(function CallCard({ agentKey, record, running }: CallCardProps) {
+export const CallCard = memo(function CallCard({ agentKey, record, running, waitLimitMs }: CallCardProps) {
   const { call, result } = record;
   const { toolName, typedArgumentsJson, issues, awaitsResult, known, repaired, consequential, because } = call;
   const args = useMemo(() => shownArguments(typedArgumentsJson), [typedArgumentsJson]);
@@ -44,7 +46,9 @@ export const CallCard = memo(function CallCard({ agentKey, record, running }: Ca
         </p>
       ))}
       {result && <GivenResultLine {...result} />}
-      {awaitsResult && !result && running && <ResultForm agentKey={agentKey} record={record} />}
+      {awaitsResult && !result && running && (
+        <ResultForm agentKey={agentKey} record={record} waitLimitMs={waitLimitMs} />
+      )}
       {awaitsResult && !result && !running && <p className="muted">The turn got no result for this call.</p>}
       {!awaitsResult && <NextMessage toolName={toolName} args={args} />}
       <CallJson record={record} />

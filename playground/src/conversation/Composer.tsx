@@ -2,21 +2,15 @@ import { useId, useRef, useState, type KeyboardEvent } from 'react';
 import { useConnection } from '../connection/connectionStore.ts';
 import { Button } from '../ui/Button.tsx';
 import { activeAgent, useAgents } from './agentStore.ts';
-import { useDraft, variablesOf, type DraftStore } from './draftStore.ts';
+import { useDraft, variablesOf } from './draftStore.ts';
 import { useNewAgent } from './useNewAgent.ts';
-import { VariableRows } from './VariableRows.tsx';
-
-const priorities: readonly { readonly id: DraftStore['priority']; readonly label: string }[] = [
-  { id: 'URGENT', label: 'urgent' },
-  { id: 'NORMAL', label: 'normal' },
-  { id: 'BACKGROUND', label: 'background' },
-];
+import { MessageOptionFields } from './MessageOptionFields.tsx';
 
 /** Where the message is written. Enter sends it, Shift+Enter begins a line, the arrow up brings back the last one. */
 export function Composer({ shown }: { /** The keys of the agents in view. */ readonly shown: readonly number[] }) {
   const id = useId();
   const box = useRef<HTMLTextAreaElement>(null);
-  const { text, setText, priority, setPriority, variables, recall, markSent } = useDraft();
+  const { text, setText, priority, variables, recall, markSent } = useDraft();
   const [showsVariables, setShowsVariables] = useState(false);
   const agent = useAgents(activeAgent);
   const { agents, send, cancel } = useAgents();
@@ -63,7 +57,7 @@ export function Composer({ shown }: { /** The keys of the agents in view. */ rea
         void sendOne();
       }}
     >
-      {showsVariables && <VariableRows />}
+      {showsVariables && <MessageOptionFields />}
       <label htmlFor={`${id}message`} className="visually-hidden">
         Message
       </label>
@@ -79,17 +73,8 @@ export function Composer({ shown }: { /** The keys of the agents in view. */ rea
       <div className="conversation-composer-row">
         <Button size="small" aria-expanded={showsVariables} onClick={() => setShowsVariables(!showsVariables)}>
           Variables{names.length > 0 && ` (${names.length})`}
+          {priority !== 'NORMAL' && ` · ${priority.toLowerCase()}`}
         </Button>
-        <label className="conversation-priority">
-          <span className="visually-hidden">Priority</span>
-          <select value={priority} onChange={(event) => setPriority(event.target.value as DraftStore['priority'])}>
-            {priorities.map(({ id: value, label }) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
         <span className="conversation-spring" />
         {running.length > 0 && (
           <Button size="small" icon="cancel" onClick={() => running.forEach(({ key }) => cancel(key))}>

@@ -13,7 +13,7 @@ export interface MessageLogProps {
 
 /** All turns of an agent. */
 export function MessageLog({ agent, label }: MessageLogProps) {
-  const { key, graphText, turns, carriedTurns } = agent;
+  const { key, graphText, turns, carriedTurns, changedParams } = agent;
   const graph = useMemo(() => parseGraph(graphText).graph, [graphText]);
   const { scroller, content, atEnd, goToEnd } = useStickToEnd(turns.at(-1)?.startedAt);
   const shown = shownTurn(agent);
@@ -28,7 +28,14 @@ export function MessageLog({ agent, label }: MessageLogProps) {
                 started again, with the dialog
               </li>
             ),
-            <TurnView key={turn.number} agentKey={key} turn={turn} graph={graph} selected={turn === shown} />,
+            <TurnView
+              key={turn.number}
+              agentKey={key}
+              turn={turn}
+              graph={graph}
+              changedParams={changedParams}
+              selected={turn === shown}
+            />,
           ])}
           {carriedTurns > 0 && carriedTurns === turns.length && (
             <li className="conversation-divider">started again, with the dialog</li>

@@ -56,18 +56,36 @@ function PromptFacts({ inference: { payload } }: { readonly inference: Inference
     const value = payload[name];
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
-  const sampling = (payload['sampling'] ?? {}) as Readonly<Record<string, unknown>>;
-  const facts: readonly (readonly [string, string | undefined])[] = [
+  const sampling = Object.entries(payload['sampling'] ?? {}).map(([name, value]): Fact => [
+    name,
+    JSON.stringify(value),
+  ]);
+  const facts: readonly Fact[] = [
     ['model', text('model')],
     ['format', text('format')],
     ['because', text('because')],
     ['ended', text('finish_reason')],
     ['tokens', `${prompt} prompt (${reused} reused), ${generated} generated`],
     ['time', queuedMs >= 1 ? `${formatMs(totalMs)}, of it waiting ${formatMs(queuedMs)}` : formatMs(totalMs)],
-    ['sampling', samplingText(sampling)],
   ];
   return (
-    <dl className="turn-facts">
+    <div className="turn-facts">
+      <FactList facts={facts} />
+      {sampling.length > 0 && (
+        <details>
+          <summary>sampling</summary>
+          <FactList facts={sampling} />
+        </details>
+      )}
+    </div>
+  );
+}
+
+type Fact = readonly [name: string, value: string | undefined];
+
+function FactList({ facts }: { readonly facts: readonly Fact[] }) {
+  return (
+    <dl>
       {facts.map(
         ([name, value]) =>
           value !== undefined && (
@@ -79,11 +97,6 @@ function PromptFacts({ inference: { payload } }: { readonly inference: Inference
       )}
     </dl>
   );
-}
-
-function samplingText(sampling: Readonly<Record<string, unknown>>): string | undefined {
-  const entries = Object.entries(sampling).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
-  return entries.length > 0 ? entries.join(', ') : undefined;
 }
 
 interface PromptTextProps {

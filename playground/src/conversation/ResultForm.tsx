@@ -4,9 +4,18 @@ import { useAgents } from './agentStore.ts';
 import { jsonDoubt } from './callArguments.ts';
 import { emptyResult, useResultDrafts, type ResultDraft } from './resultDraftStore.ts';
 import type { CallRecord } from './turnRecord.ts';
+import { useNow } from './useNow.ts';
+
+/** Properties of the form of a result. */
+export interface ResultFormProps {
+  readonly agentKey: number;
+  readonly record: CallRecord;
+  /** How long the turn waits, in milliseconds. */
+  readonly waitLimitMs: number;
+}
 
 /** Where the user writes the result of a call that awaits it. */
-export function ResultForm({ agentKey, record: { call } }: { readonly agentKey: number; readonly record: CallRecord }) {
+export function ResultForm({ agentKey, record: { call, at }, waitLimitMs }: ResultFormProps) {
   const id = useId();
   const submitResults = useAgents((store) => store.submitResults);
   const draft = useResultDrafts((store) => store.drafts[call.callId]) ?? emptyResult;
@@ -49,6 +58,7 @@ export function ResultForm({ agentKey, record: { call } }: { readonly agentKey: 
           {refusal ?? doubt}
         </p>
       )}
+      <TimeLeft endsAt={at + waitLimitMs} />
       <div className="conversation-result-row">
         <label>
           <input type="checkbox" checked={!draft.ok} onChange={(event) => set({ ok: !event.target.checked })} />
@@ -67,5 +77,16 @@ export function ResultForm({ agentKey, record: { call } }: { readonly agentKey: 
         </Button>
       </div>
     </form>
+  );
+}
+
+function TimeLeft({ endsAt }: { readonly endsAt: number }) {
+  const leftMs = endsAt - useNow(true);
+  return (
+    <p className="conversation-time-left muted">
+      {leftMs > 0
+        ? `The turn waits ${Math.ceil(leftMs / 1000)} s more. Parameters: results_timeout_ms.`
+        : 'The time for the result is over.'}
+    </p>
   );
 }

@@ -124,7 +124,7 @@ function Bar({
           key={`${kind} ${start}`}
           className="turn-segment"
           data-kind={kind}
-          data-running={running && index === segments.length - 1}
+          data-running={running && kind === 'other' && index === segments.length - 1}
           x={percent(start)}
           width={percent(end - start)}
           height="10"
@@ -145,9 +145,6 @@ function Tokens({ row }: { readonly row: TimelineRow }) {
       <Figure name="new" value={tokens.fresh} more={prefillRate && formatRate(prefillRate)} />
       <Figure name="generated" value={tokens.generated} more={decodeRate && formatRate(decodeRate)} />
       {firstTokenMs !== undefined && <Figure name="first token" value={formatMs(firstTokenMs)} />}
-      {row.models.map((model) => (
-        <Figure key={model} name="model" value={model} />
-      ))}
     </dl>
   );
 }
@@ -173,6 +170,7 @@ function Figure({ name, value, more }: FigureProps) {
 function Summary({ turn: { summary, text }, timeline }: { readonly turn: TurnRecord; readonly timeline: Timeline }) {
   const { totalMs, isServerTotal, running } = timeline;
   const { tokens } = summary ?? {};
+  const models = [...new Set(timeline.rows.flatMap((row) => row.models))];
   return (
     <dl className="turn-total">
       <Figure
@@ -188,8 +186,13 @@ function Summary({ turn: { summary, text }, timeline }: { readonly turn: TurnRec
           <Figure name="generated" value={tokens.generated} />
         </>
       )}
-      {summary && <Figure name="end" value={summary.stopReason.toLowerCase()} />}
-      <Figure name="text" value={`${text.length} characters`} />
+      {summary && summary.stopReason !== 'NONE' && (
+        <Figure name="stop reason" value={summary.stopReason.toLowerCase()} />
+      )}
+      {text !== '' && <Figure name="text" value={`${text.length} characters`} />}
+      {models.map((model) => (
+        <Figure key={model} name="model" value={model} />
+      ))}
     </dl>
   );
 }

@@ -7,6 +7,8 @@ import { CallCard } from './CallCard.tsx';
 import { EventLine } from './EventLine.tsx';
 import { PendingCalls } from './PendingCalls.tsx';
 import { turnNotes, wholeTextLabel } from './turnNotes.ts';
+import type { ChangedParams } from './pageAgent.ts';
+import { waitLimitMs } from './waitLimit.ts';
 import type { TurnPart, TurnRecord } from './turnRecord.ts';
 import { TurnFoot } from './TurnFoot.tsx';
 
@@ -14,14 +16,16 @@ import { TurnFoot } from './TurnFoot.tsx';
 export interface TurnViewProps {
   readonly agentKey: number;
   readonly turn: TurnRecord;
-  /** The agent's graph. */
+  /** The agent's graph, and what was changed in it since. */
   readonly graph: GraphFile | undefined;
+  readonly changedParams: ChangedParams;
   /** Whether its details are shown. */
   readonly selected: boolean;
 }
 
 /** A turn in the log: the message, and all that came of it, in order. A click selects it. */
-export const TurnView = memo(function TurnView({ agentKey, turn, graph, selected }: TurnViewProps) {
+export const TurnView = memo(function TurnView(props: TurnViewProps) {
+  const { agentKey, turn, selected } = props;
   const selectTurn = useAgents((store) => store.selectTurn);
   const { number, user, variables, parts, endedAt, fault } = turn;
   const running = endedAt === undefined;
@@ -50,7 +54,7 @@ export const TurnView = memo(function TurnView({ agentKey, turn, graph, selected
       {parts.map((part, index) => (
         // Parts are only added at the end.
         // oxlint-disable-next-line react/no-array-index-key
-        <Part key={index} part={part} agentKey={agentKey} turn={turn} graph={graph} running={running} />
+        <Part key={index} {...props} part={part} />
       ))}
       {running && <PendingCalls agentKey={agentKey} calls={turn.calls} />}
       {turnNotes(turn).map(({ text, tone }) => (
@@ -81,12 +85,7 @@ export const TurnView = memo(function TurnView({ agentKey, turn, graph, selected
   );
 });
 
-interface PartProps extends Omit<TurnViewProps, 'selected'> {
-  readonly part: TurnPart;
-  readonly running: boolean;
-}
-
-function Part({ part, agentKey, turn, graph, running }: PartProps) {
+function Part({ part, agentKey, turn, graph, changedParams }: TurnViewProps & { readonly part: TurnPart }) {
   if (part.type === 'event') return <EventLine event={part.event} graph={graph} />;
   if (part.type === 'text') {
     const label = part.whole ? wholeTextLabel(graph?.nodes[part.node]) : undefined;
@@ -99,5 +98,13 @@ function Part({ part, agentKey, turn, graph, running }: PartProps) {
     );
   }
   const record = turn.calls.find(({ call }) => call.callId === part.callId);
-  return record ? <CallCard agentKey={agentKey} record={record} running={running} /> : null;
+  if (!record) return null;
+  return (
+    <CallCard
+      agentKey={agentKey}
+      record={record}
+      running={turn.endedAt === undefined}
+      waitLimitMs={waitLimitMs(record.call.nodeName, graph, changedParams)}
+    />
+  );
 }

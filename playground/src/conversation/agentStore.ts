@@ -1,13 +1,10 @@
 import { create } from 'zustand';
-import { Fault, type AgentHandle, type SendOptions, type ToolResult } from '../../../src/client/index.ts';
+import { Fault, type AgentHandle, type ToolResult } from '../../../src/client/index.ts';
 import { useConnection } from '../connection/connectionStore.ts';
 import { frameQueue } from './frameQueue.ts';
 import { mergeChanges } from './liveParams.ts';
-import { agentTitle, type ChangedParams, type PageAgent } from './pageAgent.ts';
+import { agentTitle, type ChangedParams, type MessageOptions, type PageAgent } from './pageAgent.ts';
 import { turnReducer, type TurnChange } from './turnReducer.ts';
-
-/** What is sent with a message. */
-export type MessageOptions = Pick<SendOptions, 'variables' | 'priority'>;
 
 /** All agents of the page, and the one that the canvas follows. */
 export interface AgentStore {

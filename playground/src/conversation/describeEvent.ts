@@ -72,7 +72,11 @@ const describers: Readonly<Record<string, Describe>> = {
       typeof probability === 'number' ? [{ name: asText(name), share: probability }] : [],
     );
     return info(names(tools).length > 0 ? `Tools: ${names(tools).join(', ')}.` : 'No tools are selected.', {
-      lines: [...list('guidelines that hold', guidelines), ...list('others', others), ...list('cut by max_tools', cut)],
+      lines: [
+        ...list('guidelines that hold', guidelines),
+        ...list('guidelines that do not hold', others),
+        ...list('cut by max_tools', cut),
+      ],
       ...(shares.length > 0 && { shares }),
     });
   },

@@ -1,5 +1,5 @@
 import { create } from 'zustand';
-import type { MessageOptions } from './agentStore.ts';
+import type { MessageOptions } from './pageAgent.ts';
 
 /** A row of the variables; a row without a name is not sent. */
 export interface VariableRow {

@@ -1,5 +1,8 @@
-import type { AgentHandle, Fault, ModelProgress, TurnHandle } from '../../../src/client/index.ts';
+import type { AgentHandle, Fault, ModelProgress, SendOptions, TurnHandle } from '../../../src/client/index.ts';
 import type { TurnRecord } from './turnRecord.ts';
+
+/** What is sent with a message. */
+export type MessageOptions = Pick<SendOptions, 'variables' | 'priority'>;
 
 /** Changed parameters by node and name. */
 export type ChangedParams = Readonly<Record<string, Readonly<Record<string, unknown>>>>;

@@ -1,8 +1,33 @@
 import { Button } from '../ui/Button.tsx';
-import { useDraft, type VariableRow } from './draftStore.ts';
+import { useDraft, type DraftStore, type VariableRow } from './draftStore.ts';
 
-/** The variables of the next message, and of those after it until they are removed. */
-export function VariableRows() {
+const priorities: readonly { readonly id: DraftStore['priority']; readonly label: string }[] = [
+  { id: 'URGENT', label: 'urgent: goes first' },
+  { id: 'NORMAL', label: 'normal' },
+  { id: 'BACKGROUND', label: 'background: gives way to the others' },
+];
+
+/** The variables and the priority of the next message, and of those after it until they are changed. */
+export function MessageOptionFields() {
+  const { priority, setPriority } = useDraft();
+  return (
+    <div className="conversation-message-options">
+      <VariableRows />
+      <label className="conversation-priority">
+        Priority
+        <select value={priority} onChange={(event) => setPriority(event.target.value as DraftStore['priority'])}>
+          {priorities.map(({ id, label }) => (
+            <option key={id} value={id}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+function VariableRows() {
   const { variables, setVariables } = useDraft();
   const rows = variables.length === 0 ? [{ name: '', value: '' }] : variables;
   const change = (index: number, changed: Partial<VariableRow>): void =>
