@@ -95,10 +95,11 @@ const boundedBy = (limit: number, share: number): number => (Number.isFinite(lim
 function tooLarge(file: string, { limit, left }: MemoryBudget, needed: MemoryUse): Fault {
   const [part, flag] =
     needed.ram > left.ram ? (['ram', '--memory-limit'] as const) : (['vram', '--vram-limit'] as const);
+  const isShared = left[part] < limit[part];
   return new Fault(
     'MODEL_LOAD_FAILED',
     `${file} cannot be loaded: with the smallest context it needs ${ceilMegabytes(needed[part])} MB, and ` +
       `${Math.floor(Math.max(0, left[part]) / 1e6)} MB of the ${ceilMegabytes(limit[part])} MB of ${flag} are left; ` +
-      'unload other models, use a smaller one, or raise the limit',
+      `${isShared ? 'unload other models, ' : ''}use a smaller ${isShared ? 'one' : 'model'}, or raise the limit`,
   );
 }
