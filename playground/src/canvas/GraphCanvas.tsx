@@ -1,53 +1,77 @@
-import { Background, Controls, ReactFlow, type Edge, type Node } from '@xyflow/react';
-import { useMemo } from 'react';
-import { activeAgent, useAgents } from '../conversation/agentStore.ts';
+import { Background, Controls, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, type Edge } from '@xyflow/react';
+import { useEffect } from 'react';
 import { useDocument } from '../document/documentStore.ts';
-import { GraphNodeCard, type GraphNodeData } from './GraphNodeCard.tsx';
-import { layoutGraph, nodeSize } from './layout.ts';
+import { nodePointer } from '../document/faultPlace.ts';
+import { useFocus } from '../document/focusStore.ts';
+import { CanvasToolbar } from './CanvasToolbar.tsx';
+import type { FlowNode } from './flowElements.ts';
+import { GraphNodeCard } from './GraphNodeCard.tsx';
+import { exitOfEdge } from './turnPath.ts';
+import { useCanvasKeys } from './useCanvasKeys.ts';
+import { useFlow } from './useFlow.ts';
+import './canvas.css';
 
 const nodeTypes = { graphNode: GraphNodeCard };
+const fitViewOptions = { padding: 0.12, maxZoom: 1 } as const;
+const minNodesForMap = 25;
 
 /** The graph, drawn. The path of the active agent's last turn is lit. */
 export function GraphCanvas() {
-  const { graph, selected, select } = useDocument();
-  const visits = useAgents((store) => activeAgent(store)?.turns.at(-1)?.visits);
-  const nodes = useMemo((): Node<GraphNodeData>[] => {
-    if (!graph) return [];
-    const positions = layoutGraph(graph);
-    return Object.entries(graph.nodes).map(([name, { type }]) => {
-      const { x = 0, y = 0 } = positions.get(name) ?? {};
-      return {
-        id: name,
-        type: 'graphNode',
-        position: { x: x - nodeSize.width / 2, y: y - nodeSize.height / 2 },
-        data: { name, nodeType: type, isStart: name === graph.start_node },
-      };
-    });
-  }, [graph]);
-  const edges = useMemo((): Edge[] => {
-    if (!graph) return [];
-    return Object.entries(graph.nodes).flatMap(([source, { exits = {} }]) =>
-      Object.entries(exits)
-        .filter(([, target]) => graph.nodes[target])
-        .map(([exit, target]) => ({ id: `${source} ${exit}`, source, target, label: exit })),
-    );
-  }, [graph]);
-  const shown = nodes.map((node) => {
-    const visit = visits?.findLast(({ node: name }) => name === node.id);
-    const run: GraphNodeData['run'] = !visit ? undefined : visit.endedAt === undefined ? 'running' : 'done';
-    return { ...node, selected: node.id === selected, data: { ...node.data, run } };
-  });
   return (
-    <ReactFlow
-      nodes={shown}
-      edges={edges}
-      nodeTypes={nodeTypes}
-      onNodeClick={(_, { id }) => select(id)}
-      fitView
-      colorMode="system"
-    >
-      <Background />
-      <Controls showInteractive={false} />
-    </ReactFlow>
+    <ReactFlowProvider>
+      <Canvas />
+    </ReactFlowProvider>
+  );
+}
+
+function Canvas() {
+  const { nodes, edges, onNodesChange, onEdgesChange, arrange, layouts } = useFlow();
+  const { fitView } = useReactFlow();
+  const isEditable = useDocument((store) => store.isEditable);
+  const isEmpty = useDocument((store) => store.graph === undefined);
+  const select = useDocument((store) => store.select);
+  const connect = useDocument((store) => store.connectExit);
+  const reveal = useFocus((store) => store.reveal);
+  const onKeyDown = useCanvasKeys(nodes, edges);
+  useEffect(() => {
+    if (layouts > 0) requestAnimationFrame(() => void fitView(fitViewOptions));
+  }, [layouts, fitView]);
+  return (
+    <div className="canvas" onKeyDown={onKeyDown}>
+      <CanvasToolbar arrange={arrange} />
+      <ReactFlow<FlowNode, Edge>
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={nodeTypes}
+        onNodesChange={onNodesChange}
+        onEdgesChange={onEdgesChange}
+        onConnect={({ source, sourceHandle, target }) => connect(source, sourceHandle ?? '', target)}
+        onReconnect={(edge, { source, sourceHandle, target }) => {
+          const { node, exit } = exitOfEdge(edge.id);
+          if (node !== source || exit !== sourceHandle) connect(node, exit, undefined);
+          connect(source, sourceHandle ?? '', target);
+        }}
+        onReconnectEnd={(_, edge, __, { isValid }) => {
+          const { node, exit } = exitOfEdge(edge.id);
+          if (!isValid) connect(node, exit, undefined);
+        }}
+        onNodeDoubleClick={(_, { id }) => reveal(nodePointer(id), 'node')}
+        onPaneClick={() => select(undefined)}
+        nodesConnectable={isEditable}
+        edgesReconnectable={isEditable}
+        edgesFocusable={false}
+        connectionRadius={36}
+        deleteKeyCode={null}
+        disableKeyboardA11y
+        minZoom={0.1}
+        fitViewOptions={fitViewOptions}
+        proOptions={{ hideAttribution: true }}
+      >
+        <Background gap={18} color="var(--border)" />
+        <Controls showInteractive={false} fitViewOptions={fitViewOptions} position="bottom-left" />
+        {nodes.length >= minNodesForMap && <MiniMap pannable zoomable ariaLabel="Map of the graph" />}
+      </ReactFlow>
+      {isEmpty && <p className="canvas-empty">Open a graph, drop a file on the page, or begin with “New graph”.</p>}
+    </div>
   );
 }

@@ -1,21 +1,26 @@
 import { useEffect, useRef } from 'react';
+import { useConnection } from '../connection/connectionStore.ts';
 import { useDocument } from './documentStore.ts';
 import { GraphCheck } from './graphCheck.ts';
-import { parseGraph } from './graphDocument.ts';
 
-const delayMs = 250;
+const delayMs = 200;
 
-/** Checks the document with the server a moment after it was changed, and puts the faults into its store. */
+/** Checks the document with the server a moment after it was changed, and again after a reconnect; its store gets the faults. */
 export function useGraphCheck(): void {
-  const { text, setFaults } = useDocument();
+  const text = useDocument((store) => store.text);
+  const isEditable = useDocument((store) => store.isEditable);
+  const setFaults = useDocument((store) => store.setFaults);
+  const isConnected = useConnection(({ status }) => status.state === 'connected');
   const graphCheck = useRef<GraphCheck>(undefined);
   useEffect(() => {
-    if (text === '' || parseGraph(text).faults.length > 0) return undefined;
+    if (!isEditable || !isConnected) return undefined;
     const timer = setTimeout(() => {
       graphCheck.current ??= new GraphCheck();
-      void graphCheck.current.check(text).then((faults) => faults && setFaults(faults));
+      void graphCheck.current.check(text).then((faults) => {
+        if (faults && useDocument.getState().text === text) setFaults(faults);
+      });
     }, delayMs);
     return () => clearTimeout(timer);
-  }, [text, setFaults]);
+  }, [text, isEditable, isConnected, setFaults]);
   useEffect(() => () => graphCheck.current?.close(), []);
 }

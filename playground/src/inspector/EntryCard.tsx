@@ -1,0 +1,30 @@
+import { matchingBranch, entryTitle, fieldForm } from './formModel.ts';
+import { EntryActions, type EntryProps } from './EntryActions.tsx';
+import { FieldGroup } from './FieldGroup.tsx';
+import { Members } from './ObjectField.tsx';
+import { ValueField } from './ValueField.tsx';
+
+/** An entry of a list that is an object, such as a tool, with the fields of its members. */
+export function EntryCard(props: EntryProps) {
+  const { list, index, name, schema, value } = props;
+  const path = [...list, index];
+  const branch = matchingBranch(schema, value);
+  return (
+    <div className="inspector-entry inspector-card">
+      <FieldGroup
+        label={`${name} ${index + 1}`}
+        path={path}
+        schema={{}}
+        note={entryTitle(value)}
+        isOpen
+        actions={<EntryActions {...props} />}
+      >
+        {fieldForm(schema, value).kind === 'object' ? (
+          <Members schema={branch} value={value} path={path} />
+        ) : (
+          <ValueField name={`${name} ${index + 1}`} path={path} schema={schema} value={value} />
+        )}
+      </FieldGroup>
+    </div>
+  );
+}
