@@ -34,7 +34,9 @@ function Canvas() {
   const reveal = useFocus((store) => store.reveal);
   const onKeyDown = useCanvasKeys(nodes, edges);
   useEffect(() => {
-    if (layouts > 0) requestAnimationFrame(() => void fitView(fitViewOptions));
+    // React Flow has measured the nodes by then.
+    const timer = setTimeout(() => layouts > 0 && void fitView(fitViewOptions), 60);
+    return () => clearTimeout(timer);
   }, [layouts, fitView]);
   return (
     <div className="canvas" onKeyDown={onKeyDown}>

@@ -72,7 +72,7 @@ export function flowEdges(before: readonly Edge[], views: readonly NodeView[], t
           selected: old?.selected ?? false,
           markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16, color: 'var(--canvas-edge)' },
           ...(isTaken && {
-            markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16, color: 'var(--running)' },
+            markerEnd: { type: MarkerType.ArrowClosed, width: 11, height: 11, color: 'var(--running)' },
             zIndex: 1,
           }),
           domAttributes: dataAttributes({ 'data-taken': isTaken ? 'true' : undefined, 'data-edge': id }),

@@ -9,18 +9,21 @@ const delayMs = 200;
 export function useGraphCheck(): void {
   const text = useDocument((store) => store.text);
   const isEditable = useDocument((store) => store.isEditable);
-  const setFaults = useDocument((store) => store.setFaults);
   const isConnected = useConnection(({ status }) => status.state === 'connected');
   const graphCheck = useRef<GraphCheck>(undefined);
   useEffect(() => {
     if (!isEditable || !isConnected) return undefined;
     const timer = setTimeout(() => {
       graphCheck.current ??= new GraphCheck();
-      void graphCheck.current.check(text).then((faults) => {
-        if (faults && useDocument.getState().text === text) setFaults(faults);
-      });
+      void checkText(graphCheck.current, text);
     }, delayMs);
     return () => clearTimeout(timer);
-  }, [text, isEditable, isConnected, setFaults]);
+  }, [text, isEditable, isConnected]);
   useEffect(() => () => graphCheck.current?.close(), []);
+}
+
+async function checkText(graphCheck: GraphCheck, text: string): Promise<void> {
+  const faults = await graphCheck.check(text);
+  const { text: current, setFaults } = useDocument.getState();
+  if (faults && current === text) setFaults(faults);
 }

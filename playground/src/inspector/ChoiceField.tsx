@@ -1,7 +1,7 @@
 import { commitValue } from './commitValue.ts';
 import { FieldRow } from './FieldRow.tsx';
 import { defaultText } from './formModel.ts';
-import type { FieldProps } from './ValueField.tsx';
+import type { FieldProps } from './fieldProps.ts';
 
 /** Properties of a field for one of some values. */
 export interface ChoiceFieldProps extends FieldProps {

@@ -2,12 +2,14 @@ import { matchingBranch, entryTitle, fieldForm } from './formModel.ts';
 import { EntryActions, type EntryProps } from './EntryActions.tsx';
 import { FieldGroup } from './FieldGroup.tsx';
 import { Members } from './ObjectField.tsx';
-import { ValueField } from './ValueField.tsx';
+import { AnyField } from './fieldProps.ts';
+import { use } from 'react';
 
 /** An entry of a list that is an object, such as a tool, with the fields of its members. */
 export function EntryCard(props: EntryProps) {
   const { list, index, name, schema, value } = props;
   const path = [...list, index];
+  const ValueField = use(AnyField);
   const branch = matchingBranch(schema, value);
   return (
     <div className="inspector-entry inspector-card">

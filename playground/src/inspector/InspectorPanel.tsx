@@ -8,6 +8,8 @@ import { FaultList } from './FaultList.tsx';
 import { focusField } from './focusField.ts';
 import { GraphForm } from './GraphForm.tsx';
 import { ModelNames } from './ModelNames.tsx';
+import { AnyField } from './fieldProps.ts';
+import { ValueField } from './ValueField.tsx';
 import { NodeForm } from './NodeForm.tsx';
 import './inspector.css';
 
@@ -71,7 +73,9 @@ function Form() {
           </button>
         </p>
       )}
-      {node && selected !== undefined ? <NodeForm name={selected} node={node} /> : <GraphForm />}
+      <AnyField value={ValueField}>
+        {node && selected !== undefined ? <NodeForm name={selected} node={node} /> : <GraphForm />}
+      </AnyField>
     </div>
   );
 }

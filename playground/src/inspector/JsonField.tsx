@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { commitValue } from './commitValue.ts';
 import { FieldRow } from './FieldRow.tsx';
 import { parseJson } from './formModel.ts';
-import type { FieldProps } from './ValueField.tsx';
+import type { FieldProps } from './fieldProps.ts';
 
 /** A field for any other value, as JSON. What is no JSON yet is not put into the document. */
 export function JsonField({ name, path, schema, value, required = false }: FieldProps) {

@@ -8,7 +8,7 @@ import { EntryCard } from './EntryCard.tsx';
 import { EntryRow } from './EntryRow.tsx';
 import { FieldGroup } from './FieldGroup.tsx';
 import { fieldForm } from './formModel.ts';
-import type { FieldProps } from './ValueField.tsx';
+import type { FieldProps } from './fieldProps.ts';
 
 /** Properties of a field for a list. */
 export interface ListFieldProps extends FieldProps {

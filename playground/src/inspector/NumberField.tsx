@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { commitValue } from './commitValue.ts';
 import { FieldRow } from './FieldRow.tsx';
 import { boundsText, defaultText } from './formModel.ts';
-import type { FieldProps } from './ValueField.tsx';
+import type { FieldProps } from './fieldProps.ts';
 
 /** A field for a number, with its bounds. One that is empty is not in the document. */
 export function NumberField({ name, path, schema, value, required = false }: FieldProps) {

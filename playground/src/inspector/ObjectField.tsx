@@ -1,8 +1,9 @@
 import type { FieldSchema } from '../document/graphTypes.ts';
 import { FieldGroup } from './FieldGroup.tsx';
 import { orderedMembers } from './formModel.ts';
-import { ValueField, type FieldProps } from './ValueField.tsx';
+import { AnyField, type FieldProps } from './fieldProps.ts';
 import type { JSONPath } from 'jsonc-parser';
+import { use } from 'react';
 
 /** A field for an object with known members, which opens on demand. */
 export function ObjectField({ name, path, schema, value, required = false }: FieldProps) {
@@ -30,6 +31,7 @@ export interface MembersProps {
 /** The fields of all members of an object; also of those that the schema does not have. */
 export function Members({ schema, value, path }: MembersProps) {
   const values = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const ValueField = use(AnyField);
   const members = orderedMembers(schema);
   const known = new Set(members.map(([name]) => name));
   const unknown = Object.keys(values).filter((name) => !known.has(name));

@@ -3,7 +3,7 @@ import { commitValue } from './commitValue.ts';
 import { FieldRow } from './FieldRow.tsx';
 import { defaultText, formatAny, parseAny } from './formModel.ts';
 import { modelNamesId } from './ModelNames.tsx';
-import type { FieldProps } from './ValueField.tsx';
+import type { FieldProps } from './fieldProps.ts';
 
 /** Properties of a field for a text. */
 export interface TextFieldProps extends FieldProps {

@@ -1,23 +1,12 @@
-import type { JSONPath } from 'jsonc-parser';
 import { matchingBranch, fieldForm } from './formModel.ts';
 import type { FieldSchema } from '../document/graphTypes.ts';
 import { ChoiceField } from './ChoiceField.tsx';
+import type { FieldProps } from './fieldProps.ts';
 import { JsonField } from './JsonField.tsx';
 import { ListField } from './ListField.tsx';
 import { NumberField } from './NumberField.tsx';
 import { ObjectField } from './ObjectField.tsx';
 import { TextField } from './TextField.tsx';
-
-/** Properties of a field of any kind. */
-export interface FieldProps {
-  /** The name of the parameter or member. */
-  readonly name: string;
-  readonly path: JSONPath;
-  readonly schema: FieldSchema;
-  /** Undefined: it is not in the document. */
-  readonly value: unknown;
-  readonly required?: boolean;
-}
 
 /** A field for a value that a schema describes. */
 export function ValueField(props: FieldProps) {
