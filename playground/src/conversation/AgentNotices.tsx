@@ -81,37 +81,26 @@ function Lost({ agent }: { readonly agent: PageAgent }) {
   const { client, status, open } = useConnection();
   const startAgain = useAgents((store) => store.startAgain);
   const canKeep = dialog !== undefined && dialog !== '[]';
+  const again = async (keepDialog: boolean): Promise<void> => {
+    if (!client) await open();
+    await startAgain(key, graphText, { keepDialog });
+  };
+  const button = { size: 'small', icon: 'restart', disabled: status.state === 'connecting' } as const;
   return (
     <div className="conversation-notice" data-tone="error">
       <div role="alert">
         <p>
-          <Icon name="alert" /> The session is lost, and the agent with it: {fault?.message}
+          <Icon name="alert" /> The session is lost, and the agent with it: {fault?.message}.
         </p>
         {canKeep && <p>The page has its dialog up to the last turn that ended.</p>}
       </div>
       <div className="conversation-notice-actions">
-        {!client && (
-          <Button size="small" disabled={status.state === 'connecting'} onClick={() => void open()}>
-            Connect and start again
-          </Button>
-        )}
         {canKeep && (
-          <Button
-            size="small"
-            variant="primary"
-            icon="restart"
-            disabled={!client}
-            onClick={() => void startAgain(key, graphText, { keepDialog: true })}
-          >
+          <Button {...button} variant="primary" onClick={() => void again(true)}>
             Start again with the dialog
           </Button>
         )}
-        <Button
-          size="small"
-          icon="restart"
-          disabled={!client}
-          onClick={() => void startAgain(key, graphText, { keepDialog: false })}
-        >
+        <Button {...button} onClick={() => void again(false)}>
           Start again
         </Button>
       </div>

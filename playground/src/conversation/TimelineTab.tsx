@@ -33,6 +33,14 @@ export function TimelineTab({ turn }: { readonly turn: TurnRecord }) {
               {label}
             </li>
           ))}
+        {timeline.running && (
+          <li>
+            <svg viewBox="0 0 10 10" aria-hidden="true">
+              <rect className="turn-segment" data-running="true" width="10" height="10" />
+            </svg>
+            runs: its parts are known when its inference has ended
+          </li>
+        )}
       </ul>
       <table>
         <caption className="visually-hidden">The visits of nodes in the turn, with their times and tokens</caption>

@@ -200,8 +200,8 @@ export const activeAgent = ({ agents, active }: AgentStore): PageAgent | undefin
 // The agents of a session end with it.
 useConnection.subscribe(({ client, status }, { client: before }) => {
   if (!before || client === before) return;
-  const reason = status.state === 'closed' ? status.reason : 'the session has ended';
-  const fault = new Fault('CONNECTION_DROPPED', reason);
+  const reason = status.state === 'closed' ? status.reason : '';
+  const fault = new Fault('CONNECTION_DROPPED', reason.replace(/\.$/, '') || 'the server does not have it any more');
   useAgents.setState(({ agents }) => ({
     agents: agents.map((agent) =>
       agent.state === 'ready' ? { ...agent, state: 'lost', fault, handle: undefined } : agent,

@@ -26,8 +26,12 @@ export function useStickToEnd(sent: unknown): StickyEnd {
     const { current: box } = scroller;
     const { current: list } = content;
     if (!box || !list) return undefined;
+    let top = box.scrollTop;
     const onScroll = (): void => {
-      isStuck.current = box.scrollTop + box.clientHeight >= box.scrollHeight - nearPixels;
+      // A list that has grown since it was scrolled to its end is not near it, but only the user scrolls up.
+      const isNear = box.scrollTop + box.clientHeight >= box.scrollHeight - nearPixels;
+      isStuck.current = isNear || (isStuck.current && box.scrollTop >= top);
+      top = box.scrollTop;
       setAtEnd(isStuck.current);
     };
     const observer = new ResizeObserver(() => isStuck.current && box.scrollTo({ top: box.scrollHeight }));
