@@ -63,7 +63,7 @@ export class ProcessEngine implements Engine {
       states: this.#states,
       prompts,
       timingsFolder,
-      watchdog: priority === 'low' ? patientLimits(watchdog) : watchdog,
+      watchdog: priority === 'normal' ? watchdog : patientLimits(watchdog),
       gpuDevice,
       priority,
       onStart,
@@ -139,7 +139,7 @@ export class ProcessEngine implements Engine {
   }
 }
 
-/** The lowest class of the system gets little time on a busy machine: what takes long there is no hang. */
+/** A process of a lower priority gets little time on a busy machine: what takes long there is no hang. */
 const patientLimits = ({ minHangMs, ...limits }: WatchdogLimits): WatchdogLimits => ({
   ...limits,
   minHangMs: minHangMs * 6,
