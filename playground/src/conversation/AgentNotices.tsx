@@ -3,7 +3,7 @@ import { useDocument } from '../document/documentStore.ts';
 import { Button } from '../ui/Button.tsx';
 import { Icon } from '../ui/Icon.tsx';
 import { useAgents } from './agentStore.ts';
-import { FaultList } from './FaultList.tsx';
+import { CompileFaults } from './CompileFaults.tsx';
 import { adviceFor, compileFaults } from './graphFaults.ts';
 import type { PageAgent } from './pageAgent.ts';
 import { usePresentText } from './usePresentText.ts';
@@ -59,7 +59,7 @@ function Failed({ agent }: { readonly agent: PageAgent }) {
           <Icon name="alert" /> The agent could not be made. {faults.length > 0 ? '' : `${fault.message} `}
           <code>{fault.name}</code>
         </p>
-        <FaultList faults={faults} />
+        <CompileFaults faults={faults} />
         {advice !== undefined && <p>{advice}</p>}
       </div>
       <div className="conversation-notice-actions">

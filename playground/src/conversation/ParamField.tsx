@@ -89,7 +89,7 @@ export function ParamField({ agent, node, field, fromGraph, changed }: ParamFiel
         >
           {value === undefined && <option value="">default</option>}
           {schema.enum.map((choice) => (
-            <option key={choice}>{choice}</option>
+            <option key={String(choice)}>{String(choice)}</option>
           ))}
         </select>
       ) : isLong(field) ? (
@@ -131,12 +131,10 @@ export function ParamField({ agent, node, field, fromGraph, changed }: ParamFiel
 
 const isNumber = ({ schema: { type } }: LiveField): boolean => type === 'number' || type === 'integer';
 
-const longNames: readonly string[] = ['system_prompt', 'template'];
-
 /** Whether the value may have several lines. */
-const isLong = ({ path, schema: { type, enum: choices } }: LiveField): boolean =>
-  longNames.includes(path.at(-1) ?? '') ||
-  (choices === undefined && type !== 'boolean' && type !== 'string' && type !== 'number' && type !== 'integer');
+const isLong = ({ schema: { type, enum: choices, 'x-editor': editor } }: LiveField): boolean =>
+  editor === 'multiline' ||
+  (choices === undefined && !['boolean', 'string', 'number', 'integer'].includes(String(type)));
 
 const placeholderOf = ({ path: [param], schema: { default: byDefault } }: LiveField): string | undefined =>
   byDefault === undefined && param === 'sampling' ? "the model's" : undefined;

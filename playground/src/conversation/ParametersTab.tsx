@@ -1,18 +1,17 @@
-import { useEffect, useMemo, useState } from 'react';
-import { fetchWithToken, useConnection } from '../connection/connectionStore.ts';
+import { useMemo } from 'react';
 import { parseGraph } from '../document/graphDocument.ts';
+import { useTypes } from '../document/typesStore.ts';
 import { isChanged, liveNodes, type LiveNode } from './liveParams.ts';
 import type { PageAgent } from './pageAgent.ts';
 import { ParamField } from './ParamField.tsx';
 
 /** The live parameters of an agent's nodes: what is changed here holds from its next turn on. */
 export function ParametersTab({ agent }: { readonly agent: PageAgent | undefined }) {
-  const schema = useGraphSchema();
+  const types = useTypes((store) => store.types);
   const graph = useMemo(() => agent && parseGraph(agent.graphText).graph, [agent?.graphText]);
-  const nodes = useMemo(() => (graph && schema ? liveNodes(graph, schema) : []), [graph, schema]);
+  const nodes = useMemo(() => (graph ? liveNodes(graph, types) : []), [graph, types]);
   if (!agent) return <p className="turn-empty muted">Make an agent: its live parameters can be changed here.</p>;
-  if (schema && nodes.length === 0)
-    return <p className="turn-empty muted">No node of this graph has live parameters.</p>;
+  if (nodes.length === 0) return <p className="turn-empty muted">No node of this graph has live parameters.</p>;
   return (
     <div className="turn-params">
       <p className="muted">
@@ -57,17 +56,4 @@ function NodeParams({ agent, node, fromGraph }: NodeParamsProps) {
       </div>
     </details>
   );
-}
-
-/** The schema of graphs, as this server has it: with the node types of its extensions. */
-function useGraphSchema(): object | undefined {
-  const [schema, setSchema] = useState<object>();
-  const isConnected = useConnection(({ client }) => client !== undefined);
-  useEffect(() => {
-    if (!isConnected || schema) return;
-    void fetchWithToken('/schema/graph.schema.json')
-      .then((answer) => (answer.ok ? answer.json() : undefined))
-      .then(setSchema, () => {});
-  }, [isConnected, schema]);
-  return schema;
 }

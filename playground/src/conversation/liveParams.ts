@@ -1,17 +1,6 @@
 import type { GraphFile } from '../document/graphDocument.ts';
+import type { FieldSchema, GraphTypes } from '../document/graphTypes.ts';
 import type { ChangedParams } from './pageAgent.ts';
-
-/** The part of a JSON Schema that a field needs. */
-export interface FieldSchema {
-  readonly type?: string;
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly enum?: readonly (string | number)[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly properties?: Readonly<Record<string, FieldSchema>>;
-  readonly 'x-live'?: boolean;
-}
 
 /** A live parameter of a node, or a member of one: of `sampling` each has a field. */
 export interface LiveField {
@@ -27,28 +16,13 @@ export interface LiveNode {
   readonly fields: readonly LiveField[];
 }
 
-interface GraphSchema {
-  readonly definitions: { readonly node: { readonly allOf: readonly TypeBranch[] } };
-}
-interface TypeBranch {
-  readonly then: {
-    readonly properties: { readonly type: { readonly const: string }; readonly params: FieldSchema };
-  };
-}
-
-/** The live parameters of all nodes of a graph, as graph.schema.json marks them (`x-live`). */
-export function liveNodes(graph: GraphFile, schema: object): readonly LiveNode[] {
-  const { allOf } = (schema as GraphSchema).definitions.node;
-  const paramsOf = new Map(
-    allOf.map(({ then: { properties } }) => [properties.type.const, properties.params.properties ?? {}]),
-  );
-  return Object.entries(graph.nodes).flatMap(([name, { type }]) => {
-    const fields = Object.entries(paramsOf.get(type) ?? {}).flatMap(([param, field]) =>
-      field['x-live'] ? fieldsOf(param, field) : [],
-    );
+/** The live parameters of all nodes of a graph, as the server's schema marks them (`x-live`). */
+export const liveNodes = (graph: GraphFile, { types }: GraphTypes): readonly LiveNode[] =>
+  Object.entries(graph.nodes).flatMap(([name, { type }]) => {
+    const params = Object.entries(types.get(type)?.params.properties ?? {});
+    const fields = params.flatMap(([param, field]) => (field['x-live'] ? fieldsOf(param, field) : []));
     return fields.length > 0 ? [{ name, type, fields }] : [];
   });
-}
 
 function fieldsOf(param: string, schema: FieldSchema): readonly LiveField[] {
   const members = Object.entries(schema.properties ?? {});

@@ -9,10 +9,11 @@ import {
   type LiveField,
 } from '../../../playground/src/conversation/liveParams.ts';
 import { parseGraph } from '../../../playground/src/document/graphDocument.ts';
+import { readGraphTypes } from '../../../playground/src/document/graphTypes.ts';
 import { editorSchema } from '../../../src/graph/editorSchema.ts';
 import { registryWith } from '../../../src/nodes/index.ts';
 
-const schema = editorSchema(registryWith());
+const types = readGraphTypes(editorSchema(registryWith()));
 const graphOf = (nodes: object) => {
   const { graph } = parseGraph(JSON.stringify({ nodes }));
   if (!graph) throw new Error('no graph');
@@ -21,7 +22,7 @@ const graphOf = (nodes: object) => {
 
 describe('the live parameters of a graph', () => {
   it('are those that the server marks, and those of sampling one by one', () => {
-    const [guard, answer] = liveNodes(graphOf({ guard: { type: 'Guardrail' }, answer: { type: 'Generate' } }), schema);
+    const [guard, answer] = liveNodes(graphOf({ guard: { type: 'Guardrail' }, answer: { type: 'Generate' } }), types);
     expect(guard).toMatchObject({ name: 'guard', fields: [{ path: ['string_storage'] }, { path: ['watch'] }] });
     const paths = answer?.fields.map(({ path }) => path.join('.'));
     expect(paths).toContain('sampling.temperature');
@@ -31,7 +32,7 @@ describe('the live parameters of a graph', () => {
   });
 
   it('are none of a node type that the server does not know', () => {
-    expect(liveNodes(graphOf({ x: { type: 'Nothing' } }), schema)).toEqual([]);
+    expect(liveNodes(graphOf({ x: { type: 'Nothing' } }), types)).toEqual([]);
   });
 });
 

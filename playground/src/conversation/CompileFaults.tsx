@@ -1,14 +1,12 @@
-import { pointerTokens } from '../../../src/jsonPointer.ts';
-import { useDocument } from '../document/documentStore.ts';
+import { useFocus } from '../document/focusStore.ts';
 import { Button } from '../ui/Button.tsx';
 import type { CompileFault } from './graphFaults.ts';
 
 const maxShown = 6;
 
-/** Faults of a graph, each with a button that shows its place in the graph file. */
-export function FaultList({ faults }: { readonly faults: readonly CompileFault[] }) {
-  const select = useDocument((store) => store.select);
-  const reveal = (pointer: string): void => select(pointerTokens(pointer)[1]);
+/** Faults of a graph that no agent can be made of, each with a button that shows its place in the graph file. */
+export function CompileFaults({ faults }: { readonly faults: readonly CompileFault[] }) {
+  const reveal = useFocus((store) => store.reveal);
   if (faults.length === 0) return null;
   return (
     <ul className="conversation-faults">
