@@ -19,19 +19,24 @@ export function ParamField({ agent, node, field, fromGraph, changed }: ParamFiel
   const id = useId();
   const changeParams = useAgents((store) => store.changeParams);
   const { path, schema } = field;
-  const value = currentValue(field, fromGraph, changed);
+  // Shown until the server has answered.
+  const [pending, setPending] = useState<{ readonly value: unknown }>();
+  const value = pending ? pending.value : currentValue(field, fromGraph, changed);
   const [draft, setDraft] = useState<string>();
   const [refusal, setRefusal] = useState<string>();
   const name = path.join('.');
   const disabled = agent.state !== 'ready' || agent.running !== undefined;
 
   const change = async (next: unknown): Promise<void> => {
+    setPending({ value: next ?? schema.default });
     try {
       await changeParams(agent.key, node, changeOf(path, next));
       setDraft(undefined);
       setRefusal(undefined);
     } catch (thrown) {
       setRefusal(thrown instanceof Error ? thrown.message : String(thrown));
+    } finally {
+      setPending(undefined);
     }
   };
   const commit = (): void => {
@@ -72,7 +77,8 @@ export function ParamField({ agent, node, field, fromGraph, changed }: ParamFiel
   return (
     <div className="turn-field" data-wide={isLong(field)}>
       <label htmlFor={common.id} title={schema.description}>
-        {name}
+        {path.length > 1 && <span className="visually-hidden">{path[0]}.</span>}
+        {path.at(-1)}
       </label>
       {schema.type === 'boolean' ? (
         <input
@@ -95,7 +101,7 @@ export function ParamField({ agent, node, field, fromGraph, changed }: ParamFiel
       ) : isLong(field) ? (
         <textarea
           {...typed}
-          rows={schema.type === 'string' ? 2 : 4}
+          rows={2}
           className={schema.type === 'string' ? undefined : 'mono'}
           spellCheck={false}
           onChange={(event) => setDraft(event.target.value)}

@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import { parseGraph } from '../document/graphDocument.ts';
 import { useTypes } from '../document/typesStore.ts';
-import { isChanged, liveNodes, type LiveNode } from './liveParams.ts';
+import { groupFields, isChanged, liveNodes, type LiveNode } from './liveParams.ts';
 import type { PageAgent } from './pageAgent.ts';
 import { ParamField } from './ParamField.tsx';
 
@@ -36,24 +36,28 @@ function NodeParams({ agent, node, fromGraph }: NodeParamsProps) {
   const { name, type, fields } = node;
   const changed = agent.changedParams[name];
   const count = fields.filter((field) => isChanged(field, fromGraph, changed)).length;
+  const groups = groupFields(fields);
   return (
     <details className="turn-node" open>
       <summary>
         <span className="mono">{name}</span> <span className="muted">{type}</span>
         {count > 0 && <span className="conversation-badge">{count === 1 ? '1 change' : `${count} changes`}</span>}
       </summary>
-      <div className="turn-fields">
-        {fields.map((field) => (
-          <ParamField
-            key={field.path.join('.')}
-            agent={agent}
-            node={name}
-            field={field}
-            fromGraph={fromGraph}
-            changed={changed}
-          />
-        ))}
-      </div>
+      {groups.map((group) => (
+        <div key={group.name} className="turn-fields" role={group.name ? 'group' : undefined} aria-label={group.name}>
+          {group.name && <p className="turn-group mono">{group.name}</p>}
+          {group.fields.map((field) => (
+            <ParamField
+              key={field.path.join('.')}
+              agent={agent}
+              node={name}
+              field={field}
+              fromGraph={fromGraph}
+              changed={changed}
+            />
+          ))}
+        </div>
+      ))}
     </details>
   );
 }

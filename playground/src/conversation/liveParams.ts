@@ -30,6 +30,24 @@ function fieldsOf(param: string, schema: FieldSchema): readonly LiveField[] {
   return members.map(([member, memberSchema]) => ({ path: [param, member], schema: memberSchema }));
 }
 
+/** Fields in a row; `name` is the parameter that they are members of. */
+export interface FieldGroup {
+  readonly name: string | undefined;
+  readonly fields: readonly LiveField[];
+}
+
+/** Puts the members of one parameter into a group, and the fields between into groups without a name. */
+export function groupFields(fields: readonly LiveField[]): readonly FieldGroup[] {
+  const groups: { readonly name: string | undefined; readonly fields: LiveField[] }[] = [];
+  for (const field of fields) {
+    const name = field.path.length > 1 ? field.path[0] : undefined;
+    const last = groups.at(-1);
+    if (last && last.name === name) last.fields.push(field);
+    else groups.push({ name, fields: [field] });
+  }
+  return groups;
+}
+
 type Params = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Params =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   changeOf,
   currentValue,
+  groupFields,
   isChanged,
   liveNodes,
   mergeChanges,
@@ -29,6 +30,13 @@ describe('the live parameters of a graph', () => {
     expect(paths).toContain('hold');
     expect(paths).not.toContain('model_name');
     expect(paths).not.toContain('sampling');
+  });
+
+  it('are grouped by the parameter that they are members of', () => {
+    const [node] = liveNodes(graphOf({ answer: { type: 'Generate' } }), types);
+    const groups = groupFields(node?.fields ?? []);
+    expect(groups.map(({ name }) => name)).toEqual([undefined, 'sampling', undefined]);
+    expect(groups.flatMap(({ fields }) => fields)).toEqual(node?.fields);
   });
 
   it('are none of a node type that the server does not know', () => {
