@@ -1,5 +1,5 @@
 import { Background, Controls, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, type Edge } from '@xyflow/react';
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import { useDocument } from '../document/documentStore.ts';
 import { nodePointer } from '../document/faultPlace.ts';
 import { useFocus } from '../document/focusStore.ts';
@@ -32,6 +32,7 @@ function Canvas() {
   const select = useDocument((store) => store.select);
   const connect = useDocument((store) => store.connectExit);
   const reveal = useFocus((store) => store.reveal);
+  useShowAdded(nodes.length, layouts);
   const onKeyDown = useCanvasKeys(nodes, edges);
   useEffect(() => {
     // React Flow has measured the nodes by then.
@@ -76,4 +77,17 @@ function Canvas() {
       {isEmpty && <p className="canvas-empty">Open a graph, drop a file on the page, or begin with “New graph”.</p>}
     </div>
   );
+}
+
+/** Shows the whole graph again when a node was added, which may be outside of what is visible. */
+function useShowAdded(count: number, layouts: number): void {
+  const { fitView } = useReactFlow();
+  const before = useRef({ count, layouts });
+  useEffect(() => {
+    const isAdded = count > before.current.count && layouts === before.current.layouts && layouts > 0;
+    before.current = { count, layouts };
+    if (!isAdded) return undefined;
+    const timer = setTimeout(() => void fitView({ ...fitViewOptions, duration: 200 }), 60);
+    return () => clearTimeout(timer);
+  }, [count, layouts, fitView]);
 }

@@ -17,7 +17,9 @@ const memberOrder = ['$schema', 'description', 'default_model_name', 'start_node
 /** Sets the value at a path, or removes it (undefined); the rest of the text keeps its format. */
 export function setValue(text: string, path: JSONPath, value: unknown): string {
   if (value === undefined) return removeValue(text, path);
-  const name = path.at(-1);
+  const root = parseTree(text) ?? noNode;
+  // The first member that is missing is inserted, with what it contains.
+  const name = path.find((_, index) => !findNodeAtLocation(root, path.slice(0, index + 1))) ?? '';
   const options = { formattingOptions, getInsertionIndex: (names: string[]) => insertionIndex(names, name) };
   return applyEdits(text, modify(text, path, value, options));
 }

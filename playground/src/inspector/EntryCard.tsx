@@ -5,6 +5,9 @@ import { Members } from './ObjectField.tsx';
 import { AnyField } from './fieldProps.ts';
 import { use } from 'react';
 
+// A tool's parameter has twelve members, of which few are used.
+const maxShown = 5;
+
 /** An entry of a list that is an object, such as a tool, with the fields of its members. */
 export function EntryCard(props: EntryProps) {
   const { list, index, name, schema, value } = props;
@@ -22,7 +25,7 @@ export function EntryCard(props: EntryProps) {
         actions={<EntryActions {...props} />}
       >
         {fieldForm(schema, value).kind === 'object' ? (
-          <Members schema={branch} value={value} path={path} />
+          <Members schema={branch} value={value} path={path} maxShown={maxShown} />
         ) : (
           <ValueField name={`${name} ${index + 1}`} path={path} schema={schema} value={value} />
         )}

@@ -47,7 +47,7 @@ export function ListField({ name, path, schema, value, required = false, items, 
       schema={schema}
       required={required}
       note={String(list.length)}
-      isOpen={required || list.length > 0}
+      isOpen={required || list.length > 0 || path.length <= 4 || fieldForm(items, undefined).kind === 'object'}
       actions={undefined}
     >
       <div className="inspector-entries" ref={body}>

@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import { flowEdges, flowNodes } from '../../../playground/src/canvas/flowElements.ts';
+import { viewGraph } from '../../../playground/src/canvas/graphView.ts';
+import { freePlace, layoutGraph, neighbour, nodeHeight, nodeWidth } from '../../../playground/src/canvas/layout.ts';
+import { summarizeNode } from '../../../playground/src/canvas/nodeSummary.ts';
+import { edgeId, emptyPath, exitOfEdge, turnPath } from '../../../playground/src/canvas/turnPath.ts';
+import { parseGraph } from '../../../playground/src/document/graphDocument.ts';
+import { noTypes } from '../../../playground/src/document/graphTypes.ts';
+import { shareUnchanged } from '../../../playground/src/document/shareUnchanged.ts';
+
+const document = {
+  start_node: 'guard',
+  nodes: {
+    guard: { type: 'Guardrail', exits: { triggered: 'no', not_triggered: 'answer' } },
+    no: { type: 'CannedResponse' },
+    answer: { type: 'Generate', exits: { default: 'gone' } },
+    alone: { type: 'Generate', exits: { default: '' } },
+  },
+};
+const graphOf = (value: object) => parseGraph(JSON.stringify(value)).graph ?? { start_node: '', nodes: {} };
+const graph = graphOf(document);
+const view = (path = emptyPath) => viewGraph({ graph, types: noTypes, faults: [], path });
+const visit = (node: string, exit?: string) => ({
+  node,
+  startedAt: 0,
+  endedAt: exit === undefined ? undefined : 1,
+  exit,
+  durationMs: undefined,
+  waits: [],
+  inferences: [],
+});
+
+describe('the view of a graph', () => {
+  it('says of each node whether it is the start, and reachable', () => {
+    const nodes = view().map(({ name, isStart, isReachable }) => [name, isStart, isReachable]);
+    expect(nodes).toEqual([
+      ['guard', true, true],
+      ['no', false, true],
+      ['answer', false, true],
+      ['alone', false, false],
+    ]);
+  });
+
+  it('says of each exit where it leads', () => {
+    const exits = view().flatMap(({ exits: list }) => list.map(({ name, leadsTo }) => [name, leadsTo]));
+    expect(exits).toEqual([
+      ['triggered', 'node'],
+      ['not_triggered', 'node'],
+      ['default', 'missing'],
+      ['default', 'end'],
+    ]);
+  });
+
+  it('has the faults of each node', () => {
+    const fault = { pointer: '/nodes/answer/exits/default', message: 'x', severity: 'error' as const };
+    const views = viewGraph({ graph, types: noTypes, faults: [fault], path: emptyPath });
+    expect(views.filter(({ faults }) => faults.length > 0).map(({ name }) => name)).toEqual(['answer']);
+  });
+});
+
+describe('the path of a turn', () => {
+  it('has the nodes that ran and run, and the edges that were taken', () => {
+    const path = turnPath([visit('guard', 'not_triggered'), visit('answer')], graph);
+    expect([...path.nodes]).toEqual([
+      ['guard', { run: 'done', visits: 1 }],
+      ['answer', { run: 'running', visits: 1 }],
+    ]);
+    expect([...path.edges]).toEqual([edgeId('guard', 'not_triggered')]);
+    expect(exitOfEdge(edgeId('guard', 'not_triggered'))).toEqual({ node: 'guard', exit: 'not_triggered' });
+  });
+
+  it('counts visits, and has no edge that the graph does not have any more', () => {
+    const path = turnPath([visit('answer', 'default'), visit('answer', 'default')], graph);
+    expect(path.nodes.get('answer')).toEqual({ run: 'done', visits: 2 });
+    expect(path.edges.size).toBe(0);
+  });
+});
+
+describe('the layout', () => {
+  it('places all nodes, none on another, with the start before those it leads to', () => {
+    const views = view();
+    const places = [...layoutGraph(views)].map(([name, position]) => {
+      const found = views.find((candidate) => candidate.name === name);
+      return { name, ...position, height: found ? nodeHeight(found) : 0 };
+    });
+    expect(places).toHaveLength(4);
+    for (const a of places)
+      for (const b of places) {
+        const isApart =
+          a.name === b.name || Math.abs(a.x - b.x) >= nodeWidth || a.y + a.height <= b.y || b.y + b.height <= a.y;
+        expect(isApart, `${a.name} and ${b.name}`).toBe(true);
+      }
+    const xOf = (name: string) => places.find((place) => place.name === name)?.x ?? 0;
+    expect(xOf('guard')).toBeLessThan(xOf('answer'));
+  });
+
+  it('finds a free place beside a node', () => {
+    const views = view();
+    const positions = layoutGraph(views);
+    const place = freePlace(views, positions, 'guard');
+    expect([...positions.values()]).not.toContainEqual(place);
+    expect(freePlace([], new Map(), undefined)).toEqual({ x: 0, y: 0 });
+  });
+
+  it.each([
+    ['ArrowRight', 'right'],
+    ['ArrowLeft', undefined],
+    ['ArrowDown', 'below'],
+  ])('moves by %s to the nearest node', (key, expected) => {
+    const positions = new Map([
+      ['here', { x: 0, y: 0 }],
+      ['right', { x: 300, y: 40 }],
+      ['far', { x: 600, y: 0 }],
+      ['below', { x: 20, y: 200 }],
+    ]);
+    expect(neighbour(positions, 'here', key)).toBe(expected);
+  });
+});
+
+describe('the elements of the canvas', () => {
+  it('are the same objects as before where nothing changed', () => {
+    const positions = layoutGraph(view());
+    const before = flowNodes([], view(), positions, undefined);
+    const path = turnPath([visit('guard', 'not_triggered'), visit('answer')], graph);
+    const after = flowNodes(before, view(path), positions, undefined);
+    expect(after.map((node, index) => node === before[index])).toEqual([false, true, false, true]);
+    const edges = flowEdges([], view(), new Set());
+    expect(flowEdges(edges, view(), path.edges).map((edge, index) => edge === edges[index])).toEqual([true, false]);
+  });
+
+  it('have nodes of a parsed text that are shared with those of the text before', () => {
+    const { answer: _, ...rest } = document.nodes;
+    const next = shareUnchanged(graph, graphOf({ ...document, nodes: { ...rest, answer: { type: 'Route' } } }));
+    expect(next.nodes['guard']).toBe(graph.nodes['guard']);
+    expect(next.nodes['answer']).toMatchObject({ type: 'Route' });
+  });
+});
+
+describe('the summary of a node', () => {
+  it.each([
+    ['its tools', { tools: [{ name: 'set_light' }, { function: { name: 'get' } }] }, '2 tools: set_light, get'],
+    ['its strings', { inline_strings: ['No.'] }, '1 string: No.'],
+    ['its model and prompt', { model_name: 'big', system_prompt: 'You\n are.' }, 'big · You are.'],
+    ['what is switched on', { hold: true, stream: false }, 'hold'],
+    ['its storage', { string_storage: 'a.txt' }, 'from a.txt'],
+    ['nothing', {}, ''],
+  ])('has %s', (_, params, expected) => {
+    expect(summarizeNode({ type: 'x', params })).toBe(expected);
+  });
+
+  it('is short', () => {
+    expect(summarizeNode({ type: 'x', params: { system_prompt: 'a'.repeat(500) } })).toHaveLength(80);
+  });
+});
