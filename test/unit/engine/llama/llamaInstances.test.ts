@@ -40,6 +40,26 @@ describe('the pool of Llama instances', () => {
     expect(await pool.acquire('off')).toBe(instance);
   });
 
+  it('lends what it leaves to the next engine, except what has a card or is in use', async () => {
+    const first = new LlamaInstancePool();
+    const [kept, used] = [await first.acquire('off'), await first.acquire('off')];
+    const withCard = newInstance('vulkan');
+    create.mockResolvedValueOnce(withCard);
+    first.release('vulkan', await first.acquire('vulkan'));
+    first.release('off', kept);
+    await first.dispose();
+    expect(kept.dispose).not.toHaveBeenCalled();
+    expect(used.dispose).toHaveBeenCalledOnce();
+    expect(withCard.dispose).toHaveBeenCalledOnce();
+    const next = new LlamaInstancePool();
+    expect(await next.acquire('off')).toBe(kept);
+    expect(await next.acquire('off')).not.toBe(kept);
+    create.mockResolvedValueOnce(newInstance('vulkan'));
+    expect(await next.acquire('vulkan')).not.toBe(withCard);
+    await next.dispose();
+    expect(kept.dispose).toHaveBeenCalledOnce();
+  });
+
   it('tries again after an instance could not be prepared', async () => {
     const pool = new LlamaInstancePool();
     create.mockRejectedValueOnce(new Error('no memory'));
