@@ -22,6 +22,8 @@ export interface ModelStats {
   /** KV states of evicted sequences that were swapped out to disk, and swapped in again. */
   readonly statesSaved: number;
   readonly statesRestored: number;
+  /** States of the prompt cache from which a sequence started. */
+  readonly promptsRestored: number;
   /** Bytes of KV states on disk. */
   readonly stateBytes: number;
   /** What it takes. */

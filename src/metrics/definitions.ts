@@ -87,6 +87,7 @@ export const metricDefinitions = {
   turngraph_states_saved_total: counter('KV states swapped out to disk when their slot was evicted.', perModel),
   turngraph_state_write_failures_total: counter('KV states that could not be written to disk.'),
   turngraph_states_restored_total: counter('KV states swapped in from disk.', perModel),
+  turngraph_prompts_restored_total: counter('Prompts that started from a state of the prompt cache.', perModel),
   turngraph_state_bytes: gauge('Size of the KV states on disk.', perModel),
 
   turngraph_model_loaded: gauge('1 = in memory, 0 = not, or no longer.', perModel),

@@ -15,7 +15,7 @@ const load = { contextSize: 2048, slots: 1, threads: 1, gpu: 'off' } as const;
 const head = `You keep a lamp. ${longText(20)}`;
 const question = userPrompt('Tell me a joke.', head);
 
-let fresh = { text: '', reused: 0 };
+let fresh = { text: '', reused: 0, restored: 0 };
 let models = '';
 let cache = '';
 beforeAll(async () => {
@@ -55,7 +55,7 @@ const warm = (run?: Run): Promise<WarmUpResult> =>
 
 async function answer(model: Model): Promise<typeof fresh> {
   const { text, tokens } = await generate(model.openSequence(), question, { sampling: { max_tokens: 16 } });
-  return { text, reused: tokens.reused };
+  return { text, reused: tokens.reused, restored: model.stats().promptsRestored };
 }
 
 const ask = (run?: Run): Promise<typeof fresh> => withModel(answer, run);
@@ -84,6 +84,7 @@ describe('the prompt cache', () => {
     const started = await ask({ name, open });
     expect(started.text).toBe(before.text);
     expect(started.reused).toBeGreaterThan(100);
+    expect([before.restored, started.restored]).toEqual([0, 1]);
     await onlyFile('.state');
   });
 

@@ -133,7 +133,7 @@ export class LlamaModel implements Model {
   }
 
   stats(): ModelStats {
-    const { weights, threads, stateSwap } = this.#parts;
+    const { weights, threads, stateSwap, promptCache } = this.#parts;
     return {
       backend: weights.gpuLayers > 0 && weights.llama.gpu ? weights.llama.gpu : 'cpu',
       gpuLayers: weights.gpuLayers,
@@ -143,6 +143,7 @@ export class LlamaModel implements Model {
       sequences: this.#sequences.size,
       memory: this.#resizer.memory,
       ...(stateSwap?.stats() ?? noSwapStats),
+      promptsRestored: promptCache?.restored ?? 0,
     };
   }
 

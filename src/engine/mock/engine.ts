@@ -144,5 +144,6 @@ const mockStats = {
   checkpointBytes: 0,
   statesSaved: 0,
   statesRestored: 0,
+  promptsRestored: 0,
   stateBytes: 0,
 } as const;

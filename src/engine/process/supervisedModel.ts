@@ -20,6 +20,7 @@ const noStats: ModelStats = {
   checkpointBytes: 0,
   statesSaved: 0,
   statesRestored: 0,
+  promptsRestored: 0,
   stateBytes: 0,
 };
 
@@ -141,13 +142,14 @@ export class SupervisedModel implements Model {
 /** The statistics of a model over all its processes: counters never fall. */
 class ProcessStats {
   #latest = noStats;
-  #earlier = { statesSaved: 0, statesRestored: 0 };
+  #earlier = { statesSaved: 0, statesRestored: 0, promptsRestored: 0 };
 
   get current(): ModelStats {
     return {
       ...this.#latest,
       statesSaved: this.#earlier.statesSaved + this.#latest.statesSaved,
       statesRestored: this.#earlier.statesRestored + this.#latest.statesRestored,
+      promptsRestored: this.#earlier.promptsRestored + this.#latest.promptsRestored,
     };
   }
 
@@ -156,8 +158,8 @@ class ProcessStats {
   }
 
   processEnded(): void {
-    const { statesSaved, statesRestored } = this.current;
-    this.#earlier = { statesSaved, statesRestored };
+    const { statesSaved, statesRestored, promptsRestored } = this.current;
+    this.#earlier = { statesSaved, statesRestored, promptsRestored };
     this.#latest = {
       ...noStats,
       backend: this.#latest.backend,

@@ -52,12 +52,14 @@ async function meteredLoad(labels: Labels, { load, signal, metrics }: MeteredLoa
   metrics.observe('turngraph_model_load_duration_seconds', labels, seconds(performance.now() - start));
   const saved = new CounterDelta();
   const restored = new CounterDelta();
+  const prompts = new CounterDelta();
   return observeModel(model, {
     onCompletion: (completion) => countInference(labels, completion, metrics),
     onFailure: () => metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' }),
-    onStats({ statesSaved, statesRestored }) {
+    onStats({ statesSaved, statesRestored, promptsRestored }) {
       metrics.add('turngraph_states_saved_total', labels, saved.since(statesSaved));
       metrics.add('turngraph_states_restored_total', labels, restored.since(statesRestored));
+      metrics.add('turngraph_prompts_restored_total', labels, prompts.since(promptsRestored));
     },
   });
 }

@@ -3,6 +3,8 @@ import type { KeptState } from '../../warmUpResult.ts';
 
 /** A cache of the states of heads of prompts, from which all sequences start. */
 export interface HeadCache {
+  /** How many heads were loaded. */
+  readonly restored: number;
   /**
    * Loads the longest head that a prompt begins with, if that is worth it.
    * @throws when it cannot be read; the contents of `cache` are unknown then.

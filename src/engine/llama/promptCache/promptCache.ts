@@ -34,6 +34,7 @@ export class PromptCache implements HeadCache {
   readonly #bytesPerToken: number;
   readonly #readMsPerByte = new MovingAverage();
   readonly #prompts: Promise<Map<string, SavedPrompt>>;
+  #restored = 0;
 
   constructor(files: PromptFiles, { key, spare, batchTimer, bytesPerToken }: PromptCacheOptions) {
     this.#files = files;
@@ -45,6 +46,10 @@ export class PromptCache implements HeadCache {
       (prompts) => new Map(prompts.map((prompt) => [prompt.id, prompt])),
       () => new Map<string, SavedPrompt>(),
     );
+  }
+
+  get restored(): number {
+    return this.#restored;
   }
 
   // If that is faster than prefilling it.
@@ -72,6 +77,7 @@ export class PromptCache implements HeadCache {
       isUsable = commonPrefixLength(saved.tokens, cache.contextTokens) === cache.nextTokenIndex;
       if (!isUsable) throw new Error('the state is that of other tokens');
       await takeCheckpoint(cache, 'head');
+      this.#restored++;
     } finally {
       if (!isUsable) prompts.delete(saved.id);
       await this.#files.close(saved.id, isUsable);

@@ -73,25 +73,25 @@ describe('the metrics of a pool', () => {
     await using pool = createPool(engine, metrics);
     const totals = async (): Promise<readonly unknown[]> => {
       const scraped = await scrape(metrics);
-      return ['saved', 'restored'].map((name) =>
-        scraped.value(`turngraph_states_${name}_total`, { engine: 'puppet', model: specialName }),
+      return ['states_saved', 'states_restored', 'prompts_restored'].map((name) =>
+        scraped.value(`turngraph_${name}_total`, { engine: 'puppet', model: specialName }),
       );
     };
     await withLoadedModel(pool, async () => {
-      engine.stats = { statesSaved: 3, statesRestored: 1 };
-      expect(await totals()).toEqual([3, 1]);
-      engine.stats = { statesSaved: 5, statesRestored: 2 };
+      engine.stats = { statesSaved: 3, statesRestored: 1, promptsRestored: 2 };
+      expect(await totals()).toEqual([3, 1, 2]);
+      engine.stats = { statesSaved: 5, statesRestored: 2, promptsRestored: 7 };
     });
-    expect(await totals()).toEqual([5, 2]);
-    engine.stats = { statesSaved: 0, statesRestored: 0 };
+    expect(await totals()).toEqual([5, 2, 7]);
+    engine.stats = { statesSaved: 0, statesRestored: 0, promptsRestored: 0 };
     await withLoadedModel(pool, async () => {
-      expect(await totals()).toEqual([5, 2]);
-      engine.stats = { statesSaved: 4, statesRestored: 4 };
-      expect(await totals()).toEqual([9, 6]);
-      engine.stats = { statesSaved: 1, statesRestored: 0 };
-      expect(await totals()).toEqual([10, 6]);
+      expect(await totals()).toEqual([5, 2, 7]);
+      engine.stats = { statesSaved: 4, statesRestored: 4, promptsRestored: 1 };
+      expect(await totals()).toEqual([9, 6, 8]);
+      engine.stats = { statesSaved: 1, statesRestored: 0, promptsRestored: 1 };
+      expect(await totals()).toEqual([10, 6, 8]);
     });
-    expect(await totals()).toEqual([10, 6]);
+    expect(await totals()).toEqual([10, 6, 8]);
   });
 
   it('contain the stats of a model only while it is loaded', async () => {
