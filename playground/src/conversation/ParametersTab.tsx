@@ -1,13 +1,18 @@
 import { useMemo } from 'react';
+import { useDocument } from '../document/documentStore.ts';
 import { parseGraph } from '../document/graphDocument.ts';
 import { useTypes } from '../document/typesStore.ts';
 import { groupFields, isChanged, liveNodes, type LiveNode } from './liveParams.ts';
 import type { PageAgent } from './pageAgent.ts';
 import { ParamField } from './ParamField.tsx';
 
+/** Of a graph with more nodes only the fields of the selected one are shown at first. */
+const maxOpen = 4;
+
 /** The live parameters of an agent's nodes: what is changed here holds from its next turn on. */
 export function ParametersTab({ agent }: { readonly agent: PageAgent | undefined }) {
   const types = useTypes((store) => store.types);
+  const selected = useDocument((store) => store.selected);
   const graph = useMemo(() => agent && parseGraph(agent.graphText).graph, [agent?.graphText]);
   const nodes = useMemo(() => (graph ? liveNodes(graph, types) : []), [graph, types]);
   if (!agent) return <p className="turn-empty muted">Make an agent: its live parameters can be changed here.</p>;
@@ -20,7 +25,13 @@ export function ParametersTab({ agent }: { readonly agent: PageAgent | undefined
           : 'Changes hold for this agent from its next turn on. The graph file stays as it is.'}
       </p>
       {nodes.map((node) => (
-        <NodeParams key={node.name} agent={agent} node={node} fromGraph={graph?.nodes[node.name]?.params} />
+        <NodeParams
+          key={node.name}
+          agent={agent}
+          node={node}
+          fromGraph={graph?.nodes[node.name]?.params}
+          opens={nodes.length <= maxOpen || node.name === selected}
+        />
       ))}
     </div>
   );
@@ -30,15 +41,17 @@ interface NodeParamsProps {
   readonly agent: PageAgent;
   readonly node: LiveNode;
   readonly fromGraph: Readonly<Record<string, unknown>> | undefined;
+  /** Whether its fields are shown at first. */
+  readonly opens: boolean;
 }
 
-function NodeParams({ agent, node, fromGraph }: NodeParamsProps) {
+function NodeParams({ agent, node, fromGraph, opens }: NodeParamsProps) {
   const { name, type, fields } = node;
   const changed = agent.changedParams[name];
   const count = fields.filter((field) => isChanged(field, fromGraph, changed)).length;
   const groups = groupFields(fields);
   return (
-    <details className="turn-node" open>
+    <details className="turn-node" open={opens}>
       <summary>
         <span className="mono">{name}</span> <span className="muted">{type}</span>
         {count > 0 && <span className="conversation-badge">{count === 1 ? '1 change' : `${count} changes`}</span>}

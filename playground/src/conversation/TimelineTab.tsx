@@ -20,6 +20,8 @@ export function TimelineTab({ turn }: { readonly turn: TurnRecord }) {
   const end = turn.endedAt ?? now;
   const timeline = useMemo(() => timelineOf(turn, end), [turn, end]);
   const used = new Set(timeline.rows.flatMap(({ segments }) => segments.map(({ kind }) => kind)));
+  const last = timeline.rows.at(-1);
+  const isUnknown = last?.running === true && last.segments.at(-1)?.kind === 'other';
   return (
     <div className="turn-timeline">
       <ul className="turn-legend" aria-label="Colours of the chart">
@@ -33,7 +35,7 @@ export function TimelineTab({ turn }: { readonly turn: TurnRecord }) {
               {label}
             </li>
           ))}
-        {timeline.running && (
+        {isUnknown && (
           <li>
             <svg viewBox="0 0 10 10" aria-hidden="true">
               <rect className="turn-segment" data-running="true" width="10" height="10" />
