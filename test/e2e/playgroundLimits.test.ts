@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openPage, useChromium } from '../helpers/chromium.ts';
+import { axeFindings } from '../helpers/axeFindings.ts';
+import { openPage, useChromium, viewports } from '../helpers/chromium.ts';
+import { newAgent, nodeOf, openGraph, regionOf, sendMessage, untilTurnEnds } from '../helpers/playgroundPage.ts';
 import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';
 import { repositoryPath, useServer } from '../helpers/server.ts';
 
@@ -55,5 +57,42 @@ describe.skipIf(isSkipped('playgroundLimits'))('what the playground may do', () 
     // What the policy is for: a script in the page can neither ask another host nor evaluate a text.
     const refusals = await page.evaluate(attempts);
     expect(refusals).toEqual(['connect-src', 'script-src-elem', 'turngraph playground']);
+  });
+
+  it('has no serious finding of axe-core in its main states, in both themes and at both widths', async () => {
+    await using opened = await openPage(browser(), server().url);
+    const { page } = opened;
+    const found: string[] = [];
+    const look = async (state: string): Promise<void> => {
+      const light = await axeFindings(page);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      const dark = await axeFindings(page, ['color-contrast']);
+      await page.emulateMedia({ colorScheme: 'light' });
+      found.push(...light.map((finding) => `${state}, light: ${finding}`));
+      found.push(...dark.map((finding) => `${state}, dark: ${finding}`));
+    };
+    await openGraph(page, 'lamp-switch');
+    await newAgent(page);
+    await sendMessage(page, 'turn on the porch light');
+    await page.getByRole('article', { name: 'Call set_light' }).waitFor();
+    await untilTurnEnds(page);
+    await nodeOf(page, 'detect').click();
+    await look('form, call and timeline');
+    await regionOf(page, 'Graph file').getByRole('tab', { name: 'Text' }).click();
+    await page.getByRole('textbox', { name: 'Graph file text' }).waitFor();
+    await regionOf(page, 'Turn').getByRole('tab', { name: 'Prompt' }).click();
+    await look('text and prompt');
+    await regionOf(page, 'Turn').getByRole('tab', { name: 'Parameters' }).click();
+    await regionOf(page, 'Graph file')
+      .getByRole('tab', { name: /^Faults/ })
+      .click();
+    await look('faults and parameters');
+    await page.setViewportSize(viewports.phone);
+    for (const panel of ['Graph', 'Edit', 'Talk', 'Turn']) {
+      await page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name: panel }).click();
+      expect(await page.evaluate('document.documentElement.scrollWidth'), panel).toBeLessThanOrEqual(390);
+      await look(`${panel} on a phone`);
+    }
+    expect(found).toEqual([]);
   });
 });

@@ -50,7 +50,7 @@ export async function openPage(
   { viewport = 'desktop', colorScheme = 'light' }: PageOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: viewports[viewport], colorScheme, reducedMotion: 'reduce' });
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(20_000);
   const page = await context.newPage();
   const requests: string[] = [];
   const problems: string[] = [];

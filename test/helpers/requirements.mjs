@@ -112,6 +112,11 @@ export const requirements = {
     file: 'test/e2e/clients/browser.test.ts',
     ...browser,
   },
+  playground: {
+    title: 'the playground with the demo model',
+    file: 'test/e2e/playground.test.ts',
+    ...browser,
+  },
   playgroundLimits: {
     title: 'what the playground may do',
     file: 'test/e2e/playgroundLimits.test.ts',

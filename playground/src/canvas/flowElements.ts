@@ -39,7 +39,8 @@ const flowNode = (view: NodeView, selected: boolean): FlowNode => ({
   height: nodeHeight(view),
   data: { view },
   selected,
-  ariaRole: 'button',
+  // Not a button: what is in one has no meaning for a screen reader, and the exits are in it.
+  ariaRole: 'group',
   ariaLabel: `${view.name}, ${view.type}`,
   domAttributes: dataAttributes({
     'data-node': view.name,
@@ -47,7 +48,7 @@ const flowNode = (view: NodeView, selected: boolean): FlowNode => ({
     'data-run': view.run,
     'data-faults': view.faults.length > 0 ? String(view.faults.length) : undefined,
     'data-unreachable': view.isReachable ? undefined : 'true',
-    'aria-pressed': selected,
+    'aria-current': selected ? 'true' : undefined,
   }),
 });
 

@@ -102,7 +102,7 @@ function createState({ text, onChange, undo, redo, onCursor, onFind }: TextEdito
       jsonHighlight,
       EditorView.lineWrapping,
       EditorState.tabSize.of(2),
-      EditorView.contentAttributes.of({ 'aria-label': 'Graph file text' }),
+      EditorView.contentAttributes.of({ 'aria-label': 'Graph file text', tabindex: '0' }),
       keymap.of([
         { key: 'Mod-z', run: run(undo), preventDefault: true },
         { key: 'Mod-Shift-z', run: run(redo), preventDefault: true },
