@@ -1,4 +1,5 @@
-import { useState, type CSSProperties, type ReactNode } from 'react';
+import { useEffect, useState, type CSSProperties, type ReactNode } from 'react';
+import { useFocus } from '../document/focusStore.ts';
 import { Icon, type IconName } from '../ui/Icon.tsx';
 import { useSettings } from './settingsStore.ts';
 import { Splitter } from './Splitter.tsx';
@@ -25,6 +26,10 @@ const panels: readonly { readonly id: keyof WorkspaceProps; readonly label: stri
 export function Workspace(contents: WorkspaceProps) {
   const [shown, setShown] = useState<keyof WorkspaceProps>('canvas');
   const sizes = useSettings((store) => store.sizes);
+  const request = useFocus((store) => store.request);
+  useEffect(() => {
+    if (request) setShown('inspector');
+  }, [request]);
   const style = {
     '--graph-size': `${sizes.graph}fr`,
     '--talk-size': `${100 - sizes.graph}fr`,

@@ -2,6 +2,7 @@ import { Background, Controls, MiniMap, ReactFlow, ReactFlowProvider, useReactFl
 import { useEffect, useRef } from 'react';
 import { useDocument } from '../document/documentStore.ts';
 import { nodePointer } from '../document/faultPlace.ts';
+import { useUndoKeys } from '../document/useUndoKeys.ts';
 import { useFocus } from '../document/focusStore.ts';
 import { CanvasToolbar } from './CanvasToolbar.tsx';
 import type { FlowNode } from './flowElements.ts';
@@ -32,6 +33,8 @@ function Canvas() {
   const select = useDocument((store) => store.select);
   const connect = useDocument((store) => store.connectExit);
   const reveal = useFocus((store) => store.reveal);
+  useUndoKeys('.canvas, .inspector');
+  const root = useRef<HTMLDivElement>(null);
   useShowAdded(nodes.length, layouts);
   const onKeyDown = useCanvasKeys(nodes, edges);
   useEffect(() => {
@@ -40,7 +43,7 @@ function Canvas() {
     return () => clearTimeout(timer);
   }, [layouts, fitView]);
   return (
-    <div className="canvas" onKeyDown={onKeyDown}>
+    <div className="canvas" ref={root} tabIndex={-1} onKeyDown={onKeyDown}>
       <CanvasToolbar arrange={arrange} />
       <ReactFlow<FlowNode, Edge>
         nodes={nodes}
@@ -59,14 +62,18 @@ function Canvas() {
           if (!isValid) connect(node, exit, undefined);
         }}
         onNodeDoubleClick={(_, { id }) => reveal(nodePointer(id), 'node')}
-        onPaneClick={() => select(undefined)}
+        onEdgeClick={() => root.current?.focus({ preventScroll: true })}
+        onPaneClick={() => {
+          select(undefined);
+          root.current?.focus({ preventScroll: true });
+        }}
         nodesConnectable={isEditable}
         edgesReconnectable={isEditable}
         edgesFocusable={false}
         connectionRadius={36}
         deleteKeyCode={null}
         disableKeyboardA11y
-        minZoom={0.1}
+        minZoom={0.02}
         fitViewOptions={fitViewOptions}
         proOptions={{ hideAttribution: true }}
       >

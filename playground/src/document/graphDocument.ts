@@ -39,13 +39,19 @@ export function parseGraph(text: string): ParsedGraph {
   const document: unknown = parse(text, errors, { allowTrailingComma: false, disallowComments: true });
   const faults = errors.map(({ error, offset }) => ({
     pointer: '',
-    message: `the text is no JSON: ${printParseErrorCode(error)}`,
+    message: `the text is no JSON: ${words(printParseErrorCode(error))} in line ${text.slice(0, offset).split('\n').length}`,
     severity: 'error' as const,
     offset,
   }));
-  if (faults.length > 0 || !isObject(document)) return { graph: undefined, faults };
+  if (faults.length > 0) return { graph: undefined, faults };
+  if (!isObject(document)) return { graph: undefined, faults: [noObject] };
   return { graph: drawable(document), faults };
 }
+
+const noObject = { pointer: '', message: 'the text is no JSON object', severity: 'error', offset: 0 } as const;
+
+/** `InvalidSymbol` as `invalid symbol`. */
+const words = (code: string): string => code.replaceAll(/(?<=[a-z])[A-Z]/g, ' $&').toLowerCase();
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

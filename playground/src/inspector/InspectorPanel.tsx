@@ -59,7 +59,12 @@ function Form() {
   const { request, done, reveal } = useFocus();
   const form = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (request && form.current && focusField(form.current, request.pointer)) done();
+    if (!request) return undefined;
+    // A narrow page shows the panel first.
+    const timer = setTimeout(() => {
+      if (form.current && focusField(form.current, request.pointer)) done();
+    });
+    return () => clearTimeout(timer);
   }, [request, done]);
   if (!graph) return <p className="inspector-empty">No graph is open.</p>;
   const node = selected === undefined ? undefined : graph.nodes[selected];
