@@ -13,11 +13,16 @@ export function AgentMenu({ agent }: { readonly agent: PageAgent }) {
   const isReady = state === 'ready';
   const hasDialog = turns.length > 0 || (dialog ?? '[]') !== '[]';
   const items: readonly MenuItem[] = [
-    { id: 'again', label: 'Start again', description: 'of the graph as it is now', disabled: state === 'creating' },
+    {
+      id: 'again',
+      label: 'Start again',
+      description: 'with the graph and its parameters as they are now',
+      disabled: state === 'creating',
+    },
     {
       id: 'keep',
       label: 'Start again with the dialog',
-      description: 'of the graph as it is now',
+      description: 'and with the parameters that were changed for the agent',
       disabled: state === 'creating' || !hasDialog,
     },
     { id: 'clear', label: 'Clear the dialog', disabled: !isReady || !hasDialog },

@@ -12,7 +12,9 @@ export interface AgentStore {
   readonly active: number | undefined;
   /** Creates an agent of a graph and makes it the active one. @param history a dialog to continue, as JSON text. */
   create(graphName: string, graphText: string, modelName?: string, history?: string): Promise<void>;
-  /** Makes an agent anew in its place, of a text of its graph, with its dialog or without it. */
+  /**
+   * Makes an agent anew in its place, of a text of its graph: with its dialog and its changed parameters, or without both.
+   */
   startAgain(key: number, graphText: string, options: { readonly keepDialog: boolean }): Promise<void>;
   activate(key: number): void;
   selectTurn(key: number, number: number): void;
@@ -39,6 +41,21 @@ const faultOf = (thrown: unknown): Fault =>
   thrown instanceof Fault
     ? thrown
     : new Fault('INTERNAL', thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+
+/** Changes the parameters of a new agent as those of the one before it, as far as its graph has them. */
+async function changeAgain(handle: AgentHandle, changed: ChangedParams) {
+  let changedParams: ChangedParams = {};
+  const refusals: string[] = [];
+  for (const [node, params] of Object.entries(changed)) {
+    try {
+      await handle.changeParams(node, params);
+      changedParams = { ...changedParams, [node]: params };
+    } catch (thrown) {
+      refusals.push(`The changed parameters of ${node} were not set again: ${faultOf(thrown).message}`);
+    }
+  }
+  return { changedParams, refusals };
+}
 
 const noAgent = {
   state: 'creating',
@@ -81,15 +98,10 @@ export const useAgents = create<AgentStore>()((set, get) => {
         ...(history !== undefined && { history }),
         onProgress: (progress) => update(key, () => ({ progress })),
       });
-      for (const [node, params] of Object.entries(changed)) await handle.changeParams(node, params);
+      const { changedParams, refusals } = await changeAgain(handle, changed);
       if (!agentOf(key)) return void handle[Symbol.asyncDispose]();
-      update(key, () => ({
-        handle,
-        state: 'ready',
-        progress: undefined,
-        warnings: handle.warnings,
-        changedParams: changed,
-      }));
+      const warnings = [...handle.warnings, ...refusals];
+      update(key, () => ({ handle, state: 'ready', progress: undefined, warnings, changedParams }));
     } catch (thrown) {
       update(key, () => ({ state: 'failed', progress: undefined, fault: faultOf(thrown) }));
     }
@@ -120,7 +132,7 @@ export const useAgents = create<AgentStore>()((set, get) => {
       await running?.done.catch(() => {});
       const agent = agentOf(key);
       if (!agent || agent.state === 'creating') return;
-      const { handle, state, changedParams, graphText: before } = agent;
+      const { handle, state, changedParams } = agent;
       const exported = keeps && state === 'ready' ? await handle?.exportDialog().catch(() => undefined) : undefined;
       const history = keeps ? (exported ?? agent.dialog) : undefined;
       update(key, ({ turns }) => ({
@@ -131,7 +143,7 @@ export const useAgents = create<AgentStore>()((set, get) => {
         carriedTurns: keeps ? turns.length : 0,
       }));
       void handle?.[Symbol.asyncDispose]();
-      await make(key, history, graphText === before ? changedParams : {});
+      await make(key, history, keeps ? changedParams : {});
     },
     activate: (active) => set({ active }),
     selectTurn: (key, selectedTurn) => {
