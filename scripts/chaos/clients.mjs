@@ -31,7 +31,7 @@ export async function runEachClient({ port, seed, log }, work) {
   const missing = missingFor('pythonClient');
   const notes = missing.length > 0 ? [`the Python client was left out: missing ${missing.join(' and ')}`] : [];
   const wireFolder = await mkdtemp(join(tmpdir(), 'turngraph-chaos-'));
-  const python = findPython('websockets, google.protobuf') ?? 'python3';
+  const python = findPython('websockets', 'google.protobuf') ?? 'python3';
   if (missing.length === 0) execFileSync('protoc', ['-I', protoFolder, `--python_out=${wireFolder}`, 'wire.proto']);
   /** @type {string[]} */
   const faults = [];

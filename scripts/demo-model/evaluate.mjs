@@ -27,10 +27,9 @@ known('formats', formats, formatNames);
 known('mode', [options.mode], ['free', 'strict']);
 const columns = ['one', 'several', 'two', 'none', 'shipped', 'generated', 'generated none'];
 
-const items = [...(await read('everyday')), ...(await read('shipped')), ...generated(200, 50)].slice(
-  0,
-  Number(options.limit ?? Infinity),
-);
+const limit = Number(options.limit ?? Infinity);
+const written = [...(await read('everyday')), ...(await read('shipped'))];
+const items = [...written, ...(limit > written.length ? generated(200, 50) : [])].slice(0, limit);
 await withClient(options.model, async (client) => {
   const rows = [];
   for (const format of formats) rows.push({ format, ...(await measure(client, format)) });

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { basename, dirname } from 'node:path';
+import { createGzip } from 'node:zlib';
 import { repositoryPath } from './server.ts';
 
 interface LockEntry {
@@ -51,8 +52,11 @@ export async function startNpmRegistry(): Promise<NpmRegistry> {
         response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
       } else if (path !== undefined && existsSync(repositoryPath(path))) {
         const folder = basename(path);
-        const args = ['-cz', '--exclude', `${folder}/node_modules`, '-C', repositoryPath(dirname(path)), folder];
-        spawn('tar', args).stdout.pipe(response);
+        const args = ['-c', '--exclude', `${folder}/node_modules`, '-C', repositoryPath(dirname(path)), folder];
+        // npm expects gzip; to compress would take most of the time.
+        spawn('tar', args)
+          .stdout.pipe(createGzip({ level: 0 }))
+          .pipe(response);
       } else {
         response.writeHead(404).end('{}');
       }

@@ -22,9 +22,13 @@ function succeeds(command, ...args) {
   }
 }
 
+// Finds modules without importing them: that of torch takes seconds.
+const hasModules =
+  'import sys\nfrom importlib.util import find_spec\nsys.exit(not all(find_spec(name) for name in sys.argv[1:]))';
+
 /** The first Python with the modules. Debian's packages are for /usr/bin/python3, which may not be the first in the path. */
-export const findPython = (/** @type {string} */ modules) =>
-  ['/usr/bin/python3', 'python3'].find((command) => succeeds(command, '-c', `import ${modules}`));
+export const findPython = (/** @type {readonly string[]} */ ...modules) =>
+  ['/usr/bin/python3', 'python3'].find((command) => succeeds(command, '-c', hasModules, ...modules));
 
 // Godot prints its version and exits with 255.
 /** @type {(command: string) => string} */
@@ -65,7 +69,7 @@ const pythonClient = {
   isRequired: isPythonRequired,
   findMissing: () =>
     absentOf({
-      'python3-websockets and python3-protobuf': findPython('websockets, google.protobuf') !== undefined,
+      'python3-websockets and python3-protobuf': findPython('websockets', 'google.protobuf') !== undefined,
       'protobuf-compiler (protoc)': succeeds('protoc', '--version'),
     }),
 };
@@ -136,7 +140,7 @@ export const requirements = {
     isRequired: isPythonRequired,
     findMissing: () =>
       absentOf({
-        'python3-torch and python3-numpy': findPython('torch, numpy') !== undefined,
+        'python3-torch and python3-numpy': findPython('torch', 'numpy') !== undefined,
         gcc: succeeds('gcc', '--version'),
       }),
   },

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { createReadStream } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -100,7 +99,7 @@ describe('the evaluation of the demo model', () => {
   });
 });
 
-const python = findPython('torch, numpy') ?? 'python3';
+const python = findPython('torch', 'numpy') ?? 'python3';
 
 describe.skipIf(isSkipped('demoModelRecipe'))('the recipe of the demo model', () => {
   let folder = '';
@@ -110,15 +109,19 @@ describe.skipIf(isSkipped('demoModelRecipe'))('the recipe of the demo model', ()
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  const train = (script: string, ...args: readonly string[]) =>
-    run(python, [repositoryPath(`${recipe}/train/${script}`), ...args]);
+  interface Step {
+    readonly args: readonly [script: string, ...string[]];
+    readonly input?: string;
+  }
+
+  const train = (script: string, ...args: readonly string[]): Step => ({ args: [script, ...args] });
 
   it('produces a model file that answers like the trained network', async () => {
     const [vocabulary, corpus, runs, tensors, file] = ['words.json', 'corpus', 'run', 'tensors', 'tiny.gguf'].map(
       (name) => join(folder, name),
     ) as [string, string, string, string, string];
-    await node('vocabulary.mjs', '--documents', '300', '--out', vocabulary);
-    await node('corpus.mjs', '--out', corpus, '--tokens', '120000', '--vocabulary', vocabulary);
+    await node('vocabulary.mjs', '--documents', '100', '--out', vocabulary);
+    await node('corpus.mjs', '--out', corpus, '--tokens', '60000', '--vocabulary', vocabulary);
     const shape = [
       '--width',
       '64',
@@ -133,9 +136,10 @@ describe.skipIf(isSkipped('demoModelRecipe'))('the recipe of the demo model', ()
       '--workers',
       '1',
     ];
-    const { stdout } = await train('train.py', '--corpus', corpus, '--out', runs, ...shape);
+    const script = repositoryPath(`${recipe}/train/train.py`);
+    const { stdout } = await run(python, [script, '--corpus', corpus, '--out', runs, ...shape]);
     expect(stdout).toMatch(/"held_loss": [0-7]\./);
-    await train('tensors.py', '--run', runs, '--corpus', corpus, '--out', tensors);
+    await runScripts(train('tensors.py', '--run', runs, '--corpus', corpus, '--out', tensors));
     await node('export.mjs', '--tensors', tensors, '--corpus', corpus, '--out', file);
 
     const llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
@@ -156,29 +160,32 @@ describe.skipIf(isSkipped('demoModelRecipe'))('the recipe of the demo model', ()
     }
     await llama.dispose();
 
-    const promptFile = join(folder, 'prompts.jsonl');
-    await writeFile(promptFile, prompts.map((prompt) => `${JSON.stringify(prompt)}\n`).join(''));
-    expect(await runNetwork(promptFile, ['--run', runs, '--corpus', corpus, '--longest', '20'])).toEqual(answers);
-
-    // The file can be trained on.
-    const again = join(folder, 'again');
-    await train('read_gguf.py', '--file', file, '--corpus', corpus, '--out', again);
-    expect(await runNetwork(promptFile, ['--run', again, '--corpus', corpus, '--longest', '20'])).toEqual(answers);
-
-    // A layer that is inserted changes nothing until it is trained.
-    const deeper = join(folder, 'deeper');
-    await train('insert_layer.py', '--run', again, '--at', '1', '--out', deeper);
-    expect(await runNetwork(promptFile, ['--run', deeper, '--corpus', corpus, '--longest', '20'])).toEqual(answers);
-    await train(
-      'train.py',
-      '--corpus',
-      corpus,
-      '--out',
-      join(folder, 'more'),
-      ...shape,
-      '--begin',
-      `${again}/weights.pt`,
+    const [again, deeper, more] = ['again', 'deeper', 'more'].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const generate = (of: string): Step => ({
+      args: ['generate.py', '--run', of, '--corpus', corpus, '--longest', '20'],
+      input: prompts.map((prompt) => `${JSON.stringify(prompt)}\n`).join(''),
+    });
+    const outputs = await runScripts(
+      generate(runs),
+      // The file can be trained on.
+      train('read_gguf.py', '--file', file, '--corpus', corpus, '--out', again),
+      generate(again),
+      // A layer that is inserted changes nothing until it is trained.
+      train('insert_layer.py', '--run', again, '--at', '1', '--out', deeper),
+      generate(deeper),
+      train('train.py', '--corpus', corpus, '--out', more, ...shape, '--begin', `${again}/weights.pt`),
     );
+    const generated = [outputs[0], outputs[2], outputs[4]].map((lines = '') =>
+      lines
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    );
+    expect(generated).toEqual([answers, answers, answers]);
   });
 
   it('resumes from the checkpoint that has seen most tokens', async () => {
@@ -211,14 +218,22 @@ print(json.dumps({"weights": weights, "fit": [kernels_fit(shape) for shape in sh
     return { result: JSON.parse(stdout), log: stderr };
   }
 
-  async function runNetwork(file: string, args: readonly string[]): Promise<unknown[]> {
-    const generation = run(python, [repositoryPath(`${recipe}/train/generate.py`), ...args]);
-    const { stdin } = generation.child;
-    if (stdin) createReadStream(file).pipe(stdin);
-    const { stdout } = await generation;
-    return stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+  /**
+   * Runs scripts one after the other in one process, which imports PyTorch once. Returns what each has printed. `train.py` would
+   * start itself again without the variable.
+   */
+  async function runScripts(...steps: readonly Step[]): Promise<readonly string[]> {
+    const program = `import contextlib, io, json, runpy, sys
+outputs = []
+for step in json.loads(sys.argv[1]):
+    sys.argv, sys.stdin = step["args"], io.StringIO(step.get("input", ""))
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        runpy.run_path(step["args"][0], run_name="__main__")
+    outputs.append(output.getvalue())
+print(json.dumps(outputs))`;
+    const cwd = repositoryPath(`${recipe}/train`);
+    const env = { ...process.env, MALLOC_MMAP_MAX_: '0', OMP_NUM_THREADS: '1' };
+    const { stdout } = await run(python, ['-c', program, JSON.stringify(steps)], { cwd, env });
+    return JSON.parse(stdout) as readonly string[];
   }
 });

@@ -8,7 +8,7 @@ import { checkRequirement, findPython, type requirements } from '../../helpers/r
 import { repositoryPath } from '../../helpers/server.ts';
 
 const run = promisify(execFile);
-const python = findPython('websockets, google.protobuf') ?? 'python3';
+const python = findPython('websockets', 'google.protobuf') ?? 'python3';
 
 /** What starts programs with the Python client and its binary codec in their path. */
 export interface PythonPrograms {
