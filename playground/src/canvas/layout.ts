@@ -21,15 +21,54 @@ const gap = { x: 90, y: 30 } as const;
 export const nodeHeight = ({ exits }: Pick<NodeView, 'exits'>): number =>
   headHeight + exits.length * exitHeight + (exits.length > 0 ? 10 : 0);
 
-/** Places the nodes of a graph in layers from left to right, in the order of their exits (Sugiyama, by dagre). */
+/**
+ * Places the nodes of a graph in layers from left to right (Sugiyama, by dagre): in the order of their exits, or in the
+ * order that dagre finds, whichever has fewer crossings. Dagre does not know at which height an exit is.
+ */
 export function layoutGraph(views: readonly NodeView[]): NodePositions {
+  const inOrder = layoutWith(views, { disableOptimalOrderHeuristic: true });
+  const found = layoutWith(views, {});
+  return crossings(views, found) < crossings(views, inOrder) ? found : inOrder;
+}
+
+/** How many pairs of edges cross, drawn as straight lines from the exits. */
+export function crossings(views: readonly NodeView[], positions: NodePositions): number {
+  const lines = views.flatMap(({ name, exits }) =>
+    exits.flatMap(({ target, leadsTo }, index) => {
+      const [from, to] = [positions.get(name), positions.get(target)];
+      if (leadsTo !== 'node' || !from || !to) return [];
+      const start = { x: from.x + nodeWidth, y: from.y + headHeight + (index + 0.5) * exitHeight };
+      return [{ start, end: { x: to.x, y: to.y + headHeight / 2 }, name, target }];
+    }),
+  );
+  const cross = (a: Line, b: Line): boolean =>
+    a.name !== b.target &&
+    b.name !== a.target &&
+    a.target !== b.target &&
+    side(a, b.start) !== side(a, b.end) &&
+    side(b, a.start) !== side(b, a.end);
+  return lines.reduce((sum, a, index) => sum + lines.slice(index + 1).filter((b) => cross(a, b)).length, 0);
+}
+
+interface Line {
+  readonly name: string;
+  readonly target: string;
+  readonly start: Position;
+  readonly end: Position;
+}
+
+/** Whether a point is at the left of a line. */
+const side = ({ start, end }: Line, { x, y }: Position): boolean =>
+  (end.x - start.x) * (y - start.y) > (end.y - start.y) * (x - start.x);
+
+function layoutWith(views: readonly NodeView[], options: Parameters<typeof layout>[1]): NodePositions {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: 'LR', nodesep: gap.y, ranksep: gap.x });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const view of views) graph.setNode(view.name, { width: nodeWidth, height: nodeHeight(view) });
   for (const { name, exits } of views)
     for (const exit of exits) if (exit.leadsTo === 'node') graph.setEdge(name, exit.target, {}, exit.name);
-  layout(graph);
+  layout(graph, options);
   return new Map(
     views.map((view) => {
       const { x, y } = graph.node(view.name) as Position;

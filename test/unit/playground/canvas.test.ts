@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { flowEdges, flowNodes } from '../../../playground/src/canvas/flowElements.ts';
 import { viewGraph } from '../../../playground/src/canvas/graphView.ts';
-import { freePlace, layoutGraph, neighbour, nodeHeight, nodeWidth } from '../../../playground/src/canvas/layout.ts';
+import {
+  crossings,
+  freePlace,
+  layoutGraph,
+  neighbour,
+  nodeHeight,
+  nodeWidth,
+} from '../../../playground/src/canvas/layout.ts';
 import { summarizeNode } from '../../../playground/src/canvas/nodeSummary.ts';
 import { edgeId, emptyPath, exitOfEdge, turnPath } from '../../../playground/src/canvas/turnPath.ts';
 import { parseGraph } from '../../../playground/src/document/graphDocument.ts';
@@ -92,6 +99,32 @@ describe('the layout', () => {
       }
     const xOf = (name: string) => places.find((place) => place.name === name)?.x ?? 0;
     expect(xOf('guard')).toBeLessThan(xOf('answer'));
+  });
+
+  it('has no crossing where none is needed: the first exit leads to the upper node', () => {
+    const fork = (exits: object) =>
+      viewGraph({
+        graph: graphOf({ start_node: 'a', nodes: { a: { exits }, no: {}, yes: { exits: { on: 'last' } }, last: {} } }),
+        types: noTypes,
+        faults: [],
+        path: emptyPath,
+      });
+    for (const exits of [
+      { x: 'no', y: 'yes' },
+      { x: 'yes', y: 'no' },
+    ]) {
+      const views = fork(exits);
+      const positions = layoutGraph(views);
+      expect(crossings(views, positions)).toBe(0);
+      expect(positions.get(exits.x)?.y).toBeLessThan(positions.get(exits.y)?.y ?? 0);
+    }
+    const crossed = new Map([
+      ['a', { x: 0, y: 0 }],
+      ['no', { x: 400, y: -100 }],
+      ['yes', { x: 400, y: 100 }],
+      ['last', { x: 800, y: 0 }],
+    ]);
+    expect(crossings(fork({ x: 'yes', y: 'no' }), crossed)).toBe(1);
   });
 
   it('finds a free place beside a node', () => {
