@@ -3,6 +3,7 @@ import { useConnection } from '../connection/connectionStore.ts';
 import { Button } from '../ui/Button.tsx';
 import { activeAgent, useAgents } from './agentStore.ts';
 import { useDraft, variablesOf } from './draftStore.ts';
+import type { PageAgent } from './pageAgent.ts';
 import { useNewAgent } from './useNewAgent.ts';
 import { MessageOptionFields } from './MessageOptionFields.tsx';
 
@@ -16,26 +17,26 @@ export function Composer({ shown }: { /** The keys of the agents in view. */ rea
   const { agents, send, cancel } = useAgents();
   const isConnected = useConnection(({ client }) => client !== undefined);
   const newAgent = useNewAgent();
-  const ready = agents.filter(({ state, running }) => state === 'ready' && !running);
+  const ready = agents.filter(takesMessage);
   const inView = agents.filter(({ key }) => shown.includes(key));
-  const running = inView.filter((each) => each.running);
+  const running = inView.filter((each) => each.running !== undefined || each.waiting !== undefined);
   const isEmpty = text.trim() === '';
-  const canSend =
-    !isEmpty && (agent ? agent.state === 'ready' && !agent.running : isConnected && newAgent !== undefined);
+  const canSend = !isEmpty && (agent ? takesMessage(agent) : isConnected && newAgent !== undefined);
   const names = Object.keys(variablesOf(variables));
 
   const sendTo = (keys: readonly number[]): void => {
     markSent();
     const options = { variables: variablesOf(variables), priority };
-    for (const key of keys) void send(key, text, options);
+    const isLost = (sent: readonly boolean[]): boolean => !sent.includes(true) && useDraft.getState().text === '';
+    void Promise.all(keys.map((key) => send(key, text, options))).then((sent) => isLost(sent) && setText(text));
     box.current?.focus();
   };
-  const sendOne = async (): Promise<void> => {
+  const sendOne = (): void => {
     if (!canSend) return;
     // The first message makes the agent that it goes to.
-    if (!agent) await newAgent?.();
-    const { active, agents: now } = useAgents.getState();
-    if (active !== undefined && now.some(({ key, state }) => key === active && state === 'ready')) sendTo([active]);
+    if (!agent) void newAgent?.();
+    const { active } = useAgents.getState();
+    if (active !== undefined) sendTo([active]);
   };
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
     const { key, shiftKey, currentTarget, nativeEvent } = event;
@@ -43,7 +44,7 @@ export function Composer({ shown }: { /** The keys of the agents in view. */ rea
     const { value, selectionStart, selectionEnd } = currentTarget;
     const isAt = (end: number): boolean => selectionStart === end && selectionEnd === end;
     const atTop = !value.slice(0, selectionStart).includes('\n') && (isAt(0) || isAt(value.length));
-    if (key === 'Enter' && !shiftKey) void sendOne();
+    if (key === 'Enter' && !shiftKey) sendOne();
     else if (key === 'ArrowUp' && atTop && recall(-1)) moveToEnd(box.current);
     else if (key === 'ArrowDown' && isAt(value.length) && recall(1)) moveToEnd(box.current);
     else return;
@@ -54,7 +55,7 @@ export function Composer({ shown }: { /** The keys of the agents in view. */ rea
       className="conversation-composer"
       onSubmit={(event) => {
         event.preventDefault();
-        void sendOne();
+        sendOne();
       }}
     >
       {showsVariables && <MessageOptionFields />}
@@ -98,6 +99,10 @@ export function Composer({ shown }: { /** The keys of the agents in view. */ rea
     </form>
   );
 }
+
+/** An agent that is being made gets its message as soon as it is ready. */
+const takesMessage = ({ state, running, waiting }: PageAgent): boolean =>
+  (state === 'ready' || state === 'creating') && running === undefined && waiting === undefined;
 
 /** After the text that is brought back is in the box. */
 const moveToEnd = (box: HTMLTextAreaElement | null): number =>

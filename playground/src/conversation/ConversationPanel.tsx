@@ -22,7 +22,7 @@ export function ConversationPanel() {
   const onKeyDown = (event: KeyboardEvent): void => {
     // In a menu Escape closes the menu.
     if (event.key !== 'Escape' || (event.target as Element).closest('[popover], dialog')) return;
-    for (const { key, running } of shown) if (running) cancel(key);
+    for (const { key, running, waiting } of shown) if (running ?? waiting) cancel(key);
   };
   return (
     <section className="conversation" aria-label="Conversation" onKeyDown={onKeyDown}>

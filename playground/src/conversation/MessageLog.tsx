@@ -13,7 +13,7 @@ export interface MessageLogProps {
 
 /** All turns of an agent. */
 export function MessageLog({ agent, label }: MessageLogProps) {
-  const { key, graphText, turns, carriedTurns, changedParams } = agent;
+  const { key, graphText, turns, carriedTurns, changedParams, waiting } = agent;
   const graph = useMemo(() => parseGraph(graphText).graph, [graphText]);
   const { scroller, content, atEnd, goToEnd } = useStickToEnd(turns.at(-1)?.startedAt);
   const shown = shownTurn(agent);
@@ -39,6 +39,12 @@ export function MessageLog({ agent, label }: MessageLogProps) {
           ])}
           {carriedTurns > 0 && carriedTurns === turns.length && (
             <li className="conversation-divider">started again, with the dialog</li>
+          )}
+          {waiting !== undefined && (
+            <li className="conversation-turn">
+              <div className="conversation-user">{waiting}</div>
+              <p className="conversation-note">It is sent when the agent is made.</p>
+            </li>
           )}
         </ol>
       </div>

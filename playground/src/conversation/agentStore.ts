@@ -18,7 +18,8 @@ export interface AgentStore {
   startAgain(key: number, graphText: string, options: { readonly keepDialog: boolean }): Promise<void>;
   activate(key: number): void;
   selectTurn(key: number, number: number): void;
-  send(key: number, text: string, options?: MessageOptions): Promise<void>;
+  /** Sends a message, as soon as the agent is made. @returns false where the agent cannot take it. */
+  send(key: number, text: string, options?: MessageOptions): Promise<boolean>;
   cancel(key: number): void;
   /** Gives calls that await them their results. @throws Fault */
   submitResults(key: number, results: readonly ToolResult[]): Promise<void>;
@@ -63,6 +64,7 @@ const noAgent = {
   progress: undefined,
   warnings: [],
   handle: undefined,
+  waiting: undefined,
   running: undefined,
   changedParams: {},
   selectedTurn: undefined,
@@ -105,6 +107,23 @@ export const useAgents = create<AgentStore>()((set, get) => {
     } catch (thrown) {
       update(key, () => ({ state: 'failed', progress: undefined, fault: faultOf(thrown) }));
     }
+  };
+
+  /** Waits until an agent is made, with a message for it. @returns false when the message was withdrawn. */
+  const untilMade = async (key: number, waiting: string): Promise<boolean> => {
+    if (agentOf(key)?.state !== 'creating') return true;
+    update(key, () => ({ waiting }));
+    await new Promise<void>((resolve) => {
+      const stop = useAgents.subscribe(() => {
+        const agent = agentOf(key);
+        if (agent?.state === 'creating' && agent.waiting !== undefined) return;
+        stop();
+        resolve();
+      });
+    });
+    const isWanted = agentOf(key)?.waiting !== undefined;
+    update(key, () => ({ waiting: undefined }));
+    return isWanted;
   };
 
   /** Keeps the dialog, for the case that the session is lost. */
@@ -151,8 +170,9 @@ export const useAgents = create<AgentStore>()((set, get) => {
       update(key, () => ({ selectedTurn }));
     },
     async send(key, text, { variables = {}, priority = 'NORMAL' } = {}) {
+      if (!(await untilMade(key, text))) return false;
       const { handle, running } = agentOf(key) ?? {};
-      if (!handle || running) return;
+      if (!handle || running) return false;
       changeTurn(key, { type: 'sent', text, variables, priority });
       const turn = handle.send(text, {
         variables,
@@ -173,9 +193,11 @@ export const useAgents = create<AgentStore>()((set, get) => {
         update(key, (agent) => (agent.running === turn ? { running: undefined } : {}));
         keepDialog(key, handle);
       }
+      return true;
     },
     cancel(key) {
       const { running } = agentOf(key) ?? {};
+      update(key, () => ({ waiting: undefined }));
       if (!running) return;
       changeTurn(key, { type: 'cancelled' });
       running.cancel();

@@ -27,6 +27,8 @@ export interface PageAgent {
   readonly warnings: readonly string[];
   readonly handle: AgentHandle | undefined;
   readonly turns: readonly TurnRecord[];
+  /** A message that is sent when the agent is made. */
+  readonly waiting: string | undefined;
   /** The turn that runs. */
   readonly running: TurnHandle | undefined;
   /** The dialog as it was exported after the last turn. */
