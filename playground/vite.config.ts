@@ -1,8 +1,13 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vite';
+
+const noBinaryCodec = 'src/connection/noBinaryCodec.ts';
 
 // The server reads the files from dist/playground: the page at /, all others below /playground/.
 export default defineConfig({
   root: import.meta.dirname,
+  // The page speaks JSON only.
+  resolve: { alias: [{ find: /^\.\/binary\.ts$/, replacement: join(import.meta.dirname, noBinaryCodec) }] },
   build: {
     outDir: '../dist/playground',
     emptyOutDir: true,
