@@ -32,7 +32,9 @@ export const EventLine = memo(function EventLine({ event, graph }: EventLineProp
               <tr key={name}>
                 <th scope="row">{name}</th>
                 <td>
-                  <meter min={0} max={1} value={share} aria-label={`probability of ${name}`} />
+                  <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+                    <rect className="conversation-share" width={share * 100} height="10" />
+                  </svg>
                 </td>
                 <td>{(share * 100).toFixed(1)} %</td>
               </tr>
