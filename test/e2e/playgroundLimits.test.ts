@@ -91,7 +91,7 @@ describe.skipIf(isSkipped('playgroundLimits'))('what the playground may do', () 
     for (const panel of ['Graph', 'Edit', 'Talk', 'Turn']) {
       await page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name: panel }).click();
       expect(await page.evaluate('document.documentElement.scrollWidth'), panel).toBeLessThanOrEqual(390);
-      expect(await nodeOf(page, 'guard').isVisible(), panel).toBe(panel === 'Graph');
+      await nodeOf(page, 'guard').waitFor({ state: panel === 'Graph' ? 'visible' : 'hidden' });
       await look(`${panel} on a phone`);
     }
     expect(found).toEqual([]);
