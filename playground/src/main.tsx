@@ -3,8 +3,10 @@ import { createRoot } from 'react-dom/client';
 import './styles/base.css';
 import { App } from './app/App.tsx';
 import { applyTheme } from './app/applyTheme.ts';
+import { keepDocument } from './app/keptDocument.ts';
 
 applyTheme();
+keepDocument();
 const container = document.getElementById('app');
 if (container)
   createRoot(container).render(

@@ -1,5 +1,6 @@
 import { useEffect } from 'react';
 import { GraphCanvas } from '../canvas/GraphCanvas.tsx';
+import { TokenDialog } from '../connection/TokenDialog.tsx';
 import { useConnection } from '../connection/connectionStore.ts';
 import { ConversationPanel } from '../conversation/ConversationPanel.tsx';
 import { TurnPanel } from '../conversation/TurnPanel.tsx';
@@ -7,6 +8,8 @@ import { useGraphCheck } from '../document/useGraphCheck.ts';
 import { InspectorPanel } from '../inspector/InspectorPanel.tsx';
 import { Header } from './Header.tsx';
 import { Notices } from './Notices.tsx';
+import { UnsavedDialog } from './UnsavedDialog.tsx';
+import { usePageEvents } from './usePageEvents.ts';
 import { Workspace } from './Workspace.tsx';
 import './app.css';
 
@@ -15,6 +18,7 @@ export function App() {
   const open = useConnection(({ open }) => open);
   useEffect(() => void open(), [open]);
   useGraphCheck();
+  const isFileDragged = usePageEvents();
   return (
     <>
       <Header />
@@ -22,6 +26,9 @@ export function App() {
         canvas={
           <section aria-label="Canvas">
             <GraphCanvas />
+            <a className="app-licences" href="/playground/licenses.txt" target="_blank" rel="noreferrer">
+              Licences
+            </a>
           </section>
         }
         inspector={<InspectorPanel />}
@@ -29,6 +36,9 @@ export function App() {
         turn={<TurnPanel />}
       />
       <Notices />
+      <TokenDialog />
+      <UnsavedDialog />
+      {isFileDragged && <p className="app-drop">Drop the graph file to open it</p>}
     </>
   );
 }

@@ -28,6 +28,9 @@ const tokenKey = 'turngraph.token';
 /** The token that was given in this tab; undefined: none. It is not kept when the tab is closed. */
 const storedToken = (): string | undefined => sessionStorage.getItem(tokenKey) ?? undefined;
 
+/** Whether a token was given. */
+export const hasToken = (): boolean => storedToken() !== undefined;
+
 /** The address of the server's WebSocket: that of the page. */
 export const socketUrl = (): string => `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/`;
 

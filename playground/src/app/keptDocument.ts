@@ -1,0 +1,42 @@
+import { useDocument } from '../document/documentStore.ts';
+import { isEdited } from './documentActions.ts';
+import { useNotices } from './noticeStore.ts';
+
+const key = 'turngraph.document';
+
+interface KeptDocument {
+  readonly name: string;
+  readonly text: string;
+  readonly savedText: string;
+}
+
+/** Keeps the document in the browser's tab (sessionStorage), so that a reload of the page loses no edit. */
+export function keepDocument(): void {
+  restoreDocument();
+  useDocument.subscribe(({ name, text, savedText }, before) => {
+    if (name === before.name && text === before.text && savedText === before.savedText) return;
+    try {
+      sessionStorage.setItem(key, JSON.stringify({ name, text, savedText } satisfies KeptDocument));
+    } catch {
+      // The storage is full or turned off: leaving the page with unsaved edits warns all the same.
+      sessionStorage.removeItem(key);
+    }
+  });
+}
+
+/** The text of the document that was kept; undefined: there is none. */
+export const keptText = (): string | undefined => readKept()?.text;
+
+function restoreDocument(): void {
+  const kept = readKept();
+  if (!kept || kept.text === '') return;
+  const { open, setText } = useDocument.getState();
+  open(kept.name, kept.savedText);
+  setText(kept.text);
+  if (isEdited(kept)) useNotices.getState().notify('note', `Your unsaved edits of ${kept.name} are back.`);
+}
+
+function readKept(): KeptDocument | undefined {
+  const kept = sessionStorage.getItem(key);
+  return kept === null ? undefined : (JSON.parse(kept) as KeptDocument);
+}

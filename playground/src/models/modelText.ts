@@ -1,0 +1,71 @@
+import type { ModelInfo } from '../../../src/client/index.ts';
+
+/** A name of a model and a value of it, as texts. */
+export interface ModelDetail {
+  readonly label: string;
+  readonly value: string;
+  /** What it means, where the label does not say it. */
+  readonly hint?: string;
+}
+
+const statusTexts: Readonly<Record<ModelInfo['status'], string>> = {
+  ABSENT: 'not on disk',
+  DOWNLOADING: 'downloading',
+  DOWNLOADED: 'on disk',
+  LOCAL: 'on disk (your file)',
+  LOADED: 'loaded',
+};
+
+/** The status of a model, in words. */
+export const statusText = ({ status }: ModelInfo): string => statusTexts[status];
+
+/** A number of bytes, as people read it: `1.5 GiB`. */
+export function bytesText(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 1024 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
+}
+
+const countText = (count: number): string => count.toLocaleString('en-US');
+
+/** What the catalogue says of a model. */
+export function catalogueDetails(model: ModelInfo): readonly ModelDetail[] {
+  const { sizeBytes, contextSize, toolCallFormat, toolCallFormatDetected, license } = model;
+  return [
+    { label: 'Size', value: sizeBytes > 0 ? bytesText(sizeBytes) : 'not known' },
+    { label: 'Context', value: contextSize > 0 ? `${countText(contextSize)} tokens` : "the model's own" },
+    {
+      label: 'Format of calls',
+      value: (toolCallFormat || 'not known until it is loaded') + (toolCallFormatDetected ? ' (detected)' : ''),
+    },
+    ...(license === '' ? [] : [{ label: 'Licence', value: license }]),
+  ];
+}
+
+/** What a loaded model uses; none while it is not loaded. */
+export function memoryDetails(model: ModelInfo): readonly ModelDetail[] {
+  if (model.status !== 'LOADED') return [];
+  const { weightsBytes, contextBytes, slots, slotBytes, vramBytes, backend, gpuLayers } = model;
+  return [
+    { label: 'Weights', value: bytesText(weightsBytes) },
+    { label: 'Context', value: bytesText(contextBytes), hint: 'KV caches of all slots, and compute buffers' },
+    { label: 'Slots', value: `${slots} of ${bytesText(slotBytes)}`, hint: 'Sequences that are in memory at a time' },
+    { label: 'On graphics cards', value: vramBytes > 0 ? bytesText(vramBytes) : 'none' },
+    { label: 'Backend', value: backend + (gpuLayers > 0 ? `, ${gpuLayers} layers on the GPU` : '') },
+    { label: 'Threads', value: threadsText(model) },
+    { label: 'Agents', value: countText(model.agents) },
+  ];
+}
+
+const threadsText = ({ threads, prefillThreads }: ModelInfo): string =>
+  prefillThreads === threads || prefillThreads === 0 ? String(threads) : `${threads}, ${prefillThreads} for prefill`;
+
+/** The models that have all words of a text in their name, description, status or format. */
+export function filterModels(models: readonly ModelInfo[], filter: string): readonly ModelInfo[] {
+  const words = filter.toLowerCase().split(/\s+/);
+  return models.filter((model) => {
+    const text = `${model.name} ${model.description} ${statusText(model)} ${model.toolCallFormat}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}

@@ -1,0 +1,15 @@
+import type { ModelInfo } from '../../../src/client/index.ts';
+
+const order: readonly ModelInfo['status'][] = ['LOADED', 'LOCAL', 'DOWNLOADED'];
+
+/** The model that is proposed: one that is in memory, else one that is on disk; undefined: there is none. */
+export function preferredModel(models: readonly ModelInfo[]): ModelInfo | undefined {
+  for (const status of order) {
+    const model = models.find((each) => each.status === status);
+    if (model) return model;
+  }
+  return undefined;
+}
+
+/** Whether a model can be used without a download. */
+export const isOnDisk = ({ status }: ModelInfo): boolean => order.includes(status);
