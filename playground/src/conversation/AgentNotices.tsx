@@ -1,10 +1,12 @@
+import { useState } from 'react';
 import { useConnection } from '../connection/connectionStore.ts';
 import { useDocument } from '../document/documentStore.ts';
+import { ModelsDialog } from '../models/ModelsDialog.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Icon } from '../ui/Icon.tsx';
 import { useAgents } from './agentStore.ts';
 import { CompileFaults } from './CompileFaults.tsx';
-import { adviceFor, compileFaults } from './graphFaults.ts';
+import { adviceFor, compileFaults, isAboutModels } from './graphFaults.ts';
 import type { PageAgent } from './pageAgent.ts';
 import { usePresentText } from './usePresentText.ts';
 
@@ -49,30 +51,39 @@ function Failed({ agent }: { readonly agent: PageAgent }) {
   const startAgain = useAgents((store) => store.startAgain);
   const present = usePresentText(agent);
   const isConnected = useConnection(({ client }) => client !== undefined);
+  const [showsModels, setShowsModels] = useState(false);
   if (!fault) return null;
   const advice = adviceFor(fault.name);
   const faults = compileFaults(fault);
   return (
-    <div className="conversation-notice" data-tone="error">
-      <div role="alert">
-        <p>
-          <Icon name="alert" /> The agent could not be made. {faults.length > 0 ? '' : `${fault.message} `}
-          <code>{fault.name}</code>
-        </p>
-        <CompileFaults faults={faults} />
-        {advice !== undefined && <p>{advice}</p>}
+    <>
+      <div className="conversation-notice" data-tone="error">
+        <div role="alert">
+          <p>
+            <Icon name="alert" /> The agent could not be made. {faults.length > 0 ? '' : `${fault.message} `}
+            <code>{fault.name}</code>
+          </p>
+          <CompileFaults faults={faults} />
+          {advice !== undefined && <p>{advice}</p>}
+        </div>
+        <div className="conversation-notice-actions">
+          {isAboutModels(fault.name) && (
+            <Button size="small" icon="model" onClick={() => setShowsModels(true)}>
+              Show models
+            </Button>
+          )}
+          <Button
+            size="small"
+            icon="restart"
+            disabled={!isConnected}
+            onClick={() => void startAgain(key, present, { keepDialog: dialog !== undefined })}
+          >
+            Try again
+          </Button>
+        </div>
       </div>
-      <div className="conversation-notice-actions">
-        <Button
-          size="small"
-          icon="restart"
-          disabled={!isConnected}
-          onClick={() => void startAgain(key, present, { keepDialog: dialog !== undefined })}
-        >
-          Try again
-        </Button>
-      </div>
-    </div>
+      {showsModels && <ModelsDialog onClose={() => setShowsModels(false)} />}
+    </>
   );
 }
 

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { notifyFault } from '../app/noticeStore.ts';
+import { ModelSelect } from '../models/ModelSelect.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { useNewAgent } from './useNewAgent.ts';
@@ -10,7 +11,7 @@ export interface NewAgentButtonProps {
   readonly disabled?: boolean;
 }
 
-/** Makes an agent of the graph as it is now; the button behind it asks for a dialog before. */
+/** Makes an agent of the graph as it is now; the button behind it asks for a model and a dialog before. */
 export function NewAgentButton({ primary = false, disabled = false }: NewAgentButtonProps) {
   const newAgent = useNewAgent();
   const [asks, setAsks] = useState(false);
@@ -42,12 +43,13 @@ export function NewAgentButton({ primary = false, disabled = false }: NewAgentBu
 
 function NewAgentDialog({ onClose }: { readonly onClose: () => void }) {
   const newAgent = useNewAgent();
+  const [modelName, setModelName] = useState('');
   const [file, setFile] = useState<File>();
   const make = async (): Promise<void> => {
     try {
       const history = await file?.text();
       onClose();
-      await newAgent?.(history === undefined ? {} : { history });
+      await newAgent?.({ ...(modelName !== '' && { modelName }), ...(history !== undefined && { history }) });
     } catch (thrown) {
       notifyFault(thrown);
     }
@@ -62,6 +64,11 @@ function NewAgentDialog({ onClose }: { readonly onClose: () => void }) {
         </Button>
       }
     >
+      <label className="conversation-option">
+        Model
+        <ModelSelect value={modelName} onChange={setModelName} emptyLabel="the graph's" />
+        <small className="muted">Takes the place of the graph's default; nodes that name a model keep theirs.</small>
+      </label>
       <label className="conversation-option">
         Dialog
         <input type="file" accept=".json,application/json" onChange={({ target }) => setFile(target.files?.[0])} />

@@ -26,3 +26,7 @@ const advices: Readonly<Record<string, string>> = {
 
 /** What to do about an agent that could not be made. */
 export const adviceFor = (name: string): string | undefined => advices[name];
+
+/** Whether the dialog of models is the place to do it. A graph without any model name does not compile, either. */
+export const isAboutModels = (name: string): boolean =>
+  ['MODEL_NOT_ON_DISK', 'UNKNOWN_MODEL', 'MODEL_LOAD_FAILED', 'GRAPH_COMPILATION_FAILED'].includes(name);
