@@ -13,7 +13,8 @@ import { useFlow } from './useFlow.ts';
 import './canvas.css';
 
 const nodeTypes = { graphNode: GraphNodeCard };
-const fitViewOptions = { padding: 0.12, maxZoom: 1 } as const;
+const padding = { top: '24px', right: '40px', bottom: '56px', left: '32px' } as const;
+const fitViewOptions = { padding, maxZoom: 1 } as const;
 const minNodesForMap = 25;
 
 /** The graph, drawn. The path of the active agent's last turn is lit. */
@@ -78,7 +79,12 @@ function Canvas() {
         proOptions={{ hideAttribution: true }}
       >
         <Background gap={18} color="var(--border)" />
-        <Controls showInteractive={false} fitViewOptions={fitViewOptions} position="bottom-left" />
+        <Controls
+          orientation="horizontal"
+          showInteractive={false}
+          fitViewOptions={fitViewOptions}
+          position="bottom-left"
+        />
         {nodes.length >= minNodesForMap && <MiniMap pannable zoomable ariaLabel="Map of the graph" />}
       </ReactFlow>
       {isEmpty && <p className="canvas-empty">Open a graph, drop a file on the page, or begin with “New graph”.</p>}

@@ -23,7 +23,7 @@ export function ExitFields({ name, node }: ExitFieldsProps) {
   const exits = exitNames(types, node);
   return (
     <section className="inspector-section" aria-label="Exits">
-      <h3>Exits</h3>
+      <h2>Exits</h2>
       {exits.map((exit) => {
         const target = node.exits?.[exit] ?? '';
         return (

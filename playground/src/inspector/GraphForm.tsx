@@ -14,7 +14,7 @@ export function GraphForm() {
   const fields = Object.entries(properties).filter(([name]) => !['$schema', 'start_node', 'nodes'].includes(name));
   return (
     <section className="inspector-section" aria-label="Graph">
-      <h3>Graph</h3>
+      <h2>Graph</h2>
       <FieldRow label="start_node" path={['start_node']} schema={properties['start_node'] ?? {}} required>
         {(control) => (
           <select

@@ -54,7 +54,7 @@ export function NodeForm({ name, node }: NodeFormProps) {
       </section>
       <ExitFields name={name} node={node} />
       <section className="inspector-section" aria-label="Parameters">
-        <h3>Parameters</h3>
+        <h2>Parameters</h2>
         <Members schema={type?.params ?? {}} value={node.params} path={['nodes', name, 'params']} />
       </section>
     </>
