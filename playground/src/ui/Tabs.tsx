@@ -1,4 +1,4 @@
-import { useId, useRef, type KeyboardEvent, type ReactNode } from 'react';
+import { useEffect, useId, useRef, type KeyboardEvent, type ReactNode } from 'react';
 import { nextIndex } from './nextIndex.ts';
 import './ui.css';
 
@@ -29,6 +29,14 @@ export interface TabsProps {
 export function Tabs({ label, tabs, selected, onSelect, end, className = '', children }: TabsProps) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // Many tabs are wider than their list. Only the list is scrolled, unlike by scrollIntoView.
+    const tab = list.current?.querySelector<HTMLElement>('[aria-selected=true]');
+    if (!list.current || !tab) return;
+    const { scrollLeft, clientWidth, offsetLeft } = list.current;
+    const start = tab.offsetLeft - offsetLeft;
+    if (start < scrollLeft || start + tab.offsetWidth > scrollLeft + clientWidth) list.current.scrollLeft = start;
+  }, [selected, tabs.length]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const index = tabs.findIndex((tab) => tab.id === selected);
     const next = nextIndex(event.key, index, tabs.length);
