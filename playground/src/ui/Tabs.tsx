@@ -30,12 +30,19 @@ export function Tabs({ label, tabs, selected, onSelect, end, className = '', chi
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
+    const { current: box } = list;
+    if (!box) return undefined;
     // Many tabs are wider than their list. Only the list is scrolled, unlike by scrollIntoView.
-    const tab = list.current?.querySelector<HTMLElement>('[aria-selected=true]');
-    if (!list.current || !tab) return;
-    const { scrollLeft, clientWidth, offsetLeft } = list.current;
-    const start = tab.offsetLeft - offsetLeft;
-    if (start < scrollLeft || start + tab.offsetWidth > scrollLeft + clientWidth) list.current.scrollLeft = start;
+    const show = (): void => {
+      const tab = box.querySelector<HTMLElement>('[aria-selected=true]');
+      if (!tab) return;
+      const start = tab.offsetLeft - box.offsetLeft;
+      const isHidden = start < box.scrollLeft || start + tab.offsetWidth > box.scrollLeft + box.clientWidth;
+      if (isHidden) box.scrollLeft = start;
+    };
+    const observer = new ResizeObserver(show);
+    observer.observe(box);
+    return () => observer.disconnect();
   }, [selected, tabs.length]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const index = tabs.findIndex((tab) => tab.id === selected);
