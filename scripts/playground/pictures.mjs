@@ -16,7 +16,7 @@ const region = (page, name) => page.getByRole('region', { name, exact: true });
 /** @type {(page: Page, graph: string, text: string) => Promise<void>} */
 async function talk(page, graph, text) {
   await openGraph(page, graph);
-  await page.getByRole('button', { name: 'New agent' }).click();
+  await page.getByRole('button', { name: 'New agent', exact: true }).click();
   const message = page.getByRole('textbox', { name: 'Message', exact: true });
   await message.fill(text);
   await page.getByRole('button', { name: 'Send', exact: true }).click();

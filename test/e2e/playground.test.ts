@@ -2,28 +2,49 @@ import { readFile } from 'node:fs/promises';
 import type { Locator, Page } from 'playwright-core';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openPage, useChromium, type WatchedPage } from '../helpers/chromium.ts';
+import { CuttingProxy } from '../helpers/cuttingProxy.ts';
 import {
   messagesOf,
   newAgent,
   nodeOf,
   openGraph,
+  openGraphFile,
   regionOf,
   sendMessage,
   untilTurnEnds,
 } from '../helpers/playgroundPage.ts';
 import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';
-import { repositoryPath, useServer } from '../helpers/server.ts';
+import { repositoryPath, startTestServer, TestClient, useServer } from '../helpers/server.ts';
+
+/** A lamp that tells always the same story, slowly enough to be interrupted. */
+const slowLamp = {
+  default_model_name: 'turngraph-demo',
+  start_node: 'answer',
+  nodes: {
+    answer: {
+      type: 'Generate',
+      params: { system_prompt: 'You are a lamp. Be brief.', sampling: { temperature: 0, max_tokens_per_second: 6 } },
+    },
+  },
+};
+const storyRequest = 'Tell me a long story.';
 
 describe.skipIf(isSkipped('playground'))('the playground with the demo model', () => {
   const server = useServer();
   const browser = useChromium();
+  /** The story, as another client of the server reads it. */
+  let story = '';
   let opened: WatchedPage;
   let page: Page;
   const open = async (url: string): Promise<void> => {
     opened = await openPage(browser(), url);
     page = opened.page;
   };
-  beforeAll(() => checkRequirement('playground'));
+  beforeAll(async () => {
+    checkRequirement('playground');
+    await using client = await TestClient.connect(server().url, 'turngraph.v1.json', 'llama-cpp');
+    story = (await client.sendMessage(await client.createAgent(slowLamp), storyRequest)).text;
+  });
   beforeEach(() => open(server().url));
   afterEach(() => opened[Symbol.asyncDispose]());
 
@@ -63,6 +84,63 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     expect(await exit.getAttribute('aria-invalid')).not.toBe('true');
   });
 
+  it('saves what is shown: the text with the edits of the form', async () => {
+    await openGraph(page, 'lamp-switch');
+    await nodeOf(page, 'answer').click();
+    await page.getByRole('textbox', { name: 'system_prompt' }).fill('You are a torch.');
+    const started = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save' }).click();
+    const download = await started;
+    expect(download.suggestedFilename()).toBe('lamp-switch.json');
+    const served = await readLampSwitch();
+    served.nodes.answer.params.system_prompt = 'You are a torch.';
+    expect(JSON.parse(await readFile(await download.path(), 'utf8'))).toEqual(served);
+  });
+
+  it('changes a live parameter of an agent, which holds from its next turn on', async () => {
+    await openGraphFile(page, 'slow-lamp', slowLamp);
+    await newAgent(page);
+    await sendMessage(page, storyRequest);
+    await messagesOf(page).getByText(story).waitFor();
+    await untilTurnEnds(page);
+    const turn = regionOf(page, 'Turn');
+    await turn.getByRole('tab', { name: 'Parameters' }).click();
+    const limit = turn.getByRole('group', { name: 'sampling' }).getByRole('textbox', { name: /max_tokens$/ });
+    await limit.fill('2');
+    await limit.press('Enter');
+    await turn.getByText('1 change').waitFor();
+    await sendMessage(page, storyRequest);
+    await messagesOf(page).getByText('The text was cut off: max_tokens').waitFor();
+  });
+
+  it('cancels an answer and keeps what has been said', async () => {
+    await openGraphFile(page, 'slow-lamp', slowLamp);
+    await newAgent(page);
+    await sendMessage(page, storyRequest);
+    await messagesOf(page).getByText(story.slice(0, 4)).waitFor();
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await untilTurnEnds(page);
+    const text = await messagesOf(page).innerText();
+    expect(text).toContain(story.slice(0, 4));
+    expect(text).not.toContain(story);
+    expect(text).toContain('Cancelled here.');
+  });
+
+  it('resumes after its connection was cut in the middle of an answer, and loses no text', async () => {
+    await using proxy = await CuttingProxy.start(server().url);
+    await page.goto(httpOf(proxy.url));
+    await openGraphFile(page, 'slow-lamp', slowLamp);
+    await newAgent(page);
+    await sendMessage(page, storyRequest);
+    await messagesOf(page).getByText(story.slice(0, 4)).waitFor();
+    proxy.cut();
+    await page.getByRole('status', { name: 'Connection' }).getByText('reconnecting').waitFor();
+    await page.getByRole('status', { name: 'Connection' }).getByText('connected', { exact: true }).waitFor();
+    await messagesOf(page).getByText(story).waitFor();
+    await untilTurnEnds(page);
+    expect(proxy.cuts).toBe(1);
+  });
+
   it('gives an awaited call a result, with which the model answers', async () => {
     await openGraph(page, 'weather');
     await newAgent(page);
@@ -89,11 +167,29 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     await untilTurnEnds(page);
     await page.locator('[data-run=done]').first().waitFor();
   });
+
+  it('asks for the token, says when it is wrong, and connects with the right one', async () => {
+    await using locked = await startTestServer({ token: 'open sesame' });
+    await page.goto(httpOf(locked.url));
+    const dialog = page.getByRole('dialog', { name: 'Token' });
+    for (const token of ['wrong', 'open sesame']) {
+      await dialog.getByLabel('Token').fill(token);
+      await dialog.getByRole('button', { name: 'Connect' }).click();
+    }
+    await page.getByRole('status', { name: 'Connection' }).getByText('connected', { exact: true }).waitFor();
+    await openGraph(page, 'lamp-switch');
+  });
 });
 
+const httpOf = (url: string): string => `${url.replace('ws:', 'http:')}/`;
+
 /** The graph of the repository that the server serves by this name. */
-const readLampSwitch = async (): Promise<object> =>
-  JSON.parse(await readFile(repositoryPath('graphs/lamp-switch.json'), 'utf8')) as object;
+const readLampSwitch = async (): Promise<LampSwitch> =>
+  JSON.parse(await readFile(repositoryPath('graphs/lamp-switch.json'), 'utf8')) as LampSwitch;
+
+interface LampSwitch {
+  readonly nodes: { readonly answer: { readonly params: { system_prompt: string } } };
+}
 
 /** Presses Tab until an element has the focus. */
 const tabsOf =

@@ -87,6 +87,10 @@ describe.skipIf(isSkipped('playgroundLimits'))('what the playground may do', () 
       .getByRole('tab', { name: /^Faults/ })
       .click();
     await look('faults and parameters');
+    await page.getByRole('button', { name: 'Models', exact: true }).click();
+    await page.getByRole('dialog', { name: 'Models' }).getByText('turngraph-demo').first().waitFor();
+    await look('models');
+    await page.keyboard.press('Escape');
     await page.setViewportSize(viewports.phone);
     for (const panel of ['Graph', 'Edit', 'Talk', 'Turn']) {
       await page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name: panel }).click();

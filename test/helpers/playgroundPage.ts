@@ -13,6 +13,15 @@ export async function openGraph(page: Page, name: string): Promise<void> {
   await page.locator('[data-node]').first().waitFor();
 }
 
+/** Opens a graph as a file of the user and waits until it is drawn. */
+export async function openGraphFile(page: Page, name: string, graph: object): Promise<void> {
+  const chosen = page.waitForEvent('filechooser');
+  await page.getByRole('button', { name: 'Open file' }).click();
+  const buffer = Buffer.from(JSON.stringify(graph, null, 2));
+  await (await chosen).setFiles({ name: `${name}.json`, mimeType: 'application/json', buffer });
+  await page.locator('[data-node]').first().waitFor();
+}
+
 /** Makes an agent of the graph that is open and waits until it takes messages. */
 export async function newAgent(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'New agent', exact: true }).click();
