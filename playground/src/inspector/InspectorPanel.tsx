@@ -58,7 +58,9 @@ function Form() {
   const { graph, selected, isEditable, faults } = useDocument();
   const { request, done, reveal } = useFocus();
   const form = useRef<HTMLDivElement>(null);
-  useEffect(() => form.current?.parentElement?.scrollTo({ top: 0 }), [selected]);
+  useEffect(() => {
+    if (form.current?.parentElement) form.current.parentElement.scrollTop = 0;
+  }, [selected]);
   useEffect(() => {
     if (!request) return undefined;
     // A narrow page shows the panel first.
