@@ -27,7 +27,9 @@ export async function openPlayground(options = {}) {
   return {
     /** @param {import('playwright-core').BrowserContextOptions} context */
     async open(context) {
-      const page = await (await browser.newContext({ reducedMotion: 'reduce', ...context })).newPage();
+      const page = await (
+        await browser.newContext({ reducedMotion: 'reduce', baseURL: address, ...context })
+      ).newPage();
       await page.goto(`${address}/`);
       return page;
     },
