@@ -24,9 +24,6 @@ export function keepDocument(): void {
   });
 }
 
-/** The text of the document that was kept; undefined: there is none. */
-export const keptText = (): string | undefined => readKept()?.text;
-
 function restoreDocument(): void {
   const kept = readKept();
   if (!kept || kept.text === '') return;
