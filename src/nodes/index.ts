@@ -21,6 +21,14 @@ export interface Extension {
  * @throws TypeError when two node types or two formats have the same name.
  */
 export function registryWith({ nodeTypes = [], formats: addedFormats = [] }: Extension = {}): Registry {
+  if (nodeTypes.length === 0 && addedFormats.length === 0) return (builtIn ??= createWith([], []));
+  return createWith(nodeTypes, addedFormats);
+}
+
+// Its schemas are compiled once.
+let builtIn: Registry | undefined;
+
+function createWith(nodeTypes: readonly AnyNodeType[], addedFormats: readonly ToolCallFormat[]): Registry {
   const toolCall = toolCallWith(createFormats([...formats.values(), ...addedFormats]));
   return createRegistry([guardrail, toolCall, generate, cannedResponse, route, selectTools, ...nodeTypes], tryllNames);
 }

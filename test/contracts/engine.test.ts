@@ -27,7 +27,7 @@ const demo = {
 };
 
 // The engines below compute as this one does.
-engineContract({ ...demo, name: 'llama-cpp', open: () => llamaEngine(), rounds: 30 });
+engineContract({ ...demo, name: 'llama-cpp', open: () => llamaEngine(), rounds: 15 });
 
 const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
 afterAll(() => rmSync(folder, { recursive: true }));

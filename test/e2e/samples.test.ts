@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse as parseJsonc, type ParseError } from 'jsonc-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkGraph } from '../../src/index.ts';
-import { untilExit } from '../cli/command.ts';
+import { untilExit, useCommandHost } from '../cli/command.ts';
 import { blocksOf, pages, type CodeBlock } from '../helpers/docPages.ts';
 import { SampleFolder, SampleServer, type SampleRun } from '../helpers/sampleFolder.ts';
 import { findPython, isSkipped } from '../helpers/requirements.mjs';
@@ -187,6 +187,8 @@ function kindOf(block: CodeBlock): Kind | undefined {
 const samplesOf = (kind: Kind): readonly CodeBlock[] =>
   blocks.filter((block) => kindOf(block) === kind && notRun[block.key] === undefined);
 
+// Command lines without quotes and pipes run in one process, which loads their modules once.
+const runInHost = useCommandHost();
 let server: SampleServer;
 let serverFolder: SampleFolder;
 beforeAll(async () => {
@@ -327,7 +329,11 @@ const commandsIn = (code: string): readonly string[] =>
 /** Runs a command; a server is stopped when it listens. Returns its output. */
 async function runCommand(folder: SampleFolder, line: string): Promise<string> {
   if (!/ serve\b/.test(line)) {
-    const result = await folder.runCommand(line, server.port, 'hello\n');
+    const [, args] = /^(?:npx )?turngraph ([^"'\\|&;<>()$`*~]*)$/.exec(line) ?? [];
+    const result =
+      args === undefined
+        ? await folder.runCommand(line, server.port, 'hello\n')
+        : await folder.runTurngraph(runInHost, args.trim().split(/ +/), server.port, 'hello\n');
     expect({ line, code: result.code, err: result.err }).toMatchObject({ line, code: 0 });
     return result.out;
   }

@@ -2,7 +2,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { readFirstLine, startCli, untilExit, type CliResult } from '../cli/command.ts';
+import { readFirstLine, startCli, untilExit, type CliResult, type RunCommand } from '../cli/command.ts';
 import { repositoryPath } from './server.ts';
 
 /** The address of a server in the documentation. */
@@ -80,15 +80,28 @@ export class SampleFolder implements AsyncDisposable {
     return untilExit(child);
   }
 
+  /** Runs a command of turngraph by its arguments, as `runCommand` does with its line. */
+  runTurngraph(run: RunCommand, args: readonly string[], port: number, input: string): Promise<CliResult> {
+    return run(
+      args.map((arg) => withPort(arg, port)),
+      input,
+      this.#variables(),
+      this.path,
+    );
+  }
+
   /** Starts a command line of a shell; a server that it starts takes any free port. */
   startCommand(line: string, port: number, variables = {}): ChildProcessWithoutNullStreams {
     return this.#start('bash', ['-c', withPort(line, port)], variables);
   }
 
   #start(command: string, args: readonly string[], variables = {}): ChildProcessWithoutNullStreams {
+    return spawn(command, args, { cwd: this.path, env: { ...process.env, ...this.#variables(), ...variables } });
+  }
+
+  #variables(): Readonly<Record<string, string>> {
     const own = (name: string): string => join(this.path, name);
-    const env = {
-      ...process.env,
+    return {
       PATH: `${own('bin')}:${process.env['PATH'] ?? ''}`,
       HOME: this.path,
       HF_HOME: own('hub'),
@@ -103,9 +116,7 @@ export class SampleFolder implements AsyncDisposable {
       PYTHONPATH: [own('python'), repositoryPath('docs/clients/python')].join(':'),
       PYTHONDONTWRITEBYTECODE: '1',
       PYTHONUTF8: '1',
-      ...variables,
     };
-    return spawn(command, args, { cwd: this.path, env });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
