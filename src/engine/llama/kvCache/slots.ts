@@ -41,7 +41,8 @@ interface PendingSlot extends SlotRequest {
  * Slot pool: shares the few KV caches of a context among many sequences. Slot selection, the first that applies:
  *
  * 1. the owner's own slot; while that one is busy, wait
- * 2. the free slot (one without an owner) that can reuse the longest common prefix (LCP) with the prompt
+ * 2. the free slot (one without an owner) that can reuse the longest common prefix (LCP) with the prompt; where that is
+ *    short, an empty or the least recently used one: see `selectFree`
  * 3. the least recently used (LRU) idle slot: its owner is evicted
  * 4. none, since all are busy: wait in a queue, by priority: see `SlotQueue`
  */
@@ -195,7 +196,7 @@ export class SlotPool {
     if (own) return own.busy ? undefined : own;
     const idle = this.#slots.filter((slot) => !slot.busy);
     const free = idle.filter((slot) => slot.owner === undefined);
-    if (free.length > 0) return maxBy(free, ({ cache }) => reusableLength(cache, prompt));
+    if (free.length > 0) return selectFree(free, prompt);
     // LRU eviction; undefined when no slot is idle.
     return maxBy(idle, ({ lastUse }) => -lastUse);
   }
@@ -221,6 +222,21 @@ const emptySlots = (context: LlamaContext): readonly SlotState[] =>
     busy: false,
     lastUse: 0,
   }));
+
+/**
+ * The slot with the longest common prefix. Where that is less than half of the prompt, another conversation may go on with
+ * the tokens that it would overwrite: then it is an empty slot, or the least recently used one of those that reuse about as
+ * much.
+ */
+function selectFree(free: readonly SlotState[], prompt: Token[]): SlotState | undefined {
+  const lengths = new Map(free.map((slot) => [slot, reusableLength(slot.cache, prompt)]));
+  const lengthOf = (slot: SlotState): number => lengths.get(slot) ?? 0;
+  const longest = maxBy(free, lengthOf);
+  if (!longest || 2 * lengthOf(longest) >= prompt.length) return longest;
+  const empty = free.find(({ cache }) => cache.nextTokenIndex === 0);
+  const similar = free.filter((slot) => 8 * (lengthOf(longest) - lengthOf(slot)) <= prompt.length);
+  return empty ?? maxBy(similar, ({ lastUse }) => -lastUse);
+}
 
 /** The first item with the largest measure. */
 function maxBy<T>(items: readonly T[], measure: (item: T) => number): T | undefined {

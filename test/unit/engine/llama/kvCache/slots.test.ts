@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LlamaContext } from 'node-llama-cpp';
+import type { LlamaContext, Token } from 'node-llama-cpp';
 import { Fault } from '../../../../../src/fault.ts';
 import { SlotPool, type Slot } from '../../../../../src/engine/llama/kvCache/slots.ts';
 
@@ -10,20 +10,22 @@ function createSlots(
   count: number,
   cachedPrefixLengths: Readonly<Record<string, number>> = {},
   now: () => number = () => 0,
+  cachedTokens: Readonly<Record<string, number>> = {},
 ): SlotPool {
   // SlotPool uses no other members of a context.
-  return new SlotPool(createContext(count, cachedPrefixLengths), now);
+  return new SlotPool(createContext(count, cachedPrefixLengths, ['a', 'b', 'c', 'd'], cachedTokens), now);
 }
 
 function createContext(
   count: number,
   cachedPrefixLengths: Readonly<Record<string, number>> = {},
   names = ['a', 'b', 'c', 'd'],
+  cachedTokens: Readonly<Record<string, number>> = {},
 ): LlamaContext {
   const getSequence = () => {
     const name = names.shift() ?? '';
     const compareContextTokens = () => ({ firstDifferentIndex: cachedPrefixLengths[name] ?? 0 });
-    return { name, compareContextTokens, dispose: async () => {} };
+    return { name, compareContextTokens, nextTokenIndex: cachedTokens[name] ?? 100, dispose: async () => {} };
   };
   return { totalSequences: count, getSequence } as unknown as LlamaContext;
 }
@@ -169,6 +171,27 @@ describe('slots', () => {
     Object.assign(cachedPrefixLengths, { a: 3, b: 40, c: 7 });
     expect(nameOf(await acquire(slots, {}))).toBe('b');
     expect(nameOf(await acquire(slots, {}))).toBe('c');
+  });
+
+  it.each([
+    ['the longest of those that continue', 10, { a: 5, b: 9, c: 0 }, { c: 0 }, 'b'],
+    ['an empty one rather than a short prefix', 10, { a: 2, b: 4, c: 0 }, { c: 0 }, 'c'],
+    ['the least recently used one of short prefixes', 10, { a: 3, b: 3, c: 4 }, {}, 'b'],
+    ['the longest of short prefixes that differ', 10, { a: 1, b: 1, c: 4 }, {}, 'c'],
+  ])('without an owner that wait for a prompt give %s', async (_, length, prefixes, tokens, name) => {
+    const slots = createSlots(3, prefixes, () => 0, tokens);
+    const owners = [{}, {}, {}];
+    const all = [];
+    for (const owner of owners) all.push(await acquire(slots, owner));
+    // Their order is that of their releases: b is the least recently used one.
+    for (const given of ['b', 'a', 'c']) {
+      const slot = all.find((candidate) => nameOf(candidate) === given);
+      if (slot) slots.release(slot);
+    }
+    for (const owner of owners) slots.forgetOwner(owner);
+    const prompt = Array.from({ length }, (_unused, token) => token as Token);
+    const slot = await slots.acquire({ owner: {}, prompt, priority: 'NORMAL' }, neverAborted);
+    expect(nameOf(slot)).toBe(name);
   });
 
   it('report the evicted owner', async () => {
