@@ -42,6 +42,7 @@ export const serverSchema = {
       default: [],
       description: 'additional origins of web pages to accept',
     },
+    openai: { type: 'boolean', default: false, description: 'serve the OpenAI-compatible API under /v1, too' },
     graphs: {
       type: 'string',
       default: '',

@@ -111,6 +111,8 @@ export interface Interaction {
   readonly spoken?: string;
   /** Results of its calls that stay in the dialog. */
   readonly results?: readonly DialogResult[];
+  /** What later prompts show of the interaction, in place of all else: it was given as messages. */
+  readonly messages?: readonly Message[];
 }
 
 /** The result of a call that stays in the dialog (lifespan DIALOG). */

@@ -20,7 +20,7 @@ import { Metrics } from './metrics/metrics.ts';
 import { MemoryBudget } from './models/pool/memoryBudget.ts';
 import { createMeteredPool, exportBudget, type MeteredPoolOptions } from './models/pool/poolMetrics.ts';
 import type { ModelPool } from './models/pool/pool.ts';
-import { registryWith, type Extension } from './nodes/index.ts';
+import { formatsWith, registryWith, type Extension } from './nodes/index.ts';
 import { listen, type TurngraphServer, type ListenSettings } from './server/server.ts';
 import type { EngineName, ServerContext } from './session/session.ts';
 
@@ -94,12 +94,13 @@ export async function start(
       },
       metrics,
     );
-  const registry = registryWith(extension ?? (await raceAbort(loadExtension(options.extend), stop)));
+  const added = extension ?? (await raceAbort(loadExtension(options.extend), stop));
   const mock = engines.mock ?? (await createMockEngine(options.mockScript));
   const closing = new AbortController();
   const llamaEngine = engines['llama-cpp'] ?? (await createLlamaEngine(options, log, metrics));
   const context: ServerContext = {
-    registry,
+    registry: registryWith(added),
+    formats: formatsWith(added),
     pools: { 'llama-cpp': createPool(llamaEngine), mock: createPool(mock) },
     graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
     storageRoot: options.storageRoot || options.graphs,

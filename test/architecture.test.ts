@@ -50,12 +50,13 @@ const layers: Readonly<Record<string, number>> = {
   audit: 9,
   nodes: 9,
   session: 10,
-  server: 11,
+  openai: 11,
   extensions: 11,
   llamaEngine: 11,
-  start: 12,
-  index: 13,
-  cli: 14,
+  server: 12,
+  start: 13,
+  index: 14,
+  cli: 15,
 };
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })

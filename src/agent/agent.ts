@@ -11,7 +11,8 @@ import type { LoadWait } from '../models/pool/loadWait.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import { AgentModels } from './agentModels.ts';
 import { notAwaited } from './pendingResults.ts';
-import { RunningTurn, type TurnOptions } from './runningTurn.ts';
+import { RunningTurn } from './runningTurn.ts';
+import type { TurnOptions } from './turnOptions.ts';
 import { runTurn } from './runTurn.ts';
 import { TurnTimeout } from './turnTimeout.ts';
 
@@ -46,7 +47,10 @@ export interface AgentOptions {
 }
 
 /** Receives the frames of a turn, limits their rate, and says how urgent the turn is. */
-export type TurnListener = Pick<TurnOptions, 'emit' | 'backpressure' | 'onEnd' | 'priority'>;
+export type TurnListener = Pick<
+  TurnOptions,
+  'emit' | 'backpressure' | 'onEnd' | 'priority' | 'continuation' | 'endsWithCalls'
+>;
 
 interface ActiveTurn {
   readonly turnId: number;

@@ -20,7 +20,14 @@ export async function runTurn(
   { maxSteps, path, signal }: { readonly maxSteps: number; readonly path: PathStep[]; readonly signal: AbortSignal },
 ): Promise<WalkOutcome> {
   try {
-    await walk(graph, turn, { maxSteps, enter: (name) => turn.enter(name), leave: (exit) => turn.leave(exit), path });
+    await walk(graph, turn, {
+      maxSteps,
+      enter: (name) => turn.enter(name),
+      leave: (exit) => turn.leave(exit),
+      isOver: () => turn.isOver,
+      after: turn.after,
+      path,
+    });
     turn.flush();
     return { status: 'SUCCESS' };
   } catch (thrown) {

@@ -2,7 +2,7 @@ import { truncateMessage } from '../fault.ts';
 import type { Dialog, Interaction } from '../dialog.ts';
 import { untilAborted } from '../abort.ts';
 import type { InferenceSchedule } from '../engine/pace.ts';
-import type { ServerFrameBodies, ToolResult, TurnComplete } from '../frames.gen.ts';
+import type { PathStep, ToolResult, TurnComplete } from '../frames.gen.ts';
 import type { Call, CallDelivery, CallResult, Exchange, InferenceRecord, ToolSelection, Turn } from '../graph/turn.ts';
 import { splitToFrames } from '../frameSize.ts';
 import { stringifyJson } from '../tools/json/value.ts';
@@ -10,40 +10,9 @@ import type { Insight } from '../tools/validate/insight.ts';
 import { createCallNotification } from './callNotification.ts';
 import { toInteraction } from './interaction.ts';
 import { PendingResults } from './pendingResults.ts';
-import type { TurnTimeout } from './turnTimeout.ts';
 import { TurnAnswer } from './turnAnswer.ts';
+import type { TurnOptions } from './turnOptions.ts';
 import { summarizeTurn } from './turnSummary.ts';
-
-/** Sends a frame of a turn; frames are sent in the order of the calls. */
-export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(
-  body: K,
-  frame: ServerFrameBodies[K],
-) => void;
-
-/** Result of a turn. */
-export interface TurnOutcome {
-  readonly summary: TurnComplete;
-  readonly calls: readonly Call[];
-  readonly insights: readonly Insight[];
-}
-
-/** Options of a turn. */
-export interface TurnOptions extends InferenceSchedule {
-  readonly agentId: number;
-  readonly turnId: number;
-  readonly message: string;
-  readonly variables: Readonly<Record<string, string>>;
-  readonly dialog: Dialog;
-  readonly signal: AbortSignal;
-  readonly diagnostics: boolean;
-  /** Paused while the turn waits for results, or its session is paused. */
-  readonly timeout?: TurnTimeout;
-  readonly emit: Emit;
-  /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
-  readonly backpressure: () => Promise<void> | undefined;
-  /** Called when the turn has ended, before its last frames. */
-  readonly onEnd?: (outcome: TurnOutcome) => void;
-}
 
 /** A running turn: sends the output of its nodes as frames, and collects the turn summary and the interaction. */
 export class RunningTurn implements Turn {
@@ -59,10 +28,11 @@ export class RunningTurn implements Turn {
   readonly #calls: Call[] = [];
   readonly #inferences: (InferenceRecord & { readonly nodeName: string })[] = [];
   readonly #insights: Insight[] = [];
-  readonly #exchanges: Exchange[] = [];
+  readonly #exchanges: Exchange[];
   readonly calls: readonly Call[] = this.#calls;
   readonly insights: readonly Insight[] = this.#insights;
-  readonly exchanges: readonly Exchange[] = this.#exchanges;
+  readonly exchanges: readonly Exchange[];
+  readonly continuesAfter: string;
   readonly #pendingResults: PendingResults;
   readonly #warnings = new Set<string>();
   #selection: ToolSelection | undefined;
@@ -71,10 +41,14 @@ export class RunningTurn implements Turn {
   #nodeStartMs = 0;
   #spoken: (() => string) | undefined;
   #firstTokenMs = 0;
+  #hasSentCalls = false;
 
   constructor(options: TurnOptions) {
     this.#options = options;
     const { message, dialog, variables, signal, diagnostics, priority, pace } = options;
+    this.#exchanges = [...(options.continuation?.exchanges ?? [])];
+    this.exchanges = this.#exchanges;
+    this.continuesAfter = options.continuation?.after?.nodeName ?? '';
     this.message = message;
     this.dialog = dialog;
     this.variables = variables;
@@ -95,6 +69,16 @@ export class RunningTurn implements Turn {
 
   get inferences(): number {
     return this.#inferences.length;
+  }
+
+  /** The node and the exit that the turn goes on after; undefined: it begins with the start node. */
+  get after(): PathStep | undefined {
+    return this.#options.continuation?.after;
+  }
+
+  /** Whether the turn has sent calls and is to end with them. */
+  get isOver(): boolean {
+    return this.#hasSentCalls && this.#options.endsWithCalls === true;
   }
 
   get answer(): string {
@@ -134,13 +118,15 @@ export class RunningTurn implements Turn {
   recordCall(call: Call, { notify, awaitsResult }: CallDelivery): boolean {
     const callIndex = this.#calls.push(call) - 1;
     if (!notify) return false;
-    const place = { ...this.#ids, nodeName: this.#nodeName, callIndex, awaitsResult };
+    const waits = awaitsResult && this.#options.endsWithCalls !== true;
+    const place = { ...this.#ids, nodeName: this.#nodeName, callIndex, awaitsResult: waits };
     const notification = createCallNotification(call, place, (warning) => this.warn(warning));
     if (!notification) return false;
+    this.#hasSentCalls = true;
     // Before the frame is sent: the client may answer at once.
-    if (awaitsResult) this.#pendingResults.expect(call.id);
+    if (waits) this.#pendingResults.expect(call.id);
     this.#options.emit('toolCallNotification', notification);
-    return awaitsResult;
+    return waits;
   }
 
   async results(callIds: readonly string[], timeoutMs: number): Promise<ReadonlyMap<string, CallResult>> {

@@ -98,6 +98,8 @@ export interface Turn {
   readonly insights: readonly Insight[];
   /** Calls of this turn that have results, in the order of the replies. */
   readonly exchanges: readonly Exchange[];
+  /** The node whose calls had results when the turn began, in an earlier request; "" = none. */
+  readonly continuesAfter: string;
   /** The last selection of tools; undefined: no node has selected any. */
   readonly selection: ToolSelection | undefined;
   /** The last Route label; "" = none. */

@@ -20,15 +20,22 @@ export async function walk(
     maxSteps,
     enter,
     leave,
+    isOver,
+    after,
     path,
   }: {
     readonly maxSteps: number;
     readonly enter: (nodeName: string) => void;
     readonly leave: (exit: string) => void;
+    /** Whether the turn ends with the node that has just run. */
+    readonly isOver?: () => boolean;
+    /** The node and the exit that the walk goes on after; undefined: it begins with the start node. */
+    readonly after?: PathStep | undefined;
     readonly path: PathStep[];
   },
 ): Promise<void> {
-  for (let name = graph.start; name !== '';) {
+  const start = after ? graph.steps.get(after.nodeName)?.targets.get(after.exit) : graph.start;
+  for (let name = start ?? ''; name !== '';) {
     // Nodes that never wait, such as a loop of canned responses, would block the event loop.
     if (path.length % stepsPerYield === stepsPerYield - 1) await yieldToEventLoop();
     await turn.backpressure();
@@ -48,7 +55,7 @@ export async function walk(
     }
     path.push({ nodeName: name, exit });
     leave(exit);
-    name = step.targets.get(exit) ?? '';
+    name = isOver?.() === true ? '' : (step.targets.get(exit) ?? '');
   }
   turn.signal.throwIfAborted();
 }

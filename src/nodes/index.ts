@@ -1,6 +1,6 @@
 import type { AnyNodeType } from '../graph/node.ts';
 import { createRegistry, type Registry } from '../graph/registry.ts';
-import { formats, createFormats } from '../tools/formats/index.ts';
+import { formats, createFormats, type Formats } from '../tools/formats/index.ts';
 import type { ToolCallFormat } from '../tools/tool.ts';
 import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
@@ -29,6 +29,10 @@ export function registryWith({ nodeTypes = [], formats: addedFormats = [] }: Ext
 let builtIn: Registry | undefined;
 
 function createWith(nodeTypes: readonly AnyNodeType[], addedFormats: readonly ToolCallFormat[]): Registry {
-  const toolCall = toolCallWith(createFormats([...formats.values(), ...addedFormats]));
+  const toolCall = toolCallWith(formatsWith({ formats: addedFormats }));
   return createRegistry([guardrail, toolCall, generate, cannedResponse, route, selectTools, ...nodeTypes], tryllNames);
 }
+
+/** The built-in tool-call formats and those of an extension. @throws TypeError when two have the same name. */
+export const formatsWith = ({ formats: added = [] }: Extension = {}): Formats =>
+  createFormats([...formats.values(), ...added]);

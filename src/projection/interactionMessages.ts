@@ -5,10 +5,12 @@ import { resultLine } from '../tools/calls.ts';
  * Whether a prompt shows an interaction. One without an answer, for example of a turn that failed, would leave a question
  * open, and the model would answer it again.
  */
-export const isAnswered = ({ assistant, spoken = '' }: Interaction): boolean => assistant !== '' || spoken !== '';
+export const isAnswered = ({ assistant, spoken = '', messages }: Interaction): boolean =>
+  messages !== undefined || assistant !== '' || spoken !== '';
 
 /** An interaction as messages of a prompt. */
-export function toMessages({ user, assistant, spoken, results = [] }: Interaction): Message[] {
+export function toMessages({ user, assistant, spoken, results = [], messages }: Interaction): readonly Message[] {
+  if (messages) return messages;
   return [
     // What was appended to the dialog may have no message of the user.
     ...(user === '' && assistant !== '' ? [] : [{ role: 'user', text: user } as const]),

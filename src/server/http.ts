@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { describeError } from '../fault.ts';
 import { editorSchema } from '../graph/editorSchema.ts';
+import { isApiPath, type OpenAiApi } from '../openai/api.ts';
 import type { ServerContext } from '../session/session.ts';
 import { splitTarget, type AccessCheck, type AccessDenied } from './access.ts';
 import { isPlaygroundPath, readPlaygroundFile } from './playgroundFiles.ts';
@@ -19,10 +20,10 @@ interface HttpResponse {
 
 /**
  * Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto, /graphs, and the
- * playground page with its files. It makes one response per socket at a time, so that pipelined requests take no memory for
+ * playground page with its files; with `api` also of those under /v1. It makes one response per socket at a time, so that pipelined requests take no memory for
  * theirs. A socket is closed after a request that has a body or may not access the server.
  */
-export function answerHttp(checkAccess: AccessCheck, context: ServerContext): RequestListener {
+export function answerHttp(checkAccess: AccessCheck, context: ServerContext, api?: OpenAiApi): RequestListener {
   const lastResponses = new WeakMap<Socket, Promise<void>>();
   return (request, response) => {
     const { socket } = request;
@@ -35,8 +36,12 @@ export function answerHttp(checkAccess: AccessCheck, context: ServerContext): Re
       response.writeHead(content.status, { 'content-type': type, ...content.headers });
       response.end(text);
     };
-    const answer = (): Promise<HttpResponse> => createResponse(request, denied, context);
-    (previous ? previous.then(answer) : answer()).then(respond, (error: unknown) => {
+    const [path] = splitTarget(request);
+    const answer = async (): Promise<void> => {
+      if (api && isApiPath(path)) return api.answer(request, response, path, denied);
+      respond(await createResponse(request, denied, context));
+    };
+    (previous ? previous.then(answer) : answer()).catch((error: unknown) => {
       context.log.error({ err: error }, 'HTTP request failed with an internal error');
       respond({ status: 500, body: { error: 'internal server error; see the server log' } });
     });
@@ -52,6 +57,7 @@ async function createResponse(
   context: ServerContext,
 ): Promise<HttpResponse> {
   const [path] = splitTarget(request);
+  if (isApiPath(path)) return denied ? { status: denied.status, body: { error: denied.reason } } : noApi(path);
   if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed(request.method);
   if (path === '/health/live') return { status: 200, body: { status: 'live' } };
   if (path === '/health/ready') return readiness(context);
@@ -66,6 +72,11 @@ async function createResponse(
   if (path.startsWith('/graphs/')) return readGraph(path.slice('/graphs/'.length), context);
   return notFound(path);
 }
+
+const noApi = (path: string): HttpResponse => ({
+  status: 404,
+  body: { error: `nothing is at ${path}; serve --openai has the OpenAI-compatible API there, without an upgrade` },
+});
 
 const notFound = (path: string): HttpResponse => ({
   status: 404,

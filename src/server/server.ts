@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, Server as HttpServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import type { ServerOptions } from '../config.ts';
 import { Fault, truncateMessage } from '../fault.ts';
 import { maxFrameBytes } from '../frameSize.ts';
 import { countError } from '../metrics/metrics.ts';
+import { OpenAiApi } from '../openai/api.ts';
 import type { ServerContext } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
 import { sharedAdmission } from '../eventLoop.ts';
@@ -94,9 +95,13 @@ export async function listen(
     return denied;
   };
 
+  const onAdmitted = (socket: Socket): void => anonymous.remove(socket);
+  const api = options.openai ? new OpenAiApi({ context, findExcess: () => checkCapacity(), onAdmitted }) : undefined;
+
   const checkCapacity = (): string | undefined => {
     if (!isRateAllowed()) return `more than ${maxConnectionRate} connections a second are not allowed; wait a little`;
-    if (connections.size >= maxConnections) return `${maxConnections} connections are open, and more are not allowed`;
+    if (connections.size + (api?.running ?? 0) >= maxConnections)
+      return `${maxConnections} connections are open, and more are not allowed`;
     return undefined;
   };
 
@@ -151,7 +156,7 @@ export async function listen(
   });
 
   const servers = await bind(options, (server) => {
-    const answer = answerHttp(checkAccess, context);
+    const answer = answerHttp(checkAccess, context, api);
     // Without the last two, Node asks for the body of a request, or answers it itself.
     for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, answer);
     server.on('connection', (socket) => anonymous.add(socket));
@@ -174,11 +179,12 @@ export async function listen(
       await context.downloads[Symbol.asyncDispose]();
       // No client can resume them now, so nothing waits for their turns.
       void sessions.endDetached('the server shuts down');
-      await Promise.race([sessions.idle(), wait(graceMs, undefined, { ref: false })]);
+      await Promise.race([Promise.all([sessions.idle(), api?.idle()]), wait(graceMs, undefined, { ref: false })]);
       await Promise.all(
         [...connections].map((connection) => connection.close(closeCodes.goingAway, 'the server shuts down')),
       );
       await sessions[Symbol.asyncDispose]();
+      await api?.[Symbol.asyncDispose]();
       await Promise.all(servers.map(closeHttpServer));
       await Promise.all(Object.values(context.pools).map((pool) => pool[Symbol.asyncDispose]()));
     },

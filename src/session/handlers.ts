@@ -1,6 +1,6 @@
 import type { Agent } from '../agent/agent.ts';
 import { stringifyHistory, parseHistory } from '../agent/history.ts';
-import type { TurnOutcome } from '../agent/runningTurn.ts';
+import type { TurnOutcome } from '../agent/turnOptions.ts';
 import { Fault } from '../fault.ts';
 import { maxPartBytes, takeFitting, splitToFrames } from '../frameSize.ts';
 import type { ClientFrameBodies } from '../frames.gen.ts';

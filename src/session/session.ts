@@ -12,6 +12,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
 import { StorageRoot } from '../storage/storageRoot.ts';
 import { SessionStorages } from '../storage/sessionStorages.ts';
+import type { Formats } from '../tools/formats/index.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 
 /** Names of the engines that a client can choose. */
@@ -23,6 +24,8 @@ export type EngineName = (typeof engineNames)[number];
 /** Server context: the parts that all sessions of a server share. */
 export interface ServerContext {
   readonly registry: Registry;
+  /** The tool-call formats that its node types know. */
+  readonly formats: Formats;
   readonly pools: Readonly<Record<EngineName, ModelPool>>;
   readonly graphs: GraphFolder;
   /** Root folder of string storage files. */
@@ -49,7 +52,7 @@ export interface SessionSettings {
 /** Options of a new agent that come from the client. */
 export type NewAgent = Pick<
   AgentOptions,
-  'graph' | 'defaultModelName' | 'diagnostics' | 'maxSteps' | 'history' | 'loadWaitFor'
+  'graph' | 'isPart' | 'defaultModelName' | 'diagnostics' | 'maxSteps' | 'history' | 'loadWaitFor'
 >;
 
 /** The session of one client: owns its settings, agents and string storages. It knows no socket. */

@@ -1,4 +1,4 @@
-import type { TurnOutcome } from '../agent/runningTurn.ts';
+import type { TurnOutcome } from '../agent/turnOptions.ts';
 import { countError, type Metrics } from '../metrics/metrics.ts';
 
 /** Records the metrics of a turn that has ended: status, times, warnings, tool calls, insights, error. */

@@ -33,7 +33,7 @@ export class SampleFolder implements AsyncDisposable {
     await link('.', 'node_modules/turngraph');
     await link('node_modules/ws', 'node_modules/ws');
     await link('node_modules/vitest', 'node_modules/vitest');
-    await link('node_modules/zod', 'node_modules/zod');
+    for (const name of ['zod', 'openai', 'ai', '@ai-sdk']) await link(`node_modules/${name}`, `node_modules/${name}`);
     await link('proto', 'proto');
     await link('models/turngraph-demo.gguf', 'downloads/some-model-q4_k_m.gguf');
     await link('.', 'game-server/node_modules/turngraph');
@@ -138,6 +138,7 @@ export class SampleServer implements AsyncDisposable {
   static async start({ path }: SampleFolder, port = 0): Promise<SampleServer> {
     const options = [
       '--json',
+      '--openai',
       '--log-level',
       'error',
       '--graphs',

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { Agent } from '../../agent/agent.ts';
 import { parseHistory } from '../../agent/history.ts';
-import type { Emit } from '../../agent/runningTurn.ts';
+import type { Emit } from '../../agent/turnOptions.ts';
 import { limitsOf } from '../../limits.ts';
 import type { Interaction, Prompt } from '../../dialog.ts';
 import type { Model } from '../../engine/engine.ts';

@@ -108,7 +108,7 @@ export const toolCallWith = (formats: Formats) =>
             if (generate_on_no_tool) turn.say((await answer()).text, 'whole');
             return 'no_tool_called';
           }
-          const loop = loops.get(turn) ?? { rounds: 0, repeats: 0, hasResults: false };
+          const loop = loops.get(turn) ?? initialLoop(turn, nodeName);
           loops.set(turn, loop);
           if (loop.rounds === max_rounds) {
             turn.warn(`${nodeName} was visited more than ${max_rounds} times; raise max_rounds, or end the loop`);
@@ -142,6 +142,12 @@ export const toolCallWith = (formats: Formats) =>
       };
     },
   });
+
+/** The rounds of earlier requests count, so that a loop over several of them ends, too. */
+function initialLoop({ continuesAfter, exchanges }: Turn, nodeName: string): LoopState {
+  const rounds = continuesAfter === nodeName ? exchanges.length : 0;
+  return { rounds, repeats: 0, hasResults: rounds > 0 };
+}
 
 function nodeOutput(params: ToolCallParams): NodeOutput {
   const { tools, tool_choice, generate_on_no_tool, notify_client, await_results } = params;

@@ -1,0 +1,183 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ServerContext } from '../session/session.ts';
+import { ApiError } from './apiError.ts';
+import { complete, type CompletionOutput } from './completion.ts';
+import { completionBody, newHead } from './completionBody.ts';
+import { corsHeaders, preflightHeaders } from './cors.ts';
+import { EventStream } from './eventStream.ts';
+import { listModels, readModel } from './modelList.ts';
+import { planRequest } from './planRequest.ts';
+import { readBody } from './readBody.ts';
+import { readRequest } from './readRequest.ts';
+
+/** Why a request may not access the server. */
+interface Denial {
+  readonly status: 401 | 403;
+  readonly reason: string;
+}
+
+/** What the API needs of the server. */
+export interface ApiOptions {
+  readonly context: ServerContext;
+  /** Why no completion may begin now; undefined: it may. */
+  readonly findExcess: () => string | undefined;
+  /** Called with the socket of a request that may begin. */
+  readonly onAdmitted: (socket: Socket) => void;
+}
+
+const finalTimeoutMs = 30_000;
+
+/** Whether a path belongs to the API. */
+export const isApiPath = (path: string): boolean => path === '/v1' || path.startsWith('/v1/');
+
+/** The OpenAI-compatible API: answers the requests under /v1. Disposing of it cancels what runs. */
+export class OpenAiApi implements AsyncDisposable {
+  readonly #options: ApiOptions;
+  readonly #running = new Set<Promise<void>>();
+  readonly #disposal = new AbortController();
+
+  constructor(options: ApiOptions) {
+    this.#options = options;
+  }
+
+  /** The number of completions that run. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Resolves when nothing runs. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposal.abort();
+    await this.idle();
+  }
+
+  /** Answers a request for a path of the API. Never rejects. */
+  async answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    denied: Denial | undefined,
+  ): Promise<void> {
+    response.shouldKeepAlive &&= !denied && request.method === 'GET';
+    try {
+      // A page asks for permission without the token.
+      if (request.method === 'OPTIONS' && denied?.status !== 403)
+        return void response.writeHead(204, preflightHeaders(request)).end();
+      if (denied?.status !== 403)
+        for (const [name, value] of Object.entries(corsHeaders(request))) response.setHeader(name, value);
+      if (denied) throw new ApiError(denied.reason, { status: denied.status, code: denialCodes[denied.status] });
+      await this.#route(request, response, path);
+    } catch (error) {
+      this.#fail(response, error);
+    }
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+    const { context } = this.#options;
+    const { method = '' } = request;
+    const isCompletion = path === '/v1/chat/completions';
+    const allowed = isCompletion ? ['POST'] : ['GET', 'HEAD'];
+    const [, name] = /^\/v1\/models\/(.+)$/.exec(path) ?? [];
+    if (!isCompletion && path !== '/v1/models' && name === undefined)
+      throw new ApiError(`nothing is at ${path}; there are /v1/models and /v1/chat/completions`, {
+        status: 404,
+        code: 'unknown_url',
+      });
+    if (!allowed.includes(method)) {
+      response.setHeader('allow', allowed.join(', '));
+      throw new ApiError(`${method} is not allowed here; use ${allowed[0]}`, {
+        status: 405,
+        code: 'method_not_allowed',
+      });
+    }
+    if (isCompletion) return this.#admit(request, response);
+    sendJson(
+      response,
+      200,
+      name === undefined ? await listModels(context) : await readModel(decodeName(name), context),
+    );
+  }
+
+  #admit(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { context, findExcess, onAdmitted } = this.#options;
+    context.closing.throwIfAborted();
+    const excess = findExcess();
+    if (excess !== undefined) throw new ApiError(excess, { status: 429, code: 'rate_limit_exceeded' });
+    onAdmitted(request.socket);
+    const done = this.#complete(request, response).finally(() => this.#running.delete(done));
+    this.#running.add(done);
+    return done;
+  }
+
+  async #complete(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { context } = this.#options;
+    const abort = new AbortController();
+    const { signal } = abort;
+    const cancel = (): void => abort.abort();
+    response.once('close', cancel);
+    this.#disposal.signal.addEventListener('abort', cancel, { once: true });
+    try {
+      const chat = readRequest(await readBody(request, response));
+      const plan = await planRequest(chat, context);
+      // The turn has its own timeout, and may say nothing for long.
+      request.socket.setTimeout(0);
+      const head = newHead(chat.model);
+      if (chat.stream) {
+        const stream = new EventStream(response, head, chat.stream_options.include_usage ?? false);
+        try {
+          stream.end(await complete(context, plan, stream, signal));
+        } catch (error) {
+          if (!response.headersSent) throw error;
+          stream.fail(this.#toError(error));
+        }
+      } else {
+        const [texts, calls]: [string[], Parameters<CompletionOutput['call']>[0][]] = [[], []];
+        const output: CompletionOutput = {
+          text: (piece) => void texts.push(piece),
+          call: (call) => void calls.push(call),
+          backpressure: () => undefined,
+        };
+        const end = await complete(context, plan, output, signal);
+        sendJson(response, 200, completionBody(head, { text: texts.join(''), calls }, end));
+      }
+    } finally {
+      response.off('close', cancel);
+      this.#disposal.signal.removeEventListener('abort', cancel);
+      request.socket.setTimeout(finalTimeoutMs);
+    }
+  }
+
+  #fail(response: ServerResponse, thrown: unknown): void {
+    if (response.destroyed) return;
+    const error = this.#toError(thrown);
+    sendJson(response, error.status, error.body);
+  }
+
+  #toError(thrown: unknown): ApiError {
+    const { closing, log } = this.#options.context;
+    const cause: unknown = closing.aborted && !(thrown instanceof ApiError) ? closing.reason : thrown;
+    const error = ApiError.from(cause);
+    if (error.code === 'internal') log.error({ err: cause }, 'request of the OpenAI-compatible API failed');
+    return error;
+  }
+}
+
+const denialCodes = { 401: 'invalid_api_key', 403: 'forbidden' } as const;
+
+function decodeName(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(`${JSON.stringify(body)}\n`);
+}

@@ -1,0 +1,85 @@
+import type { Conversation, ConversationTurn } from './messages.ts';
+import type { CompletionRequest } from './requestSchema.ts';
+import { toolParameters } from './toolParameters.ts';
+import { assistantText, textPart, type PlannedInteraction, type TurnPlan } from './turnPlan.ts';
+
+const node = 'answer';
+const systemVariable = 'instructions';
+
+/** Plans a turn of a graph of one node: the request's own tools, format and sampling with the model that it names. */
+export function planModelTurn(request: CompletionRequest, conversation: Conversation): TurnPlan {
+  const { model, parallel_tool_calls: isParallel } = request;
+  const { system, earlier, last } = conversation;
+  const params = `/nodes/${node}/params`;
+  return {
+    graph: { start_node: node, nodes: { [node]: createNode(request, system) } },
+    defaultModelName: model,
+    message: last.user,
+    variables: system === '' ? {} : { [systemVariable]: system },
+    earlier: earlier.map(planInteraction),
+    parts: last.parts,
+    layout: { model, format: '' },
+    maxCalls: isParallel ? Infinity : 1,
+    fields: {
+      tools: `${params}/tools`,
+      tool_choice: `${params}/tool_choice`,
+      'response_format.json_schema.schema': `${params}/response_schema`,
+      stop: `${params}/sampling/stop`,
+    },
+  };
+}
+
+function createNode(request: CompletionRequest, system: string): object {
+  const { tools, tool_choice: choice = 'auto' } = request;
+  // A template cannot be broken, or changed, by what stands in its variable.
+  const common = { system_prompt: system === '' ? '' : `{{${systemVariable}}}`, sampling: samplingOf(request) };
+  if (tools.length === 0 || choice === 'none') return { type: 'Generate', params: { ...common, ...formatOf(request) } };
+  return {
+    type: 'ToolCall',
+    params: {
+      ...common,
+      tools: tools.map(({ function: { name, description, parameters } }) => {
+        return { type: 'function', function: { name, description, parameters: toolParameters(parameters) } };
+      }),
+      tool_choice: typeof choice === 'string' ? choice : choice.function.name,
+      strict: tools.some(({ function: { strict } }) => strict),
+      generate_on_no_tool: true,
+      on_incomplete: 'notify',
+    },
+    // Only a call that has its result already leads back; a new one ends the turn.
+    exits: { tool_called: node },
+  };
+}
+
+function formatOf({ response_format: format }: CompletionRequest): object {
+  if (format === undefined || format.type === 'text') return {};
+  return { response_schema: format.type === 'json_object' ? { type: 'object' } : format.json_schema?.schema };
+}
+
+function samplingOf(request: CompletionRequest): object {
+  const { max_tokens, max_completion_tokens = max_tokens, seed, stop } = request;
+  const { temperature, top_p, top_k, min_p, repeat_penalty, presence_penalty, frequency_penalty } = request;
+  const sampling = {
+    temperature,
+    top_p,
+    top_k,
+    min_p,
+    repeat_penalty,
+    presence_penalty,
+    frequency_penalty,
+    max_tokens: max_completion_tokens,
+    seed: seed === undefined ? undefined : toSeed(seed),
+    stop: typeof stop === 'string' ? [stop] : stop,
+  };
+  return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined));
+}
+
+const seeds = 2 ** 32;
+
+// For the engine 0 is random, and for a request a seed like any other.
+const toSeed = (seed: number): number => ((seed % seeds) + seeds) % seeds || seeds - 1;
+
+function planInteraction({ user, parts }: ConversationTurn): PlannedInteraction {
+  const question = user === undefined ? [] : [textPart('user', user)];
+  return { user: user ?? '', assistant: assistantText(parts), parts: [...question, ...parts] };
+}

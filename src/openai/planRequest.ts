@@ -1,0 +1,32 @@
+import { Fault } from '../fault.ts';
+import type { ServerContext } from '../session/session.ts';
+import { ApiError } from './apiError.ts';
+import { planGraphTurn } from './graphPlan.ts';
+import { readMessages } from './messages.ts';
+import { graphPrefix } from './modelList.ts';
+import { planModelTurn } from './modelPlan.ts';
+import type { CompletionRequest } from './requestSchema.ts';
+import type { TurnPlan } from './turnPlan.ts';
+
+/** Plans the turn of a request: of the graph or of the model that it names. @throws ApiError, or Fault UNKNOWN_MODEL */
+export async function planRequest(request: CompletionRequest, context: ServerContext): Promise<TurnPlan> {
+  const { model } = request;
+  const graph = model.startsWith(graphPrefix) ? await readGraph(model.slice(graphPrefix.length), context) : undefined;
+  // Before the graph of the request is compiled, whose errors are about other fields.
+  if (graph === undefined) context.pools['llama-cpp'].entry(model);
+  const conversation = readMessages(request.messages, context.limits.messageBytes);
+  if (graph === undefined) return planModelTurn(request, conversation);
+  return planGraphTurn(request, conversation, { graph, registry: context.registry });
+}
+
+async function readGraph(name: string, { graphs }: ServerContext): Promise<unknown> {
+  if (!(await graphs.names()).includes(name))
+    throw new ApiError(`there is no graph "${name}"; GET /v1/models lists them`, {
+      status: 404,
+      param: 'model',
+      code: 'model_not_found',
+    });
+  return graphs.read(name).catch((error: unknown) => {
+    throw new ApiError(Fault.from(error).message, { status: 500, param: 'model' });
+  });
+}

@@ -1,0 +1,215 @@
+import { createConnection } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { mockEngine } from '../../../src/engine/mock/engine.ts';
+import { maxFrameBytes } from '../../../src/frameSize.ts';
+import { startTestServer, useServer, type TestServerOptions } from '../../helpers/server.ts';
+
+const token = 'open sesame';
+const origin = 'https://game.example';
+const engines = { 'llama-cpp': mockEngine() };
+const server = useServer({ openai: true, engines, token, allowOrigin: [origin] });
+
+const authorization = `Bearer ${token}`;
+const model = 'turngraph-demo';
+const user = { role: 'user', content: 'hi' };
+const chat = { model, messages: [user] };
+const tool = { type: 'function', function: { name: 'f' } };
+const called = {
+  role: 'assistant',
+  tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }],
+};
+const result = { role: 'tool', tool_call_id: 'a', content: 'ok' };
+
+/** Sends a request for a completion. */
+async function post(body: unknown, { port } = server(), headers: Record<string, string> = { authorization }) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, { method: 'POST', headers, body: text });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as unknown };
+}
+
+async function startOwn(options: TestServerOptions) {
+  const own = await startTestServer({ openai: true, engines, ...options });
+  onTestFinished(() => own[Symbol.asyncDispose]());
+  return own;
+}
+
+describe('the OpenAI-compatible API', () => {
+  it.each([
+    ['another body', '[]', null],
+    ['text that is no JSON', '{', null],
+    ['no model', { messages: [user] }, 'model'],
+    ['no messages', { model }, 'messages'],
+    ['an empty list of messages', { model, messages: [] }, 'messages'],
+    ['several answers', { ...chat, n: 2 }, 'n'],
+    ['log probabilities', { ...chat, logprobs: true }, 'logprobs'],
+    ['a bias', { ...chat, logit_bias: { 5: 1 } }, 'logit_bias'],
+    ['audio', { ...chat, modalities: ['text', 'audio'] }, 'modalities'],
+    ['the old functions', { ...chat, functions: [] }, 'functions'],
+    ['an unknown field', { ...chat, mirostat: 2 }, 'mirostat'],
+    ['a temperature out of range', { ...chat, temperature: 3 }, 'temperature'],
+    ['a temperature of text', { ...chat, temperature: 'hot' }, 'temperature'],
+    ['no tokens', { ...chat, max_tokens: 0 }, 'max_tokens'],
+    ['usage without a stream', { ...chat, stream_options: { include_usage: true } }, 'stream_options'],
+    ['an unknown stream option', { ...chat, stream: true, stream_options: { speed: 1 } }, 'stream_options.speed'],
+    [
+      'an image',
+      { model, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: {} }] }] },
+      'messages[0].content[0]',
+    ],
+    ['sound', { model, messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, 'messages[0].content[0]'],
+    ['a message without content', { model, messages: [{ role: 'user' }] }, 'messages[0].content'],
+    ['an unknown role', { model, messages: [{ role: 'narrator', content: '' }] }, 'messages[0].role'],
+    ['an unknown member of a message', { model, messages: [{ ...user, mood: 'glad' }] }, 'messages[0].mood'],
+    ['no message of the user', { model, messages: [{ role: 'system', content: 'Be kind.' }] }, 'messages'],
+    ['an answer at the end', { model, messages: [user, { role: 'assistant', content: 'Yes' }] }, 'messages[1]'],
+    ['a call without a result', { model, messages: [user, called, user] }, 'messages[1].tool_calls[0]'],
+    ['a result without a call', { model, messages: [user, result] }, 'messages[1]'],
+    [
+      'a result of another call',
+      { model, messages: [user, called, { ...result, tool_call_id: 'b' }] },
+      'messages[2].tool_call_id',
+    ],
+    [
+      'a message that is too long',
+      { model, messages: [{ ...user, content: 'x'.repeat(262_145) }] },
+      'messages[0].content',
+    ],
+    ['a required call without tools', { ...chat, tool_choice: 'required' }, 'tool_choice'],
+    [
+      'a choice of no tool',
+      { ...chat, tools: [tool], tool_choice: { type: 'function', function: { name: 'g' } } },
+      'tool_choice',
+    ],
+    ['a tool of another kind', { ...chat, tools: [{ type: 'web_search' }] }, 'tools[0].function'],
+    ['a tool without a name', { ...chat, tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name'],
+    ['a tool twice', { ...chat, tools: [tool, tool] }, 'tools[1].function.name'],
+    [
+      'a strict tool that no grammar expresses',
+      {
+        ...chat,
+        tools: [
+          {
+            type: 'function',
+            function: { name: 'f', strict: true, parameters: { type: 'object', properties: { a: { not: {} } } } },
+          },
+        ],
+      },
+      'tools[0].function.parameters.properties.a.not',
+    ],
+    [
+      'a format without its schema',
+      { ...chat, response_format: { type: 'json_schema' } },
+      'response_format.json_schema',
+    ],
+    ['an unknown format', { ...chat, response_format: { type: 'xml' } }, 'response_format.type'],
+    ['a format with tools', { ...chat, tools: [tool], response_format: { type: 'json_object' } }, 'response_format'],
+    [
+      'a schema that no grammar expresses',
+      {
+        ...chat,
+        response_format: {
+          type: 'json_schema',
+          json_schema: { name: 'n', schema: { type: 'object', properties: { a: { not: {} } } } },
+        },
+      },
+      'response_format.json_schema.schema.properties.a.not',
+    ],
+    [
+      'a system message for a graph',
+      { model: 'graph:weather', messages: [{ role: 'system', content: 'x' }, user] },
+      'messages',
+    ],
+    ['tools for a graph', { model: 'graph:weather', messages: [user], tools: [tool] }, 'tools'],
+    ['a temperature for a graph', { model: 'graph:weather', messages: [user], temperature: 0.2 }, 'temperature'],
+    [
+      'results of a tool that a graph does not have',
+      { model: 'graph:weather', messages: [user, called, result] },
+      'messages',
+    ],
+  ])('refuses %s by its name', async (_, body, param) => {
+    const answer = await post(body);
+    expect(answer.body).toMatchObject({
+      error: { message: expect.stringContaining(param ?? 'body'), type: 'invalid_request_error', param },
+    });
+    expect(answer.status).toBe(400);
+  });
+
+  it.each([['nobody'], ['graph:nobody']])('answers 404 to the model %s', async (name) => {
+    expect(await post({ ...chat, model: name })).toMatchObject({
+      status: 404,
+      body: { error: { param: 'model', code: 'model_not_found' } },
+    });
+  });
+
+  it('answers 413 to a body that is larger than a frame', async () => {
+    expect(await post('x'.repeat(maxFrameBytes + 1))).toMatchObject({
+      status: 413,
+      body: { error: { code: 'body_too_large' } },
+    });
+  });
+
+  it.each([
+    ['without the token', {}, 401, 'invalid_api_key'],
+    ['with another token', { authorization: 'Bearer barley' }, 401, 'invalid_api_key'],
+    ['from another origin', { authorization, origin: 'https://evil.example' }, 403, 'forbidden'],
+  ])('refuses a request %s', async (_, headers, status, code) => {
+    expect(await post(chat, server(), headers)).toMatchObject({ status, body: { error: { code, param: null } } });
+  });
+
+  it('refuses another host', async () => {
+    const socket = createConnection({ port: server().port, host: '127.0.0.1' });
+    onTestFinished(() => void socket.destroy());
+    socket.write(`GET /v1/models HTTP/1.1\r\nHost: evil.example\r\nAuthorization: ${authorization}\r\n\r\n`);
+    const [text] = await new Promise<readonly string[]>((done) =>
+      socket.once('data', (data) => done([data.toString()])),
+    );
+    expect(text).toMatch(/^HTTP\/1.1 403 [^]*"code":"forbidden"/);
+  });
+
+  it.each([
+    ['GET', '/v1/chat/completions', 405, 'method_not_allowed'],
+    ['POST', '/v1/models', 405, 'method_not_allowed'],
+    ['DELETE', '/v1/models/turngraph-demo', 405, 'method_not_allowed'],
+    ['GET', '/v1/models/nobody', 404, 'model_not_found'],
+    ['POST', '/v1/embeddings', 404, 'unknown_url'],
+    ['GET', '/v1', 404, 'unknown_url'],
+  ])('answers %s %s with %i', async (method, path, status, code) => {
+    const answer = await fetch(`http://127.0.0.1:${server().port}${path}`, { method, headers: { authorization } });
+    expect(answer.status).toBe(status);
+    expect(await answer.json()).toMatchObject({ error: { code } });
+  });
+
+  it('lets a page of an allowed origin ask and read', async () => {
+    const url = `http://127.0.0.1:${server().port}/v1/chat/completions`;
+    const asked = {
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization,content-type',
+    };
+    const preflight = await fetch(url, { method: 'OPTIONS', headers: { origin, ...asked } });
+    expect(preflight.status).toBe(204);
+    expect(Object.fromEntries(preflight.headers)).toMatchObject({
+      'access-control-allow-origin': origin,
+      'access-control-allow-headers': 'authorization,content-type',
+    });
+    expect((await post(chat, server(), { authorization, origin })).headers.get('access-control-allow-origin')).toBe(
+      origin,
+    );
+    const foreign = await fetch(url, { method: 'OPTIONS', headers: { origin: 'https://evil.example', ...asked } });
+    expect([foreign.status, foreign.headers.get('access-control-allow-origin')]).toEqual([403, null]);
+  });
+
+  it.each(['GET', 'POST', 'OPTIONS', 'DELETE'])('is not there without --openai: %s is 404', async (method) => {
+    const own = await startOwn({ openai: false });
+    for (const path of ['/v1/models', '/v1/chat/completions', '/v1'])
+      expect((await fetch(`http://127.0.0.1:${own.port}${path}`, { method })).status).toBe(404);
+  });
+
+  it('answers 429 when too many requests come in a second', async () => {
+    const own = await startOwn({ maxConnectionRate: 1 });
+    expect((await post(chat, own)).status).toBe(200);
+    expect(await post(chat, own)).toMatchObject({
+      status: 429,
+      body: { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } },
+    });
+  });
+});

@@ -1,0 +1,154 @@
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { generateObject, stepCountIs, streamText, tool } from 'ai';
+import OpenAI from 'openai';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { useServer } from '../helpers/server.ts';
+
+const server = useServer({ openai: true, logLevel: 'silent' });
+const baseURL = (): string => `http://127.0.0.1:${server().port}/v1`;
+const client = (): OpenAI => new OpenAI({ baseURL: baseURL(), apiKey: 'none', maxRetries: 0 });
+
+const model = 'turngraph-demo';
+// Tokens of the template around each message.
+const frameTokens = 8;
+
+const tools: OpenAI.ChatCompletionTool[] = [
+  {
+    type: 'function',
+    function: {
+      name: 'set_light',
+      description: 'Switch a light on or off.',
+      parameters: {
+        type: 'object',
+        properties: { name: { type: 'string', description: 'Which light.' }, on: { type: 'boolean' } },
+        required: ['name', 'on'],
+      },
+    },
+  },
+];
+
+/** Tokens of a prompt that were evaluated. */
+const evaluated = ({ usage }: OpenAI.ChatCompletion): number =>
+  (usage?.prompt_tokens ?? 0) - (usage?.prompt_tokens_details?.cached_tokens ?? 0);
+
+describe('the demo model over the OpenAI-compatible API', () => {
+  it.each([model, 'graph:chat'])('evaluates of a growing conversation with %s only what is new', async (name) => {
+    const messages: OpenAI.ChatCompletionMessageParam[] = [];
+    if (name === model)
+      messages.push({ role: 'system', content: 'You are a friendly robot who lives in a lighthouse.' });
+    const figures: [evaluated: number, prompt: number][] = [];
+    for (const content of ['Tell me a joke.', 'Another one, please.', 'Thanks.']) {
+      messages.push({ role: 'user', content });
+      const completion = await client().chat.completions.create({ model: name, messages });
+      figures.push([evaluated(completion), completion.usage?.prompt_tokens ?? 0]);
+      messages.push({ role: 'assistant', content: completion.choices[0]?.message.content ?? '' });
+    }
+    for (const [index, content] of ['Another one, please.', 'Thanks.'].entries()) {
+      const [tokens = Infinity, prompt = 0] = figures[index + 1] ?? [];
+      expect(tokens).toBeLessThanOrEqual(content.length / 2 + 2 * frameTokens);
+      expect(prompt).toBeGreaterThan(2 * tokens);
+    }
+  });
+
+  it('evaluates of a conversation with calls only what is new', async () => {
+    const messages: OpenAI.ChatCompletionMessageParam[] = [
+      { role: 'user', content: 'Please turn on the porch light.' },
+    ];
+    const request = { model, messages, tools };
+    const first = await client().chat.completions.create(request);
+    const call = first.choices[0]?.message.tool_calls?.[0];
+    expect(call).toMatchObject({ type: 'function', function: { name: 'set_light' } });
+    expect(call?.type === 'function' && JSON.parse(call.function.arguments)).toEqual({ name: 'porch', on: true });
+    messages.push(
+      { role: 'assistant', content: null, tool_calls: call ? [call] : [] },
+      { role: 'tool', tool_call_id: call?.id ?? '', content: 'ok' },
+    );
+    const second = await client().chat.completions.create(request);
+    expect(second.choices[0]?.finish_reason).toBe('stop');
+    const callTokens = first.usage?.completion_tokens ?? 0;
+    expect(evaluated(second)).toBeLessThanOrEqual(callTokens + 4 * frameTokens);
+    messages.push({ role: 'assistant', content: second.choices[0]?.message.content ?? '' });
+    messages.push({ role: 'user', content: 'Thanks.' });
+    const third = await client().chat.completions.create(request);
+    expect(evaluated(third)).toBeLessThanOrEqual((second.usage?.completion_tokens ?? 0) + 4 * frameTokens);
+  });
+
+  it('keeps two conversations at a time in their slots', async () => {
+    const conversations = [
+      'Tell me a joke, please, about the moon and the tide and an old fisherman with a boat.',
+      'Where does the lighthouse keeper sleep when a storm comes up from the north at night?',
+    ].map((content): OpenAI.ChatCompletionMessageParam[] => [{ role: 'user', content }]);
+    const figures: number[] = [];
+    for (const content of ['Thanks.', 'Good night.', ''])
+      for (const messages of conversations) {
+        const completion = await client().chat.completions.create({ model, messages });
+        figures.push(evaluated(completion));
+        messages.push({ role: 'assistant', content: completion.choices[0]?.message.content ?? '' });
+        messages.push({ role: 'user', content });
+      }
+    for (const tokens of figures.slice(2)) expect(tokens).toBeLessThanOrEqual(2 * frameTokens + 4);
+  });
+
+  it('answers in JSON of a schema and of none', async () => {
+    const schema = {
+      type: 'object',
+      properties: { name: { type: 'string', maxLength: 12 } },
+      required: ['name'],
+      additionalProperties: false,
+    };
+    const request = { model, max_tokens: 64, seed: 1 };
+    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Who are you?' }];
+    const formats = [
+      { type: 'json_schema', json_schema: { name: 'person', strict: true, schema } },
+      { type: 'json_object' },
+    ] as const;
+    for (const response_format of formats) {
+      const { choices } = await client().chat.completions.create({ ...request, messages, response_format });
+      if (choices[0]?.finish_reason === 'stop')
+        expect(JSON.parse(choices[0].message.content ?? '')).toBeTypeOf('object');
+    }
+  });
+});
+
+describe('the ai package with the demo model', () => {
+  const provider = createOpenAICompatible({
+    name: 'turngraph',
+    baseURL: 'http://unused',
+    includeUsage: true,
+    supportsStructuredOutputs: true,
+    fetch: (input, init) => fetch(String(input).replace('http://unused', baseURL()), init),
+  });
+
+  it('streams text over two steps with a tool', async () => {
+    const switched: object[] = [];
+    const result = streamText({
+      model: provider(model),
+      prompt: 'Please turn on the porch light.',
+      stopWhen: stepCountIs(2),
+      tools: {
+        set_light: tool({
+          description: 'Switch a light on or off.',
+          inputSchema: z.object({ name: z.string().describe('Which light.'), on: z.boolean() }),
+          execute: (args) => {
+            switched.push(args);
+            return 'ok';
+          },
+        }),
+      },
+    });
+    const steps = await result.steps;
+    expect(switched).toEqual([{ name: 'porch', on: true }]);
+    expect(steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop']);
+    expect(steps[1]?.usage).toMatchObject({ cachedInputTokens: expect.any(Number) });
+  });
+
+  it('generates an object', async () => {
+    const { object } = await generateObject({
+      model: provider(model),
+      schema: z.object({ mood: z.enum(['glad', 'sad']) }),
+      prompt: 'How are you?',
+    });
+    expect(['glad', 'sad']).toContain(object.mood);
+  });
+});
