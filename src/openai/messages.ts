@@ -28,7 +28,11 @@ export interface Conversation {
 
 /** Reads the messages of a request. @throws ApiError with status 400 that names the message */
 export function readMessages(messages: readonly RequestMessage[], maxBytes: number): Conversation {
-  const texts = messages.map(({ content }, index) => readContent(content, `messages[${index}].content`, maxBytes));
+  const texts = messages.map(({ role, content, name }, index) => {
+    const text = readContent(content, `messages[${index}].content`, maxBytes);
+    // A model knows roles and no names: who speaks is a part of the text.
+    return name === undefined || role === 'tool' ? text : `${name}: ${text}`;
+  });
   const textOf = (index: number): string => texts[index] ?? '';
   const isSystem = ({ role }: RequestMessage): boolean => role === 'system' || role === 'developer';
   const begin = messages.findIndex((message) => !isSystem(message));
@@ -91,6 +95,9 @@ function resultsAfter(
     if (!calls.some((call) => call.id === id))
       throw invalidField(`messages[${at}].tool_call_id`, `is no call of messages[${index}]: "${id}"`);
     if (results.has(id)) throw invalidField(`messages[${at}].tool_call_id`, `has a second result for "${id}"`);
+    const { name } = calls.find((call) => call.id === id)?.function ?? {};
+    if (message.name !== undefined && message.name !== name)
+      throw invalidField(`messages[${at}].name`, `must be the function of the call, ${JSON.stringify(name)}`);
     results.set(id, textOf(at));
   }
   return results;

@@ -43,6 +43,7 @@ const messageSchema = {
   properties: {
     role: { type: 'string', enum: ['system', 'developer', 'user', 'assistant', 'tool'] },
     content: { description: 'A text, or a list of text parts.' },
+    name: { type: 'string', minLength: 1, maxLength: 64, description: 'Who speaks; of a result, its function.' },
     tool_calls: { type: 'array', items: callSchema, default: [] },
     tool_call_id: { type: 'string' },
     parsed: { description: 'What a client has parsed of `content`; it is not read.' },

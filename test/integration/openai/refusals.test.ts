@@ -74,6 +74,11 @@ describe('the OpenAI-compatible API', () => {
       { model, messages: [{ ...user, content: 'x'.repeat(262_145) }] },
       'messages[0].content',
     ],
+    [
+      'a result in the name of another function',
+      { model, messages: [user, called, { ...result, name: 'g' }] },
+      'messages[2].name',
+    ],
     ['a required call without tools', { ...chat, tool_choice: 'required' }, 'tool_choice'],
     [
       'a choice of no tool',
