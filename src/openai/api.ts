@@ -22,6 +22,8 @@ export interface ApiOptions {
   readonly context: ServerContext;
   /** Why no completion may begin now; undefined: it may. */
   readonly findExcess: () => string | undefined;
+  /** Called for each refused or failed request; the facts have no text of a user. */
+  readonly onRefused: (facts: { readonly status: number; readonly error: string; readonly param: string }) => void;
   /** Called with the socket of a request that may begin. */
   readonly onAdmitted: (socket: Socket) => void;
 }
@@ -122,8 +124,8 @@ export class OpenAiApi implements AsyncDisposable {
     response.once('close', cancel);
     this.#disposal.signal.addEventListener('abort', cancel, { once: true });
     try {
-      const chat = readRequest(await readBody(request, response));
-      const plan = await planRequest(chat, context);
+      const body = await readBody(request, response);
+      const { chat, plan } = await readPlan(body, context);
       // The turn has its own timeout, and may say nothing for long.
       request.socket.setTimeout(0);
       const head = newHead(chat.model);
@@ -162,8 +164,22 @@ export class OpenAiApi implements AsyncDisposable {
     const { closing, log } = this.#options.context;
     const cause: unknown = closing.aborted && !(thrown instanceof ApiError) ? closing.reason : thrown;
     const error = ApiError.from(cause);
+    const { status, code = '', param = '' } = error;
+    // The name of an unknown field is what a client wrote.
+    this.#options.onRefused({ status, error: code, param: code === 'unsupported_parameter' ? '' : param });
     if (error.code === 'internal') log.error({ err: cause }, 'request of the OpenAI-compatible API failed');
     return error;
+  }
+}
+
+async function readPlan(body: unknown, context: ServerContext) {
+  try {
+    const chat = readRequest(body);
+    return { chat, plan: await planRequest(chat, context) };
+  } catch (error) {
+    // The stack of a recursion over the body.
+    if (!(error instanceof RangeError)) throw error;
+    throw new ApiError('the body is nested too deeply', { status: 400, code: 'invalid_value' });
   }
 }
 

@@ -56,8 +56,8 @@ export async function complete(
   }
 }
 
-async function createAgent(session: Session, { graph, defaultModelName }: TurnPlan): Promise<Agent> {
-  const options = { graph, isPart: true, defaultModelName, diagnostics: false, maxSteps: 0, history: [] };
+async function createAgent(session: Session, { graph }: TurnPlan): Promise<Agent> {
+  const options = { graph, isPart: true, defaultModelName: '', diagnostics: false, maxSteps: 0, history: [] };
   return session.createAgent(options, () => undefined);
 }
 

@@ -52,7 +52,6 @@ export function planGraphTurn(
   const { default_model_name: graphModel = '' } = isObject(graph) ? graph : {};
   return {
     graph,
-    defaultModelName: '',
     message: last.user,
     variables: {},
     earlier: earlier.map(planInteraction),

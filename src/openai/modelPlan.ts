@@ -13,7 +13,6 @@ export function planModelTurn(request: CompletionRequest, conversation: Conversa
   const params = `/nodes/${node}/params`;
   return {
     graph: { start_node: node, nodes: { [node]: createNode(request, system) } },
-    defaultModelName: model,
     message: last.user,
     variables: system === '' ? {} : { [systemVariable]: system },
     earlier: earlier.map(planInteraction),
@@ -21,6 +20,7 @@ export function planModelTurn(request: CompletionRequest, conversation: Conversa
     layout: { model, format: '' },
     maxCalls: isParallel ? Infinity : 1,
     fields: {
+      model: `${params}/model_name`,
       tools: `${params}/tools`,
       tool_choice: `${params}/tool_choice`,
       'response_format.json_schema.schema': `${params}/response_schema`,
@@ -32,7 +32,11 @@ export function planModelTurn(request: CompletionRequest, conversation: Conversa
 function createNode(request: CompletionRequest, system: string): object {
   const { tools, tool_choice: choice = 'auto' } = request;
   // A template cannot be broken, or changed, by what stands in its variable.
-  const common = { system_prompt: system === '' ? '' : `{{${systemVariable}}}`, sampling: samplingOf(request) };
+  const common = {
+    model_name: request.model,
+    system_prompt: system === '' ? '' : `{{${systemVariable}}}`,
+    sampling: samplingOf(request),
+  };
   if (tools.length === 0 || choice === 'none') return { type: 'Generate', params: { ...common, ...formatOf(request) } };
   return {
     type: 'ToolCall',

@@ -6,8 +6,6 @@ import type { ConversationPart } from './messages.ts';
 export interface TurnPlan {
   /** A graph document. */
   readonly graph: unknown;
-  /** Model of the nodes that name none; "" = that of the graph. */
-  readonly defaultModelName: string;
   readonly message: string;
   readonly variables: Readonly<Record<string, string>>;
   readonly earlier: readonly PlannedInteraction[];

@@ -96,7 +96,14 @@ export async function listen(
   };
 
   const onAdmitted = (socket: Socket): void => anonymous.remove(socket);
-  const api = options.openai ? new OpenAiApi({ context, findExcess: () => checkCapacity(), onAdmitted }) : undefined;
+  const api = options.openai
+    ? new OpenAiApi({
+        context,
+        findExcess: () => checkCapacity(),
+        onAdmitted,
+        onRefused: (facts) => logRefusedRequest(facts, 'request of the OpenAI-compatible API refused'),
+      })
+    : undefined;
 
   const checkCapacity = (): string | undefined => {
     if (!isRateAllowed()) return `more than ${maxConnectionRate} connections a second are not allowed; wait a little`;

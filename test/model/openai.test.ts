@@ -90,6 +90,13 @@ describe('the demo model over the OpenAI-compatible API', () => {
     for (const tokens of figures.slice(2)) expect(tokens).toBeLessThanOrEqual(2 * frameTokens + 4);
   });
 
+  it('says how to download a model that is not on disk', async () => {
+    const absent = 'Qwen2.5 0.5B Instruct (Q4_K_M)';
+    const answer = client().chat.completions.create({ model: absent, messages: [{ role: 'user', content: 'hi' }] });
+    await expect(answer).rejects.toMatchObject({ status: 404, code: 'model_not_found', param: 'model' });
+    await expect(answer).rejects.toThrow(/^404 model .*download/);
+  });
+
   it('answers in JSON of a schema and of none', async () => {
     const schema = {
       type: 'object',

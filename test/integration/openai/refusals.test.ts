@@ -1,6 +1,8 @@
 import { createConnection } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { mockEngine } from '../../../src/engine/mock/engine.ts';
+import { Fault } from '../../../src/fault.ts';
+import { override } from '../../helpers/heldEngine.ts';
 import { maxFrameBytes } from '../../../src/frameSize.ts';
 import { startTestServer, useServer, type TestServerOptions } from '../../helpers/server.ts';
 
@@ -139,10 +141,27 @@ describe('the OpenAI-compatible API', () => {
     expect(answer.status).toBe(400);
   });
 
+  it.each([1000, 5000, 20_000, 100_000])('refuses or answers a schema nested %i deep', async (depth) => {
+    const schema = `${'{"type":"object","properties":{"a":'.repeat(depth)}{}${'}}'.repeat(depth)}`;
+    const text = JSON.stringify({ ...chat, tools: [tool] }).replace('"name":"f"', `"name":"f","parameters":${schema}`);
+    expect([200, 400, 413]).toContain((await post(text)).status);
+    const fields = `{"model": "${model}", "metadata": ${'['.repeat(depth)}${']'.repeat(depth)}, "messages": []}`;
+    expect((await post(fields)).status).toBe(400);
+  });
+
   it.each([['nobody'], ['graph:nobody']])('answers 404 to the model %s', async (name) => {
     expect(await post({ ...chat, model: name })).toMatchObject({
       status: 404,
       body: { error: { param: 'model', code: 'model_not_found' } },
+    });
+  });
+
+  it('answers 503 when the model cannot be loaded', async () => {
+    const load = () => Promise.reject(new Fault('MODEL_LOAD_FAILED', 'the file is damaged'));
+    const own = await startOwn({ engines: { 'llama-cpp': override(mockEngine(), { load }) } });
+    expect(await post(chat, own)).toMatchObject({
+      status: 503,
+      body: { error: { type: 'server_error', param: 'model', code: 'model_load_failed' } },
     });
   });
 
