@@ -3,6 +3,7 @@ import { createRoot } from 'react-dom/client';
 import './styles/base.css';
 import { App } from './app/App.tsx';
 import { applyTheme } from './app/applyTheme.ts';
+import { ErrorBoundary } from './app/ErrorBoundary.tsx';
 import { keepDocument } from './app/keptDocument.ts';
 
 applyTheme();
@@ -11,6 +12,8 @@ const container = document.getElementById('app');
 if (container)
   createRoot(container).render(
     <StrictMode>
-      <App />
+      <ErrorBoundary>
+        <App />
+      </ErrorBoundary>
     </StrictMode>,
   );

@@ -1,31 +1,31 @@
 import { useState } from 'react';
 import { hasToken, socketUrl } from '../connection/connectionStore.ts';
+import { activeAgent, useAgents } from '../conversation/agentStore.ts';
 import { useDocument } from '../document/documentStore.ts';
 import { CopyButton } from '../ui/CopyButton.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { Tabs } from '../ui/Tabs.tsx';
-import { clientCode, type ClientLanguage } from './clientCode.ts';
+import { clientLanguages } from './clientCode.ts';
 import { fileNameOf, useDocumentActions } from './documentActions.ts';
 import { useSettings } from './settingsStore.ts';
 
-const languages: readonly { readonly id: ClientLanguage; readonly label: string }[] = [
-  { id: 'javascript', label: 'JavaScript' },
-  { id: 'python', label: 'Python' },
-];
-
 /** Shows a program that talks to the open graph, to be copied. */
 export function ClientCodeDialog({ onClose }: { readonly onClose: () => void }) {
-  const [language, setLanguage] = useState<ClientLanguage>('javascript');
+  const [id, setId] = useState('javascript');
   const { name, text, graph } = useDocument();
   const fromServer = useDocumentActions((store) => store.fromServer);
   const defaultModelName = useSettings((store) => store.defaultModelName);
   const isOnServer = fromServer?.name === name && fromServer.text === text;
-  const code = clientCode(language, {
+  const message = useAgents((store) => activeAgent(store)?.turns.at(-1)?.user) ?? 'Hello!';
+  const language = clientLanguages.find((each) => each.id === id);
+  if (!language) return undefined;
+  const code = language.write({
     url: socketUrl().replace(/\/$/, ''),
     graphName: name || 'graph',
     isOnServer,
     defaultModelName: graph?.default_model_name ? '' : defaultModelName,
     needsToken: hasToken(),
+    message,
   });
   return (
     <Dialog title="Client code" size="wide" onClose={onClose} foot={<CopyButton variant="primary" text={code} />}>
@@ -34,17 +34,14 @@ export function ClientCodeDialog({ onClose }: { readonly onClose: () => void }) 
           ? 'The server has this graph: the program names it.'
           : `The program reads ${fileNameOf(name)}: save it beside the program first.`}
       </p>
-      <Tabs
-        label="Language"
-        tabs={languages}
-        selected={language}
-        onSelect={(id) => setLanguage(id as ClientLanguage)}
-        className="app-code-tabs"
-      >
+      <Tabs label="Language" tabs={clientLanguages} selected={id} onSelect={setId} className="app-code-tabs">
         <pre className="app-code">
           <code>{code}</code>
         </pre>
       </Tabs>
+      <p className="muted">
+        It needs {language.needs}. The guide is <code>{language.guide}</code> of the package.
+      </p>
     </Dialog>
   );
 }

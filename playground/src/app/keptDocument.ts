@@ -34,6 +34,12 @@ function restoreDocument(): void {
 }
 
 function readKept(): KeptDocument | undefined {
-  const kept = sessionStorage.getItem(key);
-  return kept === null ? undefined : (JSON.parse(kept) as KeptDocument);
+  try {
+    const { name, text, savedText } = JSON.parse(sessionStorage.getItem(key) ?? '{}') as Partial<KeptDocument>;
+    return typeof name === 'string' && typeof text === 'string' && typeof savedText === 'string'
+      ? { name, text, savedText }
+      : undefined;
+  } catch {
+    return undefined;
+  }
 }

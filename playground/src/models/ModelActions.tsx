@@ -11,7 +11,8 @@ export interface ModelActionsProps {
 }
 
 /** The actions that the status of a model allows. Deleting asks first. */
-export function ModelActions({ model: { name, status, pinned, huggingfaceRepo }, isAsking, onAsk }: ModelActionsProps) {
+export function ModelActions({ model, isAsking, onAsk }: ModelActionsProps) {
+  const { name, status, pinned, agents, huggingfaceRepo } = model;
   const { tasks, load, unload, download, cancelDownload, remove } = useModels();
   const kind = tasks[name]?.kind;
   if (isAsking)
@@ -52,12 +53,17 @@ export function ModelActions({ model: { name, status, pinned, huggingfaceRepo },
           {status === 'LOADED' ? 'Keep loaded' : 'Load'}
         </Button>
       )}
-      {status === 'LOADED' && pinned && (
-        <Button size="small" disabled={isBusy} onClick={() => void unload(name)}>
+      {status === 'LOADED' && (pinned || agents === 0) && (
+        <Button
+          size="small"
+          disabled={isBusy}
+          title={agents > 0 ? 'It is freed when no agent uses it any more' : undefined}
+          onClick={() => void unload(name)}
+        >
           Unload
         </Button>
       )}
-      {status === 'DOWNLOADED' && (
+      {(status === 'DOWNLOADED' || (status === 'LOADED' && huggingfaceRepo !== '')) && (
         <Button size="small" variant="danger" icon="remove" disabled={isBusy} onClick={() => onAsk(true)}>
           Delete
         </Button>
