@@ -1,8 +1,8 @@
 // Says before `npm test` how long it takes and which tests it skips for want of what.
 import { isSkipped, missingFor, requirements } from '../test/helpers/requirements.mjs';
 
-// Measured on two cores that had nothing else to do: 193 to 222 s, and the test of docs/launching.md's bundle since then.
-const minutesOnTwoCores = 8;
+// The folders of tests, one by one, take about 670 s of processor time in all, and waits remain between them.
+const minutesOnTwoCores = 6;
 
 const skipped = Object.entries(requirements).filter(([name]) => isSkipped(name));
 console.log(`The tests take about ${minutesOnTwoCores} minutes on two cores, longer on a busy machine.`);
