@@ -7,6 +7,8 @@ export type { TurnHandle } from './turn.ts';
 export type { FinishedTurn, TurnUpdate } from './turnUpdate.ts';
 export { executor, type ToolExecutor } from './executor/executor.ts';
 export type { BeforeDecision, ExecutorOptions, HookContext } from './executor/executorOptions.ts';
+export type { FromMcpOptions, McpDeclaration, McpRegistration, McpTools } from './executor/mcp/fromMcp.ts';
+export type { McpClient, McpRequestOptions, McpTool, McpToolPage } from './executor/mcp/mcpClient.ts';
 export { scriptedExecutor, type ScriptedCall, type ScriptedExecutor } from './executor/scriptedExecutor.ts';
 export { ToolError } from './executor/toolError.ts';
 export type { FinishedCall, ToolEvent } from './executor/toolEvent.ts';

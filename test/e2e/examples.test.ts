@@ -24,6 +24,10 @@ const engine = scriptedEngine([
   { match: 'rope', node: 'sell', answer: chatmlCall('sell_item', { item: 'rope' }) },
   { match: 'crown', node: 'sell', answer: chatmlCall('sell_item', { item: 'crown' }) },
   { match: 'lamp', node: 'sell', answer: chatmlCall('sell_item', { item: 'lamp' }) },
+  { match: 'Turn on the porch', node: 'act', answer: chatmlCall('set_light', { name: 'porch', on: true }) },
+  { match: 'Turn on the moon', node: 'act', answer: chatmlCall('set_light', { name: 'moon', on: true }) },
+  { match: 'Which lights', node: 'act', answer: chatmlCall('list_lights', {}) },
+  { match: 'light', node: 'answer', answer: 'I see.' },
   { match: '', answer: 'No call.' },
 ]);
 // The programs take the default engine.
@@ -102,6 +106,21 @@ describe('the example', () => {
       '< We have no rope. What would you like to buy?',
       '> Give me the lamp, please. (lamp, potion)',
       '< Here you are: a lamp.',
+      '',
+    ]);
+  });
+
+  it('mcp.mjs plays the tools of an MCP server', async () => {
+    expect((await run('mcp.mjs')).split('\n')).toEqual([
+      '> Turn on the porch light.',
+      '  set_light completed: the porch light is on',
+      '< I see.',
+      '> Turn on the moon light.',
+      '  set_light failed: there is no moon light',
+      '< I see.',
+      '> Which lights are on?',
+      '  list_lights completed: {"lit":["porch"]}',
+      '< I see.',
       '',
     ]);
   });

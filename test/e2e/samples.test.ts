@@ -269,9 +269,10 @@ describe('a fragment', () => {
 /** What the pages introduce before their fragments. */
 const namesInFragments = `
 import { spawn } from 'node:child_process';
-import { connect, executor, toolResult, type AgentHandle, type Client, type ToolExecutor } from 'turngraph/client';
+import { connect, executor, toolResult, type AgentHandle, type Client, type McpClient, type ToolExecutor } from 'turngraph/client';
 declare const client: Client;
 declare const agent: AgentHandle;
+declare const mcp: McpClient;
 declare const crier: AgentHandle;
 declare const tools: ToolExecutor;
 declare const lamps: Map<unknown, unknown>;

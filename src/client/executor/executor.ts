@@ -1,4 +1,5 @@
 import { checkExecutorOptions, type ExecutorOptions } from './executorOptions.ts';
+import { fromMcp } from './mcp/fromMcp.ts';
 import { readTools, type ToolRegistrations } from './toolRegistration.ts';
 import { TurnTools, type ExecutorParts, type ToolTurn } from './turnTools.ts';
 
@@ -34,3 +35,15 @@ export function executor<const Parameters extends Readonly<Record<string, unknow
   const registered = readTools(tools);
   return new ToolExecutor({ options, find: ({ toolName }) => registered.get(toolName) });
 }
+
+/**
+ * Takes the tools of a connected client of the Model Context Protocol: declarations for a ToolCall node, and tools for
+ * `executor`, which call the server with the arguments of a call.
+ * @throws Fault MALFORMED_MESSAGE with the name of a tool that cannot be declared, and the place in its schema.
+ *
+ * @example
+ * const house = await executor.fromMcp(mcp, { only: ['set_light'] });
+ * await agent.changeParams('act', { tools: house.declarations });
+ * await agent.send('Porch light on!', { tools: executor(house.tools) });
+ */
+executor.fromMcp = fromMcp;

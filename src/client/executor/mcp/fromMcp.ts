@@ -1,0 +1,152 @@
+import { didYouMean } from '../../../didYouMean.ts';
+import { Fault } from '../../../fault.ts';
+import { wrongType } from '../../../wire/jsonEncoding.ts';
+import { checks, optionsCheck } from '../../options.ts';
+import { compileJsonSchema } from '../jsonSchema.ts';
+import type { ToolOutcome } from '../toolOutcome.ts';
+import type { ToolContext } from '../toolRegistration.ts';
+import { inlineReferences } from './inlineReferences.ts';
+import type { McpClient, McpRequestOptions, McpTool } from './mcpClient.ts';
+import { mcpResult } from './mcpResult.ts';
+
+/** Options of `executor.fromMcp`. */
+export interface FromMcpOptions<Name extends string = string, Prefix extends string = string> {
+  /** The names of the tools to take; default: all. It types the names. */
+  readonly only?: readonly Name[];
+  /** Put before each name, to keep the tools of two servers apart: `files_` makes `files_read` of `read`. */
+  readonly prefix?: Prefix;
+  /** Names that are in use, such as those of tools of your own: a tool of the server with one of them is an error. */
+  readonly taken?: readonly string[];
+  /** How long one request may take; default: that of the MCP client. A call that takes longer fails. */
+  readonly timeoutMs?: number;
+  /** The lifespan of the results; default: TURN. */
+  readonly lifespan?: ToolOutcome['lifespan'];
+}
+
+/** The declaration of an MCP tool, for `tools` of a ToolCall node. */
+export interface McpDeclaration<Name extends string = string> {
+  readonly name: Name;
+  readonly description: string;
+  /** The input schema, with what `$ref` refers to in its place. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** Set where the server says that the tool can destroy something (`destructiveHint`). */
+  readonly consequential?: true;
+}
+
+/** An MCP tool as `executor` takes it. */
+export interface McpRegistration {
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly run: (args: unknown, context: Pick<ToolContext, 'signal'>) => Promise<unknown>;
+  readonly lifespan: ToolOutcome['lifespan'];
+}
+
+/** The tools of an MCP server, as they were when they were listed. */
+export interface McpTools<Name extends string = string> {
+  /** For `tools` of a ToolCall node: in a graph, or by `agent.changeParams`. */
+  readonly declarations: readonly McpDeclaration<Name>[];
+  /** For `executor`. */
+  readonly tools: { readonly [ToolName in Name]: McpRegistration };
+}
+
+const checkOptions = optionsCheck<FromMcpOptions>('fromMcp', {
+  only: checks.list,
+  prefix: checks.string,
+  taken: checks.list,
+  timeoutMs: checks.timeoutMs,
+  lifespan: checks.lifespan,
+});
+
+/**
+ * Lists the tools of a connected client of the Model Context Protocol.
+ * @throws Fault MALFORMED_MESSAGE with the name of a tool that cannot be declared, and the place in its schema.
+ */
+export async function fromMcp<const Name extends string = string, const Prefix extends string = ''>(
+  client: McpClient,
+  options: FromMcpOptions<Name, Prefix> = {},
+): Promise<McpTools<`${Prefix}${Name}`>> {
+  checkOptions(options);
+  if (typeof client?.listTools !== 'function' || typeof client.callTool !== 'function')
+    throw wrongType('fromMcp.client', 'a connected MCP client, with listTools and callTool', client);
+  const { prefix = '', taken = [] } = options;
+  const used = new Set(taken);
+  const listed = select(await listAll(client, requestOptions(options)), options.only);
+  const declarations: McpDeclaration[] = [];
+  const tools: Record<string, McpRegistration> = {};
+  for (const tool of listed) {
+    const name = prefix + tool.name;
+    if (used.has(name)) {
+      const fix = 'give a `prefix`, or leave the tool out with `only`';
+      throw new Fault('MALFORMED_MESSAGE', `fromMcp.${tool.name}: there are two tools "${name}"; ${fix}`);
+    }
+    used.add(name);
+    declarations.push(declare(tool, name));
+    Object.defineProperty(tools, name, { value: register(client, tool, options), enumerable: true });
+  }
+  return { declarations, tools } as unknown as McpTools<`${Prefix}${Name}`>;
+}
+
+const requestOptions = ({ timeoutMs }: FromMcpOptions): McpRequestOptions =>
+  timeoutMs === undefined ? {} : { timeout: timeoutMs };
+
+async function listAll(client: McpClient, options: McpRequestOptions): Promise<readonly McpTool[]> {
+  const tools: McpTool[] = [];
+  const cursors = new Set<string>();
+  for (let cursor: string | undefined; ;) {
+    const page = await client.listTools(cursor === undefined ? undefined : { cursor }, options);
+    tools.push(...page.tools);
+    cursor = page.nextCursor;
+    if (cursor === undefined) return tools;
+    if (cursors.has(cursor))
+      throw new Fault('MALFORMED_MESSAGE', `fromMcp: the list of tools has the page "${cursor}" twice`);
+    cursors.add(cursor);
+  }
+}
+
+function select(tools: readonly McpTool[], only: readonly string[] | undefined): readonly McpTool[] {
+  if (!only) return tools;
+  const names = tools.map(({ name }) => name);
+  for (const [index, name] of only.entries()) {
+    if (!names.includes(name))
+      throw new Fault('MALFORMED_MESSAGE', `fromMcp.only[${index}] is no tool: "${name}"${didYouMean(name, names)}`);
+  }
+  return tools.filter(({ name }) => only.includes(name));
+}
+
+function declare(tool: McpTool, name: string): McpDeclaration {
+  const { description, title, inputSchema, annotations, execution } = tool;
+  const path = `fromMcp.${tool.name}`;
+  if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/.test(name)) {
+    const rule = 'a letter or _, then at most 63 of A-Z a-z 0-9 _ . -';
+    throw new Fault(
+      'MALFORMED_MESSAGE',
+      `${path}: the name "${name}" must be ${rule}; leave the tool out with \`only\``,
+    );
+  }
+  if (execution?.taskSupport === 'required')
+    throw new Fault('MALFORMED_MESSAGE', `${path} runs as a task only; leave it out with \`only\``);
+  const schema = inputSchema as Readonly<Record<string, unknown>>;
+  if (schema?.['type'] !== 'object')
+    throw new Fault('MALFORMED_MESSAGE', `${path}.inputSchema.type must be "object": arguments have names`);
+  const parameters = inlineReferences(schema, `${path}.inputSchema`);
+  compileJsonSchema(parameters, `${path}.inputSchema`);
+  const isConsequential = annotations?.destructiveHint === true;
+  return { name, description: description ?? title ?? '', parameters, ...(isConsequential && { consequential: true }) };
+}
+
+function register(client: McpClient, { name, inputSchema }: McpTool, options: FromMcpOptions): McpRegistration {
+  return {
+    parameters: inputSchema as Readonly<Record<string, unknown>>,
+    run: async (args, { signal }) => {
+      const request = { name, arguments: args as Record<string, unknown> };
+      return mcpResult(await callTool(client, request, { ...requestOptions(options), signal }));
+    },
+    lifespan: options.lifespan ?? 'TURN',
+  };
+}
+
+// The client of version 2 of the SDK has no parameter for a schema of the result: its options come second.
+function callTool(client: McpClient, request: { name: string }, options: McpRequestOptions): Promise<object> {
+  if (client.callTool.length !== 2) return client.callTool(request, undefined, options);
+  const call = client.callTool.bind(client) as unknown as (params: object, given: McpRequestOptions) => Promise<object>;
+  return call(request, options);
+}
