@@ -1,7 +1,6 @@
 import { Fault } from '../../../fault.ts';
 import { isObject } from '../../../jsonTypes.ts';
 import { describePointer, escapePointerToken, pointerTokens } from '../../../jsonPointer.ts';
-import { factSchemas } from '../../../tools/declaration/toolSchema.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -16,7 +15,7 @@ const listKeywords: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'p
 const namedKeywords: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas']);
 const dynamic: ReadonlySet<string> = new Set(['$dynamicRef', '$recursiveRef']);
 // Facts of turngraph, which would be read as such, whatever the server means by them.
-const facts: ReadonlySet<string> = new Set(Object.keys(factSchemas).filter((name) => name !== 'examples'));
+const facts: ReadonlySet<string> = new Set(['source', 'significance', 'hidden', 'precedence', 'enum_from']);
 
 const maxSchemas = 4096;
 

@@ -7,6 +7,7 @@ import { readTools } from '../../../../src/client/executor/toolRegistration.ts';
 import { outcomeOf } from '../../../../src/client/executor/toolOutcome.ts';
 import { executor, type FromMcpOptions, type McpClient, type McpTool } from '../../../../src/client/index.ts';
 import { readTool } from '../../../../src/tools/declaration/readTool.ts';
+import { factSchemas } from '../../../../src/tools/declaration/toolSchema.ts';
 
 const object = { type: 'object' };
 const tool = (more: Partial<McpTool> = {}): McpTool => ({
@@ -133,6 +134,11 @@ describe('executor.fromMcp', () => {
       name: 'MALFORMED_MESSAGE',
       message: expect.stringContaining(message) as unknown,
     });
+  });
+
+  it.each(Object.keys(factSchemas).filter((name) => name !== 'examples'))('refuses the keyword %s', async (name) => {
+    const refused = executor.fromMcp(clientOf([propertyOf({ [name]: 'x' })]));
+    await expect(refused).rejects.toThrow(`.properties.a has the keyword "${name}"`);
   });
 
   it('refuses what is no client, and a list without an end', async () => {
