@@ -77,7 +77,8 @@ export function inlineReferences(root: JsonSchema, path: string): JsonSchema {
     let target: unknown = root;
     for (const token of pointerTokens(decodeURIComponent(reference.slice(1)))) {
       const entries: unknown = target;
-      target = isObject(entries) && Object.hasOwn(entries, token) ? entries[token] : undefined;
+      const isMember = (isObject(entries) || Array.isArray(entries)) && Object.hasOwn(entries, token);
+      target = isMember ? (entries as Readonly<Record<string, unknown>>)[token] : undefined;
     }
     if (target === undefined) throw refusal(path, pointer, `refers to ${name}, which it does not have`);
     return target;

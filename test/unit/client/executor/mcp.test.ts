@@ -136,6 +136,20 @@ describe('executor.fromMcp', () => {
     });
   });
 
+  it('follows a reference into a list', async () => {
+    const { declarations } = await executor.fromMcp(
+      clientOf([
+        tool({
+          inputSchema: {
+            ...object,
+            properties: { a: { anyOf: [{ const: 1 }] }, b: { $ref: '#/properties/a/anyOf/0' } },
+          },
+        }),
+      ]),
+    );
+    expect(declarations[0]?.parameters).toMatchObject({ properties: { b: { const: 1 } } });
+  });
+
   it.each(Object.keys(factSchemas).filter((name) => name !== 'examples'))('refuses the keyword %s', async (name) => {
     const refused = executor.fromMcp(clientOf([propertyOf({ [name]: 'x' })]));
     await expect(refused).rejects.toThrow(`.properties.a has the keyword "${name}"`);
