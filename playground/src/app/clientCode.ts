@@ -50,7 +50,7 @@ export const clientLanguages: readonly ClientLanguage[] = [
   {
     id: 'csharp',
     label: 'C#',
-    needs: 'C# 7.2 or later, Newtonsoft.Json, and TurngraphClient.cs; in Unity, Main becomes Start of a component',
+    needs: 'C# 7.2 or later, Newtonsoft.Json, and TurngraphClient.cs; in Unity, RunAsync becomes Start of a component',
     guide: 'docs/clients/unity',
     write: cSharp,
   },
@@ -146,7 +146,9 @@ using Turngraph;
 
 public static class Example
 {
-    public static async Task Main()
+    public static void Main() => RunAsync().GetAwaiter().GetResult();
+
+    private static async Task RunAsync()
     {
         using (var client = new TurngraphClient(${quoted(url)}${token}))
         {

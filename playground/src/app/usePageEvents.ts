@@ -1,10 +1,12 @@
 import { useEffect, useState } from 'react';
+import { useConnection } from '../connection/connectionStore.ts';
 import { useDocument } from '../document/documentStore.ts';
 import { isEdited, openFile, saveDocument } from './documentActions.ts';
+import { notifyFault } from './noticeStore.ts';
 
 /**
- * What the page does with events of the window: Ctrl+S or Cmd+S saves, a dropped file is opened, and leaving the page with
- * unsaved edits is asked about.
+ * What the page does with events of the window: Ctrl+S or Cmd+S saves, a dropped file is opened, leaving the page with unsaved
+ * edits is asked about, and errors that nothing else has caught are shown.
  * @returns whether a file is held over the page.
  */
 export function usePageEvents(): boolean {
@@ -21,6 +23,12 @@ export function usePageEvents(): boolean {
     });
     on('beforeunload', (event) => {
       if (isEdited(useDocument.getState())) event.preventDefault();
+    });
+    on('error', ({ error }) => error instanceof Error && notifyFault(pageFault(error)));
+    on('unhandledrejection', ({ reason }) => notifyFault(pageFault(reason)));
+    on('pagehide', ({ persisted }) => {
+      // The server need not keep the session of a page that does not come back.
+      if (!persisted) void useConnection.getState().client?.close();
     });
     on('dragover', (event) => {
       if (!holdsFile(event)) return;
@@ -39,5 +47,8 @@ export function usePageEvents(): boolean {
   }, []);
   return isDragged;
 }
+
+const pageFault = (thrown: unknown): string =>
+  `An error of the page: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
 
 const holdsFile = ({ dataTransfer }: DragEvent): boolean => dataTransfer?.types.includes('Files') ?? false;

@@ -38,7 +38,7 @@ function textOf(status: Status): string {
     case 'closed':
       return `closed: ${status.reason || 'the server ended the connection'}`;
     case 'unauthorized':
-      return 'a token is wanted';
+      return 'a token is needed';
     default:
       return status.state;
   }

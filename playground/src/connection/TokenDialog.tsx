@@ -1,7 +1,7 @@
 import { useId, useState } from 'react';
 import { Button } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
-import { useConnection, type ConnectionStatus } from './connectionStore.ts';
+import { hasToken, useConnection, type ConnectionStatus } from './connectionStore.ts';
 
 /** Asks for the token of the server, where it wants one. */
 export function TokenDialog() {
@@ -35,12 +35,13 @@ export function TokenDialog() {
             type="password"
             autoComplete="current-password"
             value={token}
+            aria-invalid={hasToken()}
             aria-describedby={`${id}reason`}
             onChange={(event) => setToken(event.target.value)}
           />
         </label>
-        <p id={`${id}reason`} className="muted">
-          The server says: {status.reason}
+        <p id={`${id}reason`} className="connection-reason" role="alert">
+          {hasToken() && `The server refuses the token that was given. It says: ${status.reason}`}
         </p>
       </form>
     </Dialog>

@@ -34,7 +34,8 @@ export function ModelActions({ model, isAsking, onAsk }: ModelActionsProps) {
         </Button>
       </div>
     );
-  const isDownloading = kind === 'downloading' || kind === 'cancelling' || status === 'DOWNLOADING';
+  const isDownloading = kind === 'downloading' || kind === 'cancelling';
+  const isOfOthers = status === 'DOWNLOADING' && !isDownloading;
   const isBusy = kind !== undefined;
   return (
     <div className="models-actions">
@@ -43,12 +44,17 @@ export function ModelActions({ model, isAsking, onAsk }: ModelActionsProps) {
           Cancel download
         </Button>
       )}
+      {isOfOthers && (
+        <Button size="small" title="Another client downloads it" onClick={() => void download(name)}>
+          Follow download
+        </Button>
+      )}
       {!isDownloading && status === 'ABSENT' && huggingfaceRepo !== '' && (
         <Button size="small" icon="download" disabled={isBusy} onClick={() => void download(name)}>
           Download
         </Button>
       )}
-      {status !== 'ABSENT' && !isDownloading && !pinned && (
+      {status !== 'ABSENT' && status !== 'DOWNLOADING' && !isDownloading && !pinned && (
         <Button size="small" disabled={isBusy} onClick={() => void load(name)}>
           {status === 'LOADED' ? 'Keep loaded' : 'Load'}
         </Button>

@@ -2,7 +2,7 @@ import { useId, useState } from 'react';
 import type { ModelInfo } from '../../../src/client/index.ts';
 import { ModelActions } from './ModelActions.tsx';
 import { useModels } from './modelStore.ts';
-import { bytesText, catalogueDetails, memoryDetails, statusText, type ModelDetail } from './modelText.ts';
+import { catalogueDetails, memoryDetails, progressText, statusText, type ModelDetail } from './modelText.ts';
 
 /** A model: what it is, what it uses while it is loaded, and its actions. */
 export function ModelItem({ model }: { readonly model: ModelInfo }) {
@@ -26,15 +26,11 @@ export function ModelItem({ model }: { readonly model: ModelInfo }) {
       <Details label={`About ${model.name}`} details={catalogueDetails(model)} />
       {memory.length > 0 && <Details label={`Memory of ${model.name}`} details={memory} />}
       <ModelActions model={model} isAsking={isAsking} onAsk={setAsking} />
-      {task?.progress && (
-        <label className="models-progress">
-          <progress value={task.progress.fraction} />
-          <span>
-            {Math.floor(task.progress.fraction * 100)} %
-            {task.kind === 'downloading' &&
-              `, ${bytesText(task.progress.bytesDone)} of ${bytesText(task.progress.bytesTotal)}`}
-          </span>
-        </label>
+      {(task?.kind === 'loading' || task?.kind === 'downloading') && (
+        <div className="models-progress">
+          <progress value={task.progress?.fraction} aria-label={`${task.kind} ${model.name}`} />
+          <span>{progressText(task)}</span>
+        </div>
       )}
       {fault !== undefined && (
         <p className="models-fault" role="alert">

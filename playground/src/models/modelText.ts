@@ -1,4 +1,4 @@
-import type { ModelInfo } from '../../../src/client/index.ts';
+import type { ModelInfo, ModelProgress } from '../../../src/client/index.ts';
 
 /** A name of a model and a value of it, as texts. */
 export interface ModelDetail {
@@ -27,6 +27,16 @@ export function bytesText(bytes: number): string {
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
 }
 
+/** How far a load or a download is; "…" until the server says it. */
+export function progressText({ progress }: { readonly progress?: ModelProgress | undefined }): string {
+  if (!progress) return '…';
+  const percent = `${Math.floor(progress.fraction * 100)} %`;
+  const { phase, bytesDone, bytesTotal } = progress;
+  return phase === 'DOWNLOADING' && bytesTotal > 0
+    ? `${percent}, ${bytesText(bytesDone)} of ${bytesText(bytesTotal)}`
+    : percent;
+}
+
 const countText = (count: number): string => count.toLocaleString('en-US');
 
 /** What the catalogue says of a model. */
@@ -48,8 +58,8 @@ export function memoryDetails(model: ModelInfo): readonly ModelDetail[] {
   if (model.status !== 'LOADED') return [];
   const { weightsBytes, contextBytes, slots, slotBytes, vramBytes, backend, gpuLayers } = model;
   return [
-    { label: 'Weights', value: bytesText(weightsBytes) },
-    { label: 'Context', value: bytesText(contextBytes), hint: 'KV caches of all slots, and compute buffers' },
+    { label: 'Weights in memory', value: bytesText(weightsBytes) },
+    { label: 'Context in memory', value: bytesText(contextBytes), hint: 'KV caches of all slots, and compute buffers' },
     { label: 'Slots', value: `${slots} of ${bytesText(slotBytes)}`, hint: 'Sequences that are in memory at a time' },
     { label: 'On graphics cards', value: vramBytes > 0 ? bytesText(vramBytes) : 'none' },
     { label: 'Backend', value: backend + (gpuLayers > 0 ? `, ${gpuLayers} layers on the GPU` : '') },

@@ -14,6 +14,10 @@ export interface DialogProps {
   readonly children: ReactNode;
 }
 
+/** What has the focus first: a field of the content, else the main action. Without them it is the button that closes. */
+const firstField =
+  '.ui-dialog-body :is(input:not([type=radio], [type=checkbox]), textarea), .ui-dialog-foot [data-variant=primary]';
+
 /** A modal dialog. It is open as long as it is in the page; the focus then goes back to where it was. */
 export function Dialog({ title, onClose, foot, size, className = '', children }: DialogProps) {
   const titleId = useId();
@@ -22,6 +26,7 @@ export function Dialog({ title, onClose, foot, size, className = '', children }:
     const { current } = dialog;
     const before = document.activeElement;
     current?.showModal();
+    current?.querySelector<HTMLElement>(firstField)?.focus();
     return () => {
       current?.close();
       if (before instanceof HTMLElement) before.focus();
