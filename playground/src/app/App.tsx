@@ -6,6 +6,7 @@ import { ConversationPanel } from '../conversation/ConversationPanel.tsx';
 import { TurnPanel } from '../conversation/TurnPanel.tsx';
 import { useGraphCheck } from '../document/useGraphCheck.ts';
 import { InspectorPanel } from '../inspector/InspectorPanel.tsx';
+import { DefaultModelBar } from './DefaultModelBar.tsx';
 import { Header } from './Header.tsx';
 import { Notices } from './Notices.tsx';
 import { UnsavedDialog } from './UnsavedDialog.tsx';
@@ -32,7 +33,12 @@ export function App() {
           </section>
         }
         inspector={<InspectorPanel />}
-        conversation={<ConversationPanel />}
+        conversation={
+          <>
+            <DefaultModelBar />
+            <ConversationPanel />
+          </>
+        }
         turn={<TurnPanel />}
       />
       <Notices />

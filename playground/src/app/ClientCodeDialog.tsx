@@ -5,16 +5,15 @@ import { useDocument } from '../document/documentStore.ts';
 import { CopyButton } from '../ui/CopyButton.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { Tabs } from '../ui/Tabs.tsx';
+import { agentModelName } from './agentModelName.ts';
 import { clientLanguages } from './clientCode.ts';
 import { fileNameOf, useDocumentActions } from './documentActions.ts';
-import { useSettings } from './settingsStore.ts';
 
 /** Shows a program that talks to the open graph, to be copied. */
 export function ClientCodeDialog({ onClose }: { readonly onClose: () => void }) {
   const [id, setId] = useState('javascript');
   const { name, text, graph } = useDocument();
   const fromServer = useDocumentActions((store) => store.fromServer);
-  const defaultModelName = useSettings((store) => store.defaultModelName);
   const isOnServer = fromServer?.name === name && fromServer.text === text;
   const message = useAgents((store) => activeAgent(store)?.turns.at(-1)?.user) ?? 'Hello!';
   const language = clientLanguages.find((each) => each.id === id);
@@ -23,7 +22,7 @@ export function ClientCodeDialog({ onClose }: { readonly onClose: () => void }) 
     url: socketUrl().replace(/\/$/, ''),
     graphName: name || 'graph',
     isOnServer,
-    defaultModelName: graph?.default_model_name ? '' : defaultModelName,
+    defaultModelName: agentModelName(graph),
     needsToken: hasToken(),
     message,
   });

@@ -1,4 +1,4 @@
-import { useSettings } from '../app/settingsStore.ts';
+import { agentModelName } from '../app/agentModelName.ts';
 import { useDocument } from '../document/documentStore.ts';
 import { useAgents } from './agentStore.ts';
 
@@ -9,7 +9,6 @@ export function useNewAgent(): ((options?: { modelName?: string; history?: strin
   if (isEmpty) return undefined;
   return ({ modelName, history } = {}) => {
     const { name, text, graph } = useDocument.getState();
-    const { defaultModelName } = useSettings.getState();
-    return create(name, text, modelName ?? (graph?.default_model_name ? '' : defaultModelName), history);
+    return create(name, text, modelName ?? agentModelName(graph), history);
   };
 }
