@@ -20,6 +20,8 @@ export default defineConfig({
     license: { fileName: 'playground/licenses.txt' },
     chunkSizeWarningLimit: 1000,
     rolldownOptions: {
+      // What the page does not use of the client is left out, such as the executor with its validator of schemas.
+      treeshake: { moduleSideEffects: [{ test: /\/src\/client\//, sideEffects: false }] },
       // "use client" of a package is for frameworks that render on a server.
       onwarn: (warning, warn) => warning.code !== 'MODULE_LEVEL_DIRECTIVE' && warn(warning),
     },

@@ -156,6 +156,7 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
   it('is used without a mouse: a graph is chosen, an agent made, a message sent', async () => {
     const tabTo = tabsOf(page);
     await tabTo(page.getByRole('combobox', { name: 'Graph', exact: true }));
+    await page.getByRole('option', { name: 'guarded-chat' }).waitFor({ state: 'attached' });
     await page.keyboard.type('guarded');
     await page.locator('[data-node]').first().waitFor();
     await tabTo(page.getByRole('button', { name: 'New agent', exact: true }));
