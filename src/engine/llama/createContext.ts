@@ -4,6 +4,7 @@ import type { LoadOptions } from '../engine.ts';
 import { DeferredQueue } from './batching/deferredQueue.ts';
 import { contextShape, prefillChunkTokens } from './contextMemory.ts';
 import { hookBatches } from './batching/batchHooks.ts';
+import { BatchRejoin } from './batching/batchRejoin.ts';
 import { scheduleBatch, batchLoad, type BatchLoad } from './batching/batchScheduler.ts';
 import { cacheTypeFault, cacheTypeOptions } from './kvCache/cacheType.ts';
 import { correctWindowStart } from './kvCache/windowStart.ts';
@@ -57,9 +58,12 @@ export async function createContext(weights: Weights, options: ContextOptions): 
   let nextLoad: BatchLoad = { decode: 0, prefill: 0 };
   const threadCap = new ThreadCap();
   const batchTimer = new BatchTimer((batch) => threads.onBatch(batch, weights.llama.maxThreads));
+  const rejoin = new BatchRejoin();
   // The batch scheduler. Called before each batch inside node-llama-cpp's decode loop, so it must not throw.
   const itemPrioritizationStrategy: ItemPrioritizationStrategy = ({ items, size }) => {
+    if (rejoin.shouldWait(items)) return [];
     const batch = scheduleBatch(items, size);
+    rejoin.onBatch(items, batch);
     nextLoad = batchLoad(batch);
     // The library applies it to this batch: one call sets both numbers of llama.cpp, for one token and for several.
     weights.llama.maxThreads = Math.min(threads.threadsFor(nextLoad), threadCap.threads);
