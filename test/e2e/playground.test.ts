@@ -84,6 +84,19 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     expect(await exit.getAttribute('aria-invalid')).not.toBe('true');
   });
 
+  it('leads an exit to the node on which its wire is dropped, wherever on it', async () => {
+    await openGraph(page, 'lamp-switch');
+    // Waits until the handle has stopped moving.
+    await nodeOf(page, 'detect').locator('[data-exit=tool_called] .react-flow__handle').hover();
+    await page.mouse.down();
+    await nodeOf(page, 'refuse').hover({ position: { x: 120, y: 24 }, force: true });
+    await page.mouse.up();
+    await nodeOf(page, 'detect').click();
+    await page.getByRole('tab', { name: 'Node' }).click();
+    const choice = page.getByRole('combobox', { name: 'exit tool_called' });
+    expect(await choice.inputValue()).toBe('refuse');
+  });
+
   it('saves what is shown: the text with the edits of the form', async () => {
     await openGraph(page, 'lamp-switch');
     await nodeOf(page, 'answer').click();

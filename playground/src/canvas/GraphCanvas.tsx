@@ -7,6 +7,7 @@ import { useFocus } from '../document/focusStore.ts';
 import { CanvasToolbar } from './CanvasToolbar.tsx';
 import type { FlowNode } from './flowElements.ts';
 import { GraphNodeCard } from './GraphNodeCard.tsx';
+import { nodeAt } from './nodeAt.ts';
 import { exitOfEdge } from './turnPath.ts';
 import { useCanvasKeys } from './useCanvasKeys.ts';
 import { useFlow } from './useFlow.ts';
@@ -53,14 +54,21 @@ function Canvas() {
         onNodesChange={onNodesChange}
         onEdgesChange={onEdgesChange}
         onConnect={({ source, sourceHandle, target }) => connect(source, sourceHandle ?? '', target)}
+        onConnectEnd={(event, { isValid, fromNode, fromHandle }) => {
+          // Released on a node, but not near its handle.
+          const target = isValid ? undefined : nodeAt(event);
+          const isExit = fromNode && fromHandle?.type === 'source';
+          if (isExit && target !== undefined && isEditable) connect(fromNode.id, fromHandle.id ?? '', target);
+        }}
         onReconnect={(edge, { source, sourceHandle, target }) => {
           const { node, exit } = exitOfEdge(edge.id);
           if (node !== source || exit !== sourceHandle) connect(node, exit, undefined);
           connect(source, sourceHandle ?? '', target);
         }}
-        onReconnectEnd={(_, edge, __, { isValid }) => {
+        onReconnectEnd={(event, edge, handleType, { isValid }) => {
           const { node, exit } = exitOfEdge(edge.id);
-          if (!isValid) connect(node, exit, undefined);
+          // The end that stays is the other one of the edge.
+          if (!isValid) connect(node, exit, handleType === 'source' ? nodeAt(event) : undefined);
         }}
         onNodeDoubleClick={(_, { id }) => reveal(nodePointer(id), 'node')}
         onEdgeClick={() => root.current?.focus({ preventScroll: true })}

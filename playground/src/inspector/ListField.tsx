@@ -29,10 +29,11 @@ export function ListField({ name, path, schema, value, required = false, items, 
     // After the new entry is in the page.
     setTimeout(() => {
       const entries = body.current?.querySelectorAll(':scope > .inspector-entry');
-      entries
+      const field = entries
         ?.item(entries.length - 1)
-        ?.querySelector<HTMLElement>('input, textarea')
-        ?.focus();
+        ?.querySelector<HTMLInputElement | HTMLTextAreaElement>('input, textarea');
+      field?.focus();
+      field?.select();
     });
   };
   const actions = (
