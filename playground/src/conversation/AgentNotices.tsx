@@ -8,6 +8,7 @@ import { useAgents } from './agentStore.ts';
 import { CompileFaults } from './CompileFaults.tsx';
 import { adviceFor, compileFaults, isAboutModels } from './graphFaults.ts';
 import type { PageAgent } from './pageAgent.ts';
+import { useIsPresentBroken } from './useIsPresentBroken.ts';
 import { usePresentText } from './usePresentText.ts';
 
 /** What is to be said about an agent itself: it is being made, failed, is gone, or its graph was edited since. */
@@ -133,17 +134,23 @@ function Edited({ agent }: { readonly agent: PageAgent }) {
   const { key, graphName, graphText } = agent;
   const startAgain = useAgents((store) => store.startAgain);
   const present = usePresentText(agent);
+  const isBroken = useIsPresentBroken(agent);
   const openName = useDocument(({ name }) => name);
   if (openName !== graphName) return <div className="conversation-notice muted">not of the graph on the canvas</div>;
   if (present === graphText) return null;
   return (
     <div className="conversation-notice" data-tone="warn">
-      <span>made from an earlier version</span>
+      <span>made from an earlier version{isBroken && '; the present one has errors'}</span>
       <div className="conversation-notice-actions">
-        <Button size="small" icon="restart" onClick={() => void startAgain(key, present, { keepDialog: false })}>
+        <Button
+          size="small"
+          icon="restart"
+          disabled={isBroken}
+          onClick={() => void startAgain(key, present, { keepDialog: false })}
+        >
           Start again
         </Button>
-        <Button size="small" onClick={() => void startAgain(key, present, { keepDialog: true })}>
+        <Button size="small" disabled={isBroken} onClick={() => void startAgain(key, present, { keepDialog: true })}>
           Keep the dialog
         </Button>
       </div>
