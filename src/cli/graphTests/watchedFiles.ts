@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { isObject } from '../../jsonTypes.ts';
 import { FileWatcher } from '../../models/catalogue/fileWatcher.ts';
 import { recordingName } from './casesFile.ts';
@@ -66,6 +67,9 @@ function parse(text = ''): Readonly<Record<string, unknown>> {
 
 const readText = (path: string): Promise<string | undefined> => readFile(path, 'utf8').catch(() => undefined);
 
+/** Writing a file takes less, in milliseconds. */
+const settleMs = 100;
+
 /**
  * Waits until a file has another text than it had. Returns its path; undefined when the signal is aborted.
  * @param onFailure told why a file cannot be watched; it is read every few seconds then.
@@ -84,6 +88,9 @@ export async function untilChanged(
       if (signal.aborted) done(undefined);
       for (const [path, text] of texts) {
         const onChange = async (): Promise<{ readonly retry: boolean }> => {
+          if ((await readText(path)) === text) return { retry: false };
+          // Read while it was written, it is empty for a moment.
+          await wait(settleMs);
           if ((await readText(path)) !== text) done(path);
           return { retry: false };
         };
