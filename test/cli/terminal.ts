@@ -17,7 +17,9 @@ export class Terminal implements AsyncDisposable {
   output = '';
 
   constructor(args: readonly string[]) {
-    const command = [process.execPath, repositoryPath('dist/cli/turngraph.js'), ...args].map(quote).join(' ');
+    const words = [process.execPath, repositoryPath('dist/cli/turngraph.js'), ...args].map(quote);
+    // Without `exec` the exit code is that of a shell in between: dash ends with 130 on Ctrl-C, whatever the command does.
+    const command = `exec ${words.join(' ')}`;
     const env = { ...process.env, NO_COLOR: '1', TERM: 'dumb' };
     this.#process = spawn('script', ['-qec', command, '/dev/null'], { cwd: repositoryPath('.'), env });
     this.#process.stdout.setEncoding('utf8').on('data', (text: string) => {
