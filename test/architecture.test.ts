@@ -38,6 +38,7 @@ const layers: Readonly<Record<string, number>> = {
   tools: 3,
   wire: 3,
   client: 4,
+  conformance: 5,
   limits: 4,
   dialog: 4,
   chatTemplate: 5,
@@ -108,6 +109,15 @@ describe('the architecture of src', () => {
     expect(violations).toEqual([]);
   });
 
+  it('has a conformance kit that uses nothing of the server', () => {
+    const allowed = ['conformance', 'frames.gen', 'fault', 'wire'];
+    const outside = files
+      .filter((file) => moduleOf(file) === 'conformance')
+      .flatMap((file) => insideOf(file).map((target) => `${file} -> ${target}`))
+      .filter((line) => !allowed.includes(moduleOf(line.split(' -> ')[1] ?? '')));
+    expect(outside).toEqual([]);
+  });
+
   it('imports only files that exist', () => {
     expect(files.flatMap((file) => insideOf(file).filter((target) => !textOf.has(target)))).toEqual([]);
   });
@@ -154,7 +164,7 @@ describe('the architecture of src', () => {
     const only: Readonly<Record<string, RegExp>> = {
       'node-llama-cpp': /^engine\/llama\//,
       protobufjs: /^wire\//,
-      ws: /^server\/|^client\//,
+      ws: /^server\/|^client\/|^conformance\//,
       ajv: /^schema\.ts$/,
       '@cfworker/json-schema': /^client\/executor\//,
       commander: /^cli\//,

@@ -18,6 +18,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   warm: async () => (await import('./commands/warm.ts')).warmCommand(),
   models: async () => (await import('./commands/models.ts')).modelsCommand(),
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
+  conformance: async () => (await import('./commands/conformance.ts')).conformanceCommand(),
   tools: async () => (await import('./commands/tools.ts')).toolsCommand(),
 };
 

@@ -1,0 +1,55 @@
+import { Command, Option } from 'commander';
+import { checkServer } from '../../conformance/server/checkServer.ts';
+import type { CheckResult, CodecName } from '../../conformance/report.ts';
+import { UsageError } from '../options.ts';
+import { describeCheck, describeCheckTotals } from '../output/conformanceReport.ts';
+
+interface ConformanceFlags {
+  readonly server?: string;
+  readonly token?: string;
+  readonly codec?: CodecName;
+  readonly model?: string;
+  readonly json?: boolean;
+}
+
+const examples = `
+Examples:
+  turngraph conformance --server ws://127.0.0.1:9100                     in both codecs
+  turngraph conformance --server ws://127.0.0.1:9100 --codec json
+  turngraph conformance --server ws://127.0.0.1:9100 --model turngraph-demo
+
+The exit code is 1 when a check fails, and 2 for wrong usage.`;
+
+/** `turngraph conformance`: checks a server against the protocol. */
+export const conformanceCommand = (): Command =>
+  new Command('conformance')
+    .description('check a server against the protocol')
+    .option('--server <url>', 'the server to check: ws://HOST:PORT')
+    .option('--token <secret>', 'the token of the server (TURNGRAPH_TOKEN)')
+    .addOption(new Option('--codec <name>', 'only in this codec (default: both)').choices(['json', 'proto']))
+    .option('--model <name>', 'generate with this model of the server, too')
+    .option('--json', 'print the results as a JSON list')
+    .addHelpText('after', examples)
+    .action(async ({ json = false, ...flags }: ConformanceFlags) => {
+      const results: CheckResult[] = [];
+      for await (const result of checksOf(flags)) {
+        results.push(result);
+        if (!json) process.stdout.write(`${describeCheck(result)}\n`);
+      }
+      if (json) process.stdout.write(`${JSON.stringify(results)}\n`);
+      else process.stderr.write(`${describeCheckTotals(results)}\n`);
+      process.exitCode = results.some(({ outcome }) => outcome === 'failed') ? 1 : 0;
+    });
+
+/** The checks that the flags ask for. @throws UsageError */
+function checksOf({ server, token = process.env['TURNGRAPH_TOKEN'], codec, model }: ConformanceFlags) {
+  if (server === undefined) throw new UsageError('conformance needs --server URL');
+  if (!URL.canParse(server) || !/^wss?:$/.test(new URL(server).protocol))
+    throw new UsageError(`--server must be a WebSocket address such as ws://127.0.0.1:9100, not ${server}`);
+  return checkServer({
+    url: server,
+    ...(token && { token }),
+    ...(codec && { codecs: [codec] }),
+    ...(model && { model }),
+  });
+}

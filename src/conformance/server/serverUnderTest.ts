@@ -1,0 +1,21 @@
+import type { Subprotocol } from '../../wire/codec.ts';
+import type { Check, CodecName } from '../report.ts';
+import type { FrameRules } from './frameRules.ts';
+
+/** A server that is checked in one codec. */
+export interface ServerUnderTest {
+  /** `ws://HOST:PORT/` */
+  readonly url: string;
+  /** Empty: the server has none. */
+  readonly token: string;
+  readonly codec: CodecName;
+  readonly subprotocol: Subprotocol;
+  /** A model of the server's catalogue to generate with; empty: none. */
+  readonly model: string;
+  /** How long an answer may take. */
+  readonly timeoutMs: number;
+  readonly rules: FrameRules;
+}
+
+/** A check of a server. */
+export type ServerCheck = Check<ServerUnderTest>;
