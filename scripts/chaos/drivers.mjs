@@ -36,7 +36,7 @@ async function openTypeScript(/** @type {DriverOptions} */ { url, codec, recorde
 async function openPython(/** @type {DriverOptions} */ options) {
   const { url, codec, recorder, python = 'python3', wireFolder = '' } = options;
   const fileOf = (path) => fileURLToPath(new URL(path, import.meta.url));
-  const PYTHONPATH = [fileOf('../../docs/clients/python'), wireFolder].join(':');
+  const PYTHONPATH = [fileOf('../../examples/python'), wireFolder].join(':');
   const child = spawn(python, [fileOf('driver.py'), url, codec], {
     env: { ...process.env, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1', PYTHONUTF8: '1' },
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -56,7 +56,7 @@ describe('the installed package', () => {
       'proto/golden/golden.json',
       'docs/README.md',
       'docs/api/README.md',
-      'docs/clients/python/turngraph.py',
+      'examples/python/turngraph.py',
       'dist/index.js',
       'dist/index.d.ts',
       'dist/client/index.js',

@@ -113,7 +113,7 @@ export class SampleFolder implements AsyncDisposable {
       TURNGRAPH_CACHE: own('cache'),
       TURNGRAPH_MODELS: own('models'),
       TURNGRAPH_TOKEN: '',
-      PYTHONPATH: [own('python'), repositoryPath('docs/clients/python')].join(':'),
+      PYTHONPATH: [own('python'), repositoryPath('examples/python')].join(':'),
       PYTHONDONTWRITEBYTECODE: '1',
       PYTHONUTF8: '1',
     };

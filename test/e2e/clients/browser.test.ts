@@ -28,7 +28,7 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
   beforeAll(async () => {
     checkRequirement('browserClient');
     const read = (path: string) => readFile(repositoryPath(path), 'utf8');
-    files.set('/turngraph.js', ['text/javascript', await read('docs/clients/browser/turngraph.js')]);
+    files.set('/turngraph.js', ['text/javascript', await read('examples/browser/turngraph.js')]);
     files.set('/trial.html', ['text/html', await read('test/e2e/clients/trial.html')]);
     await once(fileServer.listen(0, '127.0.0.1'), 'listening');
     origin = `http://127.0.0.1:${(fileServer.address() as AddressInfo).port}`;

@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import { readFirstLine, startCli } from '../../cli/command.ts';
 
 /*
- * The trial of a client: a program (Trial.cs, trial.gd, trial.html) uses the client of docs/clients against the command
+ * The trial of a client: a program (Trial.cs, trial.gd, trial.html) uses the client of examples/ against the command
  * `serve`, and prints what happens, a line each, after "TRIAL ". It asks for the end of the server three times:
  *
  * - "stop the server": SIGTERM between two turns; the server comes back after two refused attempts to connect;

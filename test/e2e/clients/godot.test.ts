@@ -15,7 +15,7 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
   beforeAll(async () => {
     checkRequirement('godotClient');
     folder = await mkdtemp(join(tmpdir(), 'turngraph-godot-'));
-    await copyFile(repositoryPath('docs/clients/godot/turngraph.gd'), join(folder, 'turngraph.gd'));
+    await copyFile(repositoryPath('examples/godot3/turngraph.gd'), join(folder, 'turngraph.gd'));
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -31,7 +31,7 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
   });
 
   it('runs the example of its README', async () => {
-    await writeFile(join(folder, 'example.gd'), await readSample('godot', 'gdscript', server().url));
+    await writeFile(join(folder, 'example.gd'), await readSample('godot3', 'gdscript', server().url));
     const scene = 'extends SceneTree\n\nfunc _init():\n\tget_root().add_child(load("res://example.gd").new())\n';
     await writeFile(join(folder, 'scene.gd'), scene);
     expect(await outputUntil(start('scene.gd'), /lamp: \w/)).toContain('set_light {"name": "porch", "on": true}');

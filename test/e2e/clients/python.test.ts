@@ -184,7 +184,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
 
     it('runs its example', async () => {
       const { stdout } = await python.start(
-        repositoryPath('docs/clients/python/example.py'),
+        repositoryPath('examples/python/example.py'),
         '--url',
         server().url,
         '--engine',
@@ -286,7 +286,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
   });
 
   it('runs the ten lines of its README', async () => {
-    const readme = await readFile(repositoryPath('docs/clients/python/README.md'), 'utf8');
+    const readme = await readFile(repositoryPath('examples/python/README.md'), 'utf8');
     const [, lines = ''] = /```python\n(.*?)```/s.exec(readme) ?? [];
     const file = join(python.folder(), 'tenLines.py');
     await writeFile(file, lines.replace('ws://127.0.0.1:9100', server().url));

@@ -34,7 +34,7 @@ export function usePython(requirement: keyof typeof requirements): PythonProgram
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   const start: PythonPrograms['start'] = (file, ...args) => {
-    const PYTHONPATH = [repositoryPath('docs/clients/python'), folder].join(':');
+    const PYTHONPATH = [repositoryPath('examples/python'), folder].join(':');
     const env = { ...process.env, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1', PYTHONUTF8: '1' };
     return run(python, ['-W', 'error', file, ...args], { env });
   };

@@ -4,7 +4,7 @@ import { repositoryPath } from '../../helpers/server.ts';
 
 /** The program in the README of a client, with the URL of another server. */
 export async function readSample(client: string, language: string, url: string): Promise<string> {
-  const readme = await readFile(repositoryPath(`docs/clients/${client}/README.md`), 'utf8');
+  const readme = await readFile(repositoryPath(`examples/${client}/README.md`), 'utf8');
   const [, program = ''] = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'ms').exec(readme) ?? [];
   return program.replace('ws://127.0.0.1:9100', url);
 }

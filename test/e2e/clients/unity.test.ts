@@ -10,7 +10,7 @@ import { expectSurvival, runTrial } from './clientTrial.ts';
 import { outputUntil, readSample } from './readmeSample.ts';
 
 const run = promisify(execFile);
-const client = repositoryPath('docs/clients/unity/TurngraphClient.cs');
+const client = repositoryPath('examples/unity/TurngraphClient.cs');
 const server = useServer();
 
 describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', () => {
