@@ -3,11 +3,20 @@
 const minPauseMs = 250;
 const maxPauseMs = 8000;
 
-/** Messages that are followed by others of the same answer. */
-const partialMessages = new Set(['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress']);
+/** An attempt to connect that has not succeeded by then is given up. */
+const attemptTimeoutMs = 10_000;
+
+/** How long a session is tried to be resumed. By default a server keeps it for that long. */
+const resumeTimeoutMs = 60_000;
+
+/** The id of the request that resumes a session. Other requests have their number in the session, from 1. */
+const resumeRequestId = 2 ** 32 - 1;
 
 /** Close codes that the next attempt would get, too. */
 const finalCloseCodes = new Set([1002, 4401, 4406, 4409]);
+
+/** Close codes after which a new session begins: the server ends, or would close the resumed session again. */
+const lostCloseCodes = new Set([...finalCloseCodes, 1001, 1009, 4429]);
 
 /** A refused request (the server's code), or a connection that failed (1001) or ended (1002). */
 export class TurngraphError extends Error {
@@ -17,35 +26,50 @@ export class TurngraphError extends Error {
   }
 }
 
-/** A connection that is made again whenever it ends, and the agents on it, which are then restored. */
+function dropped(message) {
+  return new TurngraphError(1002, 'CONNECTION_DROPPED', message);
+}
+
+/**
+ * A connection that is made again whenever it ends. Its session is resumed: agents go on in the middle of an answer. Where
+ * that is not possible, because the server was started again, the agents are created again with their dialogs.
+ */
 export class Client {
   #url;
   #configuration;
   #onLost;
-  #agents = [];
+  #onReconnected;
+  #agents = new Set();
   #connection;
+  /** Undefined when there is none that could be resumed. */
+  #session;
   #pauseMs = minPauseMs;
   #timer;
+  /** When the connection of the session ended; undefined while there is one. */
+  #dropTime;
   #isStopped = false;
   #isReady = false;
+  #hasBeenReady = false;
   #ready = createDeferred();
 
   /**
    * Starts to connect. `token` is that of the server, `configuration` the configureSession of each session. `onLost` is called
-   * with the error when the connection has ended, and when an attempt to connect has failed.
+   * with the error when the connection has ended, and when an attempt to connect has failed. `onReconnected` is called when
+   * there is a connection again: with true when the session was resumed, with false when the agents were created again.
    */
-  constructor(url, { token, configuration, onLost } = {}) {
+  constructor(url, { token, configuration, onLost, onReconnected } = {}) {
     this.#url = new URL(url);
     // A page cannot set headers.
     if (token !== undefined) this.#url.searchParams.set('token', token);
     this.#configuration = configuration;
     this.#onLost = onLost;
+    this.#onReconnected = onReconnected;
     this.#connect();
   }
 
   /**
-   * Resolves when the client is connected, all agents are restored, and the server is not shutting down. Rejects when the agents
-   * cannot be restored.
+   * Resolves when there is a session with all agents, and the server is not shutting down. Rejects when the agents cannot be
+   * restored, and when the client is closed.
    */
   ready() {
     return this.#ready.promise;
@@ -55,26 +79,137 @@ export class Client {
   async createAgent(fields) {
     const agent = new Agent(this, fields);
     await agent.create(this);
-    this.#agents.push(agent);
+    this.#agents.add(agent);
     return agent;
   }
 
-  /** Sends any request, such as listModels. Rejects at once when there is no connection. */
-  request(message, body, onFrame) {
-    if (this.#connection) return this.#connection.request(message, body, onFrame);
-    return Promise.reject(new TurngraphError(1002, 'CONNECTION_DROPPED', 'not connected; await ready()'));
+  /**
+   * Sends any request, such as listModels. It waits while the connection is made again, and rejects when the session is lost.
+   * `onFrame` gets the name and the content of each message of the answer, the last one included.
+   */
+  async request(message, body, onFrame) {
+    if (!this.#session?.isRestored) throw dropped('not connected; await ready()');
+    return this.#session.request(message, body, onFrame);
   }
 
+  /** Destroys the agents, which the server would keep for a while, and closes the connection. */
   close() {
-    this.#stop(new TurngraphError(1002, 'CONNECTION_DROPPED', 'closed by the client'));
+    for (const agent of this.#agents) agent.destroy().catch(() => undefined);
+    this.#stop(dropped('closed by the client'));
+  }
+
+  /** Does not restore an agent any more. For the agent. */
+  forget(agent) {
+    this.#agents.delete(agent);
+  }
+
+  #connect() {
+    const connection = new Connection(this.#url, {
+      onMessage: (data) => this.#take(connection, data),
+      onEnd: (error, closeCode) => this.#end(error, closeCode),
+    });
+    this.#connection = connection;
+    const late = new TurngraphError(1001, 'CONNECTION_FAILED', `${this.#url.host} did not answer`);
+    this.#timer = setTimeout(() => connection.end(late), attemptTimeoutMs);
+  }
+
+  #take(connection, data) {
+    let frame;
+    try {
+      frame = JSON.parse(data);
+      if (frame.sessionReady) this.#greet(connection, frame.sessionReady);
+      else if (frame.requestId === resumeRequestId) this.#resume(connection, frame);
+      else this.#session?.take(frame);
+    } catch (error) {
+      // The server breaks the protocol, and would do so again.
+      return this.#fail(error);
+    }
+    // An error that answers no request is followed by the close.
+    if (frame.error && frame.requestId === 0) connection.explain(toError(frame.error));
+    if (frame.error?.code === 2001) this.#notReady();
+  }
+
+  #greet(connection, sessionReady) {
+    if (!this.#session) return this.#begin(connection, sessionReady, 0);
+    connection.sessionReady = sessionReady;
+    connection.send(JSON.stringify({ requestId: resumeRequestId, resumeSession: this.#session.position }));
+  }
+
+  #resume(connection, { seq, error, resumeSession }) {
+    if (resumeSession) {
+      this.#session.resume(connection, resumeSession.requestsReceived);
+      this.#connected();
+      this.#pauseMs = minPauseMs;
+      this.#tell(this.#onReconnected, true);
+      return;
+    }
+    // The connection has the session that began with it. The error is the first frame of that.
+    this.#lose(dropped(`the session is lost: ${error.message}`));
+    this.#begin(connection, connection.sessionReady, seq);
+  }
+
+  #begin(connection, sessionReady, lastSeq) {
+    this.#session = new Session(connection, sessionReady, lastSeq);
+    this.#connected();
+    void this.#restore(this.#session);
+  }
+
+  async #restore(session) {
+    try {
+      if (this.#configuration) await session.request('configureSession', this.#configuration);
+      for (const agent of this.#agents) await agent.create(session);
+    } catch (error) {
+      // After 2001 the server closes the connection. Any other refusal would be the same at the next attempt.
+      if (session === this.#session && error.code !== 2001) this.#fail(error);
+      return;
+    }
+    if (session !== this.#session) return;
+    session.isRestored = true;
+    this.#pauseMs = minPauseMs;
+    this.#isReady = true;
+    this.#ready.resolve();
+    if (this.#hasBeenReady) this.#tell(this.#onReconnected, false);
+    this.#hasBeenReady = true;
+  }
+
+  #connected() {
+    clearTimeout(this.#timer);
+    this.#dropTime = undefined;
+  }
+
+  #end(error, closeCode) {
+    clearTimeout(this.#timer);
+    this.#connection = undefined;
+    if (this.#isStopped) return;
+    this.#tell(this.#onLost, error);
+    this.#session?.detach();
+    this.#dropTime ??= performance.now();
+    const isTooLate = performance.now() - this.#dropTime > resumeTimeoutMs;
+    if (isTooLate || lostCloseCodes.has(closeCode)) this.#lose(error);
+    if (finalCloseCodes.has(closeCode)) return this.#stop(error);
+    this.#timer = setTimeout(() => this.#connect(), this.#pauseMs * (1 + Math.random() / 2));
+    this.#pauseMs = Math.min(2 * this.#pauseMs, maxPauseMs);
+  }
+
+  /** The session is lost: the client knows it first, then each pending request fails. */
+  #lose(error) {
+    const session = this.#session;
+    this.#session = undefined;
+    this.#notReady();
+    session?.end(error);
+  }
+
+  #fail(error) {
+    this.#tell(this.#onLost, error);
+    this.#stop(error);
   }
 
   #stop(error) {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    this.#connection?.end(error);
-    this.#notReady();
+    this.#lose(error);
     this.#ready.reject(error);
+    this.#connection?.end(error);
   }
 
   #notReady() {
@@ -82,37 +217,9 @@ export class Client {
     this.#isReady = false;
   }
 
-  #connect() {
-    const connection = new Connection(this.#url, {
-      onOpen: () => void this.#restore(connection),
-      onShutdown: () => this.#notReady(),
-      onEnd: (error, mayReturn) => {
-        this.#connection = undefined;
-        this.#notReady();
-        if (!mayReturn) this.#stop(error);
-        this.#onLost?.(error);
-        if (this.#isStopped) return;
-        this.#timer = setTimeout(() => this.#connect(), this.#pauseMs * (1 + Math.random() / 2));
-        this.#pauseMs = Math.min(2 * this.#pauseMs, maxPauseMs);
-      },
-    });
-  }
-
-  async #restore(connection) {
-    try {
-      if (this.#configuration) await connection.request('configureSession', this.#configuration);
-      for (const agent of this.#agents) await agent.create(connection);
-    } catch (error) {
-      // A refusal would be the same at the next attempt, unless the server shuts down.
-      if (!connection.isEnded && error.code !== 2001) this.#stop(error);
-      connection.end(error);
-      return;
-    }
-    if (connection.isEnded) return;
-    this.#pauseMs = minPauseMs;
-    this.#connection = connection;
-    this.#isReady = true;
-    this.#ready.resolve();
+  /** Calls a function of the page. What it throws is an error of the page, and stops nothing here. */
+  #tell(callback, ...values) {
+    queueMicrotask(() => callback?.(...values));
   }
 }
 
@@ -131,7 +238,7 @@ class Agent {
 
   /**
    * Sends one message of the user. `onText` is called with each piece of the answer, `onCall` with each toolCallNotification.
-   * Resolves with the turnComplete; when the connection ends, rejects with 1002 at once, and the turn is lost.
+   * Resolves with the turnComplete. Rejects with 1002 when the session is lost; the turn is lost then, too.
    */
   async send(text, { variables = {}, priority = 'NORMAL', onText, onCall } = {}) {
     const body = { agentId: this.#id, text, variables, priority };
@@ -139,9 +246,14 @@ class Agent {
       if (message === 'answerText' && frame.text !== '') onText?.(frame.text);
       if (message === 'toolCallNotification') onCall?.(frame);
     });
-    // If the connection has ended, the turn is complete all the same; the saved dialog is without it.
+    // If the session is lost now, the turn is complete all the same; the saved dialog is without it.
     await this.exportDialog().catch(() => undefined);
     return turn;
+  }
+
+  /** Submits results of calls to the turn that waits for them: a list of `{ callId, ok, content }`. */
+  submitResults(results) {
+    return this.#client.request('submitToolResults', { agentId: this.#id, results });
   }
 
   /** Cancels the running turn, if there is one; its `send` then resolves with status CANCELLED. */
@@ -159,25 +271,112 @@ class Agent {
     return parts;
   }
 
-  /** Creates the agent in the session of a connection. For the client. */
-  async create(connection) {
+  /** Destroys the agent on the server. */
+  destroy() {
+    this.#client.forget(this);
+    return this.#client.request('destroyAgent', { agentId: this.#id });
+  }
+
+  /** Creates the agent in a session. For the client. */
+  async create(session) {
     const saved = this.historyJson !== undefined && { history: undefined, historyJson: this.historyJson };
     const body = { ...this.#fields, ...saved };
-    this.#id = (await connection.request('createAgent', body)).agentId;
+    this.#id = (await session.request('createAgent', body)).agentId;
+  }
+}
+
+/** A session of the server, on one connection after the other. Its requests are numbered from 1. */
+class Session {
+  /** Whether it has all agents of the client. */
+  isRestored = false;
+  #id;
+  #resumeToken;
+  #connection;
+  #lastSeq;
+  #lastNumber = 0;
+  /** Requests without a final answer, by number. */
+  #pending = new Map();
+  #error;
+
+  constructor(connection, { sessionId, resumeToken }, lastSeq) {
+    this.#connection = connection;
+    this.#id = sessionId;
+    this.#resumeToken = resumeToken;
+    this.#lastSeq = lastSeq;
+  }
+
+  /** The resumeSession of this session. */
+  get position() {
+    return { sessionId: this.#id, resumeToken: this.#resumeToken, lastSeq: this.#lastSeq };
+  }
+
+  async request(message, body, onFrame) {
+    if (this.#error) throw this.#error;
+    const number = this.#lastNumber + 1;
+    const data = JSON.stringify({ requestId: number, [message]: body });
+    this.#lastNumber = number;
+    const request = { ...createDeferred(), message, data, onFrame };
+    this.#pending.set(number, request);
+    this.#connection?.send(data);
+    return request.promise;
+  }
+
+  take({ requestId, seq, ...messages }) {
+    if (seq > 0) {
+      // Received before the connection ended.
+      if (seq <= this.#lastSeq) return;
+      if (seq > this.#lastSeq + 1) throw dropped(`the server sent frame ${seq} after frame ${this.#lastSeq}`);
+      this.#lastSeq = seq;
+    }
+    for (const [message, body] of Object.entries(messages)) {
+      const request = this.#pending.get(requestId);
+      if (!request) return;
+      let failure = message === 'error' ? toError(body) : undefined;
+      try {
+        request.onFrame?.(message, body);
+      } catch (thrown) {
+        failure = thrown;
+      }
+      if (!failure && !isFinal(request.message, message, body)) continue;
+      this.#pending.delete(requestId);
+      if (failure) request.reject(failure);
+      else request.resolve(body);
+    }
+  }
+
+  detach() {
+    this.#connection = undefined;
+  }
+
+  /** Goes on with another connection: sends again what the server has not received. */
+  resume(connection, requestsReceived) {
+    this.#connection = connection;
+    for (let number = requestsReceived + 1; number <= this.#lastNumber; number++) {
+      const request = this.#pending.get(number);
+      if (!request) throw dropped(`the server has received ${requestsReceived} requests, and has answered ${number}`);
+      connection.send(request.data);
+    }
+  }
+
+  end(error) {
+    this.#error = error;
+    this.#connection = undefined;
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
   }
 }
 
 /** One WebSocket, until it ends. */
 class Connection {
-  isEnded = false;
+  /** The sessionReady of the session that began with it. */
+  sessionReady;
+  #isEnded = false;
   #socket;
-  #callbacks;
-  #pending = new Map();
-  #lastId = 0;
+  #onEnd;
   #error;
 
-  constructor(url, callbacks) {
-    this.#callbacks = callbacks;
+  constructor(url, { onMessage, onEnd }) {
+    this.#onEnd = onEnd;
     this.#error = new TurngraphError(
       1001,
       'CONNECTION_FAILED',
@@ -186,65 +385,41 @@ class Connection {
     this.#socket = new WebSocket(url, 'turngraph.v1.json');
     this.#socket.addEventListener('open', () => {
       this.#error = undefined;
-      callbacks.onOpen();
     });
-    this.#socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(data)));
+    this.#socket.addEventListener('message', ({ data }) => {
+      if (!this.#isEnded) onMessage(data);
+    });
     this.#socket.addEventListener('close', ({ code, reason }) => {
-      const error = new TurngraphError(1002, 'CONNECTION_DROPPED', `the connection ended (${code} ${reason})`);
-      this.end(error, !finalCloseCodes.has(code));
+      this.end(dropped(`the connection ended (${code} ${reason})`), code);
     });
   }
 
-  /** Sends one request. Resolves with the final answer; `onFrame` gets each frame of the answer, the last one included. */
-  request(message, body, onFrame) {
-    // A socket that is closing drops what it is given, and says nothing.
-    if (this.isEnded || this.#socket.readyState !== WebSocket.OPEN) {
-      return Promise.reject(new TurngraphError(1002, 'CONNECTION_DROPPED', 'the connection ended'));
-    }
-    const id = ++this.#lastId;
-    const request = { ...createDeferred(), onFrame };
-    this.#pending.set(id, request);
-    this.#socket.send(JSON.stringify({ requestId: id, [message]: body }));
-    return request.promise;
+  /** Takes the reason of a close that follows. */
+  explain(error) {
+    this.#error = error;
   }
 
-  /** Ends the connection: its owner learns it first, then each pending request fails. */
-  end(error, mayReturn = true) {
-    if (this.isEnded) return;
-    this.isEnded = true;
-    const reason = this.#error ?? error;
-    this.#callbacks.onEnd(reason, mayReturn);
-    for (const { reject } of this.#pending.values()) reject(reason);
-    this.#pending.clear();
+  send(data) {
+    // A socket that is closing drops what it is given. The session sends it again, or is lost.
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(data);
+  }
+
+  end(error, closeCode) {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#onEnd(this.#error ?? error, closeCode);
     this.#socket.close();
-  }
-
-  #take({ requestId, ...others }) {
-    for (const [message, body] of Object.entries(others)) {
-      if (message === 'seq') continue;
-      const error = message === 'error' ? new TurngraphError(body.code, body.name, body.message) : undefined;
-      // It is followed by the close.
-      if (requestId === 0 && error) this.#error = error;
-      const request = this.#pending.get(requestId);
-      if (!request) return;
-      let failure = error;
-      try {
-        request.onFrame?.(message, body);
-      } catch (thrown) {
-        failure = thrown;
-      }
-      if (!failure && !isFinal(message, body)) return;
-      this.#pending.delete(requestId);
-      if (error?.code === 2001) this.#callbacks.onShutdown();
-      if (failure) request.reject(failure);
-      else request.resolve(body);
-    }
   }
 }
 
-function isFinal(message, body) {
-  if (message === 'exportDialog') return body.part === body.of;
-  return !partialMessages.has(message);
+function toError({ code, name, message }) {
+  return new TurngraphError(code, name, message);
+}
+
+/** Whether a message is the last of the answer to a request. Unknown messages are not: a newer server may send them. */
+function isFinal(request, message, body) {
+  if (message === request) return body.part === body.of;
+  return message === 'ack' || message === 'turnComplete';
 }
 
 /** A promise with its functions. Its rejection is no error of the page if nobody waits for it. */
