@@ -65,6 +65,8 @@ export interface ScoreRequest extends Pick<PromptRequest, 'projection' | 'system
 /** Options of a completion. */
 export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar'> {
   readonly notes?: InferenceNotes;
+  /** Ends the text where it is when it is aborted; the turn goes on. */
+  readonly enough?: AbortSignal;
 }
 
 /** The completion of a prompt in a node. */
@@ -103,7 +105,7 @@ export class InferenceRunner implements AsyncDisposable {
   async complete(
     turn: Turn,
     request: PromptRequest,
-    { notes = {}, onText, ...options }: CompletionOptions = {},
+    { notes = {}, onText, enough, ...options }: CompletionOptions = {},
   ): Promise<NodeCompletion> {
     const sampling = this.#samplingParams(request);
     if (sampling.speculate === 'prompt') this.#warnOfSpeculation(turn);
@@ -119,7 +121,7 @@ export class InferenceRunner implements AsyncDisposable {
       transcript: turn.diagnostics,
       inference: turn.inferences + 1,
       message: promptedMessage(turn.message, request.current),
-      signal: turn.signal,
+      signal: enough ? AbortSignal.any([turn.signal, enough]) : turn.signal,
       ...turn.schedule,
       backpressure: () => turn.backpressure(),
       onText: (piece) => emit(filter.push(piece)),

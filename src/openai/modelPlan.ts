@@ -37,17 +37,19 @@ function createNode(request: CompletionRequest, system: string): object {
     system_prompt: system === '' ? '' : `{{${systemVariable}}}`,
     sampling: samplingOf(request),
   };
-  if (tools.length === 0 || choice === 'none') return { type: 'Generate', params: { ...common, ...formatOf(request) } };
+  const answering = { ...common, ...formatOf(request) };
+  if (tools.length === 0 || choice === 'none') return { type: 'Generate', params: answering };
   return {
     type: 'ToolCall',
     params: {
-      ...common,
+      ...answering,
       tools: tools.map(({ function: { name, description, parameters } }) => {
         return { type: 'function', function: { name, description, parameters: toolParameters(parameters) } };
       }),
       tool_choice: typeof choice === 'string' ? choice : choice.function.name,
       strict: tools.some(({ function: { strict } }) => strict),
       generate_on_no_tool: true,
+      stream: true,
       on_incomplete: 'notify',
     },
     // Only a call that has its result already leads back; a new one ends the turn.

@@ -78,12 +78,5 @@ function assertSupported(request: CompletionRequest): void {
   if (choice === 'required' && tools.length === 0) throw invalidField('tool_choice', 'is "required" without tools');
   if (format?.type === 'json_schema' && !format.json_schema)
     throw invalidField('response_format.json_schema', 'is missing');
-  const hasFormat = format !== undefined && format.type !== 'text';
-  if (hasFormat && tools.length > 0 && choice !== 'none')
-    throw invalidField(
-      'response_format',
-      'is not supported together with tools; set tool_choice to "none", or leave out one of them',
-      'unsupported_parameter',
-    );
   if (!stream && stream_options.include_usage) throw invalidField('stream_options', 'needs stream; set it to true');
 }

@@ -113,6 +113,8 @@ export interface ToolCallFormat {
   readonly retries?: number;
   /** Whether a call of an unknown tool is such a mistake. Default false: it goes to the client, which decides. */
   readonly retriesUnknown?: boolean;
+  /** Whether only the whole reply tells which text is the answer, so that none can be sent while it is generated. */
+  readonly answersAtEnd?: true;
   /** Stop strings of replies with calls, in addition to those of the sampling parameters. */
   readonly stop?: readonly string[];
   /** The tools as prompt text, for models whose chat template does not support tools. */

@@ -118,6 +118,26 @@ describe('the demo model over the OpenAI-compatible API', () => {
   });
 });
 
+describe('the demo model with tools and a schema for answers', () => {
+  const schema = {
+    type: 'object',
+    properties: { mood: { enum: ['glad', 'sad'] } },
+    required: ['mood'],
+    additionalProperties: false,
+  };
+  const response_format = { type: 'json_schema', json_schema: { name: 'mood', strict: true, schema } } as const;
+
+  it.each([
+    ['calls', 'Please turn on the porch light.', 'tool_calls', /^$/],
+    ['answers in JSON', 'Hello, how are you?', 'stop', /^\{"mood": "(?:glad|sad)"\}$/],
+  ])('%s', async (_, content, finish, text) => {
+    const request = { model, tools, response_format, messages: [{ role: 'user', content } as const] };
+    const { choices } = await client().chat.completions.create(request);
+    expect(choices[0]?.finish_reason).toBe(finish);
+    expect(choices[0]?.message.content ?? '').toMatch(text);
+  });
+});
+
 describe('the ai package with the demo model', () => {
   const provider = createOpenAICompatible({
     name: 'turngraph',

@@ -2,9 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import { InvalidParams } from '../../graph/node.ts';
 import { declaredPointer } from '../../tools/declaration/declaredPointer.ts';
 import { createArgumentRules, UnsupportedToolSchema } from '../../tools/formats/callGrammar.ts';
-import type { CallGrammar, ToolChoice } from '../../tools/grammar/grammar.ts';
+import type { CallGrammar, ToolChoice, Trigger } from '../../tools/grammar/grammar.ts';
 import { GrammarMatcher } from '../../tools/grammar/matcher.ts';
-import type { Rule } from '../../tools/grammar/rule.ts';
+import { anyOf, type Rule } from '../../tools/grammar/rule.ts';
 import { stringifyJson } from '../../tools/json/value.ts';
 import type { DetectedCall, Tool, ToolCallFormat } from '../../tools/tool.ts';
 
@@ -14,15 +14,19 @@ export interface CallConstraint {
   readonly rules: ReadonlyMap<string, Rule> | undefined;
   /** undefined: decoding is unconstrained. */
   readonly grammar: CallGrammar | undefined;
+  /** What a reply without a call has to match; undefined: it is free. */
+  readonly answer: Rule | undefined;
 }
 
 /** A choice that leaves calls to the model, and whether they are constrained. */
 export interface ConstraintOptions {
   readonly choice: ToolChoice;
   readonly strict: boolean;
+  /** What a reply without a call has to match; undefined: it is free. */
+  readonly answer?: Rule | undefined;
 }
 
-const unconstrained: CallConstraint = { rules: undefined, grammar: undefined };
+const unconstrained: CallConstraint = { rules: undefined, grammar: undefined, answer: undefined };
 
 /** Whether calls have to match a grammar. */
 export const isConstrained = ({ choice, strict }: ConstraintOptions): boolean => strict || choice.kind !== 'auto';
@@ -51,22 +55,35 @@ export function constrainCalls(
 ): CallConstraint {
   const rules = constrainArguments(tools, options);
   if (!rules) return unconstrained;
-  if (format.grammar) return { rules, grammar: format.grammar(tools, options.choice) };
-  const pointer = options.choice.kind === 'auto' ? '/strict' : '/tool_choice';
+  const { choice, answer } = options;
+  if (format.grammar) {
+    const grammar = format.grammar(tools, choice);
+    if (answer === undefined || grammar.kind === 'full') return { rules, grammar, answer: undefined };
+    return { rules, grammar: { ...grammar, triggers: triggersWithAnswer(grammar.triggers, answer) }, answer };
+  }
+  const pointer = answer ? '/response_schema' : choice.kind === 'auto' ? '/strict' : '/tool_choice';
   const message = `needs a tool-call format with a grammar, and ${format.name} has none`;
   throw new InvalidParams([{ pointer, message }]);
 }
 
+/** Triggers of calls where an answer may begin with the brace that begins a call without a mark. */
+function triggersWithAnswer(triggers: readonly Trigger[], answer: Rule): readonly Trigger[] {
+  const marked = triggers.filter(({ text }) => text !== '{');
+  return marked.length > 0 ? marked : triggers.map((trigger) => ({ ...trigger, rule: anyOf([trigger.rule, answer]) }));
+}
+
 /**
  * Whether a detected call satisfies a constraint. A lazy grammar also leaves text unconstrained that looks like a call.
- * A long call is matched in pieces, so that it does not hold the event loop.
  */
 export async function isAllowed({ name, arguments: args }: DetectedCall, { rules }: CallConstraint): Promise<boolean> {
   if (!rules) return true;
   const rule = rules.get(name);
-  if (!rule) return false;
+  return rule !== undefined && isMatch(stringifyJson(args), rule);
+}
+
+/** Whether a whole text matches a rule. A long one is matched in pieces, so that it does not hold the event loop. */
+export async function isMatch(text: string, rule: Rule): Promise<boolean> {
   let matcher = GrammarMatcher.start(rule);
-  const text = stringifyJson(args);
   for (const [piece] of text.matchAll(piecePattern)) {
     const accepted = matcher.accept(piece);
     if (accepted.length < piece.length) return false;

@@ -1,5 +1,7 @@
-import type { NodeContext } from '../../graph/node.ts';
+import { unwrapParam, type NodeContext } from '../../graph/node.ts';
 import type { ToolChoice } from '../../tools/grammar/grammar.ts';
+import { ruleFromSchema } from '../../tools/grammar/jsonSchema/fromSchema.ts';
+import type { Rule } from '../../tools/grammar/rule.ts';
 import { withSampleEnums } from '../../tools/declaration/enumSource.ts';
 import type { Tool } from '../../tools/tool.ts';
 import { constrainArguments, toolsError } from './callConstraint.ts';
@@ -12,7 +14,10 @@ import type { ToolCallParams } from './toolCallParams.ts';
 const recommendedMaxTools = 8;
 
 /** The parameters that the offers of a node depend on. */
-export type OfferParams = Pick<ToolCallParams, 'tools' | 'tools_from' | 'tool_choice' | 'strict' | 'thought'>;
+export type OfferParams = Pick<
+  ToolCallParams,
+  'tools' | 'tools_from' | 'tool_choice' | 'strict' | 'thought' | 'response_schema'
+>;
 
 /** The tools of a node and its tool choice, checked without a model. */
 export interface DeclaredOffer {
@@ -20,7 +25,10 @@ export interface DeclaredOffer {
   readonly tools: ReadonlyMap<string, Tool>;
   /** undefined: `none`. */
   readonly choice: ToolChoice | undefined;
+  /** Whether calls are constrained; they are where answers are. */
   readonly strict: boolean;
+  /** What a reply without a call has to match; undefined: it is free. */
+  readonly answer: Rule | undefined;
   /** Whether only those of the tools are offered that are selected in a turn. */
   readonly needsSelection: boolean;
   /** Whether the model sees each tool with the parameter `thought`. */
@@ -32,7 +40,7 @@ export const laterChoice: ToolChoice = { kind: 'auto' };
 
 /** Reads the tools and the tool choice of a node. @throws InvalidParams */
 export function declareOffer(params: OfferParams, context: NodeContext): DeclaredOffer {
-  const { strict, thought, tool_choice, tools_from } = params;
+  const { thought, tool_choice, tools_from, response_schema: schema } = params;
   const needsSelection = tools_from === 'selection';
   const tools = readTools(params, context);
   // Of selected tools, the node that selects them has a limit.
@@ -41,7 +49,9 @@ export function declareOffer(params: OfferParams, context: NodeContext): Declare
     context.warn(`${place} has ${tools.size} entries: small models get lost above ${recommendedMaxTools}`);
   }
   const choice = readToolChoice(tool_choice, tools);
-  const declared = { tools, choice, strict, needsSelection, thought };
+  const answer = schema && unwrapParam('/response_schema', ruleFromSchema(schema));
+  const strict = params.strict || answer !== undefined;
+  const declared = { tools, choice, strict, answer, needsSelection, thought };
   try {
     for (const offer of offersToCheck({ ...declared, tools: seenTools(tools, thought) }))
       constrainArguments([...offer.tools.values()], { choice: offer.choice, strict });
@@ -77,6 +87,6 @@ export function* offersToCheck({ tools, choice, needsSelection }: DeclaredOffer)
 /** Whether two sets of parameters have the same offers. */
 export const isSameOffer = (a: OfferParams, b: OfferParams): boolean => offerKey(a) === offerKey(b);
 
-// tools_from is not live.
+// tools_from and response_schema are not live.
 const offerKey = ({ tools, tool_choice, strict, thought }: OfferParams): string =>
   JSON.stringify([tools, tool_choice, strict, thought]);

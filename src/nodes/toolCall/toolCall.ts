@@ -8,13 +8,18 @@ import type { Formats } from '../../tools/formats/index.ts';
 import { readTool } from '../../tools/declaration/readTool.ts';
 import { declaredToolName, type ToolDeclaration } from '../../tools/declaration/toolSchema.ts';
 import { markupOf } from '../../tools/native/dialectFormats.ts';
-import { parseReply } from '../../tools/parseReply.ts';
+import type { CallFreeTextOptions } from '../../tools/unread/callFreeText.ts';
 import { answerWithoutCalls } from '../answerWithoutCalls.ts';
 import { InferenceRunner, resolveModel, type PromptRequest } from '../inference.ts';
 import { judgeReply, type Attempt } from './attempt.ts';
+import { isMatch } from './callConstraint.ts';
+import { completeJson } from './completeJson.ts';
 import { declareOffer, isSameOffer, type DeclaredOffer } from './declaredOffer.ts';
 import { lazyMentions } from './judgeCall.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
+import { ProseLimit } from './proseLimit.ts';
+import { readReply } from './readReply.ts';
+import { ReplyText } from './replyText.ts';
 import { resolveFormat } from './resolveFormat.ts';
 import { toolCallFacts } from './toolCallFacts.ts';
 import { toolCallParams, type ToolCallParams } from './toolCallParams.ts';
@@ -30,6 +35,8 @@ interface LoopState {
   repeats: number;
   /** Whether a call of this node has a result. */
   hasResults: boolean;
+  /** Whether a reply of this node has sent a text. */
+  hasText: boolean;
 }
 
 /** The ToolCall node: detects tool calls in a model's text and notifies the client of them. It never executes one. */
@@ -59,6 +66,11 @@ export const toolCallWith = (formats: Formats) =>
       const stopOf = ({ stop: own }: PartialSampling): readonly string[] => own ?? lease.defaultSampling.stop;
       const maxRetries = (): number => settings.current.retries ?? format.retries ?? 0;
 
+      const searched = (offer: ToolOffer): CallFreeTextOptions => ({
+        markup: format.markup,
+        toolNames: new Set(offer.tools.keys()),
+      });
+
       const createRequest = (turn: Turn, offer: ToolOffer | undefined, correction = ''): PromptRequest => {
         const { system, sampling, thinking, max_thinking_tokens } = settings.current;
         return {
@@ -71,26 +83,31 @@ export const toolCallWith = (formats: Formats) =>
           maxThinkingTokens: max_thinking_tokens,
         };
       };
-      const ask = async (turn: Turn, offer: ToolOffer, correction = ''): Promise<Attempt> => {
+      const ask = async (turn: Turn, offer: ToolOffer, output: ReplyText, correction = ''): Promise<Attempt> => {
         const { on_incomplete, thought } = settings.current;
         const { tools: declared, seen: tools, constraint, withheld, guidelines } = offer;
         const notes = { tool_call_format: format.name, because: reason };
         const { grammar } = constraint;
-        const options = { controlTokens: true, notes, ...(grammar && { grammar }) };
+        const prose = constraint.answer && !format.answersAtEnd && new ProseLimit(searched(offer));
+        const receiving = prose
+          ? { onText: (piece: string): void => prose.push(piece), enough: prose.signal }
+          : { onText: (piece: string): void => output.push(piece) };
+        const options = { controlTokens: true, notes, ...(grammar && { grammar }), ...receiving };
         const { text, finishReason } = await inference.complete(turn, createRequest(turn, offer, correction), options);
         const isCutOff = finishReason === 'length';
-        const reply = parseReply(text, format, { tools, marks: lease.model.replyMarks, thought, isCutOff });
+        const reading = { tools, marks: lease.model.replyMarks, thought, isCutOff };
+        const reply = await readReply(text, format, reading, constraint);
         const sendsIncomplete = on_incomplete === 'notify';
         const rules = { tools: declared, guidelines, mentions: lazyMentions(turn), sendsIncomplete };
         const facts = { isCutOff, canRetry: maxRetries() > 0, retriesUnknown };
         return judgeReply(turn, reply, { nodeName, constraint, withheld, rules, ...facts });
       };
-      const askWithRetries = async (turn: Turn, offer: ToolOffer): Promise<Attempt> => {
-        let attempt = await ask(turn, offer);
+      const askWithRetries = async (turn: Turn, offer: ToolOffer, output: ReplyText): Promise<Attempt> => {
+        let attempt = await ask(turn, offer, output);
         for (let retry = 1; attempt.problem !== undefined && retry <= maxRetries(); retry++) {
           turn.emitEvent('tool_retry', { reason: attempt.problem, attempt: retry }, { always: true });
           const correction = `Your last reply was no usable call: ${attempt.problem}. Write the whole call again.`;
-          const next = await ask(turn, offer, correction);
+          const next = await ask(turn, offer, output, correction);
           // Without another call, what the last one lacks is still to be asked for. A tool that does not exist is given up.
           const incomplete = attempt.calls.filter(({ kind }) => kind === 'incomplete');
           attempt = next.calls.length > 0 ? next : { ...next, calls: incomplete };
@@ -98,14 +115,32 @@ export const toolCallWith = (formats: Formats) =>
         return attempt;
       };
 
+      const answerWithoutTools = async (turn: Turn): Promise<void> => {
+        const { stream } = settings.current;
+        const onText = (piece: string): void => void (stream && turn.say(piece, 'delta'));
+        const request = createRequest(turn, undefined);
+        const markup = markupOf(lease.model.toolDialect);
+        const { answer: rule } = declaration;
+        const text = rule
+          ? await completeJson(turn, inference, request, { nodeName, rule, onText })
+          : (await answerWithoutCalls(turn, inference, request, { nodeName, markup, onText })).text;
+        if (!stream) turn.say(text, 'whole');
+      };
+      /** The answer of a reply without a call: JSON is asked for, unless it is written already. */
+      const finish = async (turn: Turn, offer: ToolOffer, output: ReplyText, answer: string): Promise<void> => {
+        const { answer: rule } = offer.constraint;
+        if (!rule || (await isMatch(answer, rule))) return output.end(answer);
+        const { stream } = settings.current;
+        const onText = (piece: string): void => void (stream && output.pass(piece));
+        const text = await completeJson(turn, inference, createRequest(turn, offer), { nodeName, rule, onText });
+        if (!stream) output.end(text);
+      };
+
       return {
         async run(turn) {
-          const { tool_choice, generate_on_no_tool, max_rounds, spoken, ...delivery } = settings.current;
+          const { tool_choice, generate_on_no_tool, stream, max_rounds, spoken, ...delivery } = settings.current;
           if (tool_choice === 'none') {
-            const markup = markupOf(lease.model.toolDialect);
-            const request = createRequest(turn, undefined);
-            const answer = () => answerWithoutCalls(turn, inference, request, { nodeName, markup });
-            if (generate_on_no_tool) turn.say((await answer()).text, 'whole');
+            if (generate_on_no_tool) await answerWithoutTools(turn);
             return 'no_tool_called';
           }
           const loop = loops.get(turn) ?? initialLoop(turn, nodeName);
@@ -117,12 +152,17 @@ export const toolCallWith = (formats: Formats) =>
           const offer = await offers.offerFor(turn, loop.hasResults);
           if (!offer) return 'no_tool_called';
           loop.rounds++;
-          const { calls, answer } = await askWithRetries(turn, offer);
+          // What is sent cannot be taken back for another attempt.
+          const isStreamed = stream && !offer.constraint.answer && !format.answersAtEnd && maxRetries() === 0;
+          const output = new ReplyText(turn, loop.hasText, isStreamed ? searched(offer) : undefined);
+          const { calls, answer } = await askWithRetries(turn, offer, output);
+          if (isStreamed) output.end(answer);
+          loop.hasText ||= isStreamed && answer !== '';
           const record = recordCalls(turn, calls, delivery);
           loop.repeats += record.repeats;
           const isStuck = record.sent.length === 0 && record.known === 0 && loop.repeats >= maxRepeats;
           if (isStuck || record.slots.length === 0) {
-            if (generate_on_no_tool) turn.say(answer, 'whole');
+            if (generate_on_no_tool && !isStreamed) await finish(turn, offer, output, answer);
             return 'no_tool_called';
           }
           turn.setSpoken(() => spoken.render(turn));
@@ -146,7 +186,7 @@ export const toolCallWith = (formats: Formats) =>
 /** The rounds of earlier requests count, so that a loop over several of them ends, too. */
 function initialLoop({ continuesAfter, exchanges }: Turn, nodeName: string): LoopState {
   const rounds = continuesAfter === nodeName ? exchanges.length : 0;
-  return { rounds, repeats: 0, hasResults: rounds > 0 };
+  return { rounds, repeats: 0, hasResults: rounds > 0, hasText: false };
 }
 
 function nodeOutput(params: ToolCallParams): NodeOutput {
@@ -172,10 +212,15 @@ function dependsOnTurn(declaration: ToolDeclaration): boolean {
 }
 
 function readSettings(params: ToolCallParams, nodeName: NodeContext['nodeName']) {
-  const { await_results, notify_client } = params;
+  const { await_results, notify_client, generate_on_no_tool, stream, response_schema: schema } = params;
   if (await_results && !notify_client) {
     const message = 'needs notify_client: the client learns of a call by its notification; set notify_client to true';
     throw new InvalidParams([{ pointer: '/await_results', message }]);
+  }
+  const answering = stream ? '/stream' : schema ? '/response_schema' : undefined;
+  if (answering !== undefined && !generate_on_no_tool) {
+    const message = 'needs generate_on_no_tool: without it the node sends no text; set generate_on_no_tool to true';
+    throw new InvalidParams([{ pointer: answering, message }]);
   }
   const compile = (name: 'system_prompt' | 'spoken') =>
     unwrapParam(`/${name}`, compileTemplate(params[name], `${nodeName}.params.${name}`));

@@ -5,12 +5,12 @@ import type { ToolCallParams } from './toolCallParams.ts';
 
 /** What a ToolCall node may do in a turn, for `turngraph audit`. */
 export function toolCallFacts(params: ToolCallParams): NodeFacts {
-  const { tool_choice, generate_on_no_tool } = params;
+  const { tool_choice, generate_on_no_tool, stream } = params;
   const isOffered = tool_choice !== 'none';
   return {
     // Without tools it only answers, or does nothing.
     infers: isOffered || generate_on_no_tool,
-    sends: generate_on_no_tool ? ['no_tool_called'] : [],
+    sends: generate_on_no_tool ? ['no_tool_called', ...(stream ? ['tool_called', 'no_results'] : [])] : [],
     showsCalls: false,
     held: 'kept',
     tools: isOffered ? callableTools(params) : [],

@@ -41,6 +41,18 @@ export const toolCallParams = (formats: Formats) =>
         live: true,
         description: 'Whether the text is sent as the answer when it has no call.',
       },
+      stream: {
+        type: 'boolean',
+        default: false,
+        live: true,
+        description:
+          'With generate_on_no_tool: sends the text as deltas while it is generated, as far as it cannot be a part of a call any more; text around calls is sent, too.',
+      },
+      response_schema: {
+        type: 'object',
+        description:
+          'With generate_on_no_tool: an answer is one JSON value that matches this JSON Schema (constrained decoding), and calls match the declared tools and parameters.',
+      },
       notify_client: {
         type: 'boolean',
         default: true,

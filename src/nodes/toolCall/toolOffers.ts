@@ -148,7 +148,8 @@ export class ToolOffers {
 
   #constrain(tools: readonly Tool[], choice: ToolChoice): CallConstraint | UnsupportedToolSchema {
     try {
-      return constrainCalls(tools, { choice, strict: this.#declared.strict }, this.#format);
+      const { strict, answer } = this.#declared;
+      return constrainCalls(tools, { choice, strict, answer }, this.#format);
     } catch (error) {
       if (error instanceof UnsupportedToolSchema) return error;
       throw error;

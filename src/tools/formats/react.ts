@@ -21,6 +21,7 @@ export const react: ToolCallFormat = {
   place: 'system',
   retries: 1,
   retriesUnknown: true,
+  answersAtEnd: true,
   stop: ['\nObservation:'],
   render: (tools) => `You can use tools. To use one, reply in this form:
 Thought: what to do next
@@ -117,10 +118,7 @@ class ReplyReader {
     const isUndecided = this.#calls.length === 0 && this.#answer === undefined && this.#pieces.length === 0;
     const isUnclosed = this.#options.isCutOff === true || this.#cutOff !== '';
     if (first && isUndecided && !isRest)
-      this.#refuse(first.start, undefined, {
-        reason: 'it has no name of a tool and no Final Answer',
-        isUnclosed,
-      });
+      this.#refuse(first.start, undefined, { reason: 'it has no name of a tool and no Final Answer', isUnclosed });
     if (this.#cutOff !== '')
       this.#refuse(text.length, undefined, { reason: 'the text ends inside a keyword', isUnclosed });
     const isSaid = this.#calls.length > 0 || this.#answer === undefined;

@@ -26,6 +26,14 @@ export interface NamedCall {
 const alternatives = (toolNames: ReadonlySet<string>): string =>
   [...toolNames].map((name) => name.replaceAll(special, '\\$&')).join('|');
 
+const namePattern = (toolNames: ReadonlySet<string>): string =>
+  `(?<![\\w-])(?:[A-Za-z_]{1,16}[.:])?(?:${alternatives(toolNames)})`;
+const callStart = '\\s{0,8}(?:\\[ARGS\\]\\s{0,8}|(?=[({]))';
+
+/** The name of a tool before a bracket, where a call without a mark may start; undefined: there are no tools. */
+export const namedCallPattern = (toolNames: ReadonlySet<string>): RegExp | undefined =>
+  toolNames.size === 0 ? undefined : new RegExp(namePattern(toolNames) + callStart);
+
 /** Finds the names of tools where they stand for a call. */
 export class ToolNameFinder {
   readonly #call: RegExp | undefined;
@@ -33,8 +41,7 @@ export class ToolNameFinder {
 
   constructor(toolNames: ReadonlySet<string>) {
     if (toolNames.size === 0) return;
-    const name = `(?<![\\w-])(?:[A-Za-z_]{1,16}[.:])?(?:${alternatives(toolNames)})`;
-    this.#call = new RegExp(`\`+|${name}\\s{0,8}(?:\\[ARGS\\]\\s{0,8}|(?=[({]))`, 'g');
+    this.#call = new RegExp(`\`+|${namePattern(toolNames)}${callStart}`, 'g');
     this.#names = toolNames;
   }
 

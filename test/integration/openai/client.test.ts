@@ -7,6 +7,7 @@ const lamp = (room: string, on: boolean): string => chatmlCall('set_lamp', { roo
 
 const engine = scriptedEngine([
   { match: 'both', nth: 1, answer: `${lamp('porch', true)}\n${lamp('hall', true)}` },
+  { match: 'say and do', answer: `I will do it right away.\n${lamp('porch', true)}`, chunk: 4 },
   { match: 'porch', answer: lamp('porch', true) },
   { match: 'JSON', answer: '{"name": "Mira", "age": 30}' },
   { match: 'weather', node: 'detect', answer: chatmlCall('get_weather', { city: 'Paris' }) },
@@ -115,6 +116,39 @@ describe('the official client', () => {
       expect.arrayContaining(['calls', 'result', 'result']),
     );
     expect(second.choices[0]?.message.tool_calls).toBeUndefined();
+  });
+
+  it('is streamed text although tools are offered, and calls after it', async () => {
+    const streamOf = async (content: string): Promise<readonly string[]> => {
+      const stream = await client().chat.completions.create({ model, messages: [user(content)], tools, stream: true });
+      const shown: string[] = [];
+      for await (const { choices } of stream) {
+        const [{ delta, finish_reason } = { delta: {}, finish_reason: null }] = choices;
+        shown.push(
+          ...[delta.content ?? [], delta.tool_calls?.map((call) => `call ${call.function?.name}`) ?? []].flat(),
+        );
+        if (finish_reason) shown.push(finish_reason);
+      }
+      return shown.filter((piece) => piece !== '');
+    };
+    const answered = await streamOf('hello');
+    expect(answered.length).toBeGreaterThan(3);
+    expect(answered.join('')).toBe('Good evening, traveller.stop');
+    const called = await streamOf('say and do');
+    expect(called.slice(-2)).toEqual(['call set_lamp', 'tool_calls']);
+    expect(called.slice(0, -2).join('')).toBe('I will do it right away.');
+    expect(called.length).toBeGreaterThan(4);
+  });
+
+  it('gets either a call or JSON when both are asked for', async () => {
+    const request = { model, tools, response_format: { type: 'json_object' } } as const;
+    const json = await client().chat.completions.create({ ...request, messages: [user('JSON please')] });
+    expect(json.choices[0]).toMatchObject({
+      finish_reason: 'stop',
+      message: { content: '{"name": "Mira", "age": 30}' },
+    });
+    const call = await client().chat.completions.create({ ...request, messages: [user('porch')] });
+    expect(call.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null } });
   });
 
   it('gets one call at most with parallel_tool_calls false', async () => {

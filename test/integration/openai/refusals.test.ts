@@ -109,7 +109,18 @@ describe('the OpenAI-compatible API', () => {
       'response_format.json_schema',
     ],
     ['an unknown format', { ...chat, response_format: { type: 'xml' } }, 'response_format.type'],
-    ['a format with tools', { ...chat, tools: [tool], response_format: { type: 'json_object' } }, 'response_format'],
+    [
+      'a schema with tools that no grammar expresses',
+      {
+        ...chat,
+        tools: [tool],
+        response_format: {
+          type: 'json_schema',
+          json_schema: { name: 'n', schema: { type: 'object', properties: { a: { not: {} } } } },
+        },
+      },
+      'response_format.json_schema.schema.properties.a.not',
+    ],
     [
       'a schema that no grammar expresses',
       {

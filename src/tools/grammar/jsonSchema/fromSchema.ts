@@ -11,8 +11,11 @@ import { typeRules, typesOf } from './types.ts';
 /** Compiles a JSON Schema to the grammar of a whole answer; the pointers of errors are into the schema. */
 export function jsonGrammar(schema: unknown): ReadResult<CallGrammar> {
   const rule = ruleFromSchema(schema);
-  return rule.ok ? { ok: true, value: { kind: 'full', rule: rule.value, answer: true } } : rule;
+  return rule.ok ? { ok: true, value: answerGrammar(rule.value) } : rule;
 }
+
+/** The grammar of a whole answer that matches a rule. */
+export const answerGrammar = (rule: Rule): CallGrammar => ({ kind: 'full', rule, answer: true });
 
 /**
  * Compiles a JSON Schema to a grammar rule. Every text that matches the rule is valid: what no grammar can express is an
