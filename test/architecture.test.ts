@@ -49,6 +49,7 @@ const layers: Readonly<Record<string, number>> = {
   graph: 8,
   agent: 9,
   audit: 9,
+  bundle: 9,
   nodes: 9,
   session: 10,
   openai: 11,

@@ -17,6 +17,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   draw: async () => (await import('./commands/draw.ts')).drawCommand(),
   warm: async () => (await import('./commands/warm.ts')).warmCommand(),
   models: async () => (await import('./commands/models.ts')).modelsCommand(),
+  bundle: async () => (await import('./commands/bundle.ts')).bundleCommand(),
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
   conformance: async () => (await import('./commands/conformance.ts')).conformanceCommand(),
   tools: async () => (await import('./commands/tools.ts')).toolsCommand(),

@@ -119,6 +119,11 @@ export class Downloads implements AsyncDisposable {
     return (await this.#locate(source))?.files[0];
   }
 
+  /** All files of a model, in the order of the catalogue; [] unless all of them are on disk. */
+  async findFiles(source: ModelSource): Promise<readonly string[]> {
+    return (await this.#locate(source))?.files ?? [];
+  }
+
   /** Size of a model's files; undefined unless all of them are on disk. */
   async readSize(source: ModelSource): Promise<number | undefined> {
     return (await this.#locate(source))?.bytes;

@@ -167,6 +167,11 @@ export const requirements = {
     file: 'test/integration/download/durability.test.ts',
     findMissing: () => absentOf({ 'the permission to mount a tmpfs': succeeds('sh', '-c', mountSmallDisk) }),
   },
+  bundleDisk: {
+    title: 'leaves nothing on a disk that is full',
+    file: 'test/unit/bundle/writeBundle.test.ts',
+    findMissing: () => absentOf({ 'the permission to mount a tmpfs': succeeds('sh', '-c', mountSmallDisk) }),
+  },
   smallCacheDisk: {
     title: 'when the disk of the cache is full',
     file: 'test/model/fullCache.test.ts',

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { referencesOf } from '../../graph/graphReferences.ts';
 import { isObject } from '../../jsonTypes.ts';
 import { FileWatcher } from '../../models/catalogue/fileWatcher.ts';
 import { recordingName } from './casesFile.ts';
@@ -48,12 +49,7 @@ function namedIn(path: string, text: string | undefined, { graphs, mockScript }:
 
 /** The files of strings that the nodes of a graph may name. */
 function storagesIn(path: string, text: string | undefined, { storageRoot }: WatchSettings): readonly string[] {
-  const { nodes } = parse(text);
-  return Object.values(isObject(nodes) ? nodes : {}).flatMap((node) => {
-    const { params } = Object(node) as { readonly params?: unknown };
-    const { string_storage: name } = Object(params) as { readonly string_storage?: unknown };
-    return typeof name === 'string' && name !== '' ? [join(storageRoot || dirname(path), name)] : [];
-  });
+  return referencesOf(parse(text)).storages.map((name) => join(storageRoot || dirname(path), name));
 }
 
 function parse(text = ''): Readonly<Record<string, unknown>> {

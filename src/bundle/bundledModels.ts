@@ -1,0 +1,83 @@
+import type { Downloads } from '../download/downloads.ts';
+import type { Catalogue, CatalogueEntry } from '../models/catalogue/catalogue.ts';
+import { unknownModel } from '../models/catalogue/unknownModel.ts';
+import type { BundleFile } from './bundlePart.ts';
+import { filesWithoutConflict } from './bundledGraphs.ts';
+
+/** A model of a bundle. */
+export interface BundledModel {
+  readonly entry: CatalogueEntry;
+  /** [] = only its entry is in the bundle. */
+  readonly files: readonly BundleFile[];
+}
+
+/** Where models are found. */
+export interface ModelSources {
+  readonly catalogue: Catalogue;
+  readonly downloads: Downloads;
+}
+
+const folder = 'models';
+
+/** Finds the files of models. @throws Error that names the command that gets them, where a model is not on disk. */
+export async function findModels(names: readonly string[], sources: ModelSources): Promise<readonly BundledModel[]> {
+  const models: BundledModel[] = [];
+  for (const name of names) {
+    const entry = requireModel(name, sources.catalogue);
+    const [variant] = entry.variants;
+    const located = await sources.downloads.findFiles(entry);
+    if (variant === undefined || located.length === 0) throw new Error(notOnDisk(entry));
+    const place = placeOf(entry);
+    const files = filesWithoutConflict(
+      place,
+      variant.files.map((file, index) => [file, located[index] ?? ''] as const),
+    );
+    models.push({ entry: { ...entry, variants: [{ ...variant, local_path: place }] }, files });
+  }
+  // Models may share files, and must not take each other's place.
+  filesWithoutConflict(
+    '.',
+    models.flatMap(({ files }) => files.map(({ path, content }) => [path, 'copyOf' in content ? content.copyOf : ''])),
+  );
+  return models;
+}
+
+/** Models of which only the entry is in the bundle. @throws Error where one cannot be downloaded. */
+export function findEntries(names: readonly string[], catalogue: Catalogue): readonly BundledModel[] {
+  return names.map((name) => {
+    const entry = requireModel(name, catalogue);
+    const [variant] = entry.variants;
+    if (variant?.huggingface_repo === undefined)
+      throw new Error(`--entry ${name}: its entry has no huggingface_repo to download it from; use --model`);
+    const { local_path: _, ...downloaded } = variant;
+    return { entry: { ...entry, variants: [downloaded] }, files: [] };
+  });
+}
+
+/** The text of the models.json of a bundle. */
+export function writeCatalogue(models: readonly BundledModel[]): string {
+  const entries = models.map(({ entry }) => ({ ...entry, file: undefined }));
+  return `${JSON.stringify({ extends: false, models: entries }, withoutEmptyTexts, 2)}\n`;
+}
+
+const withoutEmptyTexts = (_: string, value: unknown): unknown => (value === '' ? undefined : value);
+
+// As in the models folder: files of different repositories may have the same name.
+function placeOf({ variants: [variant] }: CatalogueEntry): string {
+  const repo = variant?.huggingface_repo;
+  return repo === undefined ? folder : `${folder}/${repo}`;
+}
+
+function requireModel(name: string, catalogue: Catalogue): CatalogueEntry {
+  const entry = catalogue.models.get(name);
+  if (entry) return entry;
+  throw new Error(unknownModel(name, catalogue));
+}
+
+function notOnDisk({ name, file, variants: [variant] }: CatalogueEntry): string {
+  if (variant?.huggingface_repo === undefined) return `the model "${name}" is not on disk: there is no file ${file}`;
+  return (
+    `the model "${name}" is not on disk: run turngraph models download "${name}" first, ` +
+    `or give --entry "${name}", and the game downloads it`
+  );
+}

@@ -1,0 +1,62 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { chmod, copyFile, mkdtemp, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { describeFsError, makeFolder } from '../filesystem.ts';
+import type { BundleFile } from './bundlePart.ts';
+
+/**
+ * Writes files into a new folder, all or none: they are written to a folder next to it, which is renamed at the end.
+ * @throws Error that names the folder, when it is not empty or cannot be written; the reason of the signal.
+ */
+export async function writeBundle(path: string, files: readonly BundleFile[], signal: AbortSignal): Promise<void> {
+  const folder = resolve(path);
+  await assertEmpty(path, folder);
+  let draft: string | undefined;
+  try {
+    await makeFolder(dirname(folder));
+    draft = await mkdtemp(`${folder}.new-`);
+    for (const file of files) {
+      signal.throwIfAborted();
+      await writeFileTo(draft, file, signal);
+    }
+    await chmod(draft, 0o755);
+    await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+    await rename(draft, folder);
+  } catch (error) {
+    if (draft !== undefined) await rm(draft, { recursive: true, force: true });
+    signal.throwIfAborted();
+    const { path: place } = Object(error) as { readonly path?: string };
+    throw new Error(`${path} cannot be written: ${describeFsError(error)}${place ? ` at ${place}` : ''}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Checks that a bundle can be written to a folder. @throws Error that names the fix. */
+export async function assertEmpty(path: string, folder = resolve(path)): Promise<void> {
+  const entries = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw new Error(`${path} cannot be a bundle: ${describeFsError(error)}`, { cause: error });
+  });
+  if (entries.length > 0) throw new Error(`${path} is not empty: delete it, or name a folder that is not there yet`);
+}
+
+// A larger file is copied in pieces: Ctrl-C does not wait for all of it.
+const maxWholeCopyBytes = 2 ** 26;
+
+async function writeFileTo(
+  draft: string,
+  { path, content, isExecutable = false }: BundleFile,
+  signal: AbortSignal,
+): Promise<void> {
+  const target = join(draft, ...path.split('/'));
+  await makeFolder(dirname(target));
+  if ('text' in content) await writeFile(target, content.text);
+  else if ((await stat(content.copyOf)).size <= maxWholeCopyBytes) await copyFile(content.copyOf, target);
+  else await pipeline(createReadStream(content.copyOf), createWriteStream(target), { signal });
+  // The same on every machine, whatever the source and the umask have.
+  await chmod(target, isExecutable ? 0o755 : 0o644);
+}

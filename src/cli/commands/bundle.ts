@@ -1,0 +1,102 @@
+import { Command, Option } from 'commander';
+import { findEntries, findModels } from '../../bundle/bundledModels.ts';
+import {
+  bundleGpus,
+  bundlePlatforms,
+  platformOf,
+  type BundleGpu,
+  type BundlePlatform,
+} from '../../bundle/platforms.ts';
+import { planBundle } from '../../bundle/planBundle.ts';
+import { assertEmpty, writeBundle } from '../../bundle/writeBundle.ts';
+import { loadExtension } from '../../extensions.ts';
+import { GraphFolder } from '../../graph/graphFolder.ts';
+import { referencesOf } from '../../graph/graphReferences.ts';
+import { registryWith } from '../../nodes/index.ts';
+import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
+import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
+import { openCatalogue } from '../openCatalogue.ts';
+import { serverFlags, UsageError } from '../options.ts';
+import { bundleToJson, describeBundle } from '../output/bundleReport.ts';
+
+interface BundleFlags {
+  readonly platform?: BundlePlatform;
+  readonly gpu: BundleGpu;
+  readonly node?: string;
+  readonly nodeLicense?: string;
+  readonly libraries?: string;
+  readonly model?: readonly string[];
+  readonly entry?: readonly string[];
+  readonly graph?: readonly string[];
+  readonly [serverFlag: string]: unknown;
+}
+
+/** `turngraph bundle`: a folder with Node, the program, graphs and models, to ship with a game. */
+export const bundleCommand = (): Command =>
+  serverFlags(
+    new Command('bundle')
+      .description('make a folder that runs without npm, to ship with a game')
+      .argument('<folder>', 'a folder that is not there yet, or is empty')
+      .addOption(new Option('--platform <name>', 'system of the players (default: this one)').choices(bundlePlatforms))
+      .option('--node <file>', 'Node program of that system (default: the one that runs this)')
+      .option(
+        '--node-license <file>',
+        'LICENSE of its archive (default: the one next to it, or that of its major version)',
+      )
+      .addOption(new Option('--gpu <name>', 'backend in addition to the CPU').choices(bundleGpus).default('off'))
+      .option(
+        '--libraries <folder>',
+        'where npm installed the llama.cpp library (default: where the other packages are)',
+      )
+      .option('--graph <file...>', 'graph files or names (default: all of the graphs folder)')
+      .option('--model <name...>', 'models in addition to those that the graphs name')
+      .option('--entry <name...>', 'models that the game downloads: their entry only'),
+    ['graphs', 'catalogue', 'models', 'extend', 'storageRoot', 'json'],
+  ).action(async (folder: string, flags: BundleFlags) => {
+    const { platform = platformOf(process), node = process.execPath, entry: entries = [] } = flags;
+    if (platform === undefined)
+      throw new UsageError('no bundle can be made for this system; give --platform and --node');
+    if (platform !== platformOf(process) && flags.node === undefined)
+      throw new UsageError(`--platform ${platform} needs --node, the Node program of that system`);
+    await assertEmpty(folder);
+    using interrupt = onInterrupt();
+    const { catalogue, downloads, options } = await openCatalogue(flags);
+    const registry = registryWith(await loadExtension(options.extend));
+    const names = flags.graph ?? (await new GraphFolder(options.graphs).names()).toSorted();
+    const graphs: CheckedGraph[] = [];
+    for await (const graph of checkedGraphs(names, options, { registry, catalogue })) graphs.push(report(graph));
+    const named = graphs.flatMap(({ document }) => referencesOf(document).models);
+    const models = new Set([...named, ...(flags.model ?? [])].filter((name) => !entries.includes(name)));
+    const bundle = await planBundle({
+      platform,
+      node,
+      gpu: flags.gpu,
+      nodeLicense: flags.nodeLicense ?? '',
+      libraries: flags.libraries ?? '',
+      graphs,
+      models: [
+        ...(await findModels([...models].toSorted(), { catalogue, downloads })),
+        ...findEntries(entries, catalogue),
+      ],
+    });
+    try {
+      await writeBundle(
+        folder,
+        bundle.parts.flatMap(({ files }) => files),
+        interrupt.signal,
+      );
+    } catch (error) {
+      if (!interrupt.signal.aborted) throw error;
+      process.stderr.write(`stopped; nothing is left of ${folder}\n`);
+      process.exitCode = interruptedExitCode;
+      return;
+    }
+    process.stdout.write(options.json ? bundleToJson(folder, bundle) : describeBundle(folder, bundle));
+  });
+
+/** Prints the warnings of a graph. @throws Error with its faults: a bundle with a graph that cannot run is of no use. */
+function report(graph: CheckedGraph): CheckedGraph {
+  if (graph.messages.length > 0) throw new Error(graph.messages.join('\n'));
+  for (const warning of graph.warnings) process.stderr.write(`${graph.path}: warning: ${warning}\n`);
+  return graph;
+}
