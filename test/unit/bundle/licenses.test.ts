@@ -100,6 +100,7 @@ describe('the licence of llama.cpp', () => {
     const { tag } = (await readJson('node_modules/node-llama-cpp/llama/llama.cpp.info.json')) as { tag: string };
     expect(await readJson('licenses/sources.json')).toMatchObject({ 'llama.cpp.txt': { version: tag } });
     const { text } = await readLlamaLicense(tag);
-    for (const part of ['The ggml authors', 'Niels Lohmann', 'httplib', 'Mozilla Foundation']) expect(text).toContain(part);
+    for (const part of ['The ggml authors', 'Niels Lohmann', 'httplib', 'Mozilla Foundation'])
+      expect(text).toContain(part);
   });
 });
