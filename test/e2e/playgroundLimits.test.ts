@@ -3,7 +3,15 @@ import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { axeFindings } from '../helpers/axeFindings.ts';
 import { openPage, useChromium, viewports } from '../helpers/chromium.ts';
-import { newAgent, nodeOf, openGraph, regionOf, sendMessage, untilTurnEnds } from '../helpers/playgroundPage.ts';
+import {
+  newAgent,
+  nodeOf,
+  openGraph,
+  openGraphFile,
+  regionOf,
+  sendMessage,
+  untilTurnEnds,
+} from '../helpers/playgroundPage.ts';
 import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';
 import { repositoryPath, useServer } from '../helpers/server.ts';
 
@@ -22,6 +30,19 @@ const attempts = `(async () => {
   await new Promise((resolve) => setTimeout(resolve));
   return [...refused, document.title];
 })()`;
+
+const hostileNames = ['constructor', '__proto__', '"]<img src=x onerror="document.title=1">', 'a\\', '100%22'];
+const password = 'open sesame';
+
+/** Makes every access to the storage of the browser fail, as it does where cookies are blocked. */
+function turnStorageOff(): void {
+  for (const name of ['sessionStorage', 'localStorage'])
+    Object.defineProperty(globalThis, name, {
+      get() {
+        throw new DOMException('The storage is turned off.', 'SecurityError');
+      },
+    });
+}
 
 describe('the files of the playground', () => {
   it('have less than 300 KB of script, gzipped, with all that is loaded later', () => {
@@ -42,6 +63,7 @@ describe('the files of the playground', () => {
 
 describe.skipIf(isSkipped('playgroundLimits'))('what the playground may do', () => {
   const server = useServer();
+  const locked = useServer({ token: password });
   const browser = useChromium();
   beforeAll(() => checkRequirement('playgroundLimits'));
 
@@ -57,6 +79,46 @@ describe.skipIf(isSkipped('playgroundLimits'))('what the playground may do', () 
     // What the policy is for: a script in the page can neither ask another host nor evaluate a text.
     const refusals = await page.evaluate(attempts);
     expect(refusals).toEqual(['connect-src', 'script-src-elem', 'turngraph playground']);
+  });
+
+  it('draws and connects nodes of any name, runs none of them as code, and keeps the file', async () => {
+    await using opened = await openPage(browser(), server().url);
+    const { page, problems } = opened;
+    const line = (text: string) => ({ type: 'CannedResponse', params: { inline_strings: [text] } });
+    const nodes = Object.fromEntries([...hostileNames.map((name) => [name, line(name)]), ['end', line('Done.')]]);
+    await openGraphFile(page, 'names', { start_node: 'end', nodes });
+    const drawn = page.locator('[data-node]');
+    const names = await Promise.all((await drawn.all()).map((node) => node.getAttribute('data-node')));
+    expect(names).toEqual(Object.keys(nodes));
+    for (const name of hostileNames) {
+      await page.locator(`[data-node=${JSON.stringify(name)}]`).click({ force: true });
+      await page.getByRole('combobox', { name: 'exit default' }).selectOption('end');
+    }
+    await page.reload();
+    await drawn.first().waitFor();
+    expect(await page.locator('[data-edge]').count()).toBe(hostileNames.length);
+    expect(await page.title()).toBe('turngraph playground');
+    expect(problems).toEqual([]);
+  });
+
+  it('works without the storage of the browser, and takes any token', async () => {
+    await using opened = await openPage(browser(), locked().url, { before: turnStorageOff });
+    const { page } = opened;
+    const token = page.getByRole('dialog').getByRole('textbox');
+    await token.fill('ключ\n');
+    await token.press('Enter');
+    await page.getByRole('alert').filter({ hasText: 'token' }).waitFor();
+    await token.fill(password);
+    await token.press('Enter');
+    await openGraph(page, 'lamp-switch');
+    await nodeOf(page, 'answer').click();
+    await page.getByRole('textbox', { name: 'system_prompt' }).fill('You are a torch.');
+    await page.getByText('edited', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Theme' }).click();
+    await page.getByRole('menuitemradio', { name: 'Dark' }).click();
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark');
+    // The browser itself tells of the refused token.
+    expect(opened.problems.filter((problem) => !problem.includes('401'))).toEqual([]);
   });
 
   it('has no serious finding of axe-core in its main states, in both themes and at both widths', async () => {

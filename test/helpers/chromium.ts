@@ -32,6 +32,8 @@ export const viewports = { desktop: { width: 1280, height: 800 }, phone: { width
 export interface PageOptions {
   readonly viewport?: keyof typeof viewports;
   readonly colorScheme?: 'light' | 'dark';
+  /** Runs in the page before its own scripts. */
+  readonly before?: () => void;
 }
 
 /** A page in a profile of its own, and what it did. */
@@ -47,11 +49,12 @@ export interface WatchedPage extends AsyncDisposable {
 export async function openPage(
   browser: Browser,
   url: string,
-  { viewport = 'desktop', colorScheme = 'light' }: PageOptions = {},
+  { viewport = 'desktop', colorScheme = 'light', before }: PageOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: viewports[viewport], colorScheme, reducedMotion: 'reduce' });
   context.setDefaultTimeout(20_000);
   const page = await context.newPage();
+  if (before) await page.addInitScript(before);
   const requests: string[] = [];
   const problems: string[] = [];
   page.on('request', (request) => requests.push(request.url()));

@@ -1,3 +1,4 @@
+import { readTab, writeTab } from '../connection/tabStorage.ts';
 import { useDocument } from '../document/documentStore.ts';
 import { isEdited } from './documentActions.ts';
 import { useNotices } from './noticeStore.ts';
@@ -15,12 +16,8 @@ export function keepDocument(): void {
   restoreDocument();
   useDocument.subscribe(({ name, text, savedText }, before) => {
     if (name === before.name && text === before.text && savedText === before.savedText) return;
-    try {
-      sessionStorage.setItem(key, JSON.stringify({ name, text, savedText } satisfies KeptDocument));
-    } catch {
-      // The storage is full or turned off: leaving the page with unsaved edits warns all the same.
-      sessionStorage.removeItem(key);
-    }
+    // Where it cannot be kept, leaving the page with unsaved edits warns all the same.
+    writeTab(key, JSON.stringify({ name, text, savedText } satisfies KeptDocument));
   });
 }
 
@@ -35,7 +32,7 @@ function restoreDocument(): void {
 
 function readKept(): KeptDocument | undefined {
   try {
-    const { name, text, savedText } = JSON.parse(sessionStorage.getItem(key) ?? '{}') as Partial<KeptDocument>;
+    const { name, text, savedText } = JSON.parse(readTab(key) ?? '{}') as Partial<KeptDocument>;
     return typeof name === 'string' && typeof text === 'string' && typeof savedText === 'string'
       ? { name, text, savedText }
       : undefined;

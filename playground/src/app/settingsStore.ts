@@ -1,5 +1,5 @@
 import { create } from 'zustand';
-import { persist } from 'zustand/middleware';
+import { createJSONStorage, persist, type StateStorage } from 'zustand/middleware';
 
 /** The colours of the page: those of the system, or one of the two themes. */
 export type Theme = 'system' | 'dark' | 'light';
@@ -26,6 +26,21 @@ export interface PanelSizes {
   readonly conversation: number;
 }
 
+/** The browser's storage. Where it is turned off or full, settings hold until the page is left. */
+const storage: StateStorage = {
+  getItem: (name) => quietly(() => localStorage.getItem(name)) ?? null,
+  setItem: (name, value) => quietly(() => localStorage.setItem(name, value)),
+  removeItem: (name) => quietly(() => localStorage.removeItem(name)),
+};
+
+function quietly<Result>(access: () => Result): Result | undefined {
+  try {
+    return access();
+  } catch {
+    return undefined;
+  }
+}
+
 export const useSettings = create<SettingsStore>()(
   persist(
     (set) => ({
@@ -36,6 +51,6 @@ export const useSettings = create<SettingsStore>()(
       setDefaultModelName: (defaultModelName) => set({ defaultModelName }),
       setSize: (panel, percent) => set(({ sizes }) => ({ sizes: { ...sizes, [panel]: percent } })),
     }),
-    { name: 'turngraph.settings', version: 1 },
+    { name: 'turngraph.settings', version: 1, storage: createJSONStorage(() => storage) },
   ),
 );

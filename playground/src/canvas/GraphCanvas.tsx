@@ -6,6 +6,7 @@ import { useUndoKeys } from '../document/useUndoKeys.ts';
 import { useFocus } from '../document/focusStore.ts';
 import { CanvasToolbar } from './CanvasToolbar.tsx';
 import type { FlowNode } from './flowElements.ts';
+import { flowId, nameOfFlowId } from './flowId.ts';
 import { GraphNodeCard } from './GraphNodeCard.tsx';
 import { nodeAt } from './nodeAt.ts';
 import { exitOfEdge } from './turnPath.ts';
@@ -33,7 +34,7 @@ function Canvas() {
   const isEditable = useDocument((store) => store.isEditable);
   const isEmpty = useDocument((store) => store.graph === undefined);
   const select = useDocument((store) => store.select);
-  const connect = useDocument((store) => store.connectExit);
+  const connectExit = useDocument((store) => store.connectExit);
   const reveal = useFocus((store) => store.reveal);
   useUndoKeys('.canvas, .inspector');
   const root = useRef<HTMLDivElement>(null);
@@ -44,6 +45,9 @@ function Canvas() {
     const timer = setTimeout(() => layouts > 0 && void fitView(fitViewOptions), 60);
     return () => clearTimeout(timer);
   }, [layouts, fitView]);
+  /** @param source and the others are ids of React Flow. */
+  const connect = (source: string, handle: string | null | undefined, target: string): void =>
+    connectExit(nameOfFlowId(source), nameOfFlowId(handle ?? ''), nameOfFlowId(target));
   return (
     <div className="canvas" ref={root} tabIndex={-1} onKeyDown={onKeyDown}>
       <CanvasToolbar arrange={arrange} />
@@ -53,24 +57,24 @@ function Canvas() {
         nodeTypes={nodeTypes}
         onNodesChange={onNodesChange}
         onEdgesChange={onEdgesChange}
-        onConnect={({ source, sourceHandle, target }) => connect(source, sourceHandle ?? '', target)}
+        onConnect={({ source, sourceHandle, target }) => connect(source, sourceHandle, target)}
         onConnectEnd={(event, { isValid, fromNode, fromHandle }) => {
           // Released on a node, but not near its handle.
           const target = isValid ? undefined : nodeAt(event);
           const isExit = fromNode && fromHandle?.type === 'source';
-          if (isExit && target !== undefined && isEditable) connect(fromNode.id, fromHandle.id ?? '', target);
+          if (isExit && target !== undefined && isEditable) connect(fromNode.id, fromHandle.id, flowId(target));
         }}
         onReconnect={(edge, { source, sourceHandle, target }) => {
           const { node, exit } = exitOfEdge(edge.id);
-          if (node !== source || exit !== sourceHandle) connect(node, exit, undefined);
-          connect(source, sourceHandle ?? '', target);
+          if (flowId(node) !== source || flowId(exit) !== sourceHandle) connectExit(node, exit, undefined);
+          connect(source, sourceHandle, target);
         }}
         onReconnectEnd={(event, edge, handleType, { isValid }) => {
           const { node, exit } = exitOfEdge(edge.id);
           // The end that stays is the other one of the edge.
-          if (!isValid) connect(node, exit, handleType === 'source' ? nodeAt(event) : undefined);
+          if (!isValid) connectExit(node, exit, handleType === 'source' ? nodeAt(event) : undefined);
         }}
-        onNodeDoubleClick={(_, { id }) => reveal(nodePointer(id), 'node')}
+        onNodeDoubleClick={(_, { id }) => reveal(nodePointer(nameOfFlowId(id)), 'node')}
         onEdgeClick={() => root.current?.focus({ preventScroll: true })}
         onPaneClick={() => {
           select(undefined);

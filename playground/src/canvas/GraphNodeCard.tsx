@@ -2,18 +2,19 @@ import { Handle, Position, useUpdateNodeInternals, type NodeProps } from '@xyflo
 import { memo, useEffect } from 'react';
 import { Icon } from '../ui/Icon.tsx';
 import type { FlowNode } from './flowElements.ts';
+import { flowId } from './flowId.ts';
 import type { ExitView } from './graphView.ts';
 
 const endings = { node: '', end: 'ends the turn', missing: 'no node' } as const;
 
 /** A node of the graph on the canvas, with a row for each exit. */
-export const GraphNodeCard = memo(function GraphNodeCard({ data: { view } }: NodeProps<FlowNode>) {
+export const GraphNodeCard = memo(function GraphNodeCard({ id, data: { view } }: NodeProps<FlowNode>) {
   const { name, type, isStart, isReachable, summary, exits, faults, run, visits } = view;
   const [fault] = faults;
   const updateNodeInternals = useUpdateNodeInternals();
   const exitList = exits.map((exit) => exit.name).join('\n');
   // The handles of exits have other places then, although the node may have the same size.
-  useEffect(() => updateNodeInternals(name), [updateNodeInternals, name, exitList]);
+  useEffect(() => updateNodeInternals(id), [updateNodeInternals, id, exitList]);
   return (
     <>
       <Handle type="target" position={Position.Left} className="canvas-target" />
@@ -57,7 +58,12 @@ function ExitRow({ exit: { name, target, leadsTo } }: { readonly exit: ExitView 
       {leadsTo !== 'node' && (
         <span className="canvas-exit-ending">{leadsTo === 'missing' ? `no node "${target}"` : endings[leadsTo]}</span>
       )}
-      <Handle type="source" position={Position.Right} id={name} title={`Drag to a node to lead "${name}" there`} />
+      <Handle
+        type="source"
+        position={Position.Right}
+        id={flowId(name)}
+        title={`Drag to a node to lead "${name}" there`}
+      />
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { MarkerType, type Edge, type Node } from '@xyflow/react';
+import { flowId } from './flowId.ts';
 import { isSameView, type NodeView } from './graphView.ts';
 import { nodeHeight, nodeWidth, type NodePositions } from './layout.ts';
 import { edgeId } from './turnPath.ts';
@@ -16,7 +17,7 @@ export function flowNodes(
   positions: NodePositions,
   selected: string | undefined,
 ): FlowNode[] {
-  const known = new Map(before.map((node) => [node.id, node]));
+  const known = new Map(before.map((node) => [node.data.view.name, node]));
   return views.map((view) => {
     const old = known.get(view.name);
     const position = positions.get(view.name) ?? old?.position ?? { x: 0, y: 0 };
@@ -32,7 +33,7 @@ export function flowNodes(
 }
 
 const flowNode = (view: NodeView, selected: boolean): FlowNode => ({
-  id: view.name,
+  id: flowId(view.name),
   type: 'graphNode',
   position: { x: 0, y: 0 },
   width: nodeWidth,
@@ -61,14 +62,15 @@ export function flowEdges(before: readonly Edge[], views: readonly NodeView[], t
       .map((exit): Edge => {
         const id = edgeId(name, exit.name);
         const isTaken = taken.has(id);
+        const target = flowId(exit.target);
         const className = isTaken ? 'canvas-edge-taken' : isReachable ? '' : 'canvas-edge-unreachable';
         const old = known.get(id);
-        if (old?.target === exit.target && old.className === className) return old;
+        if (old?.target === target && old.className === className) return old;
         return {
           id,
-          source: name,
-          sourceHandle: exit.name,
-          target: exit.target,
+          source: flowId(name),
+          sourceHandle: flowId(exit.name),
+          target,
           className,
           selected: old?.selected ?? false,
           markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16, color: 'var(--canvas-edge)' },

@@ -72,7 +72,8 @@ function reachableNodes({ nodes, start_node: start }: GraphFile): ReadonlySet<st
     const node = Object.hasOwn(nodes, name) ? nodes[name] : undefined;
     if (!node || found.has(name)) continue;
     found.add(name);
-    open.push(...Object.values(node.exits ?? {}));
+    // The target "" is no node's name: it ends the turn.
+    for (const target of Object.values(node.exits ?? {})) if (target !== '') open.push(target);
   }
   return found;
 }

@@ -65,13 +65,16 @@ function layoutWith(views: readonly NodeView[], options: Parameters<typeof layou
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: 'LR', nodesep: gap.y, ranksep: gap.x });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const view of views) graph.setNode(view.name, { width: nodeWidth, height: nodeHeight(view) });
+  // Dagre takes a name such as `constructor` for a node that it has already: it gets numbers.
+  const ids = new Map(views.map(({ name }, index) => [name, String(index)]));
+  const idOf = (name: string): string => ids.get(name) ?? '';
+  for (const view of views) graph.setNode(idOf(view.name), { width: nodeWidth, height: nodeHeight(view) });
   for (const { name, exits } of views)
-    for (const exit of exits) if (exit.leadsTo === 'node') graph.setEdge(name, exit.target, {}, exit.name);
+    for (const exit of exits) if (exit.leadsTo === 'node') graph.setEdge(idOf(name), idOf(exit.target), {}, exit.name);
   layout(graph, options);
   return new Map(
     views.map((view) => {
-      const { x, y } = graph.node(view.name) as Position;
+      const { x, y } = graph.node(idOf(view.name)) as Position;
       return [view.name, { x: Math.round(x - nodeWidth / 2), y: Math.round(y - nodeHeight(view) / 2) }];
     }),
   );

@@ -20,13 +20,13 @@ export function summarizeNode({ params = {} }: GraphNode): string {
 
 /** `2 tools: set_light, get_light`, or the only string of a list of strings. */
 function summarizeList(param: string, list: readonly unknown[]): string {
-  const noun = nouns[param] ?? param;
+  const noun = nouns.get(param) ?? param;
   const count = list.length === 1 ? `1 ${noun.replace(/s$/, '')}` : `${list.length} ${noun}`;
   const names = list.flatMap((entry) => nameOf(entry) ?? []);
   return names.length > 0 ? `${count}: ${names.join(', ')}` : count;
 }
 
-const nouns: Readonly<Record<string, string>> = { inline_strings: 'strings' };
+const nouns: ReadonlyMap<string, string> = new Map([['inline_strings', 'strings']]);
 
 const nameOf = (entry: unknown): string | undefined => {
   if (typeof entry === 'string') return entry;

@@ -15,7 +15,7 @@ import { exitOfEdge } from './turnPath.ts';
 export function useCanvasKeys(nodes: readonly FlowNode[], edges: readonly Edge[]): (event: KeyboardEvent) => void {
   const { setCenter, getZoom } = useReactFlow();
   const focusNode = (name: string): void => {
-    const node = nodes.find(({ id }) => id === name);
+    const node = nodes.find(({ data }) => data.view.name === name);
     if (!node) return;
     useDocument.getState().select(name);
     document.querySelector<HTMLElement>(`[data-node="${CSS.escape(name)}"]`)?.focus({ preventScroll: true });
@@ -37,7 +37,7 @@ export function useCanvasKeys(nodes: readonly FlowNode[], edges: readonly Edge[]
       case 'ArrowRight':
       case 'ArrowUp':
       case 'ArrowDown': {
-        const positions = new Map(nodes.map(({ id, position }) => [id, position]));
+        const positions = new Map(nodes.map(({ data, position }) => [data.view.name, position]));
         const next = selected === undefined ? store.graph?.start_node : neighbour(positions, selected, event.key);
         return act(() => next !== undefined && focusNode(next));
       }

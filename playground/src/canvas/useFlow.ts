@@ -4,6 +4,7 @@ import { activeAgent, useAgents } from '../conversation/agentStore.ts';
 import { useDocument } from '../document/documentStore.ts';
 import { useTypes } from '../document/typesStore.ts';
 import { flowEdges, flowNodes, type FlowNode } from './flowElements.ts';
+import { nameOfFlowId } from './flowId.ts';
 import { viewGraph, type NodeView } from './graphView.ts';
 import { freePlace, layoutGraph, type NodePositions, type Position } from './layout.ts';
 import { emptyPath, turnPath } from './turnPath.ts';
@@ -56,8 +57,9 @@ export function useFlow(): Flow {
 
   const onNodesChange = useCallback((changes: NodeChange<FlowNode>[]) => {
     for (const change of changes) {
-      if (change.type === 'position' && change.position) positions.current.set(change.id, change.position);
-      if (change.type === 'select' && change.selected) useDocument.getState().select(change.id);
+      if (change.type === 'position' && change.position)
+        positions.current.set(nameOfFlowId(change.id), change.position);
+      if (change.type === 'select' && change.selected) useDocument.getState().select(nameOfFlowId(change.id));
     }
     // The document says which node is selected.
     setNodes((before) =>

@@ -1,5 +1,6 @@
 import { create } from 'zustand';
 import { connect, Fault, type Client, type ConnectionChange } from '../../../src/client/index.ts';
+import { readTab, writeTab } from './tabStorage.ts';
 
 /** The connection of the page to its server. */
 export type ConnectionStatus =
@@ -26,7 +27,7 @@ export interface ConnectionStore {
 const tokenKey = 'turngraph.token';
 
 /** The token that was given in this tab; undefined: none. It is not kept when the tab is closed. */
-const storedToken = (): string | undefined => sessionStorage.getItem(tokenKey) ?? undefined;
+const storedToken = (): string | undefined => readTab(tokenKey);
 
 /** Whether a token was given. */
 export const hasToken = (): boolean => storedToken() !== undefined;
@@ -37,7 +38,10 @@ export const socketUrl = (): string => `${location.protocol === 'https:' ? 'wss'
 /** Requests a path of the server that may need the token. */
 export const fetchWithToken = (path: string): Promise<Response> => {
   const token = storedToken();
-  return fetch(path, token ? { headers: { authorization: `Bearer ${token}` } } : {});
+  if (!token) return fetch(path);
+  // A header has no other characters; a WebSocket of a page has its token in the query, too.
+  if (!/^[\u0021-\u007e]*$/.test(token)) return fetch(`${path}?${new URLSearchParams({ token }).toString()}`);
+  return fetch(path, { headers: { authorization: `Bearer ${token}` } });
 };
 
 export const useConnection = create<ConnectionStore>()((set, get) => ({
@@ -45,7 +49,7 @@ export const useConnection = create<ConnectionStore>()((set, get) => ({
   client: undefined,
   resumes: 0,
   async open(token) {
-    if (token !== undefined) sessionStorage.setItem(tokenKey, token);
+    if (token !== undefined) writeTab(tokenKey, token);
     set({ status: { state: 'connecting' } });
     try {
       // A browser does not say why a WebSocket was refused, a plain request does.

@@ -35,8 +35,8 @@ export interface ParsedGraph {
 
 /** Parses the text of a graph file. What is missing or of another type in it is left out of the result: it can be drawn. */
 export function parseGraph(text: string): ParsedGraph {
-  const errors: ParseError[] = [];
-  const document: unknown = parse(text, errors, { allowTrailingComma: false, disallowComments: true });
+  const errors = syntaxErrors(text);
+  if (!errors) return { graph: undefined, faults: [tooDeep] };
   const faults = errors.map(({ error, offset }) => ({
     pointer: '',
     message: `the text is no JSON: ${words(printParseErrorCode(error))} in line ${text.slice(0, offset).split('\n').length}`,
@@ -44,10 +44,35 @@ export function parseGraph(text: string): ParsedGraph {
     offset,
   }));
   if (faults.length > 0) return { graph: undefined, faults };
+  // Not the parser's own value: in that a member `__proto__` is no member.
+  const document: unknown = JSON.parse(text);
   if (!isObject(document)) return { graph: undefined, faults: [noObject] };
   return { graph: drawable(document), faults };
 }
 
+/** The members of a text that may have faults. */
+export function membersOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return byName(Object.entries(objectOf(parse(text))));
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+    return {};
+  }
+}
+
+/** The errors of a text; undefined: it nests deeper than the parser, and all that works on graphs, can follow. */
+function syntaxErrors(text: string): readonly ParseError[] | undefined {
+  const errors: ParseError[] = [];
+  try {
+    parse(text, errors, { allowTrailingComma: false, disallowComments: true });
+    return errors;
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+    return undefined;
+  }
+}
+
+const tooDeep = { pointer: '', message: 'the text nests too deeply', severity: 'error', offset: 0 } as const;
 const noObject = { pointer: '', message: 'the text is no JSON object', severity: 'error', offset: 0 } as const;
 
 /** `InvalidSymbol` as `invalid symbol`. */
@@ -58,6 +83,10 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> => (isObject(value) ? value : {});
 
+/** An object without inherited members: names in a file, such as `constructor` and `__proto__`, are like all others. */
+export const byName = <Value>(entries: Iterable<readonly [string, Value]>): Readonly<Record<string, Value>> =>
+  Object.setPrototypeOf(Object.fromEntries(entries), null) as Readonly<Record<string, Value>>;
+
 function drawable(document: Readonly<Record<string, unknown>>): GraphFile {
   const nodes = Object.entries(objectOf(document['nodes'])).flatMap(([name, node]) =>
     isObject(node) ? [[name, drawableNode(node)] as const] : [],
@@ -67,7 +96,7 @@ function drawable(document: Readonly<Record<string, unknown>>): GraphFile {
     description: text('description'),
     default_model_name: text('default_model_name'),
     start_node: text('start_node'),
-    nodes: Object.fromEntries(nodes),
+    nodes: byName(nodes),
   };
 }
 
@@ -76,5 +105,5 @@ function drawableNode(node: Readonly<Record<string, unknown>>): GraphNode {
     typeof target === 'string' ? [[exit, target] as const] : [],
   );
   const type = typeof node['type'] === 'string' ? node['type'] : '';
-  return { type, params: objectOf(node['params']), exits: Object.fromEntries(exits) };
+  return { type, params: byName(Object.entries(objectOf(node['params']))), exits: byName(exits) };
 }

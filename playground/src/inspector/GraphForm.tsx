@@ -1,5 +1,5 @@
-import { parse } from 'jsonc-parser';
 import { useDocument } from '../document/documentStore.ts';
+import { membersOf } from '../document/graphDocument.ts';
 import { useTypes } from '../document/typesStore.ts';
 import { FieldRow } from './FieldRow.tsx';
 import { ValueField } from './ValueField.tsx';
@@ -8,7 +8,7 @@ import { ValueField } from './ValueField.tsx';
 export function GraphForm() {
   const { text, graph, edit } = useDocument();
   const properties = useTypes((store) => store.types.graph.properties) ?? {};
-  const document = (parse(text) ?? {}) as Readonly<Record<string, unknown>>;
+  const document = membersOf(text);
   const nodes = Object.keys(graph?.nodes ?? {});
   const start = graph?.start_node ?? '';
   const fields = Object.entries(properties).filter(([name]) => !['$schema', 'start_node', 'nodes'].includes(name));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { flowEdges, flowNodes } from '../../../playground/src/canvas/flowElements.ts';
+import { flowId, nameOfFlowId } from '../../../playground/src/canvas/flowId.ts';
 import { viewGraph } from '../../../playground/src/canvas/graphView.ts';
 import {
   crossings,
@@ -62,6 +63,47 @@ describe('the view of a graph', () => {
     const fault = { pointer: '/nodes/answer/exits/default', message: 'x', severity: 'error' as const };
     const views = viewGraph({ graph, types: noTypes, faults: [fault], path: emptyPath });
     expect(views.filter(({ faults }) => faults.length > 0).map(({ name }) => name)).toEqual(['answer']);
+  });
+});
+
+describe('names that JavaScript or a selector has a meaning for', () => {
+  const names = ['constructor', 'toString', 'hasOwnProperty', '__proto__', 'say "hi"', 'back\\slash', '100%', ''];
+  const nodes = `{${names.map((name, at) => `${JSON.stringify(name)}: {"exits": {"on": ${JSON.stringify(names[at + 1] ?? 'last')}}}`).join()}, "last": {}}`;
+  const { graph: hostile = graph } = parseGraph(`{"start_node": "constructor", "nodes": ${nodes}}`);
+  const views = viewGraph({ graph: hostile, types: noTypes, faults: [], path: emptyPath });
+
+  it('are names of nodes, which are drawn, connected and laid out', () => {
+    expect(views.map(({ name, isReachable }) => [name, isReachable])).toEqual(
+      [...names, 'last'].map((name) => [name, name !== '' && name !== 'last']),
+    );
+    const positions = layoutGraph(views);
+    expect(new Set([...positions.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(names.length + 1);
+    const before = flowNodes([], views, positions, undefined);
+    expect(flowNodes(before, views, positions, undefined)).toEqual(before);
+    const ids = new Set(before.map(({ id }) => id));
+    for (const { source, target } of flowEdges([], views, new Set())) {
+      expect(ids).toContain(source);
+      expect(ids).toContain(target);
+    }
+  });
+
+  it.each(names)('are names of exits that the file does not have: %j', (name) => {
+    const labels = { param: 'labels', member: 'name' };
+    const route = { type: 'Route', summary: '', params: {}, exits: [], exitsFrom: labels, hasOpenExits: false };
+    const types = { types: new Map([['Route', route]]), graph: {} };
+    const { nodes: own } = graphOf({ nodes: { a: { type: 'Route', params: { labels: [{ name }] } } } });
+    const [drawn] = viewGraph({ graph: { start_node: 'a', nodes: own }, types, faults: [], path: emptyPath });
+    expect(drawn?.exits).toEqual([{ name, target: '', leadsTo: 'end' }]);
+  });
+
+  it.each(names)('are names of parameters in the summary of a node: %j', (name) => {
+    const { nodes: own } = parseGraph(`{"nodes": {"a": {"params": {${JSON.stringify(name)}: ["x"]}}}}`).graph ?? graph;
+    expect(summarizeNode(own['a'] ?? { type: '' })).toContain(': x');
+  });
+
+  it.each([...names, 'a\nb', '%22'])('have an id that no selector breaks at: %j', (name) => {
+    expect(flowId(name)).not.toMatch(/["\\\n]/);
+    expect(nameOfFlowId(flowId(name))).toBe(name);
   });
 });
 

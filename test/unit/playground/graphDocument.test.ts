@@ -1,15 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { parseGraph } from '../../../playground/src/document/graphDocument.ts';
+import { membersOf, parseGraph } from '../../../playground/src/document/graphDocument.ts';
 
 describe('the text of a graph file', () => {
   it.each([
     ['with a comma too many', '{\n  "nodes": {},\n}', 'the text is no JSON: property name expected in line 3'],
     ['with a comment', '{} // x', 'the text is no JSON: invalid comment token in line 1'],
     ['of a list', '[]', 'the text is no JSON object'],
+    ['without an end to its nesting', `${'['.repeat(100_000)}${']'.repeat(100_000)}`, 'the text nests too deeply'],
   ])('%s has a fault with its place', (_, text, message) => {
     const { graph, faults } = parseGraph(text);
     expect(graph).toBeUndefined();
     expect(faults[0]).toMatchObject({ message, severity: 'error', offset: expect.any(Number) });
+  });
+
+  it('has no members but those that are written in it', () => {
+    const text = '{"__proto__": {"description": "inherited"}, "start_node": "a"}';
+    expect(parseGraph(text).graph?.description).toBe('');
+    expect(membersOf(text)['description']).toBeUndefined();
+    expect(membersOf('{"start_node": "a", ')['start_node']).toBe('a');
+    expect(membersOf('['.repeat(100_000))).toEqual({});
   });
 
   it('can be drawn although parts of it are missing or of another type', () => {
