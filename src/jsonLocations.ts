@@ -22,6 +22,7 @@ export interface DuplicateKey {
   readonly line: number;
 }
 
+const byteOrderMark = 'it begins with a byte order mark (BOM); save it as UTF-8 without one';
 const strictOptions = { disallowComments: true };
 
 /** Locates the values of a JSON text; in invalid JSON only those before the syntax error. */
@@ -37,6 +38,7 @@ export function findSyntaxError(text: string): JsonSyntaxError | undefined {
     JSON.parse(text);
     return undefined;
   } catch (error) {
+    if (text.startsWith('\uFEFF')) return { place: '1:1', why: byteOrderMark };
     const { offset, why } = firstError(text) ?? { offset: offsetIn(error, text), why: 'unexpected character' };
     return { place: positions(text)(offset), why };
   }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ServerContext } from '../session/session.ts';
@@ -41,6 +42,8 @@ export class OpenAiApi implements AsyncDisposable {
 
   constructor(options: ApiOptions) {
     this.#options = options;
+    // Each completion adds a listener; Node warns of a leak above ten.
+    setMaxListeners(0, this.#disposal.signal);
   }
 
   /** The number of completions that run. */
@@ -118,6 +121,8 @@ export class OpenAiApi implements AsyncDisposable {
 
   async #complete(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { context } = this.#options;
+    // A request that is not read to its end has no socket any more.
+    const { socket } = request;
     const abort = new AbortController();
     const { signal } = abort;
     const cancel = (): void => abort.abort();
@@ -127,7 +132,7 @@ export class OpenAiApi implements AsyncDisposable {
       const body = await readBody(request, response);
       const { chat, plan } = await readPlan(body, context);
       // The turn has its own timeout, and may say nothing for long.
-      request.socket.setTimeout(0);
+      socket.setTimeout(0);
       const head = newHead(chat.model);
       if (chat.stream) {
         const stream = new EventStream(response, head, chat.stream_options.include_usage ?? false);
@@ -150,7 +155,7 @@ export class OpenAiApi implements AsyncDisposable {
     } finally {
       response.off('close', cancel);
       this.#disposal.signal.removeEventListener('abort', cancel);
-      request.socket.setTimeout(finalTimeoutMs);
+      socket.setTimeout(finalTimeoutMs);
     }
   }
 

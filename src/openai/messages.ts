@@ -48,6 +48,7 @@ export function readMessages(messages: readonly RequestMessage[], maxBytes: numb
     if (turns.length === 0) turns.push({ user: undefined, parts: [] });
     turns.at(-1)?.parts.push(part);
   };
+  messages.slice(0, begin).forEach(assertFields);
   for (let index = begin; index < messages.length; index++) {
     const message = messages[index];
     if (!message) break;

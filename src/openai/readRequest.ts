@@ -21,7 +21,10 @@ const neutralValues: Readonly<Record<string, readonly string[]>> = {
 };
 
 const isNeutral = (field: string, value: unknown): boolean =>
-  value === null || value === undefined || neutralValues[field]?.includes(JSON.stringify(value)) === true;
+  value === null || value === undefined || neutralOf(field).includes(JSON.stringify(value));
+
+const neutralOf = (field: string): readonly string[] =>
+  Object.hasOwn(neutralValues, field) ? (neutralValues[field] ?? []) : [];
 
 /** Reads the body of a request for a completion. @throws ApiError with status 400 that names the field */
 export function readRequest(body: unknown): CompletionRequest {
@@ -33,8 +36,8 @@ export function readRequest(body: unknown): CompletionRequest {
   const fields = Object.fromEntries(Object.entries(body).filter(([field, value]) => !isNeutral(field, value)));
   for (const field of Object.keys(fields)) {
     if (Object.hasOwn(requestSchema.properties, field)) continue;
-    const neutral = neutralValues[field];
-    const fix = neutral ? `with another value than ${neutral.join(' or ')}` : '';
+    const neutral = neutralOf(field);
+    const fix = neutral.length > 0 ? `with another value than ${neutral.join(' or ')}` : '';
     throw invalidField(field, `is not supported ${fix}`.trimEnd() + '; leave it out', 'unsupported_parameter');
   }
   const reading = readFields({ ...fields, ...withoutNullMembers(fields) });

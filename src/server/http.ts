@@ -28,6 +28,8 @@ export function answerHttp(checkAccess: AccessCheck, context: ServerContext, api
   return (request, response) => {
     const { socket } = request;
     const denied = checkAccess(request);
+    // Names of graphs, and what else is in a response, are never taken for a page or a script.
+    response.setHeader('x-content-type-options', 'nosniff');
     const previous = lastResponses.get(socket);
     lastResponses.set(socket, new Promise((resolve) => response.once('close', resolve)));
     const respond = (content: HttpResponse): void => {
@@ -41,7 +43,9 @@ export function answerHttp(checkAccess: AccessCheck, context: ServerContext, api
       if (api && isApiPath(path)) return api.answer(request, response, path, denied);
       respond(await createResponse(request, denied, context));
     };
-    (previous ? previous.then(answer) : answer()).catch((error: unknown) => {
+    // A socket that was closed after the response before takes none: nothing is to run for it.
+    const answerNext = (): Promise<void> | undefined => (socket.writable ? answer() : undefined);
+    (previous ? previous.then(answerNext) : answer()).catch((error: unknown) => {
       context.log.error({ err: error }, 'HTTP request failed with an internal error');
       respond({ status: 500, body: { error: 'internal server error; see the server log' } });
     });
@@ -172,6 +176,7 @@ function writeResponse(socket: Duplex, response: HttpResponse, isHead = false): 
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     'Connection: close',
     `Content-Type: ${type}`,
+    'X-Content-Type-Options: nosniff',
     `Content-Length: ${Buffer.byteLength(text)}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ];

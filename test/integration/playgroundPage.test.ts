@@ -84,6 +84,18 @@ describe('the playground page', () => {
     expect((await fetchFrom(locked(), '/graphs')).status).toBe(401);
   });
 
+  it.each([
+    ['/', {}],
+    ['/graphs', {}],
+    ['/graphs/nobody', {}],
+    ['/metrics', {}],
+    ['/', { connection: 'upgrade', upgrade: 'h2c' }],
+    ['/graphs', { host: 'evil.example' }],
+  ])('is like all of the server taken for no other type than its own: %s %j', async (path, headers) => {
+    const response = await requestFrom(open(), path, headers);
+    expect(response.headers['x-content-type-options']).toBe('nosniff');
+  });
+
   it('is refused to a web page that has a name of its own for this machine', async () => {
     expect((await requestFrom(open(), '/', { host: 'evil.example' })).status).toBe(403);
   });

@@ -1,4 +1,5 @@
 import { createConnection } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { mockEngine } from '../../../src/engine/mock/engine.ts';
 import { Fault } from '../../../src/fault.ts';
@@ -24,7 +25,7 @@ const result = { role: 'tool', tool_call_id: 'a', content: 'ok' };
 
 /** Sends a request for a completion. */
 async function post(body: unknown, { port } = server(), headers: Record<string, string> = { authorization }) {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, { method: 'POST', headers, body: text });
   return { status: response.status, headers: response.headers, body: (await response.json()) as unknown };
 }
@@ -39,6 +40,9 @@ describe('the OpenAI-compatible API', () => {
   it.each([
     ['another body', '[]', null],
     ['text that is no JSON', '{', null],
+    ['half of a surrogate pair', JSON.stringify({ ...chat, user: '\u{1f600}' }).replace('\u{1f600}', '\\uD83D'), null],
+    ['fields that every object has', `{"constructor": 1, ${JSON.stringify(chat).slice(1)}`, 'constructor'],
+    ['the prototype of an object', `{"__proto__": 1, ${JSON.stringify(chat).slice(1)}`, '__proto__'],
     ['no model', { messages: [user] }, 'model'],
     ['no messages', { model }, 'messages'],
     ['an empty list of messages', { model, messages: [] }, 'messages'],
@@ -60,6 +64,17 @@ describe('the OpenAI-compatible API', () => {
     ],
     ['sound', { model, messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, 'messages[0].content[0]'],
     ['a message without content', { model, messages: [{ role: 'user' }] }, 'messages[0].content'],
+    ['a system message without content', { model, messages: [{ role: 'system' }, user] }, 'messages[0].content'],
+    [
+      'a system message with calls',
+      { model, messages: [{ ...called, role: 'system', content: '' }, user] },
+      'messages[0].tool_calls',
+    ],
+    [
+      'a system message with the id of a call',
+      { model, messages: [{ ...result, role: 'developer' }, user] },
+      'messages[0].tool_call_id',
+    ],
     ['an unknown role', { model, messages: [{ role: 'narrator', content: '' }] }, 'messages[0].role'],
     ['an unknown member of a message', { model, messages: [{ ...user, mood: 'glad' }] }, 'messages[0].mood'],
     ['no message of the user', { model, messages: [{ role: 'system', content: 'Be kind.' }] }, 'messages'],
@@ -176,11 +191,43 @@ describe('the OpenAI-compatible API', () => {
     });
   });
 
-  it('answers 413 to a body that is larger than a frame', async () => {
-    expect(await post('x'.repeat(maxFrameBytes + 1))).toMatchObject({
+  it.each([1, 9])('answers 413 to a body that is larger than %i frames', async (count) => {
+    expect(await post('x'.repeat(count * maxFrameBytes + 1))).toMatchObject({
       status: 413,
       body: { error: { code: 'body_too_large' } },
     });
+  });
+
+  it.each([
+    ['a body that is no UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'is not UTF-8'],
+    ['a body with a byte order mark', Buffer.from(`\uFEFF${JSON.stringify(chat)}`), {}, 400, 'byte order mark'],
+    ['a compressed body', gzipSync(JSON.stringify(chat)), { 'content-encoding': 'gzip' }, 415, '"gzip"'],
+  ])('refuses %s', async (_, body, headers, status, reason) => {
+    expect(await post(body, server(), { authorization, ...headers })).toMatchObject({
+      status,
+      body: { error: { message: expect.stringContaining(reason) } },
+    });
+  });
+
+  it('takes escaped pairs, and backslashes before what looks like half of one', async () => {
+    const content = String.raw`\\uD83D \ud83d\ude00`;
+    expect(await post(JSON.stringify(chat).replace('hi', content))).toMatchObject({
+      status: 200,
+      body: { choices: [{ message: { content: expect.stringContaining('\\uD83D \u{1f600}') } }] },
+    });
+  });
+
+  it('runs no turn of requests that were sent behind one after which it closes the connection', async () => {
+    const engine = mockEngine();
+    const own = await startOwn({ engines: { 'llama-cpp': engine } });
+    const body = JSON.stringify(chat);
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const socket = createConnection({ port: own.port, host: '127.0.0.1' });
+    socket.write(`${head}${body}`.repeat(3));
+    const [response = ''] = (await socket.toArray()).map(String);
+    expect(response).toMatch(/^HTTP\/1.1 200 /);
+    expect((await post(chat, own)).status).toBe(200);
+    expect(engine.prompts).toHaveLength(2);
   });
 
   it.each([

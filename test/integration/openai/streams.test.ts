@@ -87,6 +87,19 @@ describe('a server with running completions', () => {
     await expect(client.chat.completions.create({ model, messages })).resolves.toMatchObject({ model });
   });
 
+  it('warns of no leak of listeners, however many they are', async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', onWarning);
+    onTestFinished(() => void process.off('warning', onWarning));
+    const { client, gate, running } = await startHeld();
+    const completions = Array.from({ length: 12 }, () => client.chat.completions.create({ model, messages }));
+    await until(() => running() === 12);
+    gate.open();
+    await Promise.all(completions);
+    expect(warnings).toEqual([]);
+  });
+
   it('ends them when it shuts down, a stream with an error', async () => {
     const { client, server } = await startHeld();
     const stream = await client.chat.completions.create({ model, messages, stream: true });
