@@ -16,6 +16,8 @@ import {
 import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';
 import { repositoryPath, startTestServer, TestClient, useServer } from '../helpers/server.ts';
 
+type Box = NonNullable<Awaited<ReturnType<Locator['boundingBox']>>>;
+
 /** A lamp that tells always the same story, slowly enough to be interrupted. */
 const slowLamp = {
   default_model_name: 'turngraph-demo',
@@ -63,7 +65,52 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     for (const name of ['guard', 'detect']) expect(await nodeOf(page, name).getAttribute('data-run')).toBe('done');
     expect(await page.locator('[data-run]').count()).toBe(2);
     expect(await page.locator('[data-taken=true]').count()).toBe(1);
+    await sendMessage(page, 'hello');
+    await untilTurnEnds(page);
+    await page.locator('[data-node=answer][data-run]').waitFor();
+    await messagesOf(page).getByText('turn on the porch light').click();
+    await page.locator('[data-node=answer]:not([data-run])').waitFor();
+    expect(await page.locator('[data-run]').count()).toBe(2);
     expect(opened.problems).toEqual([]);
+  });
+
+  it('draws no node over another after a reload, however late the node types come', async () => {
+    await openGraph(page, 'lamp-switch');
+    await page.route('**/graph.schema.json', async (route) => {
+      await page.locator('[data-node]').first().waitFor();
+      await route.continue();
+    });
+    await page.reload();
+    await page.locator('[data-exit]').first().waitFor();
+    const boxes = await Promise.all((await page.locator('[data-node]').all()).map((node) => node.boundingBox()));
+    const isOver = (a: Box, b: Box): boolean =>
+      a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+    const pairs = boxes.flatMap((a, index) => boxes.slice(index + 1).map((b) => [a, b]));
+    expect(pairs.filter(([a, b]) => !a || !b || isOver(a, b))).toEqual([]);
+    expect(boxes).toHaveLength(4);
+  });
+
+  it('makes a refused agent again with the next message, once its graph is mended', async () => {
+    await openGraphFile(page, 'greeter', {
+      default_model_name: 'no-such-model',
+      start_node: 'greet',
+      nodes: { greet: { type: 'Generate', params: { system_prompt: 'You are a lamp. Be brief.' } } },
+    });
+    await page.getByRole('button', { name: 'New agent', exact: true }).click();
+    const conversation = regionOf(page, 'Conversation');
+    await conversation.getByText('The agent could not be made.').waitFor();
+    const file = regionOf(page, 'Graph file');
+    await file.getByRole('tab', { name: 'Text' }).click();
+    const editor = file.getByRole('textbox', { name: 'Graph file text' });
+    const graph = {
+      start_node: 'greet',
+      nodes: { greet: { type: 'CannedResponse', params: { inline_strings: ['Hi!'] } } },
+    };
+    await editor.fill(JSON.stringify(graph, null, 2));
+    await conversation.getByText('the next message makes the agent again').waitFor();
+    await sendMessage(page, 'hello');
+    await messagesOf(page).getByText('Hi!').waitFor();
+    expect(await conversation.getByText('The agent could not be made.').count()).toBe(0);
   });
 
   it('shows a broken exit at its node and at its field, where it is mended', async () => {

@@ -19,7 +19,7 @@ const padding = { top: '24px', right: '40px', bottom: '56px', left: '32px' } as 
 const fitViewOptions = { padding, maxZoom: 1 } as const;
 const minNodesForMap = 25;
 
-/** The graph, drawn. The path of the active agent's last turn is lit. */
+/** The graph, drawn. The path of the active agent's chosen turn is lit, which is the last one unless another is chosen. */
 export function GraphCanvas() {
   return (
     <ReactFlowProvider>

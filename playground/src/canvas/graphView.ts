@@ -23,7 +23,7 @@ export interface NodeView {
   readonly summary: string;
   readonly exits: readonly ExitView[];
   readonly faults: readonly GraphFault[];
-  /** Its part in the last turn of the active agent. */
+  /** Its part in the chosen turn of the active agent. */
   readonly run: 'running' | 'done' | undefined;
   /** How often the turn came by. */
   readonly visits: number;

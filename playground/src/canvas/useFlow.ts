@@ -1,7 +1,9 @@
 import { applyEdgeChanges, applyNodeChanges, type Edge, type EdgeChange, type NodeChange } from '@xyflow/react';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { activeAgent, useAgents } from '../conversation/agentStore.ts';
+import { shownTurn } from '../conversation/pageAgent.ts';
 import { useDocument } from '../document/documentStore.ts';
+import { noTypes } from '../document/graphTypes.ts';
 import { useTypes } from '../document/typesStore.ts';
 import { flowEdges, flowNodes, type FlowNode } from './flowElements.ts';
 import { nameOfFlowId } from './flowId.ts';
@@ -33,6 +35,7 @@ interface Shown {
  */
 export function useFlow(): Flow {
   const { views, taken } = useViews();
+  const areTypesSettled = useTypes(({ types, reason }) => types !== noTypes || reason !== undefined);
   const opened = useDocument((store) => store.opened);
   const selected = useDocument((store) => store.selected);
   const positions = useRef<Map<string, Position>>(new Map());
@@ -43,7 +46,8 @@ export function useFlow(): Flow {
   const shown = useRef<Shown>({ names: [], selected: undefined });
 
   useEffect(() => {
-    const isNew = laidOut.current !== opened && views.length > 0;
+    // Without the types the exits, and so the heights of the nodes, are not known.
+    const isNew = laidOut.current !== opened && views.length > 0 && areTypesSettled;
     if (isNew) {
       laidOut.current = opened;
       positions.current = new Map(layoutGraph(views));
@@ -52,7 +56,7 @@ export function useFlow(): Flow {
     placeNewNodes(positions.current, views, shown.current);
     shown.current = { names: views.map(({ name }) => name), selected };
     setNodes((before) => flowNodes(isNew ? [] : before, views, positions.current, selected));
-  }, [views, opened, selected]);
+  }, [views, opened, selected, areTypesSettled]);
   useEffect(() => setEdges((before) => flowEdges(before, views, taken)), [views, taken]);
 
   const onNodesChange = useCallback((changes: NodeChange<FlowNode>[]) => {
@@ -91,7 +95,10 @@ function useViews(): { readonly views: readonly NodeView[]; readonly taken: Read
   const graph = useDocument((store) => store.graph);
   const faults = useDocument((store) => store.faults);
   const types = useTypes((store) => store.types);
-  const visits = useAgents((store) => activeAgent(store)?.turns.at(-1)?.visits);
+  const visits = useAgents((store) => {
+    const agent = activeAgent(store);
+    return agent && shownTurn(agent)?.visits;
+  });
   const path = useMemo(() => (visits && graph ? turnPath(visits, graph) : emptyPath), [visits, graph]);
   const views = useMemo(() => (graph ? viewGraph({ graph, types, faults, path }) : []), [graph, types, faults, path]);
   return { views, taken: path.edges };

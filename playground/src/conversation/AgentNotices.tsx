@@ -8,6 +8,7 @@ import { useAgents } from './agentStore.ts';
 import { CompileFaults } from './CompileFaults.tsx';
 import { adviceFor, compileFaults, isAboutModels } from './graphFaults.ts';
 import type { PageAgent } from './pageAgent.ts';
+import { useMendedText } from './useMendedText.ts';
 import { useIsPresentBroken } from './useIsPresentBroken.ts';
 import { usePresentText } from './usePresentText.ts';
 
@@ -51,6 +52,7 @@ function Failed({ agent }: { readonly agent: PageAgent }) {
   const { key, fault, dialog } = agent;
   const startAgain = useAgents((store) => store.startAgain);
   const present = usePresentText(agent);
+  const mended = useMendedText(agent);
   const isConnected = useConnection(({ client }) => client !== undefined);
   const [showsModels, setShowsModels] = useState(false);
   if (!fault) return null;
@@ -65,7 +67,11 @@ function Failed({ agent }: { readonly agent: PageAgent }) {
             <code>{fault.name}</code>
           </p>
           <CompileFaults faults={faults} />
-          {advice !== undefined && <p>{advice}</p>}
+          {mended !== undefined ? (
+            <p>The graph has been edited since and has no errors: the next message makes the agent again.</p>
+          ) : (
+            advice !== undefined && <p>{advice}</p>
+          )}
         </div>
         <div className="conversation-notice-actions">
           {isAboutModels(fault.name) && (

@@ -6,6 +6,7 @@ import { useDraft, variablesOf } from './draftStore.ts';
 import type { PageAgent } from './pageAgent.ts';
 import { useNewAgent } from './useNewAgent.ts';
 import { MessageOptionFields } from './MessageOptionFields.tsx';
+import { useMendedText } from './useMendedText.ts';
 
 /** Where the message is written. Enter sends it, Shift+Enter begins a line, the arrow up brings back the last one. */
 export function Composer({ shown }: { /** The keys of the agents in view. */ readonly shown: readonly number[] }) {
@@ -14,14 +15,17 @@ export function Composer({ shown }: { /** The keys of the agents in view. */ rea
   const { text, setText, priority, variables, recall, markSent } = useDraft();
   const [showsVariables, setShowsVariables] = useState(false);
   const agent = useAgents(activeAgent);
-  const { agents, send, cancel } = useAgents();
+  const { agents, send, cancel, startAgain } = useAgents();
+  const mended = useMendedText(agent);
   const isConnected = useConnection(({ client }) => client !== undefined);
   const newAgent = useNewAgent();
   const ready = agents.filter(takesMessage);
   const inView = agents.filter(({ key }) => shown.includes(key));
   const running = inView.filter((each) => each.running !== undefined || each.waiting !== undefined);
   const isEmpty = text.trim() === '';
-  const canSend = !isEmpty && (agent ? takesMessage(agent) : isConnected && newAgent !== undefined);
+  const canSend =
+    !isEmpty &&
+    (agent ? takesMessage(agent) || (isConnected && mended !== undefined) : isConnected && newAgent !== undefined);
   const names = Object.keys(variablesOf(variables));
 
   const sendTo = (keys: readonly number[]): void => {
@@ -35,6 +39,7 @@ export function Composer({ shown }: { /** The keys of the agents in view. */ rea
     if (!canSend) return;
     // The first message makes the agent that it goes to.
     if (!agent) void newAgent?.();
+    else if (mended !== undefined) void startAgain(agent.key, mended, { keepDialog: agent.dialog !== undefined });
     const { active } = useAgents.getState();
     if (active !== undefined) sendTo([active]);
   };

@@ -148,7 +148,7 @@ export const useAgents = create<AgentStore>()((set, get) => {
     async startAgain(key, graphText, { keepDialog: keeps }) {
       const { running } = agentOf(key) ?? {};
       running?.cancel();
-      await running?.done.catch(() => {});
+      if (running) await running.done.catch(() => {});
       const agent = agentOf(key);
       if (!agent || agent.state === 'creating') return;
       const { handle, state, changedParams } = agent;
