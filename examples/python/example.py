@@ -1,60 +1,92 @@
-"""Example of the turngraph client: python3 example.py [--url ws://127.0.0.1:9100] [--engine mock] [--form proto]"""
+"""A program with all that a game needs: python3 example.py [--url ws://127.0.0.1:9100] [--token TOKEN] [--form proto]
+
+It sends a graph, streams an answer, runs a tool and gives back its result, cancels an answer, saves and restores a dialog,
+and survives a dropped connection.
+"""
 
 import argparse
 import asyncio
 
-from turngraph import Call, NodeEvent, Text, TurngraphError, connect
+from turngraph import Executor, Text, TurngraphError, connect
 
-KEEPER = {
-    "start_node": "answer",
+GRAPH = {
+    "default_model_name": "turngraph-demo",
+    "start_node": "detect",
     "nodes": {
-        "answer": {"type": "Generate", "params": {"system_prompt": "You keep the tavern {{tavern}}. Be brief."}},
+        "detect": {
+            "type": "ToolCall",
+            "params": {
+                "await_results": True,
+                "tools": [
+                    {
+                        "name": "get_weather",
+                        "description": "Get the weather in a city.",
+                        "parameters": [{"name": "city", "type": "string", "description": "Which city."}],
+                    }
+                ],
+            },
+            "exits": {"tool_called": "answer", "no_tool_called": "answer"},
+        },
+        "answer": {"type": "Generate", "params": {"system_prompt": "Answer in one short sentence. Use the result."}},
     },
 }
 
 
-async def main(url: str, token: str | None, engine: str, form: str) -> None:
-    async with connect(url, token=token, form=form) as client:
-        print(f"connected to turngraph {client.server_version}")
-        await client.configure(engine=engine)
+def show(line: str) -> None:
+    print(line, flush=True)
 
-        # A graph of the server's folder, with a tool. Running the tool is up to this program.
-        lamp = await client.create_agent(graph_name="lamp-switch")
-        async for event in lamp.send("Please turn on the porch light."):
-            match event:
-                case Text(text=text):
-                    print(text, end="", flush=True)
-                case Call(tool_name="set_light", arguments={"name": name, "on": on}, known=True):
-                    print(f"the {name} light goes {'on' if on else 'off'}")
-                case Call() | NodeEvent():
-                    print(event)
-        print()
 
-        # A graph of this program. It needs a model, except with the mock engine.
-        model = "" if engine == "mock" else "turngraph-demo"
-        keeper = await client.create_agent(graph=KEEPER, default_model_name=model)
-        turn = await keeper.send("Good evening!", variables={"tavern": "The Prancing Pony"})
-        print(f"keeper: {turn.text}  ({turn.duration_ms:.0f} ms, {turn.tokens_generated} tokens)")
+# The model only asks for a call; this program runs it. What it returns is the result that the model reads.
+def get_weather(city: str) -> str:
+    show(f"call: get_weather {city}")
+    return "18 degrees"
+
+
+async def main(url: str, token: str | None, form: str) -> None:
+    tools = Executor({"get_weather": get_weather})
+    # The client connects again and resumes its session by itself: the answer goes on where it was.
+    async with connect(
+        url,
+        token=token,
+        form=form,
+        on_reconnecting=lambda error: show("\nconnection: reconnecting"),
+        on_resumed=lambda: show("connection: resumed"),
+        on_lost=lambda error: show(f"connection: lost, {error.message}"),
+    ) as client:
+        agent = await client.create_agent(graph=GRAPH)
+
+        show("> What is the weather in Paris?")
+        turn = agent.send("What is the weather in Paris?", tools=tools)
+        async for event in turn:
+            if isinstance(event, Text):
+                print(event.text, end="", flush=True)
+        show(f"\nanswer: {(await turn).text}")
+
+        show("> Tell me a long story.")
+        turn = agent.send("Tell me a long story.", tools=tools)
+        async for event in turn:
+            if isinstance(event, Text):
+                show(f"{event.text}...")
+                await turn.cancel()  # the first words are enough
+        show(f"story: {(await turn).status}")
 
         # Save the dialog, and continue it with another agent.
-        saved = await keeper.export_dialog()
-        await keeper.destroy()
-        keeper = await client.create_agent(graph=KEEPER, default_model_name=model, history=saved)
-        turn = await keeper.send("What did I say?", variables={"tavern": "The Prancing Pony"})
-        print(f"keeper: {turn.text}  ({len(await keeper.export_dialog())} interactions)")
+        saved = await agent.export_dialog()
+        await agent.destroy()
+        again = await client.create_agent(graph=GRAPH, history=saved)
+        show(f"restored: {len(await again.export_dialog())} interactions")
 
         # An error is one sentence.
         try:
-            await client.create_agent(graph={**KEEPER, "start_node": "anwser"})
+            await client.create_agent(graph={**GRAPH, "start_node": "anwser"})
         except TurngraphError as error:
-            print(f"refused: {error}")
+            show(f"refused: {error}")
 
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--url", default="ws://127.0.0.1:9100")
     arguments.add_argument("--token")
-    arguments.add_argument("--engine", default="", help='"mock" answers without a model')
     arguments.add_argument("--form", default="json", choices=["json", "proto"])
     options = arguments.parse_args()
-    asyncio.run(main(options.url, options.token, options.engine, options.form))
+    asyncio.run(main(options.url, options.token, options.form))

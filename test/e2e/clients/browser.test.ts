@@ -6,9 +6,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useChromium } from '../../helpers/chromium.ts';
 import { checkRequirement, findChromium, isSkipped } from '../../helpers/requirements.mjs';
 import { repositoryPath, startTestServer } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
+import { runExample } from './exampleRun.ts';
 import { outputUntil, readSample } from './readmeSample.ts';
 
 const options =
@@ -22,6 +24,7 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
     const [type = 'text/plain', content = ''] = files.get(request.url?.split('?')[0] ?? '') ?? [];
     response.writeHead(content === '' ? 404 : 200, { 'Content-Type': type }).end(content);
   });
+  const browser = useChromium();
   let origin = '';
   let profile = '';
 
@@ -29,6 +32,7 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
     checkRequirement('browserClient');
     const read = (path: string) => readFile(repositoryPath(path), 'utf8');
     files.set('/turngraph.js', ['text/javascript', await read('examples/browser/turngraph.js')]);
+    files.set('/page.html', ['text/html', await read('examples/browser/example.html')]);
     files.set('/trial.html', ['text/html', await read('test/e2e/clients/trial.html')]);
     await once(fileServer.listen(0, '127.0.0.1'), 'listening');
     origin = `http://127.0.0.1:${(fileServer.address() as AddressInfo).port}`;
@@ -63,5 +67,18 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
     files.set('/example.html', ['text/html', await readSample('browser', 'html', server.url)]);
     const output = await outputUntil(open('example', 'example.html'), /lamp: \w/);
     expect(output).toContain('set_light {"name": "porch", "on": true}');
+  });
+
+  it('runs its example page, which goes on in the middle of an answer when the connection breaks', async () => {
+    const page = await browser().newPage();
+    const open = async (url: string) => {
+      await page.goto(`${origin}/page.html?${new URLSearchParams({ server: url })}`);
+      const until = async (pattern: RegExp): Promise<string> => {
+        await page.waitForFunction(`${String(pattern)}.test(document.querySelector('pre').textContent)`);
+        return (await page.locator('pre').textContent()) ?? '';
+      };
+      return { until };
+    };
+    await runExample(open, { server: { allowOrigin: [origin] } });
   });
 });

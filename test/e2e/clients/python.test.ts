@@ -7,6 +7,7 @@ import { isSkipped } from '../../helpers/requirements.mjs';
 import { useServer, repositoryPath } from '../../helpers/server.ts';
 import { Gate } from '../../helpers/gate.ts';
 import { oneDayMs } from '../../helpers/heldEngine.ts';
+import { exampleProcess, runExample } from './exampleRun.ts';
 import { usePython } from './pythonProgram.ts';
 
 const slowAnswer = new Gate();
@@ -182,19 +183,11 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
       expect(results['golden']).toEqual([]);
     });
 
-    it('runs its example', async () => {
-      const { stdout } = await python.start(
-        repositoryPath('examples/python/example.py'),
-        '--url',
-        server().url,
-        '--engine',
-        'mock',
-        '--form',
-        codec,
-      );
-      expect(stdout).toContain('the porch light goes on');
-      expect(stdout).toContain('keeper: You said: What did I say?  (2 interactions)');
-      expect(stdout).toContain('did you mean "answer"?');
+    it('runs its example, which goes on in the middle of an answer when the connection breaks', async () => {
+      const program = repositoryPath('examples/python/example.py');
+      const open = (url: string) => exampleProcess(python.start(program, '--url', url, '--form', codec).child);
+      const output = await runExample(open, { last: /refused: .*did you mean "answer"/ });
+      expect(output).toContain('restored: 2 interactions\n');
     });
   });
 

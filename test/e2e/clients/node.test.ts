@@ -1,0 +1,15 @@
+import { spawn } from 'node:child_process';
+import { expect, it } from 'vitest';
+import { repositoryPath } from '../../helpers/server.ts';
+import { exampleProcess, runExample } from './exampleRun.ts';
+
+it('the example for Node runs a tool, cancels, and goes on in the middle of an answer when the connection breaks', async () => {
+  const program = repositoryPath('examples/node/example.mjs');
+  let code: Promise<unknown> = Promise.resolve();
+  await runExample((url) => {
+    const child = spawn(process.execPath, [program, url]);
+    code = new Promise((resolve) => child.once('close', resolve));
+    return exampleProcess(child);
+  });
+  expect(await code).toBe(0);
+});
