@@ -137,140 +137,120 @@ case 2: {
 if (u !== 2)
 break;
 m.configureSession = $root.turngraph.v1.ConfigureSessionRequest.decode(r, r.size(), $undefined, q + 1, m.configureSession);
-m.body = "configureSession";
 continue;
 }
 case 3: {
 if (u !== 2)
 break;
 m.resumeSession = $root.turngraph.v1.ResumeSessionRequest.decode(r, r.size(), $undefined, q + 1, m.resumeSession);
-m.body = "resumeSession";
 continue;
 }
 case 4: {
 if (u !== 2)
 break;
 m.createAgent = $root.turngraph.v1.CreateAgentRequest.decode(r, r.size(), $undefined, q + 1, m.createAgent);
-m.body = "createAgent";
 continue;
 }
 case 5: {
 if (u !== 2)
 break;
 m.sendMessage = $root.turngraph.v1.SendMessageRequest.decode(r, r.size(), $undefined, q + 1, m.sendMessage);
-m.body = "sendMessage";
 continue;
 }
 case 6: {
 if (u !== 2)
 break;
 m.cancelTurn = $root.turngraph.v1.CancelTurnRequest.decode(r, r.size(), $undefined, q + 1, m.cancelTurn);
-m.body = "cancelTurn";
 continue;
 }
 case 7: {
 if (u !== 2)
 break;
 m.submitToolResults = $root.turngraph.v1.SubmitToolResultsRequest.decode(r, r.size(), $undefined, q + 1, m.submitToolResults);
-m.body = "submitToolResults";
 continue;
 }
 case 8: {
 if (u !== 2)
 break;
 m.changeParams = $root.turngraph.v1.ChangeParamsRequest.decode(r, r.size(), $undefined, q + 1, m.changeParams);
-m.body = "changeParams";
 continue;
 }
 case 9: {
 if (u !== 2)
 break;
 m.exportDialog = $root.turngraph.v1.ExportDialogRequest.decode(r, r.size(), $undefined, q + 1, m.exportDialog);
-m.body = "exportDialog";
 continue;
 }
 case 10: {
 if (u !== 2)
 break;
 m.clearDialog = $root.turngraph.v1.ClearDialogRequest.decode(r, r.size(), $undefined, q + 1, m.clearDialog);
-m.body = "clearDialog";
 continue;
 }
 case 11: {
 if (u !== 2)
 break;
 m.destroyAgent = $root.turngraph.v1.DestroyAgentRequest.decode(r, r.size(), $undefined, q + 1, m.destroyAgent);
-m.body = "destroyAgent";
 continue;
 }
 case 12: {
 if (u !== 2)
 break;
 m.listModels = $root.turngraph.v1.ListModelsRequest.decode(r, r.size(), $undefined, q + 1, m.listModels);
-m.body = "listModels";
 continue;
 }
 case 13: {
 if (u !== 2)
 break;
 m.downloadModel = $root.turngraph.v1.DownloadModelRequest.decode(r, r.size(), $undefined, q + 1, m.downloadModel);
-m.body = "downloadModel";
 continue;
 }
 case 14: {
 if (u !== 2)
 break;
 m.cancelDownload = $root.turngraph.v1.CancelDownloadRequest.decode(r, r.size(), $undefined, q + 1, m.cancelDownload);
-m.body = "cancelDownload";
 continue;
 }
 case 15: {
 if (u !== 2)
 break;
 m.loadModel = $root.turngraph.v1.LoadModelRequest.decode(r, r.size(), $undefined, q + 1, m.loadModel);
-m.body = "loadModel";
 continue;
 }
 case 16: {
 if (u !== 2)
 break;
 m.unloadModel = $root.turngraph.v1.UnloadModelRequest.decode(r, r.size(), $undefined, q + 1, m.unloadModel);
-m.body = "unloadModel";
 continue;
 }
 case 17: {
 if (u !== 2)
 break;
 m.deleteModel = $root.turngraph.v1.DeleteModelRequest.decode(r, r.size(), $undefined, q + 1, m.deleteModel);
-m.body = "deleteModel";
 continue;
 }
 case 18: {
 if (u !== 2)
 break;
 m.createStringStorage = $root.turngraph.v1.CreateStringStorageRequest.decode(r, r.size(), $undefined, q + 1, m.createStringStorage);
-m.body = "createStringStorage";
 continue;
 }
 case 19: {
 if (u !== 2)
 break;
 m.destroyStringStorage = $root.turngraph.v1.DestroyStringStorageRequest.decode(r, r.size(), $undefined, q + 1, m.destroyStringStorage);
-m.body = "destroyStringStorage";
 continue;
 }
 case 20: {
 if (u !== 2)
 break;
 m.appendDialog = $root.turngraph.v1.AppendDialogRequest.decode(r, r.size(), $undefined, q + 1, m.appendDialog);
-m.body = "appendDialog";
 continue;
 }
 case 21: {
 if (u !== 2)
 break;
 m.setPace = $root.turngraph.v1.SetPaceRequest.decode(r, r.size(), $undefined, q + 1, m.setPace);
-m.body = "setPace";
 continue;
 }
 }
@@ -418,112 +398,96 @@ case 3: {
 if (u !== 2)
 break;
 m.sessionReady = $root.turngraph.v1.SessionReady.decode(r, r.size(), $undefined, q + 1, m.sessionReady);
-m.body = "sessionReady";
 continue;
 }
 case 4: {
 if (u !== 2)
 break;
 m.configureSession = $root.turngraph.v1.ConfigureSessionResponse.decode(r, r.size(), $undefined, q + 1, m.configureSession);
-m.body = "configureSession";
 continue;
 }
 case 5: {
 if (u !== 2)
 break;
 m.resumeSession = $root.turngraph.v1.ResumeSessionResponse.decode(r, r.size(), $undefined, q + 1, m.resumeSession);
-m.body = "resumeSession";
 continue;
 }
 case 6: {
 if (u !== 2)
 break;
 m.createAgent = $root.turngraph.v1.CreateAgentResponse.decode(r, r.size(), $undefined, q + 1, m.createAgent);
-m.body = "createAgent";
 continue;
 }
 case 7: {
 if (u !== 2)
 break;
 m.answerText = $root.turngraph.v1.AnswerText.decode(r, r.size(), $undefined, q + 1, m.answerText);
-m.body = "answerText";
 continue;
 }
 case 8: {
 if (u !== 2)
 break;
 m.toolCallNotification = $root.turngraph.v1.ToolCallNotification.decode(r, r.size(), $undefined, q + 1, m.toolCallNotification);
-m.body = "toolCallNotification";
 continue;
 }
 case 9: {
 if (u !== 2)
 break;
 m.nodeEvent = $root.turngraph.v1.NodeEvent.decode(r, r.size(), $undefined, q + 1, m.nodeEvent);
-m.body = "nodeEvent";
 continue;
 }
 case 10: {
 if (u !== 2)
 break;
 m.turnComplete = $root.turngraph.v1.TurnComplete.decode(r, r.size(), $undefined, q + 1, m.turnComplete);
-m.body = "turnComplete";
 continue;
 }
 case 11: {
 if (u !== 2)
 break;
 m.exportDialog = $root.turngraph.v1.ExportDialogResponse.decode(r, r.size(), $undefined, q + 1, m.exportDialog);
-m.body = "exportDialog";
 continue;
 }
 case 12: {
 if (u !== 2)
 break;
 m.listModels = $root.turngraph.v1.ListModelsResponse.decode(r, r.size(), $undefined, q + 1, m.listModels);
-m.body = "listModels";
 continue;
 }
 case 13: {
 if (u !== 2)
 break;
 m.modelProgress = $root.turngraph.v1.ModelProgress.decode(r, r.size(), $undefined, q + 1, m.modelProgress);
-m.body = "modelProgress";
 continue;
 }
 case 14: {
 if (u !== 2)
 break;
 m.downloadModel = $root.turngraph.v1.DownloadModelResponse.decode(r, r.size(), $undefined, q + 1, m.downloadModel);
-m.body = "downloadModel";
 continue;
 }
 case 15: {
 if (u !== 2)
 break;
 m.loadModel = $root.turngraph.v1.LoadModelResponse.decode(r, r.size(), $undefined, q + 1, m.loadModel);
-m.body = "loadModel";
 continue;
 }
 case 16: {
 if (u !== 2)
 break;
 m.createStringStorage = $root.turngraph.v1.CreateStringStorageResponse.decode(r, r.size(), $undefined, q + 1, m.createStringStorage);
-m.body = "createStringStorage";
 continue;
 }
 case 17: {
 if (u !== 2)
 break;
 m.ack = $root.turngraph.v1.Ack.decode(r, r.size(), $undefined, q + 1, m.ack);
-m.body = "ack";
 continue;
 }
 case 18: {
 if (u !== 2)
 break;
 m.error = $root.turngraph.v1.ErrorResponse.decode(r, r.size(), $undefined, q + 1, m.error);
-m.body = "error";
 continue;
 }
 }
@@ -1181,14 +1145,12 @@ case 1: {
 if (u !== 2)
 break;
 m.graphJson = r.stringVerify();
-m.source = "graphJson";
 continue;
 }
 case 2: {
 if (u !== 2)
 break;
 m.graphName = r.stringVerify();
-m.source = "graphName";
 continue;
 }
 case 3: {

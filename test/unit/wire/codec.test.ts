@@ -167,6 +167,16 @@ describe('a binary frame', () => {
       '5001 #4: field 1 of wire type 2 in sendMessage is not known here',
     ],
     [
+      'with two messages',
+      bytes(8, 4, 0x62, 0, 0x4a, 2, 8, 1),
+      '5001 #4: a frame holds one message, not both exportDialog and listModels: send two frames',
+    ],
+    [
+      'with both members of a oneof',
+      bytes(8, 4, 0x22, 6, 0x0a, 1, '{', 0x12, 1, 'a'),
+      '5001 #4: createAgent.graphJson and createAgent.graphName exclude each other: give one of them',
+    ],
+    [
       'with an enum out of range',
       bytes(0x3a, 4, 0x1a, 2, 0x20, 2),
       '5001 #0: submitToolResults.results[0].lifespan must be a number from 0 to 1, not 2',
