@@ -9,6 +9,7 @@ interface ConformanceFlags {
   readonly token?: string;
   readonly codec?: CodecName;
   readonly model?: string;
+  readonly only?: readonly string[];
   readonly json?: boolean;
 }
 
@@ -28,6 +29,7 @@ export const conformanceCommand = (): Command =>
     .option('--token <secret>', 'the token of the server (TURNGRAPH_TOKEN)')
     .addOption(new Option('--codec <name>', 'only in this codec (default: both)').choices(['json', 'proto']))
     .option('--model <name>', 'generate with this model of the server, too')
+    .option('--only <text...>', 'only checks whose name has one of these texts')
     .option('--json', 'print the results as a JSON list')
     .addHelpText('after', examples)
     .action(async ({ json = false, ...flags }: ConformanceFlags) => {
@@ -42,7 +44,7 @@ export const conformanceCommand = (): Command =>
     });
 
 /** The checks that the flags ask for. @throws UsageError */
-function checksOf({ server, token = process.env['TURNGRAPH_TOKEN'], codec, model }: ConformanceFlags) {
+function checksOf({ server, token = process.env['TURNGRAPH_TOKEN'], codec, model, only }: ConformanceFlags) {
   if (server === undefined) throw new UsageError('conformance needs --server URL');
   if (!URL.canParse(server) || !/^wss?:$/.test(new URL(server).protocol))
     throw new UsageError(`--server must be a WebSocket address such as ws://127.0.0.1:9100, not ${server}`);
@@ -51,5 +53,6 @@ function checksOf({ server, token = process.env['TURNGRAPH_TOKEN'], codec, model
     ...(token && { token }),
     ...(codec && { codecs: [codec] }),
     ...(model && { model }),
+    ...(only && { only }),
   });
 }

@@ -1,9 +1,25 @@
 import type { Subprotocol } from '../../wire/codec.ts';
 import { runCheck, type CheckResult, type CodecName } from '../report.ts';
+import { agentChecks } from './checks/agentChecks.ts';
+import { dialogChecks } from './checks/dialogChecks.ts';
 import { handshakeChecks } from './checks/handshakeChecks.ts';
+import { httpChecks } from './checks/httpChecks.ts';
+import { modelChecks } from './checks/modelChecks.ts';
+import { orderChecks } from './checks/orderChecks.ts';
+import { paramChecks } from './checks/paramChecks.ts';
+import { refusalChecks } from './checks/refusalChecks.ts';
+import { resumeChecks } from './checks/resumeChecks.ts';
+import { runningTurnChecks } from './checks/runningTurnChecks.ts';
+import { storageChecks } from './checks/storageChecks.ts';
+import { toolCallChecks } from './checks/toolCallChecks.ts';
+import { toolResultChecks } from './checks/toolResultChecks.ts';
+import { transportChecks } from './checks/transportChecks.ts';
 import { turnChecks } from './checks/turnChecks.ts';
+import { fieldKindChecksOf } from './checks/fieldKindChecks.ts';
+import { malformedChecksOf } from './checks/malformedChecks.ts';
+import { findFacts } from './facts.ts';
 import { FrameRules } from './frameRules.ts';
-import type { ServerCheck } from './serverUnderTest.ts';
+import type { ServerCheck, ServerFacts } from './serverUnderTest.ts';
 
 /** Which server is checked, and how. */
 export interface ServerCheckOptions {
@@ -16,6 +32,8 @@ export interface ServerCheckOptions {
   readonly model?: string;
   /** How long an answer may take; default: 10,000. */
   readonly timeoutMs?: number;
+  /** Only checks whose name has one of these texts; default: all. The rules for every frame are checked in any case. */
+  readonly only?: readonly string[];
 }
 
 const subprotocols: Readonly<Record<CodecName, Subprotocol>> = {
@@ -23,8 +41,27 @@ const subprotocols: Readonly<Record<CodecName, Subprotocol>> = {
   proto: 'turngraph.v1.proto',
 };
 
-/** The checks that run in each codec. */
-export const serverChecks: readonly ServerCheck[] = [...handshakeChecks, ...turnChecks];
+const noFacts: ServerFacts = { echoes: false };
+
+/** The checks of one codec. */
+const checksOf = (codec: CodecName): readonly ServerCheck[] => [
+  ...handshakeChecks,
+  ...orderChecks,
+  ...agentChecks,
+  ...turnChecks,
+  ...runningTurnChecks,
+  ...toolCallChecks,
+  ...toolResultChecks,
+  ...dialogChecks,
+  ...paramChecks,
+  ...storageChecks,
+  ...modelChecks,
+  ...refusalChecks,
+  ...malformedChecksOf(codec),
+  ...fieldKindChecksOf(codec),
+  ...transportChecks,
+  ...resumeChecks,
+];
 
 /** Checks a server as a client would see it. The results come as the checks end. */
 export async function* checkServer({
@@ -33,11 +70,15 @@ export async function* checkServer({
   codecs = ['json', 'proto'],
   model = '',
   timeoutMs = 10_000,
+  only = [],
 }: ServerCheckOptions): AsyncGenerator<CheckResult> {
+  const isChosen = ({ name }: ServerCheck): boolean => only.length === 0 || only.some((text) => name.includes(text));
   for (const codec of codecs) {
     const rules = new FrameRules();
-    const server = { url, token, codec, subprotocol: subprotocols[codec], model, timeoutMs, rules };
-    for (const check of serverChecks) yield await runCheck(check, server, codec);
+    const asked = { url, token, codec, subprotocol: subprotocols[codec], model, timeoutMs, rules, facts: noFacts };
+    const server = { ...asked, facts: await findFacts(asked) };
+    for (const check of checksOf(codec).filter(isChosen)) yield await runCheck(check, server, codec);
     yield* rules.results(codec);
+    if (codec === codecs.at(-1)) for (const check of httpChecks.filter(isChosen)) yield await runCheck(check, server);
   }
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import type { ClientFrame, ClientFrameBodies, ServerFrame, SessionReady } from '../../frames.gen.ts';
@@ -7,7 +8,7 @@ import { ConformanceFailure, shown } from '../expect.ts';
 import { readServerFrame } from './readServerFrame.ts';
 import { isFinalAnswer, SessionTrace } from './sessionTrace.ts';
 import type { ServerUnderTest } from './serverUnderTest.ts';
-import { openWebSocket } from './webSocket.ts';
+import { openWebSocket, type Handshake } from './webSocket.ts';
 
 const maxFrameBytes = 60 * 1024;
 const retryMs = 250;
@@ -32,6 +33,7 @@ export class CheckedConnection implements AsyncDisposable {
   /** The extensions that the server has accepted. */
   readonly extensions: string | undefined;
   readonly socket: WebSocket;
+  readonly tcp: Socket;
   readonly server: ServerUnderTest;
   readonly #waiting = new Set<() => void>();
   readonly #agents = new Set<number>();
@@ -40,9 +42,10 @@ export class CheckedConnection implements AsyncDisposable {
   #lastRequestId = 0;
   #end: ConnectionEnd | undefined;
 
-  private constructor(server: ServerUnderTest, socket: WebSocket, extensions: string | undefined) {
+  private constructor(server: ServerUnderTest, { socket, tcp, extensions }: OpenedSocket) {
     this.server = server;
     this.socket = socket;
+    this.tcp = tcp;
     this.extensions = extensions;
     this.#trace = new SessionTrace(server.rules);
     socket.on('message', (data: Buffer, isBinary: boolean) => {
@@ -64,7 +67,7 @@ export class CheckedConnection implements AsyncDisposable {
       const opened = await openWebSocket(settings);
       if (!('socket' in opened))
         throw new ConformanceFailure('a WebSocket', `HTTP ${opened.status} ${opened.body}`, 'Connecting');
-      const connection = new CheckedConnection(server, opened.socket, opened.extensions);
+      const connection = new CheckedConnection(server, opened);
       const first = await connection.waitFor(() => true, 'a first frame');
       const isRefused = first.body === 'error' && first.error.name === 'LIMIT_EXCEEDED';
       if (!isRefused || retries === maxRetries) return connection;
@@ -106,8 +109,14 @@ export class CheckedConnection implements AsyncDisposable {
 
   /** Sends text or bytes as they are, in the kind of message that the codec has. */
   sendBytes(data: string | Uint8Array, { requestId, body, agentId, binary }: Partial<SentFrame> = {}): void {
-    if (requestId !== undefined) (this.#resuming ?? this.#trace).sent(requestId, body, agentId);
+    for (const trace of requestId === undefined ? [] : [this.#trace, this.#resuming])
+      trace?.sent(requestId ?? 0, body, agentId);
     this.socket.send(data, { binary: binary ?? this.#isBinary });
+  }
+
+  /** The id of the last request. */
+  get lastRequestId(): number {
+    return this.#lastRequestId;
   }
 
   /** Request ids continue after this one. */
@@ -221,6 +230,8 @@ export class CheckedConnection implements AsyncDisposable {
     this.#waiting.clear();
   }
 }
+
+type OpenedSocket = Extract<Handshake, { readonly socket: unknown }>;
 
 /** What is known of a frame that is sent as bytes. */
 interface SentFrame {

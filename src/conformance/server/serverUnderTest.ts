@@ -15,6 +15,13 @@ export interface ServerUnderTest {
   /** How long an answer may take. */
   readonly timeoutMs: number;
   readonly rules: FrameRules;
+  readonly facts: ServerFacts;
+}
+
+/** What a server can do beyond what each one can. */
+export interface ServerFacts {
+  /** Whether its mock engine echoes messages, as it does without a script. */
+  readonly echoes: boolean;
 }
 
 /** A check of a server. */

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import { ConformanceFailure } from '../expect.ts';
 
@@ -8,34 +10,42 @@ export interface WebSocketSettings {
   /** Empty: none is offered. */
   readonly subprotocols: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default: that of the URL. */
+  readonly path?: string;
   readonly timeoutMs: number;
 }
 
 /** An opened WebSocket, or the HTTP response with which the handshake was refused. */
 export type Handshake =
-  | { readonly socket: WebSocket; readonly extensions: string | undefined }
+  | { readonly socket: WebSocket; readonly tcp: Socket; readonly extensions: string | undefined }
   | { readonly status: number; readonly body: string };
 
 /**
  * Opens a WebSocket. Nothing that the server sends is lost: the socket is paused until `resume` is called.
  * @throws ConformanceFailure when there is neither a WebSocket nor an HTTP response.
  */
-export function openWebSocket({ url, token, subprotocols, headers, timeoutMs }: WebSocketSettings): Promise<Handshake> {
-  const socket = new WebSocket(url, [...subprotocols], {
+export function openWebSocket({
+  url,
+  path,
+  token,
+  subprotocols,
+  headers,
+  timeoutMs,
+}: WebSocketSettings): Promise<Handshake> {
+  const socket = new WebSocket(path === undefined ? url : new URL(path, url), [...subprotocols], {
     headers: { ...(token !== '' && { authorization: `Bearer ${token}` }), ...headers },
-    perMessageDeflate: subprotocols.length > 0,
+    // Offered, so that a server which uses an extension is noticed.
+    perMessageDeflate: true,
     handshakeTimeout: timeoutMs,
     skipUTF8Validation: true,
     maxPayload: 64 * 1024 * 1024,
-    // A server must not extend what a client offers, and may leave it out.
-    allowSynchronousEvents: true,
   });
   return new Promise((resolve, reject) => {
-    let extensions: string | undefined;
-    socket.on('upgrade', (response) => (extensions = response.headers['sec-websocket-extensions']));
-    socket.on('open', () => {
-      socket.pause();
-      resolve({ socket, extensions });
+    socket.on('upgrade', ({ socket: tcp, headers }: IncomingMessage) => {
+      socket.on('open', () => {
+        socket.pause();
+        resolve({ socket, tcp, extensions: headers['sec-websocket-extensions'] });
+      });
     });
     socket.on('unexpected-response', (request, response) => {
       let body = '';

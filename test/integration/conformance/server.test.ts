@@ -1,14 +1,57 @@
 import { describe, expect, it } from 'vitest';
-import { checkServer } from '../../../src/conformance/server/checkServer.ts';
 import type { CheckResult } from '../../../src/conformance/report.ts';
+import { checkServer, type ServerCheckOptions } from '../../../src/conformance/server/checkServer.ts';
 import { useServer } from '../../helpers/server.ts';
 
-describe('a server', () => {
-  const server = useServer();
+/** The results of all checks; `unpassed` has a line for each that has not passed. */
+async function checkAll(
+  options: ServerCheckOptions,
+): Promise<{ readonly results: readonly CheckResult[]; readonly unpassed: readonly string[] }> {
+  const results: CheckResult[] = [];
+  for await (const result of checkServer(options)) results.push(result);
+  const lines = results.map(({ outcome, codec, name, reason }) => `${outcome} ${codec}: ${name}: ${reason}`);
+  return { results, unpassed: lines.filter((line) => !line.startsWith('passed')) };
+}
 
-  it.each(['json', 'proto'] as const)('passes each check in %s', async (codec) => {
-    const results: CheckResult[] = [];
-    for await (const result of checkServer({ url: server().url, codecs: [codec] })) results.push(result);
-    expect(results.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);
+describe('a server with the mock engine', () => {
+  const server = useServer({ token: 'open sesame' });
+
+  it('passes all checks in both codecs', { timeout: 60_000 }, async () => {
+    const { results, unpassed } = await checkAll({ url: server().url, token: 'open sesame' });
+    // Only those of a model are skipped.
+    expect(unpassed).toEqual(
+      ['json', 'proto'].flatMap((codec) => [
+        expect.stringMatching(`skipped ${codec}: A model of the server streams an answer.*: no --model was given`),
+        expect.stringMatching(`skipped ${codec}: A call that a model has to make .*: no --model was given`),
+        expect.stringMatching(`skipped ${codec}: A loaded model is pinned .*: no --model was given`),
+      ]),
+    );
+    expect(results.length).toBeGreaterThan(300);
+  });
+});
+
+describe('a server whose mock engine has a script, with the demo model', () => {
+  const server = useServer({ script: [{ match: '', answer: 'Scripted.' }] });
+
+  it('passes all checks that do not need the echo', { timeout: 120_000 }, async () => {
+    const { unpassed } = await checkAll({ url: server().url, model: 'turngraph-demo' });
+    expect(
+      unpassed.filter((line) => !/^skipped (?:json|proto): .*: the mock engine of this server/.test(line)),
+    ).toEqual([
+      expect.stringMatching(/^skipped undefined: Without the token, .*: no --token was given$/),
+      expect.stringMatching(/^skipped undefined: The token can be given in the URL: no --token was given$/),
+    ]);
+  });
+});
+
+describe('a server that takes two new connections in a second', () => {
+  const server = useServer({ maxConnectionRate: 2 });
+
+  it('is checked more slowly', async () => {
+    const { results, unpassed } = await checkAll({ url: server().url, only: ['SessionReady'], codecs: ['json'] });
+    expect(unpassed).toEqual([]);
+    expect(results.map(({ name }) => name)).toContain(
+      'The first frame of a connection is a SessionReady of protocol version 1',
+    );
   });
 });
