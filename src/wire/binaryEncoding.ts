@@ -21,6 +21,8 @@ export const binaryEncoding: FieldEncoding = {
   // Without a prototype, "__proto__" is a key like any other, and no inherited key is found.
   map: (value) => Object.setPrototypeOf(value, null) as Readonly<Record<string, string>>,
 
+  isUnknownEnum: (names, value) => names[value as number] === undefined,
+
   enum(names, value, path) {
     const name = names[value as number];
     if (name !== undefined) return name;

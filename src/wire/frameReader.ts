@@ -18,6 +18,8 @@ export interface FieldEncoding {
   list(value: unknown, path: string): readonly unknown[];
   map(value: unknown, path: string): Readonly<Record<string, string>>;
   enum(names: readonly string[], value: unknown, path: string): string;
+  /** Whether an enum value has the right type, but is none of the proto. */
+  isUnknownEnum(names: readonly string[], value: unknown): boolean;
   readonly scalars: {
     string(value: unknown, path: string): string;
     bool(value: unknown, path: string): boolean;
@@ -43,7 +45,8 @@ export const malformed = (sentence: string, cause?: unknown): Fault =>
 
 /**
  * Creates the reader of frames of one direction: validates all fields and fills in their defaults. Unknown fields from
- * a client are rejected; those from a server are ignored, so that an older client works with a newer server.
+ * a client are rejected; those from a server are ignored, so that an older client works with a newer server. An unknown enum value of
+ * a server is read as the default.
  * The reader throws a Fault: MALFORMED_MESSAGE or UNKNOWN_MESSAGE_TYPE.
  */
 export function frameReader<E extends Envelope>(envelope: E, encoding: FieldEncoding): (value: unknown) => Frames[E] {
@@ -99,7 +102,10 @@ export function frameReader<E extends Envelope>(envelope: E, encoding: FieldEnco
   function readItem(shape: FieldShape, value: unknown, path: string): unknown {
     if ('message' in shape) return readMessage(shape.message, value, path);
     if ('map' in shape) return encoding.map(value, path);
-    if ('enum' in shape) return encoding.enum(shape.enum, value, path);
+    if ('enum' in shape) {
+      const isIgnored = !rejectsUnknown && encoding.isUnknownEnum(shape.enum, value);
+      return isIgnored ? shape.enum[0] : encoding.enum(shape.enum, value, path);
+    }
     return encoding.scalars[shape.scalar](value, path);
   }
 }

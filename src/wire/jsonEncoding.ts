@@ -51,6 +51,8 @@ export function jsonValueEncoding({ isSet, object, list, documentText }: JsonVal
       return map;
     },
 
+    isUnknownEnum: (names, value) => typeof value === 'string' && !names.includes(value),
+
     enum(names, value, path) {
       if (typeof value !== 'string') throw wrongType(path, `one of ${names.join(', ')}`, value);
       if (names.includes(value)) return value;

@@ -138,6 +138,12 @@ describe('a JSON frame', () => {
     const decoded = clientCodecs['turngraph.v1.json'].decode('{"requestId":1,"new":1,"ack":{"newer":[]}}');
     expect(decoded).toEqual({ ok: true, frame: serverFrame(1, 0, 'ack') });
   });
+
+  it('from a newer server may contain an unknown enum value, which is read as the default', () => {
+    const text = '{"requestId":1,"turnComplete":{"status":"CANCELLED","stopReason":"FUTURE"}}';
+    const frame = serverFrame(1, 0, 'turnComplete', { status: 'CANCELLED', stopReason: 'NONE' });
+    expect(clientCodecs['turngraph.v1.json'].decode(text)).toEqual({ ok: true, frame });
+  });
 });
 
 describe('a binary frame', () => {
@@ -214,5 +220,13 @@ describe('a binary frame', () => {
   it('from a newer server may contain unknown fields', () => {
     const decoded = clientCodecs['turngraph.v1.proto'].decode(bytes(8, 1, 0x8a, 0x01, 2, 0x78, 1, 0xf8, 0x07, 1));
     expect(decoded).toEqual({ ok: true, frame: serverFrame(1, 0, 'ack') });
+  });
+
+  it('from a newer server may contain an unknown enum value, which is read as the default', () => {
+    const frame = serverFrame(1, 0, 'turnComplete', { status: 'CANCELLED', stopReason: 'NONE' });
+    expect(clientCodecs['turngraph.v1.proto'].decode(bytes(8, 1, 0x52, 4, 0x18, 2, 0x30, 99))).toEqual({
+      ok: true,
+      frame,
+    });
   });
 });
