@@ -1,6 +1,7 @@
 /** The sections of proto/PROTOCOL.md that checks refer to, by their headings. */
 export const protocolSections = [
   'Resume',
+  'Reconnect',
   'Connecting',
   'Access control',
   'Frame sizes',
@@ -31,7 +32,9 @@ export const protocolSections = [
   'ToolCallNotification',
   'NodeEvent',
   'TurnComplete',
+  'TurnError',
   'SubmitToolResultsRequest',
+  'ToolResult',
   'ListModelsRequest',
   'ListModelsResponse',
   'ModelInfo',

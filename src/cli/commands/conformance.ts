@@ -1,11 +1,14 @@
 import { Command, Option } from 'commander';
+import { checkClient } from '../../conformance/client/checkClient.ts';
 import { checkServer } from '../../conformance/server/checkServer.ts';
 import type { CheckResult, CodecName } from '../../conformance/report.ts';
+import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { UsageError } from '../options.ts';
 import { describeCheck, describeCheckTotals } from '../output/conformanceReport.ts';
 
 interface ConformanceFlags {
   readonly server?: string;
+  readonly client?: string;
   readonly token?: string;
   readonly codec?: CodecName;
   readonly model?: string;
@@ -18,14 +21,16 @@ Examples:
   turngraph conformance --server ws://127.0.0.1:9100                     in both codecs
   turngraph conformance --server ws://127.0.0.1:9100 --codec json
   turngraph conformance --server ws://127.0.0.1:9100 --model turngraph-demo
+  turngraph conformance --client "python3 conform.py"                    docs/conformance.md describes the program
 
 The exit code is 1 when a check fails, and 2 for wrong usage.`;
 
-/** `turngraph conformance`: checks a server against the protocol. */
+/** `turngraph conformance`: checks a server, or a client, against the protocol. */
 export const conformanceCommand = (): Command =>
   new Command('conformance')
-    .description('check a server against the protocol')
+    .description('check a server or a client against the protocol')
     .option('--server <url>', 'the server to check: ws://HOST:PORT')
+    .option('--client <command>', 'the client program to check, as docs/conformance.md describes it')
     .option('--token <secret>', 'the token of the server (TURNGRAPH_TOKEN)')
     .addOption(new Option('--codec <name>', 'only in this codec (default: both)').choices(['json', 'proto']))
     .option('--model <name>', 'generate with this model of the server, too')
@@ -33,6 +38,9 @@ export const conformanceCommand = (): Command =>
     .option('--json', 'print the results as a JSON list')
     .addHelpText('after', examples)
     .action(async ({ json = false, ...flags }: ConformanceFlags) => {
+      using interrupt = onInterrupt();
+      // The exit ends what the kit has started.
+      interrupt.signal.addEventListener('abort', () => process.exit(interruptedExitCode));
       const results: CheckResult[] = [];
       for await (const result of checksOf(flags)) {
         results.push(result);
@@ -44,15 +52,16 @@ export const conformanceCommand = (): Command =>
     });
 
 /** The checks that the flags ask for. @throws UsageError */
-function checksOf({ server, token = process.env['TURNGRAPH_TOKEN'], codec, model, only }: ConformanceFlags) {
-  if (server === undefined) throw new UsageError('conformance needs --server URL');
+function checksOf({ server, client, token, codec, model, only }: ConformanceFlags): AsyncIterable<CheckResult> {
+  const choice = { ...(codec && { codecs: [codec] }), ...(only && { only }) };
+  if (client !== undefined) {
+    const others = Object.entries({ server, token, model }).find(([, value]) => value !== undefined);
+    if (others) throw new UsageError(`--client does not go with --${others[0]}`);
+    return checkClient({ command: client, ...choice });
+  }
+  if (server === undefined) throw new UsageError('conformance needs --server URL or --client COMMAND');
   if (!URL.canParse(server) || !/^wss?:$/.test(new URL(server).protocol))
     throw new UsageError(`--server must be a WebSocket address such as ws://127.0.0.1:9100, not ${server}`);
-  return checkServer({
-    url: server,
-    ...(token && { token }),
-    ...(codec && { codecs: [codec] }),
-    ...(model && { model }),
-    ...(only && { only }),
-  });
+  const secret = token ?? process.env['TURNGRAPH_TOKEN'];
+  return checkServer({ url: server, ...(secret && { token: secret }), ...choice, ...(model && { model }) });
 }

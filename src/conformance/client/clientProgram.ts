@@ -1,0 +1,90 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { StringDecoder } from 'node:string_decoder';
+import { createInterface } from 'node:readline';
+import type { Subprotocol } from '../../wire/codec.ts';
+
+/** How a client program ended. */
+export interface ProgramExit {
+  /** The exit code; null when a signal ended it. */
+  readonly code: number | null;
+  /** The end of what it wrote to standard error, as one line. */
+  readonly stderr: string;
+}
+
+/** What a client program is started with. */
+export interface ProgramOptions {
+  readonly command: string;
+  readonly url: string;
+  readonly codec: Subprotocol;
+  readonly onLine: (line: string) => void;
+  readonly onExit: (exit: ProgramExit) => void;
+}
+
+const maxStderrCharacters = 2000;
+// A child that the program has left behind may hold its output open.
+const closeTimeoutMs = 1000;
+const isWindows = process.platform === 'win32';
+
+/** A running client program, in a process group of its own. */
+export class ClientProgram implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<void>;
+  #stderr = '';
+  #hasExited = false;
+
+  constructor({ command, url, codec, onLine, onExit }: ProgramOptions) {
+    const env = { ...process.env, TURNGRAPH_URL: url, TURNGRAPH_CODEC: codec };
+    const child = spawn(command, { shell: true, detached: !isWindows, env, stdio: 'pipe' });
+    this.#child = child;
+    const decoder = new StringDecoder('utf8');
+    child.stderr.on('data', (data: Buffer) => {
+      this.#stderr = (this.#stderr + decoder.write(data)).slice(-maxStderrCharacters);
+    });
+    // A program that has exited does not read the rest.
+    child.stdin.on('error', () => {});
+    createInterface({ input: child.stdout }).on('line', (line) => onLine(line));
+    this.#exited = new Promise((resolve) => {
+      const end = (code: number | null): void => {
+        if (this.#hasExited) return;
+        this.#hasExited = true;
+        onExit({ code, stderr: this.#stderr.trim().replaceAll(/\s*\n\s*/g, ' | ') });
+        resolve();
+      };
+      child.on('error', (error) => {
+        this.#stderr = error.message;
+        end(null);
+      });
+      child.on('exit', (code) => setTimeout(end, closeTimeoutMs, code).unref());
+      child.on('close', end);
+    });
+    process.once('exit', this.#killGroup);
+  }
+
+  /** Writes a command. */
+  write(command: object): void {
+    this.#child.stdin?.write(`${JSON.stringify(command)}\n`);
+  }
+
+  /** Ends the standard input of the program. */
+  endInput(): void {
+    this.#child.stdin?.end();
+  }
+
+  /** Kills the program, if it runs, with all that it has started. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    process.removeListener('exit', this.#killGroup);
+    this.#killGroup();
+    await this.#exited;
+  }
+
+  readonly #killGroup = (): void => {
+    const { pid } = this.#child;
+    if (pid === undefined || this.#hasExited) return;
+    try {
+      if (isWindows) execFileSync('taskkill', ['/pid', String(pid), '/t', '/f'], { stdio: 'ignore' });
+      else process.kill(-pid, 'SIGKILL');
+    } catch {
+      // It has exited by itself meanwhile.
+    }
+  };
+}
