@@ -16,7 +16,7 @@ export const gpuOptions = {
     type: 'string',
     pattern: '^(auto|[0-9]{1,4})$',
     default: 'auto',
-    description: 'layers of each model on the graphics card, a number or auto: as many as fit',
+    description: 'auto or a number: layers of each model on the graphics card; auto = as many as fit',
   },
   gpuDevice: {
     type: 'integer',

@@ -162,11 +162,16 @@ const cacheUnwritableMessage = 'no states and measurements can be saved; name an
 
 const logFor = ({ logLevel: level, json }: ServerOptions): Log => createLog({ level, json });
 
-/** Logs backend, layers, threads and slots of a model once it is loaded. */
+/** Logs what a model got once it is loaded, and its warnings, such as fewer slots than were asked for. */
 const logLoadedModel =
   (log: Log): MeteredPoolOptions['onLoaded'] =>
-  (model, { backend, gpuLayers, threads, prefillThreads, slots }, ms) =>
-    log.info({ model, backend, gpuLayers, threads, prefillThreads, slots, ms: Math.round(ms) }, 'a model is loaded');
+  (model, loaded, ms) => {
+    const { contextSize, notes } = loaded;
+    const { backend, gpuLayers, threads, prefillThreads, slots } = loaded.stats();
+    const facts = { model, backend, gpuLayers, threads, prefillThreads, slots, contextSize, ms: Math.round(ms) };
+    log.info(facts, 'a model is loaded');
+    for (const note of notes) log.warn({ model, note }, 'a model is loaded with a limitation');
+  };
 
 async function createMockEngine(scriptFile: string): Promise<Engine> {
   if (scriptFile === '') return mockEngine();

@@ -12,6 +12,13 @@ const megabyte = 1e6;
 interface LogLine {
   readonly msg: string;
   readonly slots?: number;
+  readonly note?: string;
+}
+
+/** A log that keeps its lines. */
+function keepLog() {
+  const lines: LogLine[] = [];
+  return { lines, log: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) }) };
 }
 
 describe('models within a memory limit', () => {
@@ -62,7 +69,8 @@ describe('models within a memory limit', () => {
   );
 
   it('make room for an agent when nobody uses them any more', async () => {
-    await using server = await start({ memoryLimit: 60, modelIdle: 3600 });
+    const { lines, log } = keepLog();
+    await using server = await start({ memoryLimit: 60, modelIdle: 3600, slots: 4, log });
     const client = await connect(server.url);
     const graph = (model: string) => ({
       default_model_name: model,
@@ -75,6 +83,11 @@ describe('models within a memory limit', () => {
       await agent.destroy();
     }
     expect((await client.listModels()).map(({ status }) => status)).toEqual(['LOADED', 'LOCAL']);
+    const notes = lines.filter(({ msg }) => msg === 'a model is loaded with a limitation').map(({ note }) => note);
+    expect(notes).toHaveLength(3);
+    expect(notes[0]).toMatch(
+      /^it has \d instead of 4 slots: the memory limit leaves no room for more; raise --memory-limit/,
+    );
     await client.close();
   });
 
@@ -82,8 +95,7 @@ describe('models within a memory limit', () => {
     'have more slots while many agents speak at once, until another model needs the memory, with --engine-process %s',
     async (engineProcess) => {
       const memoryLimit = 150;
-      const lines: LogLine[] = [];
-      const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as LogLine) });
+      const { lines, log } = keepLog();
       await using server = await start({ memoryLimit, engineProcess, log });
       const client = await connect(server.url);
       const slots = async () => (await client.listModels()).map((model) => model.slots);

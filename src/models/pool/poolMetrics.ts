@@ -1,4 +1,4 @@
-import type { Engine, InferenceResult, Model, ModelStats } from '../../engine/engine.ts';
+import type { Engine, InferenceResult, Model } from '../../engine/engine.ts';
 import type { Metrics, SetGauge } from '../../metrics/metrics.ts';
 import { CounterDelta } from '../../metrics/counterDelta.ts';
 import type { ModelMemory } from '../../engine/modelMemory.ts';
@@ -15,7 +15,7 @@ interface Labels {
 /** Options of a pool that exports metrics. */
 export interface MeteredPoolOptions extends Omit<PoolOptions, 'wrapLoad'> {
   /** Called after each load, with its duration in milliseconds. */
-  readonly onLoaded: (model: string, stats: ModelStats, ms: number) => void;
+  readonly onLoaded: (name: string, model: Model, ms: number) => void;
 }
 
 /** Creates a model pool that exports metrics of its models, loads, generations and slots. */
@@ -26,7 +26,7 @@ export function createMeteredPool(engine: Engine, options: MeteredPoolOptions, m
     requestedModels.add(model);
     const start = performance.now();
     const loaded = await meteredLoad({ engine: engine.name, model }, { load, signal, metrics });
-    options.onLoaded(model, loaded.stats(), performance.now() - start);
+    options.onLoaded(model, loaded, performance.now() - start);
     return loaded;
   };
   const pool = new ModelPool(engine, { ...options, wrapLoad });
