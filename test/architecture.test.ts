@@ -27,6 +27,7 @@ const layers: Readonly<Record<string, number>> = {
   jsonTypes: 1,
   eventLoop: 1,
   sameSecret: 1,
+  utf8Text: 1,
   jsonLocations: 2,
   frameSize: 1,
   schema: 2,

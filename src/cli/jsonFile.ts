@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../jsonLocations.ts';
+import { decodeUtf8 } from '../utf8Text.ts';
 
 /** The text of a JSON file, such as a graph, with the positions of its values for messages. */
 export interface JsonFile {
@@ -13,12 +14,26 @@ export interface JsonFile {
   readonly syntaxError: string | undefined;
 }
 
-/** Reads a JSON file. @throws Error that names the file when it cannot be read. */
-export async function readJsonFile(path: string): Promise<JsonFile> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    const reason = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' }[error.code ?? ''] ?? error.message;
-    throw new Error(`${path} cannot be read: ${reason}`, { cause: error });
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  ENOTREG: 'it is not a regular file',
+};
+
+/**
+ * Reads a JSON file.
+ * @param read `readRegularFile` for a file that another file names, which may be of a stranger.
+ * @throws Error that names the file when it cannot be read.
+ */
+export async function readJsonFile(
+  path: string,
+  read: (path: string) => Promise<Uint8Array> = readFile,
+): Promise<JsonFile> {
+  const bytes = await read(path).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`${path} cannot be read: ${reasons[error.code ?? ''] ?? error.message}`, { cause: error });
   });
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw new Error(`${path} is not UTF-8; save it as UTF-8`);
   const locations = locateInJson(text);
   const syntaxError = describeSyntaxError(path, text);
   return {

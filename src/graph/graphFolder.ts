@@ -4,6 +4,7 @@ import { Fault } from '../fault.ts';
 import { describeFsError, readRegularFile } from '../filesystem.ts';
 import { findDuplicateKeys, parseJson } from '../jsonLocations.ts';
 import { didYouMean } from '../didYouMean.ts';
+import { decodeUtf8 } from '../utf8Text.ts';
 
 const fileExtension = '.json';
 // JSON Schemas, test cases and their recordings, which may be in the same folder.
@@ -46,10 +47,13 @@ export class GraphFolder {
       throw new Fault('GRAPH_COMPILATION_FAILED', `${this.#description} has no graph "${name}"${hint}`);
     }
     const file = join(this.#path, name + fileExtension);
-    const text = await readRegularFile(file).catch((cause: unknown) => {
+    const bytes = await readRegularFile(file).catch((cause: unknown) => {
       throw unreadable(`graph "${name}"`, cause);
     });
-    return parseGraph(text.toString('utf8'), `graph "${name}"`);
+    const text = decodeUtf8(bytes);
+    if (text === undefined)
+      throw new Fault('GRAPH_COMPILATION_FAILED', `graph "${name}" is not UTF-8; save it as UTF-8`);
+    return parseGraph(text, `graph "${name}"`);
   }
 }
 

@@ -35,6 +35,11 @@ function exitsOf(
 // A label on an arrow may have brackets and spaces only in quotes.
 const arrowLabel = (exit: string): string => (/^\w+$/.test(exit) ? exit : `"${escapeLabel(exit)}"`);
 
-// Escapes what ends a label or begins an entity or a tag in Mermaid.
+// Escapes what ends a label or begins an entity or a tag in Mermaid; a label is on one line.
 const escapeLabel = (text: string): string =>
-  text.replaceAll('#', '#35;').replaceAll('"', '#quot;').replaceAll('|', '#124;').replaceAll('<', '#lt;');
+  text
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+    .replaceAll('#', '#35;')
+    .replaceAll('"', '#quot;')
+    .replaceAll('|', '#124;')
+    .replaceAll('<', '#lt;');

@@ -2,6 +2,7 @@ import { Fault } from '../fault.ts';
 import { describeFsError, readRegularFile } from '../filesystem.ts';
 import { findDuplicateKeys, parseJson } from '../jsonLocations.ts';
 import { isObject } from '../jsonTypes.ts';
+import { decodeUtf8 } from '../utf8Text.ts';
 import {
   invalidStorage,
   createList,
@@ -42,13 +43,10 @@ const readBytes = (file: string, name: string): Promise<Uint8Array> =>
     throw new Fault('STORAGE_FILE_NOT_FOUND', `"${name}" cannot be read: ${describeFsError(cause)}`, { cause });
   });
 
-// The decoder drops a byte order mark.
 function decodeText(bytes: Uint8Array, name: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw invalidStorage(`${name} is not UTF-8; save it as UTF-8`, cause);
-  }
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw invalidStorage(`${name} is not UTF-8; save it as UTF-8`);
+  return text;
 }
 
 const parseLines = (text: string): string[] =>

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
-import { basename } from 'node:path';
+import { symlink, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CaseSession } from '../../src/cli/graphTests/caseSession.ts';
 import { GraphFolder } from '../../src/graph/graphFolder.ts';
@@ -136,6 +137,27 @@ describe('a case on the mock engine', () => {
   });
 });
 
+it.each(['', '\uFEFF'])('cases, graphs and recordings may begin with a byte order mark: %j', async (mark) => {
+  const graph = { start_node: 'a', nodes: { a: { type: 'CannedResponse', params: { inline_strings: ['Hé.'] } } } };
+  const cases = { graph: 'marked.json', cases: [{ name: 'a', turns: [{ user: 'a', expect: { text: 'Hé.' } }] }] };
+  await folder.write('marked.json', mark + JSON.stringify(graph));
+  await folder.write('marked.mock.json', `${mark}[]`);
+  const path = await folder.write('marked.cases.json', mark + JSON.stringify(cases));
+  expect(await runFile(path, session)).toMatchObject({ cases: [{ ok: true }] });
+  expect(await new GraphFolder(folder.path).read('marked')).toEqual(graph);
+});
+
+it('a graph that is not UTF-8 is refused', async () => {
+  const latin = Buffer.from('{"a": "Hé."}', 'latin1');
+  await writeFile(join(folder.path, 'latin.json'), latin);
+  await expect(new GraphFolder(folder.path).read('latin')).rejects.toThrow('graph "latin" is not UTF-8; save it as');
+  const path = await folder.write('latin.cases.json', {
+    graph: 'latin.json',
+    cases: [{ name: 'a', turns: [{ user: 'a' }] }],
+  });
+  expect((await runFile(path, session)).error).toMatch(/:1:2: graph: .*latin\.json is not UTF-8; save it as UTF-8$/);
+});
+
 it('a graphs folder does not take cases, recordings and schemas for graphs', async () => {
   for (const name of ['a.json', 'a.cases.json', 'a.mock.json', 'cases.schema.json', 'mock.json'])
     await folder.write(name, {});
@@ -169,6 +191,13 @@ describe('a cases file that cannot run', () => {
     const { error = '' } = await runFile(path, session);
     expect(error).toMatch(/wrong\.json:1:\d+: a\.params\.strem is not known here; did you mean "stream"\?/);
     expect(error).toMatch(/wrong\.json:1:\d+: b\.typ/);
+  });
+
+  it('has a recording that is no regular file', async () => {
+    const cases = [{ name: 'a', turns: [{ user: 'a' }] }];
+    const path = await folder.write('endless.cases.json', { graph: 'chat', recording: 'endless.json', cases });
+    await symlink('/dev/zero', join(folder.path, 'endless.json'));
+    expect((await runFile(path, session)).error).toMatch(/endless\.json cannot be read: it is not a regular file/);
   });
 
   it('has a mock script with an error', async () => {

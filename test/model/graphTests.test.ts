@@ -109,6 +109,10 @@ describe('a recording', () => {
       /long\.mock\.json was not recorded: .* give --out another file, or --force/,
     );
     expect(await readFile(own, 'utf8')).toBe(script);
+    await expect(record(path, { out: folder.path })).rejects.toThrow(
+      /cannot be read, and is not replaced: it is a folder/,
+    );
+    await expect(record(path, { out: '/dev/null' })).rejects.toThrow(/not replaced: it is not a regular file/);
   });
 });
 

@@ -12,6 +12,7 @@ import { SessionStorages } from '../../storage/sessionStorages.ts';
 import { StorageRoot } from '../../storage/storageRoot.ts';
 import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
+import { printable } from '../output/printable.ts';
 import { auditJson, auditMarkdown, refutedLine } from '../output/auditReport.ts';
 
 interface AuditFlags {
@@ -42,7 +43,7 @@ export const auditCommand = (): Command =>
       if (options.json) process.stdout.write(`${JSON.stringify(value)}\n`);
       else if (audited)
         process.stdout.write((isFirst ? '' : '\n') + auditMarkdown(file, audited.description, audited.audit));
-      for (const message of options.json ? [] : messages) process.stderr.write(`${message}\n`);
+      for (const message of options.json ? [] : messages) process.stderr.write(`${printable(message)}\n`);
       process.stderr.write(refuted);
       if (audited) isFirst = false;
     }

@@ -3,6 +3,7 @@ import { loadExtension } from '../../extensions.ts';
 import { readCatalogue } from '../../models/catalogue/readCatalogue.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
+import { printable } from '../output/printable.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
 /** `turngraph check`: validates graph files. */
@@ -26,6 +27,6 @@ export const checkCommand = (): Command =>
 
 function print({ path, messages, warnings }: CheckedGraph): void {
   if (messages.length === 0) process.stdout.write(`${path}: ok\n`);
-  for (const message of messages) process.stderr.write(`${message}\n`);
-  for (const warning of warnings) process.stderr.write(`${path}: warning: ${warning}\n`);
+  for (const message of messages) process.stderr.write(`${printable(message)}\n`);
+  for (const warning of warnings) process.stderr.write(`${path}: warning: ${printable(warning)}\n`);
 }

@@ -7,6 +7,7 @@ import type { CaseResult } from '../graphTests/runCase.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
 import { colorsFor } from '../output/colors.ts';
+import { printableLines } from '../output/printable.ts';
 import { describeCase, describeDifference } from '../output/testReport.ts';
 
 interface RecordFlags {
@@ -67,7 +68,7 @@ async function record(path: string, session: CaseSession, options: RecordOptions
     return written.differences.length === 0 && written.cases.every(({ ok }) => ok);
   } catch (error) {
     if (!(error instanceof CasesFileError)) throw error;
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(`${printableLines(error.message)}\n`);
     return false;
   }
 }

@@ -9,6 +9,7 @@ import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
 import { colorsFor } from '../output/colors.ts';
 import { junitReport } from '../output/junitReport.ts';
+import { printable, printableLines } from '../output/printable.ts';
 import { testJson } from '../output/testJson.ts';
 import { describeBegin, describeCase, describeTotals } from '../output/testReport.ts';
 
@@ -136,8 +137,8 @@ async function testFiles(
     });
     results.push(result);
     if (json) process.stdout.write(`${testJson(result)}\n`);
-    for (const warning of result.warnings) process.stderr.write(`warning: ${result.graph}: ${warning}\n`);
-    if (result.error !== undefined) process.stderr.write(`${result.error}\n`);
+    for (const warning of result.warnings) process.stderr.write(`warning: ${result.graph}: ${printable(warning)}\n`);
+    if (result.error !== undefined) process.stderr.write(`${printableLines(result.error)}\n`);
   }
   print(describeTotals(results, performance.now() - start));
   if (junit !== undefined) await writeReport(junit, junitReport(results));

@@ -4,6 +4,7 @@ import { Fault } from '../../fault.ts';
 import { isObject } from '../../jsonTypes.ts';
 import { describePointer } from '../../jsonPointer.ts';
 import { createReader, type SchemaError } from '../../schema.ts';
+import { readRegularFile } from '../../filesystem.ts';
 import { findGraph } from '../findGraph.ts';
 import { readJsonFile, type JsonFile } from '../jsonFile.ts';
 import { UsageError } from '../options.ts';
@@ -96,7 +97,9 @@ function failure(file: JsonFile, errors: readonly SchemaError[]): CasesFileError
 async function readGraph(file: JsonFile, name: string, graphs: string): Promise<JsonFile> {
   try {
     const { path } = await findGraph(name, graphs, dirname(file.path));
-    const graph = await readJsonFile(path);
+    const graph = await readJsonFile(path, readRegularFile).catch((error: Error) => {
+      throw new CasesFileError(`${file.positionOf('/graph')}: graph: ${error.message}`, { cause: error });
+    });
     if (graph.syntaxError === undefined) return graph;
     throw new CasesFileError(graph.syntaxError);
   } catch (error) {

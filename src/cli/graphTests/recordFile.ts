@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Client } from '../../client/index.ts';
 import { readMockScript } from '../../engine/mock/engine.ts';
-import { describeFsError, writeAtomic } from '../../filesystem.ts';
+import { describeFsError, readRegularFile, writeAtomic } from '../../filesystem.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
 import { locatingFaults, type CaseSession } from './caseSession.ts';
 import type { CaseServer } from './caseServer.ts';
@@ -93,10 +92,13 @@ async function withFewerDifferences(
   return second.differences.length < differences.length ? second : first;
 }
 
-/** @throws CasesFileError when a file has entries that a person has written. */
+/** @throws CasesFileError when a file has entries that a person has written, or cannot be read. */
 async function assertReplaceable(path: string): Promise<void> {
-  const text = await readFile(path, 'utf8').catch(() => undefined);
-  if (text === undefined || isRecording(parse(text))) return;
+  const bytes = await readRegularFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw new CasesFileError(`${path} cannot be read, and is not replaced: ${describeFsError(error)}`);
+  });
+  if (!bytes || isRecording(parse(bytes.toString()))) return;
   throw new CasesFileError(
     `${path} was not recorded: an entry has no match with ^, no node or no nth; give --out another file, or --force to replace it`,
   );

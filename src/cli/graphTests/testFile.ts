@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { readMockScript, type MockScript } from '../../engine/mock/engine.ts';
 import { Fault } from '../../fault.ts';
-import { describeFsError } from '../../filesystem.ts';
+import { describeFsError, readRegularFile } from '../../filesystem.ts';
+import { decodeUtf8 } from '../../utf8Text.ts';
 import { isFile } from '../findGraph.ts';
 import type { UnansweredInference } from './activeScript.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
@@ -95,8 +95,11 @@ function findScript({ recording, namesRecording, recordingPlace, path }: CasesFi
 async function readScript(path: string): Promise<MockScript> {
   if (path === '') return [];
   try {
-    return readMockScript(await readFile(path, 'utf8'), path);
+    const text = decodeUtf8(await readRegularFile(path));
+    if (text === undefined) throw new CasesFileError(`${path} is not UTF-8; save it as UTF-8`);
+    return readMockScript(text, path);
   } catch (error) {
+    if (error instanceof CasesFileError) throw error;
     const message = error instanceof Fault ? error.message : `${path} cannot be read: ${describeFsError(error)}`;
     throw new CasesFileError(message, { cause: error });
   }

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { referencesOf } from '../../graph/graphReferences.ts';
+import { readRegularFile } from '../../filesystem.ts';
 import { isObject } from '../../jsonTypes.ts';
 import { FileWatcher } from '../../models/catalogue/fileWatcher.ts';
 import { recordingName } from './casesFile.ts';
@@ -43,7 +43,7 @@ function namedIn(path: string, text: string | undefined, { graphs, mockScript }:
   const at = (name: string): string => (isAbsolute(name) ? name : join(dirname(path), name));
   return {
     graph: typeof graph === 'string' ? [at(graph), join(graphs, `${graph}.json`)] : [],
-    recording: mockScript || at(typeof recording === 'string' ? recording : recordingName(path)),
+    recording: mockScript || join(dirname(path), typeof recording === 'string' ? recording : recordingName(path)),
   };
 }
 
@@ -61,7 +61,11 @@ function parse(text = ''): Readonly<Record<string, unknown>> {
   }
 }
 
-const readText = (path: string): Promise<string | undefined> => readFile(path, 'utf8').catch(() => undefined);
+const readText = (path: string): Promise<string | undefined> =>
+  readRegularFile(path).then(
+    (bytes) => bytes.toString(),
+    () => undefined,
+  );
 
 /** Writing a file takes less, in milliseconds. */
 const settleMs = 100;

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import type { GraphAudit } from '../../audit/audit.ts';
 import { auditProperties, formatPath, type AuditProperty, type PropertyVerdict } from '../../audit/property.ts';
 import type { AuditedTool, GuardedNode } from '../../audit/guardedNodes.ts';
+import { printable } from './printable.ts';
 
 const guarantees: Readonly<Record<AuditProperty, string>> = {
   message: 'every message passes a Guardrail before a model runs',
@@ -132,9 +133,6 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): r
     `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
   return [toLine(cells[0] ?? []), toLine(widths.map((width) => '-'.repeat(width))), ...cells.slice(1).map(toLine)];
 }
-
-// A file of a stranger must not write into the terminal, or into the page that shows the report.
-const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
 
 const plain = (text: string): string =>
   printable(text)

@@ -66,7 +66,11 @@ const seconds = (ms: number): string => (ms / 1000).toFixed(3);
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
 function element(name: string, attributes: Readonly<Record<string, string>>, children: readonly string[] = []): string {
-  const start = [name, ...Object.entries(attributes).map(([key, value]) => `${key}="${escapeXml(value)}"`)].join(' ');
+  // A parser takes a line break in an attribute for a space.
+  const start = [
+    name,
+    ...Object.entries(attributes).map(([key, value]) => `${key}="${escapeXml(value).replaceAll('\n', '&#10;')}"`),
+  ].join(' ');
   if (children.length === 0) return `<${start}/>`;
   return `<${start}>\n${children.join('\n')}\n</${name}>`;
 }
@@ -86,7 +90,7 @@ const entities: Readonly<Record<string, string>> = {
 // XML 1.0 has no control characters but these three, not even escaped, and no lone surrogates.
 const forbidden = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
 
-/** Text in an element or an attribute; a line break of an attribute stays one. */
+/** Text in an element or an attribute. */
 const escapeXml = (text: string): string =>
   text
     .replaceAll(forbidden, '\uFFFD')

@@ -3,6 +3,7 @@ import type { ReplayDifference } from '../graphTests/recordFile.ts';
 import type { CaseResult, CaseRun, CheckedTurn } from '../graphTests/runCase.ts';
 import type { FileResult } from '../graphTests/testFile.ts';
 import type { Colors } from './colors.ts';
+import { printable } from './printable.ts';
 
 /** The line above the cases of a file. */
 export const describeBegin = ({ path, graph, engine }: Pick<FileResult, 'path' | 'graph' | 'engine'>): string =>
@@ -13,7 +14,10 @@ export function describeCase(result: CaseResult, colors: Colors): string {
   const { name, ok, runs, passed } = result;
   const label = ok ? colors.dim('ok  ') : colors.warning('FAIL');
   const rate = runs.length > 1 ? ` (${passed} of ${runs.length} runs passed, ${percent(passed / runs.length)})` : '';
-  const parts = [`  ${label} ${name}${rate}\n`, ...notesOf(result).map((note) => `       note: ${note}\n`)];
+  const parts = [
+    `  ${label} ${printable(name)}${rate}\n`,
+    ...notesOf(result).map((note) => `       note: ${printable(note)}\n`),
+  ];
   if (!ok) parts.push(describeFailures(result, colors));
   return parts.join('');
 }
@@ -47,19 +51,22 @@ function describeRun({ turns }: CaseRun, colors: Colors): string {
 }
 
 function describeTurn({ trace, mismatches }: CheckedTurn, number: number, colors: Colors): string {
-  const path = trace.path.map(stepName).join(', ');
+  const path = printable(trace.path.map(stepName).join(', '));
   const lines = mismatches.flatMap((mismatch) => describeMismatch(mismatch, colors));
   // The diff of the path shows it already.
   if (!mismatches.some(({ what }) => what === 'path' || what === 'error')) lines.push(colors.dim(`  path: ${path}`));
-  const title = `    turn ${number}, ${JSON.stringify(trace.user)}:`;
+  const title = `    turn ${number}, ${printable(JSON.stringify(trace.user))}:`;
   return [title, ...lines.map((line) => `    ${line}`)].map((line) => `${line}\n`).join('');
 }
 
 function describeMismatch({ what, message, diff }: Mismatch, colors: Colors): readonly string[] {
   const isDiff = what !== 'text' || diff.some(({ mark }) => mark === '-');
   const title = what === 'error' ? message : `${what}: ${message}${isDiff ? ' (- expected, + got)' : ''}`;
-  const lines = diff.map(({ mark, line }) => (mark === ' ' ? `    ${line}` : colors.bold(`  ${mark} ${line}`)));
-  return [`  ${title}`, ...lines];
+  const lines = diff.map(({ mark, line }) => {
+    const shown = printable(line);
+    return mark === ' ' ? `    ${shown}` : colors.bold(`  ${mark} ${shown}`);
+  });
+  return [`  ${printable(title)}`, ...lines];
 }
 
 /** The notes and warnings of all runs, each once. */
@@ -77,7 +84,7 @@ const plural = (count: number, noun: string): string => `${count} ${noun}${count
 /** A turn whose replay differs from what was recorded. */
 export const describeDifference = (difference: ReplayDifference, colors: Colors): string =>
   [
-    `  ${colors.warning('the replay differs')}: ${JSON.stringify(difference.case)}, turn ${difference.turn} (- recorded, + replayed)`,
-    ...difference.diff.map(({ mark, line }) => `      ${mark} ${line}`),
+    `  ${colors.warning('the replay differs')}: ${printable(JSON.stringify(difference.case))}, turn ${difference.turn} (- recorded, + replayed)`,
+    ...difference.diff.map(({ mark, line }) => `      ${mark} ${printable(line)}`),
     '',
   ].join('\n');

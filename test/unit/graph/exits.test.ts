@@ -84,6 +84,7 @@ describe('a node type whose exits follow from its parameters', () => {
 
   it.each([
     ['of any characters', 'a "b" | (c) <d> #e', 'n0 -->|"a #quot;b#quot; #124; (c) #lt;d> #35;e"| n1'],
+    ['on several lines', 'a\n\u001b[1mb', 'n0 -->|"a [1mb"| n1'],
     ['with the name of a member of all objects', 'constructor', 'n0 -->|constructor| n1'],
     ['named default, beside others', 'default', 'n0 -->|default| n1'],
   ])('is drawn with exits %s', (_, side, arrow) => {

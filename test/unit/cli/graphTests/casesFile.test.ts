@@ -113,6 +113,11 @@ describe('a cases file', () => {
       { ...turn({}), graph: 'lmp.json' },
       /:1:2: graph: .*lmp\.json cannot be read: there is no such file, and no such graph in the folder/,
     ],
+    [
+      'names no regular file as its graph',
+      { ...turn({}), graph: '/dev/zero' },
+      /:1:2: graph: \/dev\/zero cannot be read: it is not a regular file/,
+    ],
     ['names a graph without its ending', { ...turn({}), graph: 'lamp' }, /did you mean "lamp\.json"\?/],
     ['names a broken graph', { ...turn({}), graph: 'broken.json' }, /broken\.json:1:2: is not valid JSON/],
   ])('is refused when it %s', async (_, content, message) => {

@@ -70,6 +70,9 @@ describe('a JUnit report', () => {
     const xml = junitReport([file({ cases: [result('a "b" <c> & \'d\'', '\u0000\u001b[1m\ud800 🙂 ]]>\r', false)] })]);
     expect(xml).toContain('name="a &quot;b&quot; &lt;c&gt; &amp; &apos;d&apos;"');
     expect(xml).toContain('\uFFFD\uFFFD[1m\uFFFD 🙂 ]]&gt;&#13;');
+    const broken = junitReport([file({ cases: [result('two\nlines', 'one\ntwo', true)] })]);
+    expect(broken).toContain('name="two&#10;lines"');
+    expect(broken).toContain('&lt; one\ntwo');
     expect(xml).not.toMatch(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/);
   });
 });

@@ -20,6 +20,9 @@ const read = (settings: object = {}) =>
 
 it('watches the cases, the graph, its strings, and the recording that may come', async () => {
   expect([...(await read()).keys()]).toEqual(['lamp.cases.json', 'lamp.mock.json', 'lamp.json', 'attacks.txt'].map(at));
+  const sub = await folder.write('sub.cases.json', { graph: 'lamp.json', recording: '/recordings.json' });
+  const named = await readWatchedFiles([sub], { graphs: at('graphs'), mockScript: '', storageRoot: '' });
+  expect([...named.keys()]).toContain(at('recordings.json'));
   expect([...(await read({ mockScript: at('own.json') })).keys()]).toContain(at('own.json'));
 });
 
