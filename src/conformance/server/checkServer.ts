@@ -2,7 +2,7 @@ import type { Subprotocol } from '../../wire/codec.ts';
 import { runCheck, type CheckResult, type CodecName } from '../report.ts';
 import { agentChecks } from './checks/agentChecks.ts';
 import { dialogChecks } from './checks/dialogChecks.ts';
-import { handshakeChecks } from './checks/handshakeChecks.ts';
+import { connectCheck, handshakeChecks } from './checks/handshakeChecks.ts';
 import { httpChecks } from './checks/httpChecks.ts';
 import { modelChecks } from './checks/modelChecks.ts';
 import { orderChecks } from './checks/orderChecks.ts';
@@ -76,6 +76,9 @@ export async function* checkServer({
   for (const codec of codecs) {
     const rules = new FrameRules();
     const asked = { url, token, codec, subprotocol: subprotocols[codec], model, timeoutMs, rules, facts: noFacts };
+    const connected = await runCheck(connectCheck, asked, codec);
+    yield connected;
+    if (connected.outcome === 'failed') return;
     const server = { ...asked, facts: await findFacts(asked) };
     for (const check of checksOf(codec).filter(isChosen)) yield await runCheck(check, server, codec);
     yield* rules.results(codec);

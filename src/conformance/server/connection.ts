@@ -195,7 +195,7 @@ export class CheckedConnection implements AsyncDisposable {
     if (isBinary !== this.#isBinary)
       rules.violate('kind', `a ${isBinary ? 'text' : 'binary'} message`, shown(data.toString()));
     if (data.length >= maxFrameBytes) rules.violate('size', 'less than 61440 bytes', `${data.length}`);
-    const { frame, fault } = readServerFrame(isBinary ? 'turngraph.v1.proto' : 'turngraph.v1.json', data);
+    const { frame, fault } = readServerFrame(this.#isBinary ? 'turngraph.v1.proto' : 'turngraph.v1.json', data);
     if (fault !== undefined)
       rules.violate('form', 'a frame as the protocol has it', `${fault}, in ${shown(data.toString())}`);
     if (!frame) return this.#trace.skip();

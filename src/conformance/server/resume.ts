@@ -43,4 +43,7 @@ export async function resumeSession(
 
 /** The frames of a session that a client has received. */
 export const receivedUpTo = (connection: CheckedConnection, seq: number): readonly ServerFrame[] =>
-  connection.frames.filter((frame) => frame.seq > 0 && frame.seq <= seq);
+  connection.frames.filter((frame) => isCounted(frame) && frame.seq <= seq);
+
+const isCounted = ({ body, seq }: ServerFrame): boolean =>
+  body !== 'sessionReady' && body !== 'resumeSession' && seq > 0;

@@ -55,3 +55,18 @@ describe('a server that takes two new connections in a second', () => {
     );
   });
 });
+
+describe('an address without a server', () => {
+  it('fails the first check, and no other one is made', async () => {
+    const { results } = await checkAll({ url: 'ws://127.0.0.1:9' });
+    expect(results).toEqual([
+      {
+        name: 'The server can be reached, and accepts a WebSocket',
+        codec: 'json',
+        outcome: 'failed',
+        reason:
+          'expected a WebSocket at ws://127.0.0.1:9, came connect ECONNREFUSED 127.0.0.1:9 (PROTOCOL.md, "Connecting")',
+      },
+    ]);
+  });
+});

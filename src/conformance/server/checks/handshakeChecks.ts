@@ -3,6 +3,16 @@ import { CheckedConnection } from '../connection.ts';
 import { expectError } from '../requests.ts';
 import type { ServerCheck } from '../serverUnderTest.ts';
 
+/** Without it no other check can be made. */
+export const connectCheck: ServerCheck = {
+  name: 'The server can be reached, and accepts a WebSocket',
+  section: 'Connecting',
+  async run(server) {
+    await using connection = await CheckedConnection.open(server);
+    expectThat(connection.frames.length > 0, 'a frame', 'none');
+  },
+};
+
 /** The first frame, and how the subprotocol is chosen. */
 export const handshakeChecks: readonly ServerCheck[] = [
   {
