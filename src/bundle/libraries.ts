@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../jsonTypes.ts';
-import { libraryPackagesOf, npmSystemFlags, type BundleGpu, type BundlePlatform } from './platforms.ts';
+import { libraryPackagesOf, type BundleGpu, type BundlePlatform } from './platforms.ts';
 import { findInstalled, readPackage, type PlacedPackage } from './productionPackages.ts';
 
 /** An npm package with the llama.cpp library of one system. */
@@ -28,8 +28,9 @@ export async function findLibraries(
   if (!user) throw new Error('the npm package node-llama-cpp is not installed: run npm ci again');
   const names = libraryPackagesOf(platform, gpu);
   const wanted = names.map((name) => `${name}@${user.version}`);
+  // Without --force npm refuses a package of another system.
   const remedy =
-    `run npm install --prefix libraries --no-save --ignore-scripts ${npmSystemFlags(platform)} ${wanted.join(' ')} ` +
+    `run npm install --prefix libraries --no-save --ignore-scripts --force ${wanted.join(' ')} ` +
     'and give --libraries libraries';
   return Promise.all(
     names.map(async (name) => {

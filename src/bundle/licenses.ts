@@ -4,13 +4,13 @@ import { bundledPath } from '../config.ts';
 import { describeFsError } from '../filesystem.ts';
 import type { LicensedPart } from './bundlePart.ts';
 import type { NodeBinary } from './nodeBinary.ts';
-import { licenseNames } from './packageFiles.ts';
+import { isLicenseFile } from './packageFiles.ts';
 import type { NpmPackage } from './productionPackages.ts';
 
 /** The licence of an npm package: the texts that it has, or else that of its licence if it is MIT. */
 export async function readPackageLicense(found: NpmPackage): Promise<LicensedPart> {
   const { name, version, license, folder } = found;
-  const files = (await readdir(folder)).filter((file) => licenseNames.test(file) && !/\.[cm]?[jt]s$/.test(file));
+  const files = (await readdir(folder)).filter(isLicenseFile);
   const texts = await Promise.all(files.toSorted().map((file) => readFile(join(folder, file), 'utf8')));
   if (texts.length > 0) return { name, version, license, text: texts.map(normalize).join('\n') };
   if (license === 'MIT') return { name, version, license, text: mitText(found) };

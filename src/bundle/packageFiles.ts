@@ -15,8 +15,11 @@ const unneededNames = /\.(?:map|[cm]?tsx?|flow|tsbuildinfo|md|markdown)$/i;
 /** Folders at the top of a package that its program does not load. */
 const unneededFolders = /^(?:\..*|tests?|__tests__|examples?|docs?|bench(?:marks?)?|coverage|man)$/i;
 
-/** Texts that a licence may ask to be shipped: LICENSE, COPYING, NOTICE, with any ending. */
-export const licenseNames = /^(?:licen[cs]es?|copying|notices?|copyright|unlicense)(?:[._-].*)?$/i;
+/** Whether a file has a text that a licence may ask to be shipped: LICENSE, COPYING or NOTICE, with any ending but those of code. */
+export const isLicenseFile = (name: string): boolean =>
+  licenseNames.test(name) && !/\.(?:map|[cm]?[jt]sx?)$/.test(name);
+
+const licenseNames = /^(?:licen[cs]es?|copying|notices?|copyright|unlicense)(?:[._-].*)?$/i;
 
 /** The files of an npm package that a bundle needs, as sorted paths with slashes. */
 export async function listPackageFiles(folder: string, name: string): Promise<readonly string[]> {
@@ -36,6 +39,6 @@ export async function listPackageFiles(folder: string, name: string): Promise<re
 
 function isNeeded(path: string, file: string, isTop: boolean, name: string): boolean {
   if (needed[name]?.test(path) === false || unneeded[name]?.test(path) === true) return false;
-  if (licenseNames.test(file)) return true;
+  if (isLicenseFile(file)) return true;
   return !unneededNames.test(file) && !(isTop && file.startsWith('.'));
 }

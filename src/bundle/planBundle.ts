@@ -72,14 +72,16 @@ export async function planBundle(content: BundleContent): Promise<PlannedBundle>
       part('llama.cpp', `llama.cpp ${release}, ${name} ${version}`, await filesOf([{ name, path, folder }])),
     ),
     part('turngraph', `turngraph ${own[0]?.version}`, await filesOf(own)),
-    part('packages', `${others.length} npm packages`, await filesOf(others)),
-    part('graphs', `${graphs.length} graphs, with their storages`, await graphFiles(graphs)),
+    part('packages', countOf(others.length, 'npm package'), await filesOf(others)),
+    part('graphs', `${countOf(graphs.length, 'graph')} and storages`, await graphFiles(graphs)),
     ...models.map(({ entry, files }) => part('model', `model ${entry.name}`, files)),
     part('start', 'start file and model catalogue', texts),
     part('notices', 'licences', [{ path: noticesFile, content: { text: notices } }]),
   ];
   return { platform, parts: await Promise.all(parts) };
 }
+
+const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 const isOwn = ({ path }: PlacedPackage): boolean => path === 'turngraph';
 

@@ -45,10 +45,3 @@ export function platformOf({ platform, arch }: { readonly platform: string; read
 
 /** Whether a bundle is for Windows. */
 export const isWindows = (platform: BundlePlatform): boolean => platform.startsWith('win-');
-
-/** The options of npm that choose the packages of a system. */
-export const npmSystemFlags = (platform: BundlePlatform): string => {
-  const [system = '', cpu = ''] = platform.split('-');
-  const os = Object.keys(systems).find((name) => systems[name] === system) ?? system;
-  return `--os ${os} --cpu ${cpu}`;
-};

@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, truncate, watch, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isSkipped } from '../helpers/requirements.mjs';
 import { writeNodeBinary } from '../helpers/nodeBinaries.ts';
-import { useCommandHost } from './command.ts';
+import { startCli, untilExit, useCommandHost } from './command.ts';
 
 const runCommand = useCommandHost();
 let folder = '';
@@ -67,5 +68,19 @@ describe('turngraph bundle', () => {
     expect(result).toMatchObject({ code, out: '' });
     expect(result.err).toContain(message);
     expect(await readdir(folder, { recursive: true })).toEqual(before);
+  });
+
+  it.skipIf(isSkipped('interruptedBundle'))('leaves nothing after Ctrl-C', async () => {
+    const place = join(folder, 'interrupted');
+    const node = await writeNodeBinary(join(folder, 'large'), 'linux-x64', '20.1.0');
+    // So large that it is still being copied; the file system keeps no zeros.
+    await truncate(node, 2 ** 32);
+    await mkdir(place);
+    const child = startCli(['bundle', join(place, 'new'), '--node', node, '--graph', 'lamp-switch']);
+    const exit = untilExit(child);
+    for await (const { filename } of watch(place)) if (filename?.startsWith('new.new-')) break;
+    child.kill('SIGINT');
+    expect(await exit).toEqual({ code: 130, out: '', err: `stopped; nothing is left of ${join(place, 'new')}\n` });
+    expect(await readdir(place)).toEqual([]);
   });
 });

@@ -26,6 +26,7 @@ const otherLanguages: Readonly<Record<string, string>> = {
   frames: 'test/e2e/protocol.test.ts replays or decodes them',
   yaml: 'the configuration of another program',
   jinja: 'a file that commands of the page read',
+  xml: 'a file for tools of macOS',
 };
 
 /** Samples that are not run here, with the reason. */
@@ -42,11 +43,10 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/security.md#electron js 2': 'for Electron, which no test machine has; the page says so',
   'docs/saving.md#reconnect js 1': 'reads a conversation; test/e2e/reconnect.test.ts runs it',
   'docs/client.md#dropped-connections js 2': 'test/e2e/reconnect.test.ts runs it',
-  'docs/launching.md#1-the-program sh 1': 'test/e2e/bundle.test.ts runs it',
-  'docs/launching.md#2-the-licences-of-llamacpp sh 1': 'test/e2e/bundle.test.ts runs it',
-  'docs/launching.md#3-llamacpp-for-the-players-system sh 1': 'test/e2e/bundle.test.ts runs it',
-  'docs/launching.md#4-smaller sh 1': 'test/e2e/bundle.test.ts runs it',
-  'docs/launching.md#7-try-it sh 1': 'test/e2e/bundle.test.ts runs it',
+  'docs/launching.md#package-it-with-the-game sh 1': 'test/e2e/bundle.test.ts runs it',
+  'docs/launching.md#package-it-with-the-game sh 2': 'test/e2e/bundle.test.ts runs it',
+  'docs/launching.md#package-it-with-the-game text 1': 'test/e2e/bundle.test.ts compares it',
+  'docs/shipping.md#another-system sh 1': 'needs a network; test/unit/bundle/planBundle.test.ts plans such a bundle',
   'docs/graphs.md#check-a-graph text 1': 'the page does not show broken.json',
   'docs/graphs.md#warnings text 1': 'the page does not show doubts.json',
   'docs/models.md#which-model-fits-this-machine text 1':
@@ -65,7 +65,6 @@ const runCommands =
 const notRunCommands: readonly (readonly [RegExp, string])[] = [
   [/^(?:git clone|sudo apt-get|python3 -m pip)/, 'needs a network, or changes the machine'],
   [/^(?:cd \S+ && )?npm (?:ci|install|init|pack)\b/, 'npm, which needs a network'],
-  [/^(?:mkdir|cd|tar|rm|find|git -C) /, 'packs a game; test/e2e/bundle.test.ts follows the page'],
   [/^npm (?:test|run)\b/, 'a script of the repository; that it exists is tested below'],
   [/^npx turngraph models download/, 'downloads from a hub'],
   [/^protoc /, 'test/e2e/clients/python.test.ts runs it'],

@@ -152,6 +152,22 @@ export const requirements = {
         'Linux x64 with glibc': existsSync(new URL('../../node_modules/@node-llama-cpp/linux-x64', import.meta.url)),
       }),
   },
+  noNetwork: {
+    title: 'answers where there is no network',
+    file: 'test/e2e/bundle.test.ts',
+    findMissing: () =>
+      absentOf({
+        'the permission to run without a network': succeeds('unshare', '--net', 'ip', 'link', 'set', 'lo', 'up'),
+      }),
+  },
+  interruptedBundle: {
+    title: 'leaves nothing after Ctrl-C',
+    file: 'test/cli/bundle.test.ts',
+    findMissing: () =>
+      absentOf({
+        'Linux x64 with glibc': existsSync(new URL('../../node_modules/@node-llama-cpp/linux-x64', import.meta.url)),
+      }),
+  },
   fileHandles: {
     title: 'a server with few file handles',
     file: 'test/cli/fileHandles.test.ts',

@@ -36,7 +36,6 @@ export class SampleFolder implements AsyncDisposable {
     for (const name of ['zod', 'openai', 'ai', '@ai-sdk']) await link(`node_modules/${name}`, `node_modules/${name}`);
     await link('proto', 'proto');
     await link('models/turngraph-demo.gguf', 'downloads/some-model-q4_k_m.gguf');
-    await link('.', 'game-server/node_modules/turngraph');
     await cp(repositoryPath('graphs'), join(folder.path, 'graphs'), { recursive: true });
     // A preload that gives Node 20 the WebSocket of later versions.
     await folder.write('websocket.mjs', "import { WebSocket } from 'ws';\nglobalThis.WebSocket ??= WebSocket;\n");

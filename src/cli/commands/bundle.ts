@@ -3,11 +3,13 @@ import { findEntries, findModels } from '../../bundle/bundledModels.ts';
 import {
   bundleGpus,
   bundlePlatforms,
+  isWindows,
   platformOf,
   type BundleGpu,
   type BundlePlatform,
 } from '../../bundle/platforms.ts';
 import { planBundle } from '../../bundle/planBundle.ts';
+import { nodeFileOf, runtimeFolder, startFileOf } from '../../bundle/startFiles.ts';
 import { assertEmpty, writeBundle } from '../../bundle/writeBundle.ts';
 import { loadExtension } from '../../extensions.ts';
 import { GraphFolder } from '../../graph/graphFolder.ts';
@@ -91,8 +93,13 @@ export const bundleCommand = (): Command =>
       process.exitCode = interruptedExitCode;
       return;
     }
+    if (process.platform === 'win32' && !isWindows(platform)) process.stderr.write(noExecutableBits(platform));
     process.stdout.write(options.json ? bundleToJson(folder, bundle) : describeBundle(folder, bundle));
   });
+
+// The file systems of Windows have none.
+const noExecutableBits = (platform: BundlePlatform): string =>
+  `Windows keeps no executable bits: run chmod +x ${startFileOf(platform)} ${runtimeFolder}/${nodeFileOf(platform)} there\n`;
 
 /** Prints the warnings of a graph. @throws Error with its faults: a bundle with a graph that cannot run is of no use. */
 function report(graph: CheckedGraph): CheckedGraph {

@@ -104,7 +104,7 @@ describe('a bundle for another system', () => {
     const planned = planBundle(await contentFor('mac-x64', { libraries }));
     await expect(planned).rejects.toThrow(message);
     await expect(planned).rejects.toThrow(
-      `npm install --prefix libraries --no-save --ignore-scripts --os darwin --cpu x64 @node-llama-cpp/mac-x64@${libraryVersion} and give --libraries libraries`,
+      `npm install --prefix libraries --no-save --ignore-scripts --force @node-llama-cpp/mac-x64@${libraryVersion} and give --libraries libraries`,
     );
   });
 
