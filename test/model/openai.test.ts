@@ -90,6 +90,29 @@ describe('the demo model over the OpenAI-compatible API', () => {
     for (const tokens of figures.slice(2)) expect(tokens).toBeLessThanOrEqual(2 * frameTokens + 4);
   });
 
+  it('keeps conversations apart that share a long system message, and evaluates that once', async () => {
+    const story = 'You keep a lighthouse at the end of a long pier, and you have a boat, a dog and an old lamp. ';
+    const begin = (content: string): OpenAI.ChatCompletionMessageParam[] => [
+      { role: 'system', content: story.repeat(6) },
+      { role: 'user', content },
+    ];
+    const conversations = [begin('Hello!'), begin('Who are you?'), begin('Tell me a joke.')];
+    const figures: number[][] = [];
+    for (const content of ['Thanks.', 'Good night.', '']) {
+      const round: number[] = [];
+      for (const messages of conversations) {
+        const completion = await client().chat.completions.create({ model, messages });
+        round.push(evaluated(completion));
+        messages.push({ role: 'assistant', content: completion.choices[0]?.message.content ?? '' });
+        messages.push({ role: 'user', content });
+      }
+      figures.push(round);
+    }
+    const [first = [], ...later] = figures;
+    expect(first[0]).toBeGreaterThan(100);
+    for (const tokens of [...first.slice(1), ...later.flat()]) expect(tokens).toBeLessThanOrEqual(2 * frameTokens + 4);
+  });
+
   it('says how to download a model that is not on disk', async () => {
     const absent = 'Qwen2.5 0.5B Instruct (Q4_K_M)';
     const answer = client().chat.completions.create({ model: absent, messages: [{ role: 'user', content: 'hi' }] });

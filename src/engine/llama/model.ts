@@ -70,7 +70,7 @@ export class LlamaModel implements Model {
     this.#chatTemplate = chatTemplate;
     this.#renderer = new PromptRenderer(chatTemplate, this.#tokenizer);
     this.#grammarCache = new GrammarCache(weights);
-    this.#slots = new SlotPool(parts.context);
+    this.#slots = new SlotPool(parts.context, { canCopy: parts.stateSwap !== undefined });
     this.#resizer = new SlotResizer(parts, {
       slots: this.#slots,
       stateSwap: parts.stateSwap,

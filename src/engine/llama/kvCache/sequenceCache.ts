@@ -13,7 +13,8 @@ import { cachedPrefixLength, prefill, reusePrefix, type PrefillOptions } from '.
 import { prefillPrompt, type CheckpointPlaces } from './prefillPrompt.ts';
 import type { HeadCache } from './headCache.ts';
 import { SlotRun } from './slotRun.ts';
-import type { Slot, SlotOwner, SlotPool } from './slots.ts';
+import type { Slot, SlotOwner } from './slot.ts';
+import type { SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
 
 /** What the KV cache of a sequence needs. */
@@ -170,17 +171,23 @@ export class SequenceCache {
       using run = new SlotRun({ slot, slots, gate, threadCap, priority, pace, throttle, signals });
       return await work(run);
     } finally {
+      slots.releaseSource(slot);
       slots.release(slot);
     }
   }
 
-  /** Swaps out the KV state of the slot's evicted owner, and swaps in this sequence's own. */
+  /** Swaps out the KV state of the slot's evicted owner, and swaps in this sequence's own, or copies what another slot has. */
   async #swap(slot: Slot, prompt: Token[]): Promise<void> {
     const { stateSwap, promptCache, slots } = this.#parts;
     if (slot.evicted) await stateSwap?.swapOut(slot.evicted, slot.cache, slot.stableTokens);
     if (slot.evicted) slot.stableTokens = undefined;
     // If the state cannot be read, its tokens are prefilled again.
     await stateSwap?.swapIn(this.#owner, slot.cache, prompt).catch(() => slots.reset(slot));
+    if (slot.source) {
+      const { cache } = slot.source;
+      await stateSwap?.copy(cache, slot.cache, prompt).catch(() => slots.reset(slot));
+      slots.releaseSource(slot);
+    }
     await promptCache?.restore(slot.cache, prompt).catch(() => slots.reset(slot));
   }
 }

@@ -5,7 +5,8 @@ import { afterMs, onAbort, whenAny } from '../../whenAny.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
 import type { ThreadCap } from '../batching/threadCap.ts';
 import { rankOf } from './slotQueue.ts';
-import type { Slot, SlotPool } from './slots.ts';
+import type { Slot } from './slot.ts';
+import type { SlotPool } from './slots.ts';
 
 /** A slot that was given because of a long wait is not given up before so many steps. */
 const agedSteps = 16;

@@ -1,35 +1,17 @@
-import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
+import type { LlamaContext, Token } from 'node-llama-cpp';
 import type { ModelStats } from '../../engine.ts';
 import type { Fault } from '../../../fault.ts';
 import { Listeners, whenAny, type Occasion } from '../../whenAny.ts';
 import { checkpointBytesOf, openCache } from './checkpoints.ts';
-import { reusableLength } from './prefixReuse.ts';
+import { chooseFreeSlot, maxBy, type ChosenSlot } from './freeSlot.ts';
+import { emptySlots, type Slot, type SlotOwner, type SlotState } from './slot.ts';
 import { SlotQueue, rankOf, type SlotRequest } from './slotQueue.ts';
 
-/** A slot, as in llama-server: one KV cache of the context, acquired by one owner at a time. */
-export interface Slot {
-  readonly cache: LlamaContextSequence;
-  /** The previous owner, whose KV cache is evicted and may be swapped out; undefined: nothing is evicted. */
-  readonly evicted: SlotOwner | undefined;
-  /** The number of tokens with which the owner's next prompt begins, where that is known to be fewer than all. */
-  stableTokens: number | undefined;
-  /** The rank of the request that it was given to: see `rankOf`. */
-  readonly rank: number;
-}
-
-/** What acquires slots: a sequence. Compared by identity. */
-export type SlotOwner = object;
-
-interface SlotState extends Slot {
-  cache: LlamaContextSequence;
-  evicted: SlotOwner | undefined;
-  rank: number;
-  /** Whose tokens the cache holds; undefined: the slot is free. */
-  owner: SlotOwner | undefined;
-  /** Acquired and not yet released. */
-  busy: boolean;
-  /** Sequence number of the slot's last release: the smallest is the least recently used. */
-  lastUse: number;
+/** Options of a pool of slots. */
+export interface SlotPoolOptions {
+  /** Whether the state of a slot can be copied to another one. */
+  readonly canCopy?: boolean;
+  readonly now?: () => number;
 }
 
 interface PendingSlot extends SlotRequest {
@@ -41,8 +23,8 @@ interface PendingSlot extends SlotRequest {
  * Slot pool: shares the few KV caches of a context among many sequences. Slot selection, the first that applies:
  *
  * 1. the owner's own slot; while that one is busy, wait
- * 2. the free slot (one without an owner) that can reuse the longest common prefix (LCP) with the prompt; where that is
- *    short, an empty or the least recently used one: see `selectFree`
+ * 2. the free slot (one without an owner) whose conversation the prompt goes on with; else an empty or the least recently
+ *    used one: see `chooseFreeSlot`
  * 3. the least recently used (LRU) idle slot: its owner is evicted
  * 4. none, since all are busy: wait in a queue, by priority: see `SlotQueue`
  */
@@ -56,8 +38,10 @@ export class SlotPool {
   #releases = 0;
   #isVacating = false;
   #fault: Fault | undefined;
+  readonly #canCopy: boolean;
 
-  constructor(context: LlamaContext, now: () => number = () => performance.now()) {
+  constructor(context: LlamaContext, { now = () => performance.now(), canCopy = false }: SlotPoolOptions = {}) {
+    this.#canCopy = canCopy;
     this.#context = context;
     this.#queue = new SlotQueue(now);
     this.#slots = emptySlots(context);
@@ -114,6 +98,16 @@ export class SlotPool {
     const state = this.#stateOf(slot);
     state.busy = false;
     state.lastUse = ++this.#releases;
+    this.#queue.serve(this.#assignSlot);
+    this.#releaseListeners.call();
+  }
+
+  /** Gives back the slot that another one was copied from. */
+  releaseSource(slot: Slot): void {
+    const state = this.#stateOf(slot);
+    if (!state.source) return;
+    state.source.busy = false;
+    state.source = undefined;
     this.#queue.serve(this.#assignSlot);
     this.#releaseListeners.call();
   }
@@ -177,8 +171,12 @@ export class SlotPool {
 
   /** Gives a request a slot, if there is one for it. */
   readonly #assignSlot = ({ owner, prompt, resolve }: PendingSlot, rank: number): boolean => {
-    const slot = this.#isVacating ? undefined : this.#selectSlot(owner, prompt);
-    if (!slot) return false;
+    const chosen = this.#isVacating ? undefined : this.#selectSlot(owner, prompt);
+    if (!chosen) return false;
+    const { slot, source } = chosen;
+    if (source) source.busy = true;
+    slot.source = source;
+    slot.promptTokens = prompt.length;
     slot.evicted = slot.owner === owner ? undefined : slot.owner;
     slot.owner = owner;
     slot.rank = rank;
@@ -191,14 +189,15 @@ export class SlotPool {
     return this.#slots.find((slot) => slot.owner === owner);
   }
 
-  #selectSlot(owner: SlotOwner, prompt: Token[]): SlotState | undefined {
+  #selectSlot(owner: SlotOwner, prompt: Token[]): ChosenSlot<SlotState> | undefined {
     const own = this.#slotOf(owner);
-    if (own) return own.busy ? undefined : own;
+    if (own) return own.busy ? undefined : { slot: own };
     const idle = this.#slots.filter((slot) => !slot.busy);
     const free = idle.filter((slot) => slot.owner === undefined);
-    if (free.length > 0) return selectFree(free, prompt);
+    if (free.length > 0) return chooseFreeSlot(free, prompt, this.#canCopy && !this.needsCheckpoints);
     // LRU eviction; undefined when no slot is idle.
-    return maxBy(idle, ({ lastUse }) => -lastUse);
+    const slot = maxBy(idle, ({ lastUse }) => -lastUse);
+    return slot && { slot };
   }
 
   #cancelRequests(matches: (request: SlotRequest) => boolean): void {
@@ -210,36 +209,4 @@ export class SlotPool {
     if (!state) throw new Error('the slot belongs to another context');
     return state;
   }
-}
-
-const emptySlots = (context: LlamaContext): readonly SlotState[] =>
-  Array.from({ length: context.totalSequences }, () => ({
-    cache: openCache(context),
-    owner: undefined,
-    evicted: undefined,
-    stableTokens: undefined,
-    rank: 0,
-    busy: false,
-    lastUse: 0,
-  }));
-
-/**
- * The slot with the longest common prefix. Where that is less than half of the prompt, another conversation may go on with
- * the tokens that it would overwrite: then it is an empty slot, or the least recently used one of those that reuse about as
- * much.
- */
-function selectFree(free: readonly SlotState[], prompt: Token[]): SlotState | undefined {
-  const lengths = new Map(free.map((slot) => [slot, reusableLength(slot.cache, prompt)]));
-  const lengthOf = (slot: SlotState): number => lengths.get(slot) ?? 0;
-  const longest = maxBy(free, lengthOf);
-  if (!longest || 2 * lengthOf(longest) >= prompt.length) return longest;
-  const empty = free.find(({ cache }) => cache.nextTokenIndex === 0);
-  const similar = free.filter((slot) => 8 * (lengthOf(longest) - lengthOf(slot)) <= prompt.length);
-  return empty ?? maxBy(similar, ({ lastUse }) => -lastUse);
-}
-
-/** The first item with the largest measure. */
-function maxBy<T>(items: readonly T[], measure: (item: T) => number): T | undefined {
-  const measures = items.map(measure);
-  return items[measures.indexOf(Math.max(...measures))];
 }

@@ -3,7 +3,7 @@ import { commonPrefixLength } from '../../../commonPrefix.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
 import { loadState } from './loadState.ts';
 import { reusableLength, reusePrefix } from './prefixReuse.ts';
-import type { SlotOwner } from './slots.ts';
+import type { SlotOwner } from './slot.ts';
 import type { StateFile, StateFiles } from './stateFiles.ts';
 
 /** A KV state on disk. */
@@ -58,7 +58,7 @@ export class StateSwap {
       const stable = cache.contextTokens.slice(0, stableTokens);
       if (cache.needsCheckpoints && reusableLength(cache, stable) > 0) await reusePrefix(cache, stable);
       const tokens = cache.contextTokens;
-      return !this.#disposedOwners.has(owner) && this.#isWorthSwapping(tokens.length)
+      return !this.#disposedOwners.has(owner) && this.#isWorth(tokens.length, tokens.length)
         ? this.#write(owner, cache, tokens)
         : undefined;
     })();
@@ -93,6 +93,28 @@ export class StateSwap {
     }
   }
 
+  /**
+   * Copies the state of another slot, if that is faster than prefilling what it has more of the prompt.
+   * @throws when the state cannot be read; the cache's contents are unknown then.
+   */
+  async copy(source: LlamaContextSequence, cache: LlamaContextSequence, prompt: Token[]): Promise<void> {
+    const gained = reusableLength(source, prompt) - reusableLength(cache, prompt);
+    const tokens = source.nextTokenIndex;
+    if (!this.#isWorth(gained, tokens)) return;
+    const reserved = Math.ceil(tokens * this.#bytesPerToken * sizeMargin);
+    const file = await this.#store.reserve(reserved, () => undefined).catch(() => undefined);
+    if (!file) return;
+    try {
+      const isSaved = await source.saveStateToFile(file.path).then(
+        () => true,
+        (error: unknown) => this.#pauseWrites(error),
+      );
+      if (isSaved) await loadState(cache, file.path, this.#store);
+    } finally {
+      await file.drop();
+    }
+  }
+
   /** Removes the state of an owner that is disposed. */
   async discard(owner: SlotOwner): Promise<void> {
     this.#disposedOwners.add(owner);
@@ -105,12 +127,19 @@ export class StateSwap {
     return { statesSaved: this.#saved, statesRestored: this.#restored, stateBytes: this.#bytes };
   }
 
-  #isWorthSwapping(tokens: number): boolean {
-    if (tokens < minTokensToSwap || performance.now() < this.#pausedUntil) return false;
+  /** Whether it is faster to write and to read the state of some tokens than to prefill those that this gains. */
+  #isWorth(gained: number, tokens: number): boolean {
+    if (gained < minTokensToSwap || performance.now() < this.#pausedUntil) return false;
     const writeMsPerByte = this.#writeMsPerByte.value ?? 0;
     const swapMs = tokens * this.#bytesPerToken * (writeMsPerByte + (this.#readMsPerByte.value ?? writeMsPerByte));
-    const prefillMs = tokens * (this.#batchTimer.prefillMsPerToken.value ?? Infinity);
+    const prefillMs = gained * (this.#batchTimer.prefillMsPerToken.value ?? Infinity);
     return prefillMs > swapMs;
+  }
+
+  #pauseWrites(error: unknown): false {
+    this.#pausedUntil = performance.now() + diskErrorCooldownMs;
+    this.#store.writeFailed(error);
+    return false;
   }
 
   /** Writes a state. After a disk error no state is written for a while: its tokens are prefilled again instead. */
@@ -140,8 +169,7 @@ export class StateSwap {
       this.#saved++;
       return { tokens, bytes, file };
     } catch (error) {
-      this.#pausedUntil = performance.now() + diskErrorCooldownMs;
-      this.#store.writeFailed(error);
+      this.#pauseWrites(error);
       await file?.drop().catch(() => undefined);
       return undefined;
     }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { LlamaContext, Token } from 'node-llama-cpp';
 import { Fault } from '../../../../../src/fault.ts';
-import { SlotPool, type Slot } from '../../../../../src/engine/llama/kvCache/slots.ts';
+import type { Slot } from '../../../../../src/engine/llama/kvCache/slot.ts';
+import { SlotPool, type SlotPoolOptions } from '../../../../../src/engine/llama/kvCache/slots.ts';
 
 const neverAborted = new AbortController().signal;
 
@@ -10,10 +11,11 @@ function createSlots(
   count: number,
   cachedPrefixLengths: Readonly<Record<string, number>> = {},
   now: () => number = () => 0,
-  cachedTokens: Readonly<Record<string, number>> = {},
+  { canCopy = false, cachedTokens = {} }: SlotPoolOptions & { cachedTokens?: Readonly<Record<string, number>> } = {},
 ): SlotPool {
   // SlotPool uses no other members of a context.
-  return new SlotPool(createContext(count, cachedPrefixLengths, ['a', 'b', 'c', 'd'], cachedTokens), now);
+  const context = createContext(count, cachedPrefixLengths, ['a', 'b', 'c', 'd'], cachedTokens);
+  return new SlotPool(context, { now, canCopy });
 }
 
 function createContext(
@@ -32,8 +34,9 @@ function createContext(
 
 const nameOf = (slot: Slot | undefined): unknown => slot && 'name' in slot.cache && slot.cache.name;
 
-async function acquire(slots: SlotPool, owner: object, signal = neverAborted): Promise<Slot> {
-  const slot = await slots.acquire({ owner, prompt: [], priority: 'NORMAL' }, signal);
+async function acquire(slots: SlotPool, owner: object, signal = neverAborted, length = 0): Promise<Slot> {
+  const prompt = Array.from({ length }, (_, token) => token as Token);
+  const slot = await slots.acquire({ owner, prompt, priority: 'NORMAL' }, signal);
   if (!slot) throw new Error('no slot');
   return slot;
 }
@@ -173,25 +176,48 @@ describe('slots', () => {
     expect(nameOf(await acquire(slots, {}))).toBe('c');
   });
 
+  // Each slot had a prompt of 20 tokens and holds 100; their releases were in the order b, a, c.
   it.each([
-    ['the longest of those that continue', 10, { a: 5, b: 9, c: 0 }, { c: 0 }, 'b'],
-    ['an empty one rather than a short prefix', 10, { a: 2, b: 4, c: 0 }, { c: 0 }, 'c'],
-    ['the least recently used one of short prefixes', 10, { a: 3, b: 3, c: 4 }, {}, 'b'],
-    ['the longest of short prefixes that differ', 10, { a: 1, b: 1, c: 4 }, {}, 'c'],
-  ])('without an owner that wait for a prompt give %s', async (_, length, prefixes, tokens, name) => {
-    const slots = createSlots(3, prefixes, () => 0, tokens);
+    ['the one whose prompt goes on', 30, { a: 20, b: 20, c: 24 }, {}, { slot: 'c' }],
+    ['the one whose prompt goes on, but for the opening of the answer', 30, { a: 0, b: 17, c: 0 }, {}, { slot: 'b' }],
+    ['the one that holds all of the prompt', 10, { a: 5, b: 9, c: 0 }, { c: 0 }, { slot: 'b' }],
+    ['an empty one, and the longest to copy', 30, { a: 2, b: 14, c: 0 }, { c: 0 }, { slot: 'c', source: 'b' }],
+    ['the least recently used one, and the longest to copy', 30, { a: 3, b: 3, c: 14 }, {}, { slot: 'b', source: 'c' }],
+    ['the least recently used one, which is the longest', 30, { a: 3, b: 14, c: 4 }, {}, { slot: 'b' }],
+    ['where none can be copied, an empty one', 30, { a: 2, b: 14, c: 0 }, { c: 0 }, { slot: 'c' }, false],
+    [
+      'where none can be copied, the least recently used of the longest',
+      30,
+      { a: 12, b: 11, c: 4 },
+      {},
+      { slot: 'b' },
+      false,
+    ],
+    ['where none can be copied, the longest', 30, { a: 1, b: 1, c: 14 }, {}, { slot: 'c' }, false],
+  ])('without an owner give %s', async (_, length, prefixes, cachedTokens, chosen, canCopy = true) => {
+    const slots = createSlots(3, prefixes, () => 0, { canCopy, cachedTokens });
     const owners = [{}, {}, {}];
-    const all = [];
-    for (const owner of owners) all.push(await acquire(slots, owner));
-    // Their order is that of their releases: b is the least recently used one.
-    for (const given of ['b', 'a', 'c']) {
-      const slot = all.find((candidate) => nameOf(candidate) === given);
-      if (slot) slots.release(slot);
-    }
+    const all: Slot[] = [];
+    for (const owner of owners) all.push(await acquire(slots, owner, neverAborted, 20));
+    for (const given of ['b', 'a', 'c']) for (const slot of all) if (nameOf(slot) === given) slots.release(slot);
     for (const owner of owners) slots.forgetOwner(owner);
-    const prompt = Array.from({ length }, (_unused, token) => token as Token);
-    const slot = await slots.acquire({ owner: {}, prompt, priority: 'NORMAL' }, neverAborted);
-    expect(nameOf(slot)).toBe(name);
+    const slot = await acquire(slots, {}, neverAborted, length);
+    expect({ slot: nameOf(slot), source: nameOf(slot.source) }).toEqual({ source: undefined, ...chosen });
+  });
+
+  it('keep the one that is copied from others until it is given back', async () => {
+    const slots = createSlots(2, { a: 14 }, () => 0, { canCopy: true, cachedTokens: { b: 0 } });
+    const owner = {};
+    slots.release(await acquire(slots, owner, neverAborted, 20));
+    slots.forgetOwner(owner);
+    const copying = await acquire(slots, {}, neverAborted, 30);
+    expect([nameOf(copying), nameOf(copying.source)]).toEqual(['b', 'a']);
+    const waiting = acquire(slots, {});
+    expect(slots.stats()).toMatchObject({ slotsBusy: 2, waiting: 1 });
+    slots.releaseSource(copying);
+    expect(nameOf(await waiting)).toBe('a');
+    slots.releaseSource(copying);
+    expect(slots.stats()).toMatchObject({ slotsBusy: 2, waiting: 0 });
   });
 
   it('report the evicted owner', async () => {
