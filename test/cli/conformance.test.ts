@@ -1,37 +1,41 @@
 import { describe, expect, it } from 'vitest';
-import type { CheckResult } from '../../src/conformance/report.ts';
-import { useServer } from '../helpers/server.ts';
 import { useCommandHost } from './command.ts';
 
-const server = useServer();
 const runCommand = useCommandHost();
 
-const ready = 'The first frame of a connection is a SessionReady of protocol version 1';
-
-describe('turngraph conformance --server', () => {
-  it('prints a line for each check, the totals, and exits with 0 when all have passed', async () => {
-    const { out, err, code } = await runCommand(['conformance', '--server', server().url, '--only', 'SessionReady']);
-    const lines = out.trim().split('\n');
-    expect(lines).toContain(`passed  json  ${ready}`);
-    expect(lines).toContain(`passed  proto ${ready}`);
-    expect(err).toBe(`${lines.length} passed, 0 failed\n`);
-    expect(code).toBe(0);
-  });
-
-  it('prints a JSON list in one codec, and exits with 1 when a check has failed', async () => {
-    const url = 'ws://127.0.0.1:9';
-    const { out, err, code } = await runCommand(['conformance', '--server', url, '--codec', 'proto', '--json']);
-    expect(JSON.parse(out) as CheckResult[]).toMatchObject([{ codec: 'proto', outcome: 'failed' }]);
-    expect([err, code]).toEqual(['', 1]);
-  });
-
+describe('turngraph conformance', () => {
   it.each([
-    [['--codec', 'json'], /needs --server URL/],
-    [['--server', 'http://127.0.0.1:9100'], /--server must be a WebSocket address such as ws:/],
-    [['--server', 'ws://127.0.0.1:9100', '--codec', 'xml'], /json, proto/],
-  ])('exits with 2 for %j', async (args, message) => {
-    const { err, code } = await runCommand(['conformance', ...args]);
-    expect(err).toMatch(message);
+    ['without a server and a client', [], 'conformance needs --server URL or --client COMMAND'],
+    ['with both', ['--client', 'true', '--server', 'ws://127.0.0.1:9'], '--client does not go with --server'],
+    ['with a token for a client', ['--client', 'true', '--token', 'x'], '--client does not go with --token'],
+    ['with an address that is no URL', ['--server', '127.0.0.1:9'], '--server must be a WebSocket address'],
+  ])('is refused %s', async (_, flags, sentence) => {
+    const { code, err } = await runCommand(['conformance', ...flags]);
+    expect(err).toContain(sentence);
     expect(code).toBe(2);
+  });
+
+  it('exits with 1 for a program that does not start, and prints why in one line for each codec', async () => {
+    const { code, out, err } = await runCommand(['conformance', '--client', 'node -e "process.exit(3)"']);
+    expect(out.split('\n')).toEqual([
+      expect.stringMatching(/^failed +json +the program runs with turngraph\.v1\.json: .* its exit with code 3 /),
+      expect.stringMatching(/^failed +proto +the program runs with turngraph\.v1\.proto: /),
+      '',
+    ]);
+    expect({ code, err }).toEqual({ code: 1, err: '0 passed, 2 failed\n' });
+  });
+
+  it('prints the results as a JSON list', async () => {
+    const flags = ['--json', '--codec', 'proto', '--client', 'node -e "process.exit(77)"'];
+    const { code, out } = await runCommand(['conformance', ...flags]);
+    expect(JSON.parse(out)).toEqual([
+      {
+        name: 'the program runs with turngraph.v1.proto',
+        codec: 'proto',
+        outcome: 'failed',
+        reason: 'the program exited with code 77: it does not support this codec',
+      },
+    ]);
+    expect(code).toBe(1);
   });
 });

@@ -38,51 +38,39 @@ const notSupported = 77;
 
 /** Plays a scripted server to a client program. Yields the result of each check when it is known. */
 export async function* checkClient(options: ClientCheckOptions): AsyncGenerator<CheckResult, void, undefined> {
-  const { codecs = ['json', 'proto'] } = options;
+  const { command, timeoutMs = 10_000, codecs = ['json', 'proto'], only = [] } = options;
+  const isChosen = ({ name }: ClientCheck): boolean => only.length === 0 || only.some((text) => name.includes(text));
   let isSupported = false;
   for (const [index, codec] of codecs.entries()) {
-    for await (const result of checkCodec(options, codec)) {
-      if (result !== 'not supported') {
-        isSupported = true;
-        yield result;
-        continue;
-      }
-      const isLast = index === codecs.length - 1;
-      const name = `the program supports turngraph.v1.${codec}`;
-      const reason = `the program exited with code ${notSupported}`;
-      yield { name, codec, outcome: isLast && !isSupported ? 'failed' : 'skipped', reason };
+    await using stage = new Stage({ command, codec: `turngraph.v1.${codec}`, timeoutMs });
+    const startResult = await checkStart(stage, codec, isSupported || index < codecs.length - 1);
+    if (startResult) {
+      yield startResult;
+      continue;
     }
+    isSupported = true;
+    for (const check of clientChecks.filter(isChosen)) yield await runScenario(check, stage, codec);
+    yield* ruleResults(stage, codec);
   }
 }
 
-async function* checkCodec(
-  { command, timeoutMs = 10_000, only = [] }: ClientCheckOptions,
-  codec: CodecName,
-): AsyncGenerator<CheckResult | 'not supported', void, undefined> {
-  await using stage = new Stage({ command, codec: `turngraph.v1.${codec}`, timeoutMs });
-  let isFirst = true;
-  for (const check of clientChecks) {
-    if (only.length > 0 && !only.some((text) => check.name.includes(text))) continue;
-    const { exitCode, ...result } = await runScenario(check, stage, codec);
-    if (isFirst && exitCode === notSupported) return yield 'not supported';
-    isFirst = false;
-    yield result;
-  }
-  yield* ruleResults(stage, codec);
+// Whether the program runs, and supports the codec; undefined when it does.
+async function checkStart(stage: Stage, codec: CodecName, maySkip: boolean): Promise<CheckResult | undefined> {
+  const name = `the program runs with turngraph.v1.${codec}`;
+  const result = await runCheck({ name, section: 'Connecting', run: () => stage.runs() }, stage, codec);
+  if (result.outcome === 'passed') return undefined;
+  if (stage.inbox.exit?.code !== notSupported) return result;
+  const reason = `the program exited with code ${notSupported}: it does not support this codec`;
+  return { ...result, outcome: maySkip ? 'skipped' : 'failed', reason };
 }
 
 // A program that has failed a check is in a state that no scenario expects: the next one begins with a new program.
-async function runScenario(
-  check: ClientCheck,
-  stage: Stage,
-  codec: CodecName,
-): Promise<CheckResult & { readonly exitCode: number | null | undefined }> {
+async function runScenario(check: ClientCheck, stage: Stage, codec: CodecName): Promise<CheckResult> {
   const run = async (): Promise<void> => {
     await check.run(stage);
     if (!check.endsProgram) await stage.settle();
   };
   const result = await runCheck({ ...check, run }, stage, codec);
-  const exitCode = stage.inbox.exit?.code;
   if (result.outcome !== 'passed' || check.endsProgram) await stage.stop();
-  return { ...result, exitCode };
+  return result;
 }

@@ -50,6 +50,8 @@ export class ScriptedConnection {
   session: ScriptedSession;
   /** Frames that were received on this connection. */
   received = 0;
+  /** Resolves when its TCP connection has ended on both sides: the client knows of it. */
+  readonly ended: Promise<void>;
   readonly #subprotocol: Subprotocol;
   readonly #socket: WebSocket;
   readonly #tcp: Socket;
@@ -59,6 +61,7 @@ export class ScriptedConnection {
   constructor(socket: WebSocket, tcp: Socket, subprotocol: Subprotocol, session: ScriptedSession) {
     this.#socket = socket;
     this.#tcp = tcp;
+    this.ended = new Promise((resolve) => tcp.once('close', () => resolve()));
     this.#subprotocol = subprotocol;
     this.session = session;
   }
@@ -181,6 +184,8 @@ export class ScriptedConnection {
   }
 
   #receive(data: Buffer, isBinary: boolean, listener: ConnectionListener): void {
+    // What arrives after a drop would not have arrived.
+    if (!this.#isOpen) return;
     this.received++;
     const { session } = this;
     const codec = serverCodecs[this.#subprotocol];

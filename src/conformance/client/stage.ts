@@ -12,6 +12,9 @@ import { StageAgent } from './stageAgent.ts';
 /** An event that belongs to a command, by its name. */
 export type EventNamed<Name extends CommandEventName> = Extract<CommandEvent, { readonly event: Name }>;
 
+// Answered with an error once all commands before it have been read.
+const unknownCommand = 'unknown_command';
+
 /** A client program on a scripted server, and the waits for what it does: what a scenario works with. */
 export class Stage implements AsyncDisposable {
   readonly run: ClientRun;
@@ -47,6 +50,12 @@ export class Stage implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.run[Symbol.asyncDispose]();
+  }
+
+  /** Starts the program, and waits until it reads commands. @throws ConformanceFailure */
+  async runs(): Promise<void> {
+    await this.run.start();
+    await this.error(this.command(unknownCommand), [0]);
   }
 
   /** Gives the program a command. Returns its id. */
@@ -192,7 +201,7 @@ export class Stage implements AsyncDisposable {
    * @throws ConformanceFailure for what no scenario has expected.
    */
   async settle(): Promise<void> {
-    const id = this.command('unknown_command');
+    const id = this.command(unknownCommand);
     await this.error(id, [0]);
     if (this.#connection) {
       const payload = `settle ${++this.#pings}`;

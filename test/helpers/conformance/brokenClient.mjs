@@ -21,6 +21,8 @@ let socket;
 let token;
 let session;
 let isConnected = false;
+/** Whether requests wait for a connection. */
+let isResuming = false;
 let lastRequestId = 0;
 /** Requests without a final answer, by id: `text`, `onFrame`, `resolve`, `reject`. */
 let pending = new Map();
@@ -97,14 +99,15 @@ const knownBodies = Object.fromEntries(
 );
 
 function request(body, fields, { onFrame, isCounted = true } = {}) {
-  if (!isConnected && isCounted) return Promise.reject(dropped);
+  const waits = !isConnected && isCounted;
+  if (waits && (!isResuming || has('fails-while-down'))) return Promise.reject(dropped);
   const requestId = has('reuses-ids') ? 1 : ++lastRequestId;
   const named = has('misspells') && body === 'sendMessage' ? { ...fields, txt: fields.text } : fields;
   const text = JSON.stringify({ requestId, [body]: named });
   return new Promise((resolve, reject) => {
     pending.set(requestId, { bodies: knownBodies, onFrame, resolve, reject });
     if (isCounted) sent.push(text);
-    socket.send(text);
+    if (!waits) socket.send(text);
   });
 }
 
@@ -115,6 +118,7 @@ function failAll() {
 }
 
 function begin(ready) {
+  isResuming = false;
   session = ready;
   isConnected = true;
   sent = [];
@@ -132,6 +136,7 @@ function onEnd(code) {
 
 async function reconnect() {
   if (flags.has('--restarts')) failAll();
+  else isResuming = true;
   const attempt = { isAborted: false };
   for (let delayMs = 100; ; delayMs *= 2) {
     await sleep(delayMs);
@@ -154,6 +159,7 @@ async function resume(ready) {
     const fields = { sessionId, resumeToken: has('wrong-token') ? ready.resumeToken : resumeToken, lastSeq: last };
     const { requestsReceived } = await request('resumeSession', fields, { isCounted: false });
     isConnected = true;
+    isResuming = false;
     write({ event: 'resumed' });
     const again = has('resends-all') ? sent : has('never-resends') ? [] : sent.slice(requestsReceived);
     for (const text of again) socket.send(has('changes-resent') ? text.replace('there', 'here') : text);

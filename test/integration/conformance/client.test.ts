@@ -1,6 +1,10 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkClient, type ClientCheckOptions } from '../../../src/conformance/client/checkClient.ts';
 import type { CheckResult } from '../../../src/conformance/report.ts';
+import { whenEnded } from '../../helpers/runningProcesses.ts';
 import { repositoryPath } from '../../helpers/server.ts';
 
 const node = JSON.stringify(process.execPath);
@@ -29,7 +33,7 @@ describe.concurrent('a client program', () => {
   it('passes all checks when it resumes, and the codec that it does not support is skipped', async () => {
     expect(notPassed(await resultsOf({ command: brokenClient() }))).toEqual([
       {
-        name: 'the program supports turngraph.v1.proto',
+        name: 'the program runs with turngraph.v1.proto',
         codec: 'proto',
         outcome: 'skipped',
         reason: expect.any(String),
@@ -43,7 +47,7 @@ describe.concurrent('a client program', () => {
 
   it('fails when it supports no codec that is asked for', async () => {
     const results = await resultsOf({ command: brokenClient(), codecs: ['proto'] });
-    expect(results).toMatchObject([{ name: 'the program supports turngraph.v1.proto', outcome: 'failed' }]);
+    expect(results).toMatchObject([{ name: 'the program runs with turngraph.v1.proto', outcome: 'failed' }]);
   });
 });
 
@@ -69,6 +73,7 @@ const messages = {
   final: 'close 4409 ends the connection for good',
   drop: 'after a drop in the middle of a turn no text is lost and none is doubled',
   again: 'a request that the server has not received takes effect once',
+  whileDown: 'a message that is sent without a connection is delivered once, or is an error',
   recreated: 'agents are created again when a resume is refused',
   attempts: 'an attempt to connect again that fails is followed by another one',
   close: 'close sends a close frame, and the program exits',
@@ -84,6 +89,30 @@ const rules = {
 
 // A client that does nothing has failed after this time; for other faults the time is that of the command line.
 const short = 1500;
+
+describe('a client program that hangs', () => {
+  it('is killed after the time limit, with what it has started', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const program = join(folder, 'hangs.mjs');
+    await writeFile(
+      program,
+      `import { spawn } from 'node:child_process';
+       import { writeFileSync } from 'node:fs';
+       const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+       writeFileSync('${join(folder, 'pid').replaceAll('\\', '/')}', String(child.pid));`,
+    );
+    const results = await resultsOf({
+      command: `${node} ${JSON.stringify(program)}`,
+      codecs: ['json'],
+      timeoutMs: 3000,
+    });
+    expect(results).toMatchObject([
+      { outcome: 'failed', reason: expect.stringContaining('came within 3000 ms nothing') },
+    ]);
+    await whenEnded(Number(await readFile(join(folder, 'pid'), 'utf8')));
+    await rm(folder, { recursive: true });
+  });
+});
 
 describe.concurrent('a client program with a fault', () => {
   it.each([
@@ -116,6 +145,7 @@ describe.concurrent('a client program with a fault', () => {
     ['resends-all', messages.drop, messages.drop, 'My name is Ada.'],
     ['never-resends', messages.again, messages.again, 'the request sendMessage', short],
     ['changes-resent', messages.again, messages.again, 'the same'],
+    ['fails-while-down', messages.whileDown, messages.whileDown, 'the message in the session that goes on'],
     ['gives-up', messages.recreated, messages.recreated, 'createAgent on this connection', short],
     ['keeps-agent-ids', messages.recreated, messages.recreated, 'the agent_id 1, came 2'],
     ['forgets-dialogs', messages.recreated, messages.recreated, 'history_json'],

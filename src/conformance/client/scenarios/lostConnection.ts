@@ -1,6 +1,7 @@
 import { Fault } from '../../../fault.ts';
 import { expectThat, shown } from '../../expect.ts';
 import type { ClientCheck } from '../clientCheck.ts';
+import { eventOf } from '../inbox.ts';
 import { reconnection } from '../reconnection.ts';
 import { ScriptedTurn } from '../scriptedTurn.ts';
 import type { Stage } from '../stage.ts';
@@ -72,11 +73,10 @@ export const lostConnectionChecks: readonly ClientCheck[] = [
         turns: [turn],
         replay(connection, missed) {
           connection.sendAgain(missed[0] ?? '');
-          connection.drop();
+          stage.leave().drop();
         },
       });
       if (outcome === 'resumed') {
-        stage.leave();
         await reconnection(stage, { session, turns: [turn] });
         await turn.text('five').end().complete();
       }
@@ -97,6 +97,38 @@ export const lostConnectionChecks: readonly ClientCheck[] = [
         expectThat(again.bytes.equals(bytes), `the same ${bytes.length} bytes again`, shown(again.bytes.toString()));
         await turn.text('I am.').end().complete();
       }
+      await anotherTurn(stage, agent);
+    },
+  },
+  {
+    name: 'a message that is sent without a connection is delivered once, or is an error',
+    section: 'Resume',
+    async run(stage) {
+      const agent = await experiencedAgent(stage);
+      const { session, ended } = stage.leave().dropped();
+      await ended;
+      const text = 'Can you hear me?';
+      const id = stage.command('send', { agent: agent.name, text });
+      stage.inbox.mayFail.add(id);
+      const outcome = await reconnection(stage, { session });
+      const isRefused = await stage.inbox.take(
+        (happening) => {
+          if (happening.kind === 'request') return false;
+          return eventOf(happening, id)?.event === 'error' || undefined;
+        },
+        'the message, or an error with code 1002',
+        'Resume',
+        { keep: true },
+      );
+      if (isRefused) {
+        await stage.error(id, [1002], 'Error codes');
+        expectThat(
+          outcome === 'restarted',
+          'the message in the session that goes on',
+          'an error with code 1002',
+          'Resume',
+        );
+      } else await (await ScriptedTurn.received(stage, agent, id, text)).text('Now I can.').end().complete();
       await anotherTurn(stage, agent);
     },
   },
