@@ -60,7 +60,7 @@ export class Client {
   constructor(url, { token, configuration, onLost, onReconnected } = {}) {
     this.#url = new URL(url);
     // A page cannot set headers.
-    if (token !== undefined) this.#url.searchParams.set('token', token);
+    if (token !== undefined) this.#url.search = `?token=${encodeURIComponent(token)}`;
     this.#configuration = configuration;
     this.#onLost = onLost;
     this.#onReconnected = onReconnected;
@@ -73,6 +73,11 @@ export class Client {
    */
   ready() {
     return this.#ready.promise;
+  }
+
+  /** The id of the session; undefined while there is none. */
+  get sessionId() {
+    return this.#session?.position.sessionId;
   }
 
   /** Creates an agent; `fields` are those of createAgent, such as graphName. */
@@ -92,10 +97,12 @@ export class Client {
     return this.#session.request(message, body, onFrame);
   }
 
-  /** Destroys the agents, which the server would keep for a while, and closes the connection. */
-  close() {
+  /** Destroys the agents, which the server would keep for a while, and closes the connection. Resolves when it is closed. */
+  async close() {
+    const connection = this.#connection;
     for (const agent of this.#agents) agent.destroy().catch(() => undefined);
     this.#stop(dropped('closed by the client'));
+    await connection?.closed;
   }
 
   /** Does not restore an agent any more. For the agent. */
@@ -117,27 +124,30 @@ export class Client {
     let frame;
     try {
       frame = JSON.parse(data);
+      if (frame === null || typeof frame !== 'object') throw new SyntaxError(`${data} is no frame`);
       if (frame.sessionReady) this.#greet(connection, frame.sessionReady);
       else if (frame.requestId === resumeRequestId) this.#resume(connection, frame);
       else this.#session?.take(frame);
     } catch (error) {
       // The server breaks the protocol, and would do so again.
-      return this.#fail(error);
+      return this.#fail(
+        error instanceof TurngraphError ? error : dropped(`the server sent no frame: ${error.message}`),
+      );
     }
     // An error that answers no request is followed by the close.
-    if (frame.error && frame.requestId === 0) connection.explain(toError(frame.error));
+    if (frame.error && !frame.requestId) connection.explain(toError(frame.error));
     if (frame.error?.code === 2001) this.#notReady();
   }
 
   #greet(connection, sessionReady) {
-    if (!this.#session) return this.#begin(connection, sessionReady, 0);
-    connection.sessionReady = sessionReady;
+    connection.begin(sessionReady);
+    if (!this.#session) return this.#begin(connection, 0);
     connection.send(JSON.stringify({ requestId: resumeRequestId, resumeSession: this.#session.position }));
   }
 
   #resume(connection, { seq, error, resumeSession }) {
     if (resumeSession) {
-      this.#session.resume(connection, resumeSession.requestsReceived);
+      this.#session.resume(connection, resumeSession.requestsReceived ?? 0);
       this.#connected();
       this.#pauseMs = minPauseMs;
       this.#tell(this.#onReconnected, true);
@@ -145,11 +155,11 @@ export class Client {
     }
     // The connection has the session that began with it. The error is the first frame of that.
     this.#lose(dropped(`the session is lost: ${error.message}`));
-    this.#begin(connection, connection.sessionReady, seq);
+    this.#begin(connection, seq ?? 0);
   }
 
-  #begin(connection, sessionReady, lastSeq) {
-    this.#session = new Session(connection, sessionReady, lastSeq);
+  #begin(connection, lastSeq) {
+    this.#session = new Session(connection, lastSeq);
     this.#connected();
     void this.#restore(this.#session);
   }
@@ -238,17 +248,17 @@ class Agent {
 
   /**
    * Sends one message of the user. `onText` is called with each piece of the answer, `onCall` with each toolCallNotification.
-   * Resolves with the turnComplete. Rejects with 1002 when the session is lost; the turn is lost then, too.
+   * Resolves with the turnComplete; its status is SUCCESS, CANCELLED or ERROR. Rejects with 1002 when the session is lost; the turn is lost then, too.
    */
   async send(text, { variables = {}, priority = 'NORMAL', onText, onCall } = {}) {
     const body = { agentId: this.#id, text, variables, priority };
     const turn = await this.#client.request('sendMessage', body, (message, frame) => {
-      if (message === 'answerText' && frame.text !== '') onText?.(frame.text);
+      if (message === 'answerText' && frame.text) onText?.(frame.text);
       if (message === 'toolCallNotification') onCall?.(frame);
     });
     // If the session is lost now, the turn is complete all the same; the saved dialog is without it.
     await this.exportDialog().catch(() => undefined);
-    return turn;
+    return { ...turn, status: turn.status ?? 'SUCCESS', stopReason: turn.stopReason ?? 'NONE' };
   }
 
   /** Submits results of calls to the turn that waits for them: a list of `{ callId, ok, content }`. */
@@ -265,7 +275,7 @@ class Agent {
   async exportDialog() {
     let parts = '';
     await this.#client.request('exportDialog', { agentId: this.#id }, (message, frame) => {
-      if (message === 'exportDialog') parts += frame.historyJson;
+      if (message === 'exportDialog') parts += frame.historyJson ?? '';
     });
     this.historyJson = parts;
     return parts;
@@ -281,7 +291,7 @@ class Agent {
   async create(session) {
     const saved = this.historyJson !== undefined && { history: undefined, historyJson: this.historyJson };
     const body = { ...this.#fields, ...saved };
-    this.#id = (await session.request('createAgent', body)).agentId;
+    this.#id = (await session.request('createAgent', body)).agentId ?? 0;
   }
 }
 
@@ -298,10 +308,10 @@ class Session {
   #pending = new Map();
   #error;
 
-  constructor(connection, { sessionId, resumeToken }, lastSeq) {
+  constructor(connection, lastSeq) {
     this.#connection = connection;
-    this.#id = sessionId;
-    this.#resumeToken = resumeToken;
+    this.#id = connection.sessionReady.sessionId;
+    this.#resumeToken = connection.sessionReady.resumeToken;
     this.#lastSeq = lastSeq;
   }
 
@@ -322,7 +332,8 @@ class Session {
   }
 
   take({ requestId, seq, ...messages }) {
-    if (seq > 0) {
+    // A field that is absent, or null, has its default.
+    if (seq) {
       // Received before the connection ended.
       if (seq <= this.#lastSeq) return;
       if (seq > this.#lastSeq + 1) throw dropped(`the server sent frame ${seq} after frame ${this.#lastSeq}`);
@@ -331,6 +342,7 @@ class Session {
     for (const [message, body] of Object.entries(messages)) {
       const request = this.#pending.get(requestId);
       if (!request) return;
+      if (body === null || typeof body !== 'object') continue;
       let failure = message === 'error' ? toError(body) : undefined;
       try {
         request.onFrame?.(message, body);
@@ -370,6 +382,8 @@ class Session {
 class Connection {
   /** The sessionReady of the session that began with it. */
   sessionReady;
+  /** Resolves when the WebSocket is closed. */
+  closed;
   #isEnded = false;
   #socket;
   #onEnd;
@@ -383,15 +397,21 @@ class Connection {
       `cannot connect to ${url.host}; the server's log says why`,
     );
     this.#socket = new WebSocket(url, 'turngraph.v1.json');
-    this.#socket.addEventListener('open', () => {
-      this.#error = undefined;
-    });
     this.#socket.addEventListener('message', ({ data }) => {
       if (!this.#isEnded) onMessage(data);
     });
-    this.#socket.addEventListener('close', ({ code, reason }) => {
-      this.end(dropped(`the connection ended (${code} ${reason})`), code);
+    this.closed = new Promise((resolve) => {
+      this.#socket.addEventListener('close', ({ code, reason }) => {
+        this.end(dropped(`the connection ended (${code} ${reason})`), code);
+        resolve();
+      });
     });
+  }
+
+  /** Takes the first frame of the server. */
+  begin(sessionReady) {
+    this.sessionReady = sessionReady;
+    this.#error = undefined;
   }
 
   /** Takes the reason of a close that follows. */
@@ -413,12 +433,12 @@ class Connection {
 }
 
 function toError({ code, name, message }) {
-  return new TurngraphError(code, name, message);
+  return new TurngraphError(code ?? 0, name ?? '', message ?? '');
 }
 
 /** Whether a message is the last of the answer to a request. Unknown messages are not: a newer server may send them. */
 function isFinal(request, message, body) {
-  if (message === request) return body.part === body.of;
+  if (message === request) return (body.part ?? 0) === (body.of ?? 0);
   return message === 'ack' || message === 'turnComplete';
 }
 

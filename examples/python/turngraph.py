@@ -262,6 +262,10 @@ def _camel(name: str) -> str:
 def _read(kind: type[T], message: Mapping[str, Any], **more: Any) -> T:
     """A dataclass of a message's fields: absent fields have their defaults, unknown ones are ignored."""
     known = {f.name: message[_camel(f.name)] for f in fields(kind) if _camel(f.name) in message}  # type: ignore[arg-type]
+    # The binary form has a number for an enum value of a newer server.
+    unknown = [f.name for f in fields(kind) if isinstance(f.default, str) and isinstance(known.get(f.name), int)]  # type: ignore[arg-type]
+    for name in unknown:
+        del known[name]
     return kind(**{**known, **more})
 
 
@@ -820,6 +824,8 @@ class Client:
         # Frames are received in order, so the server has those before an answered one too.
         self._forget(min(request_id, self._sent))
         for body, message in frame.items():
+            if not isinstance(message, dict):  # a field of a newer server
+                continue
             if body == "createAgent":
                 self._agents.add(message.get("agentId", 0))
             if request_id in self._pending:
@@ -1386,7 +1392,7 @@ class Agent:
         """The conversation so far, for `create_agent(history=...)`."""
         parts: list[str] = []
         await self._client.request(
-            "exportDialog", {"agentId": self.id}, on_frame=lambda _, message: parts.append(message["historyJson"])
+            "exportDialog", {"agentId": self.id}, on_frame=lambda _, message: parts.append(message.get("historyJson", ""))
         )
         return cast("list[dict[str, Any]]", json.loads("".join(parts)))
 

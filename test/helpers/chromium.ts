@@ -18,8 +18,8 @@ export function useChromium(): () => Browser {
   };
 }
 
-// playwright-core takes no name of a command.
-function chromiumPath(): string {
+/** The file of Chromium: playwright-core takes no name of a command. */
+export function chromiumPath(): string {
   const command = findChromium() ?? 'chromium';
   const folders = (process.env['PATH'] ?? '').split(delimiter);
   return folders.map((folder) => join(folder, command)).find((path) => existsSync(path)) ?? command;

@@ -57,6 +57,7 @@ export class ScriptedConnection {
   readonly #tcp: Socket;
   #writing: Promise<void> = Promise.resolve();
   #isOpen = true;
+  #isDropped = false;
 
   constructor(socket: WebSocket, tcp: Socket, subprotocol: Subprotocol, session: ScriptedSession) {
     this.#socket = socket;
@@ -75,7 +76,8 @@ export class ScriptedConnection {
     socket.on('error', (error) => listener.violation('frames', `invalid WebSocket traffic: ${error.message}`));
     socket.on('close', (code) => {
       this.#isOpen = false;
-      listener.closed(code, this);
+      // The end that the kit has made is no news, and a client that reports it late is right.
+      if (!this.#isDropped) listener.closed(code, this);
     });
   }
 
@@ -153,6 +155,7 @@ export class ScriptedConnection {
 
   /** Ends the connection without a close frame, as a crashed process does. */
   drop(): void {
+    this.#isDropped = true;
     void this.#afterWrites(() => {
       this.#isOpen = false;
       this.#tcp.end();

@@ -6,10 +6,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { useChromium } from '../../helpers/chromium.ts';
+import { chromiumPath, useChromium } from '../../helpers/chromium.ts';
 import { checkRequirement, findChromium, isSkipped } from '../../helpers/requirements.mjs';
 import { repositoryPath, startTestServer } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
+import { expectConformance } from './conformanceRun.ts';
 import { runExample } from './exampleRun.ts';
 import { outputUntil, readSample } from './readmeSample.ts';
 
@@ -53,32 +54,44 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
       `${origin}/${page}`,
     ]);
 
-  it('streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server', async () => {
-    const lines = await runTrial(
-      (server, token) => open('trial', `trial.html?${new URLSearchParams({ server, token })}`),
-      '--allow-origin',
-      origin,
-    );
-    expectSurvival(lines);
-  });
+  it.concurrent(
+    'streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server',
+    async () => {
+      const lines = await runTrial(
+        (server, token) => open('trial', `trial.html?${new URLSearchParams({ server, token })}`),
+        '--allow-origin',
+        origin,
+      );
+      expectSurvival(lines);
+    },
+  );
 
-  it('runs the example of its README', async () => {
+  it.concurrent('runs the example of its README', async () => {
     await using server = await startTestServer({ allowOrigin: [origin] });
     files.set('/example.html', ['text/html', await readSample('browser', 'html', server.url)]);
     const output = await outputUntil(open('example', 'example.html'), /lamp: \w/);
     expect(output).toContain('set_light {"name": "porch", "on": true}');
   });
 
-  it('runs its example page, which goes on in the middle of an answer when the connection breaks', async () => {
-    const page = await browser().newPage();
-    const open = async (url: string) => {
-      await page.goto(`${origin}/page.html?${new URLSearchParams({ server: url })}`);
-      const until = async (pattern: RegExp): Promise<string> => {
-        await page.waitForFunction(`${String(pattern)}.test(document.querySelector('pre').textContent)`);
-        return (await page.locator('pre').textContent()) ?? '';
+  it.concurrent(
+    'runs its example page, which goes on in the middle of an answer when the connection breaks',
+    async () => {
+      const page = await browser().newPage();
+      const open = async (url: string) => {
+        await page.goto(`${origin}/page.html?${new URLSearchParams({ server: url })}`);
+        const until = async (pattern: RegExp): Promise<string> => {
+          await page.waitForFunction(`${String(pattern)}.test(document.querySelector('pre').textContent)`);
+          return (await page.locator('pre').textContent()) ?? '';
+        };
+        return { until };
       };
-      return { until };
-    };
-    await runExample(open, { server: { allowOrigin: [origin] } });
+      await runExample(open, { server: { allowOrigin: [origin] } });
+    },
+  );
+
+  it.concurrent('passes the conformance kit', async () => {
+    const program = repositoryPath('examples/browser/conform.mjs');
+    const command = `CHROMIUM='${chromiumPath()}' '${process.execPath}' '${program}'`;
+    await expectConformance(command, ['json']);
   });
 });

@@ -7,6 +7,7 @@ import { isSkipped } from '../../helpers/requirements.mjs';
 import { useServer, repositoryPath } from '../../helpers/server.ts';
 import { Gate } from '../../helpers/gate.ts';
 import { oneDayMs } from '../../helpers/heldEngine.ts';
+import { expectConformance } from './conformanceRun.ts';
 import { exampleProcess, runExample } from './exampleRun.ts';
 import { usePython } from './pythonProgram.ts';
 
@@ -189,6 +190,10 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
       const output = await runExample(open, { last: /refused: .*did you mean "answer"/ });
       expect(output).toContain('restored: 2 interactions\n');
     });
+  });
+
+  it.concurrent.each(['json', 'proto'] as const)('passes the conformance kit over %s', async (codec) => {
+    await expectConformance(python.command(repositoryPath('examples/python/conform.py')), [codec]);
   });
 
   describe('when the connection ends', () => {

@@ -19,6 +19,8 @@ export interface PythonPrograms {
     file: string,
     ...args: readonly string[]
   ) => PromiseWithChild<{ readonly stdout: string; readonly stderr: string }>;
+  /** A command of the shell that starts a file, likewise. */
+  readonly command: (file: string) => string;
   /** Runs a file of this folder. Returns the JSON that it prints. */
   readonly results: (name: string, ...args: readonly string[]) => Promise<Readonly<Record<string, unknown>>>;
 }
@@ -33,14 +35,20 @@ export function usePython(requirement: keyof typeof requirements): PythonProgram
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  const start: PythonPrograms['start'] = (file, ...args) => {
-    const PYTHONPATH = [repositoryPath('examples/python'), folder].join(':');
-    const env = { ...process.env, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1', PYTHONUTF8: '1' };
-    return run(python, ['-W', 'error', file, ...args], { env });
-  };
+  const variables = () => ({
+    PYTHONPATH: [repositoryPath('examples/python'), folder].join(':'),
+    PYTHONDONTWRITEBYTECODE: '1',
+    PYTHONUTF8: '1',
+  });
+  const start: PythonPrograms['start'] = (file, ...args) =>
+    run(python, ['-W', 'error', file, ...args], { env: { ...process.env, ...variables() } });
   return {
     folder: () => folder,
     start,
+    command: (file) => {
+      const assignments = Object.entries(variables()).map(([name, value]) => `${name}='${value}'`);
+      return `${assignments.join(' ')} ${python} -W error '${file}'`;
+    },
     results: async (name, ...args) => {
       const { stdout } = await start(repositoryPath(`test/e2e/clients/${name}`), ...args);
       return JSON.parse(stdout) as Readonly<Record<string, unknown>>;
