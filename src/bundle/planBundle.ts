@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundledPath } from '../config.ts';
@@ -37,6 +38,8 @@ export interface PlannedBundle {
 /** Finds all that a bundle has. @throws Error that names the flag or the command that helps, where something is missing. */
 export async function planBundle(content: BundleContent): Promise<PlannedBundle> {
   const { gpu, graphs, models } = content;
+  if (!existsSync(bundledPath('licenses')))
+    throw new Error('this turngraph has no licence texts, as in a bundle: run the command of an installed turngraph');
   const node = await readNodeBinary(content.node);
   const { platform = node.platform } = content;
   if (platform !== node.platform)

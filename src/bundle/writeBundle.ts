@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { chmod, copyFile, mkdtemp, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, posix, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { describeFsError, makeFolder } from '../filesystem.ts';
 import type { BundleFile } from './bundlePart.ts';
@@ -16,11 +16,15 @@ export async function writeBundle(path: string, files: readonly BundleFile[], si
   try {
     await makeFolder(dirname(folder));
     draft = await mkdtemp(`${folder}.new-`);
+    for (const path of foldersOf(files)) {
+      await mkdir(join(draft, path));
+      await chmod(join(draft, path), folderMode);
+    }
     for (const file of files) {
       signal.throwIfAborted();
       await writeFileTo(draft, file, signal);
     }
-    await chmod(draft, 0o755);
+    await chmod(draft, folderMode);
     await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
     });
@@ -44,6 +48,19 @@ export async function assertEmpty(path: string, folder = resolve(path)): Promise
   if (entries.length > 0) throw new Error(`${path} is not empty: delete it, or name a folder that is not there yet`);
 }
 
+// The same on every machine, whatever the source and the umask have.
+const folderMode = 0o755;
+const fileMode = 0o644;
+const executableMode = 0o755;
+
+/** The folders of files, each after its parent. */
+function foldersOf(files: readonly BundleFile[]): readonly string[] {
+  const folders = new Set<string>();
+  for (const { path } of files)
+    for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) folders.add(folder);
+  return [...folders].toSorted();
+}
+
 // A larger file is copied in pieces: Ctrl-C does not wait for all of it.
 const maxWholeCopyBytes = 2 ** 26;
 
@@ -53,10 +70,8 @@ async function writeFileTo(
   signal: AbortSignal,
 ): Promise<void> {
   const target = join(draft, ...path.split('/'));
-  await makeFolder(dirname(target));
   if ('text' in content) await writeFile(target, content.text);
   else if ((await stat(content.copyOf)).size <= maxWholeCopyBytes) await copyFile(content.copyOf, target);
   else await pipeline(createReadStream(content.copyOf), createWriteStream(target), { signal });
-  // The same on every machine, whatever the source and the umask have.
-  await chmod(target, isExecutable ? 0o755 : 0o644);
+  await chmod(target, isExecutable ? executableMode : fileMode);
 }

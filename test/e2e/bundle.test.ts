@@ -55,7 +55,8 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
     await symlink(repositoryPath('.'), join(folder, 'turngraph'));
     // npm must neither ask a registry nor build dist again, which other tests use.
     const env = { ...process.env, npm_config_offline: 'true', npm_config_ignore_scripts: 'true' };
-    printed = (await run('sh', ['-e', '-c', makeCommands], { cwd: folder, env })).stdout;
+    // Other users can read the bundle, whatever its maker's files are.
+    printed = (await run('sh', ['-e', '-c', `umask 077\n${makeCommands}`], { cwd: folder, env })).stdout;
   });
   afterAll(async () => {
     await run('chmod', ['-R', 'u+w', folder]);
@@ -107,6 +108,11 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
     expect(calls.map(({ argumentsJson }) => argumentsJson)).toEqual(['{"name": "porch", "on": "true"}']);
     server.stdin.end();
     expect(await exit).toMatchObject({ code: 0, err: '' });
+  });
+
+  it('makes no bundle itself', async () => {
+    const { err, code } = await runAlone(join(bundle, 'turngraph'), ['bundle', join(tmpdir(), 'turngraph-never')]);
+    expect({ err, code }).toMatchObject({ err: expect.stringContaining('as in a bundle') as unknown, code: 1 });
   });
 
   it('has only what it needs: no link, no file for another system, no source, no map, no page', async () => {

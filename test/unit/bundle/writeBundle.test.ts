@@ -50,11 +50,11 @@ describe('a bundle', () => {
   it('leaves nothing when it is aborted', async () => {
     const stop = new AbortController();
     const late: BundleFile = {
-      get path() {
+      path: 'below/second',
+      get content() {
         stop.abort(new Error('stopped'));
-        return 'second';
+        return { text: '' };
       },
-      content: { text: '' },
     };
     await expect(writeBundle(join(root, 'bundle'), [text('first'), late, text('third')], stop.signal)).rejects.toThrow(
       'stopped',
