@@ -1,6 +1,7 @@
 import { useId, useState, type ReactNode } from 'react';
 import type { JSONPath } from 'jsonc-parser';
 import { escapePointerToken } from '../../../src/jsonPointer.ts';
+import { CodeText } from '../ui/CodeText.tsx';
 import { useDocument } from '../document/documentStore.ts';
 import type { FieldSchema } from '../document/graphTypes.ts';
 
@@ -69,6 +70,11 @@ export function FieldRow({ label, path, schema, required, wide, error, children 
         )}
       </div>
       <div className="inspector-control">
+        {isOpen && (
+          <p className="inspector-description">
+            <CodeText text={description ?? ''} />
+          </p>
+        )}
         {children({
           id,
           'data-pointer': pointer,
@@ -86,7 +92,6 @@ export function FieldRow({ label, path, schema, required, wide, error, children 
             ))}
           </div>
         )}
-        {isOpen && <p className="inspector-description">{description}</p>}
       </div>
     </div>
   );

@@ -28,9 +28,13 @@ export function orderedMembers({
   return [...members.filter(isRequired), ...members.filter((member) => !isRequired(member))];
 }
 
-/** The default of a field as its placeholder; "" where it has none. */
-export function defaultText({ default: value }: FieldSchema): string {
-  if (value === undefined || value === '' || typeof value === 'object') return '';
+/**
+ * The default of a field as its placeholder; "" where it has none. In the branches of a choice the schema has it in the
+ * description only.
+ */
+export function defaultText({ default: value, description = '' }: FieldSchema): string {
+  if (value === undefined) return /; default: (true|false|none)\.$/.exec(description)?.[1] ?? '';
+  if (value === '' || typeof value === 'object') return '';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 

@@ -61,6 +61,8 @@ describe('the form of a parameter', () => {
   it('says its default and its bounds', () => {
     expect(defaultText({ default: 30_000 })).toBe('30000');
     expect(defaultText({ default: {} })).toBe('');
+    expect(defaultText({ description: 'Whether a call must have it; default: true.' })).toBe('true');
+    expect(defaultText({ description: 'What the tool does.' })).toBe('');
     expect(boundsText({ minimum: 0, maximum: 1 })).toBe('0 to 1');
     expect(boundsText({ exclusiveMinimum: 0 })).toBe('more than 0');
     expect(boundsText({ minimum: 1 })).toBe('at least 1');
