@@ -95,12 +95,14 @@ export async function start(
       metrics,
     );
   const added = extension ?? (await raceAbort(loadExtension(options.extend), stop));
+  const [registry, formats] = [registryWith(added), formatsWith(added)];
   const mock = engines.mock ?? (await createMockEngine(options.mockScript));
   const closing = new AbortController();
+  // After all that can fail: it starts a process.
   const llamaEngine = engines['llama-cpp'] ?? (await createLlamaEngine(options, log, metrics));
   const context: ServerContext = {
-    registry: registryWith(added),
-    formats: formatsWith(added),
+    registry,
+    formats,
     pools: { 'llama-cpp': createPool(llamaEngine), mock: createPool(mock) },
     graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
     storageRoot: options.storageRoot || options.graphs,

@@ -13,6 +13,7 @@ import {
   graphSchema,
   liveParams,
   startServer,
+  type AnyNodeType,
 } from '../../src/index.ts';
 import { setLight } from '../helpers/graphs.ts';
 import { useServer, repositoryPath, TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
@@ -198,5 +199,21 @@ describe('a node type and a format of an extension', () => {
     await expect(startServer({ port: 0, formats: [taken] })).rejects.toThrow(
       'there are two tool-call formats "chatml"',
     );
+  });
+
+  it.each([
+    ['type', { type: 'objekt' }, 'data/type must be equal to one of the allowed values'],
+    ['keyword', { type: 'object', properties: { sides: { type: 'integer', smallest: 2 } } }, 'keyword: "smallest"'],
+  ])('cannot have parameters whose schema has an unknown %s', async (_, params, message) => {
+    const type = { ...dice, params } as unknown as AnyNodeType;
+    await expect(startServer({ port: 0, nodeTypes: [type] })).rejects.toThrow(message);
+  });
+
+  it('leave no engine process when the server cannot start with them', async () => {
+    const children = () => process.getActiveResourcesInfo().filter((kind) => kind === 'ProcessWrap').length;
+    const before = children();
+    const nodeTypes = [dice, dice];
+    await expect(startServer({ port: 0, engineProcess: 'child', mockScript: '', nodeTypes })).rejects.toThrow('Dice');
+    expect(children()).toBe(before);
   });
 });
