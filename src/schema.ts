@@ -1,5 +1,5 @@
 import type { CodeName } from './frames.gen.ts';
-import { Ajv, type ErrorObject } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { escapePointerToken } from './jsonPointer.ts';
 import { isObject } from './jsonTypes.ts';
 import { didYouMean } from './didYouMean.ts';
@@ -88,17 +88,21 @@ export interface SchemaError {
 export type ReadResult<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly errors: readonly SchemaError[] };
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, keywords: ['live', 'editor'] });
+// Schemas are not validated: the schema of schemas takes longer to compile than most of them. `assertSchema` does it.
+const options = { allErrors: true, useDefaults: true, verbose: true, strict: true, validateSchema: false };
+const ajv = new Ajv({ ...options, keywords: ['live', 'editor'] });
 
 // A hostile value can have thousands of errors, and formatting them takes time.
 const maxErrors = 400;
 
 /**
- * Compiles a schema (ajv) into a validator. It fills defaults into a copy of the value, or returns all errors.
+ * Makes a validator of a schema, which is compiled (ajv) for the first value: most processes use few of the schemas. It fills
+ * defaults into a copy of the value, or returns all errors.
  */
 export function createReader<const S extends Schema>(schema: S): (value: unknown) => ReadResult<FromSchema<S>> {
-  const validate = ajv.compile<FromSchema<S>>(schema);
+  let validate: ValidateFunction<FromSchema<S>> | undefined;
   return (value) => {
+    validate ??= ajv.compile<FromSchema<S>>(schema);
     try {
       const excess = [...unknownKeys(schema, value, '')];
       if (excess.length > maxErrors) return { ok: false, errors: excess.slice(0, maxErrors) };
@@ -111,6 +115,9 @@ export function createReader<const S extends Schema>(schema: S): (value: unknown
     }
   };
 }
+
+/** @throws Error when a schema is invalid. */
+export const assertSchema = (schema: Schema): void => void (ajv.validateSchema(schema, true), ajv.compile(schema));
 
 // Objects with thousands of unknown keys are refused without ajv, which takes a microsecond for each and a copy of all.
 function* unknownKeys(schema: Schema, value: unknown, pointer: string): Generator<SchemaError> {

@@ -1,5 +1,6 @@
 import type { AnyNodeType } from '../graph/node.ts';
 import { createRegistry, type Registry } from '../graph/registry.ts';
+import { assertSchema } from '../schema.ts';
 import { formats, createFormats, type Formats } from '../tools/formats/index.ts';
 import type { ToolCallFormat } from '../tools/tool.ts';
 import { cannedResponse } from './cannedResponse.ts';
@@ -18,10 +19,11 @@ export interface Extension {
 
 /**
  * The registry of the built-in node types and those of an extension. To add a built-in one, write a file and add it here.
- * @throws TypeError when two node types or two formats have the same name.
+ * @throws TypeError when two node types or two formats have the same name; Error when a schema of the extension is invalid.
  */
 export function registryWith({ nodeTypes = [], formats: addedFormats = [] }: Extension = {}): Registry {
   if (nodeTypes.length === 0 && addedFormats.length === 0) return (builtIn ??= createWith([], []));
+  for (const { params } of nodeTypes) assertSchema(params);
   return createWith(nodeTypes, addedFormats);
 }
 

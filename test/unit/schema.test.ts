@@ -1,6 +1,15 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { casesSchema } from '../../src/cli/graphTests/casesSchema.ts';
+import { resultsSchema } from '../../src/cli/results/resultEntries.ts';
+import { serverSchema } from '../../src/config.ts';
 import { didYouMean } from '../../src/didYouMean.ts';
-import { createReader } from '../../src/schema.ts';
+import { graphSchema, nodeSchema } from '../../src/graph/document.ts';
+import { catalogueSchema } from '../../src/models/catalogue/catalogue.ts';
+import { modelSchema } from '../../src/models/catalogue/modelSchema.ts';
+import { registryWith } from '../../src/nodes/index.ts';
+import { requestSchema } from '../../src/openai/requestSchema.ts';
+import { assertSchema, createReader, type Schema } from '../../src/schema.ts';
+import { toolSchema } from '../../src/tools/declaration/toolSchema.ts';
 
 const readLamp = createReader({
   type: 'object',
@@ -56,5 +65,31 @@ describe('a schema validator', () => {
 
   it('suggests nothing for a name that only resembles the beginning of a word', () => {
     expect(messagesFor({ st: 'a' })).toEqual(['/st is not known here']);
+  });
+});
+
+const schemas: Readonly<Record<string, Schema>> = {
+  graph: graphSchema,
+  node: nodeSchema,
+  options: serverSchema,
+  catalogue: catalogueSchema,
+  model: modelSchema,
+  tool: toolSchema,
+  results: resultsSchema,
+  cases: casesSchema,
+  request: requestSchema,
+  ...Object.fromEntries([...registryWith().values()].map(({ type, params }) => [type, params])),
+};
+
+describe('a schema', () => {
+  it.each(Object.entries(schemas))('is valid: %s', (_, schema) => {
+    expect(() => assertSchema(schema)).not.toThrow();
+  });
+
+  it.each([
+    [{ type: 'objekt' }, 'data/type must be equal to one of the allowed values'],
+    [{ type: 'string', shortest: 3 }, 'unknown keyword: "shortest"'],
+  ])('is refused when it is invalid: %o', (schema, message) => {
+    expect(() => assertSchema(schema as Schema)).toThrow(message);
   });
 });
