@@ -16,6 +16,8 @@ import { toolResultChecks } from './checks/toolResultChecks.ts';
 import { transportChecks } from './checks/transportChecks.ts';
 import { turnChecks } from './checks/turnChecks.ts';
 import { fieldKindChecksOf } from './checks/fieldKindChecks.ts';
+import { encodingChecksOf } from './checks/encodingChecks.ts';
+import { limitChecks } from './checks/limitChecks.ts';
 import { malformedChecksOf } from './checks/malformedChecks.ts';
 import { findFacts } from './facts.ts';
 import { FrameRules } from './frameRules.ts';
@@ -57,8 +59,10 @@ const checksOf = (codec: CodecName): readonly ServerCheck[] => [
   ...storageChecks,
   ...modelChecks,
   ...refusalChecks,
+  ...encodingChecksOf(codec),
   ...malformedChecksOf(codec),
   ...fieldKindChecksOf(codec),
+  ...limitChecks,
   ...transportChecks,
   ...resumeChecks,
 ];

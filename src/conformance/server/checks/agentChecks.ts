@@ -5,7 +5,7 @@ import { CheckedConnection } from '../connection.ts';
 import { fetchPage } from '../fetchPage.ts';
 import { useEcho } from '../facts.ts';
 import { canned } from '../graphs.ts';
-import { answered, createAgent, refused, runTurn } from '../requests.ts';
+import { answered, createAgent, refused } from '../requests.ts';
 import type { ServerCheck } from '../serverUnderTest.ts';
 
 /** The requests that name an agent, with what else they need. */
@@ -18,8 +18,6 @@ const agentRequests = [
   ['clearDialog', {}, 'ClearDialogRequest'],
   ['destroyAgent', {}, 'DestroyAgentRequest'],
 ] as const satisfies readonly (readonly [keyof ClientFrameBodies, object, ProtocolSection])[];
-
-const maxTried = 300;
 
 /** Agents and their ids. */
 export const agentChecks: readonly ServerCheck[] = [
@@ -107,34 +105,6 @@ export const agentChecks: readonly ServerCheck[] = [
         faults.map(({ code, pointer }) => `${code} ${pointer}`),
         ['GRAPH_COMPILATION_FAILED /nodes/a~1b/params/inline_string', 'INVALID_EXIT_TARGET /nodes/a~1b/exits/default'],
       );
-    },
-  },
-  {
-    name: 'Agents beyond the limit of a session are refused with 2005 until one is destroyed',
-    section: 'Limits',
-    async run(server) {
-      await using connection = await CheckedConnection.open(server);
-      const graphJson = JSON.stringify(canned('Yes.'));
-      for (let count = 0; count <= maxTried; count++) {
-        const answer = await connection.request('createAgent', { graphJson });
-        if (answer.body === 'createAgent') continue;
-        expectEqual('error', answer.body === 'error' && answer.error.code, 2005);
-        await answered(connection, ['destroyAgent', { agentId: 1 }], 'ack');
-        return void (await createAgent(connection, canned('Yes.')));
-      }
-      throw new NotApplicable(`the server takes more than ${maxTried} agents`);
-    },
-  },
-  {
-    name: 'A message beyond the limit is refused with 2005, and the agent stays usable',
-    section: 'Limits',
-    async run(server) {
-      await using connection = await CheckedConnection.open(server);
-      const agentId = await createAgent(connection, canned('Yes.'));
-      const answer = await connection.request('sendMessage', { agentId, text: 'x'.repeat(1_000_000) });
-      if (answer.body === 'turnComplete') throw new NotApplicable('the server takes messages of a megabyte');
-      expectEqual('error', answer.body === 'error' && answer.error.code, 2005);
-      expectEqual('the next turn', (await runTurn(connection, agentId, 'Hello')).complete.turnId, 1);
     },
   },
 ];

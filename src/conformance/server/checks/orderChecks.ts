@@ -1,6 +1,8 @@
 import { expectEqual, expectThat, shown } from '../../expect.ts';
 import { CheckedConnection } from '../connection.ts';
-import { canned } from '../graphs.ts';
+import { useGeneration } from '../facts.ts';
+import { canned, chat } from '../graphs.ts';
+import { endPause } from '../pausedTurn.ts';
 import { answered, createAgent, expectAnswer, runTurn, turnOf } from '../requests.ts';
 import type { ServerCheck } from '../serverUnderTest.ts';
 
@@ -68,6 +70,23 @@ export const orderChecks: readonly ServerCheck[] = [
       const bodies = connection.frames.map(({ body }) => body);
       const isAfter = bodies.indexOf('answerText') > bodies.indexOf('createAgent');
       expectThat(isAfter, 'CreateAgentResponse before the text', shown(bodies));
+    },
+  },
+  {
+    name: 'An agent that warms up in a paused session is answered after the pause, and other requests before',
+    section: 'SetPaceRequest',
+    async run(server) {
+      await using connection = await CheckedConnection.open(server);
+      const engine = await useGeneration(connection);
+      await answered(connection, ['setPace', { paused: true }], 'ack');
+      const created = connection.send('createAgent', { graphJson: JSON.stringify(chat()), warmUp: true, ...engine });
+      await answered(connection, ['listModels'], 'listModels');
+      const early = connection.frames.filter(
+        ({ requestId, body }) => requestId === created && body !== 'modelProgress',
+      );
+      expectThat(early.length === 0, 'no answer during the pause', shown(early));
+      await endPause(connection);
+      expectAnswer(await connection.answerTo(created), 'createAgent', 'createAgent');
     },
   },
   {
