@@ -10,6 +10,7 @@ export function createProgram(url, write) {
   const agents = new Map();
   let lastAgent = 0;
   let client;
+  let isClosing = false;
 
   /** Resolves when the first attempt has succeeded, and rejects when it has failed. */
   async function connect(token) {
@@ -26,7 +27,7 @@ export function createProgram(url, write) {
           }
           // Rejects when the client does not connect again.
           candidate.ready().catch(() => {
-            if (!hasLost) write({ event: 'lost' });
+            if (!hasLost && !isClosing) write({ event: 'lost' });
             hasLost = true;
           });
         },
@@ -81,6 +82,7 @@ export function createProgram(url, write) {
       return { event: 'ok' };
     },
     close: async () => {
+      isClosing = true;
       await client?.close();
       return { event: 'closed' };
     },
