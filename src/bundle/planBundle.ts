@@ -77,7 +77,9 @@ export async function planBundle(content: BundleContent): Promise<PlannedBundle>
     part('turngraph', `turngraph ${own[0]?.version}`, await filesOf(own)),
     part('packages', countOf(others.length, 'npm package'), await filesOf(others)),
     part('graphs', `${countOf(graphs.length, 'graph')} and storages`, await graphFiles(graphs)),
-    ...models.map(({ entry, files }) => part('model', `model ${entry.name}`, files)),
+    ...models.map(({ entry, files }) =>
+      part('model', `${files.length === 0 ? 'entry of ' : ''}model ${entry.name}`, files),
+    ),
     part('start', 'start file and model catalogue', texts),
     part('notices', 'licences', [{ path: noticesFile, content: { text: notices } }]),
   ];

@@ -4,8 +4,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { planBundle, type BundleContent } from '../../../src/bundle/planBundle.ts';
 import { bundleGpus, bundlePlatforms, libraryPackagesOf, type BundlePlatform } from '../../../src/bundle/platforms.ts';
+import { bundleToJson, describeBundle } from '../../../src/cli/output/bundleReport.ts';
+import { readCatalogue } from '../../../src/models/catalogue/readCatalogue.ts';
+import { formatBytes } from '../../../src/units.ts';
 import { writeNodeBinary } from '../../helpers/nodeBinaries.ts';
 import { repositoryPath } from '../../helpers/server.ts';
+
+interface Report {
+  readonly bytes: number;
+  readonly parts: readonly { readonly part: string; readonly title: string; readonly bytes: number }[];
+}
 
 let folder = '';
 let libraryVersion = '';
@@ -118,6 +126,29 @@ describe('a bundle for another system', () => {
 });
 
 describe('the plan of a bundle', () => {
+  it('lists all parts with their sizes, as text and as JSON', async () => {
+    const entry = (await readCatalogue(repositoryPath('models.json'))).models.get('turngraph-demo');
+    if (!entry) throw new Error('the catalogue has no demo model');
+    const bundle = await planBundle(await contentFor('linux-x64', { models: [{ entry, files: [] }] }));
+    const { bytes, parts, ...head } = JSON.parse(bundleToJson('game', bundle)) as Report;
+    expect(head).toEqual({ folder: 'game', platform: 'linux-x64', start: 'turngraph' });
+    expect(parts.map(({ part }) => part)).toEqual([
+      'node',
+      'llama.cpp',
+      'turngraph',
+      'packages',
+      'graphs',
+      'model',
+      'start',
+      'notices',
+    ]);
+    expect(parts.reduce((sum, part) => sum + part.bytes, 0)).toBe(bytes);
+    const text = describeBundle('game', bundle);
+    expect(text.split('\n')[0]).toBe(`game for linux-x64: ${formatBytes(bytes)}; start it with game/turngraph`);
+    for (const { title, bytes: size } of parts) expect(text).toContain(`${formatBytes(size)}  ${title}\n`);
+    expect(text).toContain('0.0 MB  entry of model turngraph-demo\n');
+  });
+
   it('is the same each time', async () => {
     const content = await contentFor('linux-x64');
     expect(await planBundle(content)).toEqual(await planBundle(content));
