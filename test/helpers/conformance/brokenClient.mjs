@@ -11,11 +11,24 @@ const { TURNGRAPH_URL: url, TURNGRAPH_CODEC: subprotocol } = process.env;
 if (subprotocol !== 'turngraph.v1.json' && !has('forgets-subprotocol')) process.exit(77);
 
 const partialBodies = ['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'];
-const finalCloseCodes = new Set([1001, 1002, 4401, 4406, ...(has('returns-after-4409') ? [] : [4409]), 4429]);
+const finalCloseCodes = new Set([
+  ...(has('resumes-after-1001') ? [] : [1001]),
+  1002,
+  4401,
+  4406,
+  ...(has('returns-after-4409') ? [] : [4409]),
+  4429,
+]);
 const dropped = { code: 1002, message: 'the connection was closed' };
 
 const write = (event) => process.stdout.write(`${JSON.stringify(event)}\n`);
-const fail = (id, { code = 0, message }) => write({ id, event: 'error', code, message });
+const fail = (id, { code = 0, message }) =>
+  write({
+    id,
+    event: 'error',
+    code,
+    message: has('hides-unknown-errors') && code === 3999 ? 'unknown error' : message,
+  });
 
 let socket;
 let token;
@@ -30,6 +43,7 @@ let pending = new Map();
 let sent = [];
 let lastSeq = 0;
 let lateCancel;
+let hasResumed = false;
 const agents = new Map();
 
 function openSocket(resumed) {
@@ -50,6 +64,7 @@ function openSocket(resumed) {
           } else receive(frame);
         },
         end(code) {
+          if (socket !== opened && has('hangs-before-ready')) return;
           if (socket !== opened) return reject({ code: 1001, message: `the connection was closed with ${code}` });
           if (!resumed.isAborted) onEnd(code);
         },
@@ -59,8 +74,10 @@ function openSocket(resumed) {
 }
 
 function read(text) {
+  if (has('small-buffer') && text.length > 20_000) return undefined;
   try {
-    return JSON.parse(text);
+    const isApart = has('reads-escapes-apart');
+    return JSON.parse(isApart ? text.replaceAll(/\\ud[89ab]..\\ud[c-f]../g, '\ufffd\ufffd') : text);
   } catch (error) {
     if (has('fragment-is-message')) return undefined;
     throw error;
@@ -72,15 +89,16 @@ function receive(frame) {
   const [body] = Object.keys(bodies);
   if (has('refuses-unknown-fields') && Object.keys(bodies).length > 1) throw new Error(`unknown field in ${body}`);
   if (has('refuses-unknown-messages') && body === 'futureMessage') throw new Error(`unknown message ${body}`);
+  if (bodies.resumeSession) hasResumed = true;
   // The answer to resumeSession is of another session when it is an error.
   const isCounted = seq > 0 && (isConnected || !bodies.error);
   if (isCounted && seq <= lastSeq && !has('doubles-replay')) return;
-  if (isCounted) lastSeq = seq;
+  if (isCounted && !(has('counts-no-replay') && hasResumed)) lastSeq = seq;
   if (bodies.error && has('error-ends-all')) {
     for (const request of pending.values()) request.reject(bodies.error);
     return pending.clear();
   }
-  const request = pending.get(requestId);
+  const request = has('answers-in-order') ? [...pending.values()][0] : pending.get(requestId);
   if (!request) return;
   const known = Object.keys(bodies).find((name) => name in { ...request.bodies, error: 1 }) ?? body;
   const isPart =
@@ -89,7 +107,7 @@ function receive(frame) {
     (bodies.exportDialog?.part ?? 1) < (bodies.exportDialog?.of ?? 1);
   request.onFrame?.(bodies);
   if (isPart) return;
-  pending.delete(requestId);
+  pending.delete(has('answers-in-order') ? [...pending.keys()][0] : requestId);
   if (bodies.error) request.reject(bodies.error);
   else request.resolve(bodies[known]);
 }
@@ -154,7 +172,7 @@ async function reconnect() {
 
 async function resume(ready) {
   const { sessionId, resumeToken } = session;
-  const last = has('doubles-replay') ? 0 : has('skips-replay') ? lastSeq + 1 : lastSeq;
+  const last = has('doubles-replay') ? 0 : lastSeq;
   try {
     const fields = { sessionId, resumeToken: has('wrong-token') ? ready.resumeToken : resumeToken, lastSeq: last };
     const { requestsReceived } = await request('resumeSession', fields, { isCounted: false });
@@ -162,7 +180,7 @@ async function resume(ready) {
     isResuming = false;
     write({ event: 'resumed' });
     const again = has('resends-all') ? sent : has('never-resends') ? [] : sent.slice(requestsReceived);
-    for (const text of again) socket.send(has('changes-resent') ? text.replace('there', 'here') : text);
+    for (const text of again) socket.send(text);
   } catch (error) {
     if (error !== dropped && error.code !== undefined && !has('gives-up')) {
       failAll();
@@ -195,12 +213,19 @@ async function send(id, agent, text) {
     }
     if (call) write({ id, event: 'call', call: call.callId, name: call.toolName, arguments: argumentsOf(call) });
   };
-  const turn = request('sendMessage', { agentId: agent.agentId, text }, { onFrame });
+  const sentText = has('cuts-long-texts') ? text.slice(0, 65_535) : text;
+  const turn = request('sendMessage', { agentId: agent.agentId, text: sentText }, { onFrame });
+  const timeout = sleep(200).then(() => Promise.reject({ code: 1003, message: 'no answer within 200 ms' }));
+  timeout.catch(() => {});
   if (lateCancel) void request('cancelTurn', { agentId: lateCancel.agentId, turnId: 0 });
   lateCancel = undefined;
   agent.isBusy = true;
   try {
-    const { status = 'SUCCESS', error, stopReason } = await turn;
+    const {
+      status = 'SUCCESS',
+      error,
+      stopReason,
+    } = await (has('is-impatient') ? Promise.race([turn, timeout]) : turn);
     if (has('refuses-unknown-enums') && stopReason?.startsWith('FUTURE')) throw new Error(`stopReason ${stopReason}`);
     if (status === 'ERROR') return fail(id, error);
     if (has('text-at-the-end')) write({ id, event: 'text', text: whole });
@@ -247,10 +272,11 @@ const commands = {
     const { agentId } = agents.get(agent);
     const fields = { agentId, results: results.map(({ call, content, ok }) => ({ callId: call, content, ok })) };
     if (has('results-twice')) void request('submitToolResults', fields);
-    await request(
+    const submitted = request(
       'submitToolResults',
       has('forgets-ok') ? { agentId, results: fields.results.map(withoutOk) } : fields,
     );
+    await (has('ignores-refusals') ? submitted.catch(() => {}) : submitted);
     write({ id, event: 'ok' });
   },
   async cancel({ id, agent }) {

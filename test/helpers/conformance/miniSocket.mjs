@@ -99,7 +99,7 @@ export class MiniSocket {
 
   #receive(opcode, payload, isLast) {
     if (opcode === opcodes.ping) {
-      if (!this.#has('no-pong')) this.#write(opcodes.pong, this.#has('empty-pong') ? Buffer.alloc(0) : payload);
+      if (!this.#has('no-pong')) this.#write(opcodes.pong, payload);
     } else if (opcode === opcodes.close) {
       this.#closeCode = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
       this.#write(opcodes.close, payload);

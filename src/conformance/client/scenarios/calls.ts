@@ -14,7 +14,6 @@ const typedArgumentsJson = JSON.stringify({
   largest: Number.MAX_SAFE_INTEGER,
   fraction: -0.125,
   huge: 1.5e18,
-  small: -2.5e-7,
   on: true,
   off: false,
   nothing: null,
