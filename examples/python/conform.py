@@ -124,10 +124,8 @@ class Program:
 
     async def _open(self) -> Client:
         # The client resumes its session by itself; what follows a session that is lost is up to the program.
-        resumed = lambda: write("resumed")  # noqa: E731
-        return await Client.open(
-            self._url, form=self._form, token=self._token, on_resumed=resumed, on_lost=self._lost
-        )
+        callbacks = {"on_resumed": lambda: write("resumed"), "on_lost": self._lost}
+        return await Client.open(self._url, form=self._form, token=self._token, **callbacks)
 
     def _lost(self, error: ConnectionDropped) -> None:
         if self._restoring and not self._restoring.done():
@@ -156,7 +154,7 @@ class Program:
             return
 
 
-def read_lines(program: Program, loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str]) -> None:
+def read_lines(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str]) -> None:
     for line in sys.stdin:
         loop.call_soon_threadsafe(lines.put_nowait, line)
     loop.call_soon_threadsafe(lines.put_nowait, "")
@@ -166,7 +164,7 @@ async def main(url: str, form: str) -> None:
     program = Program(url, form)
     lines: asyncio.Queue[str] = asyncio.Queue()
     # asyncio cannot read the standard input of a Windows program.
-    threading.Thread(target=read_lines, args=(program, asyncio.get_running_loop(), lines), daemon=True).start()
+    threading.Thread(target=read_lines, args=(asyncio.get_running_loop(), lines), daemon=True).start()
     tasks: set[asyncio.Task[None]] = set()
     while line := await lines.get():
         task = asyncio.create_task(program.take(json.loads(line)))
