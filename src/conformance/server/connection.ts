@@ -11,6 +11,7 @@ import type { ServerUnderTest } from './serverUnderTest.ts';
 import { openWebSocket, type Handshake } from './webSocket.ts';
 
 const maxFrameBytes = 60 * 1024;
+const modelTimeoutMs = 120_000;
 const retryMs = 250;
 const maxRetries = 40;
 
@@ -35,6 +36,7 @@ export class CheckedConnection implements AsyncDisposable {
   readonly socket: WebSocket;
   readonly tcp: Socket;
   readonly server: ServerUnderTest;
+  #timeoutMs: number;
   readonly #waiting = new Set<() => void>();
   readonly #agents = new Set<number>();
   #trace: SessionTrace;
@@ -44,6 +46,7 @@ export class CheckedConnection implements AsyncDisposable {
 
   private constructor(server: ServerUnderTest, { socket, tcp, extensions }: OpenedSocket) {
     this.server = server;
+    this.#timeoutMs = server.timeoutMs;
     this.socket = socket;
     this.tcp = tcp;
     this.extensions = extensions;
@@ -112,6 +115,11 @@ export class CheckedConnection implements AsyncDisposable {
     for (const trace of requestId === undefined ? [] : [this.#trace, this.#resuming])
       trace?.sent(requestId ?? 0, body, agentId);
     this.socket.send(data, { binary: binary ?? this.#isBinary });
+  }
+
+  /** From now on an answer may take as long as a model does that is loaded first. */
+  waitForModel(): void {
+    this.#timeoutMs = Math.max(this.#timeoutMs, modelTimeoutMs);
   }
 
   /** The id of the last request. */
@@ -187,7 +195,7 @@ export class CheckedConnection implements AsyncDisposable {
 
   #describeSilence(): string {
     if (this.#end) return `close ${this.#end.code} ${this.#end.reason}`.trim();
-    return `nothing within ${this.server.timeoutMs / 1000} s`;
+    return `nothing within ${this.#timeoutMs / 1000} s`;
   }
 
   #receive(data: Buffer, isBinary: boolean): void {
@@ -210,7 +218,7 @@ export class CheckedConnection implements AsyncDisposable {
   }
 
   async #until(holds: () => boolean): Promise<boolean> {
-    const deadline = performance.now() + this.server.timeoutMs;
+    const deadline = performance.now() + this.#timeoutMs;
     while (!holds()) {
       const left = deadline - performance.now();
       const canStillCome = !this.#end && left > 0;

@@ -35,7 +35,10 @@ export async function useEcho(connection: CheckedConnection): Promise<void> {
 /** Lets the session generate, with the echo or else with the model. Returns fields for createAgent. @throws NotApplicable */
 export async function useGeneration(connection: CheckedConnection): Promise<Partial<ClientFrameBodies['createAgent']>> {
   const { model, facts } = connection.server;
-  if (!facts.echoes && model !== '') return { defaultModelName: model };
+  if (!facts.echoes && model !== '') {
+    connection.waitForModel();
+    return { defaultModelName: model };
+  }
   await useEcho(connection);
   return {};
 }

@@ -5,7 +5,6 @@ import { chat, lamp } from '../graphs.ts';
 import { answered, createAgent, exportDialog, refused, runTurn } from '../requests.ts';
 import type { ServerCheck, ServerUnderTest } from '../serverUnderTest.ts';
 
-const modelTimeoutMs = 120_000;
 const maxPages = 1000;
 
 /** All models of the server, page by page. */
@@ -22,9 +21,11 @@ async function listModels(connection: CheckedConnection): Promise<readonly Model
 }
 
 /** Connects to a server that has the model. @throws NotApplicable without --model */
-function openWithModel(server: ServerUnderTest): Promise<CheckedConnection> {
+async function openWithModel(server: ServerUnderTest): Promise<CheckedConnection> {
   if (server.model === '') throw new NotApplicable('no --model was given');
-  return CheckedConnection.open({ ...server, timeoutMs: Math.max(server.timeoutMs, modelTimeoutMs) });
+  const connection = await CheckedConnection.open(server);
+  connection.waitForModel();
+  return connection;
 }
 
 /** The catalogue, and what a model generates. */

@@ -100,6 +100,7 @@ export const resumeChecks: readonly ServerCheck[] = [
       await older.drop();
       const { connection: newer } = await resumeSession(older);
       await using connection = newer;
+      connection.waitForModel();
       await endPause(connection);
       const { complete, text } = await turnOf(connection, requestId);
       expectEqual('status', complete.status, 'SUCCESS');
