@@ -26,7 +26,7 @@ interface Waiting {
 }
 
 // A program that has crashed closes its connection first, and its exit says more.
-const closedTimeoutMs = 500;
+const closedTimeoutMs = 2000;
 
 /** Options of `take`. */
 export interface InboxTakeOptions {

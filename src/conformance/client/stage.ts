@@ -5,7 +5,7 @@ import type { CommandEvent, CommandEventName, ConnectionEvent } from './clientEv
 import type { ProgramExit } from './clientProgram.ts';
 import type { ClientRequest } from './clientRequest.ts';
 import { ClientRun, type ClientRunOptions } from './clientRun.ts';
-import { eventOf, type Inbox } from './inbox.ts';
+import { eventOf, type Inbox, type InboxTakeOptions } from './inbox.ts';
 import type { ScriptedConnection } from './scriptedConnection.ts';
 import { StageAgent } from './stageAgent.ts';
 
@@ -14,6 +14,9 @@ export type EventNamed<Name extends CommandEventName> = Extract<CommandEvent, { 
 
 // Answered with an error once all commands before it have been read.
 const unknownCommand = 'unknown_command';
+
+// An interpreter may have to compile the program first.
+const startTimeoutMs = 10_000;
 
 /** A client program on a scripted server, and the waits for what it does: what a scenario works with. */
 export class Stage implements AsyncDisposable {
@@ -55,7 +58,7 @@ export class Stage implements AsyncDisposable {
   /** Starts the program, and waits until it reads commands. @throws ConformanceFailure */
   async runs(): Promise<void> {
     await this.run.start();
-    await this.error(this.command(unknownCommand), [0]);
+    await this.error(this.command(unknownCommand), [0], undefined, { timeoutMs: startTimeoutMs });
   }
 
   /** Gives the program a command. Returns its id. */
@@ -89,9 +92,14 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Waits for the error of a command, with one of these codes. */
-  async error(id: number, codes: readonly number[], section?: ProtocolSection): Promise<EventNamed<'error'>> {
+  async error(
+    id: number,
+    codes: readonly number[],
+    section?: ProtocolSection,
+    options?: InboxTakeOptions,
+  ): Promise<EventNamed<'error'>> {
     const expected = `an error with code ${codes.join(' or ')} of the command with id ${id}`;
-    const event = await this.inbox.take((happening) => eventOf(happening, id), expected, section);
+    const event = await this.inbox.take((happening) => eventOf(happening, id), expected, section, options);
     expectThat(event.event === 'error' && codes.includes(event.code), expected, shown(event), section);
     return event;
   }
