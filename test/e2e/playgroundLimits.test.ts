@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { axeFindings } from '../helpers/axeFindings.ts';
 import { openPage, useChromium, viewports } from '../helpers/chromium.ts';
 import {
+  chooseFile,
   newAgent,
   nodeOf,
   openGraph,
@@ -33,6 +34,8 @@ const attempts = `(async () => {
 
 const hostileNames = ['constructor', '__proto__', '"]<img src=x onerror="document.title=1">', 'a\\', '100%22'];
 const password = 'open sesame';
+
+const line = (text: string) => ({ type: 'CannedResponse', params: { inline_strings: [text] } });
 
 /** Makes every access to the storage of the browser fail, as it does where cookies are blocked. */
 function turnStorageOff(): void {
@@ -84,7 +87,6 @@ describe.skipIf(isSkipped('playgroundLimits'))('what the playground may do', () 
   it('draws and connects nodes of any name, runs none of them as code, and keeps the file', async () => {
     await using opened = await openPage(browser(), server().url);
     const { page, problems } = opened;
-    const line = (text: string) => ({ type: 'CannedResponse', params: { inline_strings: [text] } });
     const nodes = Object.fromEntries([...hostileNames.map((name) => [name, line(name)]), ['end', line('Done.')]]);
     await openGraphFile(page, 'names', { start_node: 'end', nodes });
     const drawn = page.locator('[data-node]');
@@ -96,9 +98,26 @@ describe.skipIf(isSkipped('playgroundLimits'))('what the playground may do', () 
     }
     await page.reload();
     await drawn.first().waitFor();
-    expect(await page.locator('[data-edge]').count()).toBe(hostileNames.length);
+    const edges = page.locator('[data-edge]');
+    await edges.nth(hostileNames.length - 1).waitFor({ state: 'attached' });
+    expect(await edges.count()).toBe(hostileNames.length);
     expect(await page.title()).toBe('turngraph playground');
     expect(problems).toEqual([]);
+  });
+
+  it('answers at once with a graph that is too large to be drawn', async () => {
+    await using opened = await openPage(browser(), server().url);
+    const { page } = opened;
+    const next = (index: number) => ({ ...line('Hi.'), exits: { default: `n${(index + 1) % 2000}` } });
+    const nodes = Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [`n${index}`, next(index)]));
+    await chooseFile(page, 'large', { start_node: 'n0', nodes });
+    await page.getByRole('status').getByText('The graph has 2000 nodes').waitFor();
+    await regionOf(page, 'Graph file')
+      .getByRole('tab', { name: /^Faults/ })
+      .click();
+    await page.getByText('the graph has 2000 nodes, and 256 are allowed').waitFor();
+    await openGraph(page, 'lamp-switch');
+    expect(await page.locator('[data-node]').count()).toBe(4);
   });
 
   it('works without the storage of the browser, and takes any token', async () => {

@@ -13,12 +13,17 @@ export async function openGraph(page: Page, name: string): Promise<void> {
   await page.locator('[data-node]').first().waitFor();
 }
 
-/** Opens a graph as a file of the user and waits until it is drawn. */
-export async function openGraphFile(page: Page, name: string, graph: object): Promise<void> {
+/** Opens a graph as a file of the user. */
+export async function chooseFile(page: Page, name: string, graph: object): Promise<void> {
   const chosen = page.waitForEvent('filechooser');
   await page.getByRole('button', { name: 'Open file' }).click();
   const buffer = Buffer.from(JSON.stringify(graph, null, 2));
   await (await chosen).setFiles({ name: `${name}.json`, mimeType: 'application/json', buffer });
+}
+
+/** Opens a graph as a file of the user and waits until it is drawn. */
+export async function openGraphFile(page: Page, name: string, graph: object): Promise<void> {
+  await chooseFile(page, name, graph);
   await page.locator('[data-node]').first().waitFor();
 }
 

@@ -29,7 +29,7 @@ export function GraphCanvas() {
 }
 
 function Canvas() {
-  const { nodes, edges, onNodesChange, onEdgesChange, arrange, layouts } = useFlow();
+  const { nodes, edges, onNodesChange, onEdgesChange, arrange, layouts, problem } = useFlow();
   const { fitView } = useReactFlow();
   const isEditable = useDocument((store) => store.isEditable);
   const isEmpty = useDocument((store) => store.graph === undefined);
@@ -100,6 +100,11 @@ function Canvas() {
         {nodes.length >= minNodesForMap && <MiniMap pannable zoomable ariaLabel="Map of the graph" />}
       </ReactFlow>
       {isEmpty && <p className="canvas-empty">Open a graph, drop a file on the page, or begin with “New graph”.</p>}
+      {problem !== undefined && (
+        <p className="canvas-empty" role="status">
+          {problem}
+        </p>
+      )}
     </div>
   );
 }

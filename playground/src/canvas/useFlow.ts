@@ -5,6 +5,7 @@ import { shownTurn } from '../conversation/pageAgent.ts';
 import { useDocument } from '../document/documentStore.ts';
 import { noTypes } from '../document/graphTypes.ts';
 import { useTypes } from '../document/typesStore.ts';
+import { drawProblem } from './drawLimits.ts';
 import { flowEdges, flowNodes, type FlowNode } from './flowElements.ts';
 import { nameOfFlowId } from './flowId.ts';
 import { viewGraph, type NodeView } from './graphView.ts';
@@ -21,6 +22,8 @@ export interface Flow {
   arrange(): void;
   /** Changes with every layout of the whole graph: the view is then fitted to it. */
   readonly layouts: number;
+  /** Why the graph is not drawn; undefined: it is. */
+  readonly problem: string | undefined;
 }
 
 /** What was on the canvas before a change. */
@@ -34,7 +37,7 @@ interface Shown {
  * a node that is dragged stays where it is, and a new one gets a free place.
  */
 export function useFlow(): Flow {
-  const { views, taken } = useViews();
+  const { views, taken, problem } = useViews();
   const areTypesSettled = useTypes(({ types, reason }) => types !== noTypes || reason !== undefined);
   const opened = useDocument((store) => store.opened);
   const selected = useDocument((store) => store.selected);
@@ -88,10 +91,16 @@ export function useFlow(): Flow {
     setNodes((before) => flowNodes(before, views, positions.current, useDocument.getState().selected));
     setLayouts((count) => count + 1);
   }, [views]);
-  return { nodes, edges, onNodesChange, onEdgesChange, arrange, layouts };
+  return { nodes, edges, onNodesChange, onEdgesChange, arrange, layouts, problem };
 }
 
-function useViews(): { readonly views: readonly NodeView[]; readonly taken: ReadonlySet<string> } {
+interface Views {
+  readonly views: readonly NodeView[];
+  readonly taken: ReadonlySet<string>;
+  readonly problem: string | undefined;
+}
+
+function useViews(): Views {
   const graph = useDocument((store) => store.graph);
   const faults = useDocument((store) => store.faults);
   const types = useTypes((store) => store.types);
@@ -100,8 +109,12 @@ function useViews(): { readonly views: readonly NodeView[]; readonly taken: Read
     return agent && shownTurn(agent)?.visits;
   });
   const path = useMemo(() => (visits && graph ? turnPath(visits, graph) : emptyPath), [visits, graph]);
-  const views = useMemo(() => (graph ? viewGraph({ graph, types, faults, path }) : []), [graph, types, faults, path]);
-  return { views, taken: path.edges };
+  const problem = useMemo(() => graph && drawProblem(graph, types), [graph, types]);
+  const views = useMemo(
+    () => (graph && problem === undefined ? viewGraph({ graph, types, faults, path }) : []),
+    [graph, types, faults, path, problem],
+  );
+  return { views, taken: path.edges, problem };
 }
 
 /** Gives nodes without a position one, a renamed node that of its old name. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { drawLimits, drawProblem } from '../../../playground/src/canvas/drawLimits.ts';
 import { flowEdges, flowNodes } from '../../../playground/src/canvas/flowElements.ts';
 import { flowId, nameOfFlowId } from '../../../playground/src/canvas/flowId.ts';
 import { viewGraph } from '../../../playground/src/canvas/graphView.ts';
@@ -104,6 +105,25 @@ describe('names that JavaScript or a selector has a meaning for', () => {
   it.each([...names, 'a\nb', '%22'])('have an id that no selector breaks at: %j', (name) => {
     expect(flowId(name)).not.toMatch(/["\\\n]/);
     expect(nameOfFlowId(flowId(name))).toBe(name);
+  });
+});
+
+describe('the limits of the canvas', () => {
+  const many = (nodes: number, exits: number) => {
+    const own = Object.fromEntries(Array.from({ length: exits }, (_, index) => [`exit ${index}`, '']));
+    return graphOf({ nodes: Object.fromEntries(Array.from({ length: nodes }, (_, index) => [index, { exits: own }])) });
+  };
+
+  it.each([
+    ['the most nodes', drawLimits.nodes, 1, undefined],
+    ['one node more', drawLimits.nodes + 1, 1, /^The graph has 401 nodes, /],
+    ['the most exits', 2, drawLimits.exits / 2, undefined],
+    ['one exit more', 1, drawLimits.exits + 1, /^The graph has 4001 exits, /],
+    ['more exits than a call has arguments', 1, 200_000, /^The graph has 200000 exits, /],
+  ])('are kept by %s', (_, nodes, exits, problem) => {
+    const found = drawProblem(many(nodes, exits), noTypes);
+    if (problem) expect(found).toMatch(problem);
+    else expect(found).toBeUndefined();
   });
 });
 
