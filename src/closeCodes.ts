@@ -17,7 +17,7 @@ export const closeCodes = {
   wrongResumeToken: 4401,
   /** The client offers no subprotocol that the server knows. */
   unknownSubprotocol: 4406,
-  /** The client reads too slowly: see server/backpressure.ts. */
+  /** The client reads too slowly: see sendBuffer.ts. */
   slowReader: 4408,
   /** Another connection has resumed the session. */
   resumedElsewhere: 4409,

@@ -26,6 +26,7 @@ const layers: Readonly<Record<string, number>> = {
   jsonPointer: 1,
   jsonTypes: 1,
   eventLoop: 1,
+  sendBuffer: 1,
   sameSecret: 1,
   utf8Text: 1,
   jsonLocations: 2,

@@ -5,6 +5,7 @@ import type { ServerContext } from '../session/session.ts';
 import { ApiError } from './apiError.ts';
 import { complete, type CompletionOutput } from './completion.ts';
 import { completionBody, newHead } from './completionBody.ts';
+import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import { EventStream } from './eventStream.ts';
 import { listModels, readModel } from './modelList.ts';
@@ -25,6 +26,8 @@ export interface ApiOptions {
   readonly findExcess: () => string | undefined;
   /** Called for each refused or failed request; the facts have no text of a user. */
   readonly onRefused: (facts: { readonly status: number; readonly error: string; readonly param: string }) => void;
+  /** Backpressure of each stream. */
+  readonly sendBuffer: SendBufferLimits;
   /** Called with the socket of a request that may begin. */
   readonly onAdmitted: (socket: Socket) => void;
 }
@@ -38,6 +41,7 @@ export const isApiPath = (path: string): boolean => path === '/v1' || path.start
 export class OpenAiApi implements AsyncDisposable {
   readonly #options: ApiOptions;
   readonly #running = new Set<Promise<void>>();
+  readonly #buffers = new Set<SendBuffer>();
   readonly #disposal = new AbortController();
 
   constructor(options: ApiOptions) {
@@ -49,6 +53,11 @@ export class OpenAiApi implements AsyncDisposable {
   /** The number of completions that run. */
   get running(): number {
     return this.#running.size;
+  }
+
+  /** Unsent bytes and backpressure of the streams, for the metrics. */
+  get outputs(): readonly Pick<SendBuffer, 'unsent' | 'drained'>[] {
+    return [...this.#buffers];
   }
 
   /** Resolves when nothing runs. */
@@ -69,6 +78,12 @@ export class OpenAiApi implements AsyncDisposable {
     denied: Denial | undefined,
   ): Promise<void> {
     response.shouldKeepAlive &&= !denied && request.method === 'GET';
+    let isSent = false;
+    response.once('finish', () => (isSent = true));
+    response.once('close', () => {
+      const status = isSent ? `${response.statusCode}` : 'aborted';
+      this.#options.context.metrics.add('turngraph_openai_requests_total', { route: routeOf(path), status });
+    });
     try {
       // A page asks for permission without the token.
       if (request.method === 'OPTIONS' && denied?.status !== 403)
@@ -85,10 +100,10 @@ export class OpenAiApi implements AsyncDisposable {
   async #route(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     const { context } = this.#options;
     const { method = '' } = request;
-    const isCompletion = path === '/v1/chat/completions';
+    const route = routeOf(path);
+    const isCompletion = route === 'chat_completions';
     const allowed = isCompletion ? ['POST'] : ['GET', 'HEAD'];
-    const [, name] = /^\/v1\/models\/(.+)$/.exec(path) ?? [];
-    if (!isCompletion && path !== '/v1/models' && name === undefined)
+    if (route === 'other')
       throw new ApiError(`nothing is at ${path}; there are /v1/models and /v1/chat/completions`, {
         status: 404,
         code: 'unknown_url',
@@ -104,7 +119,9 @@ export class OpenAiApi implements AsyncDisposable {
     sendJson(
       response,
       200,
-      name === undefined ? await listModels(context) : await readModel(decodeName(name), context),
+      route === 'models'
+        ? await listModels(context)
+        : await readModel(decodeName(path.slice(modelPath.length)), context),
     );
   }
 
@@ -135,7 +152,9 @@ export class OpenAiApi implements AsyncDisposable {
       socket.setTimeout(0);
       const head = newHead(chat.model);
       if (chat.stream) {
-        const stream = new EventStream(response, head, chat.stream_options.include_usage ?? false);
+        const buffer = this.#openBuffer(response);
+        const includeUsage = chat.stream_options.include_usage ?? false;
+        const stream = new EventStream(response, { head, includeUsage, buffer });
         try {
           stream.end(await complete(context, plan, stream, signal));
         } catch (error) {
@@ -159,6 +178,19 @@ export class OpenAiApi implements AsyncDisposable {
     }
   }
 
+  /** The send buffer of a stream: a client that does not read it for too long loses its connection. */
+  #openBuffer(response: ServerResponse): SendBuffer {
+    const { context, sendBuffer } = this.#options;
+    const onPause = (): void => context.metrics.add('turngraph_slow_reader_pauses_total', {});
+    const buffer = new SendBuffer(sendBuffer, () => response.destroy(), onPause);
+    this.#buffers.add(buffer);
+    response.once('close', () => {
+      this.#buffers.delete(buffer);
+      buffer.end();
+    });
+    return buffer;
+  }
+
   #fail(response: ServerResponse, thrown: unknown): void {
     if (response.destroyed) return;
     const error = this.#toError(thrown);
@@ -175,6 +207,15 @@ export class OpenAiApi implements AsyncDisposable {
     if (error.code === 'internal') log.error({ err: cause }, 'request of the OpenAI-compatible API failed');
     return error;
   }
+}
+
+const modelPath = '/v1/models/';
+
+/** The route of a path, as the metrics name it. */
+function routeOf(path: string): 'chat_completions' | 'models' | 'model' | 'other' {
+  if (path === '/v1/chat/completions') return 'chat_completions';
+  if (path === '/v1/models') return 'models';
+  return path.startsWith(modelPath) && path.length > modelPath.length ? 'model' : 'other';
 }
 
 async function readPlan(body: unknown, context: ServerContext) {

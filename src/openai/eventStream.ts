@@ -1,23 +1,26 @@
 import type { ServerResponse } from 'node:http';
 import type { ToolCallNotification } from '../frames.gen.ts';
+import type { SendBuffer } from '../sendBuffer.ts';
 import type { ApiError } from './apiError.ts';
 import type { CompletionEnd, CompletionOutput } from './completion.ts';
 import { toApiCall, toExtras, toUsage, type CompletionHead } from './completionBody.ts';
-
-const slowReaderTimeoutMs = 60_000;
 
 /** A response as server-sent events: chunks with deltas, then `[DONE]`. It begins with the first of them. */
 export class EventStream implements CompletionOutput {
   readonly #response: ServerResponse;
   readonly #head: CompletionHead;
   readonly #hasUsage: boolean;
-  #pause: Promise<void> | undefined;
+  readonly #buffer: SendBuffer;
 
   /** @param includeUsage whether a last chunk has the usage. */
-  constructor(response: ServerResponse, head: CompletionHead, includeUsage: boolean) {
+  constructor(
+    response: ServerResponse,
+    { head, includeUsage, buffer }: { head: CompletionHead; includeUsage: boolean; buffer: SendBuffer },
+  ) {
     this.#response = response;
     this.#head = head;
     this.#hasUsage = includeUsage;
+    this.#buffer = buffer;
   }
 
   text(piece: string): void {
@@ -29,7 +32,7 @@ export class EventStream implements CompletionOutput {
   }
 
   backpressure(): Promise<void> | undefined {
-    return this.#pause;
+    return this.#buffer.drained();
   }
 
   /** Ends the stream. */
@@ -65,21 +68,7 @@ export class EventStream implements CompletionOutput {
   }
 
   #send(event: object): void {
-    const isFlushed = this.#response.write(`data: ${JSON.stringify(event)}\n\n`);
-    if (!isFlushed) this.#pause ??= this.#drained();
-  }
-
-  /** Resolves when the client has caught up; the connection of one that does not is closed. */
-  #drained(): Promise<void> {
-    return new Promise((resolve) => {
-      const timeout = setTimeout(() => this.#response.destroy(), slowReaderTimeoutMs).unref();
-      const done = (): void => {
-        clearTimeout(timeout);
-        this.#response.off('drain', done).off('close', done);
-        this.#pause = undefined;
-        resolve();
-      };
-      this.#response.on('drain', done).on('close', done);
-    });
+    const bytes = Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
+    this.#response.write(bytes, this.#buffer.track(bytes.length));
   }
 }

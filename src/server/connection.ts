@@ -14,7 +14,7 @@ import { serverCodecs, type Codec, type Subprotocol } from '../wire/codec.ts';
 import { serverFrame } from '../wire/frame.ts';
 import { version } from '../version.ts';
 import { closeSocket } from './closeSocket.ts';
-import { SendBuffer, type SendBufferLimits } from './backpressure.ts';
+import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
 
 const protocolVersion = 1;
 

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { STATUS_CODES, type IncomingMessage, type RequestListener } from 'node:http';
-import type { Socket } from 'node:net';
+import { STATUS_CODES, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { describeError } from '../fault.ts';
 import { editorSchema } from '../graph/editorSchema.ts';
@@ -24,7 +23,6 @@ interface HttpResponse {
  * theirs. A socket is closed after a request that has a body or may not access the server.
  */
 export function answerHttp(checkAccess: AccessCheck, context: ServerContext, api?: OpenAiApi): RequestListener {
-  const lastResponses = new WeakMap<Socket, Promise<void>>();
   return (request, response) => {
     const { socket } = request;
     const denied = checkAccess(request);
@@ -51,6 +49,9 @@ export function answerHttp(checkAccess: AccessCheck, context: ServerContext, api
     });
   };
 }
+
+/** The last response of each socket: resolves when it is complete. */
+const lastResponses = new WeakMap<Duplex, Promise<void>>();
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
@@ -79,7 +80,7 @@ async function createResponse(
 
 const noApi = (path: string): HttpResponse => ({
   status: 404,
-  body: { error: `nothing is at ${path}; serve --openai has the OpenAI-compatible API there, without an upgrade` },
+  body: { error: `nothing is at ${path}; serve --openai has the OpenAI-compatible API there` },
 });
 
 const notFound = (path: string): HttpResponse => ({
@@ -142,22 +143,27 @@ function findBusyReason({ closing, pools }: ServerContext): string | undefined {
 
 /**
  * Answers a request with an Upgrade header for another protocol than WebSocket, such as `h2c` (Java's HttpClient,
- * `curl --http2`), as plain HTTP/1.1: a server may ignore an upgrade (RFC 9110, 7.8). Then it closes the connection.
+ * `curl --http2`), as plain HTTP/1.1: a server may ignore an upgrade (RFC 9110, 7.8). Node has taken the socket out of its
+ * server, so it is given back with the request without that header; then the connection is closed.
  */
-export function ignoreUpgrade(
-  checkAccess: AccessCheck,
-  context: ServerContext,
-  request: IncomingMessage,
+export async function ignoreUpgrade(
+  server: Server,
+  { method, url, httpVersion, rawHeaders }: IncomingMessage,
   socket: Duplex,
-): void {
-  socket.on('error', () => socket.destroy());
-  createResponse(request, checkAccess(request), context).then(
-    (response) => writeResponse(socket, response, request.method === 'HEAD'),
-    (error: unknown) => {
-      context.log.error({ err: error }, 'HTTP request failed with an internal error');
-      socket.destroy();
-    },
-  );
+  head: Buffer,
+): Promise<void> {
+  const closeOnError = (): void => void socket.destroy();
+  socket.on('error', closeOnError);
+  await lastResponses.get(socket);
+  if (socket.destroyed) return;
+  socket.off('error', closeOnError);
+  const lines = [`${method} ${url} HTTP/${httpVersion}`, 'Connection: close'];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (!/^(?:connection|upgrade|http2-settings)$/i.test(name)) lines.push(`${name}: ${rawHeaders[index + 1]}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+  server.emit('connection', socket);
 }
 
 /** Rejects a client during the handshake: an HTTP error instead of a WebSocket. */
@@ -169,7 +175,7 @@ export function rejectUpgrade(socket: Duplex, status: number, reason: string): v
 const slowReaderTimeoutMs = 10_000;
 
 // For a socket that Node has handed over as an upgrade: its own response object cannot be used any more.
-function writeResponse(socket: Duplex, response: HttpResponse, isHead = false): void {
+function writeResponse(socket: Duplex, response: HttpResponse): void {
   const { status, headers = {} } = response;
   const { type, text } = serialize(response);
   const head = [
@@ -185,7 +191,7 @@ function writeResponse(socket: Duplex, response: HttpResponse, isHead = false): 
   const timeout = setTimeout(() => socket.destroy(), slowReaderTimeoutMs).unref();
   socket.once('close', () => clearTimeout(timeout));
   socket.write(`${head.join('\r\n')}\r\n\r\n`);
-  socket.end(isHead ? '' : text);
+  socket.end(text);
 }
 
 function serialize({ body, type }: HttpResponse): { readonly type: string; readonly text: string | Buffer } {

@@ -23,7 +23,7 @@ import { chooseSubprotocol, ClientConnection, ClientSocket } from './connection.
 import { createAccessCheck, isLoopback, splitTarget, type AccessCheck } from './access.ts';
 import { AnonymousSockets } from './anonymousSockets.ts';
 import { answerHttp, ignoreUpgrade, rejectUpgrade } from './http.ts';
-import { defaultSendBufferLimits, type SendBufferLimits } from './backpressure.ts';
+import { defaultSendBufferLimits, type SendBufferLimits } from '../sendBuffer.ts';
 import { rateLimit } from './rateLimit.ts';
 import { createRejectionLog } from './rejectionLog.ts';
 import { createRequestLog } from './requestLog.ts';
@@ -101,6 +101,7 @@ export async function listen(
         context,
         findExcess: () => checkCapacity(),
         onAdmitted,
+        sendBuffer,
         onRefused: (facts) => logRefusedRequest(facts, 'request of the OpenAI-compatible API refused'),
       })
     : undefined;
@@ -129,9 +130,9 @@ export async function listen(
     socket.on('close', () => connections.delete(connection));
   };
 
-  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+  const upgrade = (server: HttpServer, request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     if (request.headers.upgrade?.toLowerCase() !== 'websocket')
-      return ignoreUpgrade(checkAccess, context, request, socket);
+      return void ignoreUpgrade(server, request, socket, head);
     const reject = (status: number, reason: string): void => {
       context.metrics.add('turngraph_handshakes_refused_total', { status: String(status) });
       const address = request.socket.remoteAddress;
@@ -148,7 +149,7 @@ export async function listen(
   };
 
   context.metrics.onScrape((set) => {
-    const outputs = [...connections].map(({ output }) => output);
+    const outputs = [...[...connections].map(({ output }) => output), ...(api?.outputs ?? [])];
     set('turngraph_connections', {}, connections.size);
     set(
       'turngraph_unsent_bytes',
@@ -167,7 +168,7 @@ export async function listen(
     // Without the last two, Node asks for the body of a request, or answers it itself.
     for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, answer);
     server.on('connection', (socket) => anonymous.add(socket));
-    server.on('upgrade', upgrade);
+    server.on('upgrade', (...args) => upgrade(server, ...args));
   });
   // Without a listener Node ends the process, for example when no file handle is free for a new connection.
   for (const server of servers)

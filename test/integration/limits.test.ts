@@ -6,7 +6,7 @@ import { defineNode } from '../../src/index.ts';
 import { ClientSocket } from '../../src/server/connection.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, startTestServer, subprotocols } from '../helpers/server.ts';
-import { defaultSendBufferLimits } from '../../src/server/backpressure.ts';
+import { defaultSendBufferLimits } from '../../src/sendBuffer.ts';
 import { RequestDispatcher } from '../../src/session/dispatcher.ts';
 import { floodOptions, floodText, flooding } from '../helpers/flood.ts';
 import { Gate } from '../helpers/gate.ts';

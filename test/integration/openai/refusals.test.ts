@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { mockEngine } from '../../../src/engine/mock/engine.ts';
 import { Fault } from '../../../src/fault.ts';
 import { override } from '../../helpers/heldEngine.ts';
+import { parseScrape } from '../../helpers/prometheus.ts';
 import { maxFrameBytes } from '../../../src/frameSize.ts';
 import { startTestServer, useServer, type TestServerOptions } from '../../helpers/server.ts';
 
@@ -255,10 +256,55 @@ describe('the OpenAI-compatible API', () => {
     ['GET', '/v1/models/nobody', 404, 'model_not_found'],
     ['POST', '/v1/embeddings', 404, 'unknown_url'],
     ['GET', '/v1', 404, 'unknown_url'],
+    ['PUT', '/v1/chat/completions', 405, 'method_not_allowed'],
+    ['PATCH', '/v1/models', 405, 'method_not_allowed'],
+    ['PUT', '/v1/threads/a/runs', 404, 'unknown_url'],
+    ['GET', '/v1/models/', 404, 'unknown_url'],
   ])('answers %s %s with %i', async (method, path, status, code) => {
     const answer = await fetch(`http://127.0.0.1:${server().port}${path}`, { method, headers: { authorization } });
     expect(answer.status).toBe(status);
     expect(await answer.json()).toMatchObject({ error: { code } });
+  });
+
+  it.each([
+    ['POST', '/v1/chat/completions', JSON.stringify(chat), /^HTTP\/1.1 200 OK[^]*"content":"You said: hi"/],
+    ['POST', '/v1/chat/completions', JSON.stringify({ ...chat, n: 2 }), /^HTTP\/1.1 400 [^]*"param":"n"/],
+    ['GET', '/v1/models', '', /^HTTP\/1.1 200 OK[^]*"object":"list"/],
+    ['GET', '/v1/nothing', '', /^HTTP\/1.1 404 [^]*"code":"unknown_url"/],
+    ['PUT', '/v1/models', '', /^HTTP\/1.1 405 [^]*"code":"method_not_allowed"/],
+  ])('answers %s %s of a client that offers HTTP/2', async (method, path, body, expected) => {
+    const socket = createConnection({ port: server().port, host: '127.0.0.1' });
+    const upgrade = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'];
+    const head = [`${method} ${path} HTTP/1.1`, 'Host: localhost', `Authorization: ${authorization}`, ...upgrade];
+    // The body comes later, in two parts.
+    socket.write([...head, `Content-Length: ${body.length}`, '', ''].join('\r\n'));
+    await new Promise(setImmediate);
+    socket.write(body.slice(0, 5));
+    await new Promise(setImmediate);
+    socket.write(body.slice(5));
+    expect(Buffer.concat(await socket.toArray()).toString()).toMatch(expected);
+  });
+
+  it('counts requests by route and status', async () => {
+    const own = await startOwn({});
+    const url = `http://127.0.0.1:${own.port}`;
+    await post(chat, own);
+    await post({ ...chat, n: 2 }, own);
+    for (const path of ['models', 'models', 'models/nobody', 'files']) await (await fetch(`${url}/v1/${path}`)).text();
+    const scraped = parseScrape(await (await fetch(`${url}/metrics`)).text());
+    const counts = (
+      ['chat_completions 200', 'chat_completions 400', 'models 200', 'model 404', 'other 404'] as const
+    ).map((labels) => {
+      const [route = '', status = ''] = labels.split(' ');
+      return [labels, scraped.value('turngraph_openai_requests_total', { route, status })];
+    });
+    expect(Object.fromEntries(counts)).toEqual({
+      'chat_completions 200': 1,
+      'chat_completions 400': 1,
+      'models 200': 2,
+      'model 404': 1,
+      'other 404': 1,
+    });
   });
 
   it('lets a page of an allowed origin ask and read', async () => {

@@ -1,3 +1,4 @@
+import { createConnection } from 'node:net';
 import OpenAI from 'openai';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
@@ -40,9 +41,9 @@ function watch(engine: Engine): Watched {
   return { engine: override(engine, { load }), running: () => running, pieces: () => pieces };
 }
 
-async function startHeld(options: TestServerOptions = {}) {
+async function startHeld(options: TestServerOptions = {}, piecesBeforeGate = 2) {
   const gate = new Gate();
-  const watched = watch(heldEngine([{ match: '', answer: 'One two three four five.', gate, piecesBeforeGate: 2 }]));
+  const watched = watch(heldEngine([{ match: '', answer: 'One two three four five.', gate, piecesBeforeGate }]));
   const server = await startTestServer({ openai: true, engines: { 'llama-cpp': watched.engine }, ...options });
   onTestFinished(() => server[Symbol.asyncDispose]());
   const client = new OpenAI({ baseURL: `http://127.0.0.1:${server.port}/v1`, apiKey: 'none', maxRetries: 0 });
@@ -73,6 +74,27 @@ describe('a completion whose client goes away', () => {
     await expect(client.chat.completions.create({ model, messages }, { timeout: 200 })).rejects.toThrow(/timed out/);
     await until(() => running() === 0);
     expect(pieces()).toBeLessThanOrEqual(3);
+  });
+});
+
+describe.each([
+  ['before its first token', 0],
+  ['after two tokens', 2],
+])('a completion %s', (_, piecesBeforeGate) => {
+  it.each([true, false])('ends when its socket is closed (stream: %s), and its place is free', async (stream) => {
+    const options = { maxConnections: 1 };
+    const { client, gate, server, running, pieces } = await startHeld(options, piecesBeforeGate);
+    const socket = createConnection({ port: server.port, host: '127.0.0.1' });
+    const body = JSON.stringify({ model, messages, stream });
+    const head = ['POST /v1/chat/completions HTTP/1.1', 'Host: localhost', `Content-Length: ${body.length}`];
+    socket.write([...head, '', body].join('\r\n'));
+    await until(() => running() === 1 && pieces() === piecesBeforeGate);
+    socket.destroy();
+    await until(() => running() === 0);
+    expect(pieces()).toBeLessThanOrEqual(piecesBeforeGate + 1);
+    gate.open();
+    const again = await client.chat.completions.create({ model, messages });
+    expect(again.choices[0]?.message.content).toBe('One two three four five.');
   });
 });
 
