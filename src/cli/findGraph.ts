@@ -39,7 +39,12 @@ function hintFor(nameOrPath: string, path: string, names: readonly string[]): st
 export const isFile = (path: string): boolean => kindOf(path) === 'file';
 
 function kindOf(path: string): 'file' | 'folder' | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (!stats) return undefined;
-  return stats.isDirectory() ? 'folder' : 'file';
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (!stats) return undefined;
+    return stats.isDirectory() ? 'folder' : 'file';
+  } catch {
+    // What the system cannot follow, such as links in a circle. Who reads it is told why.
+    return 'file';
+  }
 }

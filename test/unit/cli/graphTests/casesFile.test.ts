@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { casesEditorSchema } from '../../../../src/cli/graphTests/casesSchema.ts';
@@ -10,6 +10,7 @@ beforeAll(async () => {
   folder = await CasesFolder.create();
   await folder.write('lamp.json', { start_node: 'guard', nodes: { guard: {}, answer: {} } });
   await folder.write('broken.json', '{,}');
+  await symlink('circle', join(folder.path, 'circle'));
   await mkdir(join(folder.path, 'graphs'));
   await folder.write('graphs/porch.json', { start_node: 'answer', nodes: { answer: {} } });
 });
@@ -118,6 +119,9 @@ describe('a cases file', () => {
       { ...turn({}), graph: '/dev/zero' },
       /:1:2: graph: \/dev\/zero cannot be read: it is not a regular file/,
     ],
+    ['names a path that is too long', { ...turn({}), graph: 'x'.repeat(5000) }, /:1:2: graph: .*cannot be read: /],
+    ['names a path with a null character', { ...turn({}), graph: 'x\u0000' }, /:1:2: graph: .*cannot be read: /],
+    ['names a link in a circle', { ...turn({}), graph: 'circle' }, /:1:2: graph: .*circle cannot be read: /],
     ['names a graph without its ending', { ...turn({}), graph: 'lamp' }, /did you mean "lamp\.json"\?/],
     ['names a broken graph', { ...turn({}), graph: 'broken.json' }, /broken\.json:1:2: is not valid JSON/],
   ])('is refused when it %s', async (_, content, message) => {
