@@ -45,6 +45,8 @@ export class Inbox {
   #happenings: Happening[] = [];
   #waiting: Waiting | undefined;
   #exit: ProgramExit | undefined;
+  /** The names of the commands that were given, by id. */
+  readonly commands = new Map<number, string>();
   /** The ids of commands that may fail, although the scenario waits for something else. */
   readonly mayFail = new Set<number>();
   /** Whether the connection may end, although the scenario waits for something else. */
@@ -57,6 +59,11 @@ export class Inbox {
   /** How the program has ended; undefined while it runs. */
   get exit(): ProgramExit | undefined {
     return this.#exit;
+  }
+
+  /** A command in words: its name and id. */
+  commandOf(id: number): string {
+    return `${this.commands.get(id) ?? 'a command'} (id ${id})`;
   }
 
   /** Adds what happened. */
@@ -161,7 +168,7 @@ export class Inbox {
     if (happening.kind !== 'event' || happening.event.event !== 'error') return undefined;
     const { id } = happening.event;
     if (this.mayFail.has(id)) return undefined;
-    return new ConformanceFailure(`no error of the command with id ${id}`, shown(happening.event));
+    return new ConformanceFailure(`no error of ${this.commandOf(id)}`, shown(happening.event));
   }
 }
 

@@ -64,6 +64,7 @@ export class Stage implements AsyncDisposable {
   /** Gives the program a command. Returns its id. */
   command(name: string, members: object = {}): number {
     const id = ++this.#lastId;
+    this.inbox.commands.set(id, name);
     this.run.write({ id, do: name, ...members });
     return id;
   }
@@ -85,7 +86,7 @@ export class Stage implements AsyncDisposable {
     name: Name,
     section?: ProtocolSection,
   ): Promise<EventNamed<Name>> {
-    const expected = `the event "${name}" of the command with id ${id}`;
+    const expected = `the event "${name}" of ${this.inbox.commandOf(id)}`;
     const event = await this.inbox.take((happening) => eventOf(happening, id), expected, section);
     expectThat(event.event === name, expected, shown(event), section);
     return event as EventNamed<Name>;
@@ -98,7 +99,7 @@ export class Stage implements AsyncDisposable {
     section?: ProtocolSection,
     options?: InboxTakeOptions,
   ): Promise<EventNamed<'error'>> {
-    const expected = `an error with code ${codes.join(' or ')} of the command with id ${id}`;
+    const expected = `an error with code ${codes.join(' or ')} of ${this.inbox.commandOf(id)}`;
     const event = await this.inbox.take((happening) => eventOf(happening, id), expected, section, options);
     expectThat(event.event === 'error' && codes.includes(event.code), expected, shown(event), section);
     return event;
