@@ -2,6 +2,7 @@ import { Validator, type OutputUnit, type Schema, type SchemaDraft } from '@cfwo
 import { Fault } from '../../fault.ts';
 import { isObject } from '../../jsonTypes.ts';
 import { describePointer, escapePointerToken } from '../../jsonPointer.ts';
+import { branchKeywords, listKeywords, namedKeywords, schemaKeywords } from '../../tools/declaration/schemaKeywords.ts';
 import { documentText } from '../../wire/documentText.ts';
 import type { ParametersSchema } from './fromJsonSchema.ts';
 import type { CheckedArguments } from './standardSchema.ts';
@@ -50,14 +51,14 @@ function assertTypes(schema: unknown, path: string): void {
   if (unknown !== undefined) {
     throw new Fault('MALFORMED_MESSAGE', `${path}.type must be of ${types.join(', ')}, not ${JSON.stringify(unknown)}`);
   }
-  for (const keyword of ['properties', '$defs', 'definitions']) {
+  for (const keyword of ['properties', ...namedKeywords]) {
     const members = schema[keyword];
     if (!isObject(members)) continue;
     for (const [name, member] of Object.entries(members))
       assertTypes(member, `${path}${describePointer(`/${keyword}${escapePointerToken(name)}`)}`);
   }
-  for (const keyword of ['items', 'additionalProperties', 'not']) assertTypes(schema[keyword], `${path}.${keyword}`);
-  for (const keyword of ['anyOf', 'oneOf', 'allOf', 'prefixItems']) {
+  for (const keyword of ['items', ...schemaKeywords]) assertTypes(schema[keyword], `${path}.${keyword}`);
+  for (const keyword of [...branchKeywords, ...listKeywords]) {
     const members = schema[keyword];
     if (!Array.isArray(members)) continue;
     for (const [index, member] of members.entries()) assertTypes(member, `${path}.${keyword}[${index}]`);

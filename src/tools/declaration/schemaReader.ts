@@ -4,6 +4,7 @@ import { createReader, type SchemaError } from '../../schema.ts';
 import type { EnumSource, ParamNotes } from '../tool.ts';
 import { enumTypes, enumTypesOf } from './enumSource.ts';
 import { notesKey } from './paramNotes.ts';
+import { branchKeywords, listKeywords, namedKeywords, ownFacts, schemaKeywords } from './schemaKeywords.ts';
 import { factSchemas } from './toolSchema.ts';
 import { jsonTypeOf } from './typeNames.ts';
 
@@ -34,19 +35,9 @@ const readFacts = createReader({ type: 'object', properties: factSchemas });
 const maxDepth = 64;
 const maxTypeWarnings = 10;
 
-// Where subschemas are in a schema, in addition to `properties` and `items`.
-const branchKeywords: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
-const listKeywords: ReadonlySet<string> = new Set(['prefixItems', 'items']);
-const namedKeywords: ReadonlySet<string> = new Set(['patternProperties', 'dependentSchemas', '$defs', 'definitions']);
-const schemaKeywords: ReadonlySet<string> = new Set(
-  'additionalProperties unevaluatedProperties propertyNames additionalItems unevaluatedItems contains not if then else'.split(
-    ' ',
-  ),
-);
-
-// Facts that only turngraph knows; models are not shown them, but the values of `enum_from` in their place.
-const ownFacts: ReadonlySet<string> = new Set(Object.keys(factSchemas).filter((name) => name !== 'examples'));
-const hiddenFacts: ReadonlySet<string> = new Set([...ownFacts].filter((name) => name !== 'enum_from'));
+// Models are not shown facts, but the values of `enum_from` in their place.
+const hiddenFacts: ReadonlySet<string> = new Set(ownFacts.filter((name) => name !== 'enum_from'));
+const isOwnFact = (name: string): boolean => ownFacts.some((fact) => fact === name);
 
 /**
  * Reads the JSON Schemas of a tool's parameters: collects the facts of each parameter by its path, and returns the
@@ -136,7 +127,7 @@ export class SchemaReader {
     if (path === undefined || path === '') {
       const where =
         path === '' ? 'of each parameter under "properties"' : 'of the parameter that this schema is used for';
-      for (const name of names.filter((fact) => ownFacts.has(fact)))
+      for (const name of names.filter(isOwnFact))
         this.reject(`${pointer}/${name}`, `is a fact of one parameter; move it to the schema ${where}`);
       return;
     }

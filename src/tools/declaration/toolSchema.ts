@@ -1,4 +1,5 @@
 import type { FromSchema, Schema } from '../../schema.ts';
+import type { ownFacts } from './schemaKeywords.ts';
 
 /** JSON Schemas of the facts of a parameter that are not about its type. `examples` is a keyword of JSON Schema, too. */
 export const factSchemas = {
@@ -20,7 +21,7 @@ export const factSchemas = {
     description:
       'Name of a variable of the message: a JSON list, which is the "enum" of this turn. Where it is missing or wrong, the tool is left out of the turn.',
   },
-} as const satisfies Readonly<Record<string, Schema>>;
+} as const satisfies Readonly<Record<(typeof ownFacts)[number] | 'examples', Schema>>;
 
 const paramSchema = {
   type: 'object',

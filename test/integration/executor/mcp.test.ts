@@ -1,7 +1,10 @@
 import { Client as McpSdkClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { executor, type Client } from '../../../src/client/index.ts';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { executor, type Client, type McpClient } from '../../../src/client/index.ts';
 import { codecs, openClient, resultsIn } from '../../helpers/executorGraphs.ts';
 import { chatmlCall, scriptedEngine } from '../../helpers/resultGraphs.ts';
 import { repositoryPath, useServer } from '../../helpers/server.ts';
@@ -10,6 +13,7 @@ const setLight = (name: string): string => chatmlCall('set_light', { name, on: t
 const engine = scriptedEngine([
   { match: 'both', node: 'act', answer: `${setLight('porch')}\n${chatmlCall('list_lights', {})}` },
   { match: 'moon', node: 'act', answer: setLight('moon') },
+  { match: 'door', node: 'act', answer: chatmlCall('open_door', { name: 'cellar' }) },
   { match: 'unclear', node: 'act', answer: chatmlCall('set_light', { name: 'porch', on: 'maybe' }) },
   { match: '', node: 'answer', answer: 'It is on.' },
 ]);
@@ -53,7 +57,9 @@ describe.each(codecs)('over %s, the tools of an MCP server', (codec) => {
     await using client: Client = await openClient(server().url, { codec });
     const { declarations, tools } = await executor.fromMcp(mcp);
     const agent = await client.createAgent({ graph: graphOf(declarations) });
-    expect(await agent.send(message, { tools: executor(tools) })).toMatchObject({ text: 'It is on.', warnings: [] });
+    // One after the other: the second call of `both` reads what the first one sets.
+    const turn = await agent.send(message, { tools: executor(tools, { concurrency: 1 }) });
+    expect(turn).toMatchObject({ text: 'It is on.', warnings: [] });
     expect(resultsIn(engine)).toEqual(results);
   });
 
@@ -64,4 +70,65 @@ describe.each(codecs)('over %s, the tools of an MCP server', (codec) => {
     expect(declarations.map(({ name }) => name)).toEqual(['house_set_light']);
     await expect(agent.changeParams('act', { tools: declarations })).resolves.toBeUndefined();
   });
+
+  it('are taken anew when the server says that its list has changed', async () => {
+    const house = new McpServer({ name: 'house', version: '1.0.0' });
+    const lamp = house.registerTool('set_light', { inputSchema: { name: z.string() } }, () => ({ content: [] }));
+    const changes: McpClient[] = [];
+    const own: McpSdkClient = new McpSdkClient(
+      { name: 'test', version: '1.0.0' },
+      { listChanged: { tools: { autoRefresh: false, onChanged: () => void changes.push(own) } } },
+    );
+    const [forClient, forServer] = InMemoryTransport.createLinkedPair();
+    await Promise.all([house.connect(forServer), own.connect(forClient)]);
+    onTestFinished(() => own.close());
+    await using client: Client = await openClient(server().url, { codec });
+    const before = await executor.fromMcp(own);
+    const agent = await client.createAgent({ graph: graphOf(before.declarations) });
+    house.registerTool('open_door', { inputSchema: { name: z.string() } }, ({ name }) => ({
+      content: [{ type: 'text', text: `${name}: open` }],
+    }));
+    lamp.remove();
+    while (changes.length === 0) await new Promise(setImmediate);
+    const after = await executor.fromMcp(own);
+    expect(after.declarations.map(({ name }) => name)).toEqual(['open_door']);
+    await agent.changeParams('act', { tools: after.declarations });
+    expect(await agent.send('the door, please', { tools: executor(after.tools) })).toMatchObject({ warnings: [] });
+    expect(resultsIn(engine)).toEqual(['cellar: open']);
+    // The tool that is gone fails with the message of the server.
+    await agent.changeParams('act', { tools: before.declarations });
+    await agent.send('both', { tools: executor(before.tools) });
+    expect(resultsIn(engine)[0]).toMatch(/^Error: .*set_light/);
+  });
+
+  it('are refused by name where a schema cannot be expressed, and the others can be taken', async () => {
+    const node = z.object({
+      name: z.string(),
+      get children() {
+        return z.array(node).optional();
+      },
+    });
+    const house = new McpServer({ name: 'house', version: '1.0.0' });
+    house.registerTool('grow_tree', { inputSchema: { root: node } }, () => ({ content: [] }));
+    house.registerTool('set_light', { inputSchema: { name: z.string() } }, () => ({ content: [] }));
+    const own = new McpSdkClient({ name: 'test', version: '1.0.0' });
+    const [forClient, forServer] = InMemoryTransport.createLinkedPair();
+    await Promise.all([house.connect(forServer), own.connect(forClient)]);
+    onTestFinished(() => own.close());
+    await expect(executor.fromMcp(own)).rejects.toMatchObject({
+      name: 'MALFORMED_MESSAGE',
+      message: expect.stringMatching(/^fromMcp\.grow_tree\.inputSchema\..* contains itself/) as unknown,
+    });
+    const { declarations } = await executor.fromMcp(own, { only: ['set_light'] });
+    expect(declarations.map(({ name }) => name)).toEqual(['set_light']);
+    // With strict, a node refuses what a grammar cannot express, by the name of the tool.
+    await using client: Client = await openClient(server().url, { codec });
+    const unlike = { name: 'pick', description: '', parameters: { type: 'object', properties: { a: { not: {} } } } };
+    const refused = client.createAgent({ graph: { start_node: 'act', ...strictGraph([unlike]) } });
+    await expect(refused).rejects.toThrow(/the tool "pick" cannot be strict/);
+  });
+});
+
+const strictGraph = (tools: readonly object[]): object => ({
+  nodes: { act: { type: 'ToolCall', params: { tools, strict: true } } },
 });

@@ -1,21 +1,21 @@
 import { Fault } from '../../../fault.ts';
 import { isObject } from '../../../jsonTypes.ts';
 import { describePointer, escapePointerToken, pointerTokens } from '../../../jsonPointer.ts';
+import {
+  branchKeywords,
+  listKeywords,
+  namedKeywords,
+  ownFacts,
+  schemaKeywords,
+} from '../../../tools/declaration/schemaKeywords.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
 // What a model is not shown: names and definitions, which stand where they are referred to.
 const left: ReadonlySet<string> = new Set(['$schema', '$id', '$comment', '$defs', 'definitions']);
-const schemaKeywords: ReadonlySet<string> = new Set(
-  'items additionalProperties unevaluatedProperties propertyNames additionalItems unevaluatedItems contains not if then else'.split(
-    ' ',
-  ),
-);
-const listKeywords: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items']);
-const namedKeywords: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas']);
 const dynamic: ReadonlySet<string> = new Set(['$dynamicRef', '$recursiveRef']);
-// Facts of turngraph, which would be read as such, whatever the server means by them.
-const facts: ReadonlySet<string> = new Set(['source', 'significance', 'hidden', 'precedence', 'enum_from']);
+// Facts of turngraph would be read as such, whatever the server means by them.
+const facts: ReadonlySet<string> = new Set(ownFacts);
 
 const maxSchemas = 4096;
 
@@ -52,16 +52,16 @@ export function inlineReferences(root: JsonSchema, path: string): JsonSchema {
     );
 
   const member = (keyword: string, value: unknown, pointer: string, within: readonly string[]): unknown => {
-    if (listKeywords.has(keyword) && Array.isArray(value))
+    if ((branchKeywords.has(keyword) || listKeywords.has(keyword)) && Array.isArray(value))
       return value.map((item: unknown, index) => read(item, `${pointer}/${index}`, within));
-    if (namedKeywords.has(keyword)) {
+    if (keyword === 'properties' || namedKeywords.has(keyword)) {
       if (!isObject(value)) throw refusal(path, pointer, 'must be an object of JSON Schemas');
       return Object.fromEntries(
         Object.entries(value).map(([name, inner]) => [name, read(inner, pointer + escapePointerToken(name), within)]),
       );
     }
     if (keyword === 'examples' && !Array.isArray(value)) throw refusal(path, pointer, 'must be a list');
-    return schemaKeywords.has(keyword) ? read(value, pointer, within) : value;
+    return keyword === 'items' || schemaKeywords.has(keyword) ? read(value, pointer, within) : value;
   };
 
   const resolve = (reference: unknown, pointer: string, within: readonly string[]): unknown => {
