@@ -158,7 +158,8 @@ export class OpenAiApi implements AsyncDisposable {
         try {
           stream.end(await complete(context, plan, stream, signal));
         } catch (error) {
-          if (!response.headersSent) throw error;
+          // The client has closed its connection: there is no one to tell.
+          if (!response.headersSent || response.destroyed) throw error;
           stream.fail(this.#toError(error));
         }
       } else {

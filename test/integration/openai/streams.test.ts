@@ -1,5 +1,6 @@
 import { createConnection } from 'node:net';
 import OpenAI from 'openai';
+import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { Gate } from '../../helpers/gate.ts';
@@ -82,7 +83,9 @@ describe.each([
   ['after two tokens', 2],
 ])('a completion %s', (_, piecesBeforeGate) => {
   it.each([true, false])('ends when its socket is closed (stream: %s), and its place is free', async (stream) => {
-    const options = { maxConnections: 1 };
+    const warnings: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line) => void warnings.push(line) });
+    const options = { maxConnections: 1, log };
     const { client, gate, server, running, pieces } = await startHeld(options, piecesBeforeGate);
     const socket = createConnection({ port: server.port, host: '127.0.0.1' });
     const body = JSON.stringify({ model, messages, stream });
@@ -95,6 +98,7 @@ describe.each([
     gate.open();
     const again = await client.chat.completions.create({ model, messages });
     expect(again.choices[0]?.message.content).toBe('One two three four five.');
+    expect(warnings).toEqual([]);
   });
 });
 
